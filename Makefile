@@ -1,0 +1,59 @@
+# `make demo` and `make test` need nothing but Python >= 3.11: each target makes the virtual
+# environment it needs. VENV=elsewhere and PYTHON=python3.12 may be given on the command line.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# one BLAS thread per process: pytest-xdist and joblib already use every core
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: demo test test-slow lint bench docs format clean
+
+demo: $(VENV)/.app
+	$(BIN)/tamis demo
+
+test: $(VENV)/.test lint
+	$(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS)
+
+test-slow: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 -m slow $(ARGS)
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks $(ARGS)
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W -b html docs docs/_build
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+# Each stamp holds one set of extras and is made anew when the dependencies change.
+$(VENV)/.app: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[app]"
+	touch $@
+
+$(VENV)/.test: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[app,dask,test]"
+	touch $@ $(VENV)/.app
+
+$(VENV)/.bench: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --editable ".[app,dask,test,bench]"
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --editable ".[app,dask,test,docs]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) docs/_build dist

@@ -1,0 +1,68 @@
+"""Seeds: one stream per label, so that no result depends on the order of the draws."""
+
+from copy import copy
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+
+def stream(seed: int, *labels: object) -> np.random.Generator:
+    """Independent generator for a named piece of work.
+
+    Arrays are labelled by their numbers, everything else by its text.
+
+    >>> stream(0, "split", "wine", 17).integers(100)  # realization 17, for every method
+    np.int64(55)
+    """
+    return np.random.default_rng([seed, *(crc32(_label(label)) for label in labels)])
+
+
+def _label(label: object) -> bytes:
+    if isinstance(label, np.ndarray):
+        return np.ascontiguousarray(label, dtype=np.int64).tobytes()
+    return str(label).encode()
+
+
+def draw_seed(random_state: Any = None) -> int:
+    """Seed for :func:`stream` and for scikit-learn, which refuses generators.
+
+    An integer is its own seed; None is fresh entropy; a generator is drawn from.
+    """
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    return int(np.random.default_rng(random_state).integers(2**31))
+
+
+def fix_seeds(estimator: BaseEstimator, seeds: dict[str, int] | None = None) -> dict[str, int]:
+    """Replace every ``random_state`` in ``estimator`` that is not a number by one, in place.
+
+    Parameters are reached through ``get_params``, splitters (``KFold(shuffle=True)``) as values of
+    parameters. With ``seeds`` from an earlier call the same numbers are set again, which is how a
+    resumed search continues with the draws it began with.
+    """
+    seeds = {} if seeds is None else dict(seeds)
+    params = estimator.get_params()
+    root = draw_seed(params.get("random_state"))
+    for name, value in sorted(params.items()):
+        if name.split("__")[-1] == "random_state":
+            if not isinstance(value, int | np.integer):
+                fresh = root if name == "random_state" else _derived(root, name, value)
+                seed = seeds.setdefault(name, fresh)
+                estimator.set_params(**{name: seed})
+        elif hasattr(value, "random_state") and not hasattr(value, "get_params"):
+            if getattr(value, "shuffle", True) and not isinstance(value.random_state, int):
+                key = f"{name}__random_state"
+                splitter = copy(value)
+                splitter.random_state = seeds.setdefault(
+                    key, _derived(root, key, value.random_state)
+                )
+                estimator.set_params(**{name: splitter})
+    return seeds
+
+
+def _derived(root: int, name: str, value: Any) -> int:
+    if value is None:
+        return int(stream(root, name).integers(2**31))
+    return draw_seed(value)

@@ -1,0 +1,79 @@
+"""How tamis fails.
+
+Every error is a sentence: who speaks, what was needed, what came, what to write instead. Each leaf
+also inherits the built-in that a scikit-learn user already catches::
+
+    TamisError
+    ├── IncompatibleCriterion (TypeError)   search, criterion and choice do not fit together
+    ├── InvalidParameter (ValueError)       a parameter outside what is possible
+    ├── InvalidTarget (ValueError)          y is missing, or not what the criterion can use
+    ├── InvalidPrice (ValueError)           a criterion answered NaN
+    ├── InvalidSpec (ValueError)            an expression that cannot be read
+    ├── InvalidTable (ValueError)           a file or table that cannot be used
+    ├── NothingSelected (ValueError)        no feature passes the asked threshold
+    ├── SingularScatter (ValueError)        a scatter matrix that cannot be inverted
+    ├── RecordMismatch (ValueError)         a record of other data or another search
+    └── MissingExtra (ImportError)          an optional dependency is not installed
+
+Warnings are for results that stand but deserve doubt::
+
+    TamisWarning (UserWarning)
+    ├── DegenerateData      columns or classes that carry no information
+    └── NotProvenOptimal    an exact search that ran out of budget
+"""
+
+
+class TamisError(Exception):
+    """Root of every error that tamis raises on purpose."""
+
+
+class IncompatibleCriterion(TamisError, TypeError):
+    """The search, the criterion and the choice do not fit together."""
+
+
+class InvalidParameter(TamisError, ValueError):
+    """A parameter has a value outside what is possible."""
+
+
+class InvalidTarget(TamisError, ValueError):
+    """The target is missing or is not of a kind that the criterion can use."""
+
+
+class InvalidPrice(TamisError, ValueError):
+    """A criterion answered NaN where a price was asked."""
+
+
+class InvalidSpec(TamisError, ValueError):
+    """An expression cannot be read, or names something unknown."""
+
+
+class InvalidTable(TamisError, ValueError):
+    """A file or table cannot be used as data."""
+
+
+class NothingSelected(TamisError, ValueError):
+    """No feature passes the asked threshold."""
+
+
+class SingularScatter(TamisError, ValueError):
+    """A scatter matrix cannot be inverted."""
+
+
+class RecordMismatch(TamisError, ValueError):
+    """A record belongs to other data or to another search."""
+
+
+class MissingExtra(TamisError, ImportError):
+    """An optional dependency is not installed."""
+
+
+class TamisWarning(UserWarning):
+    """Root of every warning: the result stands, but deserves doubt."""
+
+
+class DegenerateData(TamisWarning):
+    """Columns or classes that carry no information."""
+
+
+class NotProvenOptimal(TamisWarning):
+    """An exact search ran out of budget; the remaining gap is reported."""

@@ -1,0 +1,110 @@
+"""Arrays at the border: aliases, kinds of target, scaling, fingerprints, and who wins a tie."""
+
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import type_of_target
+
+Array: TypeAlias = NDArray[np.float64]
+Subset: TypeAlias = NDArray[np.intp]  # sorted, unique unit indices
+Mask: TypeAlias = NDArray[np.bool_]
+
+EMPTY: Subset = np.empty(0, dtype=np.intp)
+EMPTY.flags.writeable = False
+
+# An integer target with more distinct values than this is read as a real one, as ages and counts
+# are; a criterion that can use both kinds takes ``target=`` to say otherwise.
+MOST_CLASSES = 20
+
+
+def target_kind(y: NDArray[Any] | None) -> str:
+    """``"none"``, ``"classes"`` or ``"real"``: what a target looks like.
+
+    >>> target_kind(np.array(["a", "b"])), target_kind(np.array([0.5, 1.5]))
+    ('classes', 'real')
+    >>> target_kind(np.arange(100))
+    'real'
+    """
+    if y is None:
+        return "none"
+    if type_of_target(y) == "continuous":
+        return "real"
+    numeric = np.issubdtype(y.dtype, np.number)
+    return "real" if numeric and len(np.unique(y)) > MOST_CLASSES else "classes"
+
+
+def class_codes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Sorted class labels, and for each sample the position of its label among them."""
+    classes, codes = np.unique(y, return_inverse=True)
+    return classes, codes.astype(np.intp)
+
+
+def standardised(X: Array) -> Array:
+    """Columns with mean 0 and standard deviation 1, as a new column-major array.
+
+    A constant column becomes 0. "Constant" allows for the rounding of its mean, so that a column
+    of equal large numbers is not blown up to noise.
+    """
+    mean = X.mean(axis=0)
+    scaled = np.subtract(X, mean, order="F")
+    deviation = scaled.std(axis=0)
+    constant = deviation <= 10 * np.finfo(float).eps * np.abs(mean)
+    scaled[:, constant] = 0
+    scaled /= np.where(constant, 1.0, deviation)
+    return scaled
+
+
+def fingerprint(X: Array, y: NDArray[Any] | None) -> str:
+    """Short name of the data, the same wherever the same numbers and labels come from.
+
+    >>> fingerprint(np.eye(3), np.array([0, 1, 1]))
+    '75b28b7f6ffce23f'
+    """
+    digest = sha256(str(X.shape).encode())
+    digest.update(np.asfortranarray(X, dtype=np.float64).T.data)
+    if y is not None:
+        numeric = np.issubdtype(y.dtype, np.number) or y.dtype == bool
+        digest.update(y.astype(np.float64).tobytes() if numeric else repr(y.tolist()).encode())
+    return digest.hexdigest()[:16]
+
+
+def snapped(prices: Array) -> Array:
+    """Prices with what is only rounding removed, so that equals are equal.
+
+    Copies of a column differ in the last bits of their prices, differently on every machine.
+    """
+    finite = np.abs(prices[np.isfinite(prices)])
+    scale = finite.max(initial=0.0)
+    return np.round(prices / scale, 12) if scale > 0 else prices
+
+
+def best_first(prices: Array) -> NDArray[np.intp]:
+    """Positions from the best price to the worst; of equals the first comes first.
+
+    >>> best_first(np.array([1.0, 3.0, 3.0, 2.0]))
+    array([1, 2, 3, 0])
+    """
+    return np.argsort(-snapped(prices), kind="stable")
+
+
+def best(prices: Array) -> int:
+    """Position of the best price; of equals the first."""
+    return int(np.argmax(snapped(prices)))
+
+
+def worst(prices: Array) -> int:
+    """Position of the worst price; of equals the last, so that the first is kept.
+
+    >>> worst(np.array([1.0, 0.0, 0.0, 2.0]))
+    2
+    """
+    return len(prices) - 1 - int(np.argmin(snapped(prices)[::-1]))
+
+
+def improves(new: float, old: float) -> bool:
+    """Whether ``new`` beats ``old`` by more than rounding."""
+    if np.isinf(old):
+        return new > old
+    return new > old + 1e-12 * max(abs(old), abs(new), 1e-300)

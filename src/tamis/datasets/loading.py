@@ -1,0 +1,302 @@
+"""Tables by name: scikit-learn's bundled sets, a local folder, OpenML.
+
+An address says where a table comes from:
+
+=========================  ====================================================================
+``sklearn:NAME``           bundled with scikit-learn, under scikit-learn's own name
+``folder:NAME``            ``NAME.npz`` in the folder named by the environment variable TAMIS_DATA
+``openml:NAME``            the active version on openml.org, fetched once and then cached by
+                           scikit-learn; ``openml:NAME@VERSION`` for another, ``openml:ID``
+=========================  ====================================================================
+
+A plain name is looked up among the bundled sets (``diabetes``, ``digits``, ``iris``, ``wdbc``,
+``wine``), then in the folder, and never on the network. Two different sets are called breast
+cancer: the Wisconsin one of scikit-learn is ``wdbc``, short for ``sklearn:breast_cancer``; the
+plain name ``breast_cancer`` is left to the folder, where it means the Ljubljana one.
+"""
+
+import os
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn import datasets as bundled
+
+from tamis.exceptions import InvalidParameter, InvalidTable
+
+FOLDER_VARIABLE = "TAMIS_DATA"
+
+# plain name: scikit-learn's own name
+_BUNDLED = {
+    "diabetes": "diabetes",
+    "digits": "digits",
+    "iris": "iris",
+    "wdbc": "breast_cancer",
+    "wine": "wine",
+}
+
+
+class Table(NamedTuple):
+    """Data with names, where they came from, and what else came with them.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The features, float64, as they came: neither scaled nor filled in.
+    y : ndarray of shape (n_samples,)
+        Class numbers from 0 (int64), or a real target (float64).
+    feature_names : ndarray of str
+        One per column.
+    target_names : ndarray of str or None
+        ``target_names[y]`` are the classes; None for a real target.
+    name : str
+        The short name.
+    source : str
+        The address, which :func:`load` takes too.
+    extras : dict of str to ndarray
+        Everything else in a file, such as ``train_idx``, ``test_idx`` or ``relevant_idx``.
+    """
+
+    X: NDArray[np.float64]
+    y: NDArray[Any]
+    feature_names: NDArray[np.str_]
+    target_names: NDArray[np.str_] | None
+    name: str
+    source: str
+    extras: dict[str, NDArray[Any]]
+
+    def __repr__(self) -> str:
+        n, d = self.X.shape
+        target = "real target" if self.target_names is None else f"{len(self.target_names)} classes"
+        return f"<Table {self.name}: {n} samples, {d} features, {target}, from {self.source}>"
+
+
+def load(name: str) -> Table:
+    """Table of this name or address.
+
+    Parameters
+    ----------
+    name : str
+        A plain name, looked up among scikit-learn's bundled sets and then in the folder named by
+        the environment variable TAMIS_DATA; or an address ``sklearn:NAME``, ``folder:NAME``,
+        ``openml:NAME``, ``openml:NAME@VERSION`` or ``openml:ID``. Only ``openml:`` may use the
+        network.
+
+    Returns
+    -------
+    Table
+        The data, float64 and unscaled, with the names of columns and classes.
+
+    Raises
+    ------
+    InvalidTable
+        No such data, or a file that is not a table.
+
+    Notes
+    -----
+    A file of the folder is a NumPy archive with the arrays ``X`` (samples by features) and ``y``,
+    and if possible ``feature_names`` and, for classes numbered from 0, ``target_names``; all other
+    arrays become ``extras``. Files are read without pickling. Nominal columns of OpenML arrive as
+    the rank of their category, missing values as NaN.
+
+    References
+    ----------
+    Vanschoren, van Rijn, Bischl and Torgo (2013), OpenML: networked science in machine learning.
+
+    Examples
+    --------
+    >>> from tamis.datasets import load
+    >>> load("wdbc")
+    <Table wdbc: 569 samples, 30 features, 2 classes, from sklearn:breast_cancer>
+    >>> X, y, *_ = load("sklearn:diabetes")
+    """
+    if not isinstance(name, str):
+        raise InvalidParameter(
+            f'load needs the name of a data set; got {name!r}. Write load("iris").'
+        )
+    prefix, colon, rest = name.partition(":")
+    if colon:
+        return _SOURCES.get(prefix, _no_source)(rest)
+    if name in _BUNDLED:
+        return _from_sklearn(_BUNDLED[name])
+    return _from_folder(name, asked=name)
+
+
+def names() -> list[str]:
+    """Plain names that :func:`load` can read now, without the network, in alphabetical order.
+
+    Returns
+    -------
+    list of str
+        The bundled sets and the files of the folder named by the environment variable TAMIS_DATA.
+
+    Examples
+    --------
+    >>> from tamis.datasets import names
+    >>> "iris" in names()
+    True
+    """
+    return sorted({*_BUNDLED, *_files()})
+
+
+def _from_sklearn(own_name: str) -> Table:
+    if own_name not in _BUNDLED.values():
+        raise _unknown(f"sklearn:{own_name}")
+    data = getattr(bundled, f"load_{own_name}")()
+    short = next(plain for plain, own in _BUNDLED.items() if own == own_name)
+    parts = {key: data[key] for key in ("feature_names", "target_names") if key in data}
+    return _table({"X": data.data, "y": data.target, **parts}, short, f"sklearn:{own_name}")
+
+
+def _from_folder(stem: str, asked: str | None = None) -> Table:
+    path = _files().get(stem)
+    if path is None:
+        raise _unknown(f"folder:{stem}" if asked is None else asked)
+    return _table(_read(path), stem, f"folder:{stem}", where=str(path))
+
+
+def _files() -> dict[str, Path]:
+    """Archives in the user's folder, read anew at every call; none if no folder is named."""
+    folder = os.environ.get(FOLDER_VARIABLE)
+    if not folder:
+        return {}
+    if not Path(folder).is_dir():
+        raise InvalidTable(
+            f"{FOLDER_VARIABLE} needs to name a folder of .npz files; {folder!r} is not a folder. "
+            f"Correct the variable or unset it."
+        )
+    return {path.stem: path for path in sorted(Path(folder).glob("*.npz"))}
+
+
+def _read(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        # opened here, because np.load leaves a file open that turns out to be no archive
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+    # TypeError: a lone array under the name .npz, which `with` refuses
+    except (OSError, ValueError, EOFError, TypeError, RuntimeError, BadZipFile, zlib.error) as e:
+        raise InvalidTable(
+            f"load needs a NumPy archive of plain arrays; {path} cannot be read as one ({e}). "
+            f"Write it with np.savez_compressed(path, X=X, y=y)."
+        ) from e
+
+
+def _from_openml(address: str) -> Table:
+    name, _, version = address.partition("@")
+    which: dict[str, Any] = {"data_id": int(name)} if name.isdecimal() else {"name": name}
+    if version:
+        which["version"] = int(version) if version.isdecimal() else version
+    try:
+        # this parser needs no pandas and gives nominal columns as ranks
+        data = bundled.fetch_openml(**which, as_frame=False, parser="liac-arff")
+    except (OSError, ValueError) as error:
+        raise InvalidTable(
+            f"load could not fetch 'openml:{address}' ({error}). Check the name on openml.org and "
+            f"the connection, or put the table into the folder named by {FOLDER_VARIABLE}."
+        ) from error
+    parts = _openml_parts(data.data, data.target, f"openml:{address}")
+    short = data.get("details", {}).get("name", name)
+    return _table({**parts, "feature_names": data.feature_names}, short, f"openml:{address}")
+
+
+def _openml_parts(X: Any, y: Any, source: str) -> dict[str, Any]:
+    if y is None or np.ndim(y) != 1:
+        raise InvalidTable(
+            f"load needs one target column; {source} declares none or several. Choose another "
+            f"version with {source.partition('@')[0]}@VERSION."
+        )
+    X = X.toarray() if issparse(X) else X
+    if np.issubdtype(np.asarray(y).dtype, np.number):
+        return {"X": X, "y": y}
+    missing = sum(label is None for label in y)
+    if missing:
+        raise _misfit(source, "a target in every row", f"{missing} missing ones")
+    classes, numbers = np.unique(np.asarray(y, dtype=str), return_inverse=True)
+    return {"X": X, "y": numbers, "target_names": classes}
+
+
+def _table(parts: Mapping[str, Any], name: str, source: str, where: str | None = None) -> Table:
+    """Table of these parts, after checking that they belong together."""
+    where = where or source
+    missing = [key for key in ("X", "y") if key not in parts]
+    if missing:
+        raise _misfit(where, "the arrays X and y", f"{_listed(parts)} without {_listed(missing)}")
+    X, y = _numbers(parts["X"], 2, "X", where), _numbers(parts["y"], 1, "y", where)
+    if len(X) != len(y):
+        raise _misfit(where, "one target per row", f"{len(X)} rows of X and {len(y)} of y")
+    default = [f"x{j}" for j in range(X.shape[1])]
+    features = np.asarray(parts.get("feature_names", default)).astype(str)
+    if features.shape != (X.shape[1],):
+        raise _misfit(where, f"{X.shape[1]} feature_names", f"{features.size}")
+    y, classes = _target(y, parts.get("target_names"), where)
+    known = ("X", "y", "feature_names", "target_names")
+    extras = {key: value for key, value in parts.items() if key not in known}
+    return Table(X.astype(np.float64), y, features, classes, name, source, extras)
+
+
+def _numbers(values: Any, ndim: int, key: str, where: str) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.ndim != ndim or array.dtype.kind not in "biuf" or array.size == 0:
+        needed = f"a numeric {key} of {ndim} dimension{'s' * (ndim > 1)}, not empty,"
+        raise _misfit(where, needed, f"shape {array.shape} of {array.dtype}")
+    return array
+
+
+def _target(
+    y: NDArray[Any], given: Any, where: str
+) -> tuple[NDArray[Any], NDArray[np.str_] | None]:
+    """Class numbers with the names of the classes, or a real target without."""
+    if np.isnan(y).any():
+        raise _misfit(where, "a target in every row", f"{int(np.isnan(y).sum())} missing ones")
+    if given is None and np.issubdtype(y.dtype, np.floating):
+        return y.astype(np.float64), None
+    if given is None:
+        classes, y = np.unique(y, return_inverse=True)
+        return y.astype(np.int64), classes.astype(str)
+    classes = np.asarray(given).astype(str)
+    if not np.isin(y, np.arange(classes.size)).all():
+        raise _misfit(where, f"class numbers from 0 to {classes.size - 1}", f"{np.unique(y)[:9]}")
+    return y.astype(np.int64), classes
+
+
+def _misfit(where: str, needed: str, came: str) -> InvalidTable:
+    return InvalidTable(
+        f"load needs {needed} in {where}; got {came}. A file is written with "
+        f"np.savez_compressed(path, X=X, y=y, feature_names=..., target_names=...)."
+    )
+
+
+def _no_source(rest: str) -> Table:
+    raise InvalidTable(
+        f"load knows the sources {_listed(_SOURCES)}; none of them was written before ':{rest}'. "
+        f'Write load("{rest}") or load("openml:{rest}").'
+    )
+
+
+def _unknown(name: str) -> InvalidTable:
+    known = names()
+    addresses = [*known, *(f"sklearn:{own}" for own in _BUNDLED.values())]
+    near = get_close_matches(name.rpartition(":")[2].lower(), addresses)
+    question = f" Did you mean {_listed(near, ' or ')}?" if near else ""
+    folder = "" if os.environ.get(FOLDER_VARIABLE) else f", set {FOLDER_VARIABLE} to your folder"
+    return InvalidTable(
+        f"load knows no data set {name!r}.{question} It can read now: {_listed(known)}. "
+        f'Write one of these{folder}, or write load("openml:...") to fetch from openml.org.'
+    )
+
+
+def _listed(words: Iterable[str], last: str = ", ") -> str:
+    return last.join(map(repr, words)) or "nothing"
+
+
+_SOURCES: dict[str, Callable[[str], Table]] = {
+    "sklearn": _from_sklearn,
+    "folder": _from_folder,
+    "openml": _from_openml,
+}

@@ -1,0 +1,242 @@
+"""Searches that find the optimum, or say how far they may be from it."""
+
+from collections.abc import Iterator
+from itertools import combinations, islice
+from time import perf_counter
+from warnings import warn
+
+import numpy as np
+
+from tamis._arrays import EMPTY, Subset, best_first, improves
+from tamis.choice import Choice, Fraction
+from tamis.choice import Size as ExactSize
+from tamis.contract import SubsetCriterion
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NotProvenOptimal
+from tamis.search.base import Judge, Search, Size
+from tamis.trace import Step, Trace, changed
+
+#: Subsets valued at a time by the exhaustive search; also how often it can be stopped.
+BLOCK = 4096
+
+
+class Exhaustive(Search):
+    """Value every subset of the asked size; of every size where none is asked.
+
+    Each step is a block of subsets and holds the best so far.
+
+    Parameters
+    ----------
+    criterion : SubsetCriterion
+    n_features_to_select : int, float, "best" or Choice, default=0.5
+    standardize : bool, default=True
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.criteria import Scatter
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = Exhaustive(Scatter("J3"), n_features_to_select=2).fit(X, y)
+    >>> search.get_support(indices=True), search.n_evaluations_
+    (array([2, 3]), 6)
+    """
+
+    needs = (SubsetCriterion,)
+
+    def __init__(
+        self,
+        criterion: SubsetCriterion,
+        *,
+        n_features_to_select: Size = 0.5,
+        standardize: bool = True,
+    ):
+        self.criterion = criterion
+        self.n_features_to_select = n_features_to_select
+        self.standardize = standardize
+
+    def _walk(
+        self, criterion: Judge, n_units: int, target: int | None, done: Trace
+    ) -> Iterator[Step]:
+        sizes = range(1, n_units + 1) if target is None else (target,)
+        found = done[-1] if len(done) else Step(EMPTY, -np.inf)
+        ahead = (subset for size in sizes for subset in combinations(range(n_units), size))
+        valued = found.state.get("valued", 0)
+        ahead = islice(ahead, valued, None)
+        while block := [np.array(subset, dtype=np.intp) for subset in islice(ahead, BLOCK)]:
+            values = criterion.values(block)
+            valued += len(block)
+            before, found = found, found._replace(moved=EMPTY)
+            for place in np.flatnonzero(values > found.value):
+                if improves(values[place], found.value):  # in lexicographic order: first of equals
+                    found = Step(block[place], float(values[place]))
+            moved = changed(before.subset, found.subset)
+            found = found._replace(moved=moved, state={"valued": valued})
+            yield found
+
+
+class BranchAndBound(Search):
+    """The optimum of :class:`Exhaustive` for a monotone criterion, mostly at a fraction of its cost.
+
+    Features are removed from the full set along a tree; a branch is left as soon as its bound says
+    that nothing in it can beat the best subset known (Narendra and Fukunaga 1977). At each node
+    the features that matter least get the largest subtrees. Each step is a better subset found.
+
+    With a budget the search is anytime: when it runs out, the best subset so far is kept,
+    ``gap_`` says how much better the optimum can be at most, and a warning says so.
+
+    Parameters
+    ----------
+    criterion : SubsetCriterion
+        Its ``monotone`` must be true.
+    n_features_to_select : int or float, default=0.5
+    max_evaluations : int or None, default=None
+    max_seconds : float or None, default=None
+        The budget. A budget in seconds makes the result depend on the machine.
+    standardize : bool, default=True
+
+    Attributes
+    ----------
+    gap_ : float
+        The most by which the optimum can exceed the value found; 0 when it is proven.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from tamis.criteria import Scatter
+    >>> X, y = load_wine(return_X_y=True)
+    >>> search = BranchAndBound(Scatter("J3"), n_features_to_select=6).fit(X, y)
+    >>> search.get_support(indices=True), search.gap_
+    (array([ 0,  2,  3,  6,  9, 12]), 0.0)
+    """
+
+    needs = (SubsetCriterion,)
+
+    def __init__(
+        self,
+        criterion: SubsetCriterion,
+        *,
+        n_features_to_select: Size = 0.5,
+        max_evaluations: int | None = None,
+        max_seconds: float | None = None,
+        standardize: bool = True,
+    ):
+        self.criterion = criterion
+        self.n_features_to_select = n_features_to_select
+        self.max_evaluations = max_evaluations
+        self.max_seconds = max_seconds
+        self.standardize = standardize
+
+    def _check(self) -> Choice:
+        choice = super()._check()
+        judge = type(self.criterion).__name__
+        if not self.criterion.monotone:
+            raise IncompatibleCriterion(
+                f"BranchAndBound needs a monotone criterion; {judge} may be worth more with fewer "
+                f"features. Use Exhaustive({judge}(...)) or FloatingForward({judge}(...))."
+            )
+        if not isinstance(choice, ExactSize | Fraction):
+            raise IncompatibleCriterion(
+                "BranchAndBound needs a number of features: a monotone criterion is always greatest "
+                f"with all of them. Write n_features_to_select=5, not {self.n_features_to_select!r}."
+            )
+        for name in ("max_evaluations", "max_seconds"):
+            if (limit := getattr(self, name)) is not None and not limit > 0:
+                raise InvalidParameter(f"BranchAndBound needs {name} > 0 or None, not {limit!r}.")
+        return choice
+
+    @property
+    def gap_(self) -> float:
+        """The most by which the optimum can exceed the value found."""
+        return float(self.trace_[-1].state["gap"])
+
+    def _walk(
+        self, criterion: Judge, n_units: int, target: int | None, done: Trace
+    ) -> Iterator[Step]:
+        tree = _Tree(criterion, n_units, target or n_units, done)
+        started, step = perf_counter(), None
+        while tree.open:
+            if tree.found and self._spent(criterion, started):
+                warn(
+                    f"BranchAndBound stopped after {criterion.n_evaluations} evaluations; the "
+                    f"optimum may be better by up to {tree.gap():.4g}. Raise the budget for proof.",
+                    NotProvenOptimal,
+                    stacklevel=2,
+                )
+                break
+            if tree.expand():
+                yield (step := tree.step())
+        if step is None or step.state["gap"] != tree.gap():
+            yield tree.step()
+
+    def _spent(self, criterion: Judge, started: float) -> bool:
+        out_of_calls = criterion.n_evaluations >= (self.max_evaluations or np.inf)
+        return out_of_calls or perf_counter() - started >= (self.max_seconds or np.inf)
+
+
+class _Tree:
+    """The open nodes of a branch and bound, and the best leaf so far.
+
+    A node is a subset, the members that may leave below it, and the bound of what it holds. Child
+    i of a node loses the i-th of those members and may lose the later ones, so that every subset
+    has one place in the tree.
+    """
+
+    def __init__(self, criterion: Judge, n_units: int, size: int, done: Trace):
+        self.criterion, self.size = criterion, size
+        everything = np.arange(n_units)
+        self.subset, self.value, self.shown = EMPTY, -np.inf, EMPTY
+        if len(done):
+            self.subset = self.shown = done[-1].subset
+            self.value = done[-1].value
+            self.open = [
+                (np.array(s, dtype=np.intp), np.array(a, dtype=np.intp), bound)
+                for s, a, bound in done[-1].state["open"]
+            ]
+        elif size == n_units:
+            self.open = []
+            self._offer(everything, criterion.value(everything))
+        else:
+            self.open = [(everything, everything, np.inf)]
+
+    @property
+    def found(self) -> bool:
+        return len(self.subset) > 0
+
+    def gap(self) -> float:
+        """How much better than the best leaf an open node can be."""
+        return max(0.0, max((bound for *_, bound in self.open), default=-np.inf) - self.value)
+
+    def step(self) -> Step:
+        """The best leaf as a step, from which the search can continue."""
+        moved, self.shown = changed(self.shown, self.subset), self.subset
+        nodes = [[s.tolist(), a.tolist(), float(bound)] for s, a, bound in self.open]
+        return Step(self.subset, self.value, moved, state={"open": nodes, "gap": self.gap()})
+
+    def expand(self) -> bool:
+        """Replace the newest open node by its children; whether a better leaf was found."""
+        subset, free, bound = self.open.pop()
+        if improves(self.value, bound):
+            return False
+        surplus = len(subset) - self.size
+        bounds = self.criterion.bounds([subset[subset != j] for j in free], self.size)
+        order = best_first(-bounds)  # the feature that matters most first: its subtree is largest
+        free, bounds = free[order], bounds[order]
+        if surplus == 1:
+            return any([self._offer(subset[subset != j], b) for j, b in zip(free, bounds, strict=True)])
+        # the last child must lose all that may leave: it is a leaf
+        n_inner = len(free) - surplus
+        for i in range(n_inner):
+            if not improves(self.value, bounds[i]):
+                self.open.append((subset[subset != free[i]], free[i + 1 :], float(bounds[i])))
+        if improves(self.value, bounds[n_inner]):
+            return False
+        leaf = np.setdiff1d(subset, free[n_inner:], assume_unique=True)
+        return self._offer(leaf, self.criterion.value(leaf))
+
+    def _offer(self, leaf: Subset, value: float) -> bool:
+        """Keep a leaf that beats the best; of equals the lexicographically first."""
+        better = improves(value, self.value)
+        equal = not better and not improves(self.value, value)
+        if not (better or (equal and tuple(leaf) < tuple(self.subset))):
+            return False
+        self.subset, self.value = leaf, float(value)
+        return True

@@ -1,0 +1,153 @@
+"""Floating searches: steps back while they pay (Pudil, Novovicova and Kittler 1994).
+
+After each step forward the search steps back, but only while that strictly beats the best subset
+known of that size. Each step back thus improves one of finitely many records, so the search ends.
+A step forward that falls short of the best known subset of its size continues from the latter
+(Somol et al. 1999), so that the current subset is always the best known of its size.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tamis._arrays import Subset, improves
+from tamis.contract import SubsetCriterion
+from tamis.search.base import Judge, Search, Size
+from tamis.search.greedy import from_empty, from_full, grown, others, shrunk
+from tamis.trace import Step, Trace, changed
+
+
+class BestBySize(dict[int, tuple[float, Subset]]):
+    """The best subset known of each size."""
+
+    def __init__(self, done: Trace):
+        super().__init__()
+        for step in done:
+            self.note(step)
+
+    def note(self, step: Step) -> bool:
+        """Whether the step's subset is the best of its size so far; remember it if so."""
+        size = len(step.subset)
+        if size in self and not improves(step.value, self[size][0]):
+            return False
+        self[size] = (step.value, step.subset)
+        return True
+
+    def at_least(self, step: Step, before: Subset) -> Step:
+        """The step, or the jump to a better subset of its size."""
+        if self.note(step):
+            return step
+        value, subset = self[len(step.subset)]
+        if np.array_equal(subset, step.subset):
+            return step
+        return Step(subset, value, changed(before, subset))
+
+
+class FloatingForward(Search):
+    """Forward selection that takes features back while that pays (SFFS).
+
+    Parameters
+    ----------
+    criterion : SubsetCriterion
+    n_features_to_select : int, float, "best" or Choice, default=0.5
+    standardize : bool, default=True
+
+    References
+    ----------
+    Pudil, Novovicova and Kittler (1994), Floating search methods in feature selection.
+    Somol et al. (1999), Adaptive floating search methods in feature selection.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.criteria import Scatter
+    >>> X, y = load_iris(return_X_y=True)
+    >>> FloatingForward(Scatter("J3"), n_features_to_select=2).fit(X, y).get_support(indices=True)
+    array([1, 2])
+    """
+
+    needs = (SubsetCriterion,)
+
+    def __init__(
+        self,
+        criterion: SubsetCriterion,
+        *,
+        n_features_to_select: Size = 0.5,
+        standardize: bool = True,
+    ):
+        self.criterion = criterion
+        self.n_features_to_select = n_features_to_select
+        self.standardize = standardize
+
+    def _walk(
+        self, criterion: Judge, n_units: int, target: int | None, done: Trace
+    ) -> Iterator[Step]:
+        known, step = BestBySize(done), from_empty(criterion, done)
+        while True:
+            # of two features the worse is the one added last, so going back starts at three
+            if len(step.subset) > 2:
+                back = shrunk(criterion, step.subset, step.value)
+                if known.note(back):
+                    yield (step := back)
+                    continue
+            if len(step.subset) >= (target or n_units):
+                return
+            ahead = grown(criterion, step.subset, step.value, others(step.subset, n_units))
+            yield (step := known.at_least(ahead, step.subset))
+
+
+class FloatingBackward(Search):
+    """Backward selection that brings features back while that pays (SFBS).
+
+    Parameters
+    ----------
+    criterion : SubsetCriterion
+    n_features_to_select : int, float, "best" or Choice, default=0.5
+    standardize : bool, default=True
+
+    References
+    ----------
+    Pudil, Novovicova and Kittler (1994), Floating search methods in feature selection.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.criteria import Scatter
+    >>> X, y = load_iris(return_X_y=True)
+    >>> FloatingBackward(Scatter("J3"), n_features_to_select=2).fit(X, y).get_support(indices=True)
+    array([2, 3])
+    """
+
+    needs = (SubsetCriterion,)
+
+    def __init__(
+        self,
+        criterion: SubsetCriterion,
+        *,
+        n_features_to_select: Size = 0.5,
+        standardize: bool = True,
+    ):
+        self.criterion = criterion
+        self.n_features_to_select = n_features_to_select
+        self.standardize = standardize
+
+    def _walk(
+        self, criterion: Judge, n_units: int, target: int | None, done: Trace
+    ) -> Iterator[Step]:
+        known = BestBySize(done)
+        if len(done):
+            step = done[-1]
+        else:
+            yield (step := from_full(criterion, n_units))
+            known.note(step)
+        while True:
+            # one feature out of all but one is the one removed last
+            if len(step.subset) < n_units - 1:
+                back = grown(criterion, step.subset, step.value, others(step.subset, n_units))
+                if known.note(back):
+                    yield (step := back)
+                    continue
+            if len(step.subset) <= (target or 1):
+                return
+            ahead = shrunk(criterion, step.subset, step.value)
+            yield (step := known.at_least(ahead, step.subset))

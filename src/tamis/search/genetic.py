@@ -1,0 +1,278 @@
+"""A genetic search on a matrix of bits: one row an individual, one column a feature.
+
+Every draw of a generation comes from a stream labelled by the seed and the generation, so a search
+that is stopped and resumed breeds the same population.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tamis._arrays import EMPTY, Array, Mask, best_first, improves
+from tamis._random import stream
+from tamis.choice import Choice
+from tamis.contract import SubsetCriterion
+from tamis.exceptions import InvalidParameter
+from tamis.search.base import Judge, Search, Size
+from tamis.trace import Step, Trace, changed
+
+Draw = np.random.Generator
+
+
+class Genetic(Search):
+    """Breed subsets: select parents, cross them, flip bits, keep the elite.
+
+    With a number of features every individual has exactly that size; with
+    ``n_features_to_select="best"`` the size is free, and ``Penalised(criterion, per_feature=...)``
+    keeps it small. ``Remembered(criterion)`` saves what comes again. Each step is a generation and
+    holds the best subset so far.
+
+    Parameters
+    ----------
+    criterion : SubsetCriterion
+    n_features_to_select : int, float, "best" or Choice, default=0.5
+    population_size, n_generations : int, default=50
+    selection : {"tournament", "roulette", "universal", "rank", "reward"}, default="tournament"
+        How parents are drawn: the better of two; in proportion to the value above the worst
+        (independent draws, or stochastic universal sampling); to the rank; or to the cumulative
+        reward, the value gained over the parents plus the mean reward of the parents.
+    crossover : {"uniform", "one-point", "two-point"}, default="uniform"
+    crossover_rate : float, default=0.9
+        Share of the pairs that are crossed.
+    mutation_rate : float or None, default=None
+        Probability that a bit flips; None is one bit an individual on average.
+    n_elite : int, default=2
+        How many of the best live on unchanged.
+    random_state : int, Generator, RandomState or None, default=None
+    standardize : bool, default=True
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from tamis.criteria import Scatter
+    >>> X, y = load_wine(return_X_y=True)
+    >>> search = Genetic(Scatter("J3"), n_features_to_select=6, random_state=0)
+    >>> search.fit(X, y).get_support(indices=True)
+    array([ 0,  2,  3,  6,  9, 12])
+    """
+
+    needs = (SubsetCriterion,)
+
+    # More parameters than elsewhere in tamis: the operators are what the method is.
+    def __init__(
+        self,
+        criterion: SubsetCriterion,
+        *,
+        n_features_to_select: Size = 0.5,
+        population_size: int = 50,
+        n_generations: int = 50,
+        selection: str = "tournament",
+        crossover: str = "uniform",
+        crossover_rate: float = 0.9,
+        mutation_rate: float | None = None,
+        n_elite: int = 2,
+        random_state: Any = None,
+        standardize: bool = True,
+    ):
+        self.criterion = criterion
+        self.n_features_to_select = n_features_to_select
+        self.population_size = population_size
+        self.n_generations = n_generations
+        self.selection = selection
+        self.crossover = crossover
+        self.crossover_rate = crossover_rate
+        self.mutation_rate = mutation_rate
+        self.n_elite = n_elite
+        self.random_state = random_state
+        self.standardize = standardize
+
+    def _check(self) -> Choice:
+        choice = super()._check()
+        check_name("selection", self.selection, SELECTIONS)
+        check_name("crossover", self.crossover, CROSSOVERS)
+        for name, lowest in (("population_size", 2), ("n_generations", 1), ("n_elite", 0)):
+            if not (isinstance(count := getattr(self, name), int) and count >= lowest):
+                raise InvalidParameter(f"Genetic needs {name} >= {lowest}, not {count!r}.")
+        if self.n_elite >= self.population_size:
+            raise InvalidParameter(
+                f"Genetic needs n_elite below population_size={self.population_size}, "
+                f"not {self.n_elite}: an elite of all would never change."
+            )
+        for name in ("crossover_rate", "mutation_rate"):
+            if (rate := getattr(self, name)) is not None and not 0 <= rate <= 1:
+                raise InvalidParameter(f"Genetic needs {name} in [0, 1], not {rate!r}.")
+        return choice
+
+    def _walk(
+        self, criterion: Judge, n_units: int, target: int | None, done: Trace
+    ) -> Iterator[Step]:
+        if len(done):
+            found = done[-1]
+            people = Population.from_state(found.state, n_units)
+        else:
+            people = self._first(criterion, n_units, target)
+            found = _better(Step(EMPTY, -np.inf), people)
+            yield found._replace(state=people.to_state())
+        for _ in range(people.generation, self.n_generations):
+            people = self._next(criterion, people, target)
+            found = _better(found, people)
+            yield found._replace(state=people.to_state())
+
+    def _first(self, criterion: Judge, n_units: int, target: int | None) -> "Population":
+        draw = stream(self.random_state, "generation", 0)
+        shape = (self.population_size, n_units)
+        density = draw.random((self.population_size, 1))  # small and large subsets alike
+        bits = resized(draw.random(shape) < density, target, draw)
+        values = valued(criterion, bits)
+        return Population(bits, values, values - values.mean(), 0)
+
+    def _next(self, criterion: Judge, people: "Population", target: int | None) -> "Population":
+        """Elite, and children of the selected in place of the others."""
+        draw = stream(self.random_state, "generation", people.generation + 1)
+        elite = best_first(people.values)[: self.n_elite]
+        n_children = self.population_size - len(elite)
+        n_pairs = -(-n_children // 2)
+        pairs = SELECTIONS[self.selection](people, 2 * n_pairs, draw).reshape(n_pairs, 2)
+        mixed = CROSSOVERS[self.crossover](n_pairs, people.bits.shape[1], draw)
+        mixed &= draw.random((n_pairs, 1)) < self.crossover_rate
+        one, two = people.bits[pairs[:, 0]], people.bits[pairs[:, 1]]
+        children = np.vstack([np.where(mixed, two, one), np.where(mixed, one, two)])[:n_children]
+        rate = 1 / people.bits.shape[1] if self.mutation_rate is None else self.mutation_rate
+        children ^= draw.random(children.shape) < rate
+        children = resized(children, target, draw)
+        values = valued(criterion, children)
+        parents = np.vstack([pairs, pairs])[:n_children]
+        rewards = (values - people.values[parents].mean(axis=1)) + people.rewards[parents].mean(
+            axis=1
+        )
+        return Population(
+            np.vstack([people.bits[elite], children]),
+            np.r_[people.values[elite], values],
+            np.r_[people.rewards[elite], rewards],
+            people.generation + 1,
+        )
+
+
+class Population:
+    """One generation: bits, values, cumulative rewards."""
+
+    def __init__(self, bits: Mask, values: Array, rewards: Array, generation: int):
+        self.bits, self.values, self.rewards = bits, values, rewards
+        self.generation = generation
+
+    def to_state(self) -> dict[str, Any]:
+        """Plain numbers and text, for the record."""
+        return {
+            "bits": [row.tobytes().hex() for row in np.packbits(self.bits, axis=1)],
+            "values": self.values.tolist(),
+            "rewards": self.rewards.tolist(),
+            "generation": self.generation,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], n_units: int) -> "Population":
+        packed = np.array([list(bytes.fromhex(row)) for row in state["bits"]], dtype=np.uint8)
+        bits = np.unpackbits(packed, axis=1, count=n_units).astype(bool)
+        values, rewards = np.array(state["values"]), np.array(state["rewards"])
+        return cls(bits, values, rewards, state["generation"])
+
+
+def valued(criterion: Judge, bits: Mask) -> Array:
+    """Values of all rows, each distinct row asked for once."""
+    rows, place = np.unique(bits, axis=0, return_inverse=True)
+    return criterion.values([np.flatnonzero(row) for row in rows])[place.ravel()]
+
+
+def resized(bits: Mask, size: int | None, draw: Draw) -> Mask:
+    """Rows with exactly ``size`` bits, or at least one: random bits set or cleared as needed."""
+    keys = bits + draw.random(bits.shape)  # members before others, at random among equals
+    falling = np.argsort(-keys, axis=1)
+    count = np.maximum(bits.sum(axis=1, keepdims=True), 1) if size is None else size
+    out = np.zeros_like(bits)
+    np.put_along_axis(out, falling, np.arange(bits.shape[1]) < count, axis=1)
+    return out
+
+
+def _better(found: Step, people: Population) -> Step:
+    """The best subset so far, as a step; of equals the lexicographically first."""
+    top = people.values.max()
+    if improves(top, found.value):
+        equal = [not improves(top, value) for value in people.values]
+        subset = min((np.flatnonzero(row) for row in people.bits[equal]), key=tuple)
+        return Step(subset, float(top), changed(found.subset, subset))
+    return found._replace(moved=EMPTY)
+
+
+def above_worst(fitness: Array) -> Array:
+    """Probabilities in proportion to the fitness above the worst, which keeps a small chance."""
+    weight = fitness - fitness.min()
+    weight = weight + 0.01 * weight.mean() if weight.any() else np.ones_like(weight)
+    return weight / weight.sum()
+
+
+def roulette(people: Population, count: int, draw: Draw) -> np.ndarray:
+    """Independent draws in proportion to the fitness."""
+    return draw.choice(len(people.values), count, p=above_worst(people.values))
+
+
+def universal(people: Population, count: int, draw: Draw) -> np.ndarray:
+    """Stochastic universal sampling: one spin of a wheel with ``count`` equidistant pointers."""
+    pointers = (draw.random() + np.arange(count)) / count
+    places = np.searchsorted(np.cumsum(above_worst(people.values)), pointers)
+    return draw.permutation(np.minimum(places, len(people.values) - 1))
+
+
+def tournament(people: Population, count: int, draw: Draw) -> np.ndarray:
+    """The better of two, drawn at random for each place."""
+    pair = draw.integers(len(people.values), size=(count, 2))
+    return np.where(people.values[pair[:, 0]] >= people.values[pair[:, 1]], pair[:, 0], pair[:, 1])
+
+
+def by_rank(people: Population, count: int, draw: Draw) -> np.ndarray:
+    """In proportion to the rank, 1 for the worst."""
+    weight = np.empty(len(people.values))
+    weight[best_first(people.values)] = np.arange(len(weight), 0, -1)
+    return draw.choice(len(weight), count, p=weight / weight.sum())
+
+
+def by_reward(people: Population, count: int, draw: Draw) -> np.ndarray:
+    """In proportion to the cumulative reward above the lowest."""
+    return draw.choice(len(people.values), count, p=above_worst(people.rewards))
+
+
+def one_point(n_pairs: int, n_units: int, draw: Draw) -> Mask:
+    """Bits behind one random place."""
+    return np.arange(n_units) >= draw.integers(1, max(n_units, 2), size=(n_pairs, 1))
+
+
+def two_point(n_pairs: int, n_units: int, draw: Draw) -> Mask:
+    """Bits between two random places."""
+    cut = np.sort(draw.integers(0, n_units + 1, size=(n_pairs, 2)), axis=1)
+    place = np.arange(n_units)
+    return (place >= cut[:, :1]) & (place < cut[:, 1:])
+
+
+def uniform(n_pairs: int, n_units: int, draw: Draw) -> Mask:
+    """Each bit with probability one half."""
+    return draw.random((n_pairs, n_units)) < 0.5
+
+
+SELECTIONS: dict[str, Callable[[Population, int, Draw], np.ndarray]] = {
+    "tournament": tournament,
+    "roulette": roulette,
+    "universal": universal,
+    "rank": by_rank,
+    "reward": by_reward,
+}
+CROSSOVERS: dict[str, Callable[[int, int, Draw], Mask]] = {
+    "uniform": uniform,
+    "one-point": one_point,
+    "two-point": two_point,
+}
+
+
+def check_name(what: str, name: Any, known: dict[str, Any]) -> None:
+    """Refuse an operator that does not exist."""
+    if name not in known:
+        raise InvalidParameter(f"Genetic needs {what} to be one of {', '.join(known)}, not {name!r}.")

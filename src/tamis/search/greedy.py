@@ -1,0 +1,307 @@
+"""Greedy walks: one feature in or out at a time."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tamis._arrays import EMPTY, Subset, best, worst
+from tamis.contract import (
+    BackwardCriterion,
+    ForwardCriterion,
+    SubsetCriterion,
+    with_unit,
+)
+from tamis.exceptions import InvalidParameter
+from tamis.search.base import Judge, Search, Size
+from tamis.trace import Step, Trace
+
+
+def grown(criterion: Judge, subset: Subset, value: float, candidates: Subset) -> Step:
+    """The step that adds the best candidate; of equals the lowest index."""
+    gains = criterion.gain(subset, candidates)
+    chosen = best(gains)
+    unit, errors = candidates[chosen], criterion.errors(subset)
+    return Step(
+        with_unit(subset, unit),
+        value + gains[chosen],
+        moved=np.array([unit]),
+        prices=gains[[chosen]],
+        errors=errors[[chosen]] if len(errors) else errors,
+    )
+
+
+def shrunk(criterion: Judge, subset: Subset, value: float, fixed: Subset = EMPTY) -> Step:
+    """The step that removes the least costly member not fixed; of equals the highest index."""
+    losses = criterion.loss(subset)
+    errors = criterion.errors(subset)
+    free = np.flatnonzero(~np.isin(subset, fixed))
+    chosen = free[worst(losses[free])]
+    moved_first = np.r_[chosen, np.delete(np.arange(len(subset)), chosen)]
+    return Step(
+        np.delete(subset, chosen),
+        value - losses[chosen],
+        moved=subset[[chosen]],
+        prices=losses[moved_first],
+        errors=errors[moved_first] if len(errors) else errors,
+    )
+
+
+def others(subset: Subset, n_units: int) -> Subset:
+    """The units that are not in the subset."""
+    return np.setdiff1d(np.arange(n_units), subset, assume_unique=True)
+
+
+def from_empty(criterion: Judge, done: Trace) -> Step:
+    """Where a walk that starts with nothing stands."""
+    return done[-1] if len(done) else Step(EMPTY, criterion.start(EMPTY))
+
+
+def from_full(criterion: Judge, n_units: int) -> Step:
+    """The first step of a walk that starts with everything: one price, the full set's."""
+    full = np.arange(n_units)
+    return Step(full, criterion.value(full))
+
+
+class Forward(Search):
+    """Add the feature of greatest gain until there are enough (sequential forward selection, SFS).
+
+    Choosing l of m features asks for l m - l(l-1)/2 prices. What was added is never taken back.
+
+    Parameters
+    ----------
+    criterion : ForwardCriterion
+    n_features_to_select : int, float, "best" or Choice, default=0.5
+    standardize : bool, default=True
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.criteria import Scatter
+    >>> X, y = load_iris(return_X_y=True)
+    >>> Forward(Scatter("J3"), n_features_to_select=2).fit(X, y).get_support(indices=True)
+    array([1, 2])
+    """
+
+    needs = (ForwardCriterion,)
+    nested = True
+
+    def __init__(
+        self,
+        criterion: ForwardCriterion,
+        *,
+        n_features_to_select: Size = 0.5,
+        standardize: bool = True,
+    ):
+        self.criterion = criterion
+        self.n_features_to_select = n_features_to_select
+        self.standardize = standardize
+
+    def _walk(
+        self, criterion: Judge, n_units: int, target: int | None, done: Trace
+    ) -> Iterator[Step]:
+        step = from_empty(criterion, done)
+        while len(step.subset) < (target or n_units):
+            step = grown(criterion, step.subset, step.value, others(step.subset, n_units))
+            yield step
+
+
+class Backward(Search):
+    """Remove the feature of least loss until few enough are left (backward selection, SBS).
+
+    Keeping l of m features asks for 1 + ((m+1) m - l(l+1))/2 prices, the full set's included where
+    the criterion values subsets. What was removed never comes back.
+
+    Parameters
+    ----------
+    criterion : BackwardCriterion
+    n_features_to_select : int, float, "best" or Choice, default=0.5
+    standardize : bool, default=True
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.criteria import Scatter
+    >>> X, y = load_iris(return_X_y=True)
+    >>> Backward(Scatter("J3"), n_features_to_select=2).fit(X, y).get_support(indices=True)
+    array([2, 3])
+    """
+
+    needs = (BackwardCriterion,)
+    nested = True
+
+    def __init__(
+        self,
+        criterion: BackwardCriterion,
+        *,
+        n_features_to_select: Size = 0.5,
+        standardize: bool = True,
+    ):
+        self.criterion = criterion
+        self.n_features_to_select = n_features_to_select
+        self.standardize = standardize
+
+    def _walk(
+        self, criterion: Judge, n_units: int, target: int | None, done: Trace
+    ) -> Iterator[Step]:
+        if len(done):
+            step = done[-1]
+        else:
+            yield (step := from_full(criterion, n_units))
+        while len(step.subset) > (target or 1):
+            step = shrunk(criterion, step.subset, step.value)
+            yield step
+
+
+class Bidirectional(Search):
+    """Forward from nothing and backward from everything, towards each other.
+
+    In each round the forward side adds a feature that the backward side has not removed, and the
+    backward side removes one that the forward side does not hold, so that neither undoes the
+    other. It ends when the forward side holds, or the backward side has left, as many as asked;
+    the trace follows that side. Asked for no size, it follows the forward side until they meet.
+
+    Parameters
+    ----------
+    criterion : SubsetCriterion
+    n_features_to_select : int, float, "best" or Choice, default=0.5
+    standardize : bool, default=True
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.criteria import Scatter
+    >>> X, y = load_iris(return_X_y=True)
+    >>> Bidirectional(Scatter("J3"), n_features_to_select=2).fit(X, y).get_support(indices=True)
+    array([1, 2])
+    """
+
+    needs = (SubsetCriterion,)
+    nested = True
+
+    def __init__(
+        self,
+        criterion: SubsetCriterion,
+        *,
+        n_features_to_select: Size = 0.5,
+        standardize: bool = True,
+    ):
+        self.criterion = criterion
+        self.n_features_to_select = n_features_to_select
+        self.standardize = standardize
+
+    def _walk(
+        self, criterion: Judge, n_units: int, target: int | None, done: Trace
+    ) -> Iterator[Step]:
+        target = target or -(-n_units // 2)
+        forward = 2 * target <= n_units + 1  # the side that reaches the target first
+        if len(done):
+            small, large = self._continued(done[-1], forward)
+        else:
+            small, large = Step(EMPTY, criterion.start(EMPTY)), from_full(criterion, n_units)
+            if not forward:
+                yield large._replace(state=_other(small))
+        while len(small.subset) < target < len(large.subset):
+            candidates = np.setdiff1d(large.subset, small.subset, assume_unique=True)
+            small = grown(criterion, small.subset, small.value, candidates)
+            if len(small.subset) < len(large.subset):
+                large = shrunk(criterion, large.subset, large.value, fixed=small.subset)
+            answer, other = (small, large) if forward else (large, small)
+            yield answer._replace(state=_other(other))
+        if forward and len(small.subset) < target:  # every column was asked for
+            yield large._replace(moved=np.setdiff1d(large.subset, small.subset))
+
+    @staticmethod
+    def _continued(step: Step, forward: bool) -> tuple[Step, Step]:
+        other = Step(np.array(step.state["other"], dtype=np.intp), step.state["value"])
+        return (step, other) if forward else (other, step)
+
+
+def _other(step: Step) -> dict[str, object]:
+    """The side that the trace does not follow."""
+    return {"other": step.subset.tolist(), "value": float(step.value)}
+
+
+class PlusLMinusR(Search):
+    """Add ``l`` features, remove ``r``, and again (plus l - take away r).
+
+    With l > r it starts with nothing and grows, with l < r it starts with everything and shrinks.
+    It ends with the round that reaches or passes the asked size; of the subsets of that size on
+    the way the best is kept.
+
+    Parameters
+    ----------
+    criterion : SubsetCriterion
+    n_features_to_select : int, float, "best" or Choice, default=0.5
+    l, r : int, default=2 and 1
+        Features added and removed in each round; they must differ.
+    standardize : bool, default=True
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.criteria import Scatter
+    >>> X, y = load_iris(return_X_y=True)
+    >>> PlusLMinusR(Scatter("J3"), n_features_to_select=2).fit(X, y).get_support(indices=True)
+    array([2, 3])
+    """
+
+    needs = (SubsetCriterion,)
+
+    def __init__(
+        self,
+        criterion: SubsetCriterion,
+        *,
+        n_features_to_select: Size = 0.5,
+        l: int = 2,  # noqa: E741 (the name of the method)
+        r: int = 1,
+        standardize: bool = True,
+    ):
+        self.criterion = criterion
+        self.n_features_to_select = n_features_to_select
+        self.l = l
+        self.r = r
+        self.standardize = standardize
+
+    def _check(self):  # type: ignore[no-untyped-def]
+        if min(self.l, self.r) < 0 or self.l == self.r:
+            raise InvalidParameter(
+                f"PlusLMinusR needs two different numbers l and r >= 0, not l={self.l}, r={self.r}. "
+                "Write l=2, r=1 to grow from nothing, l=1, r=2 to shrink from everything."
+            )
+        return super()._check()
+
+    def _walk(
+        self, criterion: Judge, n_units: int, target: int | None, done: Trace
+    ) -> Iterator[Step]:
+        growing = self.l > self.r
+        target = target or (n_units if growing else 1)
+        plan = [+1] * self.l + [-1] * self.r if growing else [-1] * self.r + [+1] * self.l
+        if len(done):
+            step, place = done[-1], done[-1].state["place"]
+            size_before = done[-1].state["size_before"]
+        else:
+            step, place = Step(EMPTY, criterion.start(EMPTY)), 0
+            if not growing:
+                step = from_full(criterion, n_units)
+                yield step._replace(state={"place": 0, "size_before": n_units})
+            size_before = len(step.subset)
+        while True:
+            for move in plan[place:]:
+                place += 1
+                if moved := self._moved(criterion, step, move, n_units):
+                    step = moved._replace(state={"place": place, "size_before": size_before})
+                    yield step
+            size, place = len(step.subset), 0
+            passed = size >= target if growing else size <= target
+            if passed or size == size_before:  # a round cut short by the borders makes no headway
+                return
+            size_before = size
+
+    @staticmethod
+    def _moved(criterion: Judge, step: Step, move: int, n_units: int) -> Step | None:
+        """One feature in or out, or None where nothing is left to add or one must stay."""
+        if move > 0 and len(step.subset) < n_units:
+            return grown(criterion, step.subset, step.value, others(step.subset, n_units))
+        if move < 0 and len(step.subset) > 1:
+            return shrunk(criterion, step.subset, step.value)
+        return None

@@ -51,15 +51,17 @@ def fix_seeds(estimator: BaseEstimator, seeds: dict[str, int] | None = None) -> 
                 fresh = root if name == "random_state" else _derived(root, name, value)
                 seed = seeds.setdefault(name, fresh)
                 estimator.set_params(**{name: seed})
-        elif hasattr(value, "random_state") and not hasattr(value, "get_params"):
-            if getattr(value, "shuffle", True) and not isinstance(value.random_state, int):
-                key = f"{name}__random_state"
-                splitter = copy(value)
-                splitter.random_state = seeds.setdefault(
-                    key, _derived(root, key, value.random_state)
-                )
-                estimator.set_params(**{name: splitter})
+        elif _is_unseeded_splitter(value):
+            key, splitter = f"{name}__random_state", copy(value)
+            splitter.random_state = seeds.setdefault(key, _derived(root, key, value.random_state))
+            estimator.set_params(**{name: splitter})
     return seeds
+
+
+def _is_unseeded_splitter(value: Any) -> bool:
+    if not hasattr(value, "random_state") or hasattr(value, "get_params"):
+        return False
+    return getattr(value, "shuffle", True) and not isinstance(value.random_state, int | np.integer)
 
 
 def _derived(root: int, name: str, value: Any) -> int:

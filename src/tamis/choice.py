@@ -131,7 +131,9 @@ class Threshold(Choice):
         kept = -1
         for position, (moved, entered, prices) in enumerate(trace.moves()):
             adding = bool(entered.any())
-            if len(moved) and (prices.min() < self.minimum if adding else prices.max() >= self.minimum):
+            if len(moved) and (
+                prices.min() < self.minimum if adding else prices.max() >= self.minimum
+            ):
                 break
             kept = position
         if kept < 0:
@@ -187,8 +189,8 @@ def resolve_choice(asked: Any, who: str) -> Choice:
     if isinstance(asked, float | np.floating):
         return Fraction(float(asked))
     raise InvalidParameter(
-        f"{who} needs n_features_to_select as an int, a fraction in (0, 1], 'best' or a choice such "
-        f"as Threshold(0.1), not {asked!r}."
+        f"{who} needs n_features_to_select as an int, a fraction in (0, 1], 'best' or a choice "
+        f"such as Threshold(0.1), not {asked!r}."
     )
 
 
@@ -206,4 +208,8 @@ def _best_of(trace: Trace, candidates: np.ndarray) -> int:
     top = float(np.nanmax(values))
     equal = candidates[[not improves(top, value) for value in np.nan_to_num(values, nan=-np.inf)]]
     equal = equal[trace.sizes[equal] == trace.sizes[equal].min()]
-    return int(min(equal, key=lambda i: tuple(trace[int(i)].subset))) if len(equal) > 1 else int(equal[0])
+    return (
+        int(min(equal, key=lambda i: tuple(trace[int(i)].subset)))
+        if len(equal) > 1
+        else int(equal[0])
+    )

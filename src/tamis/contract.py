@@ -165,8 +165,8 @@ def check_data(
     options = {"dtype": np.float64, "order": "F", "ensure_min_samples": 2}
     if y is None and not estimator.__sklearn_tags__().target_tags.required:
         return validate_data(estimator, X, **options), None
-    X, y = validate_data(estimator, X, y, **options)
-    return X, y
+    checked: tuple[Array, NDArray[Any]] = validate_data(estimator, X, y, **options)
+    return checked
 
 
 def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
@@ -176,9 +176,7 @@ def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
     who, looks = type(criterion).__name__, target_kind(y)
     asked = getattr(criterion, "target", "auto")
     if asked not in {"auto", *KINDS}:
-        raise InvalidParameter(
-            f"{who} needs target='auto', 'classes' or 'real', not {asked!r}."
-        )
+        raise InvalidParameter(f"{who} needs target='auto', 'classes' or 'real', not {asked!r}.")
     kind = looks if asked == "auto" else asked
     if len(criterion.targets) == 1:
         (kind,) = criterion.targets

@@ -68,8 +68,8 @@ class Record:
             )
         if data != self.data:
             raise RecordMismatch(
-                f"The record was made on other data (fingerprint {self.data}, not {data}). Resume it "
-                "with the same X and y, or call fit to start anew."
+                f"The record was made on other data (fingerprint {self.data}, not {data}). Resume "
+                "it with the same X and y, or call fit to start anew."
             )
 
     def to_dict(self) -> dict[str, Any]:

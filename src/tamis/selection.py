@@ -73,9 +73,7 @@ def _order(trace: Trace, chosen: int, kept: Mask, price: Array) -> tuple[Subset,
     never did. Of the others, those that entered after the chosen step come first, in that order.
     """
     left_before, left_after, entered_after = _times(trace, chosen)
-    group = np.select(
-        [kept, entered_after < NEVER, left_before > -NEVER], [0, 1, 2], default=3
-    )
+    group = np.select([kept, entered_after < NEVER, left_before > -NEVER], [0, 1, 2], default=3)
     time = np.select(
         [group == 0, group == 1, group == 2], [-left_after, entered_after, -left_before], default=0
     )

@@ -164,8 +164,9 @@ def _step_to_dict(step: Step) -> dict[str, Any]:
 def _step_from_dict(plain: dict[str, Any]) -> Step:
     plain = dict(plain)
     moved = np.array(plain.pop("moved", []), dtype=np.intp)
-    arrays = {name: np.array(plain.pop(name, []), dtype=float) for name in ("prices", "errors")}
-    return Step(EMPTY, moved=moved, **arrays, **plain)
+    prices = np.array(plain.pop("prices", []), dtype=float)
+    errors = np.array(plain.pop("errors", []), dtype=float)
+    return Step(EMPTY, moved=moved, prices=prices, errors=errors, **plain)
 
 
 def changed(before: Subset, after: Subset) -> Subset:

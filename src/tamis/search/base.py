@@ -37,7 +37,9 @@ Size: TypeAlias = "int | float | str | Choice"
 SPOKEN = {
     ForwardCriterion: ("the gain of adding a feature", "only prices additions", "Forward"),
     BackwardCriterion: (
-        "the loss of removing a feature", "only prices removals", "RecursiveElimination",
+        "the loss of removing a feature",
+        "only prices removals",
+        "RecursiveElimination",
     ),
     SubsetCriterion: ("the value of a subset", "values any subset", "FloatingForward"),
 }
@@ -87,7 +89,7 @@ class Judge:
             place = int(np.flatnonzero(np.isnan(prices))[0])
             raise InvalidPrice(
                 f"{type(self.criterion).__name__} answered NaN for feature(s) {things[place]}. No "
-                "NaN may decide a search: look for a failing estimator or a degenerate column there."
+                "NaN may decide a search: look for a failing estimator or a degenerate column."
             )
         return prices
 
@@ -171,9 +173,7 @@ class Search(MetaEstimatorMixin, CallbackSupportMixin, Selection):
             n_evaluations=0,
             finished=False,
         )
-        work.criterion.fit(
-            standardised(X) if self.standardize else X, y, **self._routed(params)
-        )
+        work.criterion.fit(standardised(X) if self.standardize else X, y, **self._routed(params))
         self._follow(work, choice, target, draft if record is None else record)
         return self
 

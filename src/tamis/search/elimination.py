@@ -121,7 +121,7 @@ def _without_worst(criterion: Judge, step: Step, drop: int) -> Step:
     )
 
 
-def drop_count(step: "int | float | Tiers", size: int, target: int) -> tuple[int, int]:
+def drop_count(step: Any, size: int, target: int) -> tuple[int, int]:
     """How many of ``size`` features leave next, and the threshold of the tier in force.
 
     >>> drop_count([(100, 100), (20, 20), (0, 1)], 130, 1)
@@ -153,11 +153,12 @@ def check_step(step: Any) -> None:
     elif isinstance(step, float):
         good = 0 < step < 1
     else:
-        good = isinstance(step, int | np.integer) and not isinstance(step, bool) and step >= 1
+        whole = isinstance(step, int | np.integer) and not isinstance(step, bool)
+        good = whole and bool(step >= 1)
     if not good:
         raise InvalidParameter(
-            f"RecursiveElimination needs step as an int >= 1, a fraction in (0, 1) or tiers such as "
-            f"[(100, 100), (20, 20), (0, 1)], not {step!r}."
+            "RecursiveElimination needs step as an int >= 1, a fraction in (0, 1) or tiers such "
+            f"as [(100, 100), (20, 20), (0, 1)], not {step!r}."
         )
 
 

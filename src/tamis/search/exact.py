@@ -58,9 +58,9 @@ class Exhaustive(Search):
     ) -> Iterator[Step]:
         sizes = range(1, n_units + 1) if target is None else (target,)
         found = done[-1] if len(done) else Step(EMPTY, -np.inf)
-        ahead = (subset for size in sizes for subset in combinations(range(n_units), size))
+        subsets = (subset for size in sizes for subset in combinations(range(n_units), size))
         valued = found.state.get("valued", 0)
-        ahead = islice(ahead, valued, None)
+        ahead = islice(subsets, valued, None)
         while block := [np.array(subset, dtype=np.intp) for subset in islice(ahead, BLOCK)]:
             values = criterion.values(block)
             valued += len(block)
@@ -74,7 +74,7 @@ class Exhaustive(Search):
 
 
 class BranchAndBound(Search):
-    """The optimum of :class:`Exhaustive` for a monotone criterion, mostly at a fraction of its cost.
+    """The optimum of :class:`Exhaustive` for a monotone criterion, at a fraction of its cost.
 
     Features are removed from the full set along a tree; a branch is left as soon as its bound says
     that nothing in it can beat the best subset known (Narendra and Fukunaga 1977). At each node
@@ -135,8 +135,8 @@ class BranchAndBound(Search):
             )
         if not isinstance(choice, ExactSize | Fraction):
             raise IncompatibleCriterion(
-                "BranchAndBound needs a number of features: a monotone criterion is always greatest "
-                f"with all of them. Write n_features_to_select=5, not {self.n_features_to_select!r}."
+                "BranchAndBound needs a number of features: a monotone criterion is greatest with "
+                f"all of them. Write n_features_to_select=5, not {self.n_features_to_select!r}."
             )
         for name in ("max_evaluations", "max_seconds"):
             if (limit := getattr(self, name)) is not None and not limit > 0:
@@ -221,7 +221,9 @@ class _Tree:
         order = best_first(-bounds)  # the feature that matters most first: its subtree is largest
         free, bounds = free[order], bounds[order]
         if surplus == 1:
-            return any([self._offer(subset[subset != j], b) for j, b in zip(free, bounds, strict=True)])
+            return any(
+                [self._offer(subset[subset != j], b) for j, b in zip(free, bounds, strict=True)]
+            )
         # the last child must lose all that may leave: it is a leaf
         n_inner = len(free) - surplus
         for i in range(n_inner):

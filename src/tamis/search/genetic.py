@@ -275,4 +275,6 @@ CROSSOVERS: dict[str, Callable[[int, int, Draw], Mask]] = {
 def check_name(what: str, name: Any, known: dict[str, Any]) -> None:
     """Refuse an operator that does not exist."""
     if name not in known:
-        raise InvalidParameter(f"Genetic needs {what} to be one of {', '.join(known)}, not {name!r}.")
+        raise InvalidParameter(
+            f"Genetic needs {what} to be one of {', '.join(known)}, not {name!r}."
+        )

@@ -262,10 +262,10 @@ class PlusLMinusR(Search):
         self.r = r
         self.standardize = standardize
 
-    def _check(self):  # type: ignore[no-untyped-def]
+    def _check(self) -> Choice:
         if min(self.l, self.r) < 0 or self.l == self.r:
             raise InvalidParameter(
-                f"PlusLMinusR needs two different numbers l and r >= 0, not l={self.l}, r={self.r}. "
+                f"PlusLMinusR needs different l and r, both >= 0, not l={self.l}, r={self.r}. "
                 "Write l=2, r=1 to grow from nothing, l=1, r=2 to shrink from everything."
             )
         return super()._check()

@@ -7,7 +7,7 @@ import numpy as np
 from tamis._arrays import EMPTY, best_first
 from tamis.contract import BackwardCriterion, Criterion, ForwardCriterion
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
-from tamis.search.base import Judge, Search, Size, check_capability
+from tamis.search.base import Judge, Search, Size
 from tamis.trace import Step, Trace
 
 
@@ -79,7 +79,7 @@ class Ranking(Search):
             return self.by
         return "alone" if isinstance(self.criterion, ForwardCriterion) else "removal"
 
-    def _check(self):  # type: ignore[no-untyped-def]
+    def _check(self) -> Choice:
         choice = super()._check()
         if self.by not in (None, "alone", "removal"):
             raise InvalidParameter(f"Ranking needs by='alone' or by='removal', not {self.by!r}.")

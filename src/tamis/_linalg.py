@@ -1,0 +1,141 @@
+"""Traces and determinants of sub-matrices, kept up to date as columns come and go."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tamis._arrays import Array, Subset
+
+#: A column whose residual variance is below this share of its variance depends on the others.
+DEPENDENT = 1e-10
+#: Moves after which the updates start afresh, so that rounding cannot build up.
+MOVES = 20
+#: Numbers in one batch of stacked matrices.
+BATCH = 1 << 21
+
+
+class Residuals:
+    """Regression of every column on the columns of a subset, in the inner product W.
+
+    ``inverse`` is the inverse of W on the subset, ``coefs`` = inverse @ W[subset, :] has the
+    coefficients of all columns, ``left`` their residual variances. Moving by one column costs
+    O(|S| d) instead of the O(|S|^2 d) of solving again. ``members`` are in order of entry.
+    """
+
+    def __init__(self, W: Array):
+        self.W = W
+        self.diagonal = W.diagonal().copy()
+        self._restart(np.empty(0, dtype=np.intp))
+
+    def move_to(self, subset: Subset) -> None:
+        """Make the subset's regression the current one."""
+        held, wanted = set(self.members.tolist()), set(subset.tolist())
+        leaving, entering = held - wanted, sorted(wanted - held)
+        if self.moves + len(leaving) + len(entering) > MOVES:
+            self._restart(subset)
+            return
+        for column in leaving:
+            self._drop(column)
+        for column in entering:
+            self._add(column)
+
+    def dependent(self) -> np.ndarray:
+        """Which columns the subset already determines."""
+        return self.left <= DEPENDENT * self.diagonal
+
+    def _restart(self, subset: Subset) -> None:
+        self.members, self.moves = subset.copy(), 0
+        rows = self.W[subset]
+        self.inverse = np.linalg.inv(rows[:, subset])
+        self.inverse = (self.inverse + self.inverse.T) / 2
+        self.coefs = self.inverse @ rows
+        self.left = self.diagonal - np.einsum("ij,ij->j", self.coefs, rows)
+
+    def _add(self, column: int) -> None:
+        """Bordering: the new column is first freed of what the members explain."""
+        explained, left = self.coefs[:, column].copy(), self.left[column]
+        covariance = self.W[column] - explained @ self.W[self.members]
+        slope = covariance / left
+        self.coefs = np.vstack([self.coefs - np.outer(explained, slope), slope])
+        corner = -explained / left
+        self.inverse = np.block(
+            [
+                [self.inverse - np.outer(explained, corner), corner[:, None]],
+                [corner[None, :], np.array([[1 / left]])],
+            ]
+        )
+        self.left = self.left - slope * covariance
+        self.members = np.append(self.members, column)
+        self.moves += 1
+
+    def _drop(self, column: int) -> None:
+        """The inverse of bordering."""
+        (place,) = np.flatnonzero(self.members == column)
+        slope, pivot = self.coefs[place], self.inverse[place, place]
+        stay = np.arange(len(self.members)) != place
+        share = self.inverse[stay, place] / pivot
+        self.left = self.left + slope**2 / pivot
+        self.coefs = self.coefs[stay] - np.outer(share, slope)
+        self.inverse = self.inverse[np.ix_(stay, stay)] - np.outer(share, share) * pivot
+        self.members = self.members[stay]
+        self.moves += 1
+
+
+class TraceForm:
+    """J(S) = tr(W_SS^-1 M_SS), its gains and losses.
+
+    Adding j gains m_j / w_j, the residual variances of j in M and in W after its regression on S
+    in W. Removing i loses (A M_SS A)_ii / A_ii with A = W_SS^-1.
+    """
+
+    def __init__(self, W: Array, M: Array):
+        self.W, self.M = W, M
+        self.state = Residuals(W)
+
+    def values(self, subsets: Sequence[Subset]) -> Array:
+        """J of each subset; subsets of one size are solved together."""
+        values = np.zeros(len(subsets))
+        for places, stack in stacked(subsets):
+            W = self.W[stack[:, :, None], stack[:, None, :]]
+            M = self.M[stack[:, :, None], stack[:, None, :]]
+            check_independent(W)
+            values[places] = np.trace(np.linalg.solve(W, M), axis1=1, axis2=2)
+        return values
+
+    def gains(self, subset: Subset) -> Array:
+        """What adding each column gains, -inf where the subset already determines it."""
+        self.state.move_to(subset)
+        members, coefs = self.state.members, self.state.coefs
+        rows = self.M[members]
+        residual = coefs * (rows[:, members] @ coefs - 2 * rows)
+        left = self.M.diagonal() + residual.sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.state.dependent(), -np.inf, left / self.state.left)
+
+    def losses(self, subset: Subset) -> Array:
+        """What removing each member loses."""
+        self.state.move_to(subset)
+        A, members = self.state.inverse, self.state.members
+        lost = np.einsum("ij,jk,ki->i", A, self.M[np.ix_(members, members)], A, optimize=True)
+        losses = np.empty(len(subset))
+        losses[np.argsort(np.argsort(members))] = lost / A.diagonal()
+        return losses
+
+
+def stacked(subsets: Sequence[Subset]) -> "list[tuple[np.ndarray, np.ndarray]]":
+    """Places and stacked subsets, by size, in batches of bounded memory."""
+    sizes = np.array([len(subset) for subset in subsets], dtype=np.intp)
+    batches = []
+    for size in np.unique(sizes[sizes > 0]):
+        places = np.flatnonzero(sizes == size)
+        for part in np.array_split(places, -(-len(places) * int(size) ** 2 // BATCH)):
+            batches.append((part, np.stack([subsets[place] for place in part])))
+    return batches
+
+
+def check_independent(W: Array) -> None:
+    """Raise ``LinAlgError`` where a column of a (stack of) matrix depends on those before it."""
+    factor = np.linalg.cholesky(W)
+    left = np.diagonal(factor, axis1=-2, axis2=-1) ** 2
+    if (left <= DEPENDENT * np.diagonal(W, axis1=-2, axis2=-1)).any():
+        raise np.linalg.LinAlgError("a column depends on the others")

@@ -1,0 +1,285 @@
+"""Class separability from scatter matrices and from Gaussian class densities."""
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._arrays import Array, Subset, class_codes
+from tamis._linalg import Residuals, TraceForm, check_independent, stacked
+from tamis.contract import SubsetCriterion
+from tamis.exceptions import InvalidParameter, SingularScatter
+
+MEASURES = ("J1", "J2", "J3")
+
+
+class Scatter(SubsetCriterion):
+    r"""How far apart the classes lie, from the scatter within and between them.
+
+    With the class priors :math:`P_k`, the covariance matrices :math:`\Sigma_k` of the samples and
+    :math:`S_w = \sum_k P_k \Sigma_k`, :math:`S_b = \sum_k P_k (\mu_k-\mu)(\mu_k-\mu)'`,
+    :math:`S_m = S_w + S_b`:
+
+    .. math:: J_1 = \mathrm{tr} S_m / \mathrm{tr} S_w, \quad J_2 = |S_m| / |S_w|, \quad
+              J_3 = \mathrm{tr}(S_w^{-1} S_m)
+
+    The empty subset is worth 1, 1 and 0. J2 and J3 are monotone and do not depend on the scale of
+    the columns; J1 is neither. By updating, a step of a search costs O(\|S\|^2) a candidate.
+
+    A column that the others determine cannot be added (its gain is -inf): constant columns, copies,
+    and everything once there are as many columns as samples. A ``ridge`` lifts that.
+
+    Parameters
+    ----------
+    measure : {"J1", "J2", "J3"}, default="J3"
+    ridge : float, default=0
+        Added to the diagonal of S_w, in units of its mean over all columns. It is fixed once, so
+        J2 and J3 stay monotone.
+
+    References
+    ----------
+    Theodoridis and Koutroumbas (2009), Pattern Recognition, ch. 5.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> criterion = Scatter("J3").fit(*load_iris(return_X_y=True))
+    >>> round(criterion.value(np.array([2, 3])), 3)
+    26.928
+    """
+
+    targets: ClassVar[frozenset[str]] = frozenset({"classes"})
+
+    def __init__(self, measure: str = "J3", *, ridge: float = 0.0):
+        self.measure = measure
+        self.ridge = ridge
+
+    @property
+    def monotone(self) -> bool:
+        """J2 and J3 are, J1 is not."""
+        return self.measure != "J1"
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        if self.measure not in MEASURES:
+            raise InvalidParameter(
+                f"Scatter needs a measure out of {', '.join(MEASURES)}, not {self.measure!r}."
+            )
+        means, covariances, priors = class_statistics("Scatter", X, y, self.ridge)
+        distance = (means - priors @ means) * np.sqrt(priors)[:, None]
+        within = np.tensordot(priors, covariances, axes=1)
+        between = distance.T @ distance
+        check_within(within, between, X)
+        self._form: _TraceRatio | _DeterminantRatio | TraceForm
+        if self.measure == "J1":
+            self._form = _TraceRatio(within.diagonal(), (within + between).diagonal())
+        elif self.measure == "J2":
+            self._form = _DeterminantRatio(within, within + between)
+        else:
+            self._form = TraceForm(within, within + between)
+
+    def value(self, subset: Subset) -> float:
+        return float(self.values([subset])[0])
+
+    def values(self, subsets: Iterable[Subset]) -> Array:
+        return guarded(self, self._form.values, [self.columns(s) for s in subsets])
+
+    def gain(self, subset: Subset, candidates: Subset) -> Array:
+        gains = guarded(self, self._form.gains, self.columns(subset))[self.columns(candidates)]
+        check_any_gain(self, gains)
+        return gains
+
+    def loss(self, subset: Subset) -> Array:
+        return guarded(self, self._form.losses, self.columns(subset))
+
+    def bound(self, subset: Subset, size: int) -> float:
+        return float(self.bounds([subset], size)[0])
+
+    def bounds(self, subsets: Iterable[Subset], size: int) -> Array:
+        """J3 counts each column with at least 1, so those that must leave take that much along."""
+        subsets = list(subsets)
+        surplus = np.array([len(subset) - size for subset in subsets])
+        return self.values(subsets) - (surplus if self.measure == "J3" else 0)
+
+
+class Divergence(SubsetCriterion):
+    r"""Average symmetric Kullback-Leibler divergence between Gaussian classes.
+
+    .. math:: \sum_{k,l} P_k P_l d_{kl}, \qquad d_{kl} = \tfrac12 \mathrm{tr}(\Sigma_k^{-1}\Sigma_l
+        + \Sigma_l^{-1}\Sigma_k - 2I) + \tfrac12 (\mu_k-\mu_l)'(\Sigma_k^{-1}+\Sigma_l^{-1})
+        (\mu_k-\mu_l)
+
+    over all ordered pairs. Unlike :class:`Scatter` it sees classes that differ in their spread
+    alone. The empty subset is worth 0; a marginal divergence never exceeds the joint one, so it is
+    monotone. A column that the others determine inside a class cannot be added; a ``ridge`` lifts
+    that.
+
+    Parameters
+    ----------
+    ridge : float, default=0
+        Added to the diagonal of every class covariance, in units of the mean variance within
+        classes over all columns.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> criterion = Divergence().fit(*load_iris(return_X_y=True))
+    >>> round(criterion.value(np.array([2, 3])), 2)
+    147.33
+    """
+
+    targets: ClassVar[frozenset[str]] = frozenset({"classes"})
+
+    def __init__(self, *, ridge: float = 0.0):
+        self.ridge = ridge
+
+    @property
+    def monotone(self) -> bool:
+        """A marginal divergence never exceeds the joint one."""
+        return True
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        means, covariances, priors = class_statistics("Divergence", X, y, self.ridge)
+        self._per_column = 1 - (priors**2).sum()
+        self._forms = []
+        for k, covariance in enumerate(covariances):
+            # sum over l of P_k P_l (Sigma_l + delta delta'), which W = Sigma_k meets in the trace
+            weights = priors[k] * np.where(np.arange(len(priors)) == k, 0, priors)
+            shift = (means - means[k]) * np.sqrt(weights)[:, None]
+            met = np.tensordot(weights, covariances, axes=1) + shift.T @ shift
+            check_within(covariance, met, X)
+            self._forms.append(TraceForm(covariance, met))
+
+    def value(self, subset: Subset) -> float:
+        return float(self.values([subset])[0])
+
+    def values(self, subsets: Iterable[Subset]) -> Array:
+        columns = [self.columns(subset) for subset in subsets]
+        traces = sum(guarded(self, form.values, columns) for form in self._forms)
+        return traces - self._per_column * np.array([len(subset) for subset in columns])
+
+    def gain(self, subset: Subset, candidates: Subset) -> Array:
+        columns = self.columns(subset)
+        parts = [guarded(self, form.gains, columns) for form in self._forms]
+        gains = np.sum(parts, axis=0)[self.columns(candidates)] - self._per_column
+        check_any_gain(self, gains)
+        return gains
+
+    def loss(self, subset: Subset) -> Array:
+        columns = self.columns(subset)
+        losses = sum(guarded(self, form.losses, columns) for form in self._forms)
+        return losses - self._per_column
+
+
+class _TraceRatio:
+    """J1 from the two diagonals."""
+
+    def __init__(self, within: Array, total: Array):
+        self.within, self.total = within, total
+
+    def _of(self, total: Any, within: Any) -> Any:
+        """Ratio of traces: 1 of nothing, and of columns that do not vary."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(total <= 0, 1.0, total / within)
+
+    def values(self, subsets: list[Subset]) -> Array:
+        total = np.array([self.total[s].sum() for s in subsets])
+        return self._of(total, np.array([self.within[s].sum() for s in subsets]))
+
+    def gains(self, subset: Subset) -> Array:
+        total, within = self.total[subset].sum(), self.within[subset].sum()
+        return self._of(total + self.total, within + self.within) - self._of(total, within)
+
+    def losses(self, subset: Subset) -> Array:
+        total, within = self.total[subset].sum(), self.within[subset].sum()
+        if len(subset) == 1:  # nothing is left, not the rounding of a difference
+            return self._of(total, within) - np.ones(1)
+        left = self._of(total - self.total[subset], within - self.within[subset])
+        return self._of(total, within) - left
+
+
+class _DeterminantRatio:
+    """J2: each column multiplies it by the ratio of its residual variances in S_m and S_w."""
+
+    def __init__(self, within: Array, total: Array):
+        self.within, self.total = Residuals(within), Residuals(total)
+
+    def values(self, subsets: list[Subset]) -> Array:
+        values = np.ones(len(subsets))
+        for places, stack in stacked(subsets):
+            within = self.within.W[stack[:, :, None], stack[:, None, :]]
+            check_independent(within)
+            total = self.total.W[stack[:, :, None], stack[:, None, :]]
+            values[places] = np.exp(np.linalg.slogdet(total)[1] - np.linalg.slogdet(within)[1])
+        return values
+
+    def gains(self, subset: Subset) -> Array:
+        self._move_to(subset)
+        base = self.values([subset])[0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = self.total.left / self.within.left
+            return np.where(self.within.dependent(), -np.inf, base * (factor - 1))
+
+    def losses(self, subset: Subset) -> Array:
+        self._move_to(subset)
+        factor = self.total.inverse.diagonal() / self.within.inverse.diagonal()
+        losses = np.empty(len(subset))
+        losses[np.argsort(np.argsort(self.within.members))] = 1 - factor
+        return losses * self.values([subset])[0]
+
+    def _move_to(self, subset: Subset) -> None:
+        self.within.move_to(subset)
+        self.total.move_to(subset)
+
+
+def class_statistics(who: str, X: Array, y: Any, ridge: float) -> tuple[Array, Array, Array]:
+    """Means, covariance matrices (with ridge) and priors of the classes."""
+    if not ridge >= 0:
+        raise InvalidParameter(f"{who} needs ridge >= 0, not {ridge!r}.")
+    codes = class_codes(y)[1]
+    groups = [X[codes == k] for k in range(codes.max() + 1)]
+    means = np.array([group.mean(axis=0) for group in groups])
+    priors = np.bincount(codes) / len(codes)
+    covariances = np.empty((len(groups), X.shape[1], X.shape[1]))
+    for k, group in enumerate(groups):
+        centred = group - means[k]
+        covariances[k] = centred.T @ centred / len(group)
+    diagonals = covariances.diagonal(axis1=1, axis2=2)
+    lift = ridge * (priors @ diagonals).mean()
+    covariances += lift * np.eye(X.shape[1])
+    return means, covariances, priors
+
+
+def check_within(within: Array, other: Array, X: Array) -> None:
+    """Refuse a column that does not vary where it must but does where it counts."""
+    noise = (1e-12 * np.abs(X).max(axis=0)) ** 2
+    fixed = within.diagonal() <= noise
+    decided = fixed & (other.diagonal() > 1e6 * noise + 1e-300)
+    if decided.any():
+        raise SingularScatter(
+            f"Column {int(np.flatnonzero(decided)[0])} does not vary inside a class but differs "
+            "between classes: its separability is infinite. Look whether it gives the answer away; "
+            "to keep it, give the criterion a ridge such as ridge=1e-6."
+        )
+
+
+def guarded(criterion: SubsetCriterion, function: Any, *args: Any) -> Array:
+    """The function's answer, or an error that names the way out of a singular matrix."""
+    try:
+        return function(*args)
+    except np.linalg.LinAlgError as error:
+        raise SingularScatter(
+            f"{type(criterion).__name__} cannot value this subset: a column is constant or depends "
+            "on the others inside a class (copies, or as many columns as samples). Give the "
+            "criterion a ridge such as ridge=1e-6, or use Forward, which passes such columns over."
+        ) from error
+
+
+def check_any_gain(criterion: SubsetCriterion, gains: Array) -> None:
+    """Refuse to add a column when each one depends on the subset."""
+    if len(gains) and np.isneginf(gains).all():
+        raise SingularScatter(
+            f"{type(criterion).__name__} cannot add any more columns: each one left is constant or "
+            "depends on those chosen. Ask for fewer features, or give the criterion a ridge such "
+            "as ridge=1e-6."
+        )

@@ -1,0 +1,225 @@
+"""Criteria made of others: remembered, penalised, or given as a function."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+
+from tamis._arrays import Array, Subset
+from tamis._parallel import parallel_map
+from tamis.contract import KINDS, SubsetCriterion
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+
+
+class Wrapper(SubsetCriterion):
+    """A criterion around another one, whose facts it shares."""
+
+    criterion: SubsetCriterion
+
+    @property
+    def needs_target(self) -> bool:  # type: ignore[override]
+        return getattr(self.criterion, "needs_target", True)
+
+    @property
+    def targets(self) -> frozenset[str]:  # type: ignore[override]
+        return getattr(self.criterion, "targets", KINDS)
+
+    @property
+    def takes_metadata(self) -> bool:  # type: ignore[override]
+        return getattr(self.criterion, "takes_metadata", False)
+
+    @property
+    def additive(self) -> bool:  # type: ignore[override]
+        return getattr(self.criterion, "additive", False)
+
+    @property
+    def monotone(self) -> bool:
+        return getattr(self.criterion, "monotone", False)
+
+    @property
+    def target(self) -> str:
+        """How the criterion inside reads ``y``."""
+        return getattr(self.criterion, "target", "auto")
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        if not isinstance(self.criterion, SubsetCriterion):
+            raise IncompatibleCriterion(
+                f"{type(self).__name__} needs a criterion that values subsets, such as Scatter or "
+                f"CrossValidated, not {self.criterion!r}."
+            )
+        self.criterion_ = clone(self.criterion).fit(X, y, **params)
+
+    def columns(self, subset: Subset) -> Subset:
+        return self.criterion_.columns(subset)
+
+    def tune(self, subset: Subset) -> dict[str, Any]:
+        return self.criterion_.tune(subset)
+
+    def use(self, params: dict[str, Any]) -> None:
+        self.criterion_.use(params)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Metadata given to ``fit`` go to the criterion inside."""
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=self).add(criterion=self.criterion, method_mapping=mapping)
+
+
+class Remembered(Wrapper):
+    """Never value a subset twice: for criteria that are slow and searches that come back.
+
+    Parameters
+    ----------
+    criterion : SubsetCriterion
+
+    Attributes
+    ----------
+    n_computed_ : int
+        Number of values that were computed rather than remembered.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.criteria import Scatter
+    >>> criterion = Remembered(Scatter("J3")).fit(*load_iris(return_X_y=True))
+    >>> criterion.values([np.array([0, 1]), np.array([2]), np.array([0, 1])]).round(2)
+    array([ 5.52, 17.06,  5.52])
+    >>> criterion.n_computed_
+    2
+    """
+
+    def __init__(self, criterion: SubsetCriterion):
+        self.criterion = criterion
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        super()._learn(X, y, **params)
+        self._memory: dict[bytes, float] = {}
+        self.n_computed_ = 0
+
+    def value(self, subset: Subset) -> float:
+        return float(self.values([subset])[0])
+
+    def values(self, subsets: Iterable[Subset]) -> Array:
+        keyed = [(np.asarray(subset, dtype=np.intp).tobytes(), subset) for subset in subsets]
+        fresh = {key: subset for key, subset in keyed if key not in self._memory}
+        if fresh:
+            values = self.criterion_.values(list(fresh.values()))
+            self._memory.update(zip(fresh, values.tolist(), strict=True))
+            self.n_computed_ += len(fresh)
+        return np.array([self._memory[key] for key, _ in keyed])
+
+    def bound(self, subset: Subset, size: int) -> float:
+        return self.criterion_.bound(subset, size)
+
+    def tune(self, subset: Subset) -> dict[str, Any]:
+        self._memory.clear()
+        return super().tune(subset)
+
+    def use(self, params: dict[str, Any]) -> None:
+        self._memory.clear()
+        super().use(params)
+
+
+class Penalised(Wrapper):
+    """A criterion less a price for each feature, so that the best size is not "all".
+
+    Parameters
+    ----------
+    criterion : SubsetCriterion
+    per_feature : float, default=0.01
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.criteria import Scatter
+    >>> criterion = Penalised(Scatter("J3"), per_feature=2.0).fit(*load_iris(return_X_y=True))
+    >>> criterion.gain(np.array([2]), np.array([0, 1, 3])).round(2)
+    array([3.87, 7.1 , 7.87])
+    """
+
+    def __init__(self, criterion: SubsetCriterion, *, per_feature: float = 0.01):
+        self.criterion = criterion
+        self.per_feature = per_feature
+
+    @property
+    def monotone(self) -> bool:
+        """Only without a penalty."""
+        return super().monotone and self.per_feature <= 0
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        if not np.isfinite(self.per_feature):
+            raise InvalidParameter(
+                f"Penalised needs a finite per_feature, not {self.per_feature!r}."
+            )
+        super()._learn(X, y, **params)
+
+    def value(self, subset: Subset) -> float:
+        return self.criterion_.value(subset) - self.per_feature * len(subset)
+
+    def values(self, subsets: Iterable[Subset]) -> Array:
+        subsets = list(subsets)
+        sizes = np.array([len(subset) for subset in subsets])
+        return self.criterion_.values(subsets) - self.per_feature * sizes
+
+    def gain(self, subset: Subset, candidates: Subset) -> Array:
+        return self.criterion_.gain(subset, candidates) - self.per_feature
+
+    def loss(self, subset: Subset) -> Array:
+        return self.criterion_.loss(subset) - self.per_feature
+
+    def bound(self, subset: Subset, size: int) -> float:
+        return self.criterion_.bound(subset, size) - self.per_feature * size
+
+
+class Scored(SubsetCriterion):
+    """A function as a criterion: the value of a subset is ``function(X[:, subset], y)``.
+
+    Parameters
+    ----------
+    function : callable
+        Takes the columns of the subset and ``y``, returns a number, greater is better.
+    empty : float, default=0
+        The value of the empty subset, for which the function is not called.
+    n_jobs : int or None, default=None
+        Processes for the subsets of one step; the function must then be importable.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.search import Forward
+    >>> X, y = load_iris(return_X_y=True)
+    >>> widest = Scored(lambda X, y: X.var(axis=0).sum())
+    >>> Forward(widest, n_features_to_select=1, standardize=False).fit(X, y).get_support()
+    array([False, False,  True, False])
+    """
+
+    needs_target = False
+
+    def __init__(
+        self,
+        function: Callable[[Array, Any], float],
+        *,
+        empty: float = 0.0,
+        n_jobs: int | None = None,
+    ):
+        self.function = function
+        self.empty = empty
+        self.n_jobs = n_jobs
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        if not callable(self.function):
+            raise InvalidParameter(
+                f"Scored needs a function of (X, y), not {self.function!r}. Write "
+                "Scored(lambda X, y: ...)."
+            )
+        self._X, self._y = X, y
+
+    def value(self, subset: Subset) -> float:
+        if len(subset) == 0:
+            return float(self.empty)
+        return float(self.function(self._X[:, self.columns(subset)], self._y))
+
+    def values(self, subsets: Iterable[Subset]) -> Array:
+        return np.array(parallel_map(self.value, [(s,) for s in subsets], self.n_jobs))

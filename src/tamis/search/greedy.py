@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tamis._arrays import EMPTY, Subset, best, worst
+from tamis.choice import Choice
 from tamis.contract import (
     BackwardCriterion,
     ForwardCriterion,

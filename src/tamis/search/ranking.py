@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tamis._arrays import EMPTY, best_first
+from tamis.choice import Choice
 from tamis.contract import BackwardCriterion, Criterion, ForwardCriterion
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 from tamis.search.base import Judge, Search, Size

@@ -93,13 +93,13 @@ class TraceForm:
         self.state = Residuals(W)
 
     def values(self, subsets: Sequence[Subset]) -> Array:
-        """J of each subset; subsets of one size are solved together."""
+        """J of each subset, -inf where W is singular; subsets of one size are solved together."""
         values = np.zeros(len(subsets))
         for places, stack in stacked(subsets):
-            W = self.W[stack[:, :, None], stack[:, None, :]]
-            M = self.M[stack[:, :, None], stack[:, None, :]]
-            check_independent(W)
-            values[places] = np.trace(np.linalg.solve(W, M), axis1=1, axis2=2)
+            W, M = blocks(self.W, stack), blocks(self.M, stack)
+            good = independent(W)
+            traces = np.trace(np.linalg.solve(W[good], M[good]), axis1=1, axis2=2)
+            values[places[good]], values[places[~good]] = traces, -np.inf
         return values
 
     def gains(self, subset: Subset) -> Array:
@@ -113,7 +113,8 @@ class TraceForm:
             return np.where(self.state.dependent(), -np.inf, left / self.state.left)
 
     def losses(self, subset: Subset) -> Array:
-        """What removing each member loses."""
+        """What removing each member loses; ``LinAlgError`` where W is singular."""
+        check_independent(self.W, subset)
         self.state.move_to(subset)
         A, members = self.state.inverse, self.state.members
         lost = np.einsum("ij,jk,ki->i", A, self.M[np.ix_(members, members)], A, optimize=True)
@@ -133,9 +134,24 @@ def stacked(subsets: Sequence[Subset]) -> "list[tuple[np.ndarray, np.ndarray]]":
     return batches
 
 
-def check_independent(W: Array) -> None:
-    """Raise ``LinAlgError`` where a column of a (stack of) matrix depends on those before it."""
-    factor = np.linalg.cholesky(W)
-    left = np.diagonal(factor, axis1=-2, axis2=-1) ** 2
-    if (left <= DEPENDENT * np.diagonal(W, axis1=-2, axis2=-1)).any():
+def blocks(W: Array, stack: np.ndarray) -> Array:
+    """The sub-matrices of W that belong to a stack of subsets of one size."""
+    return W[stack[:, :, None], stack[:, None, :]]
+
+
+def independent(matrices: Array) -> np.ndarray:
+    """For each of a stack of matrices, whether no column depends on those before it."""
+    try:
+        factors = np.linalg.cholesky(matrices)
+    except np.linalg.LinAlgError:
+        if len(matrices) == 1:
+            return np.array([False])
+        return np.concatenate([independent(matrix[None]) for matrix in matrices])
+    left = np.diagonal(factors, axis1=1, axis2=2) ** 2
+    return (left > DEPENDENT * np.diagonal(matrices, axis1=1, axis2=2)).all(axis=1)
+
+
+def check_independent(W: Array, subset: Subset) -> None:
+    """Raise ``LinAlgError`` where a column of the subset depends on the others."""
+    if not independent(W[np.ix_(subset, subset)][None])[0]:
         raise np.linalg.LinAlgError("a column depends on the others")

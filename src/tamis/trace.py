@@ -75,7 +75,7 @@ class Trace(Sequence[Step]):
         else:
             self._start[step.subset] = True
             self._start[step.moved] ^= True
-        self._steps.append(step._replace(subset=EMPTY))
+        self._steps.append(step._replace(subset=EMPTY, value=float(step.value)))
         self._sizes.append(len(step.subset))
 
     def __len__(self) -> int:
@@ -158,7 +158,7 @@ def _step_to_dict(step: Step) -> dict[str, Any]:
     del plain["subset"]
     for name in ("moved", "prices", "errors"):
         plain[name] = plain[name].tolist()
-    return {name: value for name, value in plain.items() if value not in ([], {})}
+    return {n: value for n, value in plain.items() if value or not isinstance(value, list | dict)}
 
 
 def _step_from_dict(plain: dict[str, Any]) -> Step:

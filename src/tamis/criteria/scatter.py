@@ -7,7 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset, class_codes
-from tamis._linalg import Residuals, TraceForm, check_independent, stacked
+from tamis._linalg import (
+    Residuals,
+    TraceForm,
+    blocks,
+    check_independent,
+    independent,
+    stacked,
+)
 from tamis.contract import SubsetCriterion
 from tamis.exceptions import InvalidParameter, SingularScatter
 
@@ -27,8 +34,9 @@ class Scatter(SubsetCriterion):
     The empty subset is worth 1, 1 and 0. J2 and J3 are monotone and do not depend on the scale of
     the columns; J1 is neither. By updating, a step of a search costs O(\|S\|^2) a candidate.
 
-    A column that the others determine cannot be added (its gain is -inf): constant columns, copies,
-    and everything once there are as many columns as samples. A ``ridge`` lifts that.
+    A subset in which a column is constant or determined by the others is worth -inf, so that
+    searches pass copies over; a search that starts from such columns is refused with
+    :class:`~tamis.exceptions.SingularScatter`. A ``ridge`` lifts both.
 
     Parameters
     ----------
@@ -82,7 +90,7 @@ class Scatter(SubsetCriterion):
         return float(self.values([subset])[0])
 
     def values(self, subsets: Iterable[Subset]) -> Array:
-        return guarded(self, self._form.values, [self.columns(s) for s in subsets])
+        return self._form.values([self.columns(subset) for subset in subsets])
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
         gains = guarded(self, self._form.gains, self.columns(subset))[self.columns(candidates)]
@@ -99,7 +107,7 @@ class Scatter(SubsetCriterion):
         """J3 counts each column with at least 1, so those that must leave take that much along."""
         subsets = list(subsets)
         surplus = np.array([len(subset) - size for subset in subsets])
-        return self.values(subsets) - (surplus if self.measure == "J3" else 0)
+        return certain(self, self.values(subsets)) - (surplus if self.measure == "J3" else 0)
 
 
 class Divergence(SubsetCriterion):
@@ -111,8 +119,7 @@ class Divergence(SubsetCriterion):
 
     over all ordered pairs. Unlike :class:`Scatter` it sees classes that differ in their spread
     alone. The empty subset is worth 0; a marginal divergence never exceeds the joint one, so it is
-    monotone. A column that the others determine inside a class cannot be added; a ``ridge`` lifts
-    that.
+    monotone. Columns that determine each other inside a class are treated as in :class:`Scatter`.
 
     Parameters
     ----------
@@ -155,7 +162,7 @@ class Divergence(SubsetCriterion):
 
     def values(self, subsets: Iterable[Subset]) -> Array:
         columns = [self.columns(subset) for subset in subsets]
-        traces = sum(guarded(self, form.values, columns) for form in self._forms)
+        traces = np.sum([form.values(columns) for form in self._forms], axis=0)
         return traces - self._per_column * np.array([len(subset) for subset in columns])
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
@@ -167,8 +174,14 @@ class Divergence(SubsetCriterion):
 
     def loss(self, subset: Subset) -> Array:
         columns = self.columns(subset)
-        losses = sum(guarded(self, form.losses, columns) for form in self._forms)
+        losses = np.sum([guarded(self, form.losses, columns) for form in self._forms], axis=0)
         return losses - self._per_column
+
+    def bounds(self, subsets: Iterable[Subset], size: int) -> Array:
+        return certain(self, self.values(subsets))
+
+    def bound(self, subset: Subset, size: int) -> float:
+        return float(self.bounds([subset], size)[0])
 
 
 class _TraceRatio:
@@ -207,10 +220,10 @@ class _DeterminantRatio:
     def values(self, subsets: list[Subset]) -> Array:
         values = np.ones(len(subsets))
         for places, stack in stacked(subsets):
-            within = self.within.W[stack[:, :, None], stack[:, None, :]]
-            check_independent(within)
-            total = self.total.W[stack[:, :, None], stack[:, None, :]]
-            values[places] = np.exp(np.linalg.slogdet(total)[1] - np.linalg.slogdet(within)[1])
+            within, total = blocks(self.within.W, stack), blocks(self.total.W, stack)
+            good = independent(within)
+            log_ratio = np.linalg.slogdet(total[good])[1] - np.linalg.slogdet(within[good])[1]
+            values[places[good]], values[places[~good]] = np.exp(log_ratio), -np.inf
         return values
 
     def gains(self, subset: Subset) -> Array:
@@ -221,6 +234,7 @@ class _DeterminantRatio:
             return np.where(self.within.dependent(), -np.inf, base * (factor - 1))
 
     def losses(self, subset: Subset) -> Array:
+        check_independent(self.within.W, subset)
         self._move_to(subset)
         factor = self.total.inverse.diagonal() / self.within.inverse.diagonal()
         losses = np.empty(len(subset))
@@ -268,11 +282,23 @@ def guarded(criterion: SubsetCriterion, function: Any, *args: Any) -> Array:
     try:
         return function(*args)
     except np.linalg.LinAlgError as error:
-        raise SingularScatter(
-            f"{type(criterion).__name__} cannot value this subset: a column is constant or depends "
-            "on the others inside a class (copies, or as many columns as samples). Give the "
-            "criterion a ridge such as ridge=1e-6, or use Forward, which passes such columns over."
-        ) from error
+        raise singular(criterion) from error
+
+
+def certain(criterion: SubsetCriterion, values: Array) -> Array:
+    """Values that can serve as bounds: a singular subset says nothing of those inside it."""
+    if np.isneginf(values).any():
+        raise singular(criterion)
+    return values
+
+
+def singular(criterion: SubsetCriterion) -> SingularScatter:
+    """The error for a subset that cannot be taken apart."""
+    return SingularScatter(
+        f"{type(criterion).__name__} cannot start from columns that are constant or depend on each "
+        "other inside a class (copies, or as many columns as samples). Give the criterion a ridge "
+        "such as ridge=1e-6, or use Forward, which passes such columns over."
+    )
 
 
 def check_any_gain(criterion: SubsetCriterion, gains: Array) -> None:

@@ -26,7 +26,7 @@ from tamis.contract import (
     check_data,
     check_target,
 )
-from tamis.exceptions import IncompatibleCriterion, InvalidPrice
+from tamis.exceptions import IncompatibleCriterion, InvalidPrice, NothingSelected
 from tamis.record import Record
 from tamis.selection import Selection
 from tamis.trace import Step, Trace
@@ -193,6 +193,12 @@ class Search(MetaEstimatorMixin, CallbackSupportMixin, Selection):
         finally:
             if len(trace):
                 chosen = choice.pick(trace) if finished else len(trace) - 1
+                if not trace.sizes[chosen]:
+                    raise NothingSelected(
+                        f"{type(self).__name__} found no subset that {type(work.criterion).__name__} "
+                        "can value: each one holds columns that are constant or depend on each "
+                        "other. Drop those columns, or give the criterion a ridge where it has one."
+                    )
                 self._settle(
                     replace(
                         record,

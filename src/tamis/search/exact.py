@@ -152,7 +152,7 @@ class BranchAndBound(Search):
         self, criterion: Judge, n_units: int, target: int | None, done: Trace
     ) -> Iterator[Step]:
         tree = _Tree(criterion, n_units, target or n_units, done)
-        started, step = perf_counter(), None
+        started, step = perf_counter(), done[-1] if len(done) else None
         while tree.open:
             if tree.found and self._spent(criterion, started):
                 warn(

@@ -53,11 +53,11 @@ class Ranking(Search):
     def _walk(
         self, criterion: Judge, n_units: int, target: int | None, done: Trace
     ) -> Iterator[Step]:
-        everything = np.arange(n_units)
-        if self._by() == "alone":
-            prices, errors = criterion.gain(EMPTY, everything), criterion.errors(EMPTY)
+        if len(done):  # priced before it was stopped
+            prices, errors = (np.array(done[0].state[name]) for name in ("prices", "errors"))
         else:
-            prices, errors = criterion.loss(everything), criterion.errors(everything)
+            prices, errors = self._priced(criterion, np.arange(n_units))
+        state = {"prices": prices.tolist(), "errors": errors.tolist()}
         order = best_first(prices)
         values = self._values(criterion, prices[order])
         for k in range(len(done), n_units):
@@ -67,7 +67,14 @@ class Ranking(Search):
                 moved=order[k : k + 1],
                 prices=prices[order[k : k + 1]],
                 errors=errors[order[k : k + 1]] if len(errors) else errors,
+                state=state if k == 0 else {},
             )
+
+    def _priced(self, criterion: Judge, everything: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Price of each feature, and its standard error."""
+        if self._by() == "alone":
+            return criterion.gain(EMPTY, everything), criterion.errors(EMPTY)
+        return criterion.loss(everything), criterion.errors(everything)
 
     def _values(self, criterion: Judge, falling: np.ndarray) -> np.ndarray:
         """Values of the nested subsets, where they follow from the prices."""

@@ -141,9 +141,9 @@ def _joined(draft: Record, parts: list[Record]) -> Record:
     before: Subset | None = None
     for part in parts:
         end = len(part.trace) if part is parts[-1] else part.chosen + 1
-        for step in part.trace[:end]:
+        for place, step in enumerate(part.trace[:end]):
             subset, moved = columns[step.subset], columns[step.moved]
-            if before is not None and step is part.trace[0]:
+            if before is not None and place == 0:
                 moved = changed(before, subset)
             trace.append(step._replace(subset=subset, moved=moved))
             before = subset

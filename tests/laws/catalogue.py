@@ -1,0 +1,76 @@
+"""Every public criterion and search, found by discovery, with a way to build it for the laws."""
+
+import inspect
+
+import numpy as np
+from sklearn.datasets import make_classification
+
+import tamis.criteria
+import tamis.search
+from tamis._expression import write
+from tamis.contract import Criterion
+from tamis.criteria import (
+    Correlation,
+    Divergence,
+    FisherScore,
+    Penalised,
+    Remembered,
+    Scatter,
+    Scored,
+)
+from tamis.search.base import Search
+
+
+def between_rows(X, y):
+    """A score for ``Scored`` that looks at rows, columns and target."""
+    return float(np.abs(X.T @ (y == y.max())).sum())
+
+
+#: Parameters for classes that cannot be built without, or that have more than one face.
+EXAMPLES = {
+    "Scatter": [Scatter("J1"), Scatter("J2"), Scatter("J3"), Scatter("J3", ridge=1e-3)],
+    "Divergence": [Divergence(), Divergence(ridge=1e-3)],
+    "Remembered": [Remembered(Scatter("J2"))],
+    "Penalised": [Penalised(Scatter("J3"), per_feature=0.5), Penalised(FisherScore())],
+    "Scored": [Scored(between_rows)],
+    "Correlation": [Correlation(), Correlation(target="real")],
+}
+
+
+def public(module, base):
+    """Concrete public classes of a module below ``base``."""
+    classes = [getattr(module, name) for name in module.__all__]
+    found = [c for c in classes if inspect.isclass(c) and issubclass(c, base)]
+    return [c for c in found if not inspect.isabstract(c)]
+
+
+def every(capability):
+    """One or more instances of every public criterion with the capability."""
+    instances = []
+    for cls in public(tamis.criteria, Criterion):
+        instances += EXAMPLES.get(cls.__name__) or [cls()]
+    return [criterion for criterion in instances if isinstance(criterion, capability)]
+
+
+def searches():
+    """Every public search class."""
+    return public(tamis.search, Search)
+
+
+def table(n_samples=60, n_features=7, n_classes=3, seed=0):
+    """A table without ties, in which every column matters a little."""
+    X, y = make_classification(
+        n_samples,
+        n_features,
+        n_informative=n_features - 2,
+        n_redundant=0,
+        n_classes=n_classes,
+        class_sep=0.7,
+        random_state=seed,
+    )
+    return np.asfortranarray((X - X.mean(axis=0)) / X.std(axis=0)), y
+
+
+def name(thing):
+    """Name of a law or a member, for the report of a test run."""
+    return getattr(thing, "__name__", None) or write(thing, strict=False)

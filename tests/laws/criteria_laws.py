@@ -1,0 +1,170 @@
+"""What every criterion must obey, whatever its shortcuts. Each law raises AssertionError."""
+
+import pickle
+from itertools import combinations
+
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from tamis._arrays import EMPTY
+from tamis.contract import BackwardCriterion, ForwardCriterion, SubsetCriterion
+from tests.laws.catalogue import table
+
+SUBSETS = [np.array(s, dtype=np.intp) for s in ([], [2], [1, 4], [0, 2, 5, 6], range(6))]
+TOLERANCE = {"rtol": 1e-8, "atol": 1e-9}
+
+
+def fitted(criterion, seed=0):
+    return clone(criterion).fit(*table(seed=seed))
+
+
+def without(subset, n_units=7):
+    return np.setdiff1d(np.arange(n_units), subset)
+
+
+def union(subset, unit):
+    return np.union1d(subset, [unit]).astype(np.intp)
+
+
+def prices(criterion, subset):
+    """All that a criterion says of a subset."""
+    said = []
+    if isinstance(criterion, ForwardCriterion):
+        said.append(criterion.gain(subset, without(subset)))
+    if isinstance(criterion, BackwardCriterion) and len(subset):
+        said.append(criterion.loss(subset))
+    if isinstance(criterion, SubsetCriterion):
+        said.append([criterion.value(subset)])
+    return np.concatenate(said)
+
+
+def gain_is_a_difference_of_values(criterion):
+    judge = fitted(criterion)
+    for subset in SUBSETS:
+        expected = [judge.value(union(subset, j)) - judge.value(subset) for j in without(subset)]
+        assert_allclose(judge.gain(subset, without(subset)), expected, **TOLERANCE)
+
+
+def loss_is_a_difference_of_values(criterion):
+    judge = fitted(criterion)
+    for subset in SUBSETS[1:]:
+        expected = [judge.value(subset) - judge.value(subset[subset != j]) for j in subset]
+        assert_allclose(judge.loss(subset), expected, **TOLERANCE)
+
+
+def values_are_the_values(criterion):
+    judge = fitted(criterion)
+    mixed = [*SUBSETS, *SUBSETS[::-1]]
+    assert_allclose(judge.values(mixed), [judge.value(s) for s in mixed], **TOLERANCE)
+
+
+def the_empty_subset_has_a_value(criterion):
+    assert np.isfinite(fitted(criterion).value(EMPTY))
+
+
+def a_bound_is_never_passed(criterion):
+    judge = fitted(criterion)
+    for subset in SUBSETS[2:]:
+        sizes = range(1, len(subset) + 1)
+        for size in sizes if judge.monotone else [len(subset)]:
+            inside = [np.array(s) for s in combinations(subset, size)]
+            best = judge.values(inside).max()
+            bound = judge.bound(subset, size)
+            assert bound >= best - 1e-9 * abs(best)
+            assert_allclose(judge.bounds([subset, subset], size), bound, **TOLERANCE)
+        assert_allclose(judge.bound(subset, len(subset)), judge.value(subset), **TOLERANCE)
+
+
+def monotone_means_that_more_is_worth_more(criterion):
+    judge = fitted(criterion)
+    for subset in SUBSETS:
+        grown = judge.values([union(subset, j) for j in without(subset)])
+        assert (grown >= judge.value(subset) - 1e-9).all()
+
+
+def additive_means_a_sum(criterion):
+    judge = fitted(criterion)
+    alone = judge.values([np.array([j]) for j in range(7)])
+    for subset in SUBSETS:
+        assert_allclose(judge.value(subset), alone[subset].sum(), **TOLERANCE)
+
+
+def a_price_depends_on_the_subset_alone(criterion):
+    """Neither on what was asked before, nor on the order of asking."""
+    walked = fitted(criterion)
+    there = [prices(walked, subset) for subset in SUBSETS]
+    back = [prices(walked, subset) for subset in SUBSETS[::-1]][::-1]
+    fresh = [prices(fitted(criterion), subset) for subset in SUBSETS]
+    for a, b, c in zip(there, back, fresh, strict=True):
+        assert_allclose(a, b, **TOLERANCE)
+        assert_allclose(a, c, **TOLERANCE)
+
+
+def columns_may_come_in_any_order(criterion):
+    X, y = table()
+    order = np.array([3, 0, 6, 1, 5, 2, 4])
+    place = np.argsort(order)
+    judge, moved = clone(criterion).fit(X, y), clone(criterion).fit(X[:, order], y)
+    for subset in SUBSETS:
+        there = np.sort(place[subset])
+        names, names_there = without(subset), order[without(there)]
+        if isinstance(criterion, ForwardCriterion):
+            gains = dict(zip(names_there, moved.gain(there, without(there)), strict=True))
+            assert_allclose(judge.gain(subset, names), [gains[j] for j in names], **TOLERANCE)
+        if isinstance(criterion, BackwardCriterion) and len(subset):
+            losses = dict(zip(order[there], moved.loss(there), strict=True))
+            assert_allclose(judge.loss(subset), [losses[j] for j in subset], **TOLERANCE)
+
+
+def rows_may_come_in_any_order(criterion):
+    X, y = table()
+    order = np.random.default_rng(1).permutation(len(y))
+    judge, moved = clone(criterion).fit(X, y), clone(criterion).fit(X[order], y[order])
+    for subset in SUBSETS:
+        assert_allclose(prices(judge, subset), prices(moved, subset), **TOLERANCE)
+
+
+def candidates_may_be_some_and_in_any_order(criterion):
+    judge = fitted(criterion)
+    subset, all_others = np.array([1, 4]), np.array([0, 2, 3, 5, 6])
+    gains = judge.gain(subset, all_others)
+    assert_allclose(judge.gain(subset, all_others[[3, 0]]), gains[[3, 0]], **TOLERANCE)
+
+
+def the_input_stays_as_it_is(criterion):
+    X, y = table()
+    before = X.copy(), y.copy()
+    X.flags.writeable = y.flags.writeable = False
+    judge = clone(criterion).fit(X, y)
+    subset = np.array([1, 4])
+    subset.flags.writeable = False
+    prices(judge, subset)
+    assert_array_equal(X, before[0])
+    assert_array_equal(y, before[1])
+    assert repr(clone(criterion)) == repr(criterion)
+
+
+def a_fitted_criterion_can_be_stored(criterion):
+    judge = fitted(criterion)
+    again = pickle.loads(pickle.dumps(judge))
+    assert_allclose(prices(again, SUBSETS[2]), prices(judge, SUBSETS[2]), **TOLERANCE)
+
+
+def string_labels_are_classes(criterion):
+    X, y = table()
+    judge = clone(criterion).fit(X, y)
+    named = clone(criterion).fit(X, np.array(["ash", "beech", "cedar"])[y])
+    for subset in SUBSETS[1:]:
+        assert_allclose(prices(named, subset), prices(judge, subset), **TOLERANCE)
+
+
+def no_nan_on_constant_and_copied_columns(criterion):
+    X, y = table()
+    X = np.column_stack([X, np.full(len(X), 3.0), X[:, 0]])
+    judge = clone(criterion).fit(X, y)
+    if isinstance(criterion, ForwardCriterion):
+        assert not np.isnan(judge.gain(np.array([0, 1]), np.arange(2, 9))).any()
+        assert not np.isnan(judge.gain(EMPTY, np.arange(9))).any()
+    if isinstance(criterion, BackwardCriterion):
+        assert not np.isnan(judge.loss(np.array([0, 1, 2]))).any()

@@ -1,0 +1,173 @@
+"""What every search must obey. A law takes a function that builds the search."""
+
+import json
+
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from tamis.criteria import Scatter
+from tamis.record import Record
+from tests.laws.catalogue import table
+
+SIZE = 3
+
+
+class Stop:
+    """Callback that stops a search after so many steps."""
+
+    def __init__(self, after):
+        self.after, self.seen = after, 0
+
+    def setup(self, estimator, context): ...
+
+    def teardown(self, estimator, context): ...
+
+    def on_fit_task_begin(self, estimator, context): ...
+
+    def on_fit_task_end(self, estimator, context):
+        self.seen += context.task_name == "step"
+        return self.seen >= self.after
+
+
+def outcome(search):
+    """All that a fitted search says, times aside."""
+    return {
+        "support": search.support_.tolist(),
+        "order": search.order_.tolist(),
+        "ranking": search.ranking_.tolist(),
+        "n_evaluations": search.n_evaluations_,
+        "subsets": [step.subset.tolist() for step in search.trace_],
+    }
+
+
+def the_trace_tells_the_truth(make):
+    """Moves are the differences of subsets, values are the criterion's, scores the last prices."""
+    X, y = table()
+    search = make(Scatter("J3"), n_features_to_select=SIZE).fit(X, y)
+    judge = clone(search.criterion).fit(X, y)
+    before = None
+    scores = np.full(7, np.nan)
+    for step, size in zip(search.trace_, search.trace_.sizes, strict=True):
+        assert_array_equal(step.subset, np.unique(step.subset))
+        assert len(step.subset) == size
+        if before is not None:
+            assert_array_equal(np.sort(step.moved), np.setxor1d(before, step.subset))
+        if not np.isnan(step.value):
+            assert_allclose(step.value, judge.value(step.subset), rtol=1e-9)
+        for unit, price in zip(step.moved, step.prices, strict=False):
+            scores[unit] = price
+        before = step.subset
+    assert_array_equal(search.scores_, scores)
+
+
+def the_answer_is_what_was_asked(make):
+    X, y = table()
+    search = make(Scatter("J3"), n_features_to_select=SIZE).fit(X, y)
+    assert search.support_.sum() == search.n_features_ == SIZE
+    assert any(np.array_equal(s.subset, np.flatnonzero(search.support_)) for s in search.trace_)
+    chosen = search.trace_[search.record_.chosen]
+    of_that_size = [s.value for s in search.trace_ if len(s.subset) == SIZE]
+    if not np.isnan(of_that_size).all():
+        assert chosen.value == max(of_that_size)
+    assert_array_equal(search.transform(X), X[:, search.support_])
+
+
+def order_and_ranking_agree_with_the_support(make):
+    X, y = table()
+    search = make(Scatter("J3"), n_features_to_select=SIZE).fit(X, y)
+    assert_array_equal(np.sort(search.order_), np.arange(7))
+    assert_array_equal(np.sort(search.order_[:SIZE]), np.flatnonzero(search.support_))
+    assert_array_equal(search.ranking_ == 1, search.support_)
+    assert (np.diff(search.ranking_[search.order_]) >= 0).all()
+    assert_array_equal(np.unique(search.ranking_), np.arange(1, search.ranking_.max() + 1))
+
+
+def every_price_is_counted(make):
+    """The count is that of the questions, a start known beforehand aside."""
+    X, y = table()
+    asked = {"n": 0}
+
+    class Counting(Scatter):
+        def gain(self, subset, candidates):
+            asked["n"] += len(candidates)
+            return super().gain(subset, candidates)
+
+        def loss(self, subset):
+            asked["n"] += len(subset)
+            return super().loss(subset)
+
+        def values(self, subsets):
+            subsets = list(subsets)
+            asked["n"] += len([s for s in subsets if len(s)])
+            return super().values(subsets)
+
+    search = make(Counting(), n_features_to_select=SIZE).fit(X, y)
+    assert search.n_evaluations_ == asked["n"]
+
+
+def stopped_anywhere_and_resumed_it_ends_the_same(make):
+    X, y = table()
+    whole = make(Scatter("J3"), n_features_to_select=SIZE).fit(X, y)
+    for after in range(1, len(whole.trace_) + 1):
+        stopped = make(Scatter("J3"), n_features_to_select=SIZE).set_callbacks(Stop(after))
+        stopped.fit(X, y)
+        assert len(stopped.trace_) == after
+        assert not stopped.record_.finished
+        stored = Record.from_dict(json.loads(json.dumps(stopped.record_.to_dict())))
+        resumed = make(Scatter("J3"), n_features_to_select=SIZE).resume(X, y, record=stored)
+        assert outcome(resumed) == outcome(whole)
+        assert_allclose(resumed.trace_.values, whole.trace_.values, rtol=1e-10)
+        assert_allclose(resumed.scores_, whole.scores_, rtol=1e-8)
+
+
+def columns_may_come_in_any_order(make):
+    X, y = table()
+    order = np.array([3, 0, 6, 1, 5, 2, 4])
+    search = make(Scatter("J3"), n_features_to_select=SIZE).fit(X, y)
+    moved = make(Scatter("J3"), n_features_to_select=SIZE).fit(X[:, order], y)
+    assert_array_equal(moved.support_, search.support_[order])
+
+
+def rows_may_come_in_any_order(make):
+    X, y = table()
+    order = np.random.default_rng(1).permutation(len(y))
+    search = make(Scatter("J3"), n_features_to_select=SIZE).fit(X, y)
+    moved = make(Scatter("J3"), n_features_to_select=SIZE).fit(X[order], y[order])
+    assert outcome(moved) == outcome(search)
+
+
+def of_equals_the_lowest_index_is_kept(make):
+    """Three columns, each twice: the first of each pair stays."""
+    X, y = table(n_features=3 + 2)
+    X = X[:, [0, 1, 2]]
+    search = make(Scatter("J3", ridge=1e-3), n_features_to_select=SIZE)
+    search.fit(np.column_stack([X, X]), y)
+    assert_array_equal(search.support_, [True] * 3 + [False] * 3)
+
+
+def scaling_columns_changes_nothing(make):
+    """What ``standardize=True`` is for; J1 alone would notice."""
+    X, y = table()
+    scale = np.array([1, 10, 100, 0.1, 3, 7, 0.5])
+    search = make(Scatter("J3"), n_features_to_select=SIZE).fit(X, y)
+    scaled = make(Scatter("J3"), n_features_to_select=SIZE).fit(X * scale + 5, y)
+    assert outcome(scaled) == outcome(search)
+
+
+def fit_leaves_parameters_and_data_alone(make):
+    X, y = table()
+    kept = X.copy()
+    X.flags.writeable = False
+    search = make(Scatter("J3"), n_features_to_select=SIZE)
+    before = repr(search)
+    search.fit(X, y)
+    assert repr(search) == before
+    assert not hasattr(search.criterion, "n_features_in_")
+    assert_array_equal(X, kept)
+
+
+def fitting_twice_gives_the_same(make):
+    X, y = table()
+    search = make(Scatter("J3"), n_features_to_select=SIZE)
+    assert outcome(search.fit(X, y)) == outcome(search.fit(X, y))

@@ -1,0 +1,209 @@
+"""The laws of criteria over the whole catalogue, and over members that break them."""
+
+import numpy as np
+import pytest
+
+from tamis.contract import (
+    BackwardCriterion,
+    Criterion,
+    ForwardCriterion,
+    SubsetCriterion,
+)
+from tamis.criteria import Correlation, FisherScore, Scatter
+from tests.laws import criteria_laws as laws
+from tests.laws.catalogue import every, name
+
+FOR_ALL = [
+    laws.a_price_depends_on_the_subset_alone,
+    laws.columns_may_come_in_any_order,
+    laws.the_input_stays_as_it_is,
+    laws.a_fitted_criterion_can_be_stored,
+    laws.no_nan_on_constant_and_copied_columns,
+]
+FOR_SUBSET_CRITERIA = [
+    laws.gain_is_a_difference_of_values,
+    laws.loss_is_a_difference_of_values,
+    laws.values_are_the_values,
+    laws.the_empty_subset_has_a_value,
+    laws.a_bound_is_never_passed,
+]
+
+
+@pytest.mark.parametrize("criterion", every(Criterion), ids=name)
+@pytest.mark.parametrize("law", FOR_ALL, ids=name)
+def test_every_criterion(law, criterion):
+    law(criterion)
+
+
+@pytest.mark.parametrize("criterion", every(SubsetCriterion), ids=name)
+@pytest.mark.parametrize("law", FOR_SUBSET_CRITERIA, ids=name)
+def test_every_subset_criterion(law, criterion):
+    law(criterion)
+
+
+@pytest.mark.parametrize("criterion", every(ForwardCriterion), ids=name)
+def test_every_forward_criterion(criterion):
+    laws.candidates_may_be_some_and_in_any_order(criterion)
+
+
+@pytest.mark.parametrize("criterion", [c for c in every(SubsetCriterion) if c.monotone], ids=name)
+def test_what_calls_itself_monotone_is(criterion):
+    laws.monotone_means_that_more_is_worth_more(criterion)
+
+
+@pytest.mark.parametrize("criterion", [c for c in every(SubsetCriterion) if c.additive], ids=name)
+def test_what_calls_itself_additive_is(criterion):
+    laws.additive_means_a_sum(criterion)
+
+
+@pytest.mark.parametrize(
+    "criterion", [c for c in every(Criterion) if not hasattr(c, "cv")], ids=name
+)
+def test_rows_may_come_in_any_order(criterion):
+    laws.rows_may_come_in_any_order(criterion)
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [c for c in every(Criterion) if c.needs_target and getattr(c, "target", "auto") == "auto"],
+    ids=name,
+)
+def test_string_labels_are_classes(criterion):
+    laws.string_labels_are_classes(criterion)
+
+
+# Each law must reject a member that breaks it; a law that cannot fail is no law.
+
+
+class WrongGain(Scatter):
+    def gain(self, subset, candidates):
+        return super().gain(subset, candidates) * (1 + 1e-6)
+
+
+class WrongLoss(Scatter):
+    def loss(self, subset):
+        return super().loss(subset)[::-1]
+
+
+class WrongValues(Scatter):
+    def values(self, subsets):
+        values = super().values(subsets)
+        return values if len(values) < 3 else np.sort(values)
+
+
+class NoEmptyValue(FisherScore):
+    def value(self, subset):
+        return super().value(subset) if len(subset) else np.nan
+
+
+class TooLowBound(Scatter):
+    def bounds(self, subsets, size):
+        return super().bounds(subsets, size) - 0.5
+
+
+class FalselyMonotone(Scatter):
+    @property
+    def monotone(self):
+        return True
+
+
+class FalselyAdditive(Scatter):
+    additive = True
+
+
+class Forgetful(FisherScore):
+    """Its prices drift with every question."""
+
+    def gain(self, subset, candidates):
+        self.asked_ = getattr(self, "asked_", 0) + 1
+        return super().gain(subset, candidates) + 1e-3 * self.asked_
+
+
+class LikesTheFirstColumn(FisherScore):
+    def _scores(self, X, y):
+        return super()._scores(X, y) + 1e-3 * np.arange(X.shape[1])
+
+
+class LikesTheFirstRow(FisherScore):
+    def _scores(self, X, y):
+        return super()._scores(X[:-5], y[:-5])
+
+
+class IgnoresCandidates(FisherScore):
+    def gain(self, subset, candidates):
+        return super().gain(subset, np.sort(candidates))
+
+
+class WritesIntoTheData(FisherScore):
+    def _learn(self, X, y, **params):
+        X = X.view()
+        X.flags.writeable = True
+        X *= 2
+        super()._learn(X, y, **params)
+
+
+class HoldsALock(FisherScore):
+    def _learn(self, X, y, **params):
+        super()._learn(X, y, **params)
+        self.generator_ = (i for i in range(3))
+
+
+class NeedsNumbers(FisherScore):
+    def _scores(self, X, y):
+        return super()._scores(X, y.astype(float))
+
+
+class DividesByZero(FisherScore):
+    def _scores(self, X, y):
+        with np.errstate(invalid="ignore"):
+            return X.var(axis=0) / X.var(axis=0)
+
+
+class LosesOnCopies(BackwardCriterion):
+    """A backward criterion whose loss is NaN where a column does not vary."""
+
+    def _learn(self, X, y, **params):
+        self.spread_ = X.std(axis=0)
+
+    def loss(self, subset):
+        return np.full(len(subset), np.nan)
+
+
+@pytest.mark.parametrize(
+    ("law", "member"),
+    [
+        (laws.gain_is_a_difference_of_values, WrongGain()),
+        (laws.loss_is_a_difference_of_values, WrongLoss()),
+        (laws.values_are_the_values, WrongValues()),
+        (laws.the_empty_subset_has_a_value, NoEmptyValue()),
+        (laws.a_bound_is_never_passed, TooLowBound()),
+        (laws.monotone_means_that_more_is_worth_more, FalselyMonotone("J1")),
+        (laws.additive_means_a_sum, FalselyAdditive()),
+        (laws.a_price_depends_on_the_subset_alone, Forgetful()),
+        (laws.columns_may_come_in_any_order, LikesTheFirstColumn()),
+        (laws.rows_may_come_in_any_order, LikesTheFirstRow()),
+        (laws.candidates_may_be_some_and_in_any_order, IgnoresCandidates()),
+        (laws.the_input_stays_as_it_is, WritesIntoTheData()),
+        (laws.a_fitted_criterion_can_be_stored, HoldsALock()),
+        (laws.string_labels_are_classes, NeedsNumbers()),
+        (laws.no_nan_on_constant_and_copied_columns, DividesByZero()),
+        (laws.no_nan_on_constant_and_copied_columns, LosesOnCopies()),
+    ],
+    ids=name,
+)
+def test_the_law_rejects_a_wrong_member(law, member):
+    with pytest.raises((AssertionError, TypeError, ValueError)):
+        law(member)
+
+
+def test_a_forgotten_method_cannot_be_instantiated():
+    class Unfinished(SubsetCriterion):
+        def _learn(self, X, y, **params): ...
+
+    with pytest.raises(TypeError, match="abstract"):
+        Unfinished()
+
+
+def test_the_catalogue_is_not_empty():
+    assert len(every(SubsetCriterion)) >= 12
+    assert any(isinstance(c, Correlation) for c in every(Criterion))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tamis._arrays import Array, Subset
+from tamis._arrays import Array, Mask, Subset
 
 #: A column whose residual variance is below this share of its variance depends on the others.
 DEPENDENT = 1e-10
@@ -82,25 +82,23 @@ class Residuals:
 
 
 class TraceForm:
-    """J(S) = tr(W_SS^-1 M_SS), its gains and losses.
+    """J(S) = tr(W_SS^-1 M_SS), its gains, losses and a floor under the loss of many at once.
 
     Adding j gains m_j / w_j, the residual variances of j in M and in W after its regression on S
-    in W. Removing i loses (A M_SS A)_ii / A_ii with A = W_SS^-1.
+    in W. Removing i loses l_i = (A M_SS A)_ii / A_ii with A = W_SS^-1.
     """
 
     def __init__(self, W: Array, M: Array):
         self.W, self.M = W, M
         self.state = Residuals(W)
 
-    def values(self, subsets: Sequence[Subset]) -> Array:
-        """J of each subset, -inf where W is singular; subsets of one size are solved together."""
-        values = np.zeros(len(subsets))
-        for places, stack in stacked(subsets):
-            W, M = blocks(self.W, stack), blocks(self.M, stack)
-            good = independent(W)
-            traces = np.trace(np.linalg.solve(W[good], M[good]), axis1=1, axis2=2)
-            values[places[good]], values[places[~good]] = traces, -np.inf
-        return values
+    def traces(self, stack: np.ndarray) -> Array:
+        """J of a stack of subsets of one size, -inf where W is singular."""
+        W, M = blocks(self.W, stack), blocks(self.M, stack)
+        good = independent(W)
+        traces = np.full(len(stack), -np.inf)
+        traces[good] = np.trace(np.linalg.solve(W[good], M[good]), axis1=1, axis2=2)
+        return traces
 
     def gains(self, subset: Subset) -> Array:
         """What adding each column gains, -inf where the subset already determines it."""
@@ -117,10 +115,62 @@ class TraceForm:
         check_independent(self.W, subset)
         self.state.move_to(subset)
         A, members = self.state.inverse, self.state.members
-        lost = np.einsum("ij,jk,ki->i", A, self.M[np.ix_(members, members)], A, optimize=True)
+        lost = ((A @ self.M[np.ix_(members, members)]) * A).sum(axis=1) / A.diagonal()
         losses = np.empty(len(subset))
-        losses[np.argsort(np.argsort(members))] = lost / A.diagonal()
+        losses[np.argsort(np.argsort(members))] = lost
         return losses
+
+    def floors(self, stack: np.ndarray) -> Array:
+        """For each subset of a stack, numbers whose sum over any R is at most the loss of R.
+
+        Removing R loses tr((A M A)_RR A_RR^-1). With C the correlation matrix that A has as a
+        covariance matrix, this is at least the sum of l_i over R divided by the largest eigenvalue
+        of C_RR, and that of C is no smaller.
+        """
+        A = np.linalg.inv(blocks(self.W, stack))
+        diagonal = np.diagonal(A, axis1=1, axis2=2)
+        losses = np.diagonal(A @ blocks(self.M, stack) @ A, axis1=1, axis2=2) / diagonal
+        scale = 1 / np.sqrt(diagonal)
+        largest = np.linalg.eigvalsh(A * scale[:, :, None] * scale[:, None, :])[:, -1:]
+        return losses / largest
+
+
+class TraceSum:
+    """A sum of trace forms and a constant for each column."""
+
+    def __init__(self, forms: Sequence[TraceForm], per_column: float):
+        self.forms, self.per_column = forms, per_column
+
+    def values(self, subsets: Sequence[Subset]) -> Array:
+        """Value of each subset; those of one size are solved together."""
+        values = np.zeros(len(subsets))
+        for places, stack in stacked(subsets):
+            values[places] = sum(form.traces(stack) for form in self.forms)
+            values[places] += self.per_column * stack.shape[1]
+        return values
+
+    def gains(self, subset: Subset) -> Array:
+        """What adding each column gains."""
+        return np.sum([form.gains(subset) for form in self.forms], axis=0) + self.per_column
+
+    def losses(self, subset: Subset) -> Array:
+        """What removing each member loses."""
+        return np.sum([form.losses(subset) for form in self.forms], axis=0) + self.per_column
+
+    def bounds(self, subsets: Sequence[Subset], size: int) -> Array:
+        """The most that ``size`` columns of each subset can be worth.
+
+        Whichever columns leave, they take along at least the smallest floors, and their constants;
+        a monotone value never rises.
+        """
+        bounds = self.values(subsets)
+        check_finite(bounds)
+        for places, stack in stacked(subsets):
+            surplus = stack.shape[1] - size
+            floors = np.sum([form.floors(stack) for form in self.forms], axis=0) + self.per_column
+            least = np.sort(floors, axis=1)[:, :surplus].sum(axis=1)
+            bounds[places] -= np.maximum(least, 0)
+        return bounds
 
 
 def stacked(subsets: Sequence[Subset]) -> "list[tuple[np.ndarray, np.ndarray]]":
@@ -139,7 +189,7 @@ def blocks(W: Array, stack: np.ndarray) -> Array:
     return W[stack[:, :, None], stack[:, None, :]]
 
 
-def independent(matrices: Array) -> np.ndarray:
+def independent(matrices: Array) -> Mask:
     """For each of a stack of matrices, whether no column depends on those before it."""
     try:
         factors = np.linalg.cholesky(matrices)
@@ -148,10 +198,16 @@ def independent(matrices: Array) -> np.ndarray:
             return np.array([False])
         return np.concatenate([independent(matrix[None]) for matrix in matrices])
     left = np.diagonal(factors, axis1=1, axis2=2) ** 2
-    return (left > DEPENDENT * np.diagonal(matrices, axis1=1, axis2=2)).all(axis=1)
+    return np.all(left > DEPENDENT * np.diagonal(matrices, axis1=1, axis2=2), axis=1)
 
 
 def check_independent(W: Array, subset: Subset) -> None:
     """Raise ``LinAlgError`` where a column of the subset depends on the others."""
     if not independent(W[np.ix_(subset, subset)][None])[0]:
+        raise np.linalg.LinAlgError("a column depends on the others")
+
+
+def check_finite(values: Array) -> None:
+    """Raise ``LinAlgError`` where a value is missing: it says nothing of the subsets inside."""
+    if not np.isfinite(values).all():
         raise np.linalg.LinAlgError("a column depends on the others")

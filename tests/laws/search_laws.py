@@ -102,6 +102,11 @@ def every_price_is_counted(make):
             asked["n"] += len([s for s in subsets if len(s)])
             return super().values(subsets)
 
+        def bounds(self, subsets, size):
+            subsets = list(subsets)
+            asked["n"] += len(subsets)
+            return super().bounds(subsets, size)
+
     search = make(Counting(), n_features_to_select=SIZE).fit(X, y)
     assert search.n_evaluations_ == asked["n"]
 

@@ -1,5 +1,6 @@
 """How good: judges of features."""
 
+from tamis.criteria.importances import Importances
 from tamis.criteria.scatter import Divergence, Scatter
 from tamis.criteria.univariate import (
     Correlation,
@@ -9,13 +10,16 @@ from tamis.criteria.univariate import (
     MutualInformation,
     PValue,
 )
+from tamis.criteria.validation import CrossValidated
 from tamis.criteria.wrappers import Penalised, Remembered, Scored
 
 __all__ = [
     "Correlation",
+    "CrossValidated",
     "DiscriminantRatio",
     "Divergence",
     "FisherScore",
+    "Importances",
     "KolmogorovSmirnov",
     "MutualInformation",
     "PValue",

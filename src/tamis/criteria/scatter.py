@@ -1,7 +1,8 @@
 """Class separability from scatter matrices and from Gaussian class densities."""
 
+from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,9 @@ from tamis._arrays import Array, Subset, class_codes
 from tamis._linalg import (
     Residuals,
     TraceForm,
+    TraceSum,
     blocks,
+    check_finite,
     check_independent,
     independent,
     stacked,
@@ -21,7 +24,67 @@ from tamis.exceptions import InvalidParameter, SingularScatter
 MEASURES = ("J1", "J2", "J3")
 
 
-class Scatter(SubsetCriterion):
+class Form(Protocol):
+    """A measure of separability, from matrices that were computed once."""
+
+    def values(self, subsets: list[Subset]) -> Array: ...
+    def gains(self, subset: Subset) -> Array: ...
+    def losses(self, subset: Subset) -> Array: ...
+    def bounds(self, subsets: list[Subset], size: int) -> Array: ...
+
+
+class Separability(SubsetCriterion):
+    """Criterion that reduces the data to matrices and asks a form for the prices."""
+
+    targets: ClassVar[frozenset[str]] = frozenset({"classes"})
+
+    @abstractmethod
+    def _form(self, X: Array, y: NDArray[Any]) -> Form:
+        """The measure for these data."""
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        assert y is not None  # needs_target has seen to it
+        self.form_ = self._form(X, y)
+
+    def value(self, subset: Subset) -> float:
+        return float(self.values([subset])[0])
+
+    def values(self, subsets: Iterable[Subset]) -> Array:
+        return self.form_.values([self.columns(subset) for subset in subsets])
+
+    def gain(self, subset: Subset, candidates: Subset) -> Array:
+        gains = self._guarded(self.form_.gains, self.columns(subset))[self.columns(candidates)]
+        if len(gains) and np.isneginf(gains).all():
+            raise SingularScatter(
+                f"{type(self).__name__} cannot add any more columns: each one left is constant or "
+                "depends on those chosen. Ask for fewer features, or give the criterion a ridge "
+                "such as ridge=1e-6."
+            )
+        return gains
+
+    def loss(self, subset: Subset) -> Array:
+        return self._guarded(self.form_.losses, self.columns(subset))
+
+    def bound(self, subset: Subset, size: int) -> float:
+        return float(self.bounds([subset], size)[0])
+
+    def bounds(self, subsets: Iterable[Subset], size: int) -> Array:
+        return self._guarded(self.form_.bounds, [self.columns(s) for s in subsets], size)
+
+    def _guarded(self, function: Any, *args: Any) -> Array:
+        """The function's answer, or an error that names the way out of a singular matrix."""
+        try:
+            return function(*args)
+        except np.linalg.LinAlgError as error:
+            raise SingularScatter(
+                f"{type(self).__name__} cannot start from columns that are constant or depend on "
+                "each other inside a class (copies, or as many columns as samples). Give the "
+                "criterion a ridge such as ridge=1e-6, or use Forward, which passes such columns "
+                "over."
+            ) from error
+
+
+class Scatter(Separability):
     r"""How far apart the classes lie, from the scatter within and between them.
 
     With the class priors :math:`P_k`, the covariance matrices :math:`\Sigma_k` of the samples and
@@ -57,8 +120,6 @@ class Scatter(SubsetCriterion):
     26.928
     """
 
-    targets: ClassVar[frozenset[str]] = frozenset({"classes"})
-
     def __init__(self, measure: str = "J3", *, ridge: float = 0.0):
         self.measure = measure
         self.ridge = ridge
@@ -68,7 +129,7 @@ class Scatter(SubsetCriterion):
         """J2 and J3 are, J1 is not."""
         return self.measure != "J1"
 
-    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+    def _form(self, X: Array, y: NDArray[Any]) -> Form:
         if self.measure not in MEASURES:
             raise InvalidParameter(
                 f"Scatter needs a measure out of {', '.join(MEASURES)}, not {self.measure!r}."
@@ -78,39 +139,15 @@ class Scatter(SubsetCriterion):
         within = np.tensordot(priors, covariances, axes=1)
         between = distance.T @ distance
         check_within(within, between, X)
-        self._form: _TraceRatio | _DeterminantRatio | TraceForm
         if self.measure == "J1":
-            self._form = _TraceRatio(within.diagonal(), (within + between).diagonal())
-        elif self.measure == "J2":
-            self._form = _DeterminantRatio(within, within + between)
-        else:
-            self._form = TraceForm(within, within + between)
-
-    def value(self, subset: Subset) -> float:
-        return float(self.values([subset])[0])
-
-    def values(self, subsets: Iterable[Subset]) -> Array:
-        return self._form.values([self.columns(subset) for subset in subsets])
-
-    def gain(self, subset: Subset, candidates: Subset) -> Array:
-        gains = guarded(self, self._form.gains, self.columns(subset))[self.columns(candidates)]
-        check_any_gain(self, gains)
-        return gains
-
-    def loss(self, subset: Subset) -> Array:
-        return guarded(self, self._form.losses, self.columns(subset))
-
-    def bound(self, subset: Subset, size: int) -> float:
-        return float(self.bounds([subset], size)[0])
-
-    def bounds(self, subsets: Iterable[Subset], size: int) -> Array:
-        """J3 counts each column with at least 1, so those that must leave take that much along."""
-        subsets = list(subsets)
-        surplus = np.array([len(subset) - size for subset in subsets])
-        return certain(self, self.values(subsets)) - (surplus if self.measure == "J3" else 0)
+            return _TraceRatio(within.diagonal(), (within + between).diagonal())
+        if self.measure == "J2":
+            return _DeterminantRatio(within, within + between)
+        # tr(Sw^-1 Sm) = |S| + tr(Sw^-1 Sb)
+        return TraceSum([TraceForm(within, between)], per_column=1.0)
 
 
-class Divergence(SubsetCriterion):
+class Divergence(Separability):
     r"""Average symmetric Kullback-Leibler divergence between Gaussian classes.
 
     .. math:: \sum_{k,l} P_k P_l d_{kl}, \qquad d_{kl} = \tfrac12 \mathrm{tr}(\Sigma_k^{-1}\Sigma_l
@@ -135,8 +172,6 @@ class Divergence(SubsetCriterion):
     147.33
     """
 
-    targets: ClassVar[frozenset[str]] = frozenset({"classes"})
-
     def __init__(self, *, ridge: float = 0.0):
         self.ridge = ridge
 
@@ -145,43 +180,17 @@ class Divergence(SubsetCriterion):
         """A marginal divergence never exceeds the joint one."""
         return True
 
-    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+    def _form(self, X: Array, y: NDArray[Any]) -> Form:
         means, covariances, priors = class_statistics("Divergence", X, y, self.ridge)
-        self._per_column = 1 - (priors**2).sum()
-        self._forms = []
+        forms = []
         for k, covariance in enumerate(covariances):
             # sum over l of P_k P_l (Sigma_l + delta delta'), which W = Sigma_k meets in the trace
             weights = priors[k] * np.where(np.arange(len(priors)) == k, 0, priors)
             shift = (means - means[k]) * np.sqrt(weights)[:, None]
             met = np.tensordot(weights, covariances, axes=1) + shift.T @ shift
             check_within(covariance, met, X)
-            self._forms.append(TraceForm(covariance, met))
-
-    def value(self, subset: Subset) -> float:
-        return float(self.values([subset])[0])
-
-    def values(self, subsets: Iterable[Subset]) -> Array:
-        columns = [self.columns(subset) for subset in subsets]
-        traces = np.sum([form.values(columns) for form in self._forms], axis=0)
-        return traces - self._per_column * np.array([len(subset) for subset in columns])
-
-    def gain(self, subset: Subset, candidates: Subset) -> Array:
-        columns = self.columns(subset)
-        parts = [guarded(self, form.gains, columns) for form in self._forms]
-        gains = np.sum(parts, axis=0)[self.columns(candidates)] - self._per_column
-        check_any_gain(self, gains)
-        return gains
-
-    def loss(self, subset: Subset) -> Array:
-        columns = self.columns(subset)
-        losses = np.sum([guarded(self, form.losses, columns) for form in self._forms], axis=0)
-        return losses - self._per_column
-
-    def bounds(self, subsets: Iterable[Subset], size: int) -> Array:
-        return certain(self, self.values(subsets))
-
-    def bound(self, subset: Subset, size: int) -> float:
-        return float(self.bounds([subset], size)[0])
+            forms.append(TraceForm(covariance, met))
+        return TraceSum(forms, per_column=(priors**2).sum() - 1)
 
 
 class _TraceRatio:
@@ -189,6 +198,9 @@ class _TraceRatio:
 
     def __init__(self, within: Array, total: Array):
         self.within, self.total = within, total
+
+    def bounds(self, subsets: list[Subset], size: int) -> Array:
+        return self.values(subsets)
 
     def _of(self, total: Any, within: Any) -> Any:
         """Ratio of traces: 1 of nothing, and of columns that do not vary."""
@@ -241,6 +253,11 @@ class _DeterminantRatio:
         losses[np.argsort(np.argsort(self.within.members))] = 1 - factor
         return losses * self.values([subset])[0]
 
+    def bounds(self, subsets: list[Subset], size: int) -> Array:
+        values = self.values(subsets)
+        check_finite(values)
+        return values
+
     def _move_to(self, subset: Subset) -> None:
         self.within.move_to(subset)
         self.total.move_to(subset)
@@ -274,38 +291,4 @@ def check_within(within: Array, other: Array, X: Array) -> None:
             f"Column {int(np.flatnonzero(decided)[0])} does not vary inside a class but differs "
             "between classes: its separability is infinite. Look whether it gives the answer away; "
             "to keep it, give the criterion a ridge such as ridge=1e-6."
-        )
-
-
-def guarded(criterion: SubsetCriterion, function: Any, *args: Any) -> Array:
-    """The function's answer, or an error that names the way out of a singular matrix."""
-    try:
-        return function(*args)
-    except np.linalg.LinAlgError as error:
-        raise singular(criterion) from error
-
-
-def certain(criterion: SubsetCriterion, values: Array) -> Array:
-    """Values that can serve as bounds: a singular subset says nothing of those inside it."""
-    if np.isneginf(values).any():
-        raise singular(criterion)
-    return values
-
-
-def singular(criterion: SubsetCriterion) -> SingularScatter:
-    """The error for a subset that cannot be taken apart."""
-    return SingularScatter(
-        f"{type(criterion).__name__} cannot start from columns that are constant or depend on each "
-        "other inside a class (copies, or as many columns as samples). Give the criterion a ridge "
-        "such as ridge=1e-6, or use Forward, which passes such columns over."
-    )
-
-
-def check_any_gain(criterion: SubsetCriterion, gains: Array) -> None:
-    """Refuse to add a column when each one depends on the subset."""
-    if len(gains) and np.isneginf(gains).all():
-        raise SingularScatter(
-            f"{type(criterion).__name__} cannot add any more columns: each one left is constant or "
-            "depends on those chosen. Ask for fewer features, or give the criterion a ridge such "
-            "as ridge=1e-6."
         )

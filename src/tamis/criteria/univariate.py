@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from tamis._arrays import Array, Subset, class_codes
+from tamis._arrays import Array, Mask, Subset, class_codes
 from tamis.contract import SubsetCriterion
 from tamis.criteria._discrete import discretised, information_with
 from tamis.exceptions import InvalidParameter
@@ -146,16 +146,17 @@ class KolmogorovSmirnov(Univariate):
 
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         classes, codes = class_codes(y)
-        onehot = codes[:, None] == np.arange(len(classes))
-        weights = onehot / onehot.sum(axis=0) - ~onehot / (~onehot).sum(axis=0)
-        return np.array([_largest_step(column, weights) for column in X.T])
+        member = codes[:, None] == np.arange(len(classes))
+        return np.array([_largest_distance(column, member) for column in X.T])
 
 
-def _largest_step(column: Array, weights: Array) -> float:
-    """Greatest absolute difference of distribution functions, all classes at once."""
+def _largest_distance(column: Array, member: Mask) -> float:
+    """Greatest distance of the distribution functions of a class and the rest, over classes."""
     order = np.argsort(column, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(column[order])), len(column) - 1)
-    return float(np.abs(np.cumsum(weights[order], axis=0)[ends]).max())
+    inside = np.cumsum(member[order], axis=0)[ends]
+    outside = ends[:, None] + 1 - inside
+    return float(np.abs(inside / inside[-1] - outside / outside[-1]).max())
 
 
 class PValue(Univariate):
@@ -196,13 +197,14 @@ class PValue(Univariate):
 def _minus_log_p(share: Array, between: int, within: int) -> Array:
     """-log P(F > f), from the share of variance explained, also where p underflows.
 
-    P(F > f) is the incomplete beta function I_x(a, b) at x = 1 - share; where it underflows, the
-    leading term of its power series is exact to all digits that matter.
+    P(F > f) is the incomplete beta function I_x(a, b) at x = 1 - share, in its hypergeometric form
+    where it underflows.
     """
     a, b, x = within / 2, between / 2, 1 - share
     p = special.betainc(a, b, x)
-    with np.errstate(divide="ignore"):
-        series = a * np.log(x) + b * np.log1p(-x) - np.log(a) - special.betaln(a, b)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        front = a * np.log(x) + b * np.log1p(-x) - np.log(a) - special.betaln(a, b)
+        series = front + np.log(special.hyp2f1(a + b, 1, a + 1, x))
         return -np.where(p > 1e-290, np.log(p), series) + 0.0  # no -0.0
 
 

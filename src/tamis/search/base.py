@@ -192,13 +192,7 @@ class Search(MetaEstimatorMixin, CallbackSupportMixin, Selection):
             finished = self._consume(walk, trace)
         finally:
             if len(trace):
-                chosen = choice.pick(trace) if finished else len(trace) - 1
-                if not trace.sizes[chosen]:
-                    raise NothingSelected(
-                        f"{type(self).__name__} found no subset that {type(work.criterion).__name__} "
-                        "can value: each one holds columns that are constant or depend on each "
-                        "other. Drop those columns, or give the criterion a ridge where it has one."
-                    )
+                chosen = self._picked(choice, trace) if finished else len(trace) - 1
                 self._settle(
                     replace(
                         record,
@@ -208,6 +202,17 @@ class Search(MetaEstimatorMixin, CallbackSupportMixin, Selection):
                         finished=finished,
                     )
                 )
+
+    def _picked(self, choice: Choice, trace: Trace) -> int:
+        """Position of the step to keep, which must hold something."""
+        chosen = choice.pick(trace)
+        if not trace.sizes[chosen]:
+            raise NothingSelected(
+                f"{type(self).__name__} found no subset that {type(self.criterion).__name__} can "
+                "value: each one holds columns that are constant or depend on each other. Drop "
+                "those columns, or give the criterion a ridge where it has one."
+            )
+        return chosen
 
     def _consume(self, walk: Iterable[Step], trace: Trace) -> bool:
         """Append each step to the trace; False when a callback asked to stop."""

@@ -7,7 +7,7 @@ from warnings import warn
 
 import numpy as np
 
-from tamis._arrays import EMPTY, Subset, best_first, improves
+from tamis._arrays import EMPTY, Array, Subset, best_first, improves
 from tamis.choice import Choice, Fraction
 from tamis.choice import Size as ExactSize
 from tamis.contract import SubsetCriterion
@@ -155,12 +155,7 @@ class BranchAndBound(Search):
         started, step = perf_counter(), done[-1] if len(done) else None
         while tree.open:
             if tree.found and self._spent(criterion, started):
-                warn(
-                    f"BranchAndBound stopped after {criterion.n_evaluations} evaluations; the "
-                    f"optimum may be better by up to {tree.gap():.4g}. Raise the budget for proof.",
-                    NotProvenOptimal,
-                    stacklevel=2,
-                )
+                _warn_of(tree.gap(), criterion.n_evaluations)
                 break
             if tree.expand():
                 yield (step := tree.step())
@@ -170,6 +165,17 @@ class BranchAndBound(Search):
     def _spent(self, criterion: Judge, started: float) -> bool:
         out_of_calls = criterion.n_evaluations >= (self.max_evaluations or np.inf)
         return out_of_calls or perf_counter() - started >= (self.max_seconds or np.inf)
+
+
+def _warn_of(gap: float, n_evaluations: int) -> None:
+    """Say that the budget ran out, unless what is left open could not be better anyway."""
+    if gap > 0:
+        warn(
+            f"BranchAndBound stopped after {n_evaluations} evaluations; the optimum may be better "
+            f"by up to {gap:.4g}. Raise max_evaluations or max_seconds for a proof.",
+            NotProvenOptimal,
+            stacklevel=2,
+        )
 
 
 class _Tree:
@@ -217,22 +223,33 @@ class _Tree:
         if improves(self.value, bound):
             return False
         surplus = len(subset) - self.size
-        bounds = self.criterion.bounds([subset[subset != j] for j in free], self.size)
-        order = best_first(-bounds)  # the feature that matters most first: its subtree is largest
-        free, bounds = free[order], bounds[order]
+        n_inner = len(free) - surplus  # children that branch; one more must lose all the rest
+        if surplus == 1 or 2 * n_inner >= len(free) - 2 or len(free) == len(subset):
+            free, bounds = self._sorted(subset, free)
+        else:  # most members head no child: the order their parent found is good enough
+            bounds = self._bounds(subset, free[:n_inner])
         if surplus == 1:
-            return any(
-                [self._offer(subset[subset != j], b) for j, b in zip(free, bounds, strict=True)]
-            )
-        # the last child must lose all that may leave: it is a leaf
-        n_inner = len(free) - surplus
+            leaves = [subset[subset != unit] for unit in free]
+            return any([self._offer(leaf, b) for leaf, b in zip(leaves, bounds, strict=True)])
         for i in range(n_inner):
             if not improves(self.value, bounds[i]):
                 self.open.append((subset[subset != free[i]], free[i + 1 :], float(bounds[i])))
-        if improves(self.value, bounds[n_inner]):
-            return False
         leaf = np.setdiff1d(subset, free[n_inner:], assume_unique=True)
         return self._offer(leaf, self.criterion.value(leaf))
+
+    def _sorted(self, subset: Subset, free: Subset) -> tuple[Subset, Array]:
+        """Members and bounds without each, the one that matters most first: its subtree is largest.
+
+        That subtree is also the first to be cut off.
+        """
+        bounds = self._bounds(subset, free)
+        order = best_first(-bounds)
+        return free[order], bounds[order]
+
+    def _bounds(self, subset: Subset, free: Subset) -> Array:
+        if not len(free):
+            return np.empty(0)
+        return self.criterion.bounds([subset[subset != unit] for unit in free], self.size)
 
     def _offer(self, leaf: Subset, value: float) -> bool:
         """Keep a leaf that beats the best; of equals the lexicographically first."""

@@ -1,0 +1,87 @@
+"""Wrappers: remembered, penalised, scored."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from tamis.criteria import FisherScore, Penalised, Remembered, Scatter, Scored
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.search import BranchAndBound, FloatingForward, Forward, Ranking
+from tests.laws.catalogue import between_rows, table
+
+
+def test_remembered_computes_each_value_once():
+    X, y = table()
+    plain = FloatingForward(Scatter("J2"), n_features_to_select=4).fit(X, y)
+    saved = FloatingForward(Remembered(Scatter("J2")), n_features_to_select=4).fit(X, y)
+    assert_array_equal(plain.support_, saved.support_)
+    judge = Remembered(Scatter("J2")).fit(X, y)
+    subset = np.array([1, 2])
+    judge.gain(subset, np.array([0, 3]))
+    computed = judge.n_computed_
+    judge.gain(subset, np.array([3, 0]))
+    judge.loss(np.array([0, 1, 2]))  # one of its parts is known
+    assert judge.n_computed_ == computed + 2
+
+
+def test_remembered_forgets_when_it_is_tuned():
+    class Tunable(FisherScore):
+        def tune(self, subset):
+            self.scores_ = self.scores_ * 2
+            return {"twice": True}
+
+        def use(self, params):
+            if params:
+                self.scores_ = self.scores_ * 2
+
+    X, y = table()
+    judge, subset = Remembered(Tunable()).fit(X, y), np.array([0, 1])
+    before = judge.value(subset)
+    assert judge.tune(subset) == {"twice": True}
+    assert_allclose(judge.value(subset), 2 * before)
+    judge.use({"twice": True})
+    assert_allclose(judge.value(subset), 4 * before)
+
+
+def test_a_penalty_takes_the_same_from_each():
+    X, y = table()
+    plain, dear = Scatter().fit(X, y), Penalised(Scatter(), per_feature=0.25).fit(X, y)
+    subset = np.array([0, 2, 3])
+    assert_allclose(dear.value(subset), plain.value(subset) - 0.75)
+    assert not dear.monotone
+    assert Penalised(Scatter(), per_feature=0.0).monotone
+    with pytest.raises(IncompatibleCriterion, match="monotone"):
+        BranchAndBound(Penalised(Scatter())).fit(X, y)
+
+
+def test_additive_stays_additive():
+    X, y = table()
+    scores = FisherScore().fit(X, y).scores_
+    cut = float(np.median(scores))
+    judge = Penalised(FisherScore(), per_feature=cut)
+    search = Ranking(judge, n_features_to_select="best").fit(X, y)
+    assert_array_equal(search.support_, scores > cut)
+
+
+def test_a_lambda_is_a_criterion():
+    X, y = table()
+    search = Forward(Scored(lambda X, y: -abs(X.shape[1] - 3.0)), n_features_to_select="best")
+    assert search.fit(X, y).n_features_ == 3
+    assert Scored(between_rows, empty=-5.0).fit(X, y).value(np.array([], dtype=int)) == -5
+
+
+def test_processes_do_not_change_values():
+    X, y = table()
+    subsets = [np.array([j]) for j in range(7)]
+    one = Scored(between_rows).fit(X, y).values(subsets)
+    assert_array_equal(one, Scored(between_rows, n_jobs=2).fit(X, y).values(subsets))
+
+
+def test_wrong_parts_are_sentences():
+    X, y = table()
+    with pytest.raises(InvalidParameter, match="function of"):
+        Scored(3).fit(X, y)
+    with pytest.raises(IncompatibleCriterion, match="values subsets"):
+        Remembered(5).fit(X, y)
+    with pytest.raises(InvalidParameter, match="finite per_feature"):
+        Penalised(Scatter(), per_feature=np.inf).fit(X, y)

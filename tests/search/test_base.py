@@ -1,0 +1,293 @@
+"""The meeting with scikit-learn: tables in and out, routing, callbacks, pipelines, errors."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn import config_context
+from sklearn.callback import ProgressBar
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.feature_selection import RFE
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from tamis.criteria import (
+    CrossValidated,
+    FisherScore,
+    Importances,
+    MutualInformation,
+    Scatter,
+    Scored,
+)
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidPrice, InvalidTarget
+from tamis.search import (
+    Backward,
+    Exhaustive,
+    FloatingForward,
+    Forward,
+    Genetic,
+    Ranking,
+    RecursiveElimination,
+    Then,
+)
+from tests.laws.catalogue import searches, table
+from tests.laws.search_laws import Stop
+
+
+class TestTables:
+    X, y = load_iris(return_X_y=True)
+    names = ("sepal length", "sepal width", "petal length", "petal width")
+
+    @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+    def test_frames_come_in_with_their_names(self, frame):
+        table = frame(dict(zip(self.names, self.X.T, strict=True)))
+        search = Forward(Scatter(), n_features_to_select=2).fit(table, self.y)
+        plain = Forward(Scatter(), n_features_to_select=2).fit(self.X, self.y)
+        assert_array_equal(search.support_, plain.support_)
+        assert list(search.get_feature_names_out()) == list(np.array(self.names)[plain.support_])
+        assert search.record_.feature_names == self.names
+        assert search.record_.data == plain.record_.data
+
+    @pytest.mark.parametrize("kind", ["pandas", "polars"])
+    def test_frames_go_out(self, kind):
+        table = pd.DataFrame(self.X, columns=list(self.names))
+        search = Ranking(FisherScore(), n_features_to_select=2).set_output(transform=kind)
+        out = search.fit_transform(table, self.y)
+        assert type(out).__module__.startswith(kind)
+        assert list(out.columns) == ["petal length", "petal width"]
+
+    def test_string_labels_and_string_series(self):
+        labels = np.array(["setosa", "versicolor", "virginica"])[self.y]
+        plain = Forward(Scatter(), n_features_to_select=2).fit(self.X, self.y)
+        for y in (labels, pd.Series(labels), pl.Series(labels), labels.astype(object)):
+            search = Forward(Scatter(), n_features_to_select=2).fit(self.X, y)
+            assert_array_equal(search.support_, plain.support_)
+
+    def test_standardizing_is_for_the_criterion_only(self):
+        X = self.X * [1, 1e3, 1, 1]
+        wide = Scored(lambda X, y: float(X.var(axis=0).max()))
+        assert Forward(wide, n_features_to_select=1, standardize=False).fit(X).support_[1]
+        assert Forward(wide, n_features_to_select=1).fit(X).support_[0]  # all equal: the first
+        out = Forward(Scatter("J1"), n_features_to_select=4).fit(X, self.y).transform(X)
+        assert_array_equal(out, X)
+
+
+class TestBadInput:
+    X, y = table()
+
+    @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+    @pytest.mark.parametrize("cls", searches())
+    def test_missing_and_infinite_numbers(self, cls, bad):
+        X = self.X.copy()
+        X[3, 2] = bad
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
+            cls(Scatter(), n_features_to_select=2).fit(X, self.y)
+
+    def test_shapes(self):
+        with pytest.raises(ValueError, match="1 sample"):
+            Forward(Scatter()).fit(self.X[:1], self.y[:1])
+        with pytest.raises(ValueError, match="minimum of 1 is required"):
+            Forward(Scatter()).fit(self.X[:, :0], self.y)
+        with pytest.raises(ValueError, match="0 sample"):
+            Forward(Scatter()).fit(self.X[:0], self.y[:0])
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            Forward(Scatter()).fit(self.X, self.y[:-1])
+        with pytest.raises(ValueError, match="Expected 2D array"):
+            Forward(Scatter()).fit(self.X[:, 0], self.y)
+
+    def test_words_are_not_numbers(self):
+        with pytest.raises(ValueError, match="could not convert string to float"):
+            Forward(Scatter()).fit(np.array([["a", "b"], ["c", "d"]], dtype=object), [0, 1])
+        numbers = self.X.astype(object)
+        assert Forward(Scatter(), n_features_to_select=2).fit(numbers, self.y).n_features_ == 2
+
+    def test_one_class(self):
+        with pytest.raises(InvalidTarget, match="at least two classes"):
+            Forward(Scatter()).fit(self.X, np.zeros(60))
+
+    def test_a_real_target_where_classes_are_needed(self):
+        with pytest.raises(InvalidTarget, match="needs classes"):
+            Ranking(FisherScore()).fit(self.X, self.X[:, 0])
+
+    def test_a_missing_target(self):
+        with pytest.raises(ValueError, match="requires y to be passed"):
+            Forward(Scatter()).fit(self.X)
+
+    def test_sparse_tables_are_refused(self):
+        from scipy import sparse
+
+        with pytest.raises(TypeError, match=r"[Ss]parse"):
+            Forward(Scatter()).fit(sparse.csr_array(self.X), self.y)
+
+    def test_nan_decides_nothing(self):
+        failing = Scored(lambda X, y: np.nan)
+        with pytest.raises(InvalidPrice, match="answered NaN"):
+            Forward(failing).fit(self.X, self.y)
+
+    def test_fewer_rows_than_columns(self):
+        draw = np.random.default_rng(0)
+        X, y = draw.normal(size=(10, 40)), np.arange(10) % 2
+        for criterion in (FisherScore(), MutualInformation(), Importances(SVC(kernel="linear"))):
+            assert Ranking(criterion, n_features_to_select=3).fit(X, y).n_features_ == 3
+
+
+class TestCapabilities:
+    X, y = table()
+
+    @pytest.mark.parametrize("cls", [Forward, FloatingForward, Exhaustive, Genetic])
+    def test_the_error_names_both_and_says_what_to_write(self, cls):
+        search = cls(Importances(SVC(kernel="linear")))
+        sentence = (
+            rf"{cls.__name__} needs .*Importances only prices removals\. "
+            r"Use RecursiveElimination\(Importances\(\.\.\.\)\)"
+        )
+        with pytest.raises(IncompatibleCriterion, match=sentence):
+            search.fit(None, None)  # before the data are looked at
+
+    @pytest.mark.parametrize("thing", [SVC(), "J3", None, 3, Scatter])
+    def test_what_is_no_criterion(self, thing):
+        with pytest.raises(IncompatibleCriterion, match="CrossValidated"):
+            Forward(thing).fit(self.X, self.y)
+
+    def test_ranking_takes_either(self):
+        importances = Importances(SVC(kernel="linear"))
+        search = Ranking(importances, n_features_to_select=3).fit(self.X, self.y)
+        expected = importances.fit(*table()).loss(np.arange(7))
+        assert_array_equal(search.order_, np.argsort(-expected))
+        with pytest.raises(IncompatibleCriterion, match="by='removal'"):
+            Ranking(importances, by="alone").fit(self.X, self.y)
+        with pytest.raises(InvalidParameter, match="by="):
+            Ranking(importances, by="chance").fit(self.X, self.y)
+
+
+class TestScikitLearn:
+    X, y = load_breast_cancer(return_X_y=True)
+    scaled = StandardScaler().fit_transform(X)
+
+    @pytest.mark.parametrize(("size", "step"), [(1, 1), (5, 1), (5, 3), (2, 4)])
+    def test_elimination_is_rfe(self, size, step):
+        svc = SVC(kernel="linear")
+        ours = RecursiveElimination(Importances(svc), n_features_to_select=size, step=step)
+        theirs = RFE(svc, n_features_to_select=size, step=step).fit(self.scaled, self.y)
+        assert_array_equal(ours.fit(self.scaled, self.y).ranking_, theirs.ranking_)
+
+    def test_grid_search_reaches_into_the_criterion(self):
+        pipe = make_pipeline(
+            StandardScaler(), RecursiveElimination(Importances(SVC(kernel="linear")), step=5), SVC()
+        )
+        grid = GridSearchCV(
+            pipe,
+            {
+                "recursiveelimination__n_features_to_select": [5, 10],
+                "recursiveelimination__criterion__estimator__C": [0.1, 1.0],
+            },
+            cv=3,
+        ).fit(self.X, self.y)
+        assert grid.best_score_ > 0.93
+        kept = grid.best_estimator_["recursiveelimination"]
+        assert kept.n_features_ == grid.best_params_["recursiveelimination__n_features_to_select"]
+
+    def test_selection_inside_the_folds(self):
+        pipe = make_pipeline(Ranking(FisherScore(), n_features_to_select=3), LogisticRegression())
+        assert cross_val_score(pipe, self.scaled, self.y).mean() > 0.9
+
+
+class TestMetadata:
+    X, y = table(90, 6)
+
+    def weights(self):
+        return np.where(np.arange(90) < 45, 1.0, 0.0)
+
+    def test_weights_reach_the_estimator(self):
+        search = RecursiveElimination(Importances(LogisticRegression()), n_features_to_select=2)
+        half = RecursiveElimination(Importances(LogisticRegression()), n_features_to_select=2)
+        search.set_params(standardize=False).fit(self.X, self.y, sample_weight=self.weights())
+        half.set_params(standardize=False).fit(self.X[:45], self.y[:45])
+        np.testing.assert_allclose(search.scores_, half.scores_, rtol=1e-3)
+
+    def test_weights_reach_the_estimator_by_request(self):
+        with config_context(enable_metadata_routing=True):
+            estimator = LogisticRegression().set_fit_request(sample_weight=True)
+            routed = RecursiveElimination(Importances(estimator), n_features_to_select=2)
+            routed.fit(self.X, self.y, sample_weight=self.weights())
+        plain = RecursiveElimination(Importances(LogisticRegression()), n_features_to_select=2)
+        plain.fit(self.X, self.y, sample_weight=self.weights())
+        np.testing.assert_allclose(routed.scores_, plain.scores_)
+
+    def test_groups_reach_the_splitter(self):
+        groups = np.arange(90) // 9
+        judge = CrossValidated(LogisticRegression(), cv=GroupKFold(5))
+        search = Forward(judge, n_features_to_select=2, standardize=False)
+        search.fit(self.X, self.y, groups=groups)
+        subset = np.flatnonzero(search.support_)
+        expected = cross_val_score(
+            LogisticRegression(), self.X[:, subset], self.y, groups=groups, cv=GroupKFold(5)
+        ).mean()
+        np.testing.assert_allclose(search.trace_[-1].value, expected)
+
+    def test_a_filter_cannot_use_weights(self):
+        with pytest.raises(InvalidParameter, match="cannot use sample_weight"):
+            Ranking(FisherScore()).fit(self.X, self.y, sample_weight=self.weights())
+
+
+class TestCallbacks:
+    def test_a_callback_sees_every_step_and_may_stop(self):
+        X, y = table()
+        seen = []
+
+        class Watch(Stop):
+            def on_fit_task_end(self, estimator, context):
+                if context.task_name == "step":
+                    seen.append(estimator.trace_[-1].subset.tolist())
+                return super().on_fit_task_end(estimator, context)
+
+        search = Backward(Scatter(), n_features_to_select=2).set_callbacks(Watch(4)).fit(X, y)
+        assert [len(subset) for subset in seen] == [7, 6, 5, 4]
+        assert search.n_features_ == 4
+        assert not search.record_.finished
+
+    def test_scikit_learns_progress_bar_works(self, capsys):
+        X, y = table()
+        Forward(Scatter(), n_features_to_select=3).set_callbacks(ProgressBar()).fit(X, y)
+        assert "Forward" in capsys.readouterr().out
+
+    def test_the_library_prints_nothing(self, capsys):
+        X, y = table()
+        Forward(Scatter(), n_features_to_select=3).fit(X, y)
+        captured = capsys.readouterr()
+        assert captured.out == captured.err == ""
+
+
+class TestThen:
+    X, y = load_breast_cancer(return_X_y=True)
+
+    def test_it_speaks_of_the_original_columns(self):
+        first = Ranking(FisherScore(), n_features_to_select=10)
+        second = Exhaustive(Scatter(), n_features_to_select=3)
+        search = Then(first, second).fit(self.X, self.y)
+        top = np.sort(first.fit(self.X, self.y).order_[:10])
+        expected = top[second.fit(self.X[:, top], self.y).support_]
+        assert_array_equal(np.flatnonzero(search.support_), expected)
+        assert_array_equal(np.sort(search.order_), np.arange(30))
+        assert set(search.order_[:10]) == set(top)
+        assert search.n_evaluations_ == 30 + 120
+        assert search.record_.parts[0].expression == search.first_.record_.expression
+
+    def test_it_nests(self):
+        search = Then(
+            Ranking(FisherScore(), n_features_to_select=20),
+            Then(
+                Ranking(MutualInformation(), n_features_to_select=10),
+                Forward(Scatter(), n_features_to_select=2),
+            ),
+        ).fit(self.X, self.y)
+        assert search.n_features_ == 2
+        assert_array_equal(np.sort(search.order_[:2]), np.flatnonzero(search.support_))
+
+    def test_its_parts_must_be_searches(self):
+        with pytest.raises(IncompatibleCriterion, match="two searches"):
+            Then(Scatter(), Forward(Scatter())).fit(self.X, self.y)

@@ -1,0 +1,120 @@
+"""Facts about recursive elimination: schedules, tuning, ties."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from tamis.contract import BackwardCriterion
+from tamis.criteria import FisherScore
+from tamis.exceptions import InvalidParameter
+from tamis.record import Record
+from tamis.search import RecursiveElimination
+from tests.laws.catalogue import table
+from tests.laws.search_laws import Stop, outcome
+
+TIERS = [(100, 100), (20, 20), (0, 1)]
+
+
+class Index(BackwardCriterion):
+    """The price of a column is its index; tuning remembers how many columns it saw."""
+
+    def _learn(self, X, y, **params):
+        self.level_ = 0
+
+    def loss(self, subset):
+        return subset + 1000.0 * self.level_
+
+    def tune(self, subset):
+        self.level_ = len(subset)
+        return {"level": self.level_}
+
+    def use(self, params):
+        self.level_ = params.get("level", self.level_)
+
+
+def sizes(d, **options):
+    X = np.random.default_rng(0).normal(size=(4, d))
+    search = RecursiveElimination(Index(), **options).fit(X, [0, 1, 0, 1])
+    assert_array_equal(search.trace_[-1].subset, np.arange(d - len(search.trace_[-1].subset), d))
+    return search.trace_.sizes.tolist()
+
+
+def test_tiers_never_pass_their_threshold_nor_the_target():
+    found = sizes(530, step=TIERS, n_features_to_select=17)
+    assert found == [530, 430, 330, 230, 130, 100, 80, 60, 40, 20, 19, 18, 17]
+    assert sizes(530, step=TIERS, n_features_to_select=90)[-3:] == [130, 100, 90]
+    assert sizes(30, step=[(10, 7)], n_features_to_select=8) == [30, 23, 16, 10, 9, 8]
+
+
+def test_steps_by_number_and_fraction():
+    assert sizes(10, step=3, n_features_to_select=2) == [10, 7, 4, 2]
+    assert sizes(10, step=0.5, n_features_to_select=1) == [10, 5, 3, 2, 1]
+    assert sizes(10, step=0.01, n_features_to_select=8) == [10, 9, 8]
+
+
+@pytest.mark.parametrize("step", [0, -1, 0.0, 1.0, 1.5, True, "all", [], [(10,)], [(5, 0)]])
+def test_a_wrong_step_is_a_sentence(step):
+    with pytest.raises(InvalidParameter, match="tiers such as"):
+        sizes(10, step=step)
+
+
+@pytest.mark.parametrize("retune", [0, 1.0, "tier", "often", True])
+def test_a_wrong_retune_is_a_sentence(retune):
+    with pytest.raises(InvalidParameter, match="number of rounds"):
+        sizes(10, retune=retune)
+
+
+@pytest.mark.parametrize(
+    ("retune", "expected"),
+    [
+        (1, {12: 12, 11: 11, 10: 10, 9: 9, 8: 8, 7: 7}),
+        (3, {12: 12, 9: 9}),
+        (0.2, {12: 12, 9: 9, 7: 7}),
+        (None, {}),
+    ],
+)
+def test_retune_asks_the_criterion_when_due(retune, expected):
+    X, y = table(60, 12)
+    search = RecursiveElimination(Index(), n_features_to_select=6, retune=retune).fit(X, y)
+    before = search.trace_.sizes[:-1]
+    steps = list(search.trace_)[1:]
+    chosen = {int(n): s.params["level"] for n, s in zip(before, steps, strict=True) if s.params}
+    assert chosen == expected
+
+
+def test_retune_by_tier():
+    X = np.random.default_rng(0).normal(size=(4, 40))
+    search = RecursiveElimination(
+        Index(), n_features_to_select=5, step=[(20, 10), (10, 5), (0, 1)], retune="tier"
+    ).fit(X, [0, 1, 0, 1])
+    assert [s.params["level"] for s in search.trace_ if s.params] == [40, 20, 10]
+
+
+@pytest.mark.parametrize("retune", [1, 3, 0.2])
+def test_what_was_tuned_is_given_back_on_resume(retune):
+    X, y = table(60, 12)
+    make = lambda: RecursiveElimination(Index(), n_features_to_select=2, retune=retune)  # noqa: E731
+    whole = make().fit(X, y)
+    for after in range(1, len(whole.trace_) + 1):
+        record = make().set_callbacks(Stop(after)).fit(X, y).record_
+        resumed = make().resume(X, y, record=Record.from_dict(record.to_dict()))
+        assert outcome(resumed) == outcome(whole)
+        assert_array_equal(resumed.scores_, whole.scores_)
+
+
+def test_of_equals_the_highest_index_leaves_first():
+    class Equal(FisherScore):
+        def _scores(self, X, y):
+            return np.ones(X.shape[1]) + 1e-15 * np.arange(X.shape[1])[::-1]
+
+    X, y = table()
+    search = RecursiveElimination(Equal(), n_features_to_select=2, step=3).fit(X, y)
+    assert [step.moved.tolist() for step in search.trace_] == [[], [6, 5, 4], [3, 2]]
+
+
+def test_kept_columns_stand_by_their_last_price():
+    X, y = table()
+    search = RecursiveElimination(Index(), n_features_to_select=3).fit(X, y)
+    assert_array_equal(search.order_, [6, 5, 4, 3, 2, 1, 0])
+    assert_array_equal(search.ranking_, [5, 4, 3, 2, 1, 1, 1])
+    assert_array_equal(np.isnan(search.scores_), search.support_)

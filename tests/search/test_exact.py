@@ -1,0 +1,115 @@
+"""Facts about the exact searches: the optimum, its price, and the gap when stopped."""
+
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from tamis.criteria import Divergence, FisherScore, Penalised, Scatter
+from tamis.exceptions import (
+    IncompatibleCriterion,
+    InvalidParameter,
+    NothingSelected,
+    NotProvenOptimal,
+)
+from tamis.search import BranchAndBound, Exhaustive
+from tests.laws.catalogue import table
+
+
+def test_exhaustive_is_brute_force():
+    X, y = table()
+    judge = Scatter("J1").fit(X, y)
+    expected = max(combinations(range(7), 3), key=lambda s: judge.value(np.array(s)))
+    search = Exhaustive(Scatter("J1"), n_features_to_select=3).fit(X, y)
+    assert tuple(np.flatnonzero(search.support_)) == expected
+    assert search.n_evaluations_ == comb(7, 3)
+
+
+def test_exhaustive_over_all_sizes():
+    X, y = table()
+    judge = Penalised(Scatter(), per_feature=1.2)
+    search = Exhaustive(judge, n_features_to_select="best").fit(X, y)
+    assert search.n_evaluations_ == 2**7 - 1
+    fitted = judge.fit(X, y)
+    everything = [s for k in range(1, 8) for s in combinations(range(7), k)]
+    expected = max(everything, key=lambda s: fitted.value(np.array(s)))
+    assert tuple(np.flatnonzero(search.support_)) == expected
+    assert 1 < search.n_features_ < 7
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_branch_and_bound_finds_the_optimum(seed):
+    draw = np.random.default_rng(seed)
+    d = int(draw.integers(2, 11))
+    X, y = table(60, max(d, 5), seed=seed)
+    X, k = X[:, :d], int(draw.integers(1, d + 1))
+    found = BranchAndBound(Scatter("J3"), n_features_to_select=k).fit(X, y)
+    assert_array_equal(
+        found.support_, Exhaustive(Scatter("J3"), n_features_to_select=k).fit(X, y).support_
+    )
+    assert found.gap_ == 0
+
+
+@pytest.mark.parametrize("criterion", [Scatter("J2"), Divergence(), FisherScore()])
+def test_branch_and_bound_finds_the_optimum_of_other_criteria(criterion):
+    for seed in range(10):
+        X, y = table(100, 8, seed=seed)
+        found = BranchAndBound(criterion, n_features_to_select=4).fit(X, y)
+        expected = Exhaustive(criterion, n_features_to_select=4).fit(X, y)
+        assert_array_equal(found.support_, expected.support_)
+
+
+def test_branch_and_bound_visits_few_subsets():
+    visited = total = 0
+    for seed in range(4):
+        for d in (14, 15, 16):
+            X, y = table(150, d, seed=seed)
+            search = BranchAndBound(Scatter("J3"), n_features_to_select=d // 2).fit(X, y)
+            visited += search.n_evaluations_
+            total += comb(d, d // 2)
+    assert visited < total / 10
+
+
+def test_of_equal_optima_the_lexicographically_first():
+    X, y = table()
+    X = np.column_stack([X[:, :3], X[:, :3]])
+    found = BranchAndBound(Scatter(ridge=1e-3), n_features_to_select=2).fit(X, y)
+    expected = Exhaustive(Scatter(ridge=1e-3), n_features_to_select=2).fit(X, y)
+    assert_array_equal(found.support_, expected.support_)
+    assert found.support_[:3].sum() == 2
+
+
+def test_a_budget_gives_a_subset_and_an_honest_gap():
+    X, y = table(150, 14, seed=1)
+    optimum = BranchAndBound(Scatter(), n_features_to_select=7).fit(X, y)
+    best = optimum.trace_[-1].value
+    for budget in (1, 20, 40):
+        search = BranchAndBound(Scatter(), n_features_to_select=7, max_evaluations=budget)
+        with pytest.warns(NotProvenOptimal, match="up to"):
+            search.fit(X, y)
+        found = search.trace_[-1].value
+        assert search.n_features_ == 7
+        assert search.gap_ > 0
+        assert found <= best <= found + search.gap_ + 1e-9
+    with pytest.warns(NotProvenOptimal):
+        BranchAndBound(Scatter(), n_features_to_select=7, max_seconds=1e-9).fit(X, y)
+    generous = BranchAndBound(Scatter(), n_features_to_select=7, max_evaluations=10**6).fit(X, y)
+    assert generous.gap_ == 0
+
+
+def test_branch_and_bound_refuses_what_it_cannot_prove():
+    X, y = table()
+    with pytest.raises(IncompatibleCriterion, match=r"monotone.*Exhaustive"):
+        BranchAndBound(Scatter("J1")).fit(X, y)
+    with pytest.raises(IncompatibleCriterion, match="number of features"):
+        BranchAndBound(Scatter("J3"), n_features_to_select="best").fit(X, y)
+    with pytest.raises(InvalidParameter, match="max_evaluations > 0"):
+        BranchAndBound(Scatter("J3"), max_evaluations=0).fit(X, y)
+
+
+def test_no_subset_can_be_valued():
+    X, y = table()
+    with pytest.raises(NothingSelected, match="constant or depend"):
+        Exhaustive(Scatter(), n_features_to_select=2).fit(np.column_stack([X[:, 0]] * 3), y)

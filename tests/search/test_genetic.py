@@ -1,0 +1,116 @@
+"""Facts about the genetic search: operators, sizes, seeds."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from tamis._random import stream
+from tamis.criteria import Penalised, Remembered, Scatter
+from tamis.exceptions import InvalidParameter
+from tamis.search import Exhaustive, Genetic
+from tamis.search.genetic import CROSSOVERS, SELECTIONS, Population, resized
+from tests.laws.catalogue import table
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+@pytest.mark.parametrize("crossover", CROSSOVERS)
+def test_every_operator_finds_a_good_subset(selection, crossover):
+    X, y = table(80, 12, seed=4)
+    optimum = Exhaustive(Scatter(), n_features_to_select=5).fit(X, y).trace_[-1].value
+    search = Genetic(
+        Scatter(),
+        n_features_to_select=5,
+        selection=selection,
+        crossover=crossover,
+        n_generations=40,
+        random_state=0,
+    ).fit(X, y)
+    assert search.trace_[-1].value >= 0.98 * optimum
+    assert (np.diff(search.trace_.values) >= 0).all()
+
+
+def test_better_parents_are_drawn_more_often():
+    values = np.array([0.0, 1.0, 2.0, 3.0])
+    people = Population(np.eye(4, dtype=bool), values, values, 0)
+    for name, select in SELECTIONS.items():
+        drawn = np.bincount(select(people, 4000, stream(0, name)), minlength=4)
+        assert (np.diff(drawn) > 0).all(), name
+
+
+def test_universal_sampling_has_the_least_spread():
+    """Each is drawn its expected number of times, rounded up or down."""
+    values = np.array([1.0, 2.0, 3.0, 10.0])
+    people = Population(np.eye(4, dtype=bool), values, values, 0)
+    weight = values - 1 + 0.01 * (values - 1).mean()
+    expected = 100 * weight / weight.sum()
+    drawn = np.bincount(SELECTIONS["universal"](people, 100, stream(0)), minlength=4)
+    assert (np.abs(drawn - expected) < 1).all()
+
+
+def test_equal_values_do_not_stop_the_wheel():
+    people = Population(np.eye(3, dtype=bool), np.ones(3), np.ones(3), 0)
+    for select in SELECTIONS.values():
+        assert set(select(people, 300, stream(1))) == {0, 1, 2}
+
+
+def test_crossovers_take_the_bits_they_should():
+    one = CROSSOVERS["one-point"](200, 9, stream(0))
+    two = CROSSOVERS["two-point"](200, 9, stream(0))
+    assert (np.abs(np.diff(one.astype(int), axis=1)).sum(axis=1) == 1).all()
+    assert (np.abs(np.diff(two.astype(int), axis=1)).sum(axis=1) <= 2).all()
+    assert 0.45 < CROSSOVERS["uniform"](200, 9, stream(0)).mean() < 0.55
+
+
+def test_resizing_keeps_members_and_gives_the_exact_size():
+    bits = stream(5).random((50, 10)) < 0.5
+    bits[0] = False
+    sized = resized(bits, 4, stream(6))
+    assert (sized.sum(axis=1) == 4).all()
+    small = bits.sum(axis=1) <= 4
+    assert (sized[small] >= bits[small]).all()
+    assert (sized[~small] <= bits[~small]).all()
+    free = resized(bits, None, stream(6))
+    assert_array_equal(free[1:], bits[1:])
+    assert free[0].sum() == 1
+
+
+def test_free_size_with_a_penalty_finds_the_best_size():
+    X, y = table(80, 8, seed=4)
+    judge = Penalised(Scatter(), per_feature=1.2)
+    search = Genetic(judge, n_features_to_select="best", random_state=0).fit(X, y)
+    expected = Exhaustive(judge, n_features_to_select="best").fit(X, y)
+    assert_array_equal(search.support_, expected.support_)
+
+
+def test_the_seed_decides():
+    X, y = table(80, 12)
+    fit = lambda seed: Genetic(  # noqa: E731
+        Scatter(), n_features_to_select=4, n_generations=3, random_state=seed
+    ).fit(X, y)
+    values = [fit(seed).trace_.values.tolist() for seed in (0, 0, 1)]
+    assert values[0] == values[1] != values[2]
+
+
+def test_remembered_saves_what_comes_again():
+    X, y = table()
+    plain = Genetic(Scatter(), n_features_to_select=3, random_state=0).fit(X, y)
+    saved = Genetic(Remembered(Scatter()), n_features_to_select=3, random_state=0).fit(X, y)
+    assert_array_equal(plain.support_, saved.support_)
+    assert plain.n_evaluations_ == saved.n_evaluations_ > 35  # there are 35 subsets
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"selection": "best"},
+        {"crossover": "three-point"},
+        {"population_size": 1},
+        {"n_generations": 0},
+        {"n_elite": 50},
+        {"mutation_rate": 2},
+        {"crossover_rate": -0.1},
+    ],
+)
+def test_wrong_options_are_sentences(options):
+    with pytest.raises(InvalidParameter, match="Genetic needs"):
+        Genetic(Scatter(), **options).fit(*table())

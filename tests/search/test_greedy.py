@@ -1,0 +1,116 @@
+"""Facts about the greedy searches: counts, oracles, ends."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from tamis.criteria import Correlation, FisherScore, Scatter, Scored
+from tamis.exceptions import InvalidParameter
+from tamis.search import Backward, Bidirectional, Forward, PlusLMinusR, Ranking
+from tests.laws.catalogue import table
+
+
+@pytest.mark.parametrize(("m", "k"), [(7, 1), (7, 3), (7, 7), (12, 5)])
+def test_evaluation_counts_are_those_of_the_formulas(m, k):
+    X, y = table(n_features=m)
+    forward = Forward(Scatter(), n_features_to_select=k).fit(X, y)
+    backward = Backward(Scatter(), n_features_to_select=k).fit(X, y)
+    assert forward.n_evaluations_ == k * m - k * (k - 1) // 2
+    assert backward.n_evaluations_ == 1 + ((m + 1) * m - k * (k + 1)) // 2
+    assert Ranking(Scatter(), n_features_to_select=k).fit(X, y).n_evaluations_ == m
+
+
+def explicit_greedy(value, m, k, *, forward):
+    """Greedy selection written down as it is defined."""
+    subset = [] if forward else list(range(m))
+    while len(subset) != k:
+        if forward:
+            options = [sorted([*subset, j]) for j in range(m) if j not in subset]
+        else:
+            options = [[i for i in subset if i != j] for j in subset]
+        subset = max(options, key=lambda s: value(np.array(s, dtype=int)))
+    return subset
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_forward_and_backward_are_greedy(seed):
+    X, y = table(n_features=9, seed=seed)
+    value = Scatter("J2").fit(X, y).value
+    for cls in (Forward, Backward):
+        search = cls(Scatter("J2"), n_features_to_select=4).fit(X, y)
+        expected = explicit_greedy(value, 9, 4, forward=cls is Forward)
+        assert_array_equal(np.flatnonzero(search.support_), expected)
+
+
+def test_ranking_by_removal_is_the_loss_from_the_full_set():
+    X, y = table()
+    search = Ranking(Scatter(), n_features_to_select=2, by="removal").fit(X, y)
+    loss = Scatter().fit(X, y).loss(np.arange(7))
+    assert_array_equal(search.order_, np.argsort(-loss))
+    np.testing.assert_allclose(search.scores_, loss)
+
+
+def test_ranking_knows_the_value_of_additive_subsets():
+    X, y = table()
+    search = Ranking(Correlation(), n_features_to_select="best").fit(X, y)
+    assert search.n_features_ == 7
+    np.testing.assert_allclose(search.trace_.values, np.cumsum(np.sort(search.scores_)[::-1]))
+
+
+@pytest.mark.parametrize("k", range(1, 8))
+def test_bidirectional_sides_never_undo_each_other(k):
+    X, y = table()
+    search = Bidirectional(Scatter(), n_features_to_select=k).fit(X, y)
+    assert search.n_features_ == k
+    for step in search.trace_:
+        small, large = sorted([step.subset.tolist(), step.state.get("other", [])], key=len)
+        assert set(small) <= set(large)
+
+
+def test_bidirectional_meets_in_the_middle():
+    X, y = table(n_features=6)
+    search = Bidirectional(Scatter(), n_features_to_select=3).fit(X, y)
+    assert_array_equal(search.trace_[-1].subset, search.trace_[-1].state["other"])
+
+
+@pytest.mark.parametrize(
+    ("l", "r", "sizes"),
+    [
+        (2, 1, [1, 2, 1, 2, 3, 2, 3, 4, 3]),
+        (3, 1, [1, 2, 3, 2, 3, 4, 5, 4]),
+        (1, 2, [7, 6, 5, 6, 5, 4, 5, 4, 3, 4, 3, 2, 3]),
+        (3, 0, [1, 2, 3]),
+        (0, 2, [7, 6, 5, 4, 3]),
+    ],
+)
+def test_plus_l_minus_r_moves_as_its_name_says(l, r, sizes):  # noqa: E741
+    X, y = table()
+    search = PlusLMinusR(Scatter(), n_features_to_select=3, l=l, r=r).fit(X, y)
+    assert_array_equal(search.trace_.sizes, sizes)
+
+
+@pytest.mark.parametrize("l", [1, 2, 5, 9])
+@pytest.mark.parametrize("r", [0, 3, 4, 8])
+@pytest.mark.parametrize("k", [1, 4, 7])
+def test_plus_l_minus_r_ends_with_the_asked_size(l, r, k):  # noqa: E741
+    X, y = table()
+    search = PlusLMinusR(FisherScore(), n_features_to_select=k, l=l, r=r).fit(X, y)
+    assert search.n_features_ == k
+
+
+def test_plus_l_minus_r_needs_two_different_numbers():
+    with pytest.raises(InvalidParameter, match="l=2, r=1"):
+        PlusLMinusR(Scatter(), l=2, r=2).fit(*table())
+
+
+def test_an_unsupervised_criterion_needs_no_target():
+    X, _ = table()
+    widest = Scored(lambda X, y: float(X.max()))
+    assert Forward(widest, n_features_to_select=2, standardize=False).fit(X).n_features_ == 2
+
+
+def test_forward_passes_over_copies_and_constants():
+    X, y = table()
+    X = np.column_stack([X, X[:, :3], np.ones(len(X))])
+    search = Forward(Scatter(), n_features_to_select=7).fit(X, y)
+    assert_array_equal(np.flatnonzero(search.support_), np.arange(7))

@@ -1,0 +1,110 @@
+"""Records: written, read, refused, and never half-written."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from tamis.criteria import Scatter, Scored
+from tamis.exceptions import InvalidTable, RecordMismatch
+from tamis.record import Record
+from tamis.search import Forward, RecursiveElimination
+from tamis.trace import Step, Trace
+from tests.laws.catalogue import table
+
+
+def test_a_record_holds_what_is_needed():
+    X, y = table()
+    record = Forward(Scatter("J2"), n_features_to_select=2).fit(X, y).record_
+    assert record.expression == "Forward(Scatter(measure='J2'), n_features_to_select=2)"
+    assert record.n_samples == 60
+    assert record.finished
+    assert set(record.versions) == {"python", "tamis", "numpy", "scipy", "scikit-learn"}
+    assert record.seconds >= 0
+    assert "2 steps, finished" in repr(record)
+
+
+def test_it_survives_a_file(tmp_path):
+    X, y = table()
+    record = RecursiveElimination(Scatter(), n_features_to_select=2).fit(X, y).record_
+    record.save(tmp_path / "r.json")
+    again = Record.load(tmp_path / "r.json")
+    assert again.to_dict() == record.to_dict()
+    assert_array_equal(again.trace[-1].prices, record.trace[-1].prices)
+    assert [p.name for p in tmp_path.iterdir()] == ["r.json"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "{}", '{"format": 99}', "\x00\xff"])
+def test_what_is_no_record_is_refused(tmp_path, text):
+    (tmp_path / "r.json").write_bytes(text.encode("latin1"))
+    with pytest.raises(InvalidTable, match="no record"):
+        Record.load(tmp_path / "r.json")
+
+
+def test_a_record_of_another_search_or_other_data_is_refused():
+    X, y = table()
+    record = Forward(Scatter(), n_features_to_select=2).fit(X, y).record_
+    with pytest.raises(RecordMismatch, match="belongs to"):
+        Forward(Scatter("J2"), n_features_to_select=2).resume(X, y, record=record)
+    with pytest.raises(RecordMismatch, match="other data"):
+        Forward(Scatter(), n_features_to_select=2).resume(X + 1e-9, y, record=record)
+    with pytest.raises(RecordMismatch, match="other data"):
+        Forward(Scatter(), n_features_to_select=2).resume(X, 2 - y, record=record)
+
+
+def test_an_exception_loses_no_step():
+    X, y = table()
+    asked = []
+
+    def flaky(columns, target):
+        asked.append(columns.shape[1])
+        if columns.shape[1] == 3:
+            raise KeyboardInterrupt
+        return float(np.abs(columns.T @ target).sum())
+
+    search = Forward(Scored(flaky), n_features_to_select=4)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, y)
+    assert len(search.trace_) == 2
+    assert not search.record_.finished
+    assert search.n_features_ == 2
+
+
+def test_seeds_are_kept_and_given_back():
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    from tamis.criteria import Importances
+    from tests.laws.search_laws import Stop, outcome
+
+    X, y = table()
+    make = lambda: RecursiveElimination(  # noqa: E731
+        Importances(ExtraTreesClassifier(10)), n_features_to_select=1
+    )
+    stopped = make().set_callbacks(Stop(3)).fit(X, y)
+    assert list(stopped.record_.seeds) == ["criterion__estimator__random_state"]
+    one = make().resume(X, y, record=stopped.record_)
+    two = make().resume(X, y, record=stopped.record_)
+    assert outcome(one) == outcome(two)
+
+
+def test_a_trace_costs_moves_not_subsets():
+    """Ranking a hundred thousand columns keeps a hundred thousand moves, no squares of that."""
+    d = 100_000
+    order = np.random.default_rng(0).permutation(d)
+    trace = Trace(d)
+    for k in range(d):
+        trace.append(Step(order[: k + 1], moved=order[k : k + 1]))
+    assert trace.sizes[-1] == d
+    assert_array_equal(trace[4].subset, np.sort(order[:5]))
+
+
+def test_slices_and_negative_places():
+    X, y = table()
+    trace = Forward(Scatter(), n_features_to_select=4).fit(X, y).trace_
+    assert [len(step.subset) for step in trace[1:3]] == [2, 3]
+    assert [len(step.subset) for step in trace[::-2]] == [4, 2]
+    assert_array_equal(trace[-1].subset, trace[3].subset)
+    with pytest.raises(IndexError):
+        trace[4]
+    assert json.dumps(trace.to_dict())

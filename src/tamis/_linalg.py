@@ -17,6 +17,8 @@ BATCH = 1 << 21
 class Residuals:
     """Regression of every column on the columns of a subset, in the inner product W.
 
+    A subset in which a column depends on the others raises ``LinAlgError``.
+
     ``inverse`` is the inverse of W on the subset, ``coefs`` = inverse @ W[subset, :] has the
     coefficients of all columns, ``left`` their residual variances. Moving by one column costs
     O(|S| d) instead of the O(|S|^2 d) of solving again. ``members`` are in order of entry.
@@ -44,8 +46,9 @@ class Residuals:
         return self.left <= DEPENDENT * self.diagonal
 
     def _restart(self, subset: Subset) -> None:
-        self.members, self.moves = subset.copy(), 0
         rows = self.W[subset]
+        check_independent(rows[:, subset])
+        self.members, self.moves = subset.copy(), 0
         self.inverse = np.linalg.inv(rows[:, subset])
         self.inverse = (self.inverse + self.inverse.T) / 2
         self.coefs = self.inverse @ rows
@@ -54,16 +57,19 @@ class Residuals:
     def _add(self, column: int) -> None:
         """Bordering: the new column is first freed of what the members explain."""
         explained, left = self.coefs[:, column].copy(), self.left[column]
+        if left <= DEPENDENT * self.diagonal[column]:
+            raise np.linalg.LinAlgError("a column depends on the others")
         covariance = self.W[column] - explained @ self.W[self.members]
         slope = covariance / left
-        self.coefs = np.vstack([self.coefs - np.outer(explained, slope), slope])
-        corner = -explained / left
-        self.inverse = np.block(
-            [
-                [self.inverse - np.outer(explained, corner), corner[:, None]],
-                [corner[None, :], np.array([[1 / left]])],
-            ]
-        )
+        size = len(self.members)
+        coefs = np.empty((size + 1, len(slope)))
+        coefs[:size] = self.coefs - explained[:, None] * slope
+        coefs[size] = slope
+        inverse = np.empty((size + 1, size + 1))
+        inverse[:size, :size] = self.inverse + explained[:, None] * (explained / left)
+        inverse[size, :size] = inverse[:size, size] = -explained / left
+        inverse[size, size] = 1 / left
+        self.coefs, self.inverse = coefs, inverse
         self.left = self.left - slope * covariance
         self.members = np.append(self.members, column)
         self.moves += 1
@@ -75,8 +81,8 @@ class Residuals:
         stay = np.arange(len(self.members)) != place
         share = self.inverse[stay, place] / pivot
         self.left = self.left + slope**2 / pivot
-        self.coefs = self.coefs[stay] - np.outer(share, slope)
-        self.inverse = self.inverse[np.ix_(stay, stay)] - np.outer(share, share) * pivot
+        self.coefs = self.coefs[stay] - share[:, None] * slope
+        self.inverse = self.inverse[stay][:, stay] - share[:, None] * (share * pivot)
         self.members = self.members[stay]
         self.moves += 1
 
@@ -85,11 +91,12 @@ class TraceForm:
     """J(S) = tr(W_SS^-1 M_SS), its gains, losses and a floor under the loss of many at once.
 
     Adding j gains m_j / w_j, the residual variances of j in M and in W after its regression on S
-    in W. Removing i loses l_i = (A M_SS A)_ii / A_ii with A = W_SS^-1.
+    in W. Removing i loses l_i = (A M_SS A)_ii / A_ii with A = W_SS^-1. Both cost far less where M
+    is of low rank and known as F'F.
     """
 
-    def __init__(self, W: Array, M: Array):
-        self.W, self.M = W, M
+    def __init__(self, W: Array, M: Array, F: Array | None = None):
+        self.W, self.M, self.F = W, M, F
         self.state = Residuals(W)
 
     def traces(self, stack: np.ndarray) -> Array:
@@ -104,21 +111,24 @@ class TraceForm:
         """What adding each column gains, -inf where the subset already determines it."""
         self.state.move_to(subset)
         members, coefs = self.state.members, self.state.coefs
-        rows = self.M[members]
-        residual = coefs * (rows[:, members] @ coefs - 2 * rows)
-        left = self.M.diagonal() + residual.sum(axis=0)
+        if self.F is not None:
+            left = ((self.F - self.F[:, members] @ coefs) ** 2).sum(axis=0)
+        else:
+            rows = self.M[members]
+            residual = coefs * (rows[:, members] @ coefs - 2 * rows)
+            left = self.M.diagonal() + residual.sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(self.state.dependent(), -np.inf, left / self.state.left)
 
     def losses(self, subset: Subset) -> Array:
-        """What removing each member loses; ``LinAlgError`` where W is singular."""
-        check_independent(self.W, subset)
+        """What removing each member loses."""
         self.state.move_to(subset)
         A, members = self.state.inverse, self.state.members
-        lost = ((A @ self.M[np.ix_(members, members)]) * A).sum(axis=1) / A.diagonal()
-        losses = np.empty(len(subset))
-        losses[np.argsort(np.argsort(members))] = lost
-        return losses
+        if self.F is not None:
+            lost = ((self.F[:, members] @ A) ** 2).sum(axis=0)
+        else:
+            lost = ((A @ self.M[members][:, members]) * A).sum(axis=1)
+        return (lost / A.diagonal())[members.argsort()]
 
     def floors(self, stack: np.ndarray) -> Array:
         """For each subset of a stack, numbers whose sum over any R is at most the loss of R.
@@ -201,9 +211,9 @@ def independent(matrices: Array) -> Mask:
     return np.all(left > DEPENDENT * np.diagonal(matrices, axis1=1, axis2=2), axis=1)
 
 
-def check_independent(W: Array, subset: Subset) -> None:
-    """Raise ``LinAlgError`` where a column of the subset depends on the others."""
-    if not independent(W[np.ix_(subset, subset)][None])[0]:
+def check_independent(matrix: Array) -> None:
+    """Raise ``LinAlgError`` where a column depends on the others."""
+    if not independent(matrix[None])[0]:
         raise np.linalg.LinAlgError("a column depends on the others")
 
 

@@ -100,8 +100,8 @@ def _sklearn_names() -> dict[str, Make]:
 
 
 def _classes(package: Any) -> dict[str, type]:
-    """Public classes of a package that can be instantiated."""
-    members = {name: getattr(package, name) for name in package.__all__}
+    """Public classes of a package that can be instantiated; experimental ones are not there."""
+    members = {name: vars(package).get(name) for name in package.__all__}
     return {
         name: member
         for name, member in members.items()
@@ -173,6 +173,8 @@ class _Reader:
         options = {word: self._object(value) for word, value in given.items()}
         try:
             return make(*arguments, **options)
+        except InvalidSpec:
+            raise
         except (TypeError, ValueError) as error:
             raise InvalidSpec(
                 f"{name} {self._at(node)} cannot be made: {str(error).rstrip('.')}."
@@ -270,5 +272,5 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     plain: dict[str, str] = {}
     for name in known:
         plain.setdefault(name.lower(), name)
-    near = get_close_matches(word.lower(), plain, n=3, cutoff=0.7)
+    near = get_close_matches(word.lower(), plain, n=3)
     return f" Did you mean {' or '.join(plain[name] for name in near)}?" if near else ""

@@ -4,6 +4,9 @@ import inspect
 
 import numpy as np
 from sklearn.datasets import make_classification
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.neighbors import KNeighborsClassifier
 
 import tamis.criteria
 import tamis.search
@@ -11,8 +14,10 @@ from tamis._expression import write
 from tamis.contract import Criterion
 from tamis.criteria import (
     Correlation,
+    CrossValidated,
     Divergence,
     FisherScore,
+    Importances,
     Penalised,
     Remembered,
     Scatter,
@@ -32,6 +37,12 @@ EXAMPLES = {
     "Divergence": [Divergence(), Divergence(ridge=1e-3)],
     "Remembered": [Remembered(Scatter("J2"))],
     "Penalised": [Penalised(Scatter("J3"), per_feature=0.5), Penalised(FisherScore())],
+    "CrossValidated": [
+        CrossValidated(LinearDiscriminantAnalysis()),
+        CrossValidated(KNeighborsClassifier(3), cv=4),
+        CrossValidated(LogisticRegression(), cv=3, scoring="neg_log_loss"),
+    ],
+    "Importances": [Importances(RidgeClassifier()), Importances(LinearDiscriminantAnalysis())],
     "Scored": [Scored(between_rows)],
     "Correlation": [Correlation(), Correlation(target="real")],
 }

@@ -29,7 +29,7 @@ def union(subset, unit):
 
 def prices(criterion, subset):
     """All that a criterion says of a subset."""
-    said = []
+    said = [np.empty(0)]
     if isinstance(criterion, ForwardCriterion):
         said.append(criterion.gain(subset, without(subset)))
     if isinstance(criterion, BackwardCriterion) and len(subset):

@@ -14,7 +14,6 @@ from tamis._linalg import (
     TraceSum,
     blocks,
     check_finite,
-    check_independent,
     independent,
     stacked,
 )
@@ -144,7 +143,7 @@ class Scatter(Separability):
         if self.measure == "J2":
             return _DeterminantRatio(within, within + between)
         # tr(Sw^-1 Sm) = |S| + tr(Sw^-1 Sb)
-        return TraceSum([TraceForm(within, between)], per_column=1.0)
+        return TraceSum([TraceForm(within, between, distance)], per_column=1.0)
 
 
 class Divergence(Separability):
@@ -246,12 +245,10 @@ class _DeterminantRatio:
             return np.where(self.within.dependent(), -np.inf, base * (factor - 1))
 
     def losses(self, subset: Subset) -> Array:
-        check_independent(self.within.W, subset)
         self._move_to(subset)
+        # both sides restart together, so their members stand in the same order
         factor = self.total.inverse.diagonal() / self.within.inverse.diagonal()
-        losses = np.empty(len(subset))
-        losses[np.argsort(np.argsort(self.within.members))] = 1 - factor
-        return losses * self.values([subset])[0]
+        return (1 - factor)[self.within.members.argsort()] * self.values([subset])[0]
 
     def bounds(self, subsets: list[Subset], size: int) -> Array:
         values = self.values(subsets)

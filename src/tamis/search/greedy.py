@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tamis._arrays import EMPTY, Subset, best, worst
+from tamis._arrays import EMPTY, Array, Subset, best, worst
 from tamis.choice import Choice
 from tamis.contract import (
     BackwardCriterion,
@@ -35,21 +35,30 @@ def shrunk(criterion: Judge, subset: Subset, value: float, fixed: Subset = EMPTY
     """The step that removes the least costly member not fixed; of equals the highest index."""
     losses = criterion.loss(subset)
     errors = criterion.errors(subset)
-    free = np.flatnonzero(~np.isin(subset, fixed))
-    chosen = free[worst(losses[free])]
-    moved_first = np.r_[chosen, np.delete(np.arange(len(subset)), chosen)]
+    if len(fixed):
+        free = np.flatnonzero(~np.isin(subset, fixed))
+        chosen = int(free[worst(losses[free])])
+    else:
+        chosen = worst(losses)
     return Step(
-        np.delete(subset, chosen),
+        np.concatenate([subset[:chosen], subset[chosen + 1 :]]),
         value - losses[chosen],
         moved=subset[[chosen]],
-        prices=losses[moved_first],
-        errors=errors[moved_first] if len(errors) else errors,
+        prices=_brought_forward(losses, chosen),
+        errors=_brought_forward(errors, chosen) if len(errors) else errors,
     )
+
+
+def _brought_forward(prices: Array, place: int) -> Array:
+    """The price of what moved, then those of what stayed."""
+    return np.concatenate([prices[place : place + 1], prices[:place], prices[place + 1 :]])
 
 
 def others(subset: Subset, n_units: int) -> Subset:
     """The units that are not in the subset."""
-    return np.setdiff1d(np.arange(n_units), subset, assume_unique=True)
+    out = np.ones(n_units, dtype=bool)
+    out[subset] = False
+    return np.flatnonzero(out)
 
 
 def from_empty(criterion: Judge, done: Trace) -> Step:

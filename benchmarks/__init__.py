@@ -1,0 +1,22 @@
+"""Speed against peers, side by side in one run."""
+
+from collections.abc import Callable
+from statistics import median
+from time import process_time
+
+from threadpoolctl import threadpool_limits
+
+
+def medians(*functions: Callable[[], object], repeats: int = 3) -> list[float]:
+    """Processor seconds of each function on one thread: interleaved, warmed up, medians."""
+    with threadpool_limits(1):
+        for function in functions[1:]:  # the first is the baseline: slow, and nothing to compile
+            function()
+        rounds = [[_seconds(function) for function in functions] for _ in range(repeats)]
+    return [median(times) for times in zip(*rounds, strict=True)]
+
+
+def _seconds(function: Callable[[], object]) -> float:
+    start = process_time()
+    function()
+    return process_time() - start

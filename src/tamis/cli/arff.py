@@ -1,0 +1,138 @@
+"""Reading ARFF, the format of Weka: numbers, nominal values, texts; dense or sparse rows."""
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from tamis.exceptions import InvalidTable
+
+_ATTRIBUTE = re.compile(r"@attribute\s+('(?:\\.|[^'])*'|\"(?:\\.|[^\"])*\"|\S+)\s+(.+)", re.I)
+
+
+class Attribute(NamedTuple):
+    """A column: its name, whether it holds numbers, and what a sparse row leaves out."""
+
+    name: str
+    numeric: bool
+    default: str
+
+
+def read_arff(path: Path, missing: Sequence[str]) -> pl.DataFrame:
+    """Columns of an ARFF file; nominal ones whose values are all numbers become numbers."""
+    with path.open(encoding="utf-8-sig") as stream:
+        lines = ((n, line.strip()) for n, line in enumerate(stream, 1))
+        lines = ((n, line) for n, line in lines if line and not line.startswith("%"))
+        attributes = _header(path, lines)
+        rows = [_row(path, n, line, attributes) for n, line in lines]
+    columns = zip(*rows, strict=True) if rows else [[] for _ in attributes]
+    return pl.DataFrame(
+        [_series(path, a, values, missing) for a, values in zip(attributes, columns, strict=True)]
+    )
+
+
+def _header(path: Path, lines: Iterator[tuple[int, str]]) -> list[Attribute]:
+    """Attributes up to the line ``@data``."""
+    found: list[Attribute] = []
+    for n, line in lines:
+        word = line.split(None, 1)[0].lower()
+        if word == "@data":
+            break
+        if word == "@attribute":
+            found.append(_attribute(path, n, line))
+        elif word != "@relation":
+            raise InvalidTable(
+                f"{path} is no ARFF file: line {n} reads {line[:30]!r}, where @relation, "
+                "@attribute or @data was expected."
+            )
+    else:
+        raise InvalidTable(f"{path} is no ARFF file: it has no line @data.")
+    if not found:
+        raise InvalidTable(f"{path} is no ARFF file: it declares no @attribute.")
+    names = [attribute.name for attribute in found]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise InvalidTable(
+            f"{path} has more than one column called {min(twice)!r}. Give every column a name of "
+            "its own."
+        )
+    return found
+
+
+def _attribute(path: Path, n: int, line: str) -> Attribute:
+    match = _ATTRIBUTE.match(line)
+    if match is None:
+        raise InvalidTable(
+            f"{path}, line {n}: {line[:40]!r} declares no column. Write @attribute NAME TYPE."
+        )
+    name, kind = _unquoted(match[1]), match[2].strip()
+    if not kind.startswith("{"):
+        numeric = kind.split()[0].lower() in {"numeric", "real", "integer"}
+        return Attribute(name, numeric, "0" if numeric else "")
+    values = _fields(kind.strip("{}"))
+    return Attribute(name, all(_is_number(value) for value in values), values[0])
+
+
+def _row(path: Path, n: int, line: str, attributes: list[Attribute]) -> list[str]:
+    if line.startswith("{"):
+        return _sparse(path, n, line, attributes)
+    fields = _fields(line)
+    if len(fields) != len(attributes):
+        raise InvalidTable(
+            f"{path}, line {n}, has {len(fields)} values for {len(attributes)} columns."
+        )
+    return fields
+
+
+def _sparse(path: Path, n: int, line: str, attributes: list[Attribute]) -> list[str]:
+    """``{1 0.5, 3 yes}``: what is left out is zero, or the first nominal value."""
+    row = [attribute.default for attribute in attributes]
+    try:
+        for pair in _fields(line.strip("{} ")):
+            if pair:
+                place, value = pair.split(None, 1)
+                row[int(place)] = _unquoted(value)
+    except (ValueError, IndexError):
+        raise InvalidTable(
+            f"{path}, line {n}, is no sparse row: write {{index value, ...}}, counting from 0."
+        ) from None
+    return row
+
+
+def _fields(line: str) -> list[str]:
+    """Values between commas; those with commas or blanks stand in quotes of either kind."""
+    if "'" not in line and '"' not in line:
+        return [field.strip() for field in line.split(",")]
+    quote = '"' if '"' in line and "'" not in line else "'"
+    rows = csv.reader([line], quotechar=quote, escapechar="\\", skipinitialspace=True)
+    return [field.strip() for field in next(rows)]
+
+
+def _unquoted(text: str) -> str:
+    quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
+    return re.sub(r"\\(.)", r"\1", text[1:-1]) if quoted else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _series(
+    path: Path, attribute: Attribute, values: Sequence[str], missing: Sequence[str]
+) -> pl.Series:
+    held = [None if value in missing else value for value in values]
+    if not attribute.numeric:
+        return pl.Series(attribute.name, held, dtype=pl.String)
+    try:
+        numbers = [None if value is None else float(value) for value in held]
+    except ValueError as error:
+        raise InvalidTable(
+            f"{path} declares the column {attribute.name!r} as numbers, but: {error}."
+        ) from None
+    return pl.Series(attribute.name, numbers, dtype=pl.Float64)

@@ -1,0 +1,68 @@
+"""A selection on built-in data, and an honest word on what it costs."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from rich.text import Text
+from sklearn.base import clone
+from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from tamis.cli.output import places, write_ranking
+from tamis.cli.printing import print_ranking, stderr, stdout
+from tamis.cli.running import run
+from tamis.cli.tables import Table
+from tamis.datasets import load
+from tamis.recipes import recipe
+from tamis.spec import write
+
+METHOD, N_FEATURES = "sffs-j3", 6
+
+
+def run_demo(folder: Path) -> None:
+    """Select, print, write, and compare the errors before and after."""
+    folder.mkdir(parents=True, exist_ok=True)
+    data = _breast_cancer()
+    selector = recipe(METHOD, n_features_to_select=N_FEATURES)
+    selection = run(selector, data)
+    ranking = places(selection, data.X.columns)
+    path = folder / "ranking.csv"
+    write_ranking(path, ranking, {})
+    print_ranking(
+        ranking,
+        [f"Breast cancer: {data}", f"{METHOD}: {write(selector)}"],
+        rows=N_FEATURES + 4,
+    )
+    console = stdout()
+    with stderr().status("Cross-validating ..."):
+        before, after = _errors(None, data), _errors(clone(selector), data)
+    console.print(Text("\nError of a support vector machine, with 3 times 5 folds:"))
+    for what, errors in ((f"all {data.X.width} columns", before), (f"{N_FEATURES} columns", after)):
+        console.print(f"  {what:<15}{100 * errors.mean():5.1f} % ± {100 * errors.std():.1f}")
+    console.print(
+        "The columns were selected anew inside each fold, so the second number is honest too.\n"
+    )
+    console.print("Next: tamis methods, tamis select YOUR.csv --target COLUMN")
+    console.print(f"The ranking of all columns is in {path}", soft_wrap=True)
+
+
+def _breast_cancer() -> Table:
+    X, y, columns, classes, *_ = load("wdbc")
+    frame = pl.DataFrame(X, schema=columns.tolist())
+    labels = np.asarray(classes)[y]
+    return Table(frame, labels, "diagnosis", "classes")
+
+
+def _errors(selector: Any, data: Table) -> np.ndarray:
+    """Share of wrong answers in each fold; all that learns stands inside the pipeline."""
+    steps = [StandardScaler(), *([] if selector is None else [selector]), SVC()]
+    folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scores = cross_val_score(make_pipeline(*steps), data.X.to_numpy(), data.y, cv=folds)
+    return 1 - scores

@@ -1,0 +1,42 @@
+"""How the commands fail: one sentence on stderr, exit code 2, no traceback."""
+
+import sys
+from typing import Any
+
+from typer.core import TyperGroup
+
+from tamis.cli.printing import say
+from tamis.exceptions import TamisError
+
+#: Exit codes: the user's error, and Ctrl-C as every shell counts it.
+WRONG, INTERRUPTED = 2, 130
+
+
+class Sentences(TyperGroup):
+    """Commands whose errors are one sentence."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run a command and leave with its exit code."""
+        extra["standalone_mode"] = False
+        try:
+            code = super().main(*args, **extra)
+        except Exception as error:
+            if (sentence := spoken(error)) is None:
+                raise
+            say(sentence)
+            code = WRONG
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def spoken(error: Exception) -> str | None:
+    """What to tell the user; None where the fault is ours and a traceback is due."""
+    if hasattr(error, "format_message"):  # arguments that typer cannot use
+        return f"{error.format_message().rstrip('.')}. Write tamis --help to see what there is."
+    # ValueError is how scikit-learn speaks of data and parameters that it cannot use
+    if isinstance(error, TamisError | ValueError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "The memory does not suffice. Give fewer rows or columns."
+    if isinstance(error, OSError):
+        return f"{error.filename or 'A file'}: {error.strerror or error}."
+    return None

@@ -1,0 +1,113 @@
+"""Running a search: with a bar, from a record, and with something to keep when it is stopped."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from signal import SIGINT, signal
+from threading import current_thread, main_thread
+from types import FrameType
+from typing import Any
+
+import typer
+
+from tamis.cli.failing import INTERRUPTED
+from tamis.cli.printing import say, say_warnings, stderr
+from tamis.cli.progress import SearchBar
+from tamis.cli.tables import Table
+from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.recipes import prepare
+from tamis.record import Record
+from tamis.selection import Selection
+from tamis.spec import parse
+
+
+def run(
+    selector: Any, data: Table, record: Record | None = None, save_to: Path | None = None
+) -> Selection:
+    """Fit a selector, or continue from a record; warnings are said after success only."""
+    bar = SearchBar(stderr())
+    selector.set_callbacks(bar)
+    try:
+        with _stopping(bar), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if record is None:
+                selector.fit(data.X, data.y)
+            else:
+                selector.resume(data.X, data.y, record=record)
+    except KeyboardInterrupt:
+        bar.stop = True
+    except Exception:
+        if not bar.stop:  # compiled code may turn an interrupt into an error of its own
+            raise
+    finally:
+        selector.set_callbacks()
+    if bar.stop:
+        _leave(selector, save_to)
+    if save_to is not None:
+        selector.record_.save(save_to)
+    say_warnings(caught)
+    fitted: Selection = selector
+    return fitted
+
+
+@contextmanager
+def _stopping(bar: SearchBar) -> Iterator[None]:
+    """Let Ctrl-C interrupt the search and tell the bar, which stops it should it go on."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        bar.stop = True
+        raise KeyboardInterrupt
+
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal(SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal(SIGINT, before)
+
+
+def _leave(selector: Any, save_to: Path | None) -> None:
+    """Keep the steps made so far, say how to go on, and leave."""
+    if save_to is not None and hasattr(selector, "record_"):
+        selector.record_.save(save_to)
+        say(
+            f"stopped after {len(selector.trace_)} steps; they are in {save_to}: write --resume "
+            f"{save_to} to go on."
+        )
+    else:
+        say("stopped; nothing was written.")
+    raise typer.Exit(INTERRUPTED)
+
+
+def load_record(path: Path) -> Record:
+    """Record of a file."""
+    try:
+        return Record.load(path)
+    except OSError as error:
+        raise InvalidTable(f"The record {path} cannot be read: {error.strerror}.") from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InvalidTable(f"{path} is no record of a search: {error} is missing.") from error
+
+
+def selector_for(
+    method: str | None, data: Table, record: Record | None, **options: Any
+) -> Selection:
+    """The selector that the arguments, or the record to go on from, ask for."""
+    asked = record.expression if method is None and record is not None else method
+    return prepare(asked, data.y, **options)
+
+
+def number_of_features(text: str | None) -> Any:
+    """``--features`` as an int, a fraction, "best" or a choice such as Threshold(0.1)."""
+    if text is None or text == "best":
+        return text
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise InvalidParameter(
+            f"--features needs a number of columns, a fraction such as 0.5, best, or a choice such "
+            f"as 'Threshold(0.1)', not {text!r}."
+        ) from error

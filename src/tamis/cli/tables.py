@@ -1,0 +1,148 @@
+"""From columns to numbers and a target, or to a sentence that says what is in the way."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tamis._arrays import target_kind
+from tamis.cli.files import Source
+from tamis.exceptions import InvalidTable, InvalidTarget
+from tamis.spec import did_you_mean
+
+#: How many columns a sentence names.
+NAMED = 5
+
+
+class Table(NamedTuple):
+    """Features and target of a file, checked."""
+
+    X: pl.DataFrame
+    y: NDArray[Any]
+    target: str
+    kind: str
+
+    def __str__(self) -> str:
+        n, d = self.X.shape
+        what = "real" if self.kind == "real" else f"{len(np.unique(self.y))} classes"
+        return f"{n} rows, {d} columns, target {self.target} ({what})"
+
+
+def table(source: Source, target: str | None, drop: Sequence[str], kind: str = "auto") -> Table:
+    """Features as numbers, and the target as classes or real numbers.
+
+    ``kind`` is "auto", "classes" or "real".
+    """
+    frame = source.frame
+    target = _target_name(source, target)
+    for name in (target, *drop):
+        _check_column(name, frame.columns)
+    if target in drop:
+        raise InvalidTable(f"The target {target!r} cannot be dropped. Leave it out of --drop.")
+    features = frame.drop([target, *drop])
+    if not features.width:
+        raise InvalidTable(
+            f"No column is left beside the target {target!r}. Give a table with features."
+        )
+    y, kind = _target(frame[target], kind)
+    return Table(_numbers(features), y, target, kind)
+
+
+def _target_name(source: Source, asked: str | None) -> str:
+    if source.target is not None:
+        if asked not in (None, source.target):
+            raise InvalidTable(
+                f"A LIBSVM file has its target at the start of each line, not in a column "
+                f"{asked!r}. Leave --target out."
+            )
+        return source.target
+    if asked is None:
+        raise InvalidTable(
+            "Which column is the target? Write --target with one of "
+            f"{_listed(source.frame.columns[::-1])}."
+        )
+    return asked
+
+
+def _check_column(name: str, columns: Sequence[str]) -> None:
+    if name not in columns:
+        raise InvalidTable(
+            f"There is no column {name!r}.{did_you_mean(name, columns)} The columns are "
+            f"{_listed(columns)}."
+        )
+
+
+def _target(column: pl.Series, kind: str) -> tuple[NDArray[Any], str]:
+    _check_complete(column, "")
+    text = not (column.dtype.is_numeric() or column.dtype == pl.Boolean)
+    if kind == "real" and text:
+        raise InvalidTarget(
+            f"Regression needs a numeric target, but {column.name!r} holds values such as "
+            f"{str(column[0])!r}. Write --task classification, or convert the column."
+        )
+    if text or column.dtype == pl.Boolean:
+        y: NDArray[Any] = np.array(column.cast(pl.String).to_list())
+    else:
+        y = column.to_numpy()
+    if len(values := np.unique(y)) < 2:
+        raise InvalidTarget(
+            f"The target {column.name!r} has the same value, {values[0]}, in every row: there is "
+            "nothing to tell apart. Check the column, or the rows that were kept."
+        )
+    return y, target_kind(y) if kind == "auto" else kind
+
+
+def _numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """All columns as float64, or a sentence on the first thing that is in the way."""
+    unnamed = [name for name in frame.columns if name.startswith("unnamed_")]
+    if unnamed:
+        raise InvalidTable(
+            f"Column {unnamed[0].removeprefix('unnamed_')} has no name: a row number, perhaps, "
+            f"which would betray the order of the rows. Write {_drops(unnamed)}, or name it in the "
+            "file."
+        )
+    text = [c.name for c in frame if not (c.dtype.is_numeric() or c.dtype == pl.Boolean)]
+    if text:
+        example = frame[text[0]].drop_nulls()
+        shown = f", such as {str(example[0])!r} in {text[0]!r}" if len(example) else ""
+        raise InvalidTable(
+            f"{_listed(text)} {'hold' if len(text) > 1 else 'holds'} no numbers{shown}. Leave "
+            f"{'them' if len(text) > 1 else 'it'} out with {_drops(text)}, or encode as numbers."
+        )
+    for column in frame:
+        _check_complete(column, f", or write --drop {_quoted(column.name)}")
+    return frame.cast(pl.Float64)
+
+
+def _check_complete(column: pl.Series, way_out: str) -> None:
+    name, missing = column.name, column.null_count()
+    infinite = 0
+    if column.dtype.is_float():
+        missing += int(column.is_nan().sum())
+        infinite = int(column.is_infinite().sum())
+    if missing:
+        raise InvalidTable(
+            f"The column {name!r} has {missing} missing value{'s' * (missing > 1)} in "
+            f"{len(column)} rows. Fill them in, or remove those rows{way_out}."
+        )
+    if infinite:
+        raise InvalidTable(
+            f"The column {name!r} has {infinite} infinite value{'s' * (infinite > 1)}. Correct "
+            f"them{way_out}."
+        )
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = list(names)
+    shown = ", ".join(map(repr, names[:NAMED]))
+    return shown if len(names) <= NAMED else f"{shown} and {len(names) - NAMED} more"
+
+
+def _drops(names: Sequence[str]) -> str:
+    return " ".join(f"--drop {_quoted(name)}" for name in names[:NAMED])
+
+
+def _quoted(name: str) -> str:
+    return name if name.isidentifier() else f'"{name}"'

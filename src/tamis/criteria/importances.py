@@ -1,0 +1,134 @@
+"""Importances: the coefficients or importances of a fitted model, as recursive elimination uses."""
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.pipeline import Pipeline
+
+from tamis._arrays import Array, Subset
+from tamis.contract import BackwardCriterion
+from tamis.criteria.model import ModelCriterion
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+
+Getter: TypeAlias = "str | Callable[[Any], Any]"
+
+
+class Importances(ModelCriterion, BackwardCriterion):
+    """Squared coefficients, or importances, of one model trained on the subset.
+
+    The loss of member j is Σ_o w_oj², the squared coefficients summed over outputs, where the model
+    has ``coef_``, and its ``feature_importances_`` as they are otherwise:
+    ``RecursiveElimination(Importances(estimator))`` ranks as scikit-learn's ``RFE`` does.
+    Coefficients compare columns only if these have one scale, which the searches see to.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A model with ``coef_`` or ``feature_importances_`` once fitted, or a search over its
+        hyper-parameters (anything with ``best_estimator_``), run once on all columns.
+    importance_getter : str or callable, default="auto"
+        Where the importances are: the path of an attribute such as ``"named_steps.clf.coef_"``,
+        or a function of the fitted model. Unless the path ends in ``feature_importances_``, what is
+        found is squared and summed over outputs.
+
+    References
+    ----------
+    I. Guyon, J. Weston, S. Barnhill, V. Vapnik, "Gene selection for cancer classification using
+    support vector machines", Machine Learning 46, 2002.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> Importances(SVC(kernel="linear")).fit(X, y).loss(np.array([0, 2, 3])).round(1)
+    array([0.4, 5.8, 4. ])
+    """
+
+    def __init__(self, estimator: Any, *, importance_getter: Getter = "auto"):
+        self.estimator = estimator
+        self.importance_getter = importance_getter
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        if not (isinstance(self.importance_getter, str) or callable(self.importance_getter)):
+            raise InvalidParameter(
+                "Importances needs importance_getter as 'auto', the path of an attribute or a "
+                f"function, not {self.importance_getter!r}."
+            )
+        self._learn_model(X, y, self._routed(params, len(X)))
+
+    def _adopt(self, estimator: Any) -> None:
+        super()._adopt(estimator)
+        # the commonest mistake is known before any training: a kernel machine without coefficients
+        kernel = getattr(estimator, "kernel", "linear")
+        if self.importance_getter == "auto" and kernel != "linear" and _may_hide_coef(estimator):
+            raise IncompatibleCriterion(_without_coefficients(estimator))
+
+    def loss(self, subset: Subset) -> Array:
+        model = self._fitted(subset)
+        found = importances(model, self.importance_getter)
+        if found.shape != subset.shape:
+            raise InvalidParameter(
+                f"Importances needs one importance per column, but {type(model).__name__} trained "
+                f"on {len(subset)} column(s) gave {found.size}. A step that makes new columns, "
+                "such as PCA, cannot be traced back: use CrossValidated, or select before it."
+            )
+        return found
+
+
+def importances(model: Any, getter: Getter = "auto") -> Array:
+    """Importance of each column in a fitted model.
+
+    >>> from sklearn.linear_model import LinearRegression
+    >>> model = LinearRegression().fit([[0, 1], [1, 0], [1, 1]], [0, 2, 1])
+    >>> importances(model).round(6)
+    array([1., 1.])
+    """
+    if callable(getter):
+        return _squares(getter(model))
+    if getter == "auto":
+        if not (hasattr(model, "coef_") or hasattr(model, "feature_importances_")):
+            raise IncompatibleCriterion(_without_coefficients(model))
+        getter = "coef_" if hasattr(model, "coef_") else "feature_importances_"
+    try:
+        found = attrgetter(getter)(model)
+    except AttributeError as error:
+        raise InvalidParameter(
+            f"Importances finds no {getter!r} in the fitted {type(model).__name__}: {error}."
+        ) from error
+    if getter.endswith("feature_importances_"):
+        return np.asarray(found, dtype=np.float64)
+    return _squares(found)
+
+
+def _squares(found: Any) -> Array:
+    """Squares, summed over outputs."""
+    if issparse(found):
+        return np.asarray(found.multiply(found).sum(axis=0), dtype=np.float64).ravel()
+    squares = np.square(np.asarray(found, dtype=np.float64))
+    return squares if squares.ndim == 1 else squares.sum(axis=0)
+
+
+def _may_hide_coef(estimator: Any) -> bool:
+    """Whether ``coef_`` is a property, which exists for some parameters only."""
+    return isinstance(getattr(type(estimator), "coef_", None), property)
+
+
+def _without_coefficients(model: Any) -> str:
+    who = type(model).__name__
+    said = f"Importances needs coef_ or feature_importances_, and {who} has neither"
+    if isinstance(model, Pipeline):
+        path = f"named_steps.{model.steps[-1][0]}.coef_"
+        return f"{said}. Say where they are: importance_getter='{path}'."
+    kernel = getattr(model, "kernel", None)
+    if isinstance(kernel, str):
+        return (
+            f"{said} with kernel={kernel!r}. Use {who}(kernel='linear'), or Backward("
+            f"CrossValidated({who}(...))), which needs no coefficients."
+        )
+    return f"{said}. Give importance_getter, or use Backward(CrossValidated({who}(...)))."

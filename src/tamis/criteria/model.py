@@ -1,0 +1,238 @@
+"""What criteria that train an estimator share: its clone, its tuning, its targets, its metadata."""
+
+from inspect import isclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import has_fit_parameter
+
+from tamis._arrays import Array, Subset
+from tamis._random import fix_seeds
+from tamis.contract import KINDS, Criterion
+from tamis.exceptions import InvalidParameter
+
+#: Metadata that belong to a splitter and not to an estimator's ``fit``.
+GROUPS = "groups"
+
+
+class Metadata(NamedTuple):
+    """Per-row values by receiver."""
+
+    fit: dict[str, Any] = {}  # noqa: RUF012 (never written to)
+    tuner: dict[str, Any] = {}  # noqa: RUF012
+    split: dict[str, Any] = {}  # noqa: RUF012
+    score: dict[str, Any] = {}  # noqa: RUF012
+
+
+class ModelCriterion(Criterion):
+    """Criterion that trains clones of an estimator on the columns of a subset.
+
+    The estimator may be a search over hyper-parameters (anything with ``best_estimator_``): it is
+    run once on all columns, and clones of its best estimator are trained from then on;
+    :meth:`tune` runs it again on the columns of a subset. Draws of a ``random_state`` that is not
+    a number are fixed once per ``fit``, so that a price is a function of the subset.
+    """
+
+    estimator: Any
+    takes_metadata = True
+    #: Whether the criterion itself has a use for row groups.
+    _makes_folds: ClassVar[bool] = False
+
+    @property
+    def needs_target(self) -> bool:  # type: ignore[override]
+        """Whether the estimator needs a target."""
+        if isclass(self.estimator) or not hasattr(self.estimator, "fit"):
+            return True  # said properly by ``targets``
+        return bool(get_tags(self.estimator).target_tags.required)
+
+    @property
+    def targets(self) -> frozenset[str]:  # type: ignore[override]
+        """Kinds of target that the estimator can use."""
+        check_trainable(self, self.estimator)
+        if is_classifier(self.estimator):
+            return frozenset({"classes"})
+        return frozenset({"real"}) if is_regressor(self.estimator) else KINDS
+
+    def _learn_model(self, X: Array, y: NDArray[Any] | None, metadata: Metadata) -> None:
+        """Keep the data and the estimator to train, chosen by its search if it is one."""
+        self._X, self._y, self._metadata = X, y, metadata
+        estimator = clone(self.estimator)
+        fix_seeds(estimator)
+        self._tuner = estimator if is_tuner(estimator) else None
+        if self._tuner is None:
+            self._adopt(estimator)
+        else:
+            self._search_anew(np.arange(self.n_units_))
+
+    def _adopt(self, estimator: Any) -> None:
+        """Train clones of this estimator from now on."""
+        self.estimator_ = estimator
+
+    def _fitted(self, subset: Subset) -> Any:
+        """A clone of the estimator trained on all rows and the columns of the subset."""
+        columns = self._X[:, self.columns(subset)]
+        return trained(self.estimator_, columns, self._y, self._metadata.fit)
+
+    def tune(self, subset: Subset) -> dict[str, Any]:
+        """Search for hyper-parameters again on the subset; empty where the estimator is no search.
+
+        The parameters found are used from now on.
+        """
+        if self._tuner is None:
+            return {}
+        return plain_params(type(self).__name__, self._search_anew(subset))
+
+    def use(self, params: dict[str, Any]) -> None:
+        """Use parameters that an earlier :meth:`tune` chose."""
+        if params:
+            self._adopt(clone(self.estimator_).set_params(**params))
+
+    def _search_anew(self, subset: Subset) -> dict[str, Any]:
+        columns = self._X[:, self.columns(subset)]
+        tuner = trained(self._tuner, columns, self._y, self._metadata.tuner)
+        if not hasattr(tuner, "best_estimator_"):
+            raise InvalidParameter(
+                f"{type(self).__name__} trains the best estimator of {type(tuner).__name__}, which "
+                "kept none. Give the search refit=True."
+            )
+        self._adopt(clone(tuner.best_estimator_))
+        return best_params(tuner)
+
+    def _routed(self, params: dict[str, Any], n_samples: int) -> Metadata:
+        """Who receives which metadata: by requests if routing is enabled, by name otherwise."""
+        params = {name: _per_row(self, name, value, n_samples) for name, value in params.items()}
+        if get_config()["enable_metadata_routing"]:
+            return self._requested(params)
+        fit = {name: value for name, value in params.items() if name != GROUPS}
+        groups = {name: value for name, value in params.items() if name == GROUPS}
+        if groups and not (self._makes_folds or is_tuner(self.estimator)):
+            raise InvalidParameter(
+                f"{type(self).__name__} makes no folds and cannot use groups. Leave them out, or "
+                "use CrossValidated, or a search such as GridSearchCV as estimator."
+            )
+        inner = getattr(self.estimator, "estimator", None) if is_tuner(self.estimator) else None
+        for name in fit:
+            check_fit_takes(self, inner or self.estimator, name)
+        return Metadata(fit, params, groups)
+
+    def _requested(self, params: dict[str, Any]) -> Metadata:
+        routed = process_routing(self, "fit", **params)
+        fit, split, score = (
+            dict(routed.get(name, {}).get(method, {}))
+            for name, method in (("estimator", "fit"), ("splitter", "split"), ("scorer", "score"))
+        )
+        tuner = fit
+        if is_tuner(self.estimator) and fit:
+            # the best estimator is trained without its search, which would hand it its share
+            share = process_routing(self.estimator, "fit", **fit).get("estimator", {})
+            fit = dict(share.get("fit", {}))
+        return Metadata(fit, tuner, split, score)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Metadata given to ``fit`` go to the estimator's ``fit``."""
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
+
+
+def check_trainable(criterion: Criterion, estimator: Any) -> None:
+    """Refuse a class in place of an instance, and what cannot be fitted."""
+    who = type(criterion).__name__
+    if isclass(estimator):
+        raise InvalidParameter(
+            f"{who} needs an estimator, but got the class {estimator.__name__}. Write "
+            f"{who}({estimator.__name__}())."
+        )
+    if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
+        raise InvalidParameter(
+            f"{who} needs a scikit-learn estimator (with fit and get_params), not {estimator!r}. "
+            f"Write for example {who}(LogisticRegression())."
+        )
+
+
+def is_tuner(estimator: Any) -> bool:
+    """Whether the estimator searches hyper-parameters and will have ``best_estimator_``.
+
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn.svm import SVC
+    >>> is_tuner(GridSearchCV(SVC(), {"C": [1, 10]})), is_tuner(SVC())
+    (True, False)
+    """
+    # scikit-learn's own searches set best_estimator_ in fit only, and their base is not public
+    return any(
+        kind.__name__ == "BaseSearchCV"
+        or "best_estimator_" in vars(kind)
+        or "best_estimator_" in getattr(kind, "__annotations__", {})
+        for kind in type(estimator).__mro__
+    )
+
+
+def best_params(tuner: Any) -> dict[str, Any]:
+    """What a fitted search found; all simple parameters where it does not say."""
+    if hasattr(tuner, "best_params_"):
+        return dict(tuner.best_params_)
+    found = tuner.best_estimator_.get_params()
+    return {name: value for name, value in found.items() if _is_plain(value)}
+
+
+def plain_params(who: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as a record can keep them: numbers, texts, booleans and None."""
+    plain = {n: v.item() if isinstance(v, np.generic) else v for n, v in params.items()}
+    for name, value in plain.items():
+        if not _is_plain(value):
+            raise InvalidParameter(
+                f"{who} can tune numbers, texts and booleans again, but {name}={value!r} cannot be "
+                "kept in a record. Leave retune out, or search over simple parameters."
+            )
+    return plain
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str | np.generic)
+
+
+def check_fit_takes(criterion: Criterion, estimator: Any, name: str) -> None:
+    """Refuse metadata that the estimator's ``fit`` has no use for."""
+    if has_fit_parameter(estimator, name):
+        return
+    who, model = type(criterion).__name__, type(estimator).__name__
+    if not isinstance(estimator, Pipeline):
+        raise InvalidParameter(
+            f"{who} cannot use {name}: {model}.fit does not take it. Leave {name} out, or use an "
+            "estimator whose fit does."
+        )
+    if name.split("__")[0] in estimator.named_steps and "__" in name:
+        return
+    step = estimator.steps[-1][0]
+    raise InvalidParameter(
+        f"{who} cannot say which step of the pipeline uses {name}. Write {step}__{name}=..., or "
+        f"enable routing with sklearn.set_config(enable_metadata_routing=True) and ask for it with "
+        f"set_fit_request({name}=True) on the step."
+    )
+
+
+def _per_row(criterion: Criterion, name: str, value: Any, n_samples: int) -> Any:
+    """Metadata as an array with one entry per row; a single value stays what it is."""
+    if isinstance(value, str | dict) or not hasattr(value, "__len__"):
+        return value
+    if len(value) != n_samples:
+        raise InvalidParameter(
+            f"{type(criterion).__name__} needs one {name} per row: {n_samples}, not {len(value)}."
+        )
+    return np.asarray(value)
+
+
+def rows_of(params: dict[str, Any], rows: NDArray[np.intp]) -> dict[str, Any]:
+    """Metadata of some rows."""
+    return {n: v[rows] if isinstance(v, np.ndarray) else v for n, v in params.items()}
+
+
+def trained(estimator: Any, X: Array, y: NDArray[Any] | None, params: dict[str, Any]) -> Any:
+    """A clone of the estimator fitted on these rows and columns."""
+    fitted = clone(estimator)
+    return fitted.fit(X, **params) if y is None else fitted.fit(X, y, **params)

@@ -1,0 +1,13 @@
+"""The methods of the literature, by their names.
+
+A recipe is a short function that returns an expression of criterion and search. Options go to the
+search by keyword, and every recipe keeps half of the columns unless told otherwise::
+
+    tamis.recipe("svm-rfe", C=10, n_features_to_select=5)
+"""
+
+from tamis.recipes import literature  # noqa: F401 (writes the recipes into the book)
+from tamis.recipes.book import Recipe, find, names, recipe
+from tamis.recipes.choosing import method, prepare, select
+
+__all__ = ["Recipe", "find", "method", "names", "prepare", "recipe", "select"]

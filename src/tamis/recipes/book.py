@@ -1,0 +1,154 @@
+"""The book of recipes: what a recipe is, and how to find one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from typing import Any
+
+from tamis.contract import KINDS
+from tamis.exceptions import InvalidSpec
+from tamis.search import Then
+from tamis.selection import Selection
+from tamis.spec import catalogue, did_you_mean, write
+
+Make = Callable[..., Selection]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A method of the literature.
+
+    Attributes
+    ----------
+    name : str
+        Lower case, with hyphens.
+    summary : str
+        What it does, in one line.
+    reference : str
+        Who described it.
+    targets : frozenset of str
+        Kinds of target it can use: "classes", "real" or both.
+    make : callable
+        Function of the options that returns the selector.
+    """
+
+    name: str
+    summary: str
+    reference: str
+    targets: frozenset[str]
+    make: Make
+
+    @property
+    def expression(self) -> str:
+        """The selector it makes without options, as an expression."""
+        return write(self.make())
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Options and their defaults: those of the recipe, then those of its search."""
+        own = {
+            name: parameter.default
+            for name, parameter in signature(self.make).parameters.items()
+            if parameter.kind is not Parameter.VAR_KEYWORD
+        }
+        last = last_search(self.make())
+        held = last.get_params(deep=False)
+        return own | {name: held[name] for name in held if name != "criterion"}
+
+    def __call__(self, **params: Any) -> Selection:
+        known = self.parameters
+        for name in params:
+            if name not in known:
+                raise InvalidSpec(
+                    f"{self.name} has no option {name!r}.{did_you_mean(name, known)} Its options "
+                    f"are {', '.join(known)}."
+                )
+        return self.make(**params)
+
+
+#: All recipes by name; :func:`published` writes them in.
+BOOK: dict[str, Recipe] = {}
+
+
+def published(reference: str) -> Callable[[Make], Make]:
+    """Register a function as the recipe of its name."""
+
+    def register(make: Make) -> Make:
+        name = make.__name__.replace("_", "-")
+        summary = (make.__doc__ or "").strip().splitlines()[0]
+        BOOK[name] = Recipe(name, summary, reference, targets_of(make()), make)
+        return make
+
+    return register
+
+
+def last_search(selector: Selection) -> Selection:
+    """The search that decides in the end."""
+    return last_search(selector.second) if isinstance(selector, Then) else selector
+
+
+def targets_of(selector: Any) -> frozenset[str]:
+    """Kinds of target that every criterion inside can use."""
+    if isinstance(selector, Then):
+        return targets_of(selector.first) & targets_of(selector.second)
+    return frozenset(getattr(getattr(selector, "criterion", None), "targets", KINDS))
+
+
+def names() -> list[str]:
+    """Names of all recipes, in alphabetical order.
+
+    >>> from tamis.recipes import names
+    >>> "svm-rfe" in names()
+    True
+    """
+    return sorted(BOOK)
+
+
+def find(words: str = "") -> list[Recipe]:
+    """Recipes whose name, summary or reference holds all the words.
+
+    >>> from tamis.recipes import find
+    >>> [recipe.name for recipe in find("floating divergence")]
+    ['divergence-sffs']
+    """
+    asked = words.lower().split()
+
+    def text(recipe: Recipe) -> str:
+        return f"{recipe.name} {recipe.summary} {recipe.reference}".lower()
+
+    return [BOOK[name] for name in names() if all(w in text(BOOK[name]) for w in asked)]
+
+
+def recipe(name: str, **params: Any) -> Selection:
+    """Selector of a method of the literature.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+    **params
+        Options of the recipe, and of the search that it returns.
+
+    Examples
+    --------
+    >>> import tamis.recipes
+    >>> tamis.recipes.recipe("sffs-j3", n_features_to_select=5)
+    FloatingForward(criterion=Scatter(ridge=0.001), n_features_to_select=5)
+    """
+    if name not in BOOK:
+        raise unknown(name)
+    return BOOK[name](**params)
+
+
+def class_names() -> list[str]:
+    """Names of the criteria, searches and choices."""
+    return [name for group in catalogue().values() for name in group]
+
+
+def unknown(name: str) -> InvalidSpec:
+    """The error for a name that no recipe has."""
+    near = did_you_mean(str(name), [*names(), *class_names()])
+    return InvalidSpec(
+        f"No method is called {name!r}.{near} Write the name of a recipe (`tamis methods` lists "
+        f'them, and tamis.recipes.names()) or an expression such as Forward(Scatter("J3")).'
+    )

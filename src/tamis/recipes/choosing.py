@@ -1,0 +1,237 @@
+"""From a name, an expression or nothing to a selector, and from there to a selection."""
+
+import re
+from copy import copy
+from inspect import Parameter, Signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+
+from tamis._arrays import target_kind
+from tamis.contract import KINDS, Criterion
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidSpec, InvalidTarget
+from tamis.recipes.book import (
+    BOOK,
+    Make,
+    Recipe,
+    class_names,
+    last_search,
+    names,
+    targets_of,
+    unknown,
+)
+from tamis.selection import Selection
+from tamis.spec import parse, write
+
+#: What :func:`select` runs when no method is named.
+DEFAULTS = {"classes": "ridge-rfe", "real": "ridge-regression-rfe"}
+
+
+def method(text: str) -> Selection:
+    """Selector meant by a recipe's name, with or without options, or by an expression.
+
+    >>> from tamis.recipes import method
+    >>> method("svm-rfe(n_features_to_select=3)").n_features_to_select
+    3
+    >>> method("Forward(FisherScore())")
+    Forward(criterion=FisherScore())
+    """
+    if not isinstance(text, str):
+        raise InvalidSpec(f"method needs the name of a recipe or an expression, not {text!r}.")
+    text = text.strip()
+    if text in BOOK:
+        return BOOK[text]()
+    if re.fullmatch(r"[\w-]+", text) and text not in class_names():
+        raise unknown(text)
+    named = re.match(r"([a-z0-9]+(?:-[a-z0-9]+)*)\s*\(", text)
+    if named is None:
+        return _as_selector(parse(text), text)
+    if (name := named[1]) not in BOOK:
+        raise unknown(name)
+    # an identifier of the same length, so that places in messages stay right
+    word = name.replace("-", "_")
+    made = parse(word + text[len(name) :], also={word: _signed(BOOK[name])})
+    return _as_selector(made, text)
+
+
+def prepare(
+    asked: "str | Selection | None" = None,
+    y: ArrayLike | None = None,
+    *,
+    n_features: Any = None,
+    target: str = "auto",
+    random_state: int | None = None,
+    n_jobs: int | None = None,
+) -> Selection:
+    """Selector that :func:`select` would fit; the parameters are described there."""
+    kind = _kind(y, target)
+    if asked is None and kind == "none":
+        raise InvalidTarget(
+            "select needs y to choose a method by. Give y, or name a method that does without."
+        )
+    asked = DEFAULTS[kind] if asked is None else asked
+    made = method(asked) if isinstance(asked, str) else _as_selector(asked, asked)
+    selector = clone(made)
+    # integers that look like classes may be regressed on, as ratings are
+    integers = kind == "classes" and target == "auto" and np.asarray(y).dtype.kind in "iuf"
+    if kind != "none" and not integers:
+        _check_kind(asked, selector, kind)
+    if target != "auto":
+        _fill(selector, "target", "auto", target)
+    if n_features is not None:
+        _resize(selector, n_features)
+    if random_state is not None:
+        _seed(selector, random_state)
+    if n_jobs is not None:
+        _fill(selector, "n_jobs", None, n_jobs, outside="estimator")
+    return selector
+
+
+def select(
+    X: ArrayLike,
+    y: ArrayLike | None = None,
+    method: "str | Selection | None" = None,
+    *,
+    n_features: Any = None,
+    target: str = "auto",
+    random_state: int | None = None,
+    n_jobs: int | None = None,
+    **params: Any,
+) -> Selection:
+    """Select columns in one line, and return the fitted selection.
+
+    Parameters
+    ----------
+    X : array, pandas or polars frame of shape (n_samples, n_features)
+    y : array of shape (n_samples,), optional
+    method : str or Selection, optional
+        A recipe such as "svm-rfe", an expression such as ``Forward(Scatter("J3"))``, or a selector.
+        The default is "ridge-rfe" for classes and "ridge-regression-rfe" for a real target: they
+        weigh the columns jointly, so that of several that say the same one suffices, cost a few
+        least-squares fits at any number of rows and columns, draw nothing at random and have
+        nothing to tune.
+    n_features : int, float, "best" or Choice, optional
+        How many columns to keep; in place of the method's ``n_features_to_select``.
+    target : {"auto", "classes", "real"}, default="auto"
+        How to read ``y``. By itself, an integer target of at most 20 values is read as classes.
+    random_state : int, optional
+        Given to every part of the method that draws at random and has no seed of its own.
+    n_jobs : int, optional
+        Given to every criterion that can use several processes.
+    **params
+        Per-row metadata for ``fit``, such as ``sample_weight``.
+
+    Returns
+    -------
+    Selection
+        The fitted selector, see :class:`tamis.selection.Selection` for what it knows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.recipes import select
+    >>> X, y = load_iris(return_X_y=True)
+    >>> select(X, y, "fisher-score", n_features=2).get_support(indices=True)
+    array([2, 3])
+    """
+    selector = prepare(
+        method,
+        y,
+        n_features=n_features,
+        target=target,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
+    fitted: Selection = selector.fit(X, y, **params)
+    return fitted
+
+
+def _signed(recipe: Recipe) -> Make:
+    """The recipe as a function whose signature names all options."""
+
+    def make(**params: Any) -> Selection:
+        return recipe(**params)
+
+    options = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default)
+        for name, default in recipe.parameters.items()
+    ]
+    make.__signature__ = Signature(options)  # type: ignore[attr-defined]
+    return make
+
+
+def _as_selector(made: Any, asked: Any) -> Selection:
+    if isinstance(made, Selection):
+        return made
+    if isinstance(made, Criterion):
+        raise InvalidSpec(
+            f"{asked} is a criterion, and a method needs a search around it. Write "
+            f"Forward({asked}), or Ranking, RecursiveElimination, ... in its place."
+        )
+    raise InvalidSpec(
+        f"{asked} is no method. Write a recipe such as 'svm-rfe', or a search with a criterion "
+        'such as Forward(Scatter("J3")).'
+    )
+
+
+def _kind(y: ArrayLike | None, target: str) -> str:
+    if target not in {"auto", *KINDS}:
+        raise InvalidParameter(f"select needs target='auto', 'classes' or 'real', not {target!r}.")
+    if y is None or target != "auto":
+        return "none" if y is None else target
+    return target_kind(np.asarray(y))
+
+
+def _check_kind(asked: Any, selector: Selection, kind: str) -> None:
+    """Refuse a method for classes where y is a real target, and the reverse."""
+    if kind in (able := targets_of(selector)):
+        return
+    if not able:
+        raise IncompatibleCriterion(
+            f"The parts of {write(selector, strict=False)} need targets of different kinds. Use "
+            "criteria for the same kind in both."
+        )
+    need = min(able)
+    spoken = {"classes": "classes", "real": "a real target"}
+    tasks = {"classes": "classification", "real": "regression"}
+    shown = asked if isinstance(asked, str) else write(selector, strict=False)
+    others = ", ".join(name for name in names() if kind in BOOK[name].targets)
+    raise IncompatibleCriterion(
+        f"{shown} needs {spoken[need]}, but y is read as {spoken[kind]}. Write target={need!r} "
+        f"(--task {tasks[need]}) to read it so, or use one of {others}."
+    )
+
+
+def _fill(selector: Selection, name: str, empty: Any, value: Any, outside: str = "") -> None:
+    """Set every parameter of this name that was left empty, but none inside ``outside``."""
+    for key, held in selector.get_params().items():
+        path = key.split("__")
+        if path[-1] == name and held == empty and (not outside or outside not in path):
+            selector.set_params(**{key: value})
+
+
+def _resize(selector: Selection, n_features: Any) -> None:
+    last = last_search(selector)
+    if "n_features_to_select" not in last.get_params(deep=False):
+        raise InvalidParameter(
+            f"{type(last).__name__} takes no number of features. Leave n_features out."
+        )
+    last.set_params(n_features_to_select=n_features)
+
+
+def _seed(selector: Selection, seed: int) -> None:
+    """Set every seed that was left open, those of splitters that shuffle included."""
+    for key, held in selector.get_params().items():
+        if key.split("__")[-1] == "random_state" and held is None:
+            selector.set_params(**{key: seed})
+        elif not hasattr(held, "get_params") and _shuffles_unseeded(held):
+            splitter = copy(held)
+            splitter.random_state = seed
+            selector.set_params(**{key: splitter})
+
+
+def _shuffles_unseeded(splitter: Any) -> bool:
+    unseeded = getattr(splitter, "random_state", 0) is None
+    return unseeded and bool(getattr(splitter, "shuffle", True))

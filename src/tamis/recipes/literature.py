@@ -1,0 +1,196 @@
+"""The methods themselves: what is special about each is visible in its one line.
+
+Those built on covariance matrices carry a small ridge, so that constant columns, copies and more
+columns than rows do no harm.
+"""
+
+from typing import Any
+
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, Ridge, RidgeClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC, SVR
+
+from tamis.criteria import (
+    Correlation,
+    CrossValidated,
+    DiscriminantRatio,
+    Divergence,
+    FisherScore,
+    Importances,
+    KolmogorovSmirnov,
+    MutualInformation,
+    PValue,
+    Remembered,
+    Scatter,
+)
+from tamis.recipes.book import published
+from tamis.search import (
+    Backward,
+    Bidirectional,
+    BranchAndBound,
+    FalseDiscovery,
+    FloatingBackward,
+    FloatingForward,
+    Forward,
+    Genetic,
+    PlusLMinusR,
+    Ranking,
+    RecursiveElimination,
+    Then,
+)
+
+
+@published("Duda, Hart and Stork (2001), Pattern Classification, sec. 3.8")
+def fisher_score(**options: Any) -> Ranking:
+    """Rank by the variance between classes over the variance within."""
+    return Ranking(FisherScore(), **options)
+
+
+@published("Theodoridis and Koutroumbas (2009), Pattern Recognition, sec. 5.6")
+def discriminant_ratio(**options: Any) -> Ranking:
+    """Rank by Fisher's discriminant ratio, summed over the pairs of classes."""
+    return Ranking(DiscriminantRatio(), **options)
+
+
+@published("Guyon and Elisseeff (2003), An introduction to variable and feature selection")
+def correlation(**options: Any) -> Ranking:
+    """Rank by the absolute correlation with the target (for classes the correlation ratio)."""
+    return Ranking(Correlation(), **options)
+
+
+@published("Biesiada and Duch (2005), Feature selection for high-dimensional data")
+def kolmogorov_smirnov(**options: Any) -> Ranking:
+    """Rank by the largest distance between the distributions of the classes."""
+    return Ranking(KolmogorovSmirnov(), **options)
+
+
+@published("Battiti (1994), Using mutual information for selecting features")
+def mutual_information(n_bins: int | None = None, **options: Any) -> Ranking:
+    """Rank by the mutual information with the target."""
+    return Ranking(MutualInformation(n_bins=n_bins), **options)
+
+
+@published("Benjamini and Hochberg (1995), Controlling the false discovery rate")
+def t_test_fdr(q: float = 0.05, **options: Any) -> Then:
+    """Discard what a t-test (F-test) does not find at false discovery rate q, rank the rest.
+
+    ``n_features_to_select`` counts among those that pass; 1.0 keeps them all.
+    """
+    passing = Ranking(PValue(), n_features_to_select=FalseDiscovery(q))
+    return Then(passing, Ranking(PValue(), **options))
+
+
+@published("Whitney (1971), A direct method of nonparametric measurement selection")
+def sfs_j3(ridge: float = 1e-3, **options: Any) -> Forward:
+    """Sequential forward selection by the scatter measure J3."""
+    return Forward(Scatter("J3", ridge=ridge), **options)
+
+
+@published("Marill and Green (1963), On the effectiveness of receptors in recognition systems")
+def sbs_j3(ridge: float = 1e-3, **options: Any) -> Backward:
+    """Sequential backward selection by the scatter measure J3."""
+    return Backward(Scatter("J3", ridge=ridge), **options)
+
+
+@published("Pudil, Novovicova and Kittler (1994), Floating search methods in feature selection")
+def sffs_j3(ridge: float = 1e-3, **options: Any) -> FloatingForward:
+    """Floating forward selection by the scatter measure J3."""
+    return FloatingForward(Scatter("J3", ridge=ridge), **options)
+
+
+@published("Pudil, Novovicova and Kittler (1994), Floating search methods in feature selection")
+def sfbs_j3(ridge: float = 1e-3, **options: Any) -> FloatingBackward:
+    """Floating backward selection by the scatter measure J3."""
+    return FloatingBackward(Scatter("J3", ridge=ridge), **options)
+
+
+@published("Stearns (1976), On selecting features for pattern classifiers")
+def plus_l_minus_r_j3(ridge: float = 1e-3, **options: Any) -> PlusLMinusR:
+    """Add l features, take away r, and again, by the scatter measure J3."""
+    return PlusLMinusR(Scatter("J3", ridge=ridge), **options)
+
+
+@published("Liu and Motoda (1998), Feature Selection for Knowledge Discovery and Data Mining")
+def bidirectional_j3(ridge: float = 1e-3, **options: Any) -> Bidirectional:
+    """Forward and backward selection towards each other, by the scatter measure J3."""
+    return Bidirectional(Scatter("J3", ridge=ridge), **options)
+
+
+@published("Narendra and Fukunaga (1977), A branch and bound algorithm for feature selection")
+def branch_and_bound_j3(ridge: float = 1e-3, **options: Any) -> BranchAndBound:
+    """The best subset by the scatter measure J3, or after 20 000 prices the best so far."""
+    return BranchAndBound(Scatter("J3", ridge=ridge), **{"max_evaluations": 20_000} | options)
+
+
+@published("Theodoridis and Koutroumbas (2009), Pattern Recognition, sec. 5.6 and 5.7")
+def divergence_sffs(ridge: float = 1e-3, **options: Any) -> FloatingForward:
+    """Floating forward selection by the divergence of Gaussian classes."""
+    return FloatingForward(Divergence(ridge=ridge), **options)
+
+
+@published("Guyon, Weston, Barnhill and Vapnik (2002), Gene selection for cancer classification")
+def svm_rfe(C: float = 1.0, **options: Any) -> RecursiveElimination:
+    """Drop the column of least squared weight in a linear support vector machine, train again."""
+    return RecursiveElimination(Importances(SVC(kernel="linear", C=C)), **options)
+
+
+@published("Rakotomamonjy (2007), Analysis of SVM regression bounds for variable ranking")
+def svr_rfe(C: float = 1.0, **options: Any) -> RecursiveElimination:
+    """Drop the column of least squared weight in a linear support vector regression."""
+    return RecursiveElimination(Importances(SVR(kernel="linear", C=C)), **options)
+
+
+@published("Li and Yang (2005), Analysis of recursive gene selection approaches")
+def ridge_rfe(alpha: float = 1.0, **options: Any) -> RecursiveElimination:
+    """Drop the tenth of least weight in a ridge classifier, train again."""
+    return RecursiveElimination(
+        Importances(RidgeClassifier(alpha=alpha)), **{"step": 0.1} | options
+    )
+
+
+@published("Li and Yang (2005), Analysis of recursive gene selection approaches")
+def ridge_regression_rfe(alpha: float = 1.0, **options: Any) -> RecursiveElimination:
+    """Drop the tenth of least weight in a ridge regression, train again."""
+    return RecursiveElimination(Importances(Ridge(alpha=alpha)), **{"step": 0.1} | options)
+
+
+@published("Diaz-Uriarte and Alvarez de Andres (2006), Gene selection using random forest")
+def random_forest_rfe(n_estimators: int = 100, **options: Any) -> RecursiveElimination:
+    """Drop the fifth of least importance in a random forest, train again."""
+    forest = RandomForestClassifier(n_estimators=n_estimators)
+    return RecursiveElimination(Importances(forest), **{"step": 0.2} | options)
+
+
+@published("Kohavi and John (1997), Wrappers for feature subset selection")
+def sfs_lda(cv: int = 5, **options: Any) -> Forward:
+    """Forward selection by the cross-validated accuracy of linear discriminant analysis."""
+    return Forward(CrossValidated(LinearDiscriminantAnalysis(), cv=cv), **options)
+
+
+@published("Kohavi and John (1997), Wrappers for feature subset selection")
+def sfs_knn(n_neighbors: int = 5, cv: int = 5, **options: Any) -> Forward:
+    """Forward selection by the cross-validated accuracy of the nearest neighbours."""
+    return Forward(CrossValidated(KNeighborsClassifier(n_neighbors=n_neighbors), cv=cv), **options)
+
+
+@published("Jain and Zongker (1997), Feature selection: evaluation, application and performance")
+def sffs_knn(n_neighbors: int = 5, cv: int = 5, **options: Any) -> FloatingForward:
+    """Floating forward selection by the cross-validated accuracy of the nearest neighbours."""
+    neighbours = KNeighborsClassifier(n_neighbors=n_neighbors)
+    return FloatingForward(CrossValidated(neighbours, cv=cv), **options)
+
+
+@published("Efroymson (1960), Multiple regression analysis")
+def sfs_linear_regression(cv: int = 5, **options: Any) -> Forward:
+    """Forward selection by the cross-validated share of variance that least squares explains."""
+    return Forward(CrossValidated(LinearRegression(), cv=cv), **options)
+
+
+@published("Siedlecki and Sklansky (1989); Sun, Bebis, Yuan and Louis (2002)")
+def ga_knn(n_neighbors: int = 5, cv: int = 5, **options: Any) -> Genetic:
+    """Breed subsets by the cross-validated accuracy of the nearest neighbours."""
+    neighbours = KNeighborsClassifier(n_neighbors=n_neighbors)
+    defaults = {"population_size": 30, "n_generations": 20}
+    return Genetic(Remembered(CrossValidated(neighbours, cv=cv)), **defaults | options)

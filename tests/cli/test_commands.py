@@ -1,0 +1,197 @@
+"""``tamis methods``, ``tamis demo``, the progress bar, and the command as other programs see it."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from rich.console import Console
+
+import tamis as package
+from tamis.cli import main
+from tamis.cli.progress import SearchBar, progress_of
+from tamis.datasets import load
+from tamis.recipes import names, recipe
+from tamis.record import Record
+from tamis.search import Exhaustive, Ranking, Then
+from tamis.spec import catalogue, parse
+
+COMMAND = [sys.executable, "-m", "tamis.cli"]
+
+
+def shell(*args, **options):
+    environment = {**os.environ, "COLUMNS": "100"}
+    return subprocess.run(
+        [*COMMAND, *map(str, args)], capture_output=True, text=True, env=environment, **options
+    )
+
+
+def test_version_and_help(tamis):
+    assert tamis("--version").stdout == f"tamis {package.__version__}\n"
+    for args in ([], ["--help"], ["-h"]):
+        result = tamis(*args)
+        assert result.exit_code == 0
+        assert all(word in result.stdout for word in ("select", "methods", "demo"))
+    assert "--target" in tamis("select", "--help").stdout
+
+
+def test_methods_lists_everything(tamis):
+    result = tamis("methods")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    words = result.stdout.split()
+    assert set(names()) <= set(words)
+    assert all(name in words for group in catalogue().values() for name in group)
+    assert ":class:" not in result.stdout
+
+
+def test_methods_can_be_searched(tamis):
+    found = tamis("methods", "floating", "j3").stdout
+    assert "sffs-j3" in found
+    assert "svm-rfe" not in found
+    assert "Guyon" in tamis("methods", "guyon").stdout
+
+
+@pytest.mark.parametrize("name", names())
+def test_one_method_is_shown_with_its_expression(tamis, name):
+    result = tamis("methods", name)
+    assert result.exit_code == 0
+    told = " ".join(result.stdout.split())
+    (expression,) = (told.split("expression ")[1].split(" command ")[0],)
+    assert type(parse(expression.replace(" ", ""))) is type(recipe(name))
+
+
+def test_one_class_is_shown_with_its_parameters(tamis):
+    result = tamis("methods", "Scatter")
+    assert "Scatter(measure='J3', ridge=0.0)" in result.stdout
+
+
+def test_methods_that_do_not_exist(refused):
+    assert "No method speaks of 'svm-rff'. Did you mean svm-rfe" in refused("methods", "svm-rff")
+
+
+def test_demo(tamis, folder):
+    result = tamis("demo")
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    last = result.stdout.rstrip().splitlines()[-1]
+    path = Path(last.split()[-1])
+    assert path == Path("tamis-demo/ranking.csv")
+    ranking = pl.read_csv(path)
+    assert ranking.height == 30
+    assert ranking["kept"].sum() == 6
+    assert result.stdout.count(" %") == 2
+    assert tamis("demo", "--folder", "elsewhere/deep").exit_code == 0
+    assert (folder / "elsewhere/deep/ranking.csv").exists()
+
+
+def test_demo_where_it_cannot_write(refused, folder):
+    (folder / "taken").write_text("")
+    assert "taken" in refused("demo", "--folder", "taken")
+
+
+def test_the_bar_follows_every_search():
+    X, y, *_ = load("wine")
+    shares = []
+
+    class Watching(SearchBar):
+        def on_fit_task_end(self, estimator, context):
+            if context.parent is not None:
+                shares.append(progress_of(estimator)[0])
+            self.looked = 0.0
+            return super().on_fit_task_end(estimator, context)
+
+    for name in ("sfs-j3", "sbs-j3", "sffs-j3", "sfbs-j3", "svm-rfe", "fisher-score", "t-test-fdr"):
+        shares.clear()
+        with open(os.devnull, "w") as nowhere:
+            console = Console(file=nowhere, force_terminal=True)
+            recipe(name, n_features_to_select=4).set_callbacks(Watching(console)).fit(X, y)
+        assert all(0 <= share <= 1 for share in shares), name
+        assert shares[-1] == 1, name
+
+
+def test_the_bar_of_genetic_exhaustive_and_branch_and_bound():
+    X, y, *_ = load("iris")
+    genetic = recipe("ga-knn", n_generations=2, population_size=4).fit(X, y)
+    assert progress_of(genetic) == (1.0, "generation 2")
+    exhaustive = Exhaustive(parse("Scatter()"), n_features_to_select=2).fit(X, y)
+    assert progress_of(exhaustive) == (1.0, "6 subsets")
+    assert progress_of(recipe("branch-and-bound-j3").fit(X, y)) == (None, "gap 0")
+
+
+def test_no_bar_without_a_terminal(capsys):
+    X, y, *_ = load("iris")
+    search = Then(Ranking(parse("FisherScore()"), n_features_to_select=3), recipe("sfs-j3"))
+    search.set_callbacks(SearchBar(Console(stderr=True))).fit(X, y)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_missing_extra_is_one_sentence(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "typer", None)
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == (
+        "tamis: the command line needs typer, which is not installed: write "
+        'pip install "tamis[app]".\n'
+    )
+
+
+def test_as_a_process(folder):
+    done = shell("select", "wine.csv", "--target", "kind", "sffs-j3", "-k", 2, cwd=folder)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert "2 of 6 columns kept." in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_as_a_process_that_fails(folder):
+    done = shell("select", "none.csv", "--target", "kind", cwd=folder)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == "tamis: There is no file none.csv. Did you mean wine.csv?\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="terminals and signals")
+def test_control_c_at_a_terminal(folder):
+    """The bar shows on a terminal; a search without end is stopped and keeps its record."""
+    method = "Genetic(Scatter(), n_generations=1000000, n_features_to_select=2)"
+    args = ["select", "wine.csv", "-t", "kind", method, "-o", "r.csv", "--save-record", "r.json"]
+    ours, theirs = os.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    running = subprocess.Popen(
+        [*COMMAND, *args], cwd=folder, stdout=subprocess.PIPE, stderr=theirs, env=environment
+    )
+    os.close(theirs)
+    seen = read_until(ours, "generation 1")
+    running.send_signal(signal.SIGINT)
+    seen += read_until(ours, "to go on.")
+    out, _ = running.communicate(timeout=60)
+    os.close(ours)
+    assert "Genetic(Scatter)" in seen
+    assert running.returncode == 130, seen[-3000:]
+    assert out == b""
+    assert "tamis: stopped after" in seen
+    assert sorted(p.name for p in folder.iterdir()) == ["r.json", "wine.csv"]
+    record = Record.load(folder / "r.json")
+    assert not record.finished
+    assert len(record.trace) > 1
+
+
+def read_until(terminal, words, seconds=60):
+    """What a process writes to a terminal, up to some words."""
+    seen, end = "", time.monotonic() + seconds
+    while words not in seen and time.monotonic() < end:
+        if select.select([terminal], [], [], 1)[0]:
+            try:
+                seen += os.read(terminal, 4096).decode(errors="replace")
+            except OSError:  # the other side is closed
+                break
+    return seen

@@ -1,0 +1,179 @@
+"""Every format, and one sentence for each file that holds no table."""
+
+import os
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tamis.cli.files import read
+from tamis.exceptions import InvalidTable
+
+ARFF = """% a comment
+@RELATION weather
+@attribute outlook {sunny, 'very rainy'}
+@attribute "wind speed" REAL
+@ATTRIBUTE 'it\\'s hot' {0, 1}
+@attribute when date "yyyy-MM-dd"
+@attribute play {yes, no}
+
+@DATA
+sunny, 1.5, 1, 2020-01-01, yes
+'very rainy', ?, 0, 2020-01-02, no
+"""
+
+
+@pytest.fixture
+def expected(frame):
+    return frame
+
+
+def as_written(found, expected):
+    """The numbers and the labels are the same."""
+    assert found.columns == expected.columns
+    np.testing.assert_allclose(found.drop("kind").to_numpy(), expected.drop("kind").to_numpy())
+    assert found["kind"].to_list() == expected["kind"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("name", "separator"),
+    [
+        ("a.csv", ","),
+        ("b.csv", ";"),
+        ("c.csv", "\t"),
+        ("d.tsv", "\t"),
+        ("e.txt", ";"),
+        ("odd [1] *.csv", ","),
+    ],
+)
+def test_text_tables(folder, frame, name, separator):
+    path = folder / name
+    frame.write_csv(path, separator=separator)
+    as_written(read(path).frame, frame)
+
+
+def test_parquet(folder, frame):
+    frame.with_columns(pl.col("kind").cast(pl.Categorical)).write_parquet(folder / "wine.parquet")
+    as_written(read(folder / "wine.parquet").frame, frame)
+
+
+def test_decimal_commas(folder, frame):
+    text = frame.write_csv(separator=";").replace(".", ",")
+    (folder / "comma.csv").write_text(text, encoding="utf-8")
+    as_written(read(folder / "comma.csv").frame, frame.rename(lambda n: n.replace(".", ",")))
+
+
+def test_byte_order_mark_blanks_and_quotes(folder):
+    text = '\ufeff"a, b", c ,kind\r\n1, 2, x\r\n3, NA,y \r\n'
+    (folder / "t.csv").write_text(text, encoding="utf-8", newline="")
+    found = read(folder / "t.csv").frame
+    assert found.columns == ["a, b", "c", "kind"]
+    assert found.rows() == [(1, 2.0, "x"), (3, None, "y")]
+
+
+def test_without_header(folder):
+    (folder / "t.csv").write_text("1,2,a\n3,4,b\n")
+    found = read(folder / "t.csv", header=False).frame
+    assert found.columns == ["x1", "x2", "x3"]
+    assert found.height == 2
+
+
+@pytest.mark.parametrize("start", [0, 1])
+def test_libsvm_columns_are_called_by_their_index(libsvm, frame, start):
+    source = read(libsvm("wine.svm", start))
+    assert source.target == "target"
+    assert source.frame.columns == [*(f"x{j}" for j in range(start, start + 6)), "target"]
+    features = source.frame.drop("target").to_numpy()
+    np.testing.assert_allclose(features, frame.drop("kind").to_numpy(), rtol=1e-6)
+
+
+def test_format_can_be_said(libsvm, folder):
+    assert read(libsvm("heart_scale", 1), "libsvm").frame.width == 7
+
+
+def test_arff(folder):
+    path = folder / "weather.arff"
+    path.write_text(ARFF)
+    found = read(path).frame
+    assert found.columns == ["outlook", "wind speed", "it's hot", "when", "play"]
+    assert found.rows() == [
+        ("sunny", 1.5, 1.0, "2020-01-01", "yes"),
+        ("very rainy", None, 0.0, "2020-01-02", "no"),
+    ]
+
+
+def test_sparse_arff(folder):
+    head = "@relation r\n@attribute a real\n@attribute b {u,v}\n@attribute c real\n@data\n"
+    path = folder / "s.arff"
+    path.write_text(head + "{0 2.5, 1 v}\n{}\n{2 -1}\n")
+    assert read(path).frame.rows() == [(2.5, "v", 0.0), (0.0, "u", 0.0), (0.0, "u", -1.0)]
+
+
+def test_arff_agrees_with_scipy(folder):
+    from scipy.io import arff
+
+    text = "@relation w\n@attribute look {sun, rain}\n@attribute 'the wind' real\n@data\n"
+    path = folder / "weather.arff"
+    path.write_text(text + "sun, 1.5\nrain, ?\n% a comment\n\nsun, -2e3\n")
+    theirs, _ = arff.loadarff(path)
+    ours = read(path).frame
+    assert [row[0].decode() for row in theirs] == ours["look"].to_list()
+    filled = ours["the wind"].fill_null(float("nan")).to_numpy()
+    np.testing.assert_array_equal(theirs["the wind"], filled)
+
+
+BROKEN = {
+    "empty.csv": (b"", "is empty"),
+    "header.csv": (b"a,b,kind\n", "has no rows below its header"),
+    "header.arff": (b"@relation r\n@attribute a real\n@data\n", "has no rows"),
+    "junk.csv": (bytes(range(256)) * 9, "is no text"),
+    "junk.arff": (bytes(range(256)) * 9, "is no text"),
+    "junk.parquet": (bytes(range(256)) * 9, "is no Parquet file"),
+    "junk.svm": (bytes(range(256)) * 9, "is no LIBSVM file"),
+    "words.svm": (b"hello world\n", "is no LIBSVM file"),
+    "blank.svm": (b"\n\n", "holds no values"),
+    "latin.csv": ("größe,kind\n1,a\n".encode("latin1"), "is not written in UTF-8"),
+    "table.xlsx": (b"PK", "the extension '.xlsx', which says nothing about its format"),
+    "table": (b"a,b\n1,2\n", "has no extension, which says nothing"),
+    "twice.csv": (b"a,b,a\n1,2,3\n", "more than one column called 'a'"),
+    "twice.arff": (b"@attribute a real\n@attribute a real\n@data\n1,2\n", "called 'a'"),
+    "ragged.csv": (b"a,b\n1,2\n1,2,3,4\n", "cannot be read as a table with commas"),
+    "ragged.arff": (b"@attribute a real\n@data\n1,2\n", "line 3, has 2 values for 1 columns"),
+    "nodata.arff": (b"@relation r\n@attribute a real\n", "it has no line @data"),
+    "none.arff": (b"@relation r\n@data\n1\n", "declares no @attribute"),
+    "text.arff": (b"a,b\n1,2\n", "line 1 reads 'a,b'"),
+    "odd.arff": (b"@attribute a\n@data\n1\n", "declares no column"),
+    "word.arff": (b"@attribute a real\n@data\nx\n", "could not convert string to float: 'x'"),
+    "sparse.arff": (b"@attribute a real\n@data\n{7 1}\n", "is no sparse row"),
+    "numbers.csv": (b"1,2,3\n4,5,6\n", "begins with numbers, not with names. Write --no-header"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_files(folder, name):
+    content, sentence = BROKEN[name]
+    (folder / name).write_bytes(content)
+    with pytest.raises(InvalidTable) as caught:
+        read(folder / name)
+    assert sentence in str(caught.value)
+    assert name in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_files(folder):
+    with pytest.raises(InvalidTable, match=r"no file .*wines\.csv\. Did you mean wine\.csv\?"):
+        read(folder / "wines.csv")
+    with pytest.raises(InvalidTable, match=r"There is no folder .*nowhere either"):
+        read(folder / "nowhere" / "wine.csv")
+    (folder / "folder.csv").mkdir()
+    with pytest.raises(InvalidTable, match="is a folder"):
+        read(folder / "folder.csv")
+    with pytest.raises(InvalidTable, match=r"no format 'cvs'\. Did you mean csv"):
+        read(folder / "wine.csv", "cvs")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads all")
+def test_protected_file(folder):
+    (folder / "wine.csv").chmod(0)
+    with pytest.raises(InvalidTable, match="cannot be read: Permission denied"):
+        read(folder / "wine.csv")

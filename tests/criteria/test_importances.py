@@ -1,0 +1,206 @@
+"""Importances against scikit-learn's RFE."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_selection import RFE
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
+from sklearn.svm import SVC, SVR
+
+from tamis.criteria.importances import Importances, importances
+from tamis.criteria.model import is_tuner, plain_params
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.search import RecursiveElimination
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return scale(X), y
+
+
+class TestLikeRFE:
+    @pytest.mark.parametrize("size", [1, 5])
+    @pytest.mark.parametrize("step", [1, 3])
+    def test_linear_svm(self, cancer, size, step):
+        model = SVC(kernel="linear")
+        theirs = RFE(model, n_features_to_select=size, step=step).fit(*cancer)
+        ours = RecursiveElimination(Importances(model), n_features_to_select=size, step=step)
+        assert_array_equal(ours.fit(*cancer).ranking_, theirs.ranking_)
+
+    def test_several_outputs(self):
+        X, y = load_iris(return_X_y=True)
+        X, model = scale(X), LogisticRegression()
+        theirs = RFE(model, n_features_to_select=1).fit(X, y)
+        ours = RecursiveElimination(Importances(model), n_features_to_select=1).fit(X, y)
+        assert_array_equal(ours.ranking_, theirs.ranking_)
+
+    def test_regression(self):
+        X, y = load_diabetes(return_X_y=True)
+        X = scale(X)
+        theirs = RFE(SVR(kernel="linear"), n_features_to_select=2).fit(X, y)
+        ours = RecursiveElimination(Importances(SVR(kernel="linear")), n_features_to_select=2)
+        assert_array_equal(ours.fit(X, y).ranking_, theirs.ranking_)
+
+    def test_pipeline(self, cancer):
+        X, y = cancer[0][:, :12], cancer[1]
+        model = Pipeline([("scale", StandardScaler()), ("clf", Ridge())])
+        path = "named_steps.clf.coef_"
+        theirs = RFE(model, n_features_to_select=3, importance_getter=path).fit(X, y)
+        ours = RecursiveElimination(
+            Importances(model, importance_getter=path), n_features_to_select=3
+        ).fit(X, y)
+        assert_array_equal(ours.ranking_, theirs.ranking_)
+
+    def test_forest(self, cancer):
+        X, y = cancer[0][:, :10], cancer[1]
+        model = RandomForestClassifier(20, random_state=0)
+        theirs = RFE(model, n_features_to_select=1).fit(X, y)
+        ours = RecursiveElimination(Importances(model), n_features_to_select=1).fit(X, y)
+        assert_array_equal(ours.ranking_, theirs.ranking_)
+
+
+class TestImportances:
+    def test_squares_summed_over_outputs(self):
+        X, y = load_iris(return_X_y=True)
+        subset = np.array([0, 3])
+        coef = SVC(kernel="linear").fit(X[:, subset], y).coef_
+        found = Importances(SVC(kernel="linear")).fit(X, y).loss(subset)
+        assert_allclose(found, (coef**2).sum(axis=0))
+
+    def test_forest_as_it_is(self):
+        X, y = load_iris(return_X_y=True)
+        model = RandomForestClassifier(5, random_state=0)
+        found = Importances(model).fit(X, y).loss(np.arange(4))
+        assert_array_equal(found, clone(model).fit(X, y).feature_importances_)
+
+    def test_sparse_coefficients(self):
+        class Model:
+            coef_ = csr_array([[1.0, 0, -2], [3, 0, 0]])
+
+        assert_array_equal(importances(Model()), [10, 0, 4])
+
+    def test_function(self):
+        X, y = load_diabetes(return_X_y=True)
+        found = Importances(LinearRegression(), importance_getter=lambda m: m.coef_).fit(X, y)
+        assert_allclose(found.loss(np.arange(10)), LinearRegression().fit(X, y).coef_ ** 2)
+
+    def test_a_price_is_a_function_of_the_subset(self):
+        X, y = load_iris(return_X_y=True)
+        criterion = Importances(RandomForestClassifier(5)).fit(X, y)
+        assert_array_equal(criterion.loss(np.arange(4)), criterion.loss(np.arange(4)))
+
+    def test_weights_reach_the_fit(self):
+        X, y = load_iris(return_X_y=True)
+        weight = np.linspace(0.1, 1, 150)
+        found = Importances(SVC(kernel="linear")).fit(X, y, sample_weight=weight).loss(np.arange(4))
+        coef = SVC(kernel="linear").fit(X, y, sample_weight=weight).coef_
+        assert_allclose(found, (coef**2).sum(axis=0))
+
+    def test_fewer_rows_than_columns_and_constant_columns(self):
+        X = np.random.default_rng(0).normal(size=(6, 20))
+        X[:, 4] = 0
+        found = Importances(SVC(kernel="linear")).fit(X, [0, 1] * 3).loss(np.arange(20))
+        assert found[4] == 0
+        assert (found >= 0).all()
+
+
+class TestBadInput:
+    def test_rbf_is_refused_before_training(self, monkeypatch):
+        monkeypatch.setattr(SVC, "fit", lambda *_: 1 / 0)
+        with pytest.raises(IncompatibleCriterion, match=r"kernel='rbf'.*CrossValidated\(SVC"):
+            Importances(SVC()).fit(*load_iris(return_X_y=True))
+
+    def test_a_pipeline_is_told_the_path(self):
+        X, y = load_iris(return_X_y=True)
+        criterion = Importances(make_pipeline(StandardScaler(), SVC(kernel="linear"))).fit(X, y)
+        with pytest.raises(IncompatibleCriterion, match=r"named_steps\.svc\.coef_"):
+            criterion.loss(np.arange(4))
+
+    def test_a_path_that_leads_nowhere(self):
+        X, y = load_iris(return_X_y=True)
+        criterion = Importances(SVC(kernel="linear"), importance_getter="weights_").fit(X, y)
+        with pytest.raises(InvalidParameter, match="finds no 'weights_'"):
+            criterion.loss(np.arange(4))
+
+    def test_a_getter_that_is_none(self):
+        with pytest.raises(InvalidParameter, match="importance_getter"):
+            Importances(SVC(kernel="linear"), importance_getter=3).fit([[0.0], [1]], [0, 1])
+
+    def test_new_columns_cannot_be_traced_back(self):
+        X, y = load_iris(return_X_y=True)
+        model = make_pipeline(PCA(2), SVC(kernel="linear"))
+        criterion = Importances(model, importance_getter="named_steps.svc.coef_").fit(X, y)
+        with pytest.raises(InvalidParameter, match="one importance per column"):
+            criterion.loss(np.arange(4))
+
+    def test_groups_without_folds(self):
+        with pytest.raises(InvalidParameter, match="makes no folds"):
+            Importances(SVC(kernel="linear")).fit([[0.0], [1]], [0, 1], groups=[0, 1])
+
+
+class TestTuning:
+    def test_retuned_and_resumed(self):
+        X, y = load_breast_cancer(return_X_y=True)
+        X, y = scale(X)[::4, :8], y[::4]
+        grid = GridSearchCV(SVC(kernel="linear"), {"C": np.array([0.01, 1.0])}, cv=3)
+        search = RecursiveElimination(Importances(grid), n_features_to_select=2, retune=2)
+        search.fit(X, y)
+        params = [step.params for step in search.trace_]
+        assert any(params)
+        json.dumps(params)
+        first = search.record_
+        again = clone(search).fit(X, y)
+        assert_array_equal(again.order_, search.order_)
+        assert [s.params for s in again.record_.trace] == [s.params for s in first.trace]
+
+    def test_run_once_on_the_full_set(self, cancer):
+        X, y = cancer[0][:, :6], cancer[1]
+        grid = GridSearchCV(SVC(kernel="linear"), {"C": [0.001, 1.0]})
+        criterion = Importances(grid).fit(X, y)
+        best = clone(grid).fit(X, y).best_params_
+        coef = SVC(kernel="linear", **best).fit(X[:, :2], y).coef_
+        assert_allclose(criterion.loss(np.array([0, 1])), coef[0] ** 2)
+
+    def test_no_best_estimator(self):
+        grid = GridSearchCV(SVC(kernel="linear"), {"C": [1]}, refit=False)
+        with pytest.raises(InvalidParameter, match="refit=True"):
+            Importances(grid).fit(*load_iris(return_X_y=True))
+
+    def test_a_search_of_ones_own(self):
+        X, y = load_iris(return_X_y=True)
+        criterion = Importances(_Halved()).fit(X, y)
+        assert criterion.estimator_.C == 0.5
+        assert criterion.tune(np.array([0, 1]))["C"] == 0.5
+        criterion.use({"C": 2.0})
+        assert criterion.estimator_.C == 2.0
+
+    def test_estimators_are_no_parameters_for_a_record(self):
+        with pytest.raises(InvalidParameter, match="cannot be kept in a record"):
+            plain_params("Importances", {"step": SVC()})
+
+    def test_recognised(self):
+        assert is_tuner(_Halved())
+        assert not is_tuner(SVC())
+
+
+class _Halved(ClassifierMixin, BaseEstimator):
+    """A search over hyper-parameters that says so in its annotations only."""
+
+    best_estimator_: Any
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.best_estimator_ = SVC(kernel="linear", C=0.5).fit(X, y)
+        return self

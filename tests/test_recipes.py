@@ -1,0 +1,276 @@
+"""The recipes: each runs on every bundled table it is made for; names, options, one-line use."""
+
+import inspect
+import re
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
+from sklearn.svm import SVC
+
+from tamis.contract import KINDS
+from tamis.criteria import Correlation, CrossValidated, FisherScore, Scatter
+from tamis.datasets import load
+from tamis.exceptions import (
+    IncompatibleCriterion,
+    InvalidParameter,
+    InvalidSpec,
+    InvalidTarget,
+    NotProvenOptimal,
+    TamisError,
+)
+from tamis.recipes import Recipe, find, method, names, prepare, recipe, select
+from tamis.recipes.book import BOOK
+from tamis.search import Forward, Genetic, Ranking, RecursiveElimination, Then
+from tamis.selection import Selection
+from tamis.spec import parse, write
+
+TABLES = {"iris": "classes", "wine": "classes", "wdbc": "classes", "diabetes": "real"}
+PAIRS = [
+    (name, table)
+    for table, kind in TABLES.items()
+    for name in names()
+    if kind in BOOK[name].targets
+]
+# those that train hundreds of models on 1797 rows and 64 columns
+SLOW_ON_DIGITS = {"sfs-knn", "sffs-knn", "ga-knn", "sfs-lda", "branch-and-bound-j3"}
+
+
+def neither_nothing_nor_everything(name, table):
+    X, y, *_ = load(table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotProvenOptimal)
+        selection = recipe(name).fit(X, y)
+    assert 0 < selection.n_features_ < X.shape[1]
+    assert sorted(selection.order_) == list(range(X.shape[1]))
+
+
+@pytest.mark.parametrize(("name", "table"), PAIRS)
+def test_every_recipe_runs_without_arguments(name, table):
+    neither_nothing_nor_everything(name, table)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in SLOW_ON_DIGITS else ())
+        for name in names()
+        if "classes" in BOOK[name].targets
+    ],
+)
+def test_every_recipe_runs_on_digits(name):
+    neither_nothing_nor_everything(name, "digits")
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_recipe_is_described(name):
+    (one,) = (found for found in find() if found.name == name)
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name)
+    assert one.summary.endswith(".")
+    assert re.search(r"\b(19|20)\d\d\b", one.reference)
+    assert one.targets
+    assert one.targets <= KINDS
+    assert isinstance(one.make(), Selection)
+    assert write(parse(one.expression)) == one.expression
+    assert one in find(one.reference)
+
+
+@pytest.mark.parametrize("name", names())
+def test_options_reach_the_search(name):
+    made = recipe(name, n_features_to_select=3)
+    last = made.second if isinstance(made, Then) else made
+    assert last.n_features_to_select == 3
+    assert write(method(f"{name}(n_features_to_select=3)")) == write(made)
+    assert write(method(f" {name} ")) == write(recipe(name))
+    with pytest.raises(InvalidSpec, match=rf"{name} has no option 'n_featurs'.*Its options are .*"):
+        recipe(name, n_featurs=3)
+
+
+def test_a_recipe_made_for_classes_says_so():
+    assert BOOK["fisher-score"].targets == {"classes"}
+    assert BOOK["svr-rfe"].targets == {"real"}
+    assert BOOK["correlation"].targets == {"classes", "real"}
+    assert BOOK["t-test-fdr"].targets == {"classes", "real"}
+
+
+def test_own_options():
+    assert recipe("svm-rfe", C=7).criterion.estimator.C == 7
+    assert recipe("ga-knn", n_generations=3).n_generations == 3
+    assert recipe("branch-and-bound-j3", max_evaluations=None).max_evaluations is None
+    assert recipe("t-test-fdr", q=0.01).first.n_features_to_select.q == 0.01
+    with pytest.raises(InvalidSpec, match="Did you mean n_generations"):
+        recipe("ga-knn", n_generation=3)
+
+
+def test_all_that_pass_the_test_can_be_kept():
+    X, y, *_ = load("diabetes")
+    kept = recipe("t-test-fdr", n_features_to_select=1.0).fit(X, y)
+    assert kept.n_features_ == 9
+
+
+def test_find_searches_name_summary_and_reference():
+    assert [r.name for r in find("rfe")] == [name for name in names() if "rfe" in name]
+    assert [r.name for r in find("GUYON vector")] == ["svm-rfe"]
+    assert find("no such words") == []
+    assert [r.name for r in find()] == names() == sorted(names())
+
+
+def test_a_recipe_is_a_value():
+    one = find("svm-rfe")[0]
+    with pytest.raises(AttributeError):
+        one.name = "other"
+    assert isinstance(one, Recipe)
+    assert next(iter(one.parameters)) == "C"
+
+
+@pytest.mark.parametrize("text", ["svm-rf", "svm_rfe", "SVM-RFE", "nonsense", "forward(Scatter())"])
+def test_unknown_methods(text):
+    with pytest.raises(InvalidSpec) as caught:
+        method(text)
+    assert "nonsense" in text or "Did you mean" in str(caught.value)
+
+
+def test_unknown_recipe():
+    with pytest.raises(InvalidSpec, match=r"No method is called 'sff-j3'\. Did you mean sffs-j3"):
+        recipe("sff-j3")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("FisherScore()", r"FisherScore\(\) is a criterion.*Write Forward\(FisherScore\(\)\)"),
+        ("SVC()", r"SVC\(\) is no method"),
+        ("[1]", "is no method"),
+        ("svm-rfe(C=)", "is no expression"),
+        ("svm-rfe(3)", "takes no argument without a name, not 1. Its parameters are C, "),
+        ("svm-rfe(CC=3)", "has no parameter 'CC'"),
+        ("svm-rfe(C=x)", "is called x at character 11"),
+        (3, "needs the name of a recipe or an expression, not 3"),
+    ],
+)
+def test_what_is_no_method(text, sentence):
+    with pytest.raises(InvalidSpec, match=sentence):
+        method(text)
+
+
+def test_select_by_name_expression_and_object():
+    X, y, *_ = load("iris")
+    expected = Forward(Scatter("J3"), n_features_to_select=2).fit(X, y).get_support()
+    for asked in (
+        'Forward(Scatter("J3"), n_features_to_select=2)',
+        Forward(Scatter("J3"), n_features_to_select=2),
+    ):
+        np.testing.assert_array_equal(select(X, y, asked).get_support(), expected)
+    chosen = select(X, y, 'Forward(Scatter("J3"))', n_features=2)
+    np.testing.assert_array_equal(chosen.get_support(), expected)
+
+
+@pytest.mark.parametrize(
+    ("table", "default"),
+    [("wine", "ridge-rfe"), ("wdbc", "ridge-rfe"), ("diabetes", "ridge-regression-rfe")],
+)
+def test_select_has_a_default_for_each_kind(table, default):
+    X, y, *_ = load(table)
+    selection = select(X, y)
+    assert write(selection) == write(recipe(default))
+    assert default in inspect.getdoc(select)
+    assert 0 < selection.n_features_ < X.shape[1]
+
+
+def test_labels_may_be_text():
+    X, y, _, classes, *_ = load("wine")
+    by_name = select(X, classes[y], n_features=4)
+    np.testing.assert_array_equal(by_name.get_support(), select(X, y, n_features=4).get_support())
+
+
+def test_select_never_changes_what_it_is_given():
+    given = Genetic(CrossValidated(LogisticRegression(), cv=KFold(shuffle=True)))
+    before = write(given)
+    made = prepare(given, n_features=3, random_state=5, n_jobs=2)
+    assert write(given) == before
+    assert made.n_features_to_select == 3
+    assert made.random_state == made.criterion.estimator.random_state == 5
+    assert made.criterion.cv.random_state == 5
+    assert made.criterion.n_jobs == 2
+    assert made.criterion.estimator.n_jobs is None
+    assert given.criterion.cv.random_state is None
+
+
+def test_seeds_that_were_given_stay():
+    given = Genetic(CrossValidated(SVC(random_state=1), cv=KFold()), random_state=2)
+    made = prepare(given, random_state=5)
+    assert (made.random_state, made.criterion.estimator.random_state) == (2, 1)
+    assert made.criterion.cv.random_state is None  # it does not shuffle
+
+
+def test_select_is_reproducible():
+    X, y, *_ = load("wine")
+    one, two = (select(X, y, "random-forest-rfe", random_state=0) for _ in range(2))
+    np.testing.assert_array_equal(one.order_, two.order_)
+
+
+def test_n_features_of_a_composed_search():
+    X, y, *_ = load("wine")
+    asked = "Then(Ranking(FisherScore(), n_features_to_select=8), Forward(Scatter()))"
+    assert select(X, y, asked, n_features=3).n_features_ == 3
+
+
+@pytest.mark.parametrize("n_features", [0, 14, -1, 1.5, "most", True])
+def test_impossible_numbers_of_features(n_features):
+    X, y, *_ = load("wine")
+    with pytest.raises(InvalidParameter, match="n_features_to_select"):
+        select(X, y, n_features=n_features)
+
+
+def test_the_kind_of_target_can_be_said():
+    X, *_ = load("iris")
+    y = np.arange(len(X)) // 50
+    assert isinstance(prepare(None, y), RecursiveElimination)
+    assert "RidgeClassifier" in write(prepare(None, y))
+    assert "Ridge()" in write(prepare(None, y, target="real"))
+    assert prepare("correlation", y, target="real").criterion.target == "real"
+    assert prepare(Ranking(Correlation(target="classes")), y, target="real").criterion.target == (
+        "classes"
+    )
+    # integers of few values may be regressed on without a word
+    assert prepare("svr-rfe", y) is not None
+
+
+def test_a_method_for_classes_refuses_a_real_target():
+    X, y, *_ = load("diabetes")
+    with pytest.raises(IncompatibleCriterion, match=r"fisher-score needs classes.*correlation"):
+        select(X, y, "fisher-score")
+    with pytest.raises(IncompatibleCriterion, match=r"Ranking\(FisherScore\(\)\) needs classes"):
+        select(X, y, Ranking(FisherScore()))
+    with pytest.raises(IncompatibleCriterion, match="svr-rfe needs a real target"):
+        select(X, y > 100, "svr-rfe", target="classes")
+    with pytest.raises(IncompatibleCriterion, match="different kinds"):
+        select(X, y, Then(recipe("svr-rfe"), recipe("svm-rfe")))
+
+
+def test_bad_arguments_of_select():
+    X, y, *_ = load("wine")
+    with pytest.raises(InvalidTarget, match="select needs y"):
+        select(X)
+    with pytest.raises(InvalidParameter, match="target='auto'"):
+        select(X, y, target="class")
+    with pytest.raises(InvalidSpec, match="is no method"):
+        select(X, y, 3)
+    with pytest.raises(InvalidSpec, match="is no method"):
+        select(X, y, SVC())
+    with pytest.raises(InvalidTarget, match="at least two classes"):
+        select(X, np.zeros(len(X), dtype=int))
+
+
+def test_text_where_a_real_target_is_needed():
+    X, y, _, classes, *_ = load("wine")
+    with pytest.raises(TamisError):
+        select(X, classes[y], "svr-rfe")
+
+
+def test_the_selection_can_be_cloned():
+    X, y, *_ = load("wine")
+    assert write(clone(select(X, y, "sfs-lda"))) == write(recipe("sfs-lda"))

@@ -59,7 +59,7 @@ def select(
     ],
     method: Annotated[
         str | None,
-        typer.Argument(help="A recipe (see tamis methods) or an expression.", show_default=False),
+        typer.Argument(metavar="[METHOD]", help="A recipe (see tamis methods) or an expression."),
     ] = None,
     target: Annotated[
         str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The target.")
@@ -72,23 +72,31 @@ def select(
     ] = None,
     drop: Annotated[
         list[str] | None,
-        typer.Option(
-            "--drop", "--id-columns", metavar="COLUMN", help="Leave this out; may be repeated."
-        ),
+        typer.Option(metavar="COLUMN", help="Leave this column out; may be given again."),
     ] = None,
-    task: Annotated[Task, typer.Option(help="What the target is.")] = Task.auto,
+    id_columns: Annotated[list[str] | None, typer.Option(hidden=True)] = None,
+    task: Annotated[
+        Task, typer.Option(metavar="TASK", help="classification, regression or auto.")
+    ] = Task.auto,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the ranking: *.csv or *.json.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the ranking: *.csv or *.json."),
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, help="How many rows of the ranking to show.")] = 30,
-    seed: Annotated[int, typer.Option(min=0, help="Where random draws start.")] = 0,
+    rows: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many rows of the ranking to show.")
+    ] = 30,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Where random draws start.")] = 0,
     jobs: Annotated[
-        int | None, typer.Option(help="Processes, for criteria that can use several.")
+        int | None,
+        typer.Option(metavar="N", help="Processes, for criteria that can use several."),
     ] = None,
     save_record: Annotated[
-        Path | None, typer.Option(help="Write every step to *.json, also after Ctrl-C.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write every step to *.json, also after Ctrl-C."),
     ] = None,
-    resume: Annotated[Path | None, typer.Option(help="Go on from such a file.")] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Go on from such a file.")
+    ] = None,
     format: Annotated[
         str | None, typer.Option(metavar="NAME", help=f"The format: {', '.join(READERS)}.")
     ] = None,
@@ -104,7 +112,8 @@ def select(
     """
     check_output(output, file)
     check_output(save_record, file, endings=(".json",))
-    data = table(read(file, format, header=header), target, drop or [], KINDS[task])
+    left_out = [*(drop or []), *(id_columns or [])]
+    data = table(read(file, format, header=header), target, left_out, KINDS[task])
     record = None if resume is None else load_record(resume)
     selector = selector_for(
         method,

@@ -36,7 +36,7 @@ def run_demo(folder: Path) -> None:
     print_ranking(
         ranking,
         [f"Breast cancer: {data}", f"{METHOD}: {write(selector)}"],
-        rows=N_FEATURES + 4,
+        rows=N_FEATURES,
     )
     console = stdout()
     with stderr().status("Cross-validating ..."):
@@ -44,9 +44,7 @@ def run_demo(folder: Path) -> None:
     console.print(Text("\nError of a support vector machine, with 3 times 5 folds:"))
     for what, errors in ((f"all {data.X.width} columns", before), (f"{N_FEATURES} columns", after)):
         console.print(f"  {what:<15}{100 * errors.mean():5.1f} % ± {100 * errors.std():.1f}")
-    console.print(
-        "The columns were selected anew inside each fold, so the second number is honest too.\n"
-    )
+    console.print("The columns were selected anew in each fold, so both numbers are honest.\n")
     console.print("Next: tamis methods, tamis select YOUR.csv --target COLUMN")
     console.print(f"The ranking of all columns is in {path}", soft_wrap=True)
 

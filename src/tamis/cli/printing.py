@@ -9,7 +9,7 @@ from typing import Any
 from warnings import WarningMessage
 
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -55,14 +55,15 @@ def say_warnings(caught: Iterable[WarningMessage]) -> None:
 
 def print_ranking(ranking: Sequence[Place], heading: Sequence[str], rows: int) -> None:
     """The first columns of a ranking, those that are kept marked."""
+    tried = [place for place in ranking if place.kept or place.score is not None]
+    shown = tried[:rows]
     table = _table()
     table.add_column("rank", justify="right")
     table.add_column("column", overflow="fold")
     table.add_column("score", justify="right")
     table.add_column("")
     table.add_column("kept")
-    bars = _bars(ranking)
-    for place, bar in list(zip(ranking, bars, strict=True))[:rows]:
+    for place, bar in zip(shown, _bars(shown), strict=True):
         table.add_row(
             str(place.rank),
             Text(place.column),
@@ -71,18 +72,22 @@ def print_ranking(ranking: Sequence[Place], heading: Sequence[str], rows: int) -
             "yes" if place.kept else "",
             style="" if place.kept else "dim",
         )
-    n_kept = sum(place.kept for place in ranking)
-    end = f"{n_kept} of {len(ranking)} columns kept"
-    if rows < len(ranking):
-        end += f"; the first {rows} are shown, --rows or --output give more"
     console = stdout()
-    names = max((len(place.column) for place in ranking[:rows]), default=0)
-    if not console.is_terminal:
-        console.width = max(PIPED, names + 50)
+    if not console.is_terminal:  # nothing to fit into: no name is ever cut
+        console.width = max(PIPED, 50 + max(len(place.column) for place in shown))
     for line in heading:
         console.print(Text(line, style="bold" if line is heading[0] else ""))
-    console.print(table)
-    console.print(Text(end + "."))
+    console.print("", table, "", Text(_summary(ranking, tried, shown)), sep="\n")
+
+
+def _summary(ranking: Sequence[Place], tried: Sequence[Place], shown: Sequence[Place]) -> str:
+    """How many columns are kept, and which are not in the table."""
+    words = [f"{sum(place.kept for place in ranking)} of {len(ranking)} columns kept"]
+    if len(tried) > len(shown):
+        words.append(f"the first {len(shown)} are shown (--rows, --output)")
+    if len(ranking) > len(tried):
+        words.append(f"{len(ranking) - len(tried)} never came into question")
+    return "; ".join(words) + "."
 
 
 def _bars(ranking: Sequence[Place]) -> list[str]:
@@ -106,18 +111,19 @@ def _number(score: float | None) -> str:
 
 def print_methods(recipes: Sequence[Recipe], catalogue: dict[str, dict[str, type]]) -> None:
     """Recipes with their references, then the words that expressions are made of."""
-    parts: list[RenderableType] = []
-    if recipes:
-        parts.append(_recipe_table(recipes))
-    for group, classes in catalogue.items():
-        if classes:
-            parts.append(_class_table(group, classes))
-    stdout().print(Group(*parts))
+    tables = [_recipe_table(recipes)] if recipes else []
+    tables += [_class_table(group, classes) for group, classes in catalogue.items() if classes]
+    stdout().print(*tables, sep="\n\n")
 
 
 def _table(title: str | None = None) -> Table:
     return Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, title=title, title_justify="left"
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        title=title,
+        title_justify="left",
+        title_style="bold",
     )
 
 

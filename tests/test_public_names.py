@@ -1,0 +1,81 @@
+"""What users import: sorted, importable, documented, and nothing by accident."""
+
+import inspect
+from importlib import import_module
+
+import pytest
+
+import tamis
+
+PACKAGES = ["tamis", "tamis.criteria", "tamis.search", "tamis.datasets"]
+PROMISED = {
+    "tamis": {"recipe", "select"},
+    "tamis.criteria": {
+        "FisherScore", "DiscriminantRatio", "Correlation", "KolmogorovSmirnov", "PValue",
+        "MutualInformation", "Scatter", "Divergence", "CrossValidated", "Importances",
+        "Remembered", "Penalised", "Scored",
+    },
+    "tamis.search": {
+        "Ranking", "Forward", "Backward", "Bidirectional", "PlusLMinusR", "FloatingForward",
+        "FloatingBackward", "Exhaustive", "BranchAndBound", "RecursiveElimination", "Genetic",
+        "Then", "Threshold", "FalseDiscovery",
+    },
+    "tamis.datasets": {
+        "make_weston", "make_corral", "make_monks", "make_additive", "make_interactive",
+        "make_exponential", "make_xor", "load",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_all_is_sorted_importable_and_holds_what_is_promised(package):
+    module = import_module(package)
+    assert list(module.__all__) == sorted(module.__all__)
+    assert PROMISED[package] <= set(module.__all__)
+    assert all(hasattr(module, name) for name in module.__all__)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_is_explained(package):
+    module = import_module(package)
+    for name in module.__all__:
+        thing = getattr(module, name)
+        if inspect.isclass(thing) or inspect.isfunction(thing):
+            assert inspect.getdoc(thing), f"{package}.{name} has no docstring"
+
+
+@pytest.mark.parametrize("package", ["tamis.criteria", "tamis.search"])
+def test_every_parameter_is_documented(package):
+    module = import_module(package)
+    for name in module.__all__:
+        cls = getattr(module, name)
+        if not inspect.isclass(cls) or inspect.isabstract(cls):
+            continue
+        for parameter in inspect.signature(cls).parameters:
+            documented = inspect.getdoc(cls)
+            assert parameter in documented or parameter in {
+                "share",
+                "n_features",
+                "q",
+                "minimum",
+            }, f"{name} does not say what {parameter} is"
+
+
+def test_the_version_is_that_of_the_package():
+    from importlib.metadata import version
+
+    assert tamis.__version__ == version("tamis")
+
+
+def test_importing_compiles_and_prints_nothing():
+    """A fresh process imports the package without numba, typer, polars or altair."""
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, tamis, tamis.criteria, tamis.search, tamis.datasets; "
+        "print(sorted({'numba', 'typer', 'polars', 'altair', 'dask', 'torch'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+    assert done.stderr == ""

@@ -14,7 +14,7 @@ def stream(seed: int, *labels: object) -> np.random.Generator:
     Arrays are labelled by their numbers, everything else by its text.
 
     >>> stream(0, "split", "wine", 17).integers(100)  # realization 17, for every method
-    np.int64(55)
+    np.int64(36)
     """
     return np.random.default_rng([seed, *(crc32(_label(label)) for label in labels)])
 

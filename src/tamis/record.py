@@ -5,6 +5,7 @@ import os
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
@@ -51,7 +52,7 @@ class Record:
     chosen: int
     n_evaluations: int
     finished: bool
-    versions: Mapping[str, str] = field(default_factory=lambda: versions())
+    versions: Mapping[str, str] = field(default_factory=lambda: installed_versions())
     parts: "tuple[Record, ...]" = ()
 
     @property
@@ -120,7 +121,8 @@ class Record:
         return f"<Record of {self.expression}: {len(self.trace)} steps, {end}>"
 
 
-def versions() -> dict[str, str]:
+@cache
+def installed_versions() -> Mapping[str, str]:
     """Versions that a result may depend on."""
     names = ("tamis", "numpy", "scipy", "scikit-learn")
     return {"python": platform.python_version(), **{name: version(name) for name in names}}

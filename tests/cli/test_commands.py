@@ -148,8 +148,18 @@ def test_as_a_process(folder):
     done = shell("select", "wine.csv", "--target", "kind", "sffs-j3", "-k", 2, cwd=folder)
     assert done.returncode == 0
     assert done.stderr == ""
-    assert "2 of 6 columns kept." in done.stdout
+    assert "2 of 6 columns kept; the other 4 never entered." in done.stdout
     assert "\x1b" not in done.stdout
+
+
+def test_a_terminal_that_knows_only_ascii(folder, frame):
+    frame.rename({"alcohol": "größe"}).write_csv("t.csv")
+    options = {"env": {**os.environ, "PYTHONIOENCODING": "ascii"}, "capture_output": True}
+    args = ["select", "t.csv", "-t", "kind", "fisher-score"]
+    done = subprocess.run([*COMMAND, *args], cwd=folder, **options)
+    assert done.returncode == 0
+    assert done.stdout.isascii()
+    assert b"####" in done.stdout
 
 
 def test_as_a_process_that_fails(folder):

@@ -71,6 +71,15 @@ def test_byte_order_mark_blanks_and_quotes(folder):
     assert found.rows() == [(1, 2.0, "x"), (3, None, "y")]
 
 
+def test_blank_lines_and_old_line_ends(folder):
+    (folder / "blank.csv").write_bytes(b"\n\r\na,y\n1,u\n\n2,v\n\n")
+    (folder / "old.csv").write_bytes(b"a,y\r1,u\r2,v\r")
+    assert read(folder / "old.csv").frame.rows() == [(1, "u"), (2, "v")]
+    found = read(folder / "blank.csv").frame
+    assert found.columns == ["a", "y"]
+    assert found.drop_nulls().rows() == [(1, "u"), (2, "v")]
+
+
 def test_without_header(folder):
     (folder / "t.csv").write_text("1,2,a\n3,4,b\n")
     found = read(folder / "t.csv", header=False).frame
@@ -135,6 +144,7 @@ BROKEN = {
     "latin.csv": ("größe,kind\n1,a\n".encode("latin1"), "is not written in UTF-8"),
     "table.xlsx": (b"PK", "the extension '.xlsx', which says nothing about its format"),
     "table": (b"a,b\n1,2\n", "has no extension, which says nothing"),
+    "huge.svm": (b"1 999999999:1\n0 1:1\n", "more than fit into the memory"),
     "twice.csv": (b"a,b,a\n1,2,3\n", "more than one column called 'a'"),
     "twice.arff": (b"@attribute a real\n@attribute a real\n@data\n1,2\n", "called 'a'"),
     "ragged.csv": (b"a,b\n1,2\n1,2,3,4\n", "cannot be read as a table with commas"),

@@ -333,6 +333,25 @@ def test_refused_files(refused, folder):
     assert "No such command 'selct'" in refused("selct")
 
 
+def test_refused_parquet(refused):
+    frame = pl.DataFrame({"a": [1, 2], "l": [[1], [2]], "y": ["u", "v"]})
+    frame.write_parquet("t.parquet")
+    args = ["select", "t.parquet", "--target"]
+    assert refused(*args, "y").startswith("'l' holds no numbers. Leave it out with --drop l")
+    assert "The target 'l' holds List" in refused(*args, "l")
+
+
+def test_the_odd_text_among_numbers_is_shown(refused, folder):
+    (folder / "t.csv").write_text("a,y\n1,u\n2,v\nthree,v\n")
+    assert "'a' holds no numbers, such as 'three' in 'a'" in refused("select", "t.csv", "-t", "y")
+
+
+def test_damaged_records(refused, folder):
+    for text in ('{"format": 1}', "[1]", "{", '{"format": 9}'):
+        (folder / "r.json").write_text(text)
+        assert "record" in refused("select", "wine.csv", "-t", "kind", "--resume", "r.json")
+
+
 def test_a_libsvm_file_has_its_own_target(refused, libsvm):
     libsvm("w.svm", 1)
     assert "Leave --target out" in refused("select", "w.svm", "--target", "kind")

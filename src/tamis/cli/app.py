@@ -59,7 +59,7 @@ def select(
     ],
     method: Annotated[
         str | None,
-        typer.Argument(metavar="[METHOD]", help="A recipe (see tamis methods) or an expression."),
+        typer.Argument(metavar="METHOD", help="A recipe (see tamis methods) or an expression."),
     ] = None,
     target: Annotated[
         str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The target.")

@@ -46,7 +46,7 @@ def run_demo(folder: Path) -> None:
         console.print(f"  {what:<15}{100 * errors.mean():5.1f} % ± {100 * errors.std():.1f}")
     console.print("The columns were selected anew in each fold, so both numbers are honest.\n")
     console.print("Next: tamis methods, tamis select YOUR.csv --target COLUMN")
-    console.print(f"The ranking of all columns is in {path}", soft_wrap=True)
+    console.print(Text(f"The ranking of all columns is in {path}"), soft_wrap=True)
 
 
 def _breast_cancer() -> Table:

@@ -1,6 +1,7 @@
 """How the commands fail: one sentence on stderr, exit code 2, no traceback."""
 
 import sys
+from io import TextIOWrapper
 from typing import Any
 
 from typer.core import TyperGroup
@@ -18,6 +19,9 @@ class Sentences(TyperGroup):
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command and leave with its exit code."""
         extra["standalone_mode"] = False
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):  # a name that cannot be shown is no error
+                stream.reconfigure(errors="replace")
         try:
             code = super().main(*args, **extra)
         except Exception as error:

@@ -17,6 +17,8 @@ from tamis.spec import did_you_mean
 
 #: What is read as a missing value in text formats.
 MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
+#: Most values of a sparse file, which become 8 bytes each.
+LARGEST = 10**9
 #: How much of a text file is looked at to find its separator.
 SAMPLE = 1 << 16
 
@@ -101,7 +103,8 @@ def _read_tsv(path: Path, header: bool) -> Source:
 
 
 def _read_separated(path: Path, separator: str, sample: str, header: bool) -> Source:
-    first = _fields(sample, separator)
+    text = sample.lstrip("\r\n")
+    first = _fields(text, separator)
     names = _names(path, first) if header else [f"x{j}" for j in range(1, len(first) + 1)]
     # 1,5;2,3 is how a spreadsheet in half of the world writes it
     decimal_comma = separator == ";" and bool(re.search(r"\d,\d", sample))
@@ -111,6 +114,8 @@ def _read_separated(path: Path, separator: str, sample: str, header: bool) -> So
                 stream,
                 separator=separator,
                 has_header=header,
+                skip_lines=len(sample[: len(sample) - len(text)].splitlines()),
+                eol_char="\n" if "\n" in sample else "\r",
                 null_values=MISSING,
                 infer_schema_length=None,
                 decimal_comma=decimal_comma,
@@ -120,6 +125,11 @@ def _read_separated(path: Path, separator: str, sample: str, header: bool) -> So
         raise InvalidTable(
             f"{path} cannot be read as a table with {_spoken(separator)}: {_first_line(error)}."
         ) from error
+    if frame.width != len(names):
+        raise InvalidTable(
+            f"{path} has {len(names)} names in its first line but {frame.width} columns. Give every "
+            "column one name."
+        )
     frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
     return Source(frame.with_columns(_tidied(column) for column in frame))
 
@@ -219,6 +229,11 @@ def _read_libsvm(path: Path, header: bool) -> Source:
         ) from error
     if not len(y) or not X.shape[1]:
         raise InvalidTable(f"{path} holds no values. Give a LIBSVM file with data.")
+    if X.shape[0] * X.shape[1] > LARGEST:
+        raise InvalidTable(
+            f"{path} has {X.shape[0]} rows and {X.shape[1]} columns, more than fit into the memory "
+            "with their zeros. Leave out rows or columns."
+        )
     start = 0 if X[:, [0]].nnz else 1
     dense = X[:, start:].toarray()
     if not dense.shape[1]:

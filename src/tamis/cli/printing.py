@@ -63,7 +63,9 @@ def print_ranking(ranking: Sequence[Place], heading: Sequence[str], rows: int) -
     table.add_column("score", justify="right")
     table.add_column("")
     table.add_column("kept")
-    for place, bar in zip(shown, _bars(shown), strict=True):
+    console = stdout()
+    fine = console.encoding.startswith("utf")
+    for place, bar in zip(shown, _bars(shown, fine), strict=True):
         table.add_row(
             str(place.rank),
             Text(place.column),
@@ -72,7 +74,6 @@ def print_ranking(ranking: Sequence[Place], heading: Sequence[str], rows: int) -
             "yes" if place.kept else "",
             style="" if place.kept else "dim",
         )
-    console = stdout()
     if not console.is_terminal:  # nothing to fit into: no name is ever cut
         console.width = max(PIPED, 50 + max(len(place.column) for place in shown))
     for line in heading:
@@ -86,22 +87,24 @@ def _summary(ranking: Sequence[Place], tried: Sequence[Place], shown: Sequence[P
     if len(tried) > len(shown):
         words.append(f"the first {len(shown)} are shown (--rows, --output)")
     if len(ranking) > len(tried):
-        words.append(f"{len(ranking) - len(tried)} never came into question")
+        words.append(f"the other {len(ranking) - len(tried)} never entered")
     return "; ".join(words) + "."
 
 
-def _bars(ranking: Sequence[Place]) -> list[str]:
+def _bars(ranking: Sequence[Place], fine: bool) -> list[str]:
     """The scores as bars, nothing where they cannot be compared with zero."""
     finite = [p.score for p in ranking if p.score is not None and abs(p.score) != float("inf")]
     top = max(finite, default=0.0)
     if top <= 0:
         return [""] * len(ranking)
-    return [_bar((place.score or 0.0) / top) for place in ranking]
+    return [_bar((place.score or 0.0) / top, fine) for place in ranking]
 
 
-def _bar(share: float) -> str:
+def _bar(share: float, fine: bool) -> str:
     eighths = round(8 * BAR * min(max(share, 0.0), 1.0))
     whole, rest = divmod(eighths, 8)
+    if not fine:  # a terminal that knows no blocks
+        return "#" * whole
     return "█" * whole + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[rest]
 
 

@@ -88,8 +88,10 @@ def load_record(path: Path) -> Record:
         return Record.load(path)
     except OSError as error:
         raise InvalidTable(f"The record {path} cannot be read: {error.strerror}.") from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InvalidTable(f"{path} is no record of a search: {error} is missing.") from error
+    except (LookupError, TypeError, AttributeError) as error:
+        raise InvalidTable(
+            f"{path} is a damaged record ({type(error).__name__}: {error}). Start the search anew."
+        ) from error
 
 
 def selector_for(

@@ -76,6 +76,11 @@ def _check_column(name: str, columns: Sequence[str]) -> None:
 
 def _target(column: pl.Series, kind: str) -> tuple[NDArray[Any], str]:
     _check_complete(column, "")
+    if column.dtype.is_nested():
+        raise InvalidTarget(
+            f"The target {column.name!r} holds {column.dtype} values. Give one class or number per "
+            "row."
+        )
     text = not (column.dtype.is_numeric() or column.dtype == pl.Boolean)
     if kind == "real" and text:
         raise InvalidTarget(
@@ -105,15 +110,21 @@ def _numbers(frame: pl.DataFrame) -> pl.DataFrame:
         )
     text = [c.name for c in frame if not (c.dtype.is_numeric() or c.dtype == pl.Boolean)]
     if text:
-        example = frame[text[0]].drop_nulls()
-        shown = f", such as {str(example[0])!r} in {text[0]!r}" if len(example) else ""
         raise InvalidTable(
-            f"{_listed(text)} {'hold' if len(text) > 1 else 'holds'} no numbers{shown}. Leave "
+            f"{_listed(text)} {'hold' if len(text) > 1 else 'holds'} no numbers{_example(frame[text[0]])}. Leave "
             f"{'them' if len(text) > 1 else 'it'} out with {_drops(text)}, or encode as numbers."
         )
     for column in frame:
         _check_complete(column, f", or write --drop {_quoted(column.name)}")
     return frame.cast(pl.Float64)
+
+
+def _example(column: pl.Series) -> str:
+    """The first text that is no number."""
+    if column.dtype != pl.String:
+        return ""
+    odd = column.filter(column.cast(pl.Float64, strict=False).is_null() & column.is_not_null())
+    return f", such as {odd[0]!r} in {column.name!r}" if len(odd) else ""
 
 
 def _check_complete(column: pl.Series, way_out: str) -> None:

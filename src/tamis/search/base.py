@@ -118,6 +118,13 @@ class Search(MetaEstimatorMixin, CallbackSupportMixin, Selection):
     #: Whether each feature is priced without the others.
     prices_alone: ClassVar[bool] = False
 
+    def __init__(
+        self, criterion: Any, *, n_features_to_select: Size = 0.5, standardize: bool = True
+    ):
+        self.criterion = criterion
+        self.n_features_to_select = n_features_to_select
+        self.standardize = standardize
+
     @abstractmethod
     def _walk(
         self, criterion: Judge, n_units: int, target: int | None, done: Trace

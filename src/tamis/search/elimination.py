@@ -41,7 +41,7 @@ class RecursiveElimination(Search):
     >>> X, y = load_iris(return_X_y=True)
     >>> search = RecursiveElimination(Importances(SVC(kernel="linear")), n_features_to_select=1)
     >>> search.fit(X, y).ranking_
-    array([4, 3, 1, 2])
+    array([4, 3, 2, 1])
     """
 
     needs = (BackwardCriterion,)
@@ -56,11 +56,11 @@ class RecursiveElimination(Search):
         retune: int | float | str | None = None,
         standardize: bool = True,
     ):
-        self.criterion = criterion
-        self.n_features_to_select = n_features_to_select
+        super().__init__(
+            criterion, n_features_to_select=n_features_to_select, standardize=standardize
+        )
         self.step = step
         self.retune = retune
-        self.standardize = standardize
 
     def _check(self) -> Choice:
         choice = super()._check()

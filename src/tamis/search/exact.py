@@ -37,21 +37,10 @@ class Exhaustive(Search):
     >>> X, y = load_iris(return_X_y=True)
     >>> search = Exhaustive(Scatter("J3"), n_features_to_select=2).fit(X, y)
     >>> search.get_support(indices=True), search.n_evaluations_
-    (array([2, 3]), 6)
+    (array([0, 2]), 6)
     """
 
     needs = (SubsetCriterion,)
-
-    def __init__(
-        self,
-        criterion: SubsetCriterion,
-        *,
-        n_features_to_select: Size = 0.5,
-        standardize: bool = True,
-    ):
-        self.criterion = criterion
-        self.n_features_to_select = n_features_to_select
-        self.standardize = standardize
 
     def _walk(
         self, criterion: Judge, n_units: int, target: int | None, done: Trace
@@ -105,7 +94,7 @@ class BranchAndBound(Search):
     >>> X, y = load_wine(return_X_y=True)
     >>> search = BranchAndBound(Scatter("J3"), n_features_to_select=6).fit(X, y)
     >>> search.get_support(indices=True), search.gap_
-    (array([ 0,  2,  3,  6,  9, 12]), 0.0)
+    (array([ 0,  3,  6,  9, 11, 12]), 0.0)
     """
 
     needs = (SubsetCriterion,)
@@ -119,11 +108,11 @@ class BranchAndBound(Search):
         max_seconds: float | None = None,
         standardize: bool = True,
     ):
-        self.criterion = criterion
-        self.n_features_to_select = n_features_to_select
+        super().__init__(
+            criterion, n_features_to_select=n_features_to_select, standardize=standardize
+        )
         self.max_evaluations = max_evaluations
         self.max_seconds = max_seconds
-        self.standardize = standardize
 
     def _check(self) -> Choice:
         choice = super()._check()

@@ -12,7 +12,7 @@ import numpy as np
 
 from tamis._arrays import Subset, improves
 from tamis.contract import SubsetCriterion
-from tamis.search.base import Judge, Search, Size
+from tamis.search.base import Judge, Search
 from tamis.search.greedy import from_empty, from_full, grown, others, shrunk
 from tamis.trace import Step, Trace, changed
 
@@ -63,21 +63,10 @@ class FloatingForward(Search):
     >>> from tamis.criteria import Scatter
     >>> X, y = load_iris(return_X_y=True)
     >>> FloatingForward(Scatter("J3"), n_features_to_select=2).fit(X, y).get_support(indices=True)
-    array([1, 2])
+    array([0, 2])
     """
 
     needs = (SubsetCriterion,)
-
-    def __init__(
-        self,
-        criterion: SubsetCriterion,
-        *,
-        n_features_to_select: Size = 0.5,
-        standardize: bool = True,
-    ):
-        self.criterion = criterion
-        self.n_features_to_select = n_features_to_select
-        self.standardize = standardize
 
     def _walk(
         self, criterion: Judge, n_units: int, target: int | None, done: Trace
@@ -115,21 +104,10 @@ class FloatingBackward(Search):
     >>> from tamis.criteria import Scatter
     >>> X, y = load_iris(return_X_y=True)
     >>> FloatingBackward(Scatter("J3"), n_features_to_select=2).fit(X, y).get_support(indices=True)
-    array([2, 3])
+    array([1, 2])
     """
 
     needs = (SubsetCriterion,)
-
-    def __init__(
-        self,
-        criterion: SubsetCriterion,
-        *,
-        n_features_to_select: Size = 0.5,
-        standardize: bool = True,
-    ):
-        self.criterion = criterion
-        self.n_features_to_select = n_features_to_select
-        self.standardize = standardize
 
     def _walk(
         self, criterion: Judge, n_units: int, target: int | None, done: Trace

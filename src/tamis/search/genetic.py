@@ -54,7 +54,7 @@ class Genetic(Search):
     >>> X, y = load_wine(return_X_y=True)
     >>> search = Genetic(Scatter("J3"), n_features_to_select=6, random_state=0)
     >>> search.fit(X, y).get_support(indices=True)
-    array([ 0,  2,  3,  6,  9, 12])
+    array([ 0,  3,  6,  9, 11, 12])
     """
 
     needs = (SubsetCriterion,)
@@ -75,8 +75,9 @@ class Genetic(Search):
         random_state: Any = None,
         standardize: bool = True,
     ):
-        self.criterion = criterion
-        self.n_features_to_select = n_features_to_select
+        super().__init__(
+            criterion, n_features_to_select=n_features_to_select, standardize=standardize
+        )
         self.population_size = population_size
         self.n_generations = n_generations
         self.selection = selection
@@ -85,7 +86,6 @@ class Genetic(Search):
         self.mutation_rate = mutation_rate
         self.n_elite = n_elite
         self.random_state = random_state
-        self.standardize = standardize
 
     def _check(self) -> Choice:
         choice = super()._check()

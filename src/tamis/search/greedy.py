@@ -89,22 +89,11 @@ class Forward(Search):
     >>> from tamis.criteria import Scatter
     >>> X, y = load_iris(return_X_y=True)
     >>> Forward(Scatter("J3"), n_features_to_select=2).fit(X, y).get_support(indices=True)
-    array([1, 2])
+    array([0, 2])
     """
 
     needs = (ForwardCriterion,)
     nested = True
-
-    def __init__(
-        self,
-        criterion: ForwardCriterion,
-        *,
-        n_features_to_select: Size = 0.5,
-        standardize: bool = True,
-    ):
-        self.criterion = criterion
-        self.n_features_to_select = n_features_to_select
-        self.standardize = standardize
 
     def _walk(
         self, criterion: Judge, n_units: int, target: int | None, done: Trace
@@ -133,22 +122,11 @@ class Backward(Search):
     >>> from tamis.criteria import Scatter
     >>> X, y = load_iris(return_X_y=True)
     >>> Backward(Scatter("J3"), n_features_to_select=2).fit(X, y).get_support(indices=True)
-    array([2, 3])
+    array([1, 2])
     """
 
     needs = (BackwardCriterion,)
     nested = True
-
-    def __init__(
-        self,
-        criterion: BackwardCriterion,
-        *,
-        n_features_to_select: Size = 0.5,
-        standardize: bool = True,
-    ):
-        self.criterion = criterion
-        self.n_features_to_select = n_features_to_select
-        self.standardize = standardize
 
     def _walk(
         self, criterion: Judge, n_units: int, target: int | None, done: Trace
@@ -187,17 +165,6 @@ class Bidirectional(Search):
 
     needs = (SubsetCriterion,)
     nested = True
-
-    def __init__(
-        self,
-        criterion: SubsetCriterion,
-        *,
-        n_features_to_select: Size = 0.5,
-        standardize: bool = True,
-    ):
-        self.criterion = criterion
-        self.n_features_to_select = n_features_to_select
-        self.standardize = standardize
 
     def _walk(
         self, criterion: Judge, n_units: int, target: int | None, done: Trace
@@ -252,7 +219,7 @@ class PlusLMinusR(Search):
     >>> from tamis.criteria import Scatter
     >>> X, y = load_iris(return_X_y=True)
     >>> PlusLMinusR(Scatter("J3"), n_features_to_select=2).fit(X, y).get_support(indices=True)
-    array([2, 3])
+    array([0, 2])
     """
 
     needs = (SubsetCriterion,)
@@ -266,11 +233,11 @@ class PlusLMinusR(Search):
         r: int = 1,
         standardize: bool = True,
     ):
-        self.criterion = criterion
-        self.n_features_to_select = n_features_to_select
+        super().__init__(
+            criterion, n_features_to_select=n_features_to_select, standardize=standardize
+        )
         self.l = l
         self.r = r
-        self.standardize = standardize
 
     def _check(self) -> Choice:
         if min(self.l, self.r) < 0 or self.l == self.r:

@@ -45,10 +45,10 @@ class Ranking(Search):
         by: str | None = None,
         standardize: bool = True,
     ):
-        self.criterion = criterion
-        self.n_features_to_select = n_features_to_select
+        super().__init__(
+            criterion, n_features_to_select=n_features_to_select, standardize=standardize
+        )
         self.by = by
-        self.standardize = standardize
 
     def _walk(
         self, criterion: Judge, n_units: int, target: int | None, done: Trace

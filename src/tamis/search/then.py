@@ -44,7 +44,7 @@ class Then(MetaEstimatorMixin, CallbackSupportMixin, Selection):
     >>> search = Then(Ranking(FisherScore(), n_features_to_select=10),
     ...               Exhaustive(Scatter("J3"), n_features_to_select=3))
     >>> search.fit(X, y).get_support(indices=True)
-    array([ 2, 20, 27])
+    array([20, 23, 27])
     """
 
     def __init__(self, first: "Search | Then", second: "Search | Then"):

@@ -18,6 +18,13 @@ from tamis.trace import Trace
 FORMAT = 1
 
 
+@cache
+def installed_versions() -> Mapping[str, str]:
+    """Versions that a result may depend on."""
+    names = ("tamis", "numpy", "scipy", "scikit-learn")
+    return {"python": platform.python_version(), **{name: version(name) for name in names}}
+
+
 @dataclass(frozen=True, repr=False)
 class Record:
     """What a fitted selection did, on which data, with which seeds and versions.
@@ -52,7 +59,7 @@ class Record:
     chosen: int
     n_evaluations: int
     finished: bool
-    versions: Mapping[str, str] = field(default_factory=lambda: installed_versions())
+    versions: Mapping[str, str] = field(default_factory=installed_versions)
     parts: "tuple[Record, ...]" = ()
 
     @property
@@ -119,13 +126,6 @@ class Record:
     def __repr__(self) -> str:
         end = "finished" if self.finished else "stopped"
         return f"<Record of {self.expression}: {len(self.trace)} steps, {end}>"
-
-
-@cache
-def installed_versions() -> Mapping[str, str]:
-    """Versions that a result may depend on."""
-    names = ("tamis", "numpy", "scipy", "scikit-learn")
-    return {"python": platform.python_version(), **{name: version(name) for name in names}}
 
 
 def _plain(value: Any) -> Any:

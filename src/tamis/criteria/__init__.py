@@ -1,6 +1,8 @@
 """How good: judges of features."""
 
+from tamis.criteria.bounds import RadiusMargin, Span
 from tamis.criteria.importances import Importances
+from tamis.criteria.margins import WeightNorm
 from tamis.criteria.scatter import Divergence, Scatter
 from tamis.criteria.univariate import (
     Correlation,
@@ -24,7 +26,10 @@ __all__ = [
     "MutualInformation",
     "PValue",
     "Penalised",
+    "RadiusMargin",
     "Remembered",
     "Scatter",
     "Scored",
+    "Span",
+    "WeightNorm",
 ]

@@ -1,0 +1,148 @@
+"""What criteria of support vector machines share: one training, all columns priced from it."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC, SVR
+
+from tamis._arrays import Array, Subset
+from tamis.contract import BackwardCriterion
+from tamis.criteria.model import ModelCriterion
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.svm.columns import ColumnKernel
+from tamis.svm.pairwise import Machine, kernel_of_model, machines
+
+KERNELS = ("linear", "poly", "rbf")
+
+
+class View(NamedTuple):
+    """A machine and the kernel of its rows."""
+
+    machine: Machine
+    columns: ColumnKernel
+
+
+class MachineCriterion(ModelCriterion, BackwardCriterion):
+    """Criterion that prices columns by a quantity of a support vector machine.
+
+    The quantity is summed over the machines of an ``SVC``, one for each pair of classes. A subclass
+    says what it is (:meth:`_quantity`), its derivatives by the scales of the columns
+    (:meth:`_slopes`) and how a change is priced (:meth:`_priced`).
+    """
+
+    #: Whether the quantity needs the support vectors alone, and not all rows.
+    _on_support: ClassVar[bool] = True
+
+    def __init__(self, estimator: Any, *, order: int = 0, retrain: bool = False):
+        self.estimator = estimator
+        self.order = order
+        self.retrain = retrain
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        who = type(self).__name__
+        if isinstance(self.order, bool) or self.order not in (0, 1):
+            raise InvalidParameter(
+                f"{who} needs order=0 (the column removed) or order=1 (the derivative by its "
+                f"scale), not {self.order!r}."
+            )
+        if not isinstance(self.retrain, bool | np.bool_):
+            raise InvalidParameter(f"{who} needs retrain=True or False, not {self.retrain!r}.")
+        self._learn_model(X, y, self._routed(params, len(X)))
+
+    def _adopt(self, estimator: Any) -> None:
+        check_machine(type(self).__name__, estimator)
+        super()._adopt(estimator)
+
+    def loss(self, subset: Subset) -> Array:
+        X, model = self._X[:, self.columns(subset)], self._fitted(subset)
+        if self.order == 1:
+            views = self._views(model, X, self._on_support)
+            return np.abs(np.sum([self._slopes(view) for view in views], axis=0))
+        if not self.retrain:
+            views = self._views(model, X, self._on_support)
+            held = sum(self._quantity(v.machine, v.columns.K) for v in views)
+            return self._priced(held, np.sum([self._without(view) for view in views], axis=0))
+        views = self._views(model, X, on_support=False)
+        held = sum(self._quantity(v.machine, v.columns.K) for v in views)
+        left = [self._retrained(subset, X, place, views) for place in range(len(subset))]
+        return self._priced(held, np.array(left))
+
+    @abstractmethod
+    def _quantity(self, machine: Machine, K: Array, hint: Any = None) -> float:
+        """The quantity of a machine whose rows have this kernel matrix."""
+
+    @abstractmethod
+    def _slopes(self, view: View) -> Array:
+        """Derivative of the quantity by the scale of each column."""
+
+    @abstractmethod
+    def _priced(self, held: float, left: Array) -> Array:
+        """Losses from the quantity with all columns and without each."""
+
+    def _hint(self, machine: Machine, K: Array) -> Any:
+        """What the quantity with all columns tells about those without one."""
+        return None
+
+    def _without(self, view: View) -> Array:
+        """The quantity without each column, the multipliers kept."""
+        machine, columns = view
+        hint = self._hint(machine, columns.K)
+        n_columns = columns.X.shape[1]
+        return np.array(
+            [self._quantity(machine, columns.without(j), hint) for j in range(n_columns)]
+        )
+
+    def _retrained(self, subset: Subset, X: Array, place: int, views: list[View]) -> float:
+        """The quantity of machines trained without one member."""
+        kept = np.delete(subset, place)
+        if not len(kept):
+            return 0.0  # points that cannot be told apart: no norm, no radius, no span
+        model = self._fitted(kept)
+        kernel = kernel_of_model(type(self).__name__, model, np.delete(X, place, axis=1))
+        total = 0.0
+        for machine, (_, columns) in zip(self._machines(model), views, strict=True):
+            if self._on_support:
+                columns = columns.restricted(np.flatnonzero(machine.beta))
+                machine = machine.on_support()
+            total += self._quantity(machine, columns.without(place, kernel))
+        return total
+
+    def _views(self, model: Any, X: Array, on_support: bool) -> list[View]:
+        """Each machine of a fitted model with the kernel of its rows, or of its support vectors."""
+        kernel = kernel_of_model(type(self).__name__, model, X)
+        found = self._machines(model)
+        if on_support:
+            found = [machine.on_support() for machine in found]
+        return [View(machine, ColumnKernel(kernel, X[machine.rows])) for machine in found]
+
+    def _machines(self, model: Any) -> list[Machine]:
+        return machines(model, self._y, self._metadata.fit.get("sample_weight"))
+
+
+def check_machine(who: str, estimator: Any) -> None:
+    """Refuse what is no SVC or SVR with a kernel whose columns can be told apart."""
+    name = type(estimator).__name__
+    if isinstance(estimator, Pipeline):
+        raise IncompatibleCriterion(
+            f"{who} needs an SVC or SVR itself, not a Pipeline: it follows columns through the "
+            f"kernel. Write {who}(SVC(...)); the searches standardise the columns."
+        )
+    if not isinstance(estimator, SVC | SVR):
+        raise IncompatibleCriterion(
+            f"{who} needs an SVC or SVR, or a search over their parameters, not {name}. Write "
+            f"{who}(SVC(kernel='linear')) or {who}(SVR()), or use Importances({name}(...))."
+        )
+    if estimator.kernel in KERNELS:
+        return
+    if estimator.kernel == "precomputed" or callable(estimator.kernel):
+        kind = "a precomputed kernel" if estimator.kernel == "precomputed" else "a callable kernel"
+        raise IncompatibleCriterion(
+            f"{who} cannot take a column out of {kind}: it says nothing of single columns. Write "
+            f"{name}(kernel='rbf'), 'poly' or 'linear'."
+        )
+    raise IncompatibleCriterion(
+        f"{who} needs kernel='linear', 'poly' or 'rbf', not {estimator.kernel!r}."
+    )

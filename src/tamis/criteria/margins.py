@@ -1,0 +1,83 @@
+"""WeightNorm: how the margin of a support vector machine with any kernel depends on a column."""
+
+from typing import Any
+
+import numpy as np
+
+from tamis._arrays import Array
+from tamis.criteria.kernel_machines import MachineCriterion, View
+from tamis.svm.pairwise import Machine
+from tamis.svm.span import elbow, followed
+
+
+class WeightNorm(MachineCriterion):
+    r"""Change of ‖w‖², the inverse squared margin, when a column leaves (SVM-RFE, any kernel).
+
+    With the signed multipliers β (αᵢyᵢ, or αᵢ - αᵢ* in regression) of one machine trained on the
+    subset, and K without column j,
+
+    .. math:: L_j = \bigl|\, \|w\|^2 - \|w_{-j}\|^2 \bigr|, \qquad \|w_{-j}\|^2 = \beta' K_{-j}\beta
+
+    For a linear kernel this is the squared weight of the column, and the order of elimination that
+    of scikit-learn's ``RFE``. All columns are priced at the cost of a few matrix products.
+
+    Parameters
+    ----------
+    estimator : SVC or SVR
+        With a linear, polynomial or Gaussian kernel, or a search over its hyper-parameters
+        (anything with ``best_estimator_``), run once on all columns. With more than two classes
+        the norms of the pairwise machines are summed.
+    order : {0, 1}, default=0
+        0 takes the column out; 1 is the absolute derivative of ‖w‖² by the scale of the column.
+    retrain : bool, default=False
+        Whether the multipliers follow. At order 0 one machine is trained without each column (with
+        ``gamma="scale"`` its kernel is as wide as its columns ask for); at order 1 the conditions
+        of optimality are differentiated, and nothing is trained.
+
+    Notes
+    -----
+    Without any column the norm is 0. A machine without support vectors (a regression whose
+    ``epsilon`` is wider than the target) prices every column at 0. Copies of a row change nothing.
+
+    References
+    ----------
+    I. Guyon, J. Weston, S. Barnhill, V. Vapnik, "Gene selection for cancer classification using
+    support vector machines", Machine Learning 46, 2002.
+
+    A. Rakotomamonjy, "Variable selection using SVM-based criteria", JMLR 3, 2003.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC
+    >>> from tamis.datasets import make_xor
+    >>> X, y, relevant, _ = make_xor(100, n_features=5, random_state=0)
+    >>> losses = WeightNorm(SVC(gamma=0.2)).fit(X, y).loss(np.arange(5))
+    >>> sorted(np.argsort(-losses)[:2]) == sorted(relevant)
+    True
+    """
+
+    def _quantity(self, machine: Machine, K: Array, hint: Any = None) -> float:
+        return float(machine.beta @ K @ machine.beta)
+
+    def _without(self, view: View) -> Array:
+        return view.columns.forms_without(view.machine.beta)
+
+    def _slopes(self, view: View) -> Array:
+        return norm_slopes(view, self.retrain)
+
+    def _priced(self, held: float, left: Array) -> Array:
+        return np.abs(held - left)
+
+
+def norm_slopes(view: View, follow: bool) -> Array:
+    """Derivatives of β'Kβ by the scales of the columns, with β kept or following."""
+    beta, columns = view.machine.beta, view.columns
+    kept = columns.slopes(np.outer(beta, beta))
+    return kept + 2 * (columns.K @ beta) @ multiplier_slopes(view) if follow else kept
+
+
+def multiplier_slopes(view: View) -> Array:
+    """Derivatives of β by the scales of the columns: an array (row, column)."""
+    machine, columns = view
+    bent = elbow(columns.K, machine.free)
+    return followed(bent, columns.slope_times(machine.beta), len(machine.beta))

@@ -1,0 +1,1 @@
+"""Support vector machines for every C at once, and the C that is provably best."""

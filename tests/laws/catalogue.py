@@ -7,6 +7,7 @@ from sklearn.datasets import make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
 
 import tamis.criteria
 import tamis.search
@@ -19,9 +20,12 @@ from tamis.criteria import (
     FisherScore,
     Importances,
     Penalised,
+    RadiusMargin,
     Remembered,
     Scatter,
     Scored,
+    Span,
+    WeightNorm,
 )
 from tamis.search.base import Search
 
@@ -30,6 +34,9 @@ def between_rows(X, y):
     """A score for ``Scored`` that looks at rows, columns and target."""
     return float(np.abs(X.T @ (y == y.max())).sum())
 
+
+#: LIBSVM stops when it is near enough, and where depends on the order of the rows.
+MACHINE = SVC(gamma=0.1, tol=1e-11)
 
 #: Parameters for classes that cannot be built without, or that have more than one face.
 EXAMPLES = {
@@ -44,6 +51,9 @@ EXAMPLES = {
     ],
     "Importances": [Importances(RidgeClassifier()), Importances(LinearDiscriminantAnalysis())],
     "Scored": [Scored(between_rows)],
+    "WeightNorm": [WeightNorm(MACHINE), WeightNorm(MACHINE, order=1, retrain=True)],
+    "RadiusMargin": [RadiusMargin(MACHINE), RadiusMargin(MACHINE, order=1)],
+    "Span": [Span(MACHINE), Span(MACHINE, retrain=True), Span(MACHINE, order=1)],
     "Correlation": [Correlation(), Correlation(target="real")],
 }
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._arrays import Array
 from tamis.criteria.kernel_machines import MachineCriterion, View
@@ -65,18 +64,19 @@ class RadiusMargin(BoundCriterion):
     >>> from sklearn.svm import SVR
     >>> from tamis.datasets import make_exponential
     >>> X, y, relevant, _ = make_exponential(50, n_features=5, random_state=0)
-    >>> losses = RadiusMargin(SVR(C=8, gamma=0.125), retrain=True).fit(X, y).loss(np.arange(5))
+    >>> judge = RadiusMargin(SVR(C=8, gamma=0.25), retrain=True).fit(X / X.std(axis=0), y)
+    >>> losses = judge.loss(np.arange(5))
     >>> sorted(np.argsort(-losses)[:2]) == sorted(relevant)
     True
     """
 
     _on_support = False
 
-    def _quantity(self, machine: Machine, K: Array, hint: NDArray[np.intp] | None = None) -> float:
+    def _quantity(self, machine: Machine, K: Array, hint: Array | None = None) -> float:
         return sphere_around(K, hint).radius2 * _size(machine, K)
 
-    def _hint(self, machine: Machine, K: Array) -> NDArray[np.intp]:
-        return np.flatnonzero(sphere_around(K).weights)
+    def _hint(self, view: View) -> Array:
+        return sphere_around(view.columns.K).weights
 
     def _slopes(self, view: View) -> Array:
         machine, columns = view
@@ -140,7 +140,8 @@ class Span(BoundCriterion):
     >>> from sklearn.svm import SVR
     >>> from tamis.datasets import make_exponential
     >>> X, y, relevant, _ = make_exponential(50, n_features=5, random_state=0)
-    >>> losses = Span(SVR(C=8, gamma=0.125), retrain=True).fit(X, y).loss(np.arange(5))
+    >>> judge = Span(SVR(C=8, gamma=0.25), retrain=True).fit(X / X.std(axis=0), y)
+    >>> losses = judge.loss(np.arange(5))
     >>> sorted(np.argsort(-losses)[:2]) == sorted(relevant)
     True
     """

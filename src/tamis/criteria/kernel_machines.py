@@ -58,17 +58,21 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
 
     def loss(self, subset: Subset) -> Array:
         X, model = self._X[:, self.columns(subset)], self._fitted(subset)
+        views = self._views(model, X)
         if self.order == 1:
-            views = self._views(model, X, self._on_support)
             return np.abs(np.sum([self._slopes(view) for view in views], axis=0))
-        if not self.retrain:
-            views = self._views(model, X, self._on_support)
-            held = sum(self._quantity(v.machine, v.columns.K) for v in views)
-            return self._priced(held, np.sum([self._without(view) for view in views], axis=0))
-        views = self._views(model, X, on_support=False)
-        held = sum(self._quantity(v.machine, v.columns.K) for v in views)
-        left = [self._retrained(subset, X, place, views) for place in range(len(subset))]
-        return self._priced(held, np.array(left))
+        hints = [self._hint(view) for view in views]
+        held = sum(
+            self._quantity(machine, columns.K, hint)
+            for (machine, columns), hint in zip(views, hints, strict=True)
+        )
+        if self.retrain:
+            places = range(len(subset))
+            left = np.array([self._retrained(subset, X, p, views, hints) for p in places])
+        else:
+            pairs = zip(views, hints, strict=True)
+            left = np.sum([self._without(view, hint) for view, hint in pairs], axis=0)
+        return self._priced(held, left)
 
     @abstractmethod
     def _quantity(self, machine: Machine, K: Array, hint: Any = None) -> float:
@@ -82,20 +86,19 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
     def _priced(self, held: float, left: Array) -> Array:
         """Losses from the quantity with all columns and without each."""
 
-    def _hint(self, machine: Machine, K: Array) -> Any:
+    def _hint(self, view: View) -> Any:
         """What the quantity with all columns tells about those without one."""
         return None
 
-    def _without(self, view: View) -> Array:
+    def _without(self, view: View, hint: Any) -> Array:
         """The quantity without each column, the multipliers kept."""
         machine, columns = view
-        hint = self._hint(machine, columns.K)
-        n_columns = columns.X.shape[1]
-        return np.array(
-            [self._quantity(machine, columns.without(j), hint) for j in range(n_columns)]
-        )
+        places = range(columns.X.shape[1])
+        return np.array([self._quantity(machine, columns.without(j), hint) for j in places])
 
-    def _retrained(self, subset: Subset, X: Array, place: int, views: list[View]) -> float:
+    def _retrained(
+        self, subset: Subset, X: Array, place: int, views: list[View], hints: list[Any]
+    ) -> float:
         """The quantity of machines trained without one member."""
         kept = np.delete(subset, place)
         if not len(kept):
@@ -103,18 +106,21 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
         model = self._fitted(kept)
         kernel = kernel_of_model(type(self).__name__, model, np.delete(X, place, axis=1))
         total = 0.0
-        for machine, (_, columns) in zip(self._machines(model), views, strict=True):
+        for machine, (_, columns), hint in zip(self._machines(model), views, hints, strict=True):
             if self._on_support:
                 columns = columns.restricted(np.flatnonzero(machine.beta))
                 machine = machine.on_support()
-            total += self._quantity(machine, columns.without(place, kernel))
+            total += self._quantity(machine, columns.without(place, kernel), hint)
         return total
 
-    def _views(self, model: Any, X: Array, on_support: bool) -> list[View]:
-        """Each machine of a fitted model with the kernel of its rows, or of its support vectors."""
+    def _views(self, model: Any, X: Array) -> list[View]:
+        """Each machine of a fitted model with the kernel of its rows, or of its support vectors.
+
+        Machines trained without a column have other support vectors, so they need all rows.
+        """
         kernel = kernel_of_model(type(self).__name__, model, X)
         found = self._machines(model)
-        if on_support:
+        if self._on_support and not (self.retrain and self.order == 0):
             found = [machine.on_support() for machine in found]
         return [View(machine, ColumnKernel(kernel, X[machine.rows])) for machine in found]
 

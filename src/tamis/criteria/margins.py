@@ -59,7 +59,7 @@ class WeightNorm(MachineCriterion):
     def _quantity(self, machine: Machine, K: Array, hint: Any = None) -> float:
         return float(machine.beta @ K @ machine.beta)
 
-    def _without(self, view: View) -> Array:
+    def _without(self, view: View, hint: Any) -> Array:
         return view.columns.forms_without(view.machine.beta)
 
     def _slopes(self, view: View) -> Array:

@@ -10,7 +10,7 @@ _TOLERANCE = 1e-11
 _RIDGE = 1e-14
 
 
-def minimise_on_simplex(Q: Array, p: Array) -> Array:
+def minimise_on_simplex(Q: Array, p: Array, start: Array | None = None) -> Array:
     r"""Weights that minimise a quadratic function over the simplex.
 
     .. math:: \min_a \tfrac12 a'Qa - a'p \quad \text{with } a \ge 0,\ \sum_i a_i = 1
@@ -18,6 +18,7 @@ def minimise_on_simplex(Q: Array, p: Array) -> Array:
     Accelerated projected gradients find nearly which weights are positive; an active-set method
     finishes, so that the conditions of optimality hold to rounding: the gradient is equal where
     weights are positive and nowhere less. ``Q`` must be symmetric and positive semi-definite.
+    Weights of a similar program, given as ``start``, save the gradient steps.
 
     Examples
     --------
@@ -33,15 +34,17 @@ def minimise_on_simplex(Q: Array, p: Array) -> Array:
     scale = max(np.abs(Q).max(), -p.min())
     if scale == 0 or len(p) == 1:
         return np.full(len(p), 1 / len(p))
-    return _finished(Q / scale, p / scale, _approached(Q / scale, p / scale))
+    Q, p = Q / scale, p / scale
+    return _finished(Q, p, _approached(Q, p) if start is None else start)
 
 
-def smallest_sphere(K: Array) -> tuple[float, Array]:
+def smallest_sphere(K: Array, start: Array | None = None) -> tuple[float, Array]:
     r"""Squared radius of the smallest sphere around points given by their inner products.
 
     .. math:: R^2 = \max_g \sum_i g_i K_{ii} - g'Kg
 
     over the simplex; the centre is the mean of the points with the weights g, which are returned.
+    Those of similar points may be given as ``start``.
 
     Examples
     --------
@@ -52,7 +55,7 @@ def smallest_sphere(K: Array) -> tuple[float, Array]:
     K = np.asarray(K, dtype=float)
     K = K - K[:1] - K[:, :1] + K[0, 0]  # the first point as origin: a far one would cost digits
     diagonal = K.diagonal()
-    weights = minimise_on_simplex(2 * K, diagonal)
+    weights = minimise_on_simplex(2 * K, diagonal, start)
     return max(float(weights @ diagonal - weights @ K @ weights), 0.0), weights
 
 

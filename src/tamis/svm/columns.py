@@ -15,9 +15,11 @@ matrix products for all columns: e^(-2γ xᵢ xₖ) is a short power series wher
 from copy import copy
 from functools import cached_property
 from math import comb, exp
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dtrmm, strmm
 from sklearn.metrics.pairwise import euclidean_distances
 
 from tamis._arrays import Array
@@ -25,10 +27,12 @@ from tamis.svm.kernels import Kernel
 
 #: Columns that are handled by one matrix product.
 BLOCK = 256
-#: Largest 2γx² for which the series is used: beyond, its terms cancel more digits than it saves.
+#: Largest 2γx² of a column for which the series is used: beyond, its terms cancel more digits than it saves.
 REACH = 6.0
 #: Share of the largest possible kernel value that the series may leave out.
-LEFT_OUT = 1e-14
+LEFT_OUT = 1e-13
+#: Rounding of a number of seven digits.
+SINGLE = float(np.finfo(np.float32).eps) / 2
 
 
 class ColumnKernel:
@@ -101,14 +105,42 @@ class ColumnKernel:
 
     def forms_without(self, beta: Array) -> Array:
         """β'K₋β for every column."""
-        used = np.flatnonzero(beta)
-        beta, X = beta[used], self.X[used]
-        if not len(used):
-            return np.zeros(X.shape[1])
-        base = self.base[np.ix_(used, used)]
-        if self.kernel.name == "rbf":
-            return _gaussian_forms(self.kernel.gamma, base, X, beta)
-        return _polynomial_forms(self.kernel, base, X, beta)
+        if not beta.any():
+            return np.zeros(self.X.shape[1])
+        part = self if beta.all() else self.restricted(np.flatnonzero(beta))
+        beta = beta[beta != 0]
+        return part._gaussian(beta) if self.kernel.name == "rbf" else part._polynomial(beta)
+
+    def _gaussian(self, beta: Array) -> Array:
+        """Columns of small reach by the series, the others by exponentials."""
+        X = np.sqrt(2 * self.kernel.gamma) * self.X  # so that exp(-xᵢxₖ) is what is expanded
+        reach = np.abs(X).max(axis=0) ** 2
+        forms = np.empty(X.shape[1])
+        near = np.flatnonzero(reach <= REACH)
+        # neighbours in reach need equally many terms
+        near = near[np.argsort(reach[near], kind="stable")]
+        halves = [_half(self.K, np.float64), _half(self.K, np.float32)] if len(near) else []
+        for first in range(0, len(near), BLOCK):
+            block = near[first : first + BLOCK]
+            forms[block] = _series(halves, X[:, block], beta)
+        for j in np.flatnonzero(reach > REACH):
+            forms[j] = beta @ self.without(j) @ beta
+        return forms
+
+    def _polynomial(self, beta: Array) -> Array:
+        """Σ_q C(p, q) (-γ)^q u_q'B^(p-q)u_q with u_q = β ∘ x^q, for every column x."""
+        if self.kernel.name == "linear":
+            return beta @ self.K @ beta - (beta @ self.X) ** 2
+        gamma, degree, coef0 = self.kernel.gamma, self.kernel.degree, self.kernel.coef0
+        B = gamma * self.base + coef0
+        u, forms = np.empty(self.X.shape, order="F"), np.zeros(self.X.shape[1])
+        u[:] = beta[:, None]
+        for q in range(degree + 1):
+            if q:
+                u *= self.X
+            sign = comb(degree, q) * (-gamma) ** q
+            forms += sign * _forms(_half(_power(B, degree - q), np.float64), u)
+        return forms
 
     def slopes(self, weights: Array) -> Array:
         """Sum of the entries of a symmetric matrix of weights times K', for every column."""
@@ -144,58 +176,41 @@ def _power(base: Array, degree: int) -> Array:
     return result
 
 
-def n_terms(reach: float) -> int:
-    """Terms of the series of exp(z), |z| <= reach, for what is left out to be negligible.
+def terms(reach: float) -> list[float]:
+    """Bounds of the terms of the series of exp(z), |z| <= reach, that are worth adding.
 
-    >>> n_terms(0.1), n_terms(1.0), n_terms(6.0)
-    (9, 18, 38)
+    >>> len(terms(0.1)), len(terms(1.0)), len(terms(6.0))
+    (9, 17, 39)
     """
-    term, count = exp(reach), 0
-    while term > LEFT_OUT:
-        count += 1
-        term *= reach / count
-    return max(count, 1)
+    bounds, term = [], exp(reach)
+    while term > LEFT_OUT or not bounds:
+        bounds.append(term)
+        term *= reach / len(bounds)
+    return bounds
 
 
-def _gaussian_forms(gamma: float, base: Array, X: Array, beta: Array) -> Array:
-    """β'K₋β for every column x of X, which is centred, from squared distances."""
-    K = np.exp(-gamma * base)
-    reach = 2 * gamma * np.abs(X).max(axis=0) ** 2
-    forms = np.empty(X.shape[1])
-    near = np.flatnonzero(reach <= REACH)
-    # neighbours in reach need equally many terms
-    near = near[np.argsort(reach[near], kind="stable")]
-    for first in range(0, len(near), BLOCK):
-        block = near[first : first + BLOCK]
-        forms[block] = _series(gamma, K, X[:, block], beta, n_terms(reach[block].max()))
-    for j in np.flatnonzero(reach > REACH):
-        distances = np.maximum(base - np.subtract.outer(X[:, j], X[:, j]) ** 2, 0)
-        forms[j] = beta @ np.exp(-gamma * distances) @ beta
-    return forms
-
-
-def _series(gamma: float, K: Array, X: Array, beta: Array, terms: int) -> Array:
-    """Σ_q (-2γ)^q / q! u_q'Ku_q with u_q = β ∘ exp(γx²) ∘ x^q, for every column x."""
-    u = beta[:, None] * np.exp(gamma * X**2)
+def _series(halves: list[Any], X: Array, beta: Array) -> Array:
+    """Σ_q (-1)^q / q! u_q'Ku_q with u_q = β ∘ exp(x²/2) ∘ x^q, for every column x in units of γ."""
+    u = np.asfortranarray(beta[:, None] * np.exp(X**2 / 2))
     forms, coefficient = np.zeros(X.shape[1]), 1.0
-    for q in range(terms):
+    for q, bound in enumerate(terms(float(np.abs(X).max()) ** 2)):
         if q:
             u *= X
-            coefficient *= -2 * gamma / q
-        forms += coefficient * np.einsum("ij,ij->j", u, K @ u)
+            coefficient /= -q
+        # a late term is so small that its first seven digits are enough
+        forms += coefficient * _forms(halves[bound * SINGLE < LEFT_OUT], u)
     return forms
 
 
-def _polynomial_forms(kernel: Kernel, base: Array, X: Array, beta: Array) -> Array:
-    """Σ_q C(p, q) (-γ)^q u_q'B^(p-q)u_q with u_q = β ∘ x^q, for every column x."""
-    gamma, degree, coef0 = kernel.gamma, kernel.degree, kernel.coef0
-    if kernel.name == "linear":
-        gamma, degree, coef0 = 1.0, 1, 0.0
-    B = gamma * base + coef0
-    u, forms = np.repeat(beta[:, None], X.shape[1], axis=1), np.zeros(X.shape[1])
-    for q in range(degree + 1):
-        if q:
-            u *= X
-        sign = comb(degree, q) * (-gamma) ** q
-        forms += sign * np.einsum("ij,ij->j", u, _power(B, degree - q) @ u)
-    return forms
+def _half(K: Array, kind: Any) -> Any:
+    """The triangle T of a symmetric matrix with u'Ku = 2u'Tu, column-major for LAPACK."""
+    half = np.array(K, dtype=kind, order="F")
+    half[np.diag_indices_from(half)] /= 2
+    return half
+
+
+def _forms(half: Any, u: Array) -> Array:
+    """u'Ku for every column u, at half the cost of the product Ku, in the precision of K."""
+    if half.dtype == np.float64:
+        return 2 * np.einsum("ij,ij->j", u, dtrmm(1.0, half, u, lower=1))
+    return 2 * np.einsum("ij,ij->j", u, strmm(1.0, half, u.astype(np.float32), lower=1))

@@ -10,6 +10,8 @@ from tamis.density.simplex import smallest_sphere
 
 #: Points that enter the working set at a time, at least.
 ENTERING = 50
+#: Entering points times points in the set above which the program is solved from scratch.
+WORTH_A_START = 20_000
 # How far outside a point may lie, as a share of the largest squared distance.
 _TOLERANCE = 1e-11
 
@@ -21,7 +23,7 @@ class Sphere(NamedTuple):
     weights: Array
 
 
-def sphere_around(K: Array, start: NDArray[np.intp] | None = None) -> Sphere:
+def sphere_around(K: Array, start: Array | None = None) -> Sphere:
     r"""Smallest sphere that holds all points, given by their kernel matrix.
 
     .. math:: R^2 = \max_g \sum_i g_i K_{ii} - g'Kg \quad \text{with } g \ge 0,\ \sum_i g_i = 1
@@ -34,8 +36,8 @@ def sphere_around(K: Array, start: NDArray[np.intp] | None = None) -> Sphere:
     ----------
     K : array of shape (n_points, n_points)
         Kernel matrix; its diagonal may be anything.
-    start : array of int, optional
-        Points that are likely to lie on the sphere.
+    start : array of shape (n_points,), optional
+        Weights of a similar sphere.
 
     Examples
     --------
@@ -44,20 +46,22 @@ def sphere_around(K: Array, start: NDArray[np.intp] | None = None) -> Sphere:
     Sphere(radius2=4.0, weights=array([0.5, 0. , 0.5]))
     """
     diagonal = K.diagonal()
-    work = _farthest(K) if start is None or not len(start) else np.unique(start)
+    work = _farthest(K) if start is None else np.flatnonzero(start)
+    weights = None if start is None else start[work]
     while True:
-        radius2, weights = smallest_sphere(K[np.ix_(work, work)])
+        radius2, weights = smallest_sphere(K[np.ix_(work, work)], weights)
         towards = K[:, work] @ weights
         outside = diagonal - 2 * towards + weights @ towards[work] - radius2
         outside[work] = -np.inf  # what is left of theirs is rounding
         far = np.flatnonzero(outside > _TOLERANCE * max(np.abs(diagonal).max(), radius2))
+        g = np.zeros(len(K))
+        g[work] = weights
         if not len(far):
-            break
+            return Sphere(radius2, g)
         entering = far[np.argsort(-outside[far], kind="stable")][: max(ENTERING, len(work))]
         work = np.union1d(work[weights > 0], entering)
-    g = np.zeros(len(K))
-    g[work] = weights
-    return Sphere(radius2, g)
+        # from a start points enter one at a time, each by solving a system: not where many must
+        weights = g[work] if len(entering) * len(work) <= WORTH_A_START else None
 
 
 def _farthest(K: Array) -> NDArray[np.intp]:

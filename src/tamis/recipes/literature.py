@@ -22,8 +22,11 @@ from tamis.criteria import (
     KolmogorovSmirnov,
     MutualInformation,
     PValue,
+    RadiusMargin,
     Remembered,
     Scatter,
+    Span,
+    WeightNorm,
 )
 from tamis.recipes.book import published
 from tamis.search import (
@@ -131,15 +134,71 @@ def divergence_sffs(ridge: float = 1e-3, **options: Any) -> FloatingForward:
 
 
 @published("Guyon, Weston, Barnhill and Vapnik (2002), Gene selection for cancer classification")
-def svm_rfe(C: float = 1.0, **options: Any) -> RecursiveElimination:
-    """Drop the column of least squared weight in a linear support vector machine, train again."""
-    return RecursiveElimination(Importances(SVC(kernel="linear", C=C)), **options)
+def svm_rfe(
+    C: float = 1.0, kernel: str = "linear", gamma: float | str = "scale", **options: Any
+) -> RecursiveElimination:
+    """Drop the column that moves the norm of a support vector machine least, train again.
+
+    With a linear kernel that norm's share of a column is its squared weight. ``gamma="scale"`` on
+    standardised columns is 1 / (their number): the kernel keeps its width as columns leave.
+    """
+    return RecursiveElimination(WeightNorm(SVC(C=C, kernel=kernel, gamma=gamma)), **options)
 
 
 @published("Rakotomamonjy (2007), Analysis of SVM regression bounds for variable ranking")
-def svr_rfe(C: float = 1.0, **options: Any) -> RecursiveElimination:
-    """Drop the column of least squared weight in a linear support vector regression."""
-    return RecursiveElimination(Importances(SVR(kernel="linear", C=C)), **options)
+def svr_rfe(
+    C: float = 1.0,
+    kernel: str = "linear",
+    gamma: float | str = "scale",
+    epsilon: float = 0.1,
+    **options: Any,
+) -> RecursiveElimination:
+    """Drop the column that moves the norm of a support vector regression least, train again."""
+    machine = SVR(C=C, kernel=kernel, gamma=gamma, epsilon=epsilon)
+    return RecursiveElimination(WeightNorm(machine), **options)
+
+
+def _machine(estimator: Any) -> Any:
+    return SVC() if estimator is None else estimator
+
+
+@published("Rakotomamonjy (2003), Variable selection using SVM-based criteria")
+def grad_w2_rfe(estimator: Any = None, **options: Any) -> RecursiveElimination:
+    """Drop the column whose scale moves the norm of a kernel machine least, train again.
+
+    The estimator is an ``SVC()`` unless another, or an ``SVR``, is given.
+    """
+    return RecursiveElimination(WeightNorm(_machine(estimator), order=1), **options)
+
+
+@published("Rakotomamonjy (2003, 2007); Yang (2011), sec. 4.4, RMB-RFE")
+def rmb_rfe(estimator: Any = None, **options: Any) -> RecursiveElimination:
+    """Drop the column without which the radius-margin bound is least, its machine kept.
+
+    The estimator is an ``SVC()`` unless another, or an ``SVR``, is given.
+    """
+    return RecursiveElimination(RadiusMargin(_machine(estimator)), **options)
+
+
+@published("Rakotomamonjy (2003, 2007); Yang (2011), sec. 4.4, RMB-RFE*")
+def rmb_rfe_retrain(estimator: Any = None, **options: Any) -> RecursiveElimination:
+    """Drop the column without which the radius-margin bound of a new machine is least."""
+    return RecursiveElimination(RadiusMargin(_machine(estimator), retrain=True), **options)
+
+
+@published("Rakotomamonjy (2003, 2007); Yang (2011), sec. 4.4, SpanB-RFE")
+def span_rfe(estimator: Any = None, **options: Any) -> RecursiveElimination:
+    """Drop the column without which the span bound is least, its machine kept.
+
+    The estimator is an ``SVC()`` unless another, or an ``SVR``, is given.
+    """
+    return RecursiveElimination(Span(_machine(estimator)), **options)
+
+
+@published("Rakotomamonjy (2003, 2007); Yang (2011), sec. 4.4, SpanB-RFE*")
+def span_rfe_retrain(estimator: Any = None, **options: Any) -> RecursiveElimination:
+    """Drop the column without which the span bound of a new machine is least."""
+    return RecursiveElimination(Span(_machine(estimator), retrain=True), **options)
 
 
 @published("Li and Yang (2005), Analysis of recursive gene selection approaches")

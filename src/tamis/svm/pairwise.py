@@ -62,9 +62,10 @@ def machines(model: Any, y: NDArray[Any], weight: Array | None = None) -> list[M
     [[0, 1, 2], [0, 1, 3], [2, 3]]
     """
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
-    trained = np.flatnonzero(weight > 0)  # LIBSVM leaves out rows without weight
+    # LIBSVM leaves out rows without weight, and counts without them
+    trained = np.flatnonzero(weight > 0)
     beta = np.zeros((model.dual_coef_.shape[0], len(y)))
-    beta[:, model.support_] = model.dual_coef_
+    beta[:, trained[model.support_]] = model.dual_coef_
     if not hasattr(model, "classes_"):
         return [Machine(trained, beta[0, trained], model.C * weight[trained], True)]
     codes = np.searchsorted(model.classes_, y)

@@ -1,0 +1,99 @@
+"""Quantities of kernel machines by their definitions: explicit kernels, loops, least squares."""
+
+from itertools import combinations
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics.pairwise import pairwise_kernels
+
+from tamis.density.simplex import smallest_sphere
+
+
+def kernel(model, A, gamma=None):
+    """Kernel matrix of rows by scikit-learn, with the numbers of a fitted model."""
+    gamma = model._gamma if gamma is None else gamma
+    numbers = {"gamma": gamma, "degree": model.degree, "coef0": model.coef0}
+    return pairwise_kernels(A, metric=model.kernel, filter_params=True, **numbers)
+
+
+def pairs(model, y):
+    """Rows and signed multipliers of each machine, read off scikit-learn's attributes."""
+    if not hasattr(model, "classes_"):
+        beta = np.zeros(len(y))
+        beta[model.support_] = model.dual_coef_[0]
+        return [(np.arange(len(y)), beta)]
+    ends = np.cumsum(model.n_support_)
+    found = []
+    for a, b in combinations(range(len(model.classes_)), 2):
+        beta = np.zeros(len(y))
+        for own, other in ((a, b), (b, a)):
+            place = slice(ends[own] - model.n_support_[own], ends[own])
+            row = other - 1 if other > own else other
+            beta[model.support_[place]] = model.dual_coef_[row, place]
+        rows = np.flatnonzero((y == model.classes_[a]) | (y == model.classes_[b]))
+        found.append((rows, beta[rows]))
+    return found
+
+
+def squared_distance(K, p, others):
+    """Squared distance of point p to the affine span of others, by least squares."""
+    if not len(others):
+        return K[p, p]
+    first, rest = others[0], others[1:]
+    # coordinates relative to the first: minimise |p - first - sum c_i (i - first)|^2
+    G = K[np.ix_(rest, rest)] - K[np.ix_(rest, [first])] - K[first, rest] + K[first, first]
+    r = K[p, rest] - K[p, first] - K[first, rest] + K[first, first]
+    c = np.linalg.lstsq(G, r, rcond=1e-13)[0] if len(rest) else np.zeros(0)
+    return max(K[p, p] - 2 * K[p, first] + K[first, first] - 2 * c @ r + c @ G @ c, 0.0)
+
+
+def norm(K, beta, C, regression):
+    return beta @ K @ beta
+
+
+def radius_margin(K, beta, C, regression):
+    size = np.abs(beta).sum() if regression else beta @ K @ beta
+    return smallest_sphere(K)[0] * size
+
+
+def span(K, beta, C, regression):
+    alpha = np.abs(beta)
+    free = np.flatnonzero((alpha > 0) & (alpha < C * (1 - 1e-9)))
+    return sum(
+        alpha[p] * squared_distance(K, p, free[free != p]) for p in np.flatnonzero(alpha > 0)
+    )
+
+
+def total(quantity, model, y, A, gamma=None):
+    """Quantity of a fitted model, summed over machines, with rows A for those it was trained on."""
+    regression = not hasattr(model, "classes_")
+    return sum(
+        quantity(kernel(model, A[rows], gamma), beta, model.C, regression)
+        for rows, beta in pairs(model, y)
+    )
+
+
+def removed(quantity, estimator, X, y, retrain=False):
+    """The quantity with all columns, and without each."""
+    model = clone(estimator).fit(X, y)
+    left = []
+    for j in range(X.shape[1]):
+        without = np.delete(X, j, axis=1)
+        other = clone(estimator).fit(without, y) if retrain else model
+        left.append(total(quantity, other, y, without))
+    return total(quantity, model, y, X), np.array(left)
+
+
+def differences(quantity, estimator, X, y, retrain=False, step=1e-4):
+    """Central differences of the quantity by the scale of each column, the kernel's width kept."""
+    model = clone(estimator).fit(X, y)
+    found = []
+    for j in range(X.shape[1]):
+        ends = []
+        for scale in (1 + step, 1 - step):
+            moved = X.copy()
+            moved[:, j] *= scale
+            other = clone(estimator).fit(moved, y) if retrain else model
+            ends.append(total(quantity, other, y, moved, gamma=model._gamma))
+        found.append((ends[0] - ends[1]) / (2 * step))
+    return np.array(found)

@@ -1,0 +1,130 @@
+"""Kernels without a column, or with a scaled one, against kernels built anew."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from tamis.svm.columns import ColumnKernel, terms
+from tamis.svm.kernels import Kernel
+
+KERNELS = [
+    Kernel("rbf", 0.01),
+    Kernel("rbf", 0.4),
+    Kernel("rbf", 5.0),  # too narrow for the series
+    Kernel("linear"),
+    Kernel("poly", 0.3, 3, 1.0),
+    Kernel("poly", 0.5, 2, 0.0),
+    Kernel("poly", 0.5, 1, 0.5),
+]
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(70, 9))
+    X[:, 3] *= 4
+    X[5, 7] = 9.0  # an outlier: its column needs a longer series, or exponentials
+    X[:, 8] = 2.0
+    return X
+
+
+@pytest.fixture(scope="module")
+def beta():
+    beta = np.random.default_rng(1).normal(size=70)
+    beta[::3] = 0
+    return beta
+
+
+def explicit(kernel, X, j):
+    rest = np.delete(X, j, axis=1)
+    return kernel(rest, rest)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+class TestRemoval:
+    def test_matrix(self, kernel, X):
+        columns = ColumnKernel(kernel, X)
+        assert_allclose(columns.K, kernel(X, X), atol=1e-12)
+        for j in range(9):
+            assert_allclose(columns.without(j), explicit(kernel, X, j), rtol=1e-9, atol=1e-12)
+
+    def test_forms(self, kernel, X, beta):
+        expected = [beta @ explicit(kernel, X, j) @ beta for j in range(9)]
+        assert_allclose(ColumnKernel(kernel, X).forms_without(beta), expected, rtol=1e-10)
+
+    def test_restricted(self, kernel, X, beta):
+        rows = np.array([2, 3, 11, 40])
+        whole = ColumnKernel(kernel, X)
+        assert whole.K.shape == (70, 70)
+        part = whole.restricted(rows)
+        assert_allclose(part.K, kernel(X[rows], X[rows]), atol=1e-12)
+        assert_allclose(part.without(2), explicit(kernel, X[rows], 2), atol=1e-12)
+        assert_allclose(
+            part.forms_without(beta[rows]),
+            ColumnKernel(kernel, X[rows]).forms_without(beta[rows]),
+            rtol=1e-9,
+        )
+
+    def test_no_weights(self, kernel, X):
+        assert (ColumnKernel(kernel, X).forms_without(np.zeros(70)) == 0).all()
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+class TestScaling:
+    step = 1e-5
+
+    def moved(self, kernel, X, j):
+        """Kernel matrices with column j a little larger and a little smaller."""
+        matrices = []
+        for scale in (1 + self.step, 1 - self.step):
+            scaled = X.copy()
+            scaled[:, j] *= scale
+            matrices.append(kernel(scaled, scaled))
+        return (matrices[0] - matrices[1]) / (2 * self.step)
+
+    def test_slopes(self, kernel, X):
+        weights = np.random.default_rng(2).normal(size=(70, 70))
+        weights += weights.T
+        expected = [(weights * self.moved(kernel, X, j)).sum() for j in range(9)]
+        found = ColumnKernel(kernel, X).slopes(weights)
+        assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
+
+    def test_slope_times(self, kernel, X, beta):
+        expected = np.column_stack([self.moved(kernel, X, j) @ beta for j in range(9)])
+        found = ColumnKernel(kernel, X).slope_times(beta)
+        assert_allclose(found, expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
+
+
+def test_another_width():
+    X = np.random.default_rng(3).normal(size=(10, 4))
+    found = ColumnKernel(Kernel("rbf", 0.25), X).without(1, Kernel("rbf", 1 / 3))
+    assert_allclose(found, explicit(Kernel("rbf", 1 / 3), X, 1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e4])
+def test_many_columns_far_from_the_origin(shift):
+    rng = np.random.default_rng(4)
+    X, beta = rng.normal(size=(90, 300)), rng.normal(size=90)
+    kernel = Kernel("rbf", 1 / 300)
+    found = ColumnKernel(kernel, X + shift).forms_without(beta)
+    expected = [beta @ explicit(kernel, X, j) @ beta for j in range(300)]
+    assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_large_numbers_with_a_wide_kernel():
+    """Powers of the columns would overflow if the columns were not taken in units of gamma."""
+    rng = np.random.default_rng(5)
+    X, beta = 1e8 * rng.normal(size=(40, 5)), rng.normal(size=40)
+    kernel = Kernel("rbf", 0.1e-16)
+    expected = [beta @ explicit(kernel, X, j) @ beta for j in range(5)]
+    assert_allclose(ColumnKernel(kernel, X).forms_without(beta), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("reach", [0.0, 1e-3, 0.1, 1.0, 6.0])
+def test_terms_suffice(reach):
+    z = np.linspace(-reach, reach, 101)
+    total, term = np.zeros(101), np.ones(101)
+    for q in range(len(terms(reach))):
+        total += term
+        term = term * z / (q + 1)
+    assert_allclose(total, np.exp(z), atol=1e-12)

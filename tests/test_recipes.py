@@ -36,7 +36,17 @@ PAIRS = [
     if kind in BOOK[name].targets
 ]
 # those that train hundreds of models on 1797 rows and 64 columns
-SLOW_ON_DIGITS = {"sfs-knn", "sffs-knn", "ga-knn", "sfs-lda", "branch-and-bound-j3"}
+SLOW_ON_DIGITS = {
+    "sfs-knn",
+    "sffs-knn",
+    "ga-knn",
+    "sfs-lda",
+    "branch-and-bound-j3",
+    "rmb-rfe",
+    "rmb-rfe-retrain",
+    "span-rfe",
+    "span-rfe-retrain",
+}
 
 
 def neither_nothing_nor_everything(name, table):
@@ -98,6 +108,8 @@ def test_a_recipe_made_for_classes_says_so():
 
 def test_own_options():
     assert recipe("svm-rfe", C=7).criterion.estimator.C == 7
+    assert recipe("svm-rfe").criterion.estimator.kernel == "linear"
+    assert recipe("svm-rfe", kernel="rbf", gamma=0.1).criterion.estimator.gamma == 0.1
     assert recipe("ga-knn", n_generations=3).n_generations == 3
     assert recipe("branch-and-bound-j3", max_evaluations=None).max_evaluations is None
     assert recipe("t-test-fdr", q=0.01).first.n_features_to_select.q == 0.01

@@ -36,7 +36,7 @@ class RadiusMargin(BoundCriterion):
         (anything with ``best_estimator_``), run once on all columns. With more than two classes
         the bounds of the pairwise machines are summed, each with the sphere around its own rows.
     order : {0, 1}, default=0
-        0 takes the column out; 1 is the absolute derivative of the bound by the scale of the column.
+        0 takes the column out; 1 is the absolute derivative of the bound by the column's scale.
     retrain : bool, default=False
         Whether the multipliers follow. At order 0 one machine is trained without each column (with
         ``gamma="scale"`` its kernel is as wide as its columns ask for); at order 1 the conditions
@@ -108,7 +108,7 @@ class Span(BoundCriterion):
         (anything with ``best_estimator_``), run once on all columns. With more than two classes
         the bounds of the pairwise machines are summed.
     order : {0, 1}, default=0
-        0 takes the column out; 1 is the absolute derivative of the bound by the scale of the column.
+        0 takes the column out; 1 is the absolute derivative of the bound by the column's scale.
     retrain : bool, default=False
         Whether the multipliers follow. At order 0 one machine is trained without each column (with
         ``gamma="scale"`` its kernel is as wide as its columns ask for); at order 1 the conditions
@@ -119,13 +119,15 @@ class Span(BoundCriterion):
     Use ``retrain=True``. Without it only the distances change with the column, and these never look
     at the target: on problems with a known answer it is found about never.
 
-    For a hard margin αₚSₚ² is the fall of yₚf(xₚ) when p is left out, wherever the others keep their
-    roles, and the sum bounds the leave-one-out errors. For a soft margin it is a bound only with the
-    number of support vectors on their bound added, which is not done here: it is no smooth price.
+    For a hard margin αₚSₚ² is the fall of yₚf(xₚ) when p is left out, wherever the others keep
+    their roles, and the sum bounds the leave-one-out errors. For a soft margin it is a bound only
+    with the number of support vectors on their bound added, which is not done here: a count of
+    rows is no price of columns.
 
     A free vector that depends on other free ones (a copy of a row) has a span of 0. Where no other
     vector is free (an empty elbow: every multiplier on its bound), the distance is that to the
-    origin, :math:`S_p^2 = K_{pp}`. Without any column the bound is 0.
+    origin, :math:`S_p^2 = K_{pp}`: with a Gaussian kernel this is 1 with any columns, so that all
+    have the price 0. Without any column the bound is 0.
 
     References
     ----------

@@ -125,7 +125,7 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
         return [View(machine, ColumnKernel(kernel, X[machine.rows])) for machine in found]
 
     def _machines(self, model: Any) -> list[Machine]:
-        return machines(model, self._y, self._metadata.fit.get("sample_weight"))
+        return machines(model, np.asarray(self._y), self._metadata.fit.get("sample_weight"))
 
 
 def check_machine(who: str, estimator: Any) -> None:

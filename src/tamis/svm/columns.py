@@ -27,7 +27,7 @@ from tamis.svm.kernels import Kernel
 
 #: Columns that are handled by one matrix product.
 BLOCK = 256
-#: Largest 2γx² of a column for which the series is used: beyond, its terms cancel more digits than it saves.
+#: Largest 2γx² of a column for the series to be used: beyond, its terms cancel too many digits.
 REACH = 6.0
 #: Share of the largest possible kernel value that the series may leave out.
 LEFT_OUT = 1e-13
@@ -59,7 +59,7 @@ class ColumnKernel:
 
     def __init__(self, kernel: Kernel, X: Array):
         self.kernel = kernel
-        if kernel.name == "rbf":
+        if kernel.name == "rbf" and len(X):
             # distances do not see a shift, and the middle of the range makes the series shortest
             middle = (X.max(axis=0) + X.min(axis=0)) / 2
             self.X = X - middle
@@ -124,7 +124,7 @@ class ColumnKernel:
             block = near[first : first + BLOCK]
             forms[block] = _series(halves, X[:, block], beta)
         for j in np.flatnonzero(reach > REACH):
-            forms[j] = beta @ self.without(j) @ beta
+            forms[j] = beta @ (self.without(int(j)) @ beta)
         return forms
 
     def _polynomial(self, beta: Array) -> Array:
@@ -182,7 +182,8 @@ def terms(reach: float) -> list[float]:
     >>> len(terms(0.1)), len(terms(1.0)), len(terms(6.0))
     (9, 17, 39)
     """
-    bounds, term = [], exp(reach)
+    term = exp(reach)
+    bounds: list[float] = []
     while term > LEFT_OUT or not bounds:
         bounds.append(term)
         term *= reach / len(bounds)

@@ -1,6 +1,6 @@
 """The span of support vectors, from the linear system of those that are free (the elbow)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -8,8 +8,8 @@ from tamis._arrays import Array, Mask
 
 # Condition above which the system counts as singular, and its eigenvalues are looked at.
 _SINGULAR = 1e10
-# Eigenvalues below this share of the largest count as 0.
-_FLOOR = 1e-12
+# Eigenvalues below this share of the largest count as 0, and are raised to the other.
+_ZERO, _RAISED = 1e-12, 1e-18
 
 
 class Elbow(NamedTuple):
@@ -48,7 +48,8 @@ def elbow(K: Array, free: Mask) -> Elbow:
     return Elbow(places, *_inverses(M))
 
 
-def _inverses(M: Array) -> tuple[Array, Array]:
+def _inverses(M: Array) -> tuple[Any, Any]:
+    """Pseudo-inverse of M, and inverse with the zero eigenvalues raised."""
     try:
         inverse = np.linalg.inv(M)
         if np.linalg.norm(M, 1) * np.linalg.norm(inverse, 1) < _SINGULAR:
@@ -56,11 +57,11 @@ def _inverses(M: Array) -> tuple[Array, Array]:
     except np.linalg.LinAlgError:
         pass
     values, vectors = np.linalg.eigh(M)
-    floor = _FLOOR * np.abs(values).max()
-    kept = np.abs(values) > floor
+    largest = np.abs(values).max()
+    kept = np.abs(values) > _ZERO * largest
     inverse = vectors[:, kept] / values[kept] @ vectors[:, kept].T
     null = vectors[:, ~kept]
-    return inverse, inverse + null @ null.T / floor
+    return inverse, inverse + null @ null.T / (_RAISED * largest)
 
 
 def squared_spans(K: Array, bent: Elbow) -> Array:

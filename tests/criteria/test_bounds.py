@@ -1,0 +1,120 @@
+"""RadiusMargin and Span against explicit kernels, finite differences and known answers."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_diabetes
+from sklearn.preprocessing import scale
+from sklearn.svm import SVC, SVR
+
+from tamis.criteria import RadiusMargin, Span
+from tamis.datasets import make_additive, make_exponential, make_interactive
+from tamis.search import RecursiveElimination
+from tests import explicit_machines as explicit
+
+BOUNDS = [(RadiusMargin, explicit.radius_margin), (Span, explicit.span)]
+KERNELS = [
+    {"kernel": "rbf", "gamma": 0.1},
+    {"kernel": "rbf", "gamma": "scale"},
+    {"kernel": "linear"},
+    {"kernel": "poly", "gamma": 0.2, "degree": 2, "coef0": 1.0},
+]
+
+
+@pytest.fixture(params=["two classes", "three classes", "regression"])
+def problem(request):
+    """Data, and the machine to train on them; some multipliers are free, some on their bound."""
+    if request.param == "regression":
+        X, y = load_diabetes(return_X_y=True)
+        return scale(X[:50, :6]), scale(y[:50]), SVR
+    rng = np.random.default_rng(0)
+    y = np.arange(48) % (2 if request.param == "two classes" else 3)
+    return scale(rng.normal(size=(48, 5)) + rng.normal(size=(3, 5))[y]), y, SVC
+
+
+@pytest.mark.parametrize(("criterion", "quantity"), BOUNDS, ids=["radius-margin", "span"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+class TestAgainstExplicitKernels:
+    @pytest.mark.parametrize("retrain", [False, True])
+    def test_removal(self, problem, criterion, quantity, kernel, retrain):
+        X, y, machine = problem
+        model = machine(C=2.0, **kernel)
+        held, left = explicit.removed(quantity, model, X, y, retrain)
+        found = criterion(model, retrain=retrain).fit(X, y).loss(np.arange(X.shape[1]))
+        # spans are 0 where more vectors are free than there are dimensions, up to rounding
+        assert_allclose(found, left - held, rtol=1e-9, atol=1e-9 * max(abs(held), 1))
+
+    def test_derivative_with_the_multipliers_kept(self, problem, criterion, quantity, kernel):
+        X, y, machine = problem
+        model = machine(C=2.0, **kernel)
+        expected = explicit.differences(quantity, model, X, y)
+        found = criterion(model, order=1).fit(X, y).loss(np.arange(X.shape[1]))
+        explicit.assert_slopes(found, expected, 1e-4)
+
+    def test_derivative_of_what_is_trained_anew(self, problem, criterion, quantity, kernel):
+        X, y, machine = problem
+        numbers = kernel | ({"gamma": 0.15} if kernel.get("gamma") == "scale" else {})
+        model = machine(C=2.0, tol=1e-10, **numbers)
+        expected = explicit.differences(quantity, model, X, y, retrain=True, step=1e-3)
+        found = criterion(model, order=1, retrain=True).fit(X, y).loss(np.arange(X.shape[1]))
+        explicit.assert_slopes(found, expected, 2e-3)
+
+
+def test_without_training_anew_a_regression_never_looks_at_the_target():
+    """The multipliers of two targets differ; the order of the columns does not."""
+    rng = np.random.default_rng(0)
+    X = scale(rng.uniform(size=(60, 6)))
+    orders = []
+    for y in (X[:, 0] ** 2, np.sin(3 * X[:, 4])):
+        losses = RadiusMargin(SVR(gamma=0.1)).fit(X, y).loss(np.arange(6))
+        orders.append(np.argsort(losses).tolist())
+    assert orders[0] == orders[1]
+
+
+# Problems with a known answer: how often of so many draws its columns come first.
+
+SETTINGS = {
+    (make_additive, 200): {"C": 16, "gamma": 2**-5, "epsilon": 0.5},
+    (make_interactive, 200): {"C": 64, "gamma": 2**-5, "epsilon": 0.125},
+    (make_exponential, 50): {"C": 8, "gamma": 2**-3, "epsilon": 0.25},
+}
+
+
+def hits(problem, n_samples, criterion, n_draws, **params):
+    """Draws in which the relevant columns are the first of the order of elimination."""
+    machine = SVR(**SETTINGS[problem, n_samples])
+    count = 0
+    for seed in range(n_draws):
+        X, y, relevant, _ = problem(n_samples, random_state=seed)
+        search = RecursiveElimination(criterion(machine, **params), n_features_to_select=1)
+        count += set(search.fit(X, y).order_[: len(relevant)]) == set(relevant)
+    return count
+
+
+@pytest.mark.parametrize("criterion", [RadiusMargin, Span])
+def test_known_answers_of_a_few_draws(criterion):
+    assert hits(make_exponential, 50, criterion, 5, retrain=True) >= 4
+    assert hits(make_exponential, 50, criterion, 5) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("problem", "n_samples", "criterion", "least"),
+    [
+        (make_interactive, 200, RadiusMargin, 26),
+        (make_interactive, 200, Span, 22),
+        (make_exponential, 50, RadiusMargin, 27),
+        (make_exponential, 50, Span, 25),
+    ],
+)
+def test_known_answers_of_thirty_draws(problem, n_samples, criterion, least):
+    """Yang (2011), table 4.1, the starred rows: 30, 30, 29 and 30 of 30."""
+    assert hits(problem, n_samples, criterion, 30, retrain=True) >= least
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("criterion", [RadiusMargin, Span])
+@pytest.mark.parametrize(("problem", "n_samples"), list(SETTINGS))
+def test_kept_machines_do_not_find_them(problem, n_samples, criterion):
+    """Yang (2011), table 4.1: 0 or 1 of 30, for the reason that the docstrings give."""
+    assert hits(problem, n_samples, criterion, 30) <= 5

@@ -15,8 +15,8 @@ from tamis.svm.span import elbow, feet, squared_spans
 class BoundCriterion(MachineCriterion):
     """Criterion that ranks by the bound without each column: the least bound leaves first."""
 
-    def _priced(self, held: float, left: Array) -> Array:
-        return left - held
+    def _priced(self, lost: Array) -> Array:
+        return -lost
 
 
 class RadiusMargin(BoundCriterion):

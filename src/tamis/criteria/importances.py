@@ -128,7 +128,7 @@ def _without_coefficients(model: Any) -> str:
     kernel = getattr(model, "kernel", None)
     if isinstance(kernel, str):
         return (
-            f"{said} with kernel={kernel!r}. Use {who}(kernel='linear'), or Backward("
-            f"CrossValidated({who}(...))), which needs no coefficients."
+            f"{said} with kernel={kernel!r}. Use WeightNorm({who}(...)), which prices columns with "
+            f"any kernel, or Backward(CrossValidated({who}(...))), which needs no coefficients."
         )
     return f"{said}. Give importance_getter, or use Backward(CrossValidated({who}(...)))."

@@ -62,17 +62,10 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
         if self.order == 1:
             return np.abs(np.sum([self._slopes(view) for view in views], axis=0))
         hints = [self._hint(view) for view in views]
-        held = sum(
-            self._quantity(machine, columns.K, hint)
-            for (machine, columns), hint in zip(views, hints, strict=True)
-        )
         if self.retrain:
-            places = range(len(subset))
-            left = np.array([self._retrained(subset, X, p, views, hints) for p in places])
-        else:
-            pairs = zip(views, hints, strict=True)
-            left = np.sum([self._without(view, hint) for view, hint in pairs], axis=0)
-        return self._priced(held, left)
+            return self._priced(self._lost_anew(subset, X, views, hints))
+        pairs = zip(views, hints, strict=True)
+        return self._priced(np.sum([self._lost(view, hint) for view, hint in pairs], axis=0))
 
     @abstractmethod
     def _quantity(self, machine: Machine, K: Array, hint: Any = None) -> float:
@@ -83,18 +76,26 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
         """Derivative of the quantity by the scale of each column."""
 
     @abstractmethod
-    def _priced(self, held: float, left: Array) -> Array:
-        """Losses from the quantity with all columns and without each."""
+    def _priced(self, lost: Array) -> Array:
+        """Losses from how much smaller the quantity is without each column."""
 
     def _hint(self, view: View) -> Any:
         """What the quantity with all columns tells about those without one."""
         return None
 
-    def _without(self, view: View, hint: Any) -> Array:
-        """The quantity without each column, the multipliers kept."""
+    def _lost(self, view: View, hint: Any) -> Array:
+        """How much smaller the quantity is without each column, the multipliers kept."""
         machine, columns = view
         places = range(columns.X.shape[1])
-        return np.array([self._quantity(machine, columns.without(j), hint) for j in places])
+        left = [self._quantity(machine, columns.without(j), hint) for j in places]
+        return self._quantity(machine, columns.K, hint) - np.array(left)
+
+    def _lost_anew(self, subset: Subset, X: Array, views: list[View], hints: list[Any]) -> Array:
+        """How much smaller the quantity is for machines trained without each column."""
+        pairs = zip(views, hints, strict=True)
+        held = sum(self._quantity(v.machine, v.columns.K, hint) for v, hint in pairs)
+        places = range(len(subset))
+        return held - np.array([self._retrained(subset, X, p, views, hints) for p in places])
 
     def _retrained(
         self, subset: Subset, X: Array, place: int, views: list[View], hints: list[Any]

@@ -59,14 +59,14 @@ class WeightNorm(MachineCriterion):
     def _quantity(self, machine: Machine, K: Array, hint: Any = None) -> float:
         return float(machine.beta @ K @ machine.beta)
 
-    def _without(self, view: View, hint: Any) -> Array:
-        return view.columns.forms_without(view.machine.beta)
+    def _lost(self, view: View, hint: Any) -> Array:
+        return view.columns.lost(view.machine.beta)
 
     def _slopes(self, view: View) -> Array:
         return norm_slopes(view, self.retrain)
 
-    def _priced(self, held: float, left: Array) -> Array:
-        return np.abs(held - left)
+    def _priced(self, lost: Array) -> Array:
+        return np.abs(lost)
 
 
 def norm_slopes(view: View, follow: bool) -> Array:

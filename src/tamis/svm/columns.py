@@ -7,7 +7,7 @@ column, and K' the derivative of K by the scale v of the column (x becomes v x) 
 * polynomial (the linear kernel among them), with B = γ XX' + r, K = Bᵖ:
   K₋ = (B - γ xx')ᵖ, K' = 2pγ xx' ∘ Bᵖ⁻¹.
 
-A quadratic form β'K₋β costs N² exponentials for each column. As sums of K ∘ uu' it costs a few
+A quadratic form β'K₋β costs N² exponentials for each column. As a sum of forms u'Ku it costs a few
 matrix products for all columns: e^(-2γ xᵢ xₖ) is a short power series where γ x² is small, and
 (B - γ xx')ᵖ is a binomial sum.
 """
@@ -53,8 +53,8 @@ class ColumnKernel:
     >>> rows.without(1)
     array([[1., 3.],
            [3., 9.]])
-    >>> rows.forms_without(np.array([1.0, -1.0]))
-    array([1., 4.])
+    >>> rows.lost(np.array([1.0, -1.0]))  # of the squared distance, 5
+    array([4., 1.])
     """
 
     def __init__(self, kernel: Kernel, X: Array):
@@ -103,44 +103,44 @@ class ColumnKernel:
         part.X, part.base = self.X[rows], self.base[np.ix_(rows, rows)]
         return part
 
-    def forms_without(self, beta: Array) -> Array:
-        """β'K₋β for every column."""
+    def lost(self, beta: Array) -> Array:
+        """β'Kβ - β'K₋β for every column, to the digits of this difference and not of its parts."""
         if not beta.any():
             return np.zeros(self.X.shape[1])
         part = self if beta.all() else self.restricted(np.flatnonzero(beta))
         beta = beta[beta != 0]
-        return part._gaussian(beta) if self.kernel.name == "rbf" else part._polynomial(beta)
+        if self.kernel.name == "linear":
+            return np.square(beta @ part.X)
+        return part._lost_gaussian(beta) if self.kernel.name == "rbf" else part._lost_poly(beta)
 
-    def _gaussian(self, beta: Array) -> Array:
+    def _lost_gaussian(self, beta: Array) -> Array:
         """Columns of small reach by the series, the others by exponentials."""
         X = np.sqrt(2 * self.kernel.gamma) * self.X  # so that exp(-xᵢxₖ) is what is expanded
         reach = np.abs(X).max(axis=0) ** 2
-        forms = np.empty(X.shape[1])
+        lost = np.empty(X.shape[1])
         near = np.flatnonzero(reach <= REACH)
         # neighbours in reach need equally many terms
         near = near[np.argsort(reach[near], kind="stable")]
         halves = [_half(self.K, np.float64), _half(self.K, np.float32)] if len(near) else []
+        outputs = self.K @ beta
         for first in range(0, len(near), BLOCK):
             block = near[first : first + BLOCK]
-            forms[block] = _series(halves, X[:, block], beta)
+            lost[block] = _series(halves, outputs, X[:, block], beta)
         for j in np.flatnonzero(reach > REACH):
-            forms[j] = beta @ (self.without(int(j)) @ beta)
-        return forms
+            lost[j] = beta @ ((self.K - self.without(int(j))) @ beta)
+        return lost
 
-    def _polynomial(self, beta: Array) -> Array:
-        """Σ_q C(p, q) (-γ)^q u_q'B^(p-q)u_q with u_q = β ∘ x^q, for every column x."""
-        if self.kernel.name == "linear":
-            return beta @ self.K @ beta - (beta @ self.X) ** 2
+    def _lost_poly(self, beta: Array) -> Array:
+        """-Σ_(q>0) C(p, q) (-γ)^q u_q'B^(p-q)u_q with u_q = β ∘ x^q, for every column x."""
         gamma, degree, coef0 = self.kernel.gamma, self.kernel.degree, self.kernel.coef0
         B = gamma * self.base + coef0
-        u, forms = np.empty(self.X.shape, order="F"), np.zeros(self.X.shape[1])
+        u, lost = np.empty(self.X.shape, order="F"), np.zeros(self.X.shape[1])
         u[:] = beta[:, None]
-        for q in range(degree + 1):
-            if q:
-                u *= self.X
+        for q in range(1, degree + 1):
+            u *= self.X
             sign = comb(degree, q) * (-gamma) ** q
-            forms += sign * _forms(_half(_power(B, degree - q), np.float64), u)
-        return forms
+            lost -= sign * _forms(_half(_power(B, degree - q), np.float64), u)
+        return lost
 
     def slopes(self, weights: Array) -> Array:
         """Sum of the entries of a symmetric matrix of weights times K', for every column."""
@@ -190,17 +190,20 @@ def terms(reach: float) -> list[float]:
     return bounds
 
 
-def _series(halves: list[Any], X: Array, beta: Array) -> Array:
-    """Σ_q (-1)^q / q! u_q'Ku_q with u_q = β ∘ exp(x²/2) ∘ x^q, for every column x in units of γ."""
-    u = np.asfortranarray(beta[:, None] * np.exp(X**2 / 2))
-    forms, coefficient = np.zeros(X.shape[1]), 1.0
-    for q, bound in enumerate(terms(float(np.abs(X).max()) ** 2)):
-        if q:
-            u *= X
-            coefficient /= -q
+def _series(halves: list[Any], outputs: Array, X: Array, beta: Array) -> Array:
+    """-Σ_q (-1)^q / q! u_q'Ku_q + β'Kβ for every column x, in units of γ; outputs are Kβ.
+
+    u_q = β ∘ exp(x²/2) ∘ x^q, and the first term less β'Kβ is a'Ka + 2a'Kβ with a = u_0 - β.
+    """
+    grown = np.asfortranarray(beta[:, None] * np.expm1(X**2 / 2))
+    total = _forms(halves[0], grown) + 2 * outputs @ grown
+    u, coefficient = grown + beta[:, None], 1.0
+    for q, bound in enumerate(terms(float(np.abs(X).max()) ** 2)[1:], start=1):
+        u *= X
+        coefficient /= -q
         # a late term is so small that its first seven digits are enough
-        forms += coefficient * _forms(halves[bound * SINGLE < LEFT_OUT], u)
-    return forms
+        total += coefficient * _forms(halves[bound * SINGLE < LEFT_OUT], u)
+    return -total
 
 
 def _half(K: Array, kind: Any) -> Any:

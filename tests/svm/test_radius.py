@@ -100,3 +100,16 @@ def test_far_points_of_a_polynomial_kernel():
     X = np.random.default_rng(3).normal(size=(200, 3)) * 5
     K = (X @ X.T + 1) ** 3
     assert abs(certificate(K, sphere_around(K))) < 1e-9 * K.max()
+
+
+def test_rounding_does_not_make_points_come_and_go():
+    """Nearly dependent points far from the origin: where the centre is known to few digits."""
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        n, d = int(rng.integers(6, 60)), int(rng.integers(1, 4))
+        X = rng.normal(size=(n, d)) * 10 ** rng.uniform(-3, 0)
+        K = (X @ X.T + 1) / 4
+        start = np.zeros(n)
+        start[rng.choice(n, size=4, replace=False)] = 0.25
+        for found in (sphere_around(K), sphere_around(K, start)):
+            assert abs(certificate(K, found)) < 1e-6 * found.radius2

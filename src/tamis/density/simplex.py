@@ -35,7 +35,13 @@ def minimise_on_simplex(Q: Array, p: Array, start: Array | None = None) -> Array
     if scale == 0 or len(p) == 1:
         return np.full(len(p), 1 / len(p))
     Q, p = Q / scale, p / scale
-    return _finished(Q, p, _approached(Q, p) if start is None else start)
+    if start is not None:
+        found = _finished(Q, p, start)
+        gradient = Q @ found - p
+        # a start on copies or dependent points may lead astray
+        if gradient.min() >= found @ gradient - 100 * _TOLERANCE:
+            return found
+    return _finished(Q, p, _approached(Q, p))
 
 
 def smallest_sphere(K: Array, start: Array | None = None) -> tuple[float, Array]:

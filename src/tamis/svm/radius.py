@@ -12,8 +12,8 @@ from tamis.density.simplex import smallest_sphere
 ENTERING = 50
 #: Entering points times points in the set above which the program is solved from scratch.
 WORTH_A_START = 20_000
-# How far outside a point may lie, as a share of the largest squared distance.
-_TOLERANCE = 1e-11
+# How far outside a point may lie, as a share of the squared radius and of the largest entry.
+_OF_RADIUS, _OF_ENTRIES = 1e-10, 1e-14
 
 
 class Sphere(NamedTuple):
@@ -46,20 +46,25 @@ def sphere_around(K: Array, start: Array | None = None) -> Sphere:
     Sphere(radius2=4.0, weights=array([0.5, 0. , 0.5]))
     """
     diagonal = K.diagonal()
+    rounding = _OF_ENTRIES * np.abs(diagonal).max()
     work = _farthest(K) if start is None else np.flatnonzero(start)
     weights = None if start is None else start[work]
+    largest = -np.inf
     while True:
         radius2, weights = smallest_sphere(K[np.ix_(work, work)], weights)
         towards = K[:, work] @ weights
         outside = diagonal - 2 * towards + weights @ towards[work] - radius2
         outside[work] = -np.inf  # what is left of theirs is rounding
-        far = np.flatnonzero(outside > _TOLERANCE * max(np.abs(diagonal).max(), radius2))
+        far = np.flatnonzero(outside > _OF_RADIUS * radius2 + rounding)
         g = np.zeros(len(K))
         g[work] = weights
         if not len(far):
             return Sphere(radius2, g)
         entering = far[np.argsort(-outside[far], kind="stable")][: max(ENTERING, len(work))]
-        work = np.union1d(work[weights > 0], entering)
+        # none may leave where the radius did not grow, or rounding could make them come and go
+        grew = radius2 > largest * (1 + 1e-12)
+        largest = max(largest, radius2)
+        work = np.union1d(work[weights > 0] if grew else work, entering)
         # from a start points enter one at a time, each by solving a system: not where many must
         weights = g[work] if len(entering) * len(work) <= WORTH_A_START else None
 

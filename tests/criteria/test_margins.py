@@ -82,6 +82,14 @@ def test_a_subset_is_priced_as_its_columns_alone(classes):
     assert_allclose(found, WeightNorm(SVC()).fit(X[:, subset], y).loss(np.arange(3)))
 
 
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_copies_of_a_column_have_one_price(classes, kernel):
+    X, y = classes
+    X = np.column_stack([X, X[:, 0]])
+    losses = WeightNorm(SVC(**kernel)).fit(X, y).loss(np.arange(7))
+    assert abs(losses[0] - losses[6]) < 1e-13 * losses.max()
+
+
 class TestLikeRFE:
     """With a linear kernel the order is that of scikit-learn's squared coefficients."""
 

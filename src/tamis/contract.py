@@ -184,7 +184,7 @@ def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
         _check_classes(who, y, looks)
     if kind == "real" and not np.issubdtype(y.dtype, np.number):
         raise InvalidTarget(
-            f"{who} needs a numeric target, but y holds labels such as {y[0]!r}. Use a criterion "
+            f"{who} needs a numeric target, but y holds labels such as {str(y[0])!r}. Use a criterion "
             "for classes, or convert y with y.astype(float)."
         )
     return kind
@@ -199,6 +199,6 @@ def _check_classes(who: str, y: NDArray[Any], looks: str) -> None:
         )
     if len(labels := np.unique(y)) < 2:
         raise InvalidTarget(
-            f"{who} needs at least two classes, but every sample has the class {labels[0]!r}: "
+            f"{who} needs at least two classes, but every sample has the class {str(labels[0])!r}: "
             "there is nothing to tell apart. Check the target column, or the split it came from."
         )

@@ -184,8 +184,8 @@ def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
         _check_classes(who, y, looks)
     if kind == "real" and not np.issubdtype(y.dtype, np.number):
         raise InvalidTarget(
-            f"{who} needs a numeric target, but y holds labels such as {str(y[0])!r}. Use a criterion "
-            "for classes, or convert y with y.astype(float)."
+            f"{who} needs a numeric target, but y holds labels such as {str(y[0])!r}. Use a "
+            "criterion for classes, or convert y with y.astype(float)."
         )
     return kind
 

@@ -12,6 +12,7 @@ also inherits the built-in that a scikit-learn user already catches::
     ├── InvalidTable (ValueError)           a file or table that cannot be used
     ├── NothingSelected (ValueError)        no feature passes the asked threshold
     ├── SingularScatter (ValueError)        a scatter matrix that cannot be inverted
+    │   └── NothingToAdd                    every column left depends on those chosen
     ├── RecordMismatch (ValueError)         a record of other data or another search
     └── MissingExtra (ImportError)          an optional dependency is not installed
 
@@ -57,6 +58,10 @@ class NothingSelected(TamisError, ValueError):
 
 class SingularScatter(TamisError, ValueError):
     """A scatter matrix cannot be inverted."""
+
+
+class NothingToAdd(SingularScatter):
+    """Every column that is left depends on those chosen."""
 
 
 class RecordMismatch(TamisError, ValueError):

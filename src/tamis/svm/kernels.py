@@ -1,0 +1,113 @@
+"""Kernels and the centred kernel matrix that a path is walked on."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics.pairwise import euclidean_distances
+
+from tamis.exceptions import InvalidParameter
+
+Array = NDArray[np.float64]
+
+NAMES = ("linear", "rbf", "poly", "precomputed")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel with its numbers resolved.
+
+    >>> Kernel("rbf", 0.5)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(3)
+    array([[1.   , 0.607]])
+    """
+
+    name: str
+    gamma: float = 1.0
+    degree: int = 3
+    coef0: float = 0.0
+
+    def __call__(self, X: Array, Y: Array) -> Array:
+        """Kernel between the rows of ``X`` and ``Y``; a precomputed ``X`` is returned as it is."""
+        if self.name == "precomputed":
+            return X
+        if self.name == "rbf":
+            return np.exp(-self.gamma * euclidean_distances(X, Y, squared=True))
+        K = X @ Y.T
+        return K if self.name == "linear" else (self.gamma * K + self.coef0) ** self.degree
+
+    def diagonal(self, X: Array) -> Array:
+        """Kernel of each row of ``X`` with itself."""
+        if self.name == "rbf":
+            return np.ones(len(X))
+        squares = np.einsum("ij,ij->i", X, X)
+        if self.name == "linear":
+            return squares
+        return (self.gamma * squares + self.coef0) ** self.degree
+
+
+def resolve_kernel(
+    owner: str, name: Any, gamma: Any, degree: Any, coef0: Any, X: Array
+) -> Kernel:
+    """Check the kernel's parameters and put numbers for ``"scale"`` and ``"auto"``, as SVC does."""
+    if name not in NAMES:
+        raise InvalidParameter(
+            f"{owner} needs a kernel among {', '.join(NAMES)}; got {name!r}. For another kernel "
+            'compute its matrix and write kernel="precomputed".'
+        )
+    if name == "precomputed":
+        if X.shape[0] != X.shape[1]:
+            raise InvalidParameter(
+                f'{owner} with kernel="precomputed" needs a square matrix of kernel values between '
+                f"the samples; got the shape {X.shape}."
+            )
+        return Kernel(name)
+    if isinstance(gamma, str) and gamma in ("scale", "auto"):
+        spread = float(X.var()) if gamma == "scale" else 1.0
+        gamma = 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
+    if not (isinstance(gamma, int | float | np.number) and gamma > 0 and np.isfinite(gamma)):
+        raise InvalidParameter(
+            f'{owner} needs a gamma above 0, "scale" or "auto"; got {gamma!r}.'
+        )
+    return Kernel(name, float(gamma), degree, float(coef0))
+
+
+class Gram:
+    """Centred kernel matrix of a training set, and kernel rows of new points to go with it.
+
+    Since ``s'x = 0`` on the whole path, adding a function of the row or of the column to the kernel
+    changes the intercept alone. Centring makes nearly constant kernels usable; there the constant 1
+    of the RBF kernel is left out from the beginning (``expm1``).
+    """
+
+    def __init__(self, kernel: Kernel, X: Array) -> None:
+        self.kernel, self.X = kernel, X
+        self.origin = X.mean(axis=0) if kernel.name == "linear" else 0.0
+        self.flat = False
+        if kernel.name == "rbf":
+            spread = 4 * float(((X - X.mean(axis=0)) ** 2).sum(axis=1).max())
+            self.flat = kernel.gamma * spread < 1e-2
+        K = self._raw(X)
+        self.means = K.mean(axis=0)
+        self.mean = float(self.means.mean())
+        K -= self.means
+        K -= self.means[:, None] - self.mean
+        self.K = np.ascontiguousarray((K + K.T) / 2) if kernel.name == "precomputed" else K
+
+    def _raw(self, X: Array) -> Array:
+        if self.flat:
+            return np.expm1(-self.kernel.gamma * euclidean_distances(X, self.X, squared=True))
+        if self.kernel.name == "linear":
+            return (X - self.origin) @ (self.X - self.origin).T
+        return np.array(self.kernel(X, self.X), dtype=np.float64)
+
+    def rows(self, X: Array) -> Array:
+        """Kernel rows of new points, up to what the path cannot see."""
+        return self._raw(X) - self.means
+
+    def norms(self, X: Array) -> Array:
+        """Distance in the feature space of new points from the mean of the training points."""
+        if self.kernel.name == "precomputed":
+            return np.full(len(X), np.inf)
+        own = self.kernel.diagonal(X - self.origin) - (1.0 if self.flat else 0.0)
+        return np.sqrt(np.maximum(own - 2 * self._raw(X).mean(axis=1) + self.mean, 0.0))

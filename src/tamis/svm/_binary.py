@@ -74,7 +74,9 @@ def merge(K: Array, sign: Array) -> NDArray[np.int64]:
                 group[twins] = n_groups
                 n_groups += 1
                 group[mine] = group[twins[0]] if len(twins) else n_groups - 1
-    return np.unique(group, return_inverse=True)[1] if n_groups < len(sign) else np.arange(len(sign))
+    return (
+        np.unique(group, return_inverse=True)[1] if n_groups < len(sign) else np.arange(len(sign))
+    )
 
 
 def binary_path(
@@ -90,9 +92,7 @@ def binary_path(
         representative = np.unique(group, return_index=True)[1]
         K = np.ascontiguousarray(K[np.ix_(representative, representative)])
         chosen = sign[representative]
-    found = walk(
-        K, np.arange(n), chosen, upper, np.ones(n), _vertex(chosen, upper), lambda_range
-    )
+    found = walk(K, np.arange(n), chosen, upper, np.ones(n), _vertex(chosen, upper), lambda_range)
     kappa = max(float(np.diagonal(K).max()), 1e-300)
     return BinaryPath(found, group, bounds / upper[group], sign, kappa)
 

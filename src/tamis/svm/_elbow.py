@@ -283,8 +283,6 @@ def enter(problem, state, j):
     return code, True
 
 
-
-
 @njit(cache=True)
 def enter_all(problem, state, candidates, first):
     """Enter candidates from ``first`` on while there is room; returns the next one."""

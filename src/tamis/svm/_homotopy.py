@@ -25,6 +25,7 @@ from tamis.svm._smo import smo
 Array = NDArray[np.float64]
 
 EPOCH = 64  # events per epoch
+SMALL = 256  # variables; fewer are all followed
 REPAIR = 1e-10  # violation, relative to lambda, that is repaired at a checkpoint
 SOUND = 1e-5  # error of an inverse that can still be refined
 MANY = 4  # repairs and perturbations tried before giving up
@@ -261,7 +262,7 @@ class Homotopy:
     def _watch(self, line: Line) -> NDArray[np.int64]:
         """The variables to follow: the elbow and those that could reach it first."""
         n, size = len(self.x), self.width + len(self.elbow)
-        if self.speed is None or size > 0.6 * n:
+        if self.speed is None or n < SMALL or size > 0.6 * n:
             return np.arange(n)
         r = self.sign * self.h[self.point] - line.offset - line.noise - self.tau * line.slope
         closing = np.where(self.side == LOW, -self.speed, self.speed)
@@ -339,6 +340,8 @@ class Homotopy:
         moving = watch[slots]
         log = self._trim(log, n_rows, moving)
         h = self._outputs(moving, log)
+        if not np.isfinite(h[-1]).all():
+            raise Stuck
         last = self._record(line, moving, watch, log, h, code)
         if last < n_rows - 1:
             code = elbow.FULL

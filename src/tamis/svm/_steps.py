@@ -83,45 +83,130 @@ def label_steps(blocks: Blocks, target: NDArray[np.int64], band: float) -> Steps
     )
 
 
+class Vote(NamedTuple):
+    """Outputs of the machine between two classes; ``second`` wins where h >= -band."""
+
+    first: int
+    second: int
+    blocks: Blocks
+    band: float
+    bounds: Sequence[Array] | None = None  # how far h may be wrong
+
+
 def vote_steps(
-    pairs: Sequence[tuple[int, int, Blocks, float]], target: NDArray[np.int64], n_classes: int
+    votes: Sequence[Vote], target: NDArray[np.int64], n_classes: int, way: int = 0
 ) -> Steps:
-    """Correct predictions of the one-vs-one vote (ties to the lowest class), paths of all pairs."""
-    found = [crossings(blocks, band) for _, _, blocks, band in pairs]
-    plus = np.array([f.first for f in found])  # pairs x points: the second class of the pair wins
-    first, second = np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
-    votes = np.zeros((len(target), n_classes))
-    for k in range(len(pairs)):
-        votes[np.arange(len(target)), np.where(plus[k], second[k], first[k])] += 1
-    right = votes.argmax(axis=1) == target
-    lam = np.concatenate([f.lam for f in found])
-    pair = np.repeat(np.arange(len(found)), [len(f.lam) for f in found])
-    point = np.concatenate([f.point for f in found])
-    new = np.concatenate([f.plus for f in found])
+    """Correct predictions of the one-vs-one vote (ties to the lowest class).
+
+    With ``way`` = 1 (-1) a point is counted right (wrong) wherever the votes on it that are not
+    certain can make it so.
+    """
+    found = [crossings(v.blocks, v.band) for v in votes]
+    tally = _Tally(votes, found, target, n_classes)
+    doubts = _doubts(votes) if way else []
+    events = [(f, p, False) for p, f in enumerate(found)] + doubts
+    lam = np.concatenate([f.lam for f, _, _ in events])
+    source = np.repeat(np.arange(len(events)), [len(f.lam) for f, _, _ in events])
+    within = np.concatenate([np.arange(len(f.lam)) for f, _, _ in events])
+    for f, pair, _ in doubts:
+        for i in np.flatnonzero(f.first):
+            tally.doubt[i].add(pair)
+    now = np.array([tally.judge(i, way) for i in range(len(target))])
+    first = np.bincount(target, now, n_classes)
     order = np.argsort(-lam, kind="stable")
-    change = np.zeros((len(lam), n_classes))
-    change_at = np.zeros((len(lam), n_classes))
-    now = right.copy()
+    change, change_at = np.zeros((len(lam), n_classes)), np.zeros((len(lam), n_classes))
     for e, k in enumerate(order):
-        i, p = point[k], pair[k]
-        step = 1.0 if new[k] else -1.0
-        votes[i, second[p]] += step
-        votes[i, first[p]] -= step
-        correct = votes[i].argmax() == target[i]
-        change[e, target[i]] = float(correct) - float(now[i])
-        now[i] = correct
-        if new[k]:
-            change_at[e] = change[e]
-    blocks = pairs[0][2]
-    return Steps(
-        first=np.bincount(target, right, n_classes),
-        lam=lam[order],
-        change=change,
-        change_at=change_at,
-        total=np.bincount(target, minlength=n_classes).astype(float),
-        largest=float(blocks[0][0][0]),
-        smallest=float(blocks[-1][0][-1]),
-    )
+        f, pair, is_doubt = events[source[k]]
+        i, plus = f.point[within[k]], f.plus[within[k]]
+        if is_doubt:
+            (tally.doubt[i].add if plus else tally.doubt[i].discard)(pair)
+        else:
+            tally.flip(pair, i, plus)
+        new = tally.judge(i, way)
+        change[e, target[i]] = float(new) - float(now[i])
+        change_at[e] = change[e] * plus
+        now[i] = new
+    total = np.bincount(target, minlength=n_classes).astype(float)
+    blocks = votes[0].blocks
+    ends = float(blocks[0][0][0]), max(float(v.blocks[-1][0][-1]) for v in votes)
+    return Steps(first, lam[order], change, change_at, total, *ends)
+
+
+class _Tally:
+    """Who won which vote, and which votes are in doubt."""
+
+    def __init__(
+        self,
+        votes: Sequence[Vote],
+        found: Sequence[Crossings],
+        target: NDArray[np.int64],
+        n_classes: int,
+    ) -> None:
+        self.target, self.votes = target, votes
+        self.plus = np.array([c.first for c in found])
+        self.count = np.zeros((len(target), n_classes), np.int64)
+        for vote, crossing in zip(votes, found, strict=True):
+            winner = np.where(crossing.first, vote.second, vote.first)
+            self.count[np.arange(len(target)), winner] += 1
+        self.doubt: list[set[int]] = [set() for _ in target]
+
+    def flip(self, pair: int, i: int, plus: bool) -> None:
+        self.plus[pair, i] = plus
+        step = 1 if plus else -1
+        self.count[i, self.votes[pair].second] += step
+        self.count[i, self.votes[pair].first] -= step
+
+    def judge(self, i: int, way: int) -> bool:
+        """Whether point ``i`` is right; with doubts whether it can (1) or must (-1) be right."""
+        right = bool(self.count[i].argmax() == self.target[i])
+        if not way or not self.doubt[i] or right == (way > 0):
+            return right
+        if len(self.doubt[i]) > 6:
+            return way > 0
+        outcomes = [right]
+        for chosen in range(1, 2 ** len(self.doubt[i])):
+            count = self.count[i].copy()
+            for bit, pair in enumerate(sorted(self.doubt[i])):
+                if chosen >> bit & 1:
+                    step = -1 if self.plus[pair, i] else 1
+                    count[self.votes[pair].second] += step
+                    count[self.votes[pair].first] -= step
+            outcomes.append(bool(count.argmax() == self.target[i]))
+        return any(outcomes) if way > 0 else all(outcomes)
+
+
+def _doubts(votes: Sequence[Vote]) -> list[tuple[Crossings, int, bool]]:
+    """For each pair where its vote becomes uncertain (plus) and certain again (minus)."""
+    found = []
+    for pair, vote in enumerate(votes):
+        assert vote.bounds is not None
+        margin = [
+            (lam, bound - np.abs(h + vote.band))
+            for (lam, h), bound in zip(vote.blocks, vote.bounds, strict=True)
+        ]
+        # |h| has a kink at its zero: a row there keeps every stretch affine
+        found.append((crossings(_with_zeros(vote, margin), 0.0), pair, True))
+    return found
+
+
+def _with_zeros(vote: Vote, margin: list[tuple[Array, Array]]) -> Blocks:
+    """Insert the zeros of h as rows, where the margin of certainty is the bound itself."""
+    out = []
+    for (lam, h), (_, m), bound in zip(vote.blocks, margin, vote.bounds or [], strict=True):
+        shifted = h + vote.band
+        row, point = np.nonzero((shifted[1:] >= 0) != (shifted[:-1] >= 0))
+        if not len(row):
+            out.append((lam, m))
+            continue
+        top, bottom = shifted[row, point], shifted[row + 1, point]
+        t = top / (top - bottom)
+        where = lam[row] + (lam[row + 1] - lam[row]) * t
+        rows = (1 - t)[:, None] * shifted[row] + t[:, None] * shifted[row + 1]
+        limit = np.maximum(bound[row], bound[row + 1])
+        order = np.argsort(-np.concatenate([lam, where]), kind="stable")
+        everything = np.concatenate([m, limit - np.abs(rows)])
+        out.append((np.concatenate([lam, where])[order], everything[order]))
+    return out
 
 
 @njit(cache=True)

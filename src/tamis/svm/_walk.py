@@ -47,6 +47,7 @@ class Walk:
         t = 0.0 if top == bottom else float(np.clip((top - lam) / (top - bottom), 0.0, 1.0))
         x = part.start.copy()
         x[part.variables] = (1 - t) * part.x[row - 1] + t * part.x[row]
+        x = np.clip(x, 0.0, self.upper)
         b = (1 - t) * part.b[row - 1] + t * part.b[row]
         return np.bincount(self.point, self.sign * x, self.point.max() + 1), float(b)
 
@@ -85,7 +86,8 @@ def walk(
     for ridge in (0.0, 1e-12, 1e-11, 1e-10, 1e-9):
         size = ridge * kappa
         matrix = K if ridge == 0 else K + size * np.eye(len(K))
-        found = _walk(matrix, point, sign, upper, cost, first, lambda_range, size)
+        with np.errstate(over="ignore", invalid="ignore"):  # an indefinite kernel may explode
+            found = _walk(matrix, point, sign, upper, cost, first, lambda_range, size)
         if best is None or _merit(found) < _merit(best):
             best = found
         if best.reached <= lambda_range[0] and best.violation <= WANTED:

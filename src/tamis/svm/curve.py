@@ -113,9 +113,7 @@ class ValidationCurve:
         t = np.where(c[:, 0] <= c[:, -1], 0.0, 1.0)
         if c.shape[1] == 3:
             curvature = c[:, 0] - 2 * c[:, 1] + c[:, 2]
-            inside = np.divide(
-                c[:, 0] - c[:, 1], curvature, out=t.copy(), where=curvature > 0
-            )
+            inside = np.divide(c[:, 0] - c[:, 1], curvature, out=t.copy(), where=curvature > 0)
             t = np.where(curvature > 0, np.clip(inside, 0.0, 1.0), t)
         low, high = self.breakpoints[:-1], self.breakpoints[1:]
         return self._within(np.arange(len(c)), low + t * (high - low)), t
@@ -166,8 +164,7 @@ class ValidationCurve:
             import pandas as pd
         except ImportError:
             raise MissingExtra(
-                "ValidationCurve.to_frame needs pandas, which is not installed: "
-                "pip install pandas."
+                "ValidationCurve.to_frame needs pandas, which is not installed: pip install pandas."
             ) from None
         return pd.DataFrame(
             {

@@ -47,9 +47,12 @@ class Kernel:
 
 
 def resolve_kernel(
-    owner: str, name: Any, gamma: Any, degree: Any, coef0: Any, X: Array
+    owner: str, name: Any, gamma: Any, degree: Any, coef0: Any, X: Array, weight: Any = None
 ) -> Kernel:
-    """Check the kernel's parameters and put numbers for ``"scale"`` and ``"auto"``, as SVC does."""
+    """Check the kernel's parameters and put numbers for ``"scale"`` and ``"auto"``, as SVC does.
+
+    With sample weights "scale" counts each sample by its weight, as if it were repeated.
+    """
     if name not in NAMES:
         raise InvalidParameter(
             f"{owner} needs a kernel among {', '.join(NAMES)}; got {name!r}. For another kernel "
@@ -63,13 +66,18 @@ def resolve_kernel(
             )
         return Kernel(name)
     if isinstance(gamma, str) and gamma in ("scale", "auto"):
-        spread = float(X.var()) if gamma == "scale" else 1.0
+        spread = _variance(X, weight) if gamma == "scale" else 1.0
         gamma = 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
     if not (isinstance(gamma, int | float | np.number) and gamma > 0 and np.isfinite(gamma)):
-        raise InvalidParameter(
-            f'{owner} needs a gamma above 0, "scale" or "auto"; got {gamma!r}.'
-        )
+        raise InvalidParameter(f'{owner} needs a gamma above 0, "scale" or "auto"; got {gamma!r}.')
     return Kernel(name, float(gamma), degree, float(coef0))
+
+
+def _variance(X: Array, weight: Any) -> float:
+    if weight is None:
+        return float(X.var())
+    mean = np.average(X, axis=0, weights=weight).mean()
+    return float(np.average((X - mean) ** 2, axis=0, weights=weight).mean())
 
 
 class Gram:
@@ -105,9 +113,13 @@ class Gram:
         """Kernel rows of new points, up to what the path cannot see."""
         return self._raw(X) - self.means
 
-    def norms(self, X: Array) -> Array:
-        """Distance in the feature space of new points from the mean of the training points."""
-        if self.kernel.name == "precomputed":
-            return np.full(len(X), np.inf)
-        own = self.kernel.diagonal(X - self.origin) - (1.0 if self.flat else 0.0)
+    def norms(self, X: Array, own: Array | None = None) -> Array:
+        """Distance in the feature space of new points from the mean of the training points.
+
+        For a precomputed kernel the kernel of each point with itself has to be given.
+        """
+        if own is None:
+            if self.kernel.name == "precomputed":
+                return np.full(len(X), np.inf)
+            own = self.kernel.diagonal(X - self.origin) - (1.0 if self.flat else 0.0)
         return np.sqrt(np.maximum(own - 2 * self._raw(X).mean(axis=1) + self.mean, 0.0))

@@ -13,9 +13,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from tamis.exceptions import InvalidParameter, InvalidTarget, NotCertified
-from tamis.svm._binary import BinaryPath, binary_path, check_size
-from tamis.svm._steps import Blocks, Steps, curve_of, label_steps, order_steps, vote_steps
+from tamis.svm._binary import binary_path, check_size
+from tamis.svm._steps import Blocks, Steps, Vote, curve_of, label_steps, order_steps, vote_steps
 from tamis.svm._walk import ACCEPTED
+from tamis.svm.certificate import shifted, uncertainty
 from tamis.svm.curve import ValidationCurve
 from tamis.svm.kernels import Array, Gram, resolve_kernel
 from tamis.svm.scores import check_scoring, scorer
@@ -73,7 +74,7 @@ class SVCPath(ClassifierMixin, BaseEstimator):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> path = SVCPath("linear").fit(scale(X[:100]), y[:100])
     >>> (path.predict(scale(X[:100]), C=0.1) == y[:100]).mean().round(2)
-    np.float64(0.98)
+    np.float64(0.97)
     """
 
     def __init__(
@@ -105,8 +106,12 @@ class SVCPath(ClassifierMixin, BaseEstimator):
         check_range(owner, self.lambda_range)
         check_size(owner, len(X))
         self.classes_, target = encode(owner, y)
-        kernel = resolve_kernel(owner, self.kernel, self.gamma, self.degree, self.coef0, X)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         bounds = box(owner, self, X, y, target, sample_weight)
+        kernel = resolve_kernel(
+            owner, self.kernel, self.gamma, self.degree, self.coef0, X, sample_weight
+        )
         self._fit(kernel, X, target, bounds)
         return self
 
@@ -130,8 +135,13 @@ class SVCPath(ClassifierMixin, BaseEstimator):
         lams = [s.lam for w in walks for s in w.stretches]
         self.breakpoints_ = 1.0 / np.unique(np.concatenate(lams))[::-1]
         self.elbow_sizes_ = [
-            np.array([((s.x[r] > 0) & (s.x[r] < w.upper[s.variables])).sum()
-                      for s in w.stretches for r in range(1, len(s.lam))])
+            np.array(
+                [
+                    ((s.x[r] > 0) & (s.x[r] < w.upper[s.variables])).sum()
+                    for s in w.stretches
+                    for r in range(1, len(s.lam))
+                ]
+            )
             for w in walks
         ]
         self.violation_ = max(w.violation for w in walks)
@@ -148,7 +158,9 @@ class SVCPath(ClassifierMixin, BaseEstimator):
 
     def _lambda(self, C: float) -> float:
         low, high = self.lambda_range
-        if not (np.isscalar(C) and np.isfinite(C) and low * (1 - 1e-9) <= 1 / C <= high * (1 + 1e-9)):
+        if not (
+            np.isscalar(C) and np.isfinite(C) and low * (1 - 1e-9) <= 1 / C <= high * (1 + 1e-9)
+        ):
             raise InvalidParameter(
                 f"{type(self).__name__} knows C from {1 / high:.6g} to {1 / low:.6g}; got {C!r}. "
                 "Fit with another lambda_range (lambda = 1 / C)."
@@ -229,30 +241,31 @@ class SVCPath(ClassifierMixin, BaseEstimator):
     def _blocks(self, k: int, X: Array) -> Blocks:
         return self._paths[k].outputs(self._pair_rows(k, X))
 
-    def _steps(self, X: Array, target: NDArray[np.int64], scoring: object) -> Steps:
-        return steps_of(
-            [self._blocks(k, X) for k in range(len(self._paths))],
-            self._paths,
-            self.pairs_,
-            target,
-            scoring,
-        )
+    def _steps(
+        self, X: Array, target: NDArray[np.int64], scoring: object, way: int = 0, own: Any = None
+    ) -> Steps:
+        """Correct predictions along the path; with ``way`` what they are at best (1) or worst (-1).
 
-
-def steps_of(
-    blocks: list[Blocks],
-    paths: list[BinaryPath],
-    pairs: list[tuple[int, int]],
-    target: NDArray[np.int64],
-    scoring: object,
-) -> Steps:
-    """Step functions of the correct predictions from the outputs of every pair of classes."""
-    if scoring == "roc_auc":
-        return order_steps(blocks[0], target, 1e-2 * paths[0].band)
-    if len(pairs) == 1:
-        return label_steps(blocks[0], target, paths[0].band)
-    everything = [(i, j, b, p.band) for (i, j), b, p in zip(pairs, blocks, paths, strict=True)]
-    return vote_steps(everything, target, pairs[-1][1] + 1)
+        ``own`` is the kernel of the points with themselves, where it is precomputed.
+        """
+        blocks = [self._blocks(k, X) for k in range(len(self._paths))]
+        bounds: list[Any] = [None] * len(blocks)
+        if way:
+            for k, path in enumerate(self._paths):
+                rows = X[:, self._members[k]] if self.kernel == "precomputed" else X
+                bounds[k] = uncertainty(path, self._grams[k].norms(rows, own))
+        if len(self.pairs_) > 1:
+            ballots = [
+                Vote(i, j, b, p.band, e)
+                for (i, j), b, p, e in zip(self.pairs_, blocks, self._paths, bounds, strict=True)
+            ]
+            return vote_steps(ballots, target, len(self.classes_), way)
+        if way:
+            blocks[0] = shifted(blocks[0], bounds[0], np.where(target == 1, 1.0, -1.0), way)
+        band = self._paths[0].band
+        if scoring == "roc_auc":
+            return order_steps(blocks[0], target, 1e-2 * band)
+        return label_steps(blocks[0], target, band)
 
 
 def votes(f: Array, pairs: list[tuple[int, int]], n_classes: int) -> Array:

@@ -70,7 +70,7 @@ def check_scoring(owner: str, scoring: object, n_classes: int) -> None:
         )
     if n_classes > 2 and name in TWO_CLASSES:
         raise InvalidParameter(
-            f"{owner} defines {name} for two classes; y has {n_classes}. Use scoring=\"error\" or "
+            f'{owner} defines {name} for two classes; y has {n_classes}. Use scoring="error" or '
             '"balanced_error".'
         )
 

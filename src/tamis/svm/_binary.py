@@ -38,6 +38,11 @@ class BinaryPath:
         w, b = self.walk.weights(lam)
         return w[self.group] * self.share, b
 
+    def slopes(self, lam: float) -> tuple[Array, float]:
+        """Derivatives of the weights and of the intercept by lambda."""
+        w, b = self.walk.slopes(lam)
+        return w[self.group] * self.share, b
+
     def outputs(self, rows: Array) -> list[tuple[Array, Array]]:
         """Lambdas and h = lambda f (rows x points) of every stretch, from centred kernel rows."""
         if len(self.share) == len(self.walk.upper):

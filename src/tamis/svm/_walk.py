@@ -38,11 +38,15 @@ class Walk:
         """Largest violation of the optimality conditions relative to lambda, at checkpoints."""
         return max((c.violation for c in self.checkpoints), default=np.inf)
 
-    def weights(self, lam: float) -> tuple[Array, float]:
-        """``s x`` summed over the variables of each point, and the intercept, times lambda both."""
+    def _place(self, lam: float) -> tuple[Stretch, int]:
+        """The stretch that holds ``lam`` and the row at its lower end."""
         ends = np.array([s.lam[-1] for s in self.stretches])
         part = self.stretches[min(int(np.searchsorted(-ends, -lam)), len(ends) - 1)]
-        row = int(np.clip(np.searchsorted(-part.lam, -lam), 1, len(part.lam) - 1))
+        return part, int(np.clip(np.searchsorted(-part.lam, -lam), 1, len(part.lam) - 1))
+
+    def weights(self, lam: float) -> tuple[Array, float]:
+        """``s x`` summed over the variables of each point, and the intercept, times lambda both."""
+        part, row = self._place(lam)
         top, bottom = part.lam[row - 1], part.lam[row]
         t = 0.0 if top == bottom else float(np.clip((top - lam) / (top - bottom), 0.0, 1.0))
         x = part.start.copy()
@@ -51,10 +55,20 @@ class Walk:
         b = (1 - t) * part.b[row - 1] + t * part.b[row]
         return np.bincount(self.point, self.sign * x, self.point.max() + 1), float(b)
 
-    def outputs(self, K: Array) -> "list[tuple[Array, Array]]":
+    def slopes(self, lam: float) -> tuple[Array, float]:
+        """Derivatives of :meth:`weights` by lambda (from below, on a breakpoint)."""
+        part, row = self._place(lam)
+        drop = part.lam[row] - part.lam[row - 1]
+        if drop == 0:
+            return np.zeros(self.point.max() + 1), 0.0
+        dx = np.zeros_like(part.start)
+        dx[part.variables] = (part.x[row] - part.x[row - 1]) / drop
+        db = (part.b[row] - part.b[row - 1]) / drop
+        return np.bincount(self.point, self.sign * dx, self.point.max() + 1), float(db)
+
+    def outputs(self, K: Array) -> list[tuple[Array, Array]]:
         """For every stretch its lambdas and h = lambda f (rows x points) for kernel rows ``K``."""
         blocks = []
-        h = None
         for part in self.stretches:
             first = np.bincount(self.point, self.sign * part.start, K.shape[1])
             h = K @ first

@@ -101,29 +101,38 @@ def certify(
     complete: bool,
 ) -> Certificate:
     """Put the bracket together and say whether it closes at ``C``."""
-    value = float(curve(C))
     lower, upper = optimistic.best, float(pessimistic(C))
-    checks = np.array(
-        [(c.lam, c.violation, c.gap) for p in paths for c in p.walk.checkpoints]
-    ).reshape(-1, 3)
     better = upper >= lower - 1e-12 if curve.greater_is_better else upper <= lower + 1e-12
     reason = ""
     if not complete:
         reason = "a path ended before the end of the range"
-    elif not np.isfinite([p.walk.violation for p in paths]).all():
-        reason = "a path has no checkpoint"
-    elif np.isnan(upper) or np.isnan(lower):
-        reason = "the norms of the validation points are unknown (precomputed kernel)"
     elif not better:
-        reason = f"a value of {lower:.6g} cannot be excluded elsewhere, against {upper:.6g} at C = {C:.6g}"
+        reason = (
+            f"a value of {lower:.6g} cannot be excluded elsewhere, against {upper:.6g} at C = {C:.6g}"
+        )
+    return gather(curve, C, optimistic, pessimistic, paths, reason)
+
+
+def gather(
+    curve: ValidationCurve,
+    C: float,
+    optimistic: ValidationCurve,
+    pessimistic: ValidationCurve,
+    paths: list[BinaryPath],
+    reason: str,
+) -> Certificate:
+    """A certificate with the checkpoints of all paths."""
+    checks = np.array(
+        [(c.lam, c.violation, c.gap) for p in paths for c in p.walk.checkpoints]
+    ).reshape(-1, 3)
     return Certificate(
-        value=value,
+        value=float(curve(C)),
         C=C,
-        lower=lower,
-        upper=upper,
+        lower=optimistic.best,
+        upper=float(pessimistic(C)),
         closed=not reason,
-        violation=float(checks[:, 1].max()) if len(checks) else np.inf,
-        gap=float(checks[:, 2].max()) if len(checks) else np.inf,
+        violation=float(checks[:, 1].max(initial=0.0)),
+        gap=float(checks[:, 2].max(initial=0.0)),
         reason=reason,
         optimistic=optimistic,
         pessimistic=pessimistic,

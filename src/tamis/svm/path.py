@@ -2,29 +2,24 @@
 
 from itertools import combinations
 from typing import Any, Self
-from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
+from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from tamis.exceptions import InvalidParameter, InvalidTarget, NotCertified
+from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.svm._base import RANGE, RegularizationPath, check_range
 from tamis.svm._binary import binary_path, check_size
 from tamis.svm._steps import Blocks, Steps, Vote, curve_of, label_steps, order_steps, vote_steps
-from tamis.svm._walk import ACCEPTED
 from tamis.svm.certificate import shifted, uncertainty
 from tamis.svm.curve import ValidationCurve
 from tamis.svm.kernels import Array, Gram, resolve_kernel
 from tamis.svm.scores import check_scoring, scorer
 
-RANGE = (2.0**-8, 2.0**9)
-
-
-class SVCPath(ClassifierMixin, BaseEstimator):
+class SVCPath(ClassifierMixin, RegularizationPath):
     """The support vector classifier for every C at once.
 
     With ``lambda = 1 / C`` and ``x = lambda alpha`` the solution is piecewise affine in lambda
@@ -94,11 +89,6 @@ class SVCPath(ClassifierMixin, BaseEstimator):
         self.lambda_range = lambda_range
         self.class_weight = class_weight
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
-
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Follow the path of every pair of classes; sample weights multiply C."""
         X, y = validate_data(self, X, y, dtype=np.float64)
@@ -144,32 +134,7 @@ class SVCPath(ClassifierMixin, BaseEstimator):
             )
             for w in walks
         ]
-        self.violation_ = max(w.violation for w in walks)
-        self.n_repairs_ = sum(w.n_repairs for w in walks)
-        if self.violation_ > ACCEPTED or any(w.reached > self.lambda_range[0] for w in walks):
-            reached = max(w.reached for w in walks)
-            warn(
-                f"{type(self).__name__} reached lambda = {reached:.4g} with a violation of the "
-                f"optimality conditions of {self.violation_:.1e} lambda; the path below is not "
-                "vouched for. Scale the columns, or use GridC.",
-                NotCertified,
-                stacklevel=4,
-            )
-
-    def _lambda(self, C: float) -> float:
-        low, high = self.lambda_range
-        if not (
-            np.isscalar(C) and np.isfinite(C) and low * (1 - 1e-9) <= 1 / C <= high * (1 + 1e-9)
-        ):
-            raise InvalidParameter(
-                f"{type(self).__name__} knows C from {1 / high:.6g} to {1 / low:.6g}; got {C!r}. "
-                "Fit with another lambda_range (lambda = 1 / C)."
-            )
-        return 1.0 / C
-
-    def _rows(self, X: ArrayLike) -> Array:
-        check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float64, reset=False)
+        self._vouch(walks)
 
     def _pair_rows(self, k: int, X: Array) -> Array:
         return self._grams[k].rows(X[:, self._members[k]] if self.kernel == "precomputed" else X)
@@ -277,20 +242,6 @@ def votes(f: Array, pairs: list[tuple[int, int]], n_classes: int) -> Array:
         confidence[:, j] += f[:, k]
         confidence[:, i] -= f[:, k]
     return count + confidence / (3 * (np.abs(confidence) + 1))
-
-
-def check_range(owner: str, lambda_range: Any) -> None:
-    """Refuse a range that is not two rising positive numbers."""
-    try:
-        low, high = lambda_range
-        sound = bool(0 < low < high < np.inf)
-    except (TypeError, ValueError):
-        sound = False
-    if not sound:
-        raise InvalidParameter(
-            f"{owner} needs lambda_range = (smallest, largest) with 0 < smallest < largest, where "
-            f"lambda = 1 / C; got {lambda_range!r}."
-        )
 
 
 def encode(owner: str, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -12,12 +12,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis.exceptions import InvalidParameter, InvalidTarget, NotCertified
+from tamis.svm._base import RANGE, check_range
 from tamis.svm._binary import check_size
 from tamis.svm._steps import curve_of
 from tamis.svm.certificate import Certificate, certify
 from tamis.svm.curve import Interval, ValidationCurve
 from tamis.svm.kernels import Array, resolve_kernel
-from tamis.svm.path import RANGE, SVCPath, box, check_range, encode
+from tamis.svm.path import SVCPath, box, encode
 from tamis.svm.scores import check_scoring, scorer
 
 RULES = ("largest-lambda", "widest", "one-standard-error")

@@ -213,6 +213,25 @@ def test_too_many_samples_are_refused_with_a_way_out():
         SVCPath().fit(X, np.arange(len(X)) % 2)
 
 
+def test_too_large_an_elbow_is_refused_with_a_way_out(monkeypatch):
+    monkeypatch.setattr("tamis.svm._homotopy.MAX_ELBOW", 100)
+    X, y = classification()
+    with pytest.raises(PathTooLarge, match="on the margin at once.*GridC"):
+        SVCPath(gamma=1.0).fit(X, y)
+
+
+def test_following_few_variables_gives_the_same_path(monkeypatch):
+    X, y = classification(n=700, d=8)
+    few = SVCPath("rbf", gamma=0.1).fit(X[:600], y[:600])
+    monkeypatch.setattr("tamis.svm._homotopy.SMALL", 10**6)
+    monkeypatch.setattr("tamis.svm._homotopy.EPOCH", 16)
+    everything = SVCPath("rbf", gamma=0.1).fit(X[:600], y[:600])
+    for C in (0.01, 0.7, 9.0, 200.0):
+        np.testing.assert_allclose(
+            few.decision_function(X[600:], C), everything.decision_function(X[600:], C), atol=1e-8
+        )
+
+
 def test_an_indefinite_kernel_is_flagged():
     rng = np.random.default_rng(0)
     K = rng.normal(size=(30, 30))

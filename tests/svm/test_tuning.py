@@ -57,7 +57,7 @@ def test_the_best_C_predicts_in_svc_what_the_curve_promises():
     ]
     assert np.mean(errors) == pytest.approx(search.best_score_)
     assert isinstance(search.best_estimator_, SVC)
-    assert search.best_estimator_.C == search.best_C_
+    assert search.best_C_ == search.best_estimator_.C
     assert search.score(X, y) == search.best_estimator_.score(X, y)
 
 

@@ -72,7 +72,7 @@ def merge(K: Array, sign: Array) -> NDArray[np.int64]:
             n_groups += 1
             continue
         D = own[run][:, None] + own[run] - 2 * K[np.ix_(run, run)]
-        same = (D <= SAME * kappa) & (sign[run][:, None] == sign[run])
+        same = (SAME * kappa >= D) & (sign[run][:, None] == sign[run])
         for i, mine in enumerate(run):
             if group[mine] < 0:
                 twins = run[same[i] & (group[run] < 0)]

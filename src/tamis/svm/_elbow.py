@@ -47,11 +47,24 @@ def accumulate(rows, index, weight, count, out):
         k += 1
 
 
+@njit(cache=True)
+def gather(matrix, rows, columns):
+    """``matrix[np.ix_(rows, columns)]``, several times faster."""
+    out = np.empty((rows.shape[0], columns.shape[0]))
+    for i in range(rows.shape[0]):
+        source, target = matrix[rows[i]], out[i]
+        for j in range(columns.shape[0]):
+            target[j] = source[columns[j]]
+    return out
+
+
 class Programme(NamedTuple):
     """What stays fixed during a call: the programme, or its restriction to some variables."""
 
-    K: NDArray[np.float64]  # over points
-    point: NDArray[np.int64]  # of each variable
+    K: NDArray[np.float64]  # over all points
+    ahead: NDArray[np.float64]  # rows of K of the points in play x those that may come to the elbow
+    place: NDArray[np.int64]  # of each point in play among all points
+    point: NDArray[np.int64]  # of each variable, among the points in play
     sign: NDArray[np.float64]
     upper: NDArray[np.float64]
     slope: NDArray[np.float64]  # g_b
@@ -117,7 +130,7 @@ def _inverse_column(state, k, size, out):
 
 @njit(cache=True)
 def response(problem, state, d, out):
-    """``dh = K (s dx) + db`` at every point."""
+    """``dh = K (s dx) + db`` at the points ahead."""
     m = state.count[SLOTS]
     index = np.empty(m, np.int64)
     weight = np.empty(m)
@@ -129,7 +142,7 @@ def response(problem, state, d, out):
             weight[count] = problem.sign[i] * d[k + 1]
             count += 1
     out[:] = d[0]
-    accumulate(problem.K, index, weight, count, out)
+    accumulate(problem.ahead, index, weight, count, out)
 
 
 @njit(cache=True)
@@ -167,14 +180,16 @@ def leave(problem, state, k, up):
 def _schur(problem, state, j, u, v):
     """``v = A_E^-1 u_j``, the Schur complement of ``j`` and the size of ``(-v, 1)``."""
     m = state.count[SLOTS]
-    row = problem.K[problem.point[j]]
+    here = problem.place[problem.point[j]]
+    row = problem.K[here]
     u[0] = problem.sign[j]
     for k in range(m):
         i = state.slots[k]
         free = i != j and state.side[i] == FREE
-        u[k + 1] = problem.sign[i] * problem.sign[j] * row[problem.point[i]] if free else 0.0
+        there = problem.place[problem.point[i]]
+        u[k + 1] = problem.sign[i] * problem.sign[j] * row[there] if free else 0.0
     apply_inverse(state, u, m + 1, v)
-    S = row[problem.point[j]] - u[0] * v[0]
+    S = row[here] - u[0] * v[0]
     size = 1.0
     for k in range(m):
         i = state.slots[k]
@@ -247,16 +262,16 @@ def enter(problem, state, j):
     v = np.zeros(m + 2)
     S, size = _schur(problem, state, j, u, v)
     kappa = state.real[KAPPA]
-    if S > DEPENDENT * kappa * size:
+    if DEPENDENT * kappa * size < S:
         _append(problem, state, j, u, v, S)
         return FULL, False
     # z = (-v, 1): what it does to h decides, the Schur complement is all cancellation
-    dh = np.empty(problem.K.shape[0])
+    n_ahead = problem.ahead.shape[1]
+    dh = np.empty(n_ahead)
     response(problem, state, -v, dh)
-    dh += problem.sign[j] * problem.K[problem.point[j]]
+    dh += problem.sign[j] * problem.ahead[problem.point[j]]
     largest = np.max(np.abs(dh))
-    S = problem.sign[j] * dh[problem.point[j]]
-    if largest > DEPENDENT * kappa * size and S > SINGULAR * kappa * size:
+    if largest > DEPENDENT * kappa * size and SINGULAR * kappa * size < S:
         _append(problem, state, j, u, v, S)
         return FULL, False
     way = -1.0 if state.side[j] == HIGH else 1.0
@@ -267,7 +282,8 @@ def enter(problem, state, j):
     state.x[j] += step * way
     state.real[B] -= step * way * v[0]
     for i in range(state.r.shape[0]):
-        state.r[i] += step * way * problem.sign[i] * dh[problem.point[i]]
+        if problem.point[i] < n_ahead:
+            state.r[i] += step * way * problem.sign[i] * dh[problem.point[i]]
     code = INEXACT if step * largest > INEXACT_MOVE * state.real[SCALE] else FULL
     if slot < 0:
         state.side[j] = HIGH if way > 0 else LOW

@@ -12,7 +12,6 @@ from tamis.svm._elbow import (
     EMPTY,
     FREE,
     FULL,
-    HIGH,
     KAPPA,
     LOW,
     N_FREE,
@@ -89,18 +88,52 @@ def _next_event(problem, state, dr, longest, tolerance, found):
 
 
 @njit(cache=True)
+def _dh_at(problem, state, p):
+    """``dh`` at one point in play."""
+    row = problem.K[problem.place[p]]
+    dh = state.d[0]
+    for k in range(state.count[SLOTS]):
+        i = state.slots[k]
+        dh += problem.sign[i] * state.d[k + 1] * row[problem.place[problem.point[i]]]
+    return dh
+
+
+@njit(cache=True)
 def _speeds(problem, state, dh, dr):
-    """Speeds of the residuals, their error on the elbow, and what is too slow to be real."""
-    response(problem, state, state.d, dh)
+    """Speeds of the residuals, their error on the elbow, and what is too slow to be real.
+
+    Points of the elbow need no response, except where it is cheap to see the error.
+    """
+    n_ahead = problem.ahead.shape[1]
+    response(problem, state, state.d, dh[:n_ahead])
+    for k in range(state.count[SLOTS]):
+        i = state.slots[k]
+        if problem.point[i] >= n_ahead and state.side[i] != FREE:
+            dh[problem.point[i]] = _dh_at(problem, state, problem.point[i])
     error = 0.0
     for i in range(dr.shape[0]):
-        dr[i] = problem.sign[i] * dh[problem.point[i]] + problem.slope[i]
-        if state.side[i] == FREE:
+        p = problem.point[i]
+        if state.side[i] != FREE:
+            dr[i] = problem.sign[i] * dh[p] + problem.slope[i]
+        elif p < n_ahead:
+            dr[i] = problem.sign[i] * dh[p] + problem.slope[i]
             error = max(error, abs(dr[i]))
+        else:
+            dr[i] = 0.0
     size = abs(state.d[0])
     for k in range(state.count[SLOTS]):
         size += abs(state.d[k + 1]) * state.real[KAPPA]
     return error, max(20.0 * error, 4e-15 * size)
+
+
+@njit(cache=True)
+def _elbow_errors(problem, state, dr):
+    """Speeds of the residuals on the elbow, which ought to be zero."""
+    for k in range(state.count[SLOTS]):
+        i = state.slots[k]
+        if state.side[i] == FREE:
+            dh = _dh_at(problem, state, problem.point[i])
+            dr[i] = problem.sign[i] * dh + problem.slope[i]
 
 
 @njit(cache=True)
@@ -157,7 +190,7 @@ def advance(problem, state, log, end):
 
     Two rows are kept free for an exchange, which needs one before and one after.
     """
-    dh = np.empty(problem.K.shape[0])
+    dh = np.empty(problem.place.shape[0])
     dr = np.empty(problem.sign.shape[0])
     found = np.empty(2 * dr.shape[0] + 1, np.int64)
     scale = max(np.max(np.abs(problem.slope)), 1e-300)
@@ -168,6 +201,7 @@ def advance(problem, state, log, end):
         error, tolerance = _speeds(problem, state, dh, dr)
         # 0.05 tolerance is the error itself, or else no more than rounding
         if error > state.real[RESIDUAL] * scale and error >= 0.05 * tolerance:
+            _elbow_errors(problem, state, dr)
             _refine(problem, state, dr)
             error, tolerance = _speeds(problem, state, dh, dr)
             if error > state.real[RESIDUAL] * scale and error >= 0.05 * tolerance:
@@ -201,7 +235,7 @@ def advance(problem, state, log, end):
 
 
 @njit(cache=True)
-def audit(problem, side, slot_of, followed, h, log, offset, tolerance):
+def audit(sign, point, upper, slope, side, slot_of, followed, h, log, offset, tolerance):
     """Check every row of a log against the residuals ``h`` recomputed for all variables.
 
     For each stretch between two rows: the largest violation of the optimality conditions, a bound on
@@ -215,7 +249,7 @@ def audit(problem, side, slot_of, followed, h, log, offset, tolerance):
     for row in range(n_rows):
         tau = log.tau[row]
         for i in range(side.shape[0]):
-            r = problem.sign[i] * h[row, problem.point[i]] - offset[i] - tau * problem.slope[i]
+            r = sign[i] * h[row, point[i]] - offset[i] - tau * slope[i]
             k = slot_of[i]
             if k >= 0:
                 here = log.side[row, k]
@@ -228,7 +262,7 @@ def audit(problem, side, slot_of, followed, h, log, offset, tolerance):
                 wrong = max(-r if here == LOW else r, 0.0)
             if wrong > 0.0:
                 violation[row] = max(violation[row], wrong)
-                gap[row] += problem.upper[i] * wrong
+                gap[row] += upper[i] * wrong
                 if wrong > tolerance and row < bad and not followed[i]:
                     bad = row
     return violation, gap, bad

@@ -10,14 +10,15 @@ cut where a variable that was not followed had come into play.
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._random import stream
+from tamis.exceptions import PathTooLarge
 from tamis.svm import _elbow as elbow
-from tamis.svm._elbow import FREE, HIGH, LOW, Programme, State, enter_all
+from tamis.svm._elbow import FREE, HIGH, LOW, Programme, State, enter_all, gather
 from tamis.svm._events import Log, advance, audit
 from tamis.svm._intercept import kinks, meeting, middle, opens
 from tamis.svm._smo import smo
@@ -25,6 +26,7 @@ from tamis.svm._smo import smo
 Array = NDArray[np.float64]
 
 EPOCH = 64  # events per epoch
+MAX_ELBOW = 5e7  # variables x elbow: beyond, an event costs more than a fit
 SMALL = 256  # variables; fewer are all followed
 REPAIR = 1e-10  # violation, relative to lambda, that is repaired at a checkpoint
 SOUND = 1e-5  # error of an inverse that can still be refined
@@ -87,9 +89,7 @@ class Homotopy:
     def refresh(self) -> None:
         """Recompute h from x."""
         weight = np.bincount(self.point, self.sign * self.x, len(self.K))
-        used = np.flatnonzero(weight)
-        few = len(used) < 0.7 * len(weight)
-        self.h = (weight[used] @ self.K[used] if few else weight @ self.K) + self.b
+        self.h = self.K @ weight + self.b  # one product: gathering rows would cost more
 
     def violation(self, g: Array) -> float:
         """Largest violation of the optimality conditions for the linear term ``g``."""
@@ -108,9 +108,9 @@ class Homotopy:
     def start(self, lam: float, x: Array, tolerance: float = 1e-3) -> None:
         """Optimum at ``lam`` from a feasible ``x``."""
         self.x = x.copy()
-        problem = Programme(self.K, self.point, self.sign, self.upper, self.cost)
         size = lam * float(np.abs(self.cost).max())
-        self.b = smo(problem, lam * self.cost, self.x, tolerance * size, 20 * len(x) + 1000)
+        programme = self.K, self.point, self.sign, self.upper, lam * self.cost
+        self.b = smo(*programme, self.x, tolerance * size, 20 * len(x) + 1000)
         self.side = np.where(self.x <= 0, LOW, np.where(self.x >= self.upper, HIGH, FREE))
         self.side = self.side.astype(np.int8)
         self.build(np.flatnonzero(self.side == FREE))
@@ -261,8 +261,9 @@ class Homotopy:
 
     def _watch(self, line: Line) -> NDArray[np.int64]:
         """The variables to follow: the elbow and those that could reach it first."""
-        n, size = len(self.x), self.width + len(self.elbow)
-        if self.speed is None or n < SMALL or size > 0.6 * n:
+        n, m = len(self.x), len(self.elbow)
+        size = self.width + m
+        if self.speed is None or n < SMALL or self.width > 0.6 * (n - m):
             return np.arange(n)
         r = self.sign * self.h[self.point] - line.offset - line.noise - self.tau * line.slope
         closing = np.where(self.side == LOW, -self.speed, self.speed)
@@ -272,13 +273,12 @@ class Homotopy:
 
     def _call(self, line: Line, watch: NDArray[np.int64]) -> tuple[Programme, State]:
         """The restriction of the programme to ``watch``, with all else standing still."""
-        point, sign = self.point[watch], self.sign[watch]
-        K = self.K
-        if len(watch) < len(self.x):
-            used, point = np.unique(point, return_inverse=True)
-            K = self.K[np.ix_(used, used)]
-        slope = line.slope[watch]
-        problem = Programme(K, point, sign, self.upper[watch], slope)
+        sign, slope = self.sign[watch], line.slope[watch]
+        place, point, ahead = np.arange(len(self.K)), self.point[watch], self.K
+        if len(watch) < len(self.x) or len(self.elbow) > max(SMALL, len(watch) / 4):
+            place, point, n_ahead = self._in_play(watch)
+            ahead = gather(self.K, place, place[:n_ahead])
+        problem = Programme(self.K, ahead, place, point, sign, self.upper[watch], slope)
         m, n = len(self.elbow), len(watch)
         slots = np.zeros(m + EPOCH + 4, np.int64)
         slots[:m] = np.searchsorted(watch, self.elbow)
@@ -302,6 +302,16 @@ class Homotopy:
         )
         return problem, state
 
+    def _in_play(self, watch: NDArray[np.int64]) -> tuple[NDArray[np.int64], Any, int]:
+        """Points of the watched variables, first those that also have one off the elbow."""
+        off = self.side[watch] != FREE
+        ahead = np.unique(self.point[watch[off]])
+        rest = np.setdiff1d(self.point[watch[~off]], ahead)
+        place = np.concatenate([ahead, rest])
+        number = np.empty(len(self.K), np.int64)
+        number[place] = np.arange(len(place))
+        return place, number[self.point[watch]], len(ahead)
+
     def _polish(self, line: Line) -> None:
         """Newton's step on the elbow, against the drift of many short steps."""
         i, s = self.elbow, self.sign[self.elbow]
@@ -321,6 +331,12 @@ class Homotopy:
         self.budget -= 1
         if self.budget < 0:
             raise Stuck
+        if len(self.elbow) * len(self.x) > MAX_ELBOW:
+            raise PathTooLarge(
+                f"The path has {len(self.elbow)} of {len(self.x)} variables on the margin at once, "
+                f"more than is sensible to follow (a product of {MAX_ELBOW:.0e}). Use a smaller gamma, "
+                "or GridC(step=1.0, refine=3), a grid over C with refinement around its best point."
+            )
         return self._epoch(line, end) if len(self.elbow) else self._empty(line, end)
 
     def _epoch(self, line: Line, end: float) -> int:
@@ -380,13 +396,13 @@ class Homotopy:
         """Audit a log, keep what is sound, and return its last sound row."""
         slot_of = np.full(len(self.x), -1)
         slot_of[moving] = np.arange(len(moving))
-        problem = Programme(self.K, self.point, self.sign, self.upper, line.slope)
         noise = float(np.abs(line.noise).max())
         tolerance = 1e-11 * line.scale + 2 * noise + 1e-15 * float(np.abs(h[0]).max())
         followed = np.zeros(len(self.x), np.bool_)
         followed[watch] = True
+        programme = self.sign, self.point, self.upper, line.slope
         violation, gap, bad = audit(
-            problem, self.side, slot_of, followed, h, log, line.offset, tolerance
+            *programme, self.side, slot_of, followed, h, log, line.offset, tolerance
         )
         last = len(log.tau) - 1
         if bad <= last:
@@ -435,14 +451,11 @@ class Homotopy:
         self, state: State, variables: NDArray[np.int64], free: NDArray[np.bool_], n_terms: int
     ) -> None:
         """Add the rank-one terms to the inverse and keep the slots that are free."""
-        size = len(variables) + 1
-        inverse = np.zeros((size, size))
-        m = len(state.base)
-        inverse[:m, :m] = state.base
-        terms = state.terms[:n_terms, :size]
-        inverse += (terms * state.scale[:n_terms, None]).T @ terms
-        keep = np.concatenate([[True], free])
-        self.inverse = inverse[np.ix_(keep, keep)]
+        keep = np.concatenate([[0], np.flatnonzero(free) + 1])
+        old = keep[keep < len(state.base)]
+        terms = state.terms[:n_terms, keep]
+        self.inverse = (terms * state.scale[:n_terms, None]).T @ terms
+        self.inverse[: len(old), : len(old)] += gather(state.base, old, old)
         self.elbow = variables[free]
 
     def _settle(self, code: int, last: int) -> int:

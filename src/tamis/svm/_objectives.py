@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from tamis.svm._elbow import Programme
 from tamis.svm._smo import smo
 from tamis.svm.kernels import Array
 from tamis.svm.path import SVCPath
@@ -132,6 +131,6 @@ def enclosing_radius(K: Array) -> float:
     own = np.ascontiguousarray(np.diagonal(K))
     x = np.zeros(n)
     x[int(own.argmax())] = 1.0
-    problem = Programme(K, np.arange(n), one, one, one)
-    smo(problem, own / 2, x, 1e-9 * max(float(own.max()), 1e-300), 200 * n)
+    tolerance = 1e-9 * max(float(own.max()), 1e-300)
+    smo(K, np.arange(n), one, one, own / 2, x, tolerance, 200 * n)
     return float(np.sqrt(max(x @ own - x @ K @ x, 0.0)))

@@ -7,13 +7,12 @@ from tamis.svm._elbow import accumulate
 
 
 @njit(cache=True)
-def smo(problem, g, x, tolerance, max_steps):
+def smo(K, point, sign, upper, g, x, tolerance, max_steps):
     """Improve ``x`` in place by pairs (Fan, Chen and Lin 2005) and return a feasible intercept.
 
     The path starts from the exact optimum of a nearby programme, so nothing depends on how far this
     comes; a good point only saves events.
     """
-    K, point, sign, upper = problem.K, problem.point, problem.sign, problem.upper
     h = np.zeros(K.shape[0])
     accumulate(K, point, sign * x, x.shape[0], h)
     high = low = 0.0

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from tamis.svm._homotopy import REPAIR, Array, Homotopy, Line, Stretch, Stuck
 
+SPACING = 4.0  # of the checkpoints
 WANTED = 1e-8  # violation relative to lambda; above it the walk is tried again
 ACCEPTED = 1e-6  # above it the path is not vouched for
 
@@ -135,7 +136,8 @@ def _walk(
             checkpoints.append(_check(machine, lam, scale, ridge))
             if lam <= smallest:
                 break
-            below = max(lam / 2, smallest)
+            below = max(lam / SPACING, smallest)
+            below = smallest if below < smallest * SPACING**0.5 else below
             machine.tau = lam
             line = Line(np.zeros_like(cost), cost, 0.0, below * scale, record=stretches)
             machine.trace(line, below)

@@ -107,9 +107,7 @@ def certify(
     if not complete:
         reason = "a path ended before the end of the range"
     elif not better:
-        reason = (
-            f"a value of {lower:.6g} cannot be excluded elsewhere, against {upper:.6g} at C = {C:.6g}"
-        )
+        reason = f"a value of {lower:.6g} cannot be excluded elsewhere, against {upper:.6g} at C = {C:.6g}"
     return gather(curve, C, optimistic, pessimistic, paths, reason)
 
 

@@ -51,7 +51,7 @@ class GridC(TunedClassifier):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> search = GridC("linear", cv=3, lambda_range=(0.25, 64)).fit(scale(X[:150]), y[:150])
     >>> search.C_.size, search.best_C_
-    (9, 0.125)
+    (9, 0.015625)
     """
 
     def __init__(

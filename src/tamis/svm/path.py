@@ -19,6 +19,7 @@ from tamis.svm.curve import ValidationCurve
 from tamis.svm.kernels import Array, Gram, resolve_kernel
 from tamis.svm.scores import check_scoring, scorer
 
+
 class SVCPath(ClassifierMixin, RegularizationPath):
     """The support vector classifier for every C at once.
 
@@ -125,12 +126,8 @@ class SVCPath(ClassifierMixin, RegularizationPath):
         lams = [s.lam for w in walks for s in w.stretches]
         self.breakpoints_ = 1.0 / np.unique(np.concatenate(lams))[::-1]
         self.elbow_sizes_ = [
-            np.array(
-                [
-                    ((s.x[r] > 0) & (s.x[r] < w.upper[s.variables])).sum()
-                    for s in w.stretches
-                    for r in range(1, len(s.lam))
-                ]
+            np.concatenate(
+                [((s.x > 0) & (s.x < w.upper[s.variables])).sum(axis=1)[1:] for s in w.stretches]
             )
             for w in walks
         ]

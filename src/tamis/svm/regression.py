@@ -288,15 +288,15 @@ def _certificate(
     return gather(curve, C, low, high, paths, reason)
 
 
-def prepare(
-    path: SVRPath, X: Array, sample_weight: Any, owner: str = ""
-) -> tuple[Kernel, Array]:
+def prepare(path: SVRPath, X: Array, sample_weight: Any, owner: str = "") -> tuple[Kernel, Array]:
     """Check the parameters and resolve kernel and bounds."""
     owner = owner or type(path).__name__
     check_range(owner, path.lambda_range)
     check_size(owner, 2 * len(X))
     if not (np.isscalar(path.epsilon) and path.epsilon >= 0):
-        raise InvalidParameter(f"{owner} needs an epsilon that is not negative; got {path.epsilon!r}.")
+        raise InvalidParameter(
+            f"{owner} needs an epsilon that is not negative; got {path.epsilon!r}."
+        )
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if (weight < 0).any():
         raise InvalidParameter(f"{owner} needs sample weights that are not negative.")

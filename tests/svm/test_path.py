@@ -216,7 +216,7 @@ def test_too_many_samples_are_refused_with_a_way_out():
 def test_too_large_an_elbow_is_refused_with_a_way_out(monkeypatch):
     monkeypatch.setattr("tamis.svm._homotopy.MAX_ELBOW", 100)
     X, y = classification()
-    with pytest.raises(PathTooLarge, match="on the margin at once.*GridC"):
+    with pytest.raises(PathTooLarge, match=r"on the margin at once.*GridC"):
         SVCPath(gamma=1.0).fit(X, y)
 
 

@@ -9,9 +9,11 @@ with ``Q_ij = s_i s_j K[p_i, p_j]`` and ``tau`` decreasing. With ``h = K (s x) +
 events everything is affine in tau, and the direction solves ``A_E [db; dx] = [-e; -g_b]`` with
 ``A_E = [[0, s_E'], [s_E, Q_EE]]`` (Hastie et al. 2004; Ong, Shao and Yang 2010).
 
-The inverse of ``A_E`` is a matrix fixed during a call plus one symmetric rank-one term per change of
-the elbow: an index that leaves costs O(m) per term, one that enters one product with the matrix.
+The inverse of ``A_E`` is a matrix fixed during a call plus one symmetric rank-one term per change
+of the elbow: an index that leaves costs O(m) per term, one that enters one product with the matrix.
 """
+
+# mypy: disable-error-code="no-untyped-def"
 
 from typing import NamedTuple
 
@@ -45,6 +47,15 @@ def accumulate(rows, index, weight, count, out):
         for i in range(n):
             out[i] += wa * a[i]
         k += 1
+
+
+@njit(cache=True, fastmath={"contract", "reassoc"})
+def dot(a, b):
+    """Inner product, summed in an order that can be vectorised."""
+    total = 0.0
+    for i in range(a.shape[0]):
+        total += a[i] * b[i]
+    return total
 
 
 @njit(cache=True)
@@ -106,10 +117,7 @@ def apply_inverse(state, rhs, size, out):
     accumulate(state.base, index, weight, count, out[:m])
     for t in range(state.count[TERMS]):
         term = state.terms[t, :size]
-        w = 0.0
-        for i in range(size):
-            w += term[i] * rhs[i]
-        w *= state.scale[t]
+        w = state.scale[t] * dot(term, rhs[:size])
         for i in range(size):
             out[i] += w * term[i]
 

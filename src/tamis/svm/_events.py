@@ -1,5 +1,7 @@
 """The inner loop of the path: from one event to the next, and the audit of what was walked."""
 
+# mypy: disable-error-code="no-untyped-def"
+
 from typing import NamedTuple
 
 import numpy as np
@@ -238,9 +240,9 @@ def advance(problem, state, log, end):
 def audit(sign, point, upper, slope, side, slot_of, followed, h, log, offset, tolerance):
     """Check every row of a log against the residuals ``h`` recomputed for all variables.
 
-    For each stretch between two rows: the largest violation of the optimality conditions, a bound on
-    the duality gap ``sum x [r]+ + (u - x) [-r]+`` anywhere in it (x and r are affine there), and the
-    first stretch on which a variable that was not followed is on its wrong side.
+    For each stretch between two rows: the largest violation of the optimality conditions, a bound
+    on the duality gap ``sum x [r]+ + (u - x) [-r]+`` anywhere in it (x and r are affine there), and
+    the first stretch on which a variable that was not followed is on its wrong side.
     """
     n_rows = log.tau.shape[0]
     violation = np.zeros(n_rows)
@@ -256,10 +258,8 @@ def audit(sign, point, upper, slope, side, slot_of, followed, h, log, offset, to
                 before = log.side[max(row - 1, 0), k]
             else:
                 here = before = side[i]
-            if here == FREE or before == FREE:
-                wrong = abs(r)
-            else:
-                wrong = max(-r if here == LOW else r, 0.0)
+            free = here == FREE or before == FREE
+            wrong = abs(r) if free else max(-r if here == LOW else r, 0.0)
             if wrong > 0.0:
                 violation[row] = max(violation[row], wrong)
                 gap[row] += upper[i] * wrong

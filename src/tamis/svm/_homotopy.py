@@ -1,8 +1,8 @@
 """Following the optimum of a quadratic programme while its linear term moves.
 
-One routine, :meth:`Homotopy.trace`, serves the start, the path in lambda and every repair: any point
-that satisfies the bounds is the exact optimum for *some* linear term, and from there one walks to the
-linear term that is wanted.
+One routine, :meth:`Homotopy.trace`, serves the start, the path in lambda and every repair: any
+point that satisfies the bounds is the exact optimum for *some* linear term, and from there one
+walks to the linear term that is wanted.
 
 The walk goes in epochs. In each, only the variables that may have an event soon are followed; after
 it, the residuals of all variables at all its events come from one matrix product, and the epoch is
@@ -29,6 +29,7 @@ EPOCH = 64  # events per epoch
 MAX_ELBOW = 5e7  # variables x elbow: beyond, an event costs more than a fit
 SMALL = 256  # variables; fewer are all followed
 REPAIR = 1e-10  # violation, relative to lambda, that is repaired at a checkpoint
+DRIFT = 1e-9  # the same between checkpoints
 SOUND = 1e-5  # error of an inverse that can still be refined
 MANY = 4  # repairs and perturbations tried before giving up
 
@@ -51,7 +52,7 @@ class Stretch(NamedTuple):
 
 @dataclass
 class Line:
-    """The linear term ``g = offset + noise + tau slope`` and the constraint ``s'x = tau excess``."""
+    """Linear term ``g = offset + noise + tau slope`` and constraint ``s'x = tau excess``."""
 
     offset: Array
     slope: Array
@@ -62,7 +63,7 @@ class Line:
 
 
 class Homotopy:
-    """State of the walk: x, the sides, the elbow with the inverse of its matrix, and h at all points."""
+    """State of the walk: x, sides, the elbow with the inverse of its matrix, h at all points."""
 
     def __init__(
         self, K: Array, point: NDArray[np.int64], sign: Array, upper: Array, cost: Array
@@ -118,7 +119,7 @@ class Homotopy:
         self.repair(lam)
 
     def repair(self, lam: float) -> float:
-        """Walk from the nearest consistent linear term back to ``lam`` cost; returns the violation."""
+        """Walk from the nearest consistent linear term to ``lam`` cost; returns the violation."""
         target = lam * self.cost
         tau = self.tau
         violation = self.violation(target)
@@ -201,10 +202,15 @@ class Homotopy:
                     raise Stuck
                 self._perturb(line, 10.0 ** (perturbed - 11))
                 stalled = 0
-            elif code == elbow.INEXACT and line.record is not None:
+            elif line.record and (code == elbow.INEXACT or self._drifted(line)):
                 self.refresh()
                 self.repair(self.tau)
             stalled = stalled + 1 if self.tau >= before * (1 - 1e-12) else 0
+
+    def _drifted(self, line: Line) -> bool:
+        """Whether the last epoch ended further from the optimum than can be left to a checkpoint."""
+        assert line.record is not None
+        return bool(line.record[-1].violation[-1] > DRIFT * line.scale)
 
     def _perturb(self, line: Line, size: float) -> None:
         """Leave a cycle: a random change of the linear term separates the ties."""
@@ -334,8 +340,9 @@ class Homotopy:
         if len(self.elbow) * len(self.x) > MAX_ELBOW:
             raise PathTooLarge(
                 f"The path has {len(self.elbow)} of {len(self.x)} variables on the margin at once, "
-                f"more than is sensible to follow (a product of {MAX_ELBOW:.0e}). Use a smaller gamma, "
-                "or GridC(step=1.0, refine=3), a grid over C with refinement around its best point."
+                f"more than is sensible to follow (a product of {MAX_ELBOW:.0e}). Use a smaller "
+                "gamma, or GridC(step=1.0, refine=3), a grid over C with refinement around its "
+                "best point."
             )
         return self._epoch(line, end) if len(self.elbow) else self._empty(line, end)
 

@@ -28,8 +28,8 @@ class Objective:
 class SmoothError(Objective):
     """Mean over folds of ``1 - mean 1 / (1 + exp(-rho y h))`` with ``rho = 10 / std(h)``.
 
-    With sigma = std(h), ``d rho / d h_i = -10 (h_i - mean) / (V sigma^3)``: the cube is of the standard
-    deviation (Yang's thesis, appendix C, prints the cube of rho).
+    With sigma = std(h), ``d rho / d h_i = -10 (h_i - mean) / (V sigma^3)``: the cube is of the
+    standard deviation (J.-B. Yang's thesis, appendix C, prints the cube of rho).
     """
 
     def __init__(self, folds: Sequence[Any]) -> None:
@@ -70,7 +70,7 @@ class RadiusMargin(Objective):
     def value(self, lam: float) -> tuple[float, float]:
         w, b = self.path._paths[0].weights(lam)
         h = self.K @ w + b
-        # in scaled variables ||w||^2 / lambda^2 and slack / lambda; its derivative by C is the slack
+        # the optimum is ||w||^2 / 2 + C slack, and its derivative by C is the slack
         slack = float(self.bounds @ np.maximum(1 - self.sign * h / lam, 0.0))
         norm2 = float(w @ (h - b)) / lam**2
         twice = norm2 + 2 * slack / lam
@@ -80,10 +80,11 @@ class RadiusMargin(Objective):
 
 
 class Span(Objective):
-    """Span estimate of the leave-one-out error, ``mean Psi(alpha S^2 - y f)`` (Chapelle et al. 2002).
+    """Span estimate of the leave-one-out error, ``mean Psi(alpha S^2 - y f)``.
 
-    S^2 is the squared distance of a support vector from the span of the others on the margin. The step
-    Psi is smoothed by a sigmoid of slope 5; the derivative by lambda is a central difference.
+    S^2 is the squared distance of a support vector from the span of the others on the margin
+    (Chapelle et al. 2002). The step Psi is smoothed by a sigmoid of slope 5; the derivative by
+    lambda is a central difference.
     """
 
     def __init__(self, path: SVCPath) -> None:

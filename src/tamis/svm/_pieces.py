@@ -1,8 +1,8 @@
 """Squared and absolute error along a path: piecewise polynomials in C, and their sums over folds.
 
-Between two events h = a + c lambda, so f = h / lambda = c + a C is affine in C: the squared error is
-a parabola and the absolute error a line between the zeros of the residuals. Pieces are kept by their
-Bernstein coefficients, which lose nothing to cancellation.
+Between two events h = a + c lambda, so f = h / lambda = c + a C is affine in C: the squared error
+is a parabola and the absolute error a line between the zeros of the residuals. Pieces are kept by
+their Bernstein coefficients, which lose nothing to cancellation.
 """
 
 from collections.abc import Sequence
@@ -68,21 +68,19 @@ def _absolute(C: Array, e: Array) -> tuple[Array, Array, NDArray[np.intp]]:
     return edges, np.column_stack([value[:-1], value[1:]]), piece
 
 
-def mean_curve(folds: Sequence[Pieces], weights: Array) -> tuple[ValidationCurve, Array, Array]:
-    """Weighted mean over folds on their common pieces, its slack, and the folds' values at edges."""
+def mean_curve(folds: Sequence[Pieces], weights: Array) -> tuple[ValidationCurve, Array]:
+    """Weighted mean over folds on their common pieces, and its slack."""
     low, high = max(f.C[0] for f in folds), min(f.C[-1] for f in folds)
     edges = np.unique(np.concatenate([f.C for f in folds]))
     edges = np.concatenate([[low], edges[(edges > low) & (edges < high)], [high]])
     coefficients = np.zeros((len(edges) - 1, folds[0].coefficients.shape[1]))
     slack = np.zeros(len(edges) - 1)
-    at_edges = []
     for fold, weight in zip(folds, weights / weights.sum(), strict=True):
         part, piece = restrict(fold, edges)
         coefficients += weight * part
         slack += weight * fold.slack[piece]
-        at_edges.append(np.append(part[:, 0], part[-1, -1]))
     at = np.append(coefficients[:, 0], coefficients[-1, -1])
-    return ValidationCurve(edges, coefficients, at), slack, np.array(at_edges)
+    return ValidationCurve(edges, coefficients, at), slack
 
 
 def restrict(fold: Pieces, edges: Array) -> tuple[Array, NDArray[np.intp]]:

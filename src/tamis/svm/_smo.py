@@ -1,5 +1,7 @@
 """A first point: sequential minimal optimisation to moderate accuracy, on the kernel in double."""
 
+# mypy: disable-error-code="no-untyped-def"
+
 import numpy as np
 from numba import njit
 

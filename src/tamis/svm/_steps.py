@@ -1,4 +1,4 @@
-"""From the outputs along paths to step functions: crossings, votes, order swaps, sums over folds."""
+"""From outputs along paths to step functions: crossings, votes, order swaps, sums over folds."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tamis.svm._homotopy import REPAIR, Array, Homotopy, Line, Stretch, Stuck
 
-SPACING = 4.0  # of the checkpoints
+SPACING = 16.0  # of the checkpoints
 WANTED = 1e-8  # violation relative to lambda; above it the walk is tried again
 ACCEPTED = 1e-6  # above it the path is not vouched for
 
@@ -91,7 +91,7 @@ def walk(
     first: Array,
     lambda_range: tuple[float, float],
 ) -> Walk:
-    """Trace ``g = lambda cost`` over ``lambda_range`` = (smallest, largest) from a feasible ``first``.
+    """Trace ``g = lambda cost`` over a range (smallest, largest) from a feasible ``first``.
 
     A walk that ends early or inexact is walked again with a ridge on the kernel, small enough to
     be within what is promised; the ridge is counted as a violation.

@@ -34,8 +34,8 @@ class Certificate:
     C : float
         The C that is vouched for.
     lower, upper : float
-        What the true validation function can be at best anywhere, and at worst at ``C``. (For scores,
-        where greater is better, the roles of best and worst are the same and the numbers are reversed.)
+        What the true validation function can be at best anywhere, and at worst at ``C``; for
+        scores, where greater is better, ``lower`` is the greater number.
     closed : bool
         Whether no C can be better than ``C``: ``upper`` is not worse than ``lower``.
     violation : float
@@ -107,7 +107,10 @@ def certify(
     if not complete:
         reason = "a path ended before the end of the range"
     elif not better:
-        reason = f"a value of {lower:.6g} cannot be excluded elsewhere, against {upper:.6g} at C = {C:.6g}"
+        reason = (
+            f"a value of {lower:.6g} cannot be excluded elsewhere, "
+            f"against {upper:.6g} at C = {C:.6g}"
+        )
     return gather(curve, C, optimistic, pessimistic, paths, reason)
 
 

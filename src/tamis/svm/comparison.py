@@ -1,4 +1,4 @@
-"""Other ways to choose C, for comparison: a grid, and descent on a smooth stand-in for the error."""
+"""Other ways to choose C, for comparison: a grid, and descent on a smooth function."""
 
 from typing import Any, Self
 
@@ -87,7 +87,7 @@ class GridC(TunedClassifier):
         """Try the grid and train with its best C."""
         X, y, target, bounds = self._begin(X, y, sample_weight)
         resolve_kernel("GridC", self.kernel, self.gamma, self.degree, self.coef0, X)
-        if not (np.isscalar(self.step) and self.step > 0) or self.refine < 0:
+        if not (isinstance(self.step, int | float) and self.step > 0) or self.refine < 0:
             raise InvalidParameter(
                 f"GridC needs a step above 0 (in log2) and a refine of at least 0; got "
                 f"step={self.step!r}, refine={self.refine!r}."
@@ -152,15 +152,15 @@ class GridC(TunedClassifier):
             total.append(counts[:, None])
         score = scorer(self.scoring)[0]
         if self.pool == "samples":
-            return float(score(sum(right), sum(total))[0])
+            return float(score(np.sum(right, axis=0), np.sum(total, axis=0))[0])
         return float(np.mean([score(r, t)[0] for r, t in zip(right, total, strict=True)]))
 
 
 class GradientC(TunedClassifier):
     """Support vector classifier with a C found by descent on a smooth function of log C.
 
-    L-BFGS from one starting point finds a stationary point of a function that is not quite the error:
-    see :class:`SVCPathCV` for the optimum of the error itself.
+    L-BFGS from one starting point finds a stationary point of a function that is not quite the
+    error: see :class:`SVCPathCV` for the optimum of the error itself.
 
     Parameters
     ----------
@@ -168,9 +168,9 @@ class GradientC(TunedClassifier):
         As in :class:`SVCPathCV`; two classes, ``gamma`` is one value. ``scoring`` only judges the
         result.
     objective : {"error", "radius-margin", "span"}, default="error"
-        The cross-validated error with the step replaced by a sigmoid (Keerthi, Sindhwani and Chapelle
-        2007), or the radius-margin bound (Chung et al. 2003) or the span estimate (Chapelle et al.
-        2002) of the leave-one-out error on all samples.
+        The cross-validated error with the step replaced by a sigmoid (Keerthi, Sindhwani and
+        Chapelle 2007), or the radius-margin bound (Chung et al. 2003) or the span estimate
+        (Chapelle et al. 2002) of the leave-one-out error on all samples.
     start : float, default=1.0
         The lambda to start from.
 
@@ -270,7 +270,7 @@ class GradientC(TunedClassifier):
                 f"GradientC needs an objective among {', '.join(OBJECTIVES)}; "
                 f"got {self.objective!r}."
             )
-        if not (np.isscalar(self.start) and self.start > 0):
+        if not (isinstance(self.start, int | float) and self.start > 0):
             raise InvalidParameter(
                 f"GradientC needs a start above 0, a value of lambda = 1 / C; got {self.start!r}."
             )

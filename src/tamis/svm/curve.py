@@ -120,7 +120,7 @@ class ValidationCurve:
 
     @property
     def best(self) -> float:
-        """The optimum over the whole range, of values that are taken on more than a single point."""
+        """The optimum over the whole range, of values taken on more than a single point."""
         return float(self.values.max() if self.greater_is_better else self.values.min())
 
     @property

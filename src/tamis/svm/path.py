@@ -173,7 +173,7 @@ class SVCPath(ClassifierMixin, RegularizationPath):
         return coef[0] if len(self.classes_) == 2 else coef
 
     def intercept(self, C: float = 1.0) -> float | Array:
-        """Intercept at ``C``; with a linear kernel ``X @ coef + intercept`` is the decision value."""
+        """Intercept at ``C``, to go with :meth:`dual_coef` and the kernel as it is."""
         check_is_fitted(self)
         lam = self._lambda(C)
         b = []

@@ -156,8 +156,8 @@ class SVRPathCV(RegressorMixin, BaseEstimator):
     Attributes
     ----------
     best_C_, best_gamma_, best_score_, best_interval_, curve_, curves_, certificate_
-        As in :class:`SVCPathCV`. The curve is continuous: its certificate is closed when the bracket
-        is no wider than a thousandth of the value.
+        As in :class:`SVCPathCV`. The curve is continuous: its certificate is closed when the
+        bracket is no wider than a thousandth of the value.
     best_estimator_ : SVR
 
     Examples
@@ -248,7 +248,7 @@ class SVRPathCV(RegressorMixin, BaseEstimator):
             pieces.append(path._pieces(outer, y[test], self.scoring, own))
             paths.append(path._path)
         sizes = [1.0 if self.pool == "folds" else float(len(test)) for _, test in splits]
-        curve, slack, _ = mean_curve(pieces, np.array(sizes))
+        curve, slack = mean_curve(pieces, np.array(sizes))
         if not self.curves_ or curve.best < self.curve_.best:
             self.curve_, self.best_gamma_ = curve, gamma
             self.best_interval_ = curve.argmin[0]
@@ -293,7 +293,7 @@ def prepare(path: SVRPath, X: Array, sample_weight: Any, owner: str = "") -> tup
     owner = owner or type(path).__name__
     check_range(owner, path.lambda_range)
     check_size(owner, 2 * len(X))
-    if not (np.isscalar(path.epsilon) and path.epsilon >= 0):
+    if not (isinstance(path.epsilon, int | float) and path.epsilon >= 0):
         raise InvalidParameter(
             f"{owner} needs an epsilon that is not negative; got {path.epsilon!r}."
         )

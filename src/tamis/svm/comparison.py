@@ -257,7 +257,7 @@ class GradientC(TunedClassifier):
         self.best_gamma_ = self.gamma
         self.objective_value_ = float(found.fun)
         self.n_evaluations_ = int(found.nfev)
-        steps = [f.path._steps(f.X, f.target, self.scoring) for f in folds]
+        steps = [f.path._steps(f.X, f.target, self.scoring)[0] for f in folds]
         curve, _ = curve_of(steps, *scorer(self.scoring), self.pool)
         self.best_score_ = float(curve(self.best_C_))
         if self.refit:

@@ -113,13 +113,14 @@ class Gram:
         """Kernel rows of new points, up to what the path cannot see."""
         return self._raw(X) - self.means
 
-    def norms(self, X: Array, own: Array | None = None) -> Array:
+    def norms(self, X: Array, rows: Array, own: Array | None = None) -> Array:
         """Distance in the feature space of new points from the mean of the training points.
 
-        For a precomputed kernel the kernel of each point with itself has to be given.
+        ``rows`` are the kernel rows of the points; for a precomputed kernel the kernel of each point
+        with itself, ``own``, has to be given.
         """
         if own is None:
             if self.kernel.name == "precomputed":
                 return np.full(len(X), np.inf)
             own = self.kernel.diagonal(X - self.origin) - (1.0 if self.flat else 0.0)
-        return np.sqrt(np.maximum(own - 2 * self._raw(X).mean(axis=1) + self.mean, 0.0))
+        return np.sqrt(np.maximum(own - 2 * rows.mean(axis=1) - self.mean, 0.0))

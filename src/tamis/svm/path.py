@@ -198,36 +198,49 @@ class SVCPath(ClassifierMixin, RegularizationPath):
                 f"{type(self).__name__}.curve needs the classes it was fitted with, "
                 f"{self.classes_.tolist()}; y has others."
             )
-        return curve_of([self._steps(X, target, scoring)], *scorer(scoring), "folds")[0]
-
-    def _blocks(self, k: int, X: Array) -> Blocks:
-        return self._paths[k].outputs(self._pair_rows(k, X))
+        return curve_of(self._steps(X, target, scoring), *scorer(scoring), "folds")[0]
 
     def _steps(
-        self, X: Array, target: NDArray[np.int64], scoring: object, way: int = 0, own: Any = None
-    ) -> Steps:
-        """Correct predictions along the path; with ``way`` what they are at best (1) or worst (-1).
+        self,
+        X: Array,
+        target: NDArray[np.int64],
+        scoring: object,
+        ways: tuple[int, ...] = (0,),
+        own: Any = None,
+    ) -> list[Steps]:
+        """Correct predictions along the path: as they are (0), at best (1) and at worst (-1).
 
         ``own`` is the kernel of the points with themselves, where it is precomputed.
         """
-        blocks = [self._blocks(k, X) for k in range(len(self._paths))]
+        rows = [self._pair_rows(k, X) for k in range(len(self._paths))]
+        blocks = [p.outputs(r) for p, r in zip(self._paths, rows, strict=True)]
         bounds: list[Any] = [None] * len(blocks)
-        if way:
+        if any(ways):
             for k, path in enumerate(self._paths):
-                rows = X[:, self._members[k]] if self.kernel == "precomputed" else X
-                bounds[k] = uncertainty(path, self._grams[k].norms(rows, own))
+                part = X[:, self._members[k]] if self.kernel == "precomputed" else X
+                bounds[k] = uncertainty(path, self._grams[k].norms(part, rows[k], own))
+        return [self._judge(blocks, bounds, target, scoring, way) for way in ways]
+
+    def _judge(
+        self,
+        blocks: list[Blocks],
+        bounds: list[Any],
+        target: NDArray[np.int64],
+        scoring: object,
+        way: int,
+    ) -> Steps:
         if len(self.pairs_) > 1:
             ballots = [
                 Vote(i, j, b, p.band, e)
                 for (i, j), b, p, e in zip(self.pairs_, blocks, self._paths, bounds, strict=True)
             ]
             return vote_steps(ballots, target, len(self.classes_), way)
-        if way:
-            blocks[0] = shifted(blocks[0], bounds[0], np.where(target == 1, 1.0, -1.0), way)
+        sign = np.where(target == 1, 1.0, -1.0)
+        moved = shifted(blocks[0], bounds[0], sign, way) if way else blocks[0]
         band = self._paths[0].band
         if scoring == "roc_auc":
-            return order_steps(blocks[0], target, 1e-2 * band)
-        return label_steps(blocks[0], target, band)
+            return order_steps(moved, target, 1e-2 * band)
+        return label_steps(moved, target, band)
 
 
 def votes(f: Array, pairs: list[tuple[int, int]], n_classes: int) -> Array:

@@ -134,9 +134,10 @@ class SVRPath(RegressorMixin, RegularizationPath):
         return mean_curve([self._pieces(X, np.asarray(y, float), scoring)], np.ones(1))[0]
 
     def _pieces(self, X: Array, y: Array, scoring: str, own: Any = None) -> Pieces:
-        blocks = self._path.walk.outputs(self._kernel_rows(X))
-        rows = X[:, self._member] if self.kernel == "precomputed" else X
-        norms = self._gram.norms(rows, own)
+        rows = self._kernel_rows(X)
+        blocks = self._path.walk.outputs(rows)
+        part = X[:, self._member] if self.kernel == "precomputed" else X
+        norms = self._gram.norms(part, rows, own)
         return error_pieces(blocks, y - self._shift, uncertainty(self._path, norms), scoring)
 
 

@@ -192,46 +192,53 @@ class SVCPathCV(TunedClassifier):
         splits = self._splits(X, y, target)
         several = not isinstance(self.gamma, str) and np.ndim(self.gamma) > 0
         gammas = list(self.gamma) if several else [self.gamma]
-        best: list[Fold] = []
-        self.curves_ = []
+        self.curves_: list[ValidationCurve] = []
         for gamma in gammas:
-            folds = [
-                fold_path(self, gamma, X, target, bounds, train, test) for train, test in splits
-            ]
-            steps = [f.path._steps(f.X, f.target, self.scoring) for f in folds]
-            curve, fold_values = curve_of(steps, *scorer(self.scoring), self.pool)
-            if not self.curves_ or _better(curve, self.curve_):
-                self.curve_, self.best_gamma_, best = curve, gamma, folds
-                self.best_interval_ = choose(curve, fold_values, self.rule)
-            self.curves_.append(curve)
-        self.best_C_ = self.best_interval_.middle
-        self.best_score_ = float(self.curve_(self.best_C_))
-        self.certificate_ = self._certificate(best)
+            self._try(gamma, X, target, bounds, splits)
+        if not self.certificate_.closed:
+            warn(
+                f"{type(self).__name__} could not certify its best C: {self.certificate_.reason}. "
+                "See certificate_; the curve stands as computed.",
+                NotCertified,
+                stacklevel=2,
+            )
         if self.refit:
             self._refit(X, y, sample_weight)
         return self
 
-    def _certificate(self, folds: list[Fold]) -> Certificate:
-        bracket: list[ValidationCurve] = []
-        for way in (1, -1):
-            steps = [f.path._steps(f.X, f.target, self.scoring, way, f.own) for f in folds]
-            bracket.append(curve_of(steps, *scorer(self.scoring), self.pool)[0])
-        paths = [p for f in folds for p in f.path._paths]
-        smallest = self.lambda_range[0] * (1 + 1e-9)
+    def _try(
+        self,
+        gamma: Any,
+        X: Array,
+        target: NDArray[np.int64],
+        bounds: Array,
+        splits: list[Any],
+    ) -> None:
+        """The exact curve for one gamma; it is kept if it is better than those before."""
+        paths, judged = [], []
+        for train, test in splits:
+            fold = fold_path(self, gamma, X, target, bounds, train, test)
+            paths += fold.path._paths
+            judged.append(fold.path._steps(fold.X, fold.target, self.scoring, (0, 1, -1), fold.own))
+        score = scorer(self.scoring)
+        (curve, values), (high, _), (low, _) = (
+            curve_of(steps, *score, self.pool) for steps in zip(*judged, strict=True)
+        )
+        if self.curves_ and not _better(curve, self.curve_):
+            self.curves_.append(curve)
+            return
+        self.curves_.append(curve)
+        self.curve_, self.best_gamma_ = curve, gamma
+        self.best_interval_ = choose(curve, values, self.rule)
+        self.best_C_ = self.best_interval_.middle
+        self.best_score_ = float(curve(self.best_C_))
         # a rule may prefer a C that is not quite the best; what is certified is the best
         C = self.best_C_
         if self.rule == "one-standard-error":
-            C = max(self.curve_.argmin, key=lambda interval: interval.width).middle
+            C = max(curve.argmin, key=lambda interval: interval.width).middle
+        smallest = self.lambda_range[0] * (1 + 1e-9)
         complete = all(p.walk.reached <= smallest for p in paths)
-        found = certify(self.curve_, C, bracket[0], bracket[1], paths, complete)
-        if not found.closed:
-            warn(
-                f"{type(self).__name__} could not certify its best C: {found.reason}. See "
-                "certificate_; the curve stands as computed.",
-                NotCertified,
-                stacklevel=3,
-            )
-        return found
+        self.certificate_ = certify(curve, C, high, low, paths, complete)
 
 
 def fold_path(

@@ -240,9 +240,10 @@ def advance(problem, state, log, end):
 def audit(sign, point, upper, slope, side, slot_of, followed, h, log, offset, tolerance):
     """Check every row of a log against the residuals ``h`` recomputed for all variables.
 
-    For each stretch between two rows: the largest violation of the optimality conditions, a bound
-    on the duality gap ``sum x [r]+ + (u - x) [-r]+`` anywhere in it (x and r are affine there), and
-    the first stretch on which a variable that was not followed is on its wrong side.
+    For each stretch between two rows: the largest violation of the optimality conditions; of those
+    off the elbow a bound on the duality gap ``sum x [r]+ + (u - x) [-r]+`` anywhere in it (x and r
+    are affine there); and the first stretch on which a variable that was not followed is on its
+    wrong side.
     """
     n_rows = log.tau.shape[0]
     violation = np.zeros(n_rows)
@@ -262,7 +263,8 @@ def audit(sign, point, upper, slope, side, slot_of, followed, h, log, offset, to
             wrong = abs(r) if free else max(-r if here == LOW else r, 0.0)
             if wrong > 0.0:
                 violation[row] = max(violation[row], wrong)
-                gap[row] += upper[i] * wrong
+                if not free:
+                    gap[row] += upper[i] * wrong
                 if wrong > tolerance and row < bad and not followed[i]:
                     bad = row
     return violation, gap, bad

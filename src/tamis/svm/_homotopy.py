@@ -47,7 +47,9 @@ class Stretch(NamedTuple):
     x: Array  # rows x variables
     start: Array  # all variables at row 0
     violation: Array  # of the optimality conditions, up to each row
-    gap: Array  # bound on the duality gap, up to each row
+    gap: Array  # bound on the duality gap off the elbow, up to each row
+    error_w: Array  # of the weights (norm) and of the intercept by residuals on the elbow
+    error_b: Array
 
 
 @dataclass
@@ -258,7 +260,7 @@ class Homotopy:
             none = np.empty((len(rows), 0))
             log = Log(rows, b, none, none.astype(np.int8), np.zeros(len(rows), np.int64))
             h = (self.h - self.b) + b[:, None]
-            self._record(line, np.empty(0, np.int64), everything, log, h, elbow.DONE)
+            self._record(line, np.empty(0, np.int64), everything, log, h, elbow.DONE, None)
         self.h += b[-1] - self.b
         self.b, self.tau, self.speed = float(b[-1]), tau, None
         if j >= 0:
@@ -365,7 +367,7 @@ class Homotopy:
         h = self._outputs(moving, log)
         if not np.isfinite(h[-1]).all():
             raise Stuck
-        last = self._record(line, moving, watch, log, h, code)
+        last = self._record(line, moving, watch, log, h, code, state)
         if last < n_rows - 1:
             code = elbow.FULL
             self.width = min(int((1.5 if last else 3.0) * self.width) + 1, len(self.x))
@@ -399,6 +401,7 @@ class Homotopy:
         log: Log,
         h: Array,
         code: int,
+        state: State | None,
     ) -> int:
         """Audit a log, keep what is sound, and return its last sound row."""
         slot_of = np.full(len(self.x), -1)
@@ -420,6 +423,7 @@ class Homotopy:
         sound = last - 1 if code == elbow.INEXACT and last == len(log.tau) - 1 else last
         if line.record is not None and sound > 0:
             keep = slice(0, sound + 1)
+            error_w, error_b = self._elbow_errors(line, moving, log, h, state)
             line.record.append(
                 Stretch(
                     log.tau[keep].copy(),
@@ -429,9 +433,50 @@ class Homotopy:
                     self.x.copy(),
                     violation[keep],
                     gap[keep],
+                    error_w[keep],
+                    error_b[keep],
                 )
             )
         return last
+
+    def _elbow_errors(
+        self, line: Line, moving: NDArray[np.int64], log: Log, h: Array, state: State | None
+    ) -> tuple[Array, Array]:
+        """What the residuals on the elbow do to the weights and to the intercept, up to each row.
+
+        With the right elbow the optimum is one Newton step away: ``A_E [db; dx] = -[e; r]``, and
+        ``||dw||^2 = |r'dx|`` since the step keeps the constraint.
+        """
+        error_w, error_b = np.zeros(len(log.tau)), np.zeros(len(log.tau))
+        if state is None:
+            return error_w, error_b
+        s = self.sign[moving]
+        r = (
+            s * h[:, self.point[moving]]
+            - line.offset[moving]
+            - log.tau[:, None] * line.slope[moving]
+        )
+        excess = float(self.sign @ self.x) + (log.x - log.x[0]) @ s
+        floor = 1e-16 * float(np.abs(h[-1]).max() + self.kappa)
+        free = log.side[:-1] == FREE  # on the stretch that follows each row but the last
+        for end in (r[:-1], r[1:]):
+            rhs = np.column_stack([excess[1:], np.where(free, end, 0.0)])
+            step = self._solve_rows(state, rhs, log.n_terms[:-1])
+            size = np.sqrt(((np.abs(rhs[:, 1:]) + floor) * np.abs(step[:, 1:]) * free).sum(axis=1))
+            error_w[1:] = np.maximum(error_w[1:], size)
+            error_b[1:] = np.maximum(error_b[1:], np.abs(step[:, 0]))
+        return error_w, error_b
+
+    @staticmethod
+    def _solve_rows(state: State, rhs: Array, n_terms: NDArray[np.int64]) -> Array:
+        """Each row times the inverse as it was then: the base and the first of the terms."""
+        m = len(state.base)
+        step = np.zeros_like(rhs)
+        step[:, :m] = rhs[:, :m] @ state.base
+        terms = state.terms[: max(int(n_terms.max(initial=0)), 0), : rhs.shape[1]]
+        weight = (rhs @ terms.T) * state.scale[: len(terms)]
+        weight[np.arange(len(terms)) >= n_terms[:, None]] = 0.0
+        return step + weight @ terms
 
     def _move_to(
         self,

@@ -1,14 +1,16 @@
 """What can be proved about a validation curve and its optimum.
 
-At every stretch of a path the duality gap G of the scaled programme bounds the distance to the true
-optimum, ``||w - w*||^2 / 2 <= G``. The intercept is a weighted median of the samples' lines, so it
-moves no more than they do. Hence for any point, with ``rho`` its distance in the feature space from
-the mean of the training points and ``v`` the violation of the optimality conditions,
+The path stands on the right elbow, or it would violate the optimality conditions; what residuals on
+the elbow do is known by one Newton step, ``||dw||`` and ``db``. Violations off the elbow leave a duality
+gap G of the scaled programme, and ``||w - w*||^2 / 2 <= G``; the intercept is a weighted median of the
+samples' lines, so it moves no more than they do. Hence for any point, with ``rho`` its distance in
+the feature space from the mean of the training points and ``v`` the violation,
 
-    |h - h*| <= sqrt(2 G) (rho + max_i rho_i) + v,
+    |h - h*| <= ||dw|| rho + |db| + sqrt(2 G) (rho + max_i rho_i) + v,
 
 and a label is certain where |h| exceeds that. Counting the uncertain labels as right or as wrong
-brackets the validation function.
+brackets the validation function. (Close to an event the elbow is not known for certain, but there
+the sum of x, which is monotone in lambda, leaves no room for more.)
 """
 
 from dataclasses import dataclass, field
@@ -77,14 +79,18 @@ def uncertainty(path: BinaryPath, norms: Array) -> list[Array]:
     largest = np.sqrt(path.kappa)
     bounds = []
     for part in walk.stretches:
-        # a row speaks for the stretches on both its sides
-        gap = part.gap + walk.ridge * float(walk.upper @ walk.upper)
-        gap = np.maximum(gap, np.append(gap[1:], 0.0))
-        wrong = np.maximum(part.violation, np.append(part.violation[1:], 0.0))
+        gap = _both_sides(part.gap + walk.ridge * float(walk.upper @ walk.upper))
+        wrong = _both_sides(part.violation)
         rounding = 1e-15 * path.kappa * (1.0 + float(part.start.sum()))
         spread = np.sqrt(2 * gap)[:, None] * (norms + largest)
-        bounds.append(spread + (wrong + rounding)[:, None])
+        own = _both_sides(part.error_w)[:, None] * norms
+        bounds.append(spread + own + (_both_sides(part.error_b) + wrong + rounding)[:, None])
     return bounds
+
+
+def _both_sides(error: Array) -> Array:
+    """A row speaks for the stretches on both its sides."""
+    return np.maximum(error, np.append(error[1:], 0.0))
 
 
 def shifted(blocks: Blocks, bounds: list[Array], sign: Array, way: float) -> Blocks:

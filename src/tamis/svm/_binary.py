@@ -61,31 +61,33 @@ def merge(K: Array, sign: Array) -> NDArray[np.int64]:
     """Number the distinct points: samples of one class with (nearly) the same kernel are one."""
     own = np.diagonal(K)
     kappa = float(own.max())
-    group = np.full(len(sign), -1)
-    n_groups = 0
-    # candidates by a cheap key first: equal points have equal rows, so also equal norms
+    group = np.arange(len(sign))
+    # candidates by a cheap key first: equal points have equal norms
     order = np.argsort(own, kind="stable")
     close = np.diff(own[order]) <= 3e-7 * kappa
-    for run in np.split(order, np.flatnonzero(~close) + 1):
-        if len(run) == 1:
-            group[run] = n_groups
-            n_groups += 1
-            continue
+    starts = np.flatnonzero(close & ~np.concatenate([[False], close[:-1]]))
+    for start in starts:
+        end = start + 1
+        while end < len(order) and close[end - 1]:
+            end += 1
+        run = order[start:end]
         D = own[run][:, None] + own[run] - 2 * K[np.ix_(run, run)]
-        same = (SAME * kappa >= D) & (sign[run][:, None] == sign[run])
-        for i, mine in enumerate(run):
-            if group[mine] < 0:
-                twins = run[same[i] & (group[run] < 0)]
-                group[twins] = n_groups
-                n_groups += 1
-                group[mine] = group[twins[0]] if len(twins) else n_groups - 1
-    return (
-        np.unique(group, return_inverse=True)[1] if n_groups < len(sign) else np.arange(len(sign))
-    )
+        same = (D <= SAME * kappa) & (sign[run][:, None] == sign[run])
+        for i in range(len(run)):
+            if group[run[i]] == run[i]:
+                twins = run[same[i] & (group[run] == run)]
+                group[twins] = run[i]
+    if (group == np.arange(len(group))).all():
+        return group
+    return np.unique(group, return_inverse=True)[1]
 
 
 def binary_path(
-    gram: Gram, sign: Array, bounds: Array, lambda_range: tuple[float, float]
+    gram: Gram,
+    sign: Array,
+    bounds: Array,
+    lambda_range: tuple[float, float],
+    bracketed: bool = False,
 ) -> BinaryPath:
     """Path for labels ``sign`` with box ``[0, bounds]``."""
     K = gram.K
@@ -97,7 +99,9 @@ def binary_path(
         representative = np.unique(group, return_index=True)[1]
         K = np.ascontiguousarray(K[np.ix_(representative, representative)])
         chosen = sign[representative]
-    found = walk(K, np.arange(n), chosen, upper, np.ones(n), _vertex(chosen, upper), lambda_range)
+    corner = _vertex(chosen, upper)
+    one = np.ones(n)
+    found = walk(K, np.arange(n), chosen, upper, one, corner, lambda_range, bracketed)
     kappa = max(float(np.diagonal(K).max()), 1e-300)
     return BinaryPath(found, group, bounds / upper[group], sign, kappa)
 

@@ -25,7 +25,7 @@ from tamis.svm._smo import smo
 
 Array = NDArray[np.float64]
 
-EPOCH = 64  # events per epoch
+EPOCH = 64  # events per epoch; twice as many while the elbow is small
 MAX_ELBOW = 5e7  # variables x elbow: beyond, an event costs more than a fit
 SMALL = 256  # variables; fewer are all followed
 REPAIR = 1e-10  # violation, relative to lambda, that is repaired at a checkpoint
@@ -85,6 +85,7 @@ class Homotopy:
         self.width = max(64, n // 8)
         self.speed: Array | None = None
         self.n_repairs = 0
+        self.bracketed = False  # whether to measure what residuals on the elbow do
         self.budget = 500 + 4 * n  # epochs; a sound path needs a tenth of it
 
     # ---------------------------------------------------------------- residuals and consistency
@@ -288,7 +289,8 @@ class Homotopy:
             ahead = gather(self.K, place, place[:n_ahead])
         problem = Programme(self.K, ahead, place, point, sign, self.upper[watch], slope)
         m, n = len(self.elbow), len(watch)
-        slots = np.zeros(m + EPOCH + 4, np.int64)
+        length = self._length
+        slots = np.zeros(m + length + 4, np.int64)
         slots[:m] = np.searchsorted(watch, self.elbow)
         slot_of = np.full(n, -1)
         slot_of[slots[:m]] = np.arange(m)
@@ -302,19 +304,25 @@ class Homotopy:
             slots=slots,
             slot_of=slot_of,
             base=np.ascontiguousarray(self.inverse),
-            terms=np.zeros((EPOCH + 4, len(d))),
-            scale=np.zeros(EPOCH + 4),
+            terms=np.empty((length + 4, len(d))),
+            scale=np.zeros(length + 4),
             d=d,
             count=np.array([m, 0, m, self.zeros]),
             real=np.array([self.tau, self.b, self.kappa, self.residual, line.scale]),
         )
         return problem, state
 
+    @property
+    def _length(self) -> int:
+        return EPOCH if len(self.elbow) > 100 else 2 * EPOCH
+
     def _in_play(self, watch: NDArray[np.int64]) -> tuple[NDArray[np.int64], Any, int]:
         """Points of the watched variables, first those that also have one off the elbow."""
         off = self.side[watch] != FREE
-        ahead = np.unique(self.point[watch[off]])
-        rest = np.setdiff1d(self.point[watch[~off]], ahead)
+        ahead, rest = self.point[watch[off]], self.point[watch[~off]]
+        if len(self.x) > len(self.K):  # several variables per point
+            ahead = np.unique(ahead)
+            rest = np.setdiff1d(rest, ahead)
         place = np.concatenate([ahead, rest])
         number = np.empty(len(self.K), np.int64)
         number[place] = np.arange(len(place))
@@ -352,13 +360,13 @@ class Homotopy:
         self._polish(line)
         watch = self._watch(line)
         problem, state = self._call(line, watch)
-        m = len(state.slots)
+        m, n_rows = len(state.slots), self._length + 2
         log = Log(
-            np.empty(EPOCH + 2),
-            np.empty(EPOCH + 2),
-            np.full((EPOCH + 2, m), np.nan),
-            np.full((EPOCH + 2, m), -1, np.int8),
-            np.empty(EPOCH + 2, np.int64),
+            np.empty(n_rows),
+            np.empty(n_rows),
+            np.empty((n_rows, m)),
+            np.full((n_rows, m), -1, np.int8),
+            np.empty(n_rows, np.int64),
         )
         code, n_rows = advance(problem, state, log, end)
         slots = state.slots[: state.count[elbow.SLOTS]]
@@ -447,8 +455,9 @@ class Homotopy:
         With the right elbow the optimum is one Newton step away: ``A_E [db; dx] = -[e; r]``, and
         ``||dw||^2 = |r'dx|`` since the step keeps the constraint.
         """
-        error_w, error_b = np.zeros(len(log.tau)), np.zeros(len(log.tau))
-        if state is None:
+        unknown = 0.0 if self.bracketed else np.inf
+        error_w, error_b = np.full(len(log.tau), unknown), np.full(len(log.tau), unknown)
+        if state is None or not self.bracketed:
             return error_w, error_b
         s = self.sign[moving]
         r = (
@@ -459,12 +468,13 @@ class Homotopy:
         excess = float(self.sign @ self.x) + (log.x - log.x[0]) @ s
         floor = 1e-16 * float(np.abs(h[-1]).max() + self.kappa)
         free = log.side[:-1] == FREE  # on the stretch that follows each row but the last
-        for end in (r[:-1], r[1:]):
-            rhs = np.column_stack([excess[1:], np.where(free, end, 0.0)])
-            step = self._solve_rows(state, rhs, log.n_terms[:-1])
-            size = np.sqrt(((np.abs(rhs[:, 1:]) + floor) * np.abs(step[:, 1:]) * free).sum(axis=1))
-            error_w[1:] = np.maximum(error_w[1:], size)
-            error_b[1:] = np.maximum(error_b[1:], np.abs(step[:, 0]))
+        rhs = np.empty((len(r) - 1, r.shape[1] + 1))
+        rhs[:, 0] = excess[1:]
+        np.multiply(r[1:], free, out=rhs[:, 1:])
+        step = self._solve_rows(state, rhs, log.n_terms[:-1])
+        size = (np.abs(rhs[:, 1:]) + floor) * np.abs(step[:, 1:])
+        error_w[1:] = np.sqrt(np.einsum("ij,ij->i", size, free))
+        error_b[1:] = np.abs(step[:, 0])
         return error_w, error_b
 
     @staticmethod

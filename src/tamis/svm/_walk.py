@@ -90,11 +90,13 @@ def walk(
     cost: Array,
     first: Array,
     lambda_range: tuple[float, float],
+    bracketed: bool = False,
 ) -> Walk:
     """Trace ``g = lambda cost`` over a range (smallest, largest) from a feasible ``first``.
 
     A walk that ends early or inexact is walked again with a ridge on the kernel, small enough to
-    be within what is promised; the ridge is counted as a violation.
+    be within what is promised; the ridge is counted as a violation. Only a ``bracketed`` walk can
+    say how far its outputs may be from the truth.
     """
     kappa = float(np.abs(np.diagonal(K)).max())
     best = None
@@ -102,7 +104,9 @@ def walk(
         size = ridge * kappa
         matrix = K if ridge == 0 else K + size * np.eye(len(K))
         with np.errstate(over="ignore", invalid="ignore"):  # an indefinite kernel may explode
-            found = _walk(matrix, point, sign, upper, cost, first, lambda_range, size)
+            machine = Homotopy(matrix, point, sign, upper, cost)
+            machine.bracketed = bracketed
+            found = _walk(machine, first, lambda_range, size)
         if best is None or _merit(found) < _merit(best):
             best = found
         if best.reached <= lambda_range[0] and best.violation <= WANTED:
@@ -114,18 +118,9 @@ def _merit(found: Walk) -> tuple[float, float]:
     return found.reached, found.violation
 
 
-def _walk(
-    K: Array,
-    point: NDArray[np.int64],
-    sign: Array,
-    upper: Array,
-    cost: Array,
-    first: Array,
-    lambda_range: tuple[float, float],
-    ridge: float,
-) -> Walk:
+def _walk(machine: Homotopy, first: Array, lambda_range: tuple[float, float], ridge: float) -> Walk:
     smallest, largest = lambda_range
-    machine = Homotopy(K, point, sign, upper, cost)
+    cost = machine.cost
     scale = float(np.abs(cost).max())
     stretches: list[Stretch] = []
     checkpoints: list[Checkpoint] = []
@@ -144,7 +139,16 @@ def _walk(
             lam = below
     except Stuck:
         lam = stretches[-1].lam[-1] if stretches else np.inf
-    return Walk(sign, point, upper, stretches, checkpoints, machine.n_repairs, float(lam), ridge)
+    return Walk(
+        machine.sign,
+        machine.point,
+        machine.upper,
+        stretches,
+        checkpoints,
+        machine.n_repairs,
+        float(lam),
+        ridge,
+    )
 
 
 def _check(machine: Homotopy, lam: float, scale: float, ridge: float) -> Checkpoint:

@@ -106,7 +106,14 @@ class SVCPath(ClassifierMixin, RegularizationPath):
         self._fit(kernel, X, target, bounds)
         return self
 
-    def _fit(self, kernel: Any, X: Array, target: NDArray[np.int64], bounds: Array) -> None:
+    def _fit(
+        self,
+        kernel: Any,
+        X: Array,
+        target: NDArray[np.int64],
+        bounds: Array,
+        bracketed: bool = False,
+    ) -> None:
         self.pairs_: list[tuple[int, int]] = []
         self._members, self._grams, self._paths = [], [], []
         for i, j in combinations(range(int(target.max()) + 1), 2):
@@ -114,7 +121,9 @@ class SVCPath(ClassifierMixin, RegularizationPath):
             part = X[np.ix_(member, member)] if kernel.name == "precomputed" else X[member]
             gram = Gram(kernel, part)
             sign = np.where(target[member] == j, 1.0, -1.0)
-            self._paths.append(binary_path(gram, sign, bounds[member], self.lambda_range))
+            self._paths.append(
+                binary_path(gram, sign, bounds[member], self.lambda_range, bracketed)
+            )
             self.pairs_.append((i, j))
             self._members.append(member)
             self._grams.append(gram)
@@ -181,7 +190,7 @@ class SVCPath(ClassifierMixin, RegularizationPath):
             w, own = path.weights(lam)
             shift = gram.means @ w
             if gram.kernel.name == "linear":  # its rows are taken from the mean of the samples
-                shift += gram.origin @ (w @ (gram.X - gram.origin))
+                shift += gram.origin @ (w @ gram.X)
             b.append((own - shift) / lam)
         return b[0] if len(self.classes_) == 2 else np.array(b)
 

@@ -78,7 +78,9 @@ class SVRPath(RegressorMixin, RegularizationPath):
         self._fit(kernel, X, y, bounds)
         return self
 
-    def _fit(self, kernel: Kernel, X: Array, y: Array, bounds: Array) -> None:
+    def _fit(
+        self, kernel: Kernel, X: Array, y: Array, bounds: Array, bracketed: bool = False
+    ) -> None:
         self._member = np.flatnonzero(bounds > 0)
         pairwise = kernel.name == "precomputed"
         part = X[np.ix_(self._member, self._member)] if pairwise else X[self._member]
@@ -98,6 +100,7 @@ class SVRPath(RegressorMixin, RegularizationPath):
                 cost,
                 np.zeros(2 * n),
                 self.lambda_range,
+                bracketed,
             ),
             np.arange(n),
             np.ones(n),
@@ -244,7 +247,7 @@ class SVRPathCV(RegressorMixin, BaseEstimator):
             outer = X[np.ix_(test, train)] if pairwise else X[test]
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64)[train]
             kernel, bounds = prepare(path, inner, weight, type(self).__name__)
-            path._fit(kernel, inner, y[train], bounds)
+            path._fit(kernel, inner, y[train], bounds, bracketed=True)
             own = np.diagonal(X)[test] if pairwise else None
             pieces.append(path._pieces(outer, y[test], self.scoring, own))
             paths.append(path._path)

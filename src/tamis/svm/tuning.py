@@ -260,7 +260,7 @@ def fold_path(
         type(owner).__name__, owner.kernel, gamma, owner.degree, owner.coef0, inner
     )
     path.classes_ = np.unique(target)
-    path._fit(kernel, inner, target[train], bounds[train])
+    path._fit(kernel, inner, target[train], bounds[train], bracketed=True)
     return Fold(path, outer, target[test], np.diagonal(X)[test] if pairwise else None)
 
 

@@ -13,27 +13,36 @@ import os
 for pool in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
     os.environ[f"{pool}_NUM_THREADS"] = "1"
 
-import argparse
-import sys
-import warnings
-from collections.abc import Callable
-from statistics import median
-from time import process_time
+import argparse  # noqa: E402
+import sys  # noqa: E402
+import warnings  # noqa: E402
+from collections.abc import Callable  # noqa: E402
+from statistics import median  # noqa: E402
+from time import process_time  # noqa: E402
 
-import numpy as np
-from sklearn.datasets import load_breast_cancer, load_digits, make_classification
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold
-from sklearn.preprocessing import scale
-from sklearn.svm import SVC
+import numpy as np  # noqa: E402
+from sklearn.datasets import load_breast_cancer, load_digits, make_classification  # noqa: E402
+from sklearn.exceptions import ConvergenceWarning  # noqa: E402
+from sklearn.model_selection import StratifiedKFold  # noqa: E402
+from sklearn.preprocessing import scale  # noqa: E402
+from sklearn.svm import SVC  # noqa: E402
 
-from tamis.svm import SVCPath, SVCPathCV
+from tamis.svm import SVCPath, SVCPathCV  # noqa: E402
 
 GRID = 2.0 ** np.arange(-9, 9)
 SMALL, LARGE = 1300, 2900
 LITERATURE = (
-    "heart", "sonar", "wbcd", "pima", "german", "svmguide3", "monks1", "monks3", "hill_valley", "splice",
-)  # fmt: skip
+    "heart",
+    "sonar",
+    "wbcd",
+    "pima",
+    "german",
+    "svmguide3",
+    "monks1",
+    "monks3",
+    "hill_valley",
+    "splice",
+)
 GOALS = [  # title, kernel, sizes, column, at most
     ("linear: path / fit at C=256", "linear", (0, LARGE), "fit", 0.05),
     ("linear: path / 18 points", "linear", (0, LARGE), "grid", 0.03),

@@ -29,7 +29,7 @@ class RegularizationPath(BaseEstimator):
 
     def _lambda(self, C: float) -> float:
         low, high = self.lambda_range
-        sound = np.isscalar(C) and np.isfinite(C) and C > 0
+        sound = isinstance(C, int | float | np.number) and 0 < C < np.inf
         if not (sound and low * (1 - 1e-9) <= 1 / C <= high * (1 + 1e-9)):
             raise InvalidParameter(
                 f"{type(self).__name__} knows C from {1 / high:.6g} to {1 / low:.6g}; got {C!r}. "

@@ -72,7 +72,7 @@ def merge(K: Array, sign: Array) -> NDArray[np.int64]:
             end += 1
         run = order[start:end]
         D = own[run][:, None] + own[run] - 2 * K[np.ix_(run, run)]
-        same = (D <= SAME * kappa) & (sign[run][:, None] == sign[run])
+        same = (SAME * kappa >= D) & (sign[run][:, None] == sign[run])
         for i in range(len(run)):
             if group[run[i]] == run[i]:
                 twins = run[same[i] & (group[run] == run)]
@@ -93,7 +93,7 @@ def binary_path(
     K = gram.K
     group = merge(K, sign)
     n = int(group.max()) + 1
-    upper = np.bincount(group, bounds, n)
+    upper = np.bincount(group, bounds, n).astype(np.float64)
     chosen = sign
     if n < len(sign):
         representative = np.unique(group, return_index=True)[1]

@@ -93,7 +93,7 @@ class State(NamedTuple):
     terms: NDArray[np.float64]  # its rank-one changes since
     scale: NDArray[np.float64]
     d: NDArray[np.float64]  # direction: db, then dx of every slot
-    count: NDArray[np.int64]  # slots, terms, free variables, steps of length zero
+    tally: NDArray[np.int64]  # slots, terms, free variables, steps of length zero
     real: NDArray[np.float64]  # tau, b, size of the kernel, accepted residual, size of g
 
 
@@ -115,7 +115,7 @@ def apply_inverse(state, rhs, size, out):
             count += 1
     out[:size] = 0.0
     accumulate(state.base, index, weight, count, out[:m])
-    for t in range(state.count[TERMS]):
+    for t in range(state.tally[TERMS]):
         term = state.terms[t, :size]
         w = state.scale[t] * dot(term, rhs[:size])
         for i in range(size):
@@ -128,7 +128,7 @@ def _inverse_column(state, k, size, out):
     out[:size] = 0.0
     if k < m:
         out[:m] = state.base[k]
-    for t in range(state.count[TERMS]):
+    for t in range(state.tally[TERMS]):
         w = state.scale[t] * state.terms[t, k]
         if w != 0.0:
             term = state.terms[t, :size]
@@ -139,7 +139,7 @@ def _inverse_column(state, k, size, out):
 @njit(cache=True)
 def response(problem, state, d, out):
     """``dh = K (s dx) + db`` at the points ahead."""
-    m = state.count[SLOTS]
+    m = state.tally[SLOTS]
     index = np.empty(m, np.int64)
     weight = np.empty(m)
     count = 0
@@ -155,11 +155,11 @@ def response(problem, state, d, out):
 
 @njit(cache=True)
 def _push(state, term, scale):
-    t = state.count[TERMS]
+    t = state.tally[TERMS]
     state.terms[t, :] = 0.0
     state.terms[t, : term.shape[0]] = term
     state.scale[t] = scale
-    state.count[TERMS] = t + 1
+    state.tally[TERMS] = t + 1
 
 
 @njit(cache=True)
@@ -169,12 +169,12 @@ def leave(problem, state, k, up):
     state.side[i] = HIGH if up else LOW
     state.x[i] = problem.upper[i] if up else 0.0
     state.r[i] = 0.0
-    state.count[N_FREE] -= 1
-    size = state.count[SLOTS] + 1
+    state.tally[N_FREE] -= 1
+    size = state.tally[SLOTS] + 1
     column = np.empty(size)
     _inverse_column(state, k + 1, size, column)
     pivot = column[k + 1]
-    if state.count[N_FREE] == 0 or pivot <= 0.0:
+    if state.tally[N_FREE] == 0 or pivot <= 0.0:
         return False
     w = state.d[k + 1] / pivot
     for i in range(size):
@@ -187,7 +187,7 @@ def leave(problem, state, k, up):
 @njit(cache=True)
 def _schur(problem, state, j, u, v):
     """``v = A_E^-1 u_j``, the Schur complement of ``j`` and the size of ``(-v, 1)``."""
-    m = state.count[SLOTS]
+    m = state.tally[SLOTS]
     here = problem.place[problem.point[j]]
     row = problem.K[here]
     u[0] = problem.sign[j]
@@ -210,10 +210,10 @@ def _schur(problem, state, j, u, v):
 
 @njit(cache=True)
 def _new_slot(state, j):
-    k = state.count[SLOTS]
+    k = state.tally[SLOTS]
     state.slots[k] = j
     state.slot_of[j] = k
-    state.count[SLOTS] = k + 1
+    state.tally[SLOTS] = k + 1
     state.d[k + 1] = 0.0
     return k
 
@@ -222,13 +222,13 @@ def _new_slot(state, j):
 def _append(problem, state, j, u, v, S):
     """Put ``j`` on the elbow; its own dx makes its residual stand still."""
     k = state.slot_of[j]
-    m = state.count[SLOTS]
+    m = state.tally[SLOTS]
     speed = problem.slope[j] + u[0] * state.d[0]
     for i in range(m):
         speed += u[i + 1] * state.d[i + 1]
     if k < 0:
         k = _new_slot(state, j)
-    size = state.count[SLOTS] + 1
+    size = state.tally[SLOTS] + 1
     term = -v[:size]
     term[k + 1] = 1.0
     for i in range(size):
@@ -236,7 +236,7 @@ def _append(problem, state, j, u, v, S):
     _push(state, term, 1.0 / S)
     state.side[j] = FREE
     state.r[j] = 0.0
-    state.count[N_FREE] += 1
+    state.tally[N_FREE] += 1
 
 
 @njit(cache=True)
@@ -245,7 +245,7 @@ def _null_limit(problem, state, j, way, v):
     step = problem.upper[j] - state.x[j] if way > 0 else state.x[j]
     slot = -1
     pivot = 0.0
-    for k in range(state.count[SLOTS]):
+    for k in range(state.tally[SLOTS]):
         dx = -v[k + 1] * way
         if abs(dx) < 1e-11:
             continue
@@ -265,7 +265,7 @@ def enter(problem, state, j):
 
     Returns the exit code (FULL when all is well) and whether x was moved.
     """
-    m = state.count[SLOTS]
+    m = state.tally[SLOTS]
     u = np.zeros(m + 2)
     v = np.zeros(m + 2)
     S, size = _schur(problem, state, j, u, v)
@@ -310,7 +310,7 @@ def enter(problem, state, j):
 @njit(cache=True)
 def enter_all(problem, state, candidates, first):
     """Enter candidates from ``first`` on while there is room; returns the next one."""
-    while first < candidates.shape[0] and state.count[TERMS] + 2 < state.terms.shape[0]:
+    while first < candidates.shape[0] and state.tally[TERMS] + 2 < state.terms.shape[0]:
         code, _ = enter(problem, state, candidates[first])
         first += 1
         if code == REFACTOR:

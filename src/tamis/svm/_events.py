@@ -49,7 +49,7 @@ def _next_event(problem, state, dr, longest, tolerance, found):
     best = longest
     tie = TIE * state.real[TAU]
     n_found = 0
-    for k in range(state.count[SLOTS]):
+    for k in range(state.tally[SLOTS]):
         dx = state.d[k + 1]
         i = state.slots[k]
         if state.side[i] != FREE or abs(dx) * state.real[KAPPA] <= tolerance:
@@ -94,7 +94,7 @@ def _dh_at(problem, state, p):
     """``dh`` at one point in play."""
     row = problem.K[problem.place[p]]
     dh = state.d[0]
-    for k in range(state.count[SLOTS]):
+    for k in range(state.tally[SLOTS]):
         i = state.slots[k]
         dh += problem.sign[i] * state.d[k + 1] * row[problem.place[problem.point[i]]]
     return dh
@@ -108,7 +108,7 @@ def _speeds(problem, state, dh, dr):
     """
     n_ahead = problem.ahead.shape[1]
     response(problem, state, state.d, dh[:n_ahead])
-    for k in range(state.count[SLOTS]):
+    for k in range(state.tally[SLOTS]):
         i = state.slots[k]
         if problem.point[i] >= n_ahead and state.side[i] != FREE:
             dh[problem.point[i]] = _dh_at(problem, state, problem.point[i])
@@ -123,7 +123,7 @@ def _speeds(problem, state, dh, dr):
         else:
             dr[i] = 0.0
     size = abs(state.d[0])
-    for k in range(state.count[SLOTS]):
+    for k in range(state.tally[SLOTS]):
         size += abs(state.d[k + 1]) * state.real[KAPPA]
     return error, max(20.0 * error, 4e-15 * size)
 
@@ -131,7 +131,7 @@ def _speeds(problem, state, dh, dr):
 @njit(cache=True)
 def _elbow_errors(problem, state, dr):
     """Speeds of the residuals on the elbow, which ought to be zero."""
-    for k in range(state.count[SLOTS]):
+    for k in range(state.tally[SLOTS]):
         i = state.slots[k]
         if state.side[i] == FREE:
             dh = _dh_at(problem, state, problem.point[i])
@@ -141,7 +141,7 @@ def _elbow_errors(problem, state, dr):
 @njit(cache=True)
 def _refine(problem, state, dr):
     """One step of iterative refinement of the direction."""
-    size = state.count[SLOTS] + 1
+    size = state.tally[SLOTS] + 1
     rhs = np.zeros(size)
     for k in range(size - 1):
         i = state.slots[k]
@@ -158,7 +158,7 @@ def _refine(problem, state, dr):
 def _move(problem, state, dr, step):
     state.real[TAU] -= step
     state.real[B] += step * state.d[0]
-    for k in range(state.count[SLOTS]):
+    for k in range(state.tally[SLOTS]):
         state.x[state.slots[k]] += step * state.d[k + 1]
     for i in range(dr.shape[0]):
         if state.side[i] != FREE:
@@ -168,7 +168,7 @@ def _move(problem, state, dr, step):
 @njit(cache=True)
 def _stands_on_bound(problem, state):
     """Whether the only free variable, which cannot move alone, is at a bound."""
-    for k in range(state.count[SLOTS]):
+    for k in range(state.tally[SLOTS]):
         i = state.slots[k]
         if state.side[i] == FREE:
             room = min(state.x[i], problem.upper[i] - state.x[i])
@@ -180,8 +180,8 @@ def _stands_on_bound(problem, state):
 def _write(state, log, row, complete):
     log.tau[row] = state.real[TAU]
     log.b[row] = state.real[B]
-    log.n_terms[row] = state.count[TERMS] if complete else -1
-    for k in range(state.count[SLOTS]):
+    log.n_terms[row] = state.tally[TERMS] if complete else -1
+    for k in range(state.tally[SLOTS]):
         log.x[row, k] = state.x[state.slots[k]]
         log.side[row, k] = state.side[state.slots[k]]
 
@@ -199,7 +199,7 @@ def advance(problem, state, log, end):
     row = 0
     _write(state, log, row, True)
     n_terms = state.terms.shape[0] - 2
-    while row + 2 < log.tau.shape[0] and state.count[TERMS] < n_terms:
+    while row + 2 < log.tau.shape[0] and state.tally[TERMS] < n_terms:
         error, tolerance = _speeds(problem, state, dh, dr)
         # 0.05 tolerance is the error itself, or else no more than rounding
         if error > state.real[RESIDUAL] * scale and error >= 0.05 * tolerance:
@@ -215,13 +215,13 @@ def advance(problem, state, log, end):
             state.real[TAU] = end
             _write(state, log, row, True)
             return DONE, row + 1
-        state.count[ZEROS] = state.count[ZEROS] + 1 if step <= TIE * state.real[TAU] else 0
+        state.tally[ZEROS] = state.tally[ZEROS] + 1 if step <= TIE * state.real[TAU] else 0
         code = FULL
         if state.side[j] == FREE:
             k = state.slot_of[j]
             if not leave(problem, state, k, state.d[k + 1] > 0):
-                code = EMPTY if state.count[N_FREE] == 0 else REFACTOR
-            elif state.count[N_FREE] == 1 and _stands_on_bound(problem, state):
+                code = EMPTY if state.tally[N_FREE] == 0 else REFACTOR
+            elif state.tally[N_FREE] == 1 and _stands_on_bound(problem, state):
                 code = EMPTY
         else:
             _write(state, log, row, False)
@@ -231,7 +231,7 @@ def advance(problem, state, log, end):
         _write(state, log, row, True)
         if code != FULL:
             return code, row + 1
-        if state.count[ZEROS] > 3 * dr.shape[0] + 50:
+        if state.tally[ZEROS] > 3 * dr.shape[0] + 50:
             return CYCLE, row + 1
     return FULL, row + 1
 

@@ -134,4 +134,4 @@ def enclosing_radius(K: Array) -> float:
     x[int(own.argmax())] = 1.0
     tolerance = 1e-9 * max(float(own.max()), 1e-300)
     smo(K, np.arange(n), one, one, own / 2, x, tolerance, 200 * n)
-    return float(np.sqrt(max(x @ own - x @ K @ x, 0.0)))
+    return float(np.sqrt(max(float(x @ own - x @ K @ x), 0.0)))

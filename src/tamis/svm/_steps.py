@@ -59,7 +59,7 @@ def crossings(blocks: Blocks, band: float) -> Crossings:
     first = blocks[0][1][0] >= -band
     if not lams:
         return Crossings(first, np.empty(0), np.empty(0, np.int64), np.empty(0, bool))
-    lam, point, new = (np.concatenate(a) for a in (lams, points, news))
+    lam, point, new = np.concatenate(lams), np.concatenate(points), np.concatenate(news)
     order = np.argsort(-lam, kind="stable")
     return Crossings(first, lam[order], point[order], new[order])
 
@@ -73,7 +73,7 @@ def label_steps(blocks: Blocks, target: NDArray[np.int64], band: float) -> Steps
     change[np.arange(len(mine)), mine] = gain
     right = found.first == (target == 1)
     return Steps(
-        first=np.bincount(target, right, 2),
+        first=np.bincount(target, right, 2).astype(float),
         lam=found.lam,
         change=change,
         change_at=change * found.plus[:, None],
@@ -112,7 +112,7 @@ def vote_steps(
         for i in np.flatnonzero(f.first):
             tally.doubt[i].add(pair)
     now = np.array([tally.judge(i, way) for i in range(len(target))])
-    first = np.bincount(target, now, n_classes)
+    first = np.bincount(target, now, n_classes).astype(float)
     order = np.argsort(-lam, kind="stable")
     change, change_at = np.zeros((len(lam), n_classes)), np.zeros((len(lam), n_classes))
     for e, k in enumerate(order):
@@ -210,7 +210,9 @@ def _with_zeros(vote: Vote, margin: list[tuple[Array, Array]]) -> Blocks:
 
 
 @njit(cache=True)
-def _swaps(lam, h, positive, negative, band, state, out_lam, out_change):
+def _swaps(  # type: ignore[no-untyped-def]
+    lam, h, positive, negative, band, state, out_lam, out_change
+):
     """Order changes of all pairs of opposite classes over one block; state is 0, 1/2 or 1."""
     count = 0
     for row in range(h.shape[0]):
@@ -285,7 +287,7 @@ def curve_of(
         on.append((below - change + change_at).T)
     totals = [f.total[:, None] for f in folds]
     if pool == "samples":
-        inside, on, totals = [sum(inside)], [sum(on)], [sum(totals)]
+        inside, on, totals = ([np.sum(a, axis=0)] for a in (inside, on, totals))
     piece_values = np.array([score(r[:, :-1], t) for r, t in zip(inside, totals, strict=True)])
     cut_values = np.array([score(r, t) for r, t in zip(on, totals, strict=True)])
     curve = ValidationCurve.steps(

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.svm._homotopy import REPAIR, Array, Homotopy, Line, Stretch, Stuck
+from tamis.svm._homotopy import REPAIR, Homotopy
+from tamis.svm._stance import Array, Line, Stretch, Stuck
 
 SPACING = 16.0  # of the checkpoints
 WANTED = 1e-8  # violation relative to lambda; above it the walk is tried again
@@ -54,18 +55,18 @@ class Walk:
         x[part.variables] = (1 - t) * part.x[row - 1] + t * part.x[row]
         x = np.clip(x, 0.0, self.upper)
         b = (1 - t) * part.b[row - 1] + t * part.b[row]
-        return np.bincount(self.point, self.sign * x, self.point.max() + 1), float(b)
+        return _per_point(self.point, self.sign * x), float(b)
 
     def slopes(self, lam: float) -> tuple[Array, float]:
         """Derivatives of :meth:`weights` by lambda (from below, on a breakpoint)."""
         part, row = self._place(lam)
         drop = part.lam[row] - part.lam[row - 1]
         if drop == 0:
-            return np.zeros(self.point.max() + 1), 0.0
+            return np.zeros(int(self.point.max()) + 1), 0.0
         dx = np.zeros_like(part.start)
         dx[part.variables] = (part.x[row] - part.x[row - 1]) / drop
         db = (part.b[row] - part.b[row - 1]) / drop
-        return np.bincount(self.point, self.sign * dx, self.point.max() + 1), float(db)
+        return _per_point(self.point, self.sign * dx), float(db)
 
     def outputs(self, K: Array) -> list[tuple[Array, Array]]:
         """For every stretch its lambdas and h = lambda f (rows x points) for kernel rows ``K``."""
@@ -80,6 +81,10 @@ class Walk:
             block += part.b[:, None]
             blocks.append((part.lam, block))
         return blocks
+
+
+def _per_point(point: NDArray[np.int64], weight: Array) -> Array:
+    return np.bincount(point, weight).astype(np.float64)
 
 
 def walk(
@@ -99,7 +104,7 @@ def walk(
     say how far its outputs may be from the truth.
     """
     kappa = float(np.abs(np.diagonal(K)).max())
-    best = None
+    best: Walk | None = None
     for ridge in (0.0, 1e-12, 1e-11, 1e-10, 1e-9):
         size = ridge * kappa
         matrix = K if ridge == 0 else K + size * np.eye(len(K))
@@ -111,6 +116,7 @@ def walk(
             best = found
         if best.reached <= lambda_range[0] and best.violation <= WANTED:
             break
+    assert best is not None
     return best
 
 

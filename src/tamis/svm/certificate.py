@@ -1,10 +1,10 @@
 """What can be proved about a validation curve and its optimum.
 
-The path stands on the right elbow, or it would violate the optimality conditions; what residuals on
-the elbow do is known by one Newton step, ``||dw||`` and ``db``. Violations off the elbow leave a duality
-gap G of the scaled programme, and ``||w - w*||^2 / 2 <= G``; the intercept is a weighted median of the
-samples' lines, so it moves no more than they do. Hence for any point, with ``rho`` its distance in
-the feature space from the mean of the training points and ``v`` the violation,
+The path stands on the right elbow, or it would violate the optimality conditions; what residuals
+on the elbow do is known by one Newton step, ``||dw||`` and ``db``. Violations off the elbow leave a
+duality gap G of the scaled programme, and ``||w - w*||^2 / 2 <= G``; the intercept is a weighted
+median of the samples' lines, so it moves no more than they do. Hence for any point, with ``rho``
+its distance in the feature space from the mean of the training points and ``v`` the violation,
 
     |h - h*| <= ||dw|| rho + |db| + sqrt(2 G) (rho + max_i rho_i) + v,
 

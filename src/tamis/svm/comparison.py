@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
@@ -83,7 +83,7 @@ class GridC(TunedClassifier):
         self.class_weight = class_weight
         self.refit = refit
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Try the grid and train with its best C."""
         X, y, target, bounds = self._begin(X, y, sample_weight)
         resolve_kernel("GridC", self.kernel, self.gamma, self.degree, self.coef0, X)
@@ -225,7 +225,7 @@ class GradientC(TunedClassifier):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Descend from ``start`` and train with the C found."""
         X, y, target, bounds = self._begin(X, y, sample_weight)
         check_size("GradientC", len(X))

@@ -83,13 +83,13 @@ class ValidationCurve:
 
     def __call__(self, C: ArrayLike) -> Array:
         """Value at each C; outside the range that of the nearest end."""
-        C = np.clip(np.asarray(C, dtype=float), self.breakpoints[0], self.breakpoints[-1])
+        at = np.clip(np.asarray(C, dtype=float), self.breakpoints[0], self.breakpoints[-1])
         piece = np.clip(
-            np.searchsorted(self.breakpoints, C, side="right") - 1, 0, len(self.coefficients) - 1
+            np.searchsorted(self.breakpoints, at, side="right") - 1, 0, len(self.coefficients) - 1
         )
-        value = self._within(piece, C)
-        near = np.searchsorted(self.breakpoints, C)
-        exact = self.breakpoints[np.minimum(near, len(self.breakpoints) - 1)] == C
+        value = self._within(piece, at)
+        near = np.searchsorted(self.breakpoints, at)
+        exact = self.breakpoints[np.minimum(near, len(self.breakpoints) - 1)] == at
         return np.where(exact, self.at_breakpoints[near], value)
 
     def _within(self, piece: NDArray[np.intp], C: Array) -> Array:

@@ -135,8 +135,8 @@ class Gram:
     def norms(self, X: Array, rows: Array, own: Array | None = None) -> Array:
         """Distance in the feature space of new points from the mean of the training points.
 
-        ``rows`` are the kernel rows of the points; for a precomputed kernel the kernel of each point
-        with itself, ``own``, has to be given.
+        ``rows`` are the kernel rows of the points; for a precomputed kernel the kernel of each
+        point with itself, ``own``, has to be given.
         """
         if own is None:
             if self.kernel.name == "precomputed":

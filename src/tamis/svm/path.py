@@ -90,7 +90,7 @@ class SVCPath(ClassifierMixin, RegularizationPath):
         self.lambda_range = lambda_range
         self.class_weight = class_weight
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Follow the path of every pair of classes; sample weights multiply C."""
         X, y = validate_data(self, X, y, dtype=np.float64)
         owner = type(self).__name__
@@ -222,7 +222,7 @@ class SVCPath(ClassifierMixin, RegularizationPath):
         ``own`` is the kernel of the points with themselves, where it is precomputed.
         """
         rows = [self._pair_rows(k, X) for k in range(len(self._paths))]
-        blocks = [p.outputs(r) for p, r in zip(self._paths, rows, strict=True)]
+        blocks: list[Blocks] = [p.outputs(r) for p, r in zip(self._paths, rows, strict=True)]
         bounds: list[Any] = [None] * len(blocks)
         if any(ways):
             for k, path in enumerate(self._paths):

@@ -70,7 +70,7 @@ class SVRPath(RegressorMixin, RegularizationPath):
         self.epsilon = epsilon
         self.lambda_range = lambda_range
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Follow the path; sample weights multiply C."""
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
@@ -173,6 +173,11 @@ class SVRPathCV(RegressorMixin, BaseEstimator):
     4343
     """
 
+    curve_: ValidationCurve
+    certificate_: Certificate
+    best_C_: float
+    best_gamma_: Any
+
     def __init__(
         self,
         kernel: str = "rbf",
@@ -203,7 +208,7 @@ class SVRPathCV(RegressorMixin, BaseEstimator):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the best C and train with it."""
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
@@ -214,7 +219,7 @@ class SVRPathCV(RegressorMixin, BaseEstimator):
             )
         splits = list(check_cv(self.cv).split(X, y))
         several = not isinstance(self.gamma, str) and np.ndim(self.gamma) > 0
-        self.curves_ = []
+        self.curves_: list[ValidationCurve] = []
         for gamma in list(self.gamma) if several else [self.gamma]:
             self._try(gamma, X, y, sample_weight, splits)
         if not self.certificate_.closed:

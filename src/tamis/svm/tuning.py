@@ -63,7 +63,7 @@ class TunedClassifier(ClassifierMixin, BaseEstimator):
         return self.best_estimator_
 
     def _begin(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+        self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[Array, NDArray[Any], NDArray[np.int64], Array]:
         """Validate everything before any work."""
         X, y = validate_data(self, X, y, dtype=np.float64)
@@ -154,6 +154,11 @@ class SVCPathCV(TunedClassifier):
     (0.0267, True)
     """
 
+    curve_: ValidationCurve
+    certificate_: Certificate
+    best_C_: float
+    best_gamma_: Any
+
     def __init__(
         self,
         kernel: str = "rbf",
@@ -181,7 +186,7 @@ class SVCPathCV(TunedClassifier):
         self.class_weight = class_weight
         self.refit = refit
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the best C and train with it."""
         X, y, target, bounds = self._begin(X, y, sample_weight)
         check_size(type(self).__name__, len(X))

@@ -2,10 +2,10 @@
 
     python -m benchmarks.svmpath [--kernel linear rbf] [--data heart german ...] [--cv]
 
-One thread, runs of both sides interleaved, medians. SVC has its default tolerance of 1e-3 and a limit
-of iterations, so that its times are lower bounds; the path is exact. The grid of 1701 points is 100
-times the trapezoid of the 18 points. The data of the literature are looked for in the folder that the
-environment variable TAMIS_DATA names; without it the sets of scikit-learn are used.
+One thread, runs of both sides interleaved, medians. SVC has its default tolerance of 1e-3 and a
+limit of iterations, so that its times are lower bounds; the path is exact. The grid of 1701 points
+is 100 times the trapezoid of the 18 points. The data of the literature are looked for in the folder
+that the environment variable TAMIS_DATA names; without it the sets of scikit-learn are used.
 """
 
 import os

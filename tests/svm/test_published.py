@@ -3,7 +3,9 @@
 Linear kernel, standardised on the training part, 5-fold cross-validation, ten random splits of 3:1.
 The best lambda of a single split is not reproducible; the error there is. Three rows of table 6.3
 (sonar, ionosphere, wbcd) print an error of exactly 0, which a linear kernel cannot reach on these
-data unless the label is among the features; they are recorded here and not aimed at.
+data unless the label is among the features; they are recorded here and not aimed at. On monk2 the
+machine predicts the larger class at every C: the error is the share of the other class, 0.342 in
+every stratified split, so this row is split without regard to the classes.
 """
 
 import numpy as np
@@ -38,7 +40,10 @@ def split_errors(name, n_splits):
     errors = []
     for seed in range(n_splits):
         train, _ = train_test_split(
-            np.arange(len(y)), test_size=0.25, stratify=y, random_state=seed
+            np.arange(len(y)),
+            test_size=0.25,
+            stratify=None if name == "monks2" else y,
+            random_state=seed,
         )
         Z = StandardScaler().fit_transform(X[train])
         cv = StratifiedKFold(5, shuffle=True, random_state=seed)

@@ -11,7 +11,7 @@ from tamis.svm._elbow import FREE, HIGH, LOW, Programme, State, enter_all, gathe
 
 Array = NDArray[np.float64]
 
-EPOCH = 64  # events per epoch; twice as many while the elbow is small
+EPOCH = 64  # events per epoch; twice as many in small problems
 SMALL = 256  # variables; fewer are all followed
 SOUND = 1e-5  # error of an inverse that can still be refined
 
@@ -190,7 +190,7 @@ class Stance:
 
     @property
     def _length(self) -> int:
-        return EPOCH if len(self.elbow) > 100 else 2 * EPOCH
+        return EPOCH if len(self.x) > SMALL else 2 * EPOCH
 
     def _in_play(self, watch: NDArray[np.int64]) -> tuple[NDArray[np.int64], Any, int]:
         """Points of the watched variables, first those that also have one off the elbow."""

@@ -14,13 +14,15 @@ also inherits the built-in that a scikit-learn user already catches::
     ├── SingularScatter (ValueError)        a scatter matrix that cannot be inverted
     │   └── NothingToAdd                    every column left depends on those chosen
     ├── RecordMismatch (ValueError)         a record of other data or another search
+    ├── PathTooLarge (ValueError)           a regularization path that cannot be held in memory
     └── MissingExtra (ImportError)          an optional dependency is not installed
 
 Warnings are for results that stand but deserve doubt::
 
     TamisWarning (UserWarning)
     ├── DegenerateData      columns or classes that carry no information
-    └── NotProvenOptimal    an exact search that ran out of budget
+    ├── NotProvenOptimal    an exact search that ran out of budget
+    └── NotCertified        a path or a best C that could not be vouched for
 """
 
 
@@ -68,6 +70,10 @@ class RecordMismatch(TamisError, ValueError):
     """A record belongs to other data or to another search."""
 
 
+class PathTooLarge(TamisError, ValueError):
+    """A regularization path needs more memory or time than is sensible."""
+
+
 class MissingExtra(TamisError, ImportError):
     """An optional dependency is not installed."""
 
@@ -82,3 +88,7 @@ class DegenerateData(TamisWarning):
 
 class NotProvenOptimal(TamisWarning):
     """An exact search ran out of budget; the remaining gap is reported."""
+
+
+class NotCertified(TamisWarning):
+    """A regularization path, or the best C on it, could not be vouched for."""

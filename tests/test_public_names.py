@@ -7,7 +7,7 @@ import pytest
 
 import tamis
 
-PACKAGES = ["tamis", "tamis.criteria", "tamis.search", "tamis.datasets"]
+PACKAGES = ["tamis", "tamis.criteria", "tamis.search", "tamis.svm", "tamis.datasets"]
 PROMISED = {
     "tamis": {"recipe", "select"},
     "tamis.criteria": {
@@ -20,6 +20,7 @@ PROMISED = {
         "FloatingBackward", "Exhaustive", "BranchAndBound", "RecursiveElimination", "Genetic",
         "Then", "Threshold", "FalseDiscovery",
     },
+    "tamis.svm": {"SVCPath", "SVCPathCV", "SVRPath", "SVRPathCV"},
     "tamis.datasets": {
         "make_weston", "make_corral", "make_monks", "make_additive", "make_interactive",
         "make_exponential", "make_xor", "load",

@@ -178,6 +178,8 @@ class SVRPathCV(RegressorMixin, BaseEstimator):
     best_C_: float
     best_gamma_: Any
 
+    best_estimator_: SVR  # declared, so that criteria know it for a search over hyper-parameters
+
     def __init__(
         self,
         kernel: str = "rbf",

@@ -37,6 +37,8 @@ class Fold(NamedTuple):
 class TunedClassifier(ClassifierMixin, BaseEstimator):
     """What every classifier with a tuned C does after the tuning: ask its best estimator."""
 
+    best_estimator_: SVC  # declared, so that criteria know it for a search over hyper-parameters
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"

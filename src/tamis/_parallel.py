@@ -1,9 +1,13 @@
-"""The one place that knows joblib."""
+"""The one place that knows joblib, and through it Dask."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+from threadpoolctl import threadpool_limits
+
+from tamis.exceptions import ClusterLost, MissingExtra
 
 
 def parallel_map(
@@ -18,3 +22,97 @@ def parallel_map(
     if len(items) < 2 or effective_n_jobs(n_jobs) == 1:
         return [function(*item) for item in items]
     return Parallel(n_jobs=n_jobs)(delayed(function)(*item) for item in items)
+
+
+def parallel_stream(
+    function: Callable[..., Any],
+    items: Iterable[tuple[Any, ...]],
+    *,
+    n_jobs: int | None = None,
+    cluster: Any = None,
+    shared: Sequence[Any] = (),
+) -> Iterator[Any]:
+    """Yield ``function(*item)`` as the items get done, in any order.
+
+    BLAS is held to one thread wherever an item runs, so that a result does not depend on the
+    number of processes or machines. Items are taken from the iterable as workers become free.
+
+    Parameters
+    ----------
+    cluster : str, dask.distributed.Client or None
+        Address of a Dask scheduler, ``"local"`` for a cluster of this machine, or a client.
+    shared : sequence
+        Big objects that occur in the items: on a cluster they are sent to each worker once.
+    """
+    if cluster is not None:
+        yield from _on_cluster(function, items, n_jobs, cluster, shared)
+    elif effective_n_jobs(n_jobs) == 1:
+        with threadpool_limits(1):
+            for item in items:
+                yield function(*item)
+    else:
+        work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+        yield from work(delayed(_on_one_thread)(function, *item) for item in items)
+
+
+def _on_one_thread(function: Callable[..., Any], *item: Any) -> Any:
+    """Run in a worker process, which keeps to one thread from then on."""
+    threadpool_limits(1)
+    return function(*item)
+
+
+def _on_cluster(
+    function: Callable[..., Any],
+    items: Iterable[tuple[Any, ...]],
+    n_jobs: int | None,
+    cluster: Any,
+    shared: Sequence[Any],
+) -> Iterator[Any]:
+    with _client(cluster, n_jobs) as client:
+        with parallel_config(backend="dask", client=client, scatter=list(shared)):
+            work = Parallel(return_as="generator_unordered")
+        try:
+            yield from work(delayed(_on_one_thread)(function, *item) for item in items)
+        except (TimeoutError, OSError) as error:
+            raise ClusterLost(
+                f"The cluster {cluster} has no workers left ({error}). Start workers and run again."
+            ) from error
+
+
+@contextmanager
+def _client(cluster: Any, n_jobs: int | None) -> Iterator[Any]:
+    """The client given, or one for an address or a cluster of this machine."""
+    try:
+        from dask.distributed import Client, LocalCluster
+    except ImportError:
+        raise MissingExtra(
+            "A cluster needs Dask, which is not installed. Write pip install 'tamis[dask]'."
+        ) from None
+    if not isinstance(cluster, str):
+        yield cluster
+        return
+    if cluster == "local":
+        machines = LocalCluster(
+            n_workers=n_jobs, threads_per_worker=1, processes=True, dashboard_address=None
+        )
+        with machines, Client(machines, set_as_default=False) as client:
+            yield client
+        return
+    with _reached(cluster, Client) as client:
+        yield client
+
+
+@contextmanager
+def _reached(address: str, make: Any) -> Iterator[Any]:
+    try:
+        client = make(address, timeout=10, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ClusterLost(
+            f"No Dask scheduler answers at {address} ({error}). Start one with `dask scheduler` "
+            "and give its address, such as tcp://127.0.0.1:8786."
+        ) from error
+    try:
+        yield client
+    finally:
+        with suppress(OSError, TimeoutError):
+            client.close()

@@ -13,13 +13,17 @@ also inherits the built-in that a scikit-learn user already catches::
     ├── NothingSelected (ValueError)        no feature passes the asked threshold
     ├── SingularScatter (ValueError)        a scatter matrix that cannot be inverted
     ├── RecordMismatch (ValueError)         a record of other data or another search
+    ├── InvalidStore (ValueError)           a file that cannot keep the results of an experiment
+    ├── ClusterLost (RuntimeError)          the machines of a cluster are gone
     └── MissingExtra (ImportError)          an optional dependency is not installed
 
 Warnings are for results that stand but deserve doubt::
 
     TamisWarning (UserWarning)
     ├── DegenerateData      columns or classes that carry no information
-    └── NotProvenOptimal    an exact search that ran out of budget
+    ├── NotProvenOptimal    an exact search that ran out of budget
+    ├── SelectedOutside     a selection that saw the rows on which it is judged
+    └── PiecesFailed        part of an experiment that could not be run
 """
 
 
@@ -63,6 +67,14 @@ class RecordMismatch(TamisError, ValueError):
     """A record belongs to other data or to another search."""
 
 
+class InvalidStore(TamisError, ValueError):
+    """A file cannot keep, or does not hold, the results of an experiment."""
+
+
+class ClusterLost(TamisError, RuntimeError):
+    """The machines of a cluster cannot be reached, or are gone."""
+
+
 class MissingExtra(TamisError, ImportError):
     """An optional dependency is not installed."""
 
@@ -77,3 +89,11 @@ class DegenerateData(TamisWarning):
 
 class NotProvenOptimal(TamisWarning):
     """An exact search ran out of budget; the remaining gap is reported."""
+
+
+class SelectedOutside(TamisWarning):
+    """A selection was made with the rows on which it is judged, so it flatters."""
+
+
+class PiecesFailed(TamisWarning):
+    """A part of an experiment could not be run; the rest stands."""

@@ -1,0 +1,363 @@
+"""Many realizations, many methods, one call: :func:`evaluate`."""
+
+import json
+import pickle
+import random
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from hashlib import sha256
+from importlib.metadata import version
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.frozen import FrozenEstimator
+
+from tamis._expression import write
+from tamis._parallel import parallel_stream
+from tamis.evaluation.metrics import as_metrics
+from tamis.evaluation.piece import Outcome, Protocol, run
+from tamis.evaluation.realizations import Plan, Realizations
+from tamis.evaluation.results import Failure, Finished, Results
+from tamis.evaluation.sources import Source, as_sources
+from tamis.evaluation.store import Address, Store
+from tamis.exceptions import (
+    InvalidParameter,
+    InvalidSpec,
+    PiecesFailed,
+    SelectedOutside,
+    TamisError,
+)
+
+Progress = Callable[[int, int], None]
+
+
+class Columns(SelectorMixin, BaseEstimator):
+    """A selection made elsewhere: these columns, in this order."""
+
+    def __init__(self, columns: list[int]):
+        self.columns = columns
+
+    def fit(self, X: Any, y: Any = None) -> "Columns":
+        """Look up the columns."""
+        n_columns = np.shape(X)[1]
+        if self.columns and not 0 <= min(self.columns) <= max(self.columns) < n_columns:
+            raise InvalidParameter(
+                f"The given columns must be numbers from 0 to {n_columns - 1}, not {self.columns}."
+            )
+        self.order_ = np.array(self.columns, dtype=np.intp)
+        self.support_ = np.isin(np.arange(n_columns), self.order_)
+        return self
+
+    def _get_support_mask(self) -> Any:
+        return self.support_
+
+
+class Piece(NamedTuple):
+    """One piece of work before it is done."""
+
+    address: Address
+    method: str
+    source: Source
+    realization: int
+
+
+def evaluate(
+    methods: Any,
+    data: Any,
+    plan: Plan | None = None,
+    metrics: Any = "error",
+    *,
+    estimators: Any = None,
+    sizes: Any = "all",
+    normalise: bool = True,
+    n_jobs: int | None = None,
+    cluster: Any = None,
+    store: Any = None,
+    progress: Progress | None = None,
+) -> Results:
+    """Judge methods on rows they have not seen, over many realizations.
+
+    In every realization each method is fitted on the training part alone, columns scaled by its
+    means and deviations. If the method chooses columns, each estimator is trained on the first k of
+    them and measured on the test part; a method that predicts (a pipeline, say) is measured itself.
+
+    Parameters
+    ----------
+    methods : estimator, list or dict of estimators
+        Any scikit-learn estimators. An array of column numbers stands for a selection made
+        elsewhere, and is warned of.
+    data : (X, y), Problem, Table, Fresh, or a dict or list of them
+    plan : Realizations, CrossValidation or GivenSplits
+        Which rows train and which test; by default ``Realizations()``.
+    metrics : str, scorer or list of them
+        "error", "ber" (balanced error rate), "auc", "mse", "scc" (squared correlation); of the
+        chosen columns "n_features", "useless" (share of columns known to be irrelevant), "hit"
+        (whether the first columns are the relevant ones); any scorer of scikit-learn.
+    estimators : estimator, list or dict of estimators
+        Trained on the chosen columns.
+    sizes : "all", "own", "best" or list of int
+        Numbers of columns at which is measured: all, what the method kept, the best by the first
+        metric on the plan's validation part or inner folds, or those given.
+    normalise : bool, default=True
+        Whether columns are scaled to mean 0 and standard deviation 1 of the training part.
+    n_jobs : int, optional
+        Number of processes; with ``cluster="local"`` the number of workers.
+    cluster : str or dask.distributed.Client, optional
+        Address of a Dask scheduler, or "local".
+    store : path or Store, optional
+        SQLite file that keeps every finished piece. The same call continues where an earlier one
+        was stopped, and several processes may work on one file.
+    progress : callable, optional
+        Called as ``progress(n_done, n_pieces)`` when a piece is done.
+
+    Returns
+    -------
+    Results
+
+    Warns
+    -----
+    SelectedOutside
+        A selection was not made inside the training parts.
+    PiecesFailed
+        Some pieces could not be run; they are in ``failures`` and are tried again by the next call.
+
+    Examples
+    --------
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from tamis.datasets import load
+    >>> plan = Realizations(3, train=0.6)
+    >>> found = evaluate(SelectKBest(), load("wine"), plan, estimators=KNeighborsClassifier(),
+    ...                  sizes=[2, 5])
+    >>> found
+    <Results: 1 methods, 1 data sets, 3 pieces>
+    >>> [(cell.size, round(cell.mean, 2)) for cell in found.means()]
+    [(2.0, 0.13), (5.0, 0.05)]
+    """
+    named = _named(methods, "methods")
+    protocol = _protocol(estimators, metrics, sizes, normalise)
+    plan = Realizations() if plan is None else plan
+    for name, method in named.items():
+        _warn_if_outside(name, method)
+    with ExitStack() as stack:
+        kept = store if isinstance(store, Store) else stack.enter_context(Store(store))
+        pieces = list(_pieces(named, as_sources(data), plan, protocol, durable=store is not None))
+        work = _Run(kept, named, plan, protocol, pieces)
+        failures = work.through(n_jobs, cluster, progress)
+        return _gathered(kept, pieces, failures, protocol)
+
+
+class _Run:
+    """The pieces of one call, on their way into a store."""
+
+    def __init__(
+        self,
+        store: Store,
+        methods: Mapping[str, BaseEstimator],
+        plan: Plan,
+        protocol: Protocol,
+        pieces: list[Piece],
+    ):
+        self.store, self.methods, self.plan, self.protocol = store, methods, plan, protocol
+        self.pieces = pieces
+
+    def through(self, n_jobs: int | None, cluster: Any, progress: Progress | None) -> list[Failure]:
+        """Run what is not in the store yet; give back what failed."""
+        done = self.store.keys()
+        waiting = [i for i, piece in enumerate(self.pieces) if piece.address.key not in done]
+        total, n_done = len(self.pieces), len(self.pieces) - len(waiting)
+        if progress is not None:
+            progress(n_done, total)
+        shared = [*{id(p.source): p.source for p in self.pieces}.values(), self.plan, self.protocol]
+        answers = parallel_stream(
+            _answer, self._items(waiting), n_jobs=n_jobs, cluster=cluster, shared=shared
+        )
+        failures = []
+        for i, answer in answers:
+            piece = self.pieces[i]
+            if isinstance(answer, str):
+                failures.append(Failure(piece.method, piece.source.name, piece.realization, answer))
+            else:
+                self.store.save(piece.address, answer)
+            n_done += 1
+            if progress is not None:
+                progress(min(n_done, total), total)
+        return failures
+
+    def _items(self, waiting: list[int]) -> Iterator[tuple[Any, ...]]:
+        """Arguments of the pieces that nobody has finished yet.
+
+        Two processes on one store walk in different orders and look before each step, so that
+        they share the work without having to talk.
+        """
+        if self.store.path is not None:
+            random.Random().shuffle(waiting)
+        for i in waiting:
+            address, name, source, realization = self.pieces[i]
+            if self.store.path is not None and self.store.has(address.key):
+                continue
+            method = self.methods[name]
+            yield i, source, self.plan, self.protocol, method, address.expression, realization
+
+
+def _answer(i: int, *arguments: Any) -> tuple[int, Outcome | str]:
+    """Number of a piece, and its outcome or the reason why there is none."""
+    try:
+        return i, run(*arguments)
+    except Exception as error:  # any method of any library may fail, and must not stop the rest
+        return i, f"{type(error).__name__}: {error}"
+
+
+def _pieces(
+    methods: Mapping[str, BaseEstimator],
+    sources: Mapping[str, Source],
+    plan: Plan,
+    protocol: Protocol,
+    durable: bool,
+) -> Iterator[Piece]:
+    expressions = {name: _expression(method, durable) for name, method in methods.items()}
+    judged = {
+        "estimators": {n: _expression(e, durable) for n, e in protocol.estimators.items()},
+        "metrics": list(protocol.metrics),
+        "sizes": protocol.sizes,
+        "normalise": protocol.normalise,
+    }
+    ours = version("tamis")
+    for realization in range(len(plan)):
+        text = json.dumps({**judged, "plan": plan.label(realization)}, sort_keys=True)
+        for source in sources.values():
+            for name, expression in expressions.items():
+                address = Address(
+                    expression,
+                    source.name,
+                    source.fingerprint,
+                    realization,
+                    plan.seed,
+                    ours,
+                    text,
+                )
+                yield Piece(address, name, source, realization)
+
+
+def _expression(method: BaseEstimator, durable: bool) -> str:
+    """Text that tells a method from any other, where the store outlives this call."""
+    try:
+        return write(method)
+    except InvalidSpec:
+        text = write(method, strict=False)
+    if not durable:
+        return f"{text} {id(method)}"
+    try:
+        return f"{text} #{sha256(pickle.dumps(method)).hexdigest()[:16]}"
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        raise InvalidParameter(
+            f"{text} holds something that cannot be told from others of its kind ({error}), so a "
+            "store would mix them up. Use named functions, or leave store out."
+        ) from error
+
+
+def _gathered(
+    store: Store, pieces: list[Piece], failures: list[Failure], protocol: Protocol
+) -> Results:
+    outcomes = store.outcomes(piece.address.key for piece in pieces)
+    if failures and not outcomes:
+        raise TamisError(f"evaluate could run no piece at all. {_told(failures[0])}")
+    if failures:
+        warnings.warn(
+            f"{len(failures)} of {len(pieces)} pieces failed; the others stand. "
+            f"{_told(failures[0])}",
+            PiecesFailed,
+            stacklevel=3,
+        )
+    # in the order in which data and methods were given, then by realization
+    place = {name: i for i, name in enumerate(dict.fromkeys(p.source.name for p in pieces))}
+    rank = {name: i for i, name in enumerate(dict.fromkeys(p.method for p in pieces))}
+    ordered = sorted(pieces, key=lambda p: (place[p.source.name], rank[p.method], p.realization))
+    finished = tuple(
+        Finished(p.method, p.source.name, p.realization, outcomes[p.address.key])
+        for p in ordered
+        if p.address.key in outcomes
+    )
+    return Results(finished, tuple(failures), protocol.metrics)
+
+
+def _told(failure: Failure) -> str:
+    method, data, realization, reason = failure
+    return f"The first: {method} on {data}, realization {realization}: {reason}"
+
+
+def _named(what: Any, role: str) -> dict[str, Any]:
+    """Estimators by name, an array of columns standing for a selection made elsewhere."""
+    if what is None and role == "estimators":
+        return {}
+    if isinstance(what, Mapping):
+        named = {str(name): _estimator(item, role) for name, item in what.items()}
+    else:
+        several = what if isinstance(what, list) and not _is_columns(what) else [what]
+        made = [_estimator(item, role) for item in several]
+        named = {write(item, strict=False): item for item in made}
+        if len(named) < len(made):
+            raise InvalidParameter(
+                f"evaluate needs a name for each of the {role}, and two of them read alike. Write "
+                f"{role}={{'one': ..., 'other': ...}}."
+            )
+    if not named and role == "methods":
+        raise InvalidParameter("evaluate needs at least one method.")
+    return named
+
+
+def _estimator(item: Any, role: str) -> Any:
+    if role == "methods" and _is_columns(item):
+        array = np.asarray(item)
+        return Columns((np.flatnonzero(array) if array.dtype == bool else array).tolist())
+    if not hasattr(item, "fit") or isinstance(item, type):
+        raise InvalidParameter(
+            f"evaluate needs scikit-learn estimators as {role}, not {item!r}. Write SVC() or a "
+            "dictionary of names and estimators."
+        )
+    return item
+
+
+def _is_columns(item: Any) -> bool:
+    if not isinstance(item, list | tuple | np.ndarray):
+        return False
+    array = np.asarray(item) if len(item) and not hasattr(item[0], "fit") else np.empty(0)
+    return array.ndim == 1 and array.dtype.kind in "iub" and len(array) > 0
+
+
+def _protocol(estimators: Any, metrics: Any, sizes: Any, normalise: bool) -> Protocol:
+    if isinstance(sizes, str):
+        if sizes not in ("all", "own", "best"):
+            raise InvalidParameter(
+                f"evaluate needs sizes='all', 'own', 'best' or a list of numbers, not {sizes!r}."
+            )
+    else:
+        sizes = tuple(int(k) for k in sizes)
+        if min(sizes, default=1) < 1:
+            raise InvalidParameter(f"evaluate needs sizes of at least 1, not {min(sizes)}.")
+    protocol = Protocol(_named(estimators, "estimators"), as_metrics(metrics), sizes, normalise)
+    if sizes == "best" and not (protocol.judges and protocol.estimators):
+        raise InvalidParameter(
+            "sizes='best' needs a metric of predictions, such as 'error', and estimators."
+        )
+    return protocol
+
+
+def _warn_if_outside(name: str, method: Any) -> None:
+    """Warn of a selection that was not made inside the training parts."""
+    values = [method, *method.get_params().values()] if hasattr(method, "get_params") else [method]
+    prefit = any(
+        isinstance(value, FrozenEstimator | Columns) or getattr(value, "prefit", False) is True
+        for value in values
+    )
+    if prefit:
+        warnings.warn(
+            f"{name} was fitted outside: its columns were chosen before the rows were split, "
+            "perhaps by looking at the test rows too, so its scores flatter. Give the unfitted "
+            "method, which is then fitted inside every training part.",
+            SelectedOutside,
+            stacklevel=3,
+        )

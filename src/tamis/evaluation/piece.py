@@ -7,6 +7,7 @@ estimator. If it chooses columns, they are read from ``order_``, ``ranking_``, `
 """
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import StandardScaler
 
 from tamis._arrays import Array, Subset, best_first
@@ -144,7 +146,7 @@ class _Work:
 
     def fitted(self, method: Any, label: str, train: Subset) -> tuple[Any, float]:
         """The method fitted on the training part, and the time this took."""
-        fresh = clone(method)
+        fresh = deepcopy(method) if fitted_before(method) else clone(method)
         root = int(stream(self.seed, "method", label, *self.place).integers(2**31))
         fix_seeds(fresh, root=root)
         X, _ = self.scaled(train, train)
@@ -265,6 +267,15 @@ def _value(item: Metric, fitted: Any, X: Array, y: NDArray[Any]) -> float:
     if item.judge is None:
         raise InvalidParameter(f"{item.name} is a measure of columns.")
     return float(item.judge(fitted, X, y))
+
+
+def fitted_before(method: Any) -> bool:
+    """Whether a part of the method was fitted beforehand and will stay so."""
+    values = [method, *method.get_params().values()] if hasattr(method, "get_params") else [method]
+    return any(
+        isinstance(value, FrozenEstimator) or getattr(value, "prefit", False) is True
+        for value in values
+    )
 
 
 def chosen_columns(fitted: Any) -> tuple[Subset | None, Subset | None]:

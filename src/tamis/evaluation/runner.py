@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.frozen import FrozenEstimator
 
 from tamis._expression import write
 from tamis._parallel import parallel_stream
-from tamis.evaluation.metrics import as_metrics
-from tamis.evaluation.piece import Outcome, Protocol, run
+from tamis.evaluation.metrics import Metric, as_metrics
+from tamis.evaluation.piece import Outcome, Protocol, fitted_before, run
 from tamis.evaluation.realizations import Plan, Realizations
 from tamis.evaluation.results import Failure, Finished, Results
 from tamis.evaluation.sources import Source, as_sources
@@ -221,7 +220,7 @@ def _pieces(
     expressions = {name: _expression(method, durable) for name, method in methods.items()}
     judged = {
         "estimators": {n: _expression(e, durable) for n, e in protocol.estimators.items()},
-        "metrics": list(protocol.metrics),
+        "metrics": [_metric_text(item) for item in protocol.metrics.values()],
         "sizes": protocol.sizes,
         "normalise": protocol.normalise,
     }
@@ -244,10 +243,13 @@ def _pieces(
 
 def _expression(method: BaseEstimator, durable: bool) -> str:
     """Text that tells a method from any other, where the store outlives this call."""
+    text = write(method, strict=False)
     try:
-        return write(method)
+        write(method)
+        if not fitted_before(method):
+            return text
     except InvalidSpec:
-        text = write(method, strict=False)
+        pass
     if not durable:
         return f"{text} {id(method)}"
     try:
@@ -257,6 +259,13 @@ def _expression(method: BaseEstimator, durable: bool) -> str:
             f"{text} holds something that cannot be told from others of its kind ({error}), so a "
             "store would mix them up. Use named functions, or leave store out."
         ) from error
+
+
+def _metric_text(item: Metric) -> str:
+    """Name of a metric, and of the function behind it where it is the user's own."""
+    if not callable(item.judge) or not hasattr(item.judge, "__qualname__"):
+        return item.name
+    return f"{item.name} {item.judge.__module__}.{item.judge.__qualname__}"
 
 
 def _gathered(
@@ -348,12 +357,7 @@ def _protocol(estimators: Any, metrics: Any, sizes: Any, normalise: bool) -> Pro
 
 def _warn_if_outside(name: str, method: Any) -> None:
     """Warn of a selection that was not made inside the training parts."""
-    values = [method, *method.get_params().values()] if hasattr(method, "get_params") else [method]
-    prefit = any(
-        isinstance(value, FrozenEstimator | Columns) or getattr(value, "prefit", False) is True
-        for value in values
-    )
-    if prefit:
+    if isinstance(method, Columns) or fitted_before(method):
         warnings.warn(
             f"{name} was fitted outside: its columns were chosen before the rows were split, "
             "perhaps by looking at the test rows too, so its scores flatter. Give the unfitted "

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from typing import Any
+from uuid import uuid4
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from threadpoolctl import threadpool_limits
@@ -58,7 +60,23 @@ def parallel_stream(
 def _on_one_thread(function: Callable[..., Any], *item: Any) -> Any:
     """Run in a worker process, which keeps to one thread from then on."""
     threadpool_limits(1)
-    return function(*item)
+    # a worker of a cluster would otherwise hand inner loops back to the cluster
+    with parallel_config(backend="sequential"):
+        return function(*(part.inside if isinstance(part, _Parcel) else part for part in item))
+
+
+class _Parcel:
+    """Something to be sent to each worker once, known by a name of its own.
+
+    Dask names what it sends by content; a second run would share, and the end of the first take
+    away, what both use.
+    """
+
+    def __init__(self, inside: Any):
+        self.inside, self.name = inside, uuid4().hex
+
+    def __dask_tokenize__(self) -> str:
+        return self.name
 
 
 def _on_cluster(
@@ -68,26 +86,36 @@ def _on_cluster(
     cluster: Any,
     shared: Sequence[Any],
 ) -> Iterator[Any]:
+    _need_dask()
+    from dask.distributed import CancelledError, KilledWorker
+
     with _client(cluster, n_jobs) as client:
-        with parallel_config(backend="dask", client=client, scatter=list(shared)):
-            work = Parallel(return_as="generator_unordered")
+        parcels = {id(big): _Parcel(big) for big in shared}
+        packed = ([parcels.get(id(part), part) for part in item] for item in items)
         try:
-            yield from work(delayed(_on_one_thread)(function, *item) for item in items)
-        except (TimeoutError, OSError) as error:
+            with parallel_config(backend="dask", client=client, scatter=list(parcels.values())):
+                work = Parallel(return_as="generator_unordered")
+            yield from work(delayed(_on_one_thread)(function, *item) for item in packed)
+        except (TimeoutError, OSError, CancelledError, KilledWorker) as error:
             raise ClusterLost(
-                f"The cluster {cluster} has no workers left ({error}). Start workers and run again."
+                f"The cluster {client.scheduler.address} lost workers and what they were sent "
+                f"({str(error) or type(error).__name__}). Finished pieces are kept where a store "
+                "is given: start workers and run again."
             ) from error
+
+
+def _need_dask() -> None:
+    if find_spec("distributed") is None:
+        raise MissingExtra(
+            "A cluster needs Dask, which is not installed. Write pip install 'tamis[dask]'."
+        )
 
 
 @contextmanager
 def _client(cluster: Any, n_jobs: int | None) -> Iterator[Any]:
     """The client given, or one for an address or a cluster of this machine."""
-    try:
-        from dask.distributed import Client, LocalCluster
-    except ImportError:
-        raise MissingExtra(
-            "A cluster needs Dask, which is not installed. Write pip install 'tamis[dask]'."
-        ) from None
+    from dask.distributed import Client, LocalCluster
+
     if not isinstance(cluster, str):
         yield cluster
         return

@@ -335,8 +335,8 @@ def killed_until_done(start, path, n, n_kills, seed):
 
 @needs_fork
 def test_killed_runs_end_as_an_undisturbed_one(tmp_path):
-    assert Forked(tmp_path / "whole.sqlite", 60, 0.0).wait() == 0
-    killed_until_done(Forked, tmp_path / "killed.sqlite", 60, n_kills=5, seed=0)
+    assert Forked(tmp_path / "whole.sqlite", 30, 0.0).wait() == 0
+    killed_until_done(Forked, tmp_path / "killed.sqlite", 30, n_kills=3, seed=0)
     assert content(tmp_path / "killed.sqlite") == content(tmp_path / "whole.sqlite")
 
 
@@ -350,9 +350,9 @@ def test_twenty_kills(tmp_path):
 @needs_fork
 def test_two_processes_share_a_store(tmp_path):
     path = tmp_path / "shared.sqlite"
-    both = [Forked(path, 60, 0.005) for _ in range(2)]
+    both = [Forked(path, 30, 0.005) for _ in range(2)]
     assert [process.wait() for process in both] == [0, 0]
-    assert Forked(tmp_path / "whole.sqlite", 60, 0.0).wait() == 0
+    assert Forked(tmp_path / "whole.sqlite", 30, 0.0).wait() == 0
     assert content(path) == content(tmp_path / "whole.sqlite")
 
 

@@ -23,6 +23,7 @@ from tamis.evaluation.results import Failure, Finished, Results
 from tamis.evaluation.sources import Source, as_sources
 from tamis.evaluation.store import Address, Store
 from tamis.exceptions import (
+    ClusterLost,
     InvalidParameter,
     InvalidSpec,
     PiecesFailed,
@@ -164,27 +165,55 @@ class _Run:
         self.pieces = pieces
 
     def through(self, n_jobs: int | None, cluster: Any, progress: Progress | None) -> list[Failure]:
-        """Run what is not in the store yet; give back what failed."""
-        done = self.store.keys()
-        waiting = [i for i, piece in enumerate(self.pieces) if piece.address.key not in done]
-        total, n_done = len(self.pieces), len(self.pieces) - len(waiting)
+        """Run what is not in the store yet; give back what failed.
+
+        A cluster that loses workers together with what they were sent is given it again, as long
+        as pieces get done in between.
+        """
+        failures: dict[int, Failure] = {}
+        while True:
+            before = len(self.store) + len(failures)
+            try:
+                self._once(failures, n_jobs, cluster, progress)
+                return list(failures.values())
+            except ClusterLost:
+                if len(self.store) + len(failures) == before:
+                    raise
+
+    def _once(
+        self,
+        failures: dict[int, Failure],
+        n_jobs: int | None,
+        cluster: Any,
+        progress: Progress | None,
+    ) -> None:
+        done, total = self.store.keys(), len(self.pieces)
+        waiting = [
+            i
+            for i, piece in enumerate(self.pieces)
+            if piece.address.key not in done and i not in failures
+        ]
+        n_done = total - len(waiting)
         if progress is not None:
             progress(n_done, total)
-        shared = [*{id(p.source): p.source for p in self.pieces}.values(), self.plan, self.protocol]
         answers = parallel_stream(
-            _answer, self._items(waiting), n_jobs=n_jobs, cluster=cluster, shared=shared
+            _answer, self._items(waiting), n_jobs=n_jobs, cluster=cluster, shared=self._shared()
         )
-        failures = []
         for i, answer in answers:
             piece = self.pieces[i]
             if isinstance(answer, str):
-                failures.append(Failure(piece.method, piece.source.name, piece.realization, answer))
+                place = (piece.method, piece.source.name, piece.realization)
+                failures[i] = Failure(*place, answer)
             else:
                 self.store.save(piece.address, answer)
             n_done += 1
             if progress is not None:
-                progress(min(n_done, total), total)
-        return failures
+                progress(n_done, total)
+
+    def _shared(self) -> list[Any]:
+        """What every piece needs: sent to each machine once."""
+        sources = {id(piece.source): piece.source for piece in self.pieces}
+        return [*sources.values(), self.plan, self.protocol]
 
     def _items(self, waiting: list[int]) -> Iterator[tuple[Any, ...]]:
         """Arguments of the pieces that nobody has finished yet.

@@ -116,7 +116,7 @@ def test_a_store_outlives_its_call_and_reads_as_a_frame(tmp_path):
     evaluate({"f": FISHER}, WINE, Realizations(2), "n_features", store=path, sizes=[3])
     with Store(path) as store:
         frame = store.to_frame()
-        assert repr(store) == f"<Store {path}: 2 pieces>"
+        assert repr(store) == f"<Store {path}>"
     assert frame["realization"].to_list() == [0, 1]
     assert frame["expression"].to_list() == ["Ranking(FisherScore())"] * 2
 

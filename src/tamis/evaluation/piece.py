@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,49 +20,15 @@ from sklearn.preprocessing import StandardScaler
 
 from tamis._arrays import Array, Subset, best_first
 from tamis._random import fix_seeds, stream
+from tamis.evaluation.checkpoint import Bookmark, fit
 from tamis.evaluation.metrics import OF_COLUMNS, Metric, of_columns
+from tamis.evaluation.outcome import Outcome, Score
 from tamis.evaluation.realizations import Plan, Split
 from tamis.evaluation.sources import Rows, Source
 from tamis.exceptions import InvalidParameter
 
 #: Name under which a method that predicts is judged.
 ITSELF = "itself"
-
-
-class Score(NamedTuple):
-    """One number: a metric at a number of columns.
-
-    ``rule`` says how that number came about: "given", "own" (what the method kept) or "best" (the
-    best on the inner rows of the plan). ``estimator`` is empty for a measure of the columns.
-    """
-
-    estimator: str
-    size: int
-    rule: str
-    metric: str
-    value: float
-
-
-class Outcome(NamedTuple):
-    """What a piece of work leaves.
-
-    Attributes
-    ----------
-    scores : tuple of Score
-    order, support : tuple of int or None
-        Columns best first, and those kept; None where the method chooses none.
-    n_train, n_test, n_features : int
-    seconds : float
-        Time of the method's ``fit``.
-    """
-
-    scores: tuple[Score, ...]
-    order: tuple[int, ...] | None
-    support: tuple[int, ...] | None
-    n_train: int
-    n_test: int
-    n_features: int
-    seconds: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,16 +47,22 @@ class Protocol:
 
 
 def run(
-    source: Source, plan: Plan, protocol: Protocol, method: BaseEstimator, label: str, i: int
+    source: Source,
+    plan: Plan,
+    protocol: Protocol,
+    method: BaseEstimator,
+    label: str,
+    i: int,
+    bookmark: Bookmark | None = None,
 ) -> Outcome:
     """Fit the method on the training part of realization ``i`` and judge it on the test part.
 
-    ``label`` names the method for its draws.
+    ``label`` names the method for its draws; ``bookmark`` is where a long fit keeps how far it is.
     """
     rows = source.at(i, plan.seed)
     split = plan.split(rows.y, source.name, i)
     work = _Work(rows, protocol, plan.seed, (source.name, i))
-    fitted, seconds = work.fitted(method, label, split.train)
+    fitted, seconds = work.fitted(method, label, split.train, bookmark)
     order, support = chosen_columns(fitted)
     itself = _judged_itself(fitted, order, protocol)
     if order is None or itself:
@@ -144,14 +116,16 @@ class _Work:
             self._scaled[key] = scaler.transform(X[train]), scaler.transform(X[other])
         return self._scaled[key]
 
-    def fitted(self, method: Any, label: str, train: Subset) -> tuple[Any, float]:
+    def fitted(
+        self, method: Any, label: str, train: Subset, bookmark: Bookmark | None = None
+    ) -> tuple[Any, float]:
         """The method fitted on the training part, and the time this took."""
         fresh = deepcopy(method) if fitted_before(method) else clone(method)
         root = int(stream(self.seed, "method", label, *self.place).integers(2**31))
         fix_seeds(fresh, root=root)
         X, _ = self.scaled(train, train)
         start = perf_counter()
-        fresh.fit(X, self.rows.y[train])
+        fit(fresh, X, self.rows.y[train], bookmark)
         return fresh, perf_counter() - start
 
     def scored(

@@ -9,7 +9,7 @@ import numpy as np
 from tamis._arrays import Array, Mask
 from tamis.evaluation._frame import frame_of
 from tamis.evaluation.metrics import Metric
-from tamis.evaluation.piece import Outcome, Score
+from tamis.evaluation.outcome import Outcome, Score
 from tamis.exceptions import InvalidParameter
 
 

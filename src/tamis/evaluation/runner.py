@@ -16,8 +16,10 @@ from sklearn.feature_selection import SelectorMixin
 
 from tamis._expression import write
 from tamis._parallel import parallel_stream
+from tamis.evaluation.checkpoint import Bookmark
 from tamis.evaluation.metrics import Metric, as_metrics
-from tamis.evaluation.piece import Outcome, Protocol, fitted_before, run
+from tamis.evaluation.outcome import Outcome
+from tamis.evaluation.piece import Protocol, fitted_before, run
 from tamis.evaluation.realizations import Plan, Realizations
 from tamis.evaluation.results import Failure, Finished, Results
 from tamis.evaluation.sources import Source, as_sources
@@ -32,6 +34,8 @@ from tamis.exceptions import (
 )
 
 Progress = Callable[[int, int], None]
+#: Seconds between two writes of how far a long search has come.
+CHECKPOINT_SECONDS = 5.0
 
 
 class Columns(SelectorMixin, BaseEstimator):
@@ -163,6 +167,7 @@ class _Run:
     ):
         self.store, self.methods, self.plan, self.protocol = store, methods, plan, protocol
         self.pieces = pieces
+        self.bookmarked: set[str] = set()
 
     def through(self, n_jobs: int | None, cluster: Any, progress: Progress | None) -> list[Failure]:
         """Run what is not in the store yet; give back what failed.
@@ -188,6 +193,7 @@ class _Run:
         progress: Progress | None,
     ) -> None:
         done, total = self.store.keys(), len(self.pieces)
+        self.bookmarked = self.store.checkpoints()
         waiting = [
             i
             for i, piece in enumerate(self.pieces)
@@ -197,7 +203,11 @@ class _Run:
         if progress is not None:
             progress(n_done, total)
         answers = parallel_stream(
-            _answer, self._items(waiting), n_jobs=n_jobs, cluster=cluster, shared=self._shared()
+            _answer,
+            self._items(waiting, cluster is None),
+            n_jobs=n_jobs,
+            cluster=cluster,
+            shared=self._shared(),
         )
         for i, answer in answers:
             piece = self.pieces[i]
@@ -206,6 +216,8 @@ class _Run:
                 failures[i] = Failure(*place, answer)
             else:
                 self.store.save(piece.address, answer)
+                if piece.address.key in self.bookmarked or answer.seconds >= CHECKPOINT_SECONDS:
+                    self.store.forget_checkpoint(piece.address.key)
             n_done += 1
             if progress is not None:
                 progress(n_done, total)
@@ -215,11 +227,12 @@ class _Run:
         sources = {id(piece.source): piece.source for piece in self.pieces}
         return [*sources.values(), self.plan, self.protocol]
 
-    def _items(self, waiting: list[int]) -> Iterator[tuple[Any, ...]]:
+    def _items(self, waiting: list[int], local: bool) -> Iterator[tuple[Any, ...]]:
         """Arguments of the pieces that nobody has finished yet.
 
         Two processes on one store walk in different orders and look before each step, so that
-        they share the work without having to talk.
+        they share the work without having to talk. Only processes of this machine can write
+        into the file themselves, so long searches are bookmarked only there.
         """
         if self.store.path is not None:
             random.Random().shuffle(waiting)
@@ -227,8 +240,16 @@ class _Run:
             address, name, source, realization = self.pieces[i]
             if self.store.path is not None and self.store.has(address.key):
                 continue
-            method = self.methods[name]
-            yield i, source, self.plan, self.protocol, method, address.expression, realization
+            method, text = self.methods[name], address.expression
+            bookmark = self._bookmark(address.key) if local else None
+            yield i, source, self.plan, self.protocol, method, text, realization, bookmark
+
+    def _bookmark(self, key: str) -> Bookmark | None:
+        """Where a long search of this piece keeps how far it has come."""
+        if self.store.path is None:
+            return None
+        record = self.store.checkpointed(key) if key in self.bookmarked else None
+        return Bookmark(self.store.path.absolute(), key, record, CHECKPOINT_SECONDS)
 
 
 def _answer(i: int, *arguments: Any) -> tuple[int, Outcome | str]:

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from tamis.evaluation._frame import frame
-from tamis.evaluation.piece import Outcome, Score
+from tamis.evaluation.outcome import Outcome, Score
 from tamis.exceptions import InvalidStore
 
 # "tami" in ASCII: tells our files from other people's
@@ -193,6 +193,11 @@ class Store:
             found: str | None = self._one("SELECT record FROM checkpoint WHERE key = ?", key)
             return found
 
+    def checkpoints(self) -> set[str]:
+        """Keys of the pieces that were stopped in the middle of a search."""
+        with self._spoken():
+            return {key for (key,) in self._file.execute("SELECT key FROM checkpoint")}
+
     def forget_checkpoint(self, key: str) -> None:
         """Drop the checkpoint of a search that is finished."""
         with self._spoken():
@@ -229,7 +234,7 @@ class Store:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Store {self.path or 'in memory'}: {len(self)} pieces>"
+        return f"<Store {self.path or 'in memory'}>"
 
 
 def _sentence(path: Path | None, error: Exception) -> InvalidStore:

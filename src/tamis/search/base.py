@@ -196,7 +196,7 @@ class Search(MetaEstimatorMixin, CallbackSupportMixin, Selection):
         finished = False
         try:
             walk = work._walk(judge, trace.n_units, target, trace)
-            finished = self._consume(walk, trace)
+            finished = self._consume(walk, trace, record, judge)
         finally:
             if len(trace):
                 chosen = self._picked(choice, trace) if finished else len(trace) - 1
@@ -221,7 +221,7 @@ class Search(MetaEstimatorMixin, CallbackSupportMixin, Selection):
             )
         return chosen
 
-    def _consume(self, walk: Iterable[Step], trace: Trace) -> bool:
+    def _consume(self, walk: Iterable[Step], trace: Trace, record: Record, judge: Judge) -> bool:
         """Append each step to the trace; False when a callback asked to stop."""
         context = self._init_callback_context(max_subtasks=None)
         watched = bool(getattr(self, "_skl_callbacks", []))
@@ -232,6 +232,12 @@ class Search(MetaEstimatorMixin, CallbackSupportMixin, Selection):
             now = perf_counter()
             trace.append(step._replace(seconds=now - before))
             if watched:
+                self.record_ = replace(
+                    record,
+                    trace=trace,
+                    chosen=len(trace) - 1,
+                    n_evaluations=judge.n_evaluations,
+                )
                 stop = self._report(context, trace)
             if stop:
                 break
@@ -240,7 +246,7 @@ class Search(MetaEstimatorMixin, CallbackSupportMixin, Selection):
         return not stop
 
     def _report(self, context: Any, trace: Trace) -> bool:
-        """Tell the callbacks of the newest step; it is also at ``trace_`` for them to read."""
+        """Tell the callbacks of the newest step; ``trace_`` and ``record_`` are up to date."""
         self.trace_ = trace
         task = context.subcontext(task_name="step")
         task.call_on_fit_task_begin(estimator=self)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 from uuid import uuid4
@@ -59,10 +60,16 @@ def parallel_stream(
 
 def _on_one_thread(function: Callable[..., Any], *item: Any) -> Any:
     """Run in a worker process, which keeps to one thread from then on."""
-    threadpool_limits(1)
+    _keep_to_one_thread()
     # a worker of a cluster would otherwise hand inner loops back to the cluster
     with parallel_config(backend="sequential"):
         return function(*(part.inside if isinstance(part, _Parcel) else part for part in item))
+
+
+@cache
+def _keep_to_one_thread() -> None:
+    """Once per process: looking through its libraries takes milliseconds."""
+    threadpool_limits(1)
 
 
 class _Parcel:

@@ -15,6 +15,9 @@ from sklearn.base import BaseEstimator
 
 from tamis.evaluation import GivenSplits, evaluate
 
+#: Milliseconds per piece.
+GOAL = 5.0
+
 
 class Empty(BaseEstimator):
     """Chooses the columns as they come."""
@@ -46,9 +49,14 @@ def main() -> None:
         "two processes": {"n_jobs": 2},
         "Dask, two workers": {"cluster": "local", "n_jobs": 2},
     }
+    short = []
     for name, options in ways.items():
-        taken = seconds(n_pieces, **options)
-        print(f"{name:18} {n_pieces} pieces {taken:7.2f} s {1000 * taken / n_pieces:6.3f} ms each")
+        taken = 1000 * seconds(n_pieces, **options) / n_pieces
+        print(f"{n_pieces} empty pieces, {name}: {taken:.3f} ms each (goal {GOAL:.0f})")
+        if taken > GOAL:
+            short.append(name)
+    if short:
+        raise SystemExit(f"slower than promised: {', '.join(short)}")
 
 
 if __name__ == "__main__":

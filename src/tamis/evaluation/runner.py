@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 
 from tamis._expression import write
@@ -255,7 +256,10 @@ class _Run:
 def _answer(i: int, *arguments: Any) -> tuple[int, Outcome | str]:
     """Number of a piece, and its outcome or the reason why there is none."""
     try:
-        return i, run(*arguments)
+        with warnings.catch_warnings():
+            # an estimator that stops early is judged as it is, thousands of times over
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return i, run(*arguments)
     except Exception as error:  # any method of any library may fail, and must not stop the rest
         return i, f"{type(error).__name__}: {error}"
 

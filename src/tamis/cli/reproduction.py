@@ -18,8 +18,6 @@ from tamis.reproduction import Cell, Experiment, Reproduction, names, read
 from tamis.reproduction import reproduce as run
 
 LEGEND = "ours (published)  = equal within chance  + ours better  - ours worse  ? unsound in print"
-    "ours (published)  = agree within chance  + ours better  - ours worse  ? published row unsound"
-)
 
 
 def reproduce(

@@ -12,6 +12,9 @@ from threadpoolctl import threadpool_limits
 
 from tamis.exceptions import ClusterLost, MissingExtra
 
+#: Seconds to wait for the scheduler of a cluster.
+REACH = 10
+
 
 def parallel_map(
     function: Callable[..., Any], items: Iterable[tuple[Any, ...]], n_jobs: int | None = None
@@ -140,7 +143,7 @@ def _client(cluster: Any, n_jobs: int | None) -> Iterator[Any]:
 @contextmanager
 def _reached(address: str, make: Any) -> Iterator[Any]:
     try:
-        client = make(address, timeout=10, set_as_default=False)
+        client = make(address, timeout=REACH, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise ClusterLost(
             f"No Dask scheduler answers at {address} ({error}). Start one with `dask scheduler` "

@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeClassifier
 
+from tamis import _parallel
 from tamis.criteria import FisherScore
 from tamis.datasets import load, make_weston
 from tamis.evaluation import Realizations, evaluate
@@ -107,6 +108,7 @@ def test_data_are_sent_once_not_with_every_task(cluster, monkeypatch):
     assert 1 <= len(sent) <= 4
 
 
-def test_no_scheduler_gets_a_sentence():
+def test_no_scheduler_gets_a_sentence(monkeypatch):
+    monkeypatch.setattr(_parallel, "REACH", 1)
     with pytest.raises(ClusterLost, match="No Dask scheduler answers at tcp"):
         experiment(cluster="tcp://127.0.0.1:9")

@@ -136,6 +136,11 @@ def test_means_are_compared_by_two_standard_errors(ours, published, greater, mar
     assert _mean_mark(ours, 1.0, 30, published, 30, greater) == mark
 
 
+def test_few_realizations_are_given_the_benefit_of_the_doubt():
+    assert _mean_mark(5.0, 1.0, 2, 10.0, 30, False) == "="
+    assert _mean_mark(5.0, 1.0, 2, 20.0, 30, False) == "+"
+
+
 def test_of_one_realization_nothing_is_said():
     assert _mean_mark(5.0, float("nan"), 1, 90.0, 30, False) == ""
 

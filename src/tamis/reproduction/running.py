@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import stats
 from sklearn.base import BaseEstimator, clone
 
 from tamis import datasets
@@ -30,8 +31,8 @@ class Cell(NamedTuple):
 
     ``mark`` is "=" where they agree within chance, "+" where ours is better, "-" where it is
     worse, "?" where the published row is no target, and empty where one of them is missing. Hit
-    counts are compared by Fisher's exact test; means by two standard errors of their difference,
-    the published one having the spread of ours.
+    counts are compared by Fisher's exact test; means by about two standard errors of their
+    difference, the published one having the spread of ours.
     """
 
     part: str
@@ -252,11 +253,15 @@ def _hits_mark(ours: int, n: int, published: int, n_published: int) -> str:
 def _mean_mark(
     ours: float, spread: float, n: int, published: float, n_published: int, greater: bool
 ) -> str:
-    """Two standard errors of the difference; of one realization nothing can be said."""
+    """About two standard errors of the difference; of one realization nothing can be said.
+
+    Few realizations give a poor idea of the spread, which Student's quantile allows for.
+    """
     if not np.isfinite(spread):
         return ""
     error = spread * np.sqrt(1 / n + 1 / n_published)
-    if abs(ours - published) <= 2 * error or np.isclose(ours, published):
+    reach = stats.t.ppf(1 - LEVEL / 2, n - 1) * error
+    if abs(ours - published) <= reach or np.isclose(ours, published):
         return "="
     return "+" if (ours > published) == greater else "-"
 

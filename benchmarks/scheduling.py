@@ -13,7 +13,7 @@ from time import perf_counter
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from tamis.evaluation import GivenSplits, evaluate
+from tamis.evaluation import Realizations, evaluate
 
 #: Milliseconds per piece.
 GOAL = 5.0
@@ -31,7 +31,7 @@ class Empty(BaseEstimator):
 def seconds(n_pieces: int, **options: object) -> float:
     """Time of so many empty pieces, and of reading them back."""
     X, y = np.random.default_rng(0).normal(size=(40, 5)), np.tile([0, 1], 20)
-    plan = GivenSplits([np.arange(20)] * n_pieces, [np.arange(20, 40)] * n_pieces)
+    plan = Realizations(n_pieces, train=20)
     with TemporaryDirectory() as folder:
         start = perf_counter()
         found = evaluate(

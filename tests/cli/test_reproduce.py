@@ -53,6 +53,16 @@ def test_a_curve_is_a_row_per_size(tamis, folder):
     assert "(0.80)" in result.stdout
 
 
+def test_signs_of_tests_are_shown(tamis, folder):
+    text = OWN.replace('metric = "hit"', 'metric = "useless"\nreference = "Odd"')
+    text = text.replace("train = 100", 'train = 100\nsizes = [1]\nsigns = { Fisher = ["+"] }')
+    text = text.replace("{ Fisher = 0, Later = 30, Odd = 30 }", "{ Fisher = [0.5] }")
+    (folder / "own.toml").write_text(text)
+    result = tamis("reproduce", "own.toml", "--realizations", 2)
+    assert "./+" in result.stdout
+    assert "paired t-test, ours / published; + where Odd wins" in result.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

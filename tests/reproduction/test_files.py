@@ -80,6 +80,8 @@ def test_a_file_of_ones_own(written):
         ('Fisher = "Ranking', 'Other = "Ranking', "publishes Fisher, which"),
         ("{ Fisher = 0 }", "{ Fisher = [0, 1] }", "needs 1 numbers for Fisher, not 2"),
         ("{ Fisher = 0 }", '{ Fisher = "many" }', "is no experiment"),
+        ('metric = "hit"', 'reference = "X"', "reference 'X' is not among"),
+        ("train = 100", 'train = 100\nsigns = { Fisher = ["*"] }', "0 signs for Fisher"),
         ("train = 100", "train = 1.5", "train as a number of rows or a share"),
         ("train = 100", "", "part 100 needs train"),
         ('make = "make_weston"', 'build = "make_weston"', "needs data = "),

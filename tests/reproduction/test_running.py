@@ -102,7 +102,7 @@ def test_marks_of_hits(hits):
     assert cells["corral", "Fisher"].mark == "-"
     assert found.counts() == {"=": 1, "-": 1, "?": 1}
     assert repr(found) == "<Reproduction of own: 1 =, 1 -, 1 ?>"
-    assert found.to_frame().shape == (6, 8)
+    assert found.to_frame().shape == (6, 10)
 
 
 @pytest.mark.parametrize(
@@ -143,6 +143,39 @@ def test_few_realizations_are_given_the_benefit_of_the_doubt():
 
 def test_of_one_realization_nothing_is_said():
     assert _mean_mark(5.0, float("nan"), 1, 90.0, 30, False) == ""
+
+
+SIGNS = """
+title = "Errors"
+source = "Nobody (2020)"
+reference = "First"
+[methods]
+First = "VarianceThreshold()"
+Fisher = "Ranking(FisherScore())"
+[estimators]
+svm = "SVC()"
+[[parts]]
+name = "weston"
+data = { make = "make_weston", n_samples = 400 }
+train = 100
+sizes = [2, 10]
+published = { Fisher = [0.4, 0.2] }
+signs = { Fisher = ["-", ""] }
+"""
+
+
+def test_signs_of_the_paired_test(file):
+    """The two relevant columns come first, so taking columns as they come wins at two of them."""
+    found = reproduce(file(SIGNS), realizations=6)
+    cells = {(c.method, c.size): c for c in found.cells}
+    assert (cells["Fisher", 2].sign, cells["Fisher", 2].published_sign) == ("+", "-")
+    assert (cells["Fisher", 10].sign, cells["Fisher", 10].published_sign) == ("", "")
+    assert cells["First", 2].sign is None
+
+
+def test_signs_turn_with_the_reference(file):
+    found = reproduce(file(SIGNS.replace('"First"', '"Fisher"', 1)), realizations=6)
+    assert [c.sign for c in found.cells if c.method == "First"] == ["-", ""]
 
 
 def test_curves(file):

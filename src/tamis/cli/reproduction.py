@@ -19,6 +19,8 @@ from tamis.reproduction import reproduce as run
 
 LEGEND = "ours (published)  = equal within chance  + ours better  - ours worse  ? unsound in print"
 
+SIGNS = "./+: paired t-test, ours / published; + where {} wins"
+
 
 def reproduce(
     experiments: Annotated[
@@ -108,6 +110,8 @@ def show(found: Reproduction) -> None:
                 console.width = max(PIPED, 30 * len(one.columns))
             console.print(one)
         console.print(Text(LEGEND, style="dim"))
+        if any(cell.sign is not None for cell in found.cells):
+            console.print(Text(SIGNS.format(experiment.reference), style="dim"))
     for line in (*found.settings, *_footnotes(found)):
         console.print(Text(line))
     counted = ", ".join(f"{n} {mark}" for mark, n in found.counts().items())
@@ -168,7 +172,8 @@ def _written(cell: Cell | None, experiment: Experiment) -> Text:
     digits = 0 if experiment.metric == "hit" else _digits(cell)
     published = "" if cell.published is None else f" ({cell.published:.{digits}f})"
     style = {"-": "red", "+": "green"}.get(cell.mark, "")
-    return Text(f"{cell.ours:.{digits}f}{published} {cell.mark}", style=style)
+    signs = "" if cell.sign is None else f" {cell.sign or '.'}/{cell.published_sign or '.'}"
+    return Text(f"{cell.ours:.{digits}f}{published} {cell.mark}{signs}", style=style)
 
 
 def _digits(cell: Cell) -> int:

@@ -7,6 +7,7 @@
     metric = "hit"                       # or error, mse, ...
     realizations = 30
     scale = 100                          # what the published numbers are multiplied by
+    reference = "SD-L"                   # the method that the printed tests are about
 
     [methods]                            # expressions, recipes, or calls of the estimators below
     FisherS = "Ranking(FisherScore())"
@@ -27,6 +28,7 @@
     data = { make = "make_weston", n_samples = 10000 }
     train = 200
     published = { FisherS = 0 }          # one number, or one per entry of sizes
+    signs = { FisherS = ["+"] }          # where the reference wins or loses by a paired t-test
 """
 
 import tomllib
@@ -61,6 +63,8 @@ class Part:
         Numbers of columns at which is measured.
     published : dict of str to tuple of float or None
         For each method one number, or one per size.
+    signs : dict of str to tuple of str
+        For each method and size "+" where the reference is printed to win, "-" to lose, or "".
     estimators : dict of str to str
         In place of those of the experiment.
     note : str
@@ -73,6 +77,7 @@ class Part:
     validation: int | float | None
     sizes: tuple[int, ...]
     published: Mapping[str, tuple[float | None, ...]]
+    signs: Mapping[str, tuple[str, ...]]
     estimators: Mapping[str, str]
     note: str
 
@@ -91,6 +96,7 @@ class Experiment:
     methods: Mapping[str, str]
     estimators: Mapping[str, str]
     tuning: Mapping[str, Any] | None
+    reference: str | None
     unsound: Mapping[str, str]
     notes: tuple[str, ...]
     parts: tuple[Part, ...]
@@ -186,10 +192,13 @@ def _experiment(name: str, plain: dict[str, Any]) -> Experiment:
         methods=methods,
         estimators=estimators,
         tuning=tuning,
+        reference=plain.get("reference"),
         unsound=_texts("unsound", plain.get("unsound", {})),
         notes=tuple(str(note) for note in plain.get("notes", [])),
         parts=parts,
     )
+    if made.reference is not None and made.reference not in methods:
+        raise InvalidSpec(f"reference {made.reference!r} is not among [methods].")
     for part in parts:
         made.plan(part)  # which checks the numbers
     return made
@@ -204,7 +213,8 @@ def _part(plain: dict[str, Any], methods: Mapping[str, str]) -> Part:
         method: _numbers(method, name, given, max(len(sizes), 1))
         for method, given in plain.get("published", {}).items()
     }
-    if unknown := published.keys() - methods.keys():
+    signs = {m: _signs(m, name, given, len(sizes)) for m, given in plain.get("signs", {}).items()}
+    if unknown := (published.keys() | signs.keys()) - methods.keys():
         raise InvalidSpec(f"part {name} publishes {min(unknown)}, which [methods] does not name.")
     _check_data(name, plain["data"])
     return Part(
@@ -215,6 +225,7 @@ def _part(plain: dict[str, Any], methods: Mapping[str, str]) -> Part:
         plain.get("validation"),
         sizes,
         published,
+        signs,
         _texts("estimators", plain.get("estimators", {})),
         str(plain.get("note", "")),
     )
@@ -226,6 +237,12 @@ def _numbers(method: str, part: str, given: Any, n: int) -> tuple[float | None, 
     if len(several) != n:
         raise InvalidSpec(f"part {part} needs {n} numbers for {method}, not {len(several)}.")
     return tuple(None if value == "" else float(value) for value in several)
+
+
+def _signs(method: str, part: str, given: Any, n: int) -> tuple[str, ...]:
+    if not isinstance(given, list) or len(given) != n or not set(given) <= {"+", "-", ""}:
+        raise InvalidSpec(f"part {part} needs {n} signs for {method}: '+', '-' or ''.")
+    return tuple(given)
 
 
 def _check_data(part: str, data: Any) -> None:

@@ -10,7 +10,7 @@ from scipy import stats
 from sklearn.base import BaseEstimator, clone
 
 from tamis import datasets
-from tamis.evaluation import Fresh, Results, Store, evaluate, same_rate
+from tamis.evaluation import Fresh, Results, Store, evaluate, mark, paired_t, same_rate
 from tamis.evaluation._frame import frame_of
 from tamis.evaluation.metrics import metric
 from tamis.evaluation.sources import as_sources
@@ -32,7 +32,8 @@ class Cell(NamedTuple):
     ``mark`` is "=" where they agree within chance, "+" where ours is better, "-" where it is
     worse, "?" where the published row is no target, and empty where one of them is missing. Hit
     counts are compared by Fisher's exact test; means by about two standard errors of their
-    difference, the published one having the spread of ours.
+    difference, the published one having the spread of ours. ``sign`` is "+" where the reference
+    of the table wins by a paired t-test, "-" where it loses, None where there was no test.
     """
 
     part: str
@@ -43,6 +44,8 @@ class Cell(NamedTuple):
     n_realizations: int
     published: float | None
     mark: str
+    sign: str | None
+    published_sign: str | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -222,8 +225,26 @@ class _Table:
                 except TamisError:  # a size that this method does not reach
                     continue
                 values = np.array(list(scores.values()))
-                cells.append(self._cell(part, method, size, values, published))
+                cell = self._cell(part, method, size, values, published)
+                sign, printed_sign = self._signs(part, found, cell, scores)
+                cells.append(cell._replace(sign=sign, published_sign=printed_sign))
         return cells
+
+    def _signs(
+        self, part: Part, found: Results, cell: Cell, scores: Mapping[int, float]
+    ) -> tuple[str | None, str | None]:
+        """Signs of the test of the reference against the method of a cell, ours and printed."""
+        reference, signs = self.experiment.reference, part.signs.get(cell.method)
+        printed = None if signs is None else signs[part.sizes.index(cell.size or 0)]
+        if reference not in found.methods or reference == cell.method or len(scores) < 2:
+            return None, printed
+        against = found.values(self.experiment.metric, str(reference), size=cell.size)
+        common = sorted(scores.keys() & against.keys())
+        if len(common) < 2:
+            return None, printed
+        test = paired_t([against[i] for i in common], [scores[i] for i in common])
+        better = metric(self.experiment.metric).greater_is_better
+        return mark(test, greater_is_better=better), printed
 
     def _cell(
         self, part: Part, method: str, size: int | None, values: Any, published: float | None
@@ -233,15 +254,15 @@ class _Table:
         ours = float(values.sum() if hits else values.mean() * self.experiment.scale)
         spread = float(values.std(ddof=1) * self.experiment.scale) if n > 1 else float("nan")
         if published is None:
-            mark = ""
+            sort = ""
         elif method in self.experiment.unsound:
-            mark = "?"
+            sort = "?"
         elif hits:
-            mark = _hits_mark(int(ours), n, int(published), self.experiment.realizations)
+            sort = _hits_mark(int(ours), n, int(published), self.experiment.realizations)
         else:
             better = metric(self.experiment.metric).greater_is_better
-            mark = _mean_mark(ours, spread, n, published, self.experiment.realizations, better)
-        return Cell(part.name, method, size, ours, spread, n, published, mark)
+            sort = _mean_mark(ours, spread, n, published, self.experiment.realizations, better)
+        return Cell(part.name, method, size, ours, spread, n, published, sort, None, None)
 
 
 def _hits_mark(ours: int, n: int, published: int, n_published: int) -> str:

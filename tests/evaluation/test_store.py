@@ -348,6 +348,30 @@ def test_twenty_kills(tmp_path):
 
 
 @needs_fork
+def test_many_processes_make_a_store_at_once(tmp_path):
+    for attempt in range(10):
+        path, go = tmp_path / f"{attempt}.sqlite", time.time() + 0.05
+        children = []
+        for name in range(6):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)
+                pid = os.fork()
+            if pid == 0:
+                try:
+                    while time.time() < go:
+                        pass
+                    with Store(path) as store:
+                        store.checkpoint(str(name), "here")
+                finally:
+                    os._exit(sys.exc_info()[0] is not None)
+            children.append(pid)
+        codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
+        assert codes == [0] * 6
+        with Store(path) as store:
+            assert len(store.checkpoints()) == 6
+
+
+@needs_fork
 def test_two_processes_share_a_store(tmp_path):
     path = tmp_path / "shared.sqlite"
     both = [Forked(path, 30, 0.005) for _ in range(2)]

@@ -105,8 +105,10 @@ class Store:
 
     def _begin(self) -> None:
         """Recognise the file as ours, or make an empty one ours."""
-        ours, form = self._one("PRAGMA application_id"), self._one("PRAGMA user_version")
+        self._file.execute("BEGIN")  # one look: another process may be making the file just now
         empty = self._one("SELECT count(*) FROM sqlite_master") == 0
+        ours, form = self._one("PRAGMA application_id"), self._one("PRAGMA user_version")
+        self._file.execute("COMMIT")
         if not empty and ours != APPLICATION:
             raise InvalidStore(
                 f"{self.path} is a database of another program; nothing was changed in it. Name a "

@@ -90,6 +90,23 @@ def test_a_killed_worker_changes_nothing(cluster):
     assert workers[0] not in client.run(os.getpid).values()
 
 
+@pytest.mark.slow
+def test_a_cluster_that_loses_all_workers_is_sent_the_data_again(cluster):
+    _, client = cluster
+    alone = experiment({"slow": Slow()}, n=10)
+    workers, killed = list(client.run(os.getpid).values()), []
+
+    def kill(n_done, _):
+        if n_done >= 6 and not killed:
+            killed.extend(workers)
+            for pid in workers:
+                os.kill(pid, signal.SIGKILL)
+
+    together = experiment({"slow": Slow()}, n=10, cluster=client, progress=kill)
+    assert len(killed) == 2
+    assert numbers(together) == numbers(alone)
+
+
 def test_data_are_sent_once_not_with_every_task(cluster, monkeypatch):
     """A source says how often it is pickled here; tasks must carry a reference only."""
     from tamis.evaluation import sources

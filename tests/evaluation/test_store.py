@@ -103,10 +103,10 @@ def test_fitted_parts_and_functions_are_told_apart(tmp_path):
     path = tmp_path / "s.sqlite"
     frozen = [FrozenEstimator(SelectKBest(k=2).fit(X, WINE.y)) for X in (WINE.X, -WINE.X[:, ::-1])]
     functions = [FunctionTransformer(np.abs), FunctionTransformer(np.sign)]
-    from tamis.evaluation.runner import _expression
+    from tamis.evaluation.request import expression_of
 
     for pair in (frozen, functions):
-        assert len({_expression(method, True) for method in pair}) == 2
+        assert len({expression_of(method, True) for method in pair}) == 2
     with pytest.raises(InvalidParameter, match="named functions"):
         evaluate(FunctionTransformer(lambda x: x), WINE, Realizations(1), store=path)
 

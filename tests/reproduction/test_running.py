@@ -5,11 +5,12 @@ import pytest
 from sklearn.svm import SVC
 
 from tamis.datasets import make_weston
+from tamis.datasets import names as table_names
 from tamis.evaluation import Realizations
 from tamis.evaluation.sources import as_sources
 from tamis.evaluation.tuning import tuned
 from tamis.exceptions import InvalidParameter
-from tamis.reproduction import read, reproduce
+from tamis.reproduction import names, read, reproduce
 from tamis.reproduction.running import _hits_mark, _mean_mark
 
 HITS = """
@@ -249,3 +250,13 @@ def test_the_rules_agree_with_cross_validation_written_out():
 
 def test_seeds_make_a_reproduction_repeatable():
     assert reproduce("thesis-3.2", realizations=2) == reproduce(read("thesis-3.2"), realizations=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", names())
+def test_every_published_table_runs_to_the_end(name):
+    tables = {part.data.get("load") for part in read(name).parts} - {None}
+    if absent := tables - set(table_names()):
+        pytest.skip(f"needs {', '.join(sorted(absent))} in the folder named by TAMIS_DATA")
+    found = reproduce(name, realizations=2)
+    assert all("is called" in sentence for sentence in found.missing), found.missing

@@ -1,63 +1,30 @@
 """Many realizations, many methods, one call: :func:`evaluate`."""
 
 import json
-import pickle
 import random
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from hashlib import sha256
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import SelectorMixin
 
-from tamis._expression import write
 from tamis._parallel import parallel_stream
 from tamis.evaluation.checkpoint import Bookmark
-from tamis.evaluation.metrics import Metric, as_metrics
 from tamis.evaluation.outcome import Outcome
-from tamis.evaluation.piece import Protocol, fitted_before, run
+from tamis.evaluation.piece import Protocol, run
 from tamis.evaluation.realizations import Plan, Realizations
+from tamis.evaluation.request import expression_of, metric_text, named, protocol_of, warn_if_outside
 from tamis.evaluation.results import Failure, Finished, Results
 from tamis.evaluation.sources import Source, as_sources
 from tamis.evaluation.store import Address, Store
-from tamis.exceptions import (
-    ClusterLost,
-    InvalidParameter,
-    InvalidSpec,
-    PiecesFailed,
-    SelectedOutside,
-    TamisError,
-)
+from tamis.exceptions import ClusterLost, PiecesFailed, TamisError
 
 Progress = Callable[[int, int], None]
 #: Seconds between two writes of how far a long search has come.
 CHECKPOINT_SECONDS = 5.0
-
-
-class Columns(SelectorMixin, BaseEstimator):
-    """A selection made elsewhere: these columns, in this order."""
-
-    def __init__(self, columns: list[int]):
-        self.columns = columns
-
-    def fit(self, X: Any, y: Any = None) -> "Columns":
-        """Look up the columns."""
-        n_columns = np.shape(X)[1]
-        if self.columns and not 0 <= min(self.columns) <= max(self.columns) < n_columns:
-            raise InvalidParameter(
-                f"The given columns must be numbers from 0 to {n_columns - 1}, not {self.columns}."
-            )
-        self.order_ = np.array(self.columns, dtype=np.intp)
-        self.support_ = np.isin(np.arange(n_columns), self.order_)
-        return self
-
-    def _get_support_mask(self) -> Any:
-        return self.support_
 
 
 class Piece(NamedTuple):
@@ -142,15 +109,15 @@ def evaluate(
     >>> [(cell.size, round(cell.mean, 2)) for cell in found.means()]
     [(2.0, 0.13), (5.0, 0.05)]
     """
-    named = _named(methods, "methods")
-    protocol = _protocol(estimators, metrics, sizes, normalise)
+    asked = named(methods, "methods")
+    protocol = protocol_of(estimators, metrics, sizes, normalise)
     plan = Realizations() if plan is None else plan
-    for name, method in named.items():
-        _warn_if_outside(name, method)
+    for name, method in asked.items():
+        warn_if_outside(name, method)
     with ExitStack() as stack:
         kept = store if isinstance(store, Store) else stack.enter_context(Store(store))
-        pieces = list(_pieces(named, as_sources(data), plan, protocol, durable=store is not None))
-        work = _Run(kept, named, plan, protocol, pieces)
+        pieces = list(_pieces(asked, as_sources(data), plan, protocol, durable=store is not None))
+        work = _Run(kept, asked, plan, protocol, pieces)
         failures = work.through(n_jobs, cluster, progress)
         return _gathered(kept, pieces, failures, protocol)
 
@@ -181,7 +148,7 @@ class _Run:
             before = len(self.store) + len(failures)
             try:
                 self._once(failures, n_jobs, cluster, progress)
-                return list(failures.values())
+                return [failures[i] for i in sorted(failures)]
             except ClusterLost:
                 if len(self.store) + len(failures) == before:
                     raise
@@ -271,10 +238,10 @@ def _pieces(
     protocol: Protocol,
     durable: bool,
 ) -> Iterator[Piece]:
-    expressions = {name: _expression(method, durable) for name, method in methods.items()}
+    expressions = {name: expression_of(method, durable) for name, method in methods.items()}
     judged = {
-        "estimators": {n: _expression(e, durable) for n, e in protocol.estimators.items()},
-        "metrics": [_metric_text(item) for item in protocol.metrics.values()],
+        "estimators": {n: expression_of(e, durable) for n, e in protocol.estimators.items()},
+        "metrics": [metric_text(item) for item in protocol.metrics.values()],
         "sizes": protocol.sizes,
         "normalise": protocol.normalise,
     }
@@ -293,33 +260,6 @@ def _pieces(
                     text,
                 )
                 yield Piece(address, name, source, realization)
-
-
-def _expression(method: BaseEstimator, durable: bool) -> str:
-    """Text that tells a method from any other, where the store outlives this call."""
-    text = write(method, strict=False)
-    try:
-        write(method)
-        if not fitted_before(method):
-            return text
-    except InvalidSpec:
-        pass
-    if not durable:
-        return f"{text} {id(method)}"
-    try:
-        return f"{text} #{sha256(pickle.dumps(method)).hexdigest()[:16]}"
-    except (pickle.PicklingError, TypeError, AttributeError) as error:
-        raise InvalidParameter(
-            f"{text} holds something that cannot be told from others of its kind ({error}), so a "
-            "store would mix them up. Use named functions, or leave store out."
-        ) from error
-
-
-def _metric_text(item: Metric) -> str:
-    """Name of a metric, and of the function behind it where it is the user's own."""
-    if not callable(item.judge) or not hasattr(item.judge, "__qualname__"):
-        return item.name
-    return f"{item.name} {item.judge.__module__}.{item.judge.__qualname__}"
 
 
 def _gathered(
@@ -350,72 +290,3 @@ def _gathered(
 def _told(failure: Failure) -> str:
     method, data, realization, reason = failure
     return f"The first: {method} on {data}, realization {realization}: {reason}"
-
-
-def _named(what: Any, role: str) -> dict[str, Any]:
-    """Estimators by name, an array of columns standing for a selection made elsewhere."""
-    if what is None and role == "estimators":
-        return {}
-    if isinstance(what, Mapping):
-        named = {str(name): _estimator(item, role) for name, item in what.items()}
-    else:
-        several = what if isinstance(what, list) and not _is_columns(what) else [what]
-        made = [_estimator(item, role) for item in several]
-        named = {write(item, strict=False): item for item in made}
-        if len(named) < len(made):
-            raise InvalidParameter(
-                f"evaluate needs a name for each of the {role}, and two of them read alike. Write "
-                f"{role}={{'one': ..., 'other': ...}}."
-            )
-    if not named and role == "methods":
-        raise InvalidParameter("evaluate needs at least one method.")
-    return named
-
-
-def _estimator(item: Any, role: str) -> Any:
-    if role == "methods" and _is_columns(item):
-        array = np.asarray(item)
-        return Columns((np.flatnonzero(array) if array.dtype == bool else array).tolist())
-    if not hasattr(item, "fit") or isinstance(item, type):
-        raise InvalidParameter(
-            f"evaluate needs scikit-learn estimators as {role}, not {item!r}. Write SVC() or a "
-            "dictionary of names and estimators."
-        )
-    return item
-
-
-def _is_columns(item: Any) -> bool:
-    if not isinstance(item, list | tuple | np.ndarray):
-        return False
-    array = np.asarray(item) if len(item) and not hasattr(item[0], "fit") else np.empty(0)
-    return array.ndim == 1 and array.dtype.kind in "iub" and len(array) > 0
-
-
-def _protocol(estimators: Any, metrics: Any, sizes: Any, normalise: bool) -> Protocol:
-    if isinstance(sizes, str):
-        if sizes not in ("all", "own", "best"):
-            raise InvalidParameter(
-                f"evaluate needs sizes='all', 'own', 'best' or a list of numbers, not {sizes!r}."
-            )
-    else:
-        sizes = tuple(int(k) for k in sizes)
-        if min(sizes, default=1) < 1:
-            raise InvalidParameter(f"evaluate needs sizes of at least 1, not {min(sizes)}.")
-    protocol = Protocol(_named(estimators, "estimators"), as_metrics(metrics), sizes, normalise)
-    if sizes == "best" and not (protocol.judges and protocol.estimators):
-        raise InvalidParameter(
-            "sizes='best' needs a metric of predictions, such as 'error', and estimators."
-        )
-    return protocol
-
-
-def _warn_if_outside(name: str, method: Any) -> None:
-    """Warn of a selection that was not made inside the training parts."""
-    if isinstance(method, Columns) or fitted_before(method):
-        warnings.warn(
-            f"{name} was fitted outside: its columns were chosen before the rows were split, "
-            "perhaps by looking at the test rows too, so its scores flatter. Give the unfitted "
-            "method, which is then fitted inside every training part.",
-            SelectedOutside,
-            stacklevel=3,
-        )

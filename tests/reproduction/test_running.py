@@ -94,6 +94,14 @@ def test_what_is_not_at_hand_is_said_and_the_rest_runs(hits):
     }
 
 
+def test_a_method_that_fails_is_said_once(file):
+    text = CURVE.replace("[estimators]", 'Fails = "SelectKBest(k=-1)"\n[estimators]')
+    found = reproduce(file(text), realizations=3)
+    (sentence,) = found.missing
+    assert sentence.startswith("Fails failed 3 times on wine, first by InvalidParameterError")
+    assert {cell.method for cell in found.cells} == {"Fisher"}
+
+
 def test_marks_of_hits(hits):
     found = hits
     cells = {(c.part, c.method): c for c in found.cells}

@@ -1,6 +1,7 @@
 """Running an experiment file, and setting ours beside the published numbers."""
 
 import json
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from tamis.evaluation._frame import frame_of
 from tamis.evaluation.metrics import metric
 from tamis.evaluation.sources import as_sources
 from tamis.evaluation.tuning import tuned
-from tamis.exceptions import InvalidSpec, TamisError
+from tamis.exceptions import InvalidSpec, PiecesFailed, TamisError
 from tamis.recipes import method as from_recipe
 from tamis.recipes import names as recipe_names
 from tamis.reproduction.files import Experiment, Part, read
@@ -157,18 +158,20 @@ class _Table:
             return None
         by_hits = metric(self.experiment.metric).judge is None
         try:
-            return evaluate(
-                methods,
-                data,
-                plan,
-                self.experiment.metric,
-                estimators=None if by_hits else estimators,
-                sizes=part.sizes if part.sizes else "own",
-                n_jobs=n_jobs,
-                cluster=cluster,
-                store=self.store,
-                progress=progress,
-            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PiecesFailed)  # told among what is missing
+                return evaluate(
+                    methods,
+                    data,
+                    plan,
+                    self.experiment.metric,
+                    estimators=None if by_hits else estimators,
+                    sizes=part.sizes if part.sizes else "own",
+                    n_jobs=n_jobs,
+                    cluster=cluster,
+                    store=self.store,
+                    progress=progress,
+                )
         except TamisError as error:
             if isinstance(error, ValueError | RuntimeError):  # the store or the cluster
                 raise
@@ -212,8 +215,10 @@ class _Table:
         self.missing[sentence] = None
 
     def _cells(self, part: Part, found: Results) -> list[Cell]:
-        for failure in found.failures:
-            self._miss(f"{failure.method} failed on {part.name}: {failure.reason}")
+        failed = [failure.method for failure in found.failures]
+        for failure in {f.method: f for f in reversed(found.failures)}.values():
+            times = f"{failed.count(failure.method)} times on {part.name}"
+            self._miss(f"{failure.method} failed {times}, first by {failure.reason}")
         hits = self.experiment.metric == "hit"
         sizes: list[int | None] = [None] if hits or not part.sizes else list(part.sizes)
         cells = []

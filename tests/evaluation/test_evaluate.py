@@ -163,6 +163,13 @@ def test_measures_of_columns():
     assert found.values("n_features", "bad", size=3)[1] == 3
 
 
+def test_a_table_may_say_which_columns_matter():
+    table = WINE._replace(extras={"relevant_idx": np.array([0, 6])})
+    with pytest.warns(SelectedOutside):
+        found = evaluate({"c": [6, 1, 0]}, table, Realizations(1), ["useless"], sizes=[1, 2])
+    assert [row.value for row in found.rows()] == [0, 0.5]
+
+
 def test_useless_columns_are_not_known_of_a_table():
     found = evaluate(FISHER, WINE, Realizations(1), ["useless", "hit"], sizes=[2])
     assert all(np.isnan(row.value) for row in found.rows())

@@ -114,6 +114,8 @@ def as_rows(data: Any, name: str) -> Rows:
             f"shape {y.shape}."
         )
     relevant, equivalent = getattr(data, "relevant", None), getattr(data, "equivalent", None)
+    if relevant is None:  # a table may bring them along, as MADELON does
+        relevant = getattr(data, "extras", {}).get("relevant_idx")
     return Rows(
         X,
         y,

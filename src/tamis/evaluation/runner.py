@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from importlib.metadata import version
+from time import sleep
 from typing import Any, NamedTuple
 
 from sklearn.base import BaseEstimator
@@ -25,6 +26,8 @@ from tamis.exceptions import ClusterLost, PiecesFailed, TamisError
 Progress = Callable[[int, int], None]
 #: Seconds between two writes of how far a long search has come.
 CHECKPOINT_SECONDS = 5.0
+#: How often a cluster that lost its workers is tried again without a piece getting done.
+ATTEMPTS = 5
 
 
 class Piece(NamedTuple):
@@ -140,18 +143,22 @@ class _Run:
     def through(self, n_jobs: int | None, cluster: Any, progress: Progress | None) -> list[Failure]:
         """Run what is not in the store yet; give back what failed.
 
-        A cluster that loses workers together with what they were sent is given it again, as long
-        as pieces get done in between.
+        A cluster that worked and then loses workers together with what they were sent is given it
+        again, as long as pieces get done in between.
         """
         failures: dict[int, Failure] = {}
+        begun, in_vain = len(self.store), 0
         while True:
             before = len(self.store) + len(failures)
             try:
                 self._once(failures, n_jobs, cluster, progress)
                 return [failures[i] for i in sorted(failures)]
             except ClusterLost:
-                if len(self.store) + len(failures) == before:
+                now = len(self.store) + len(failures)
+                in_vain = 0 if now > before else in_vain + 1
+                if now == begun or in_vain >= ATTEMPTS:
                     raise
+                sleep(in_vain)  # workers that were killed may be on their way back
 
     def _once(
         self,

@@ -11,6 +11,7 @@ PACKAGES = [
     "tamis",
     "tamis.criteria",
     "tamis.search",
+    "tamis.svm",
     "tamis.datasets",
     "tamis.evaluation",
     "tamis.reproduction",
@@ -27,6 +28,7 @@ PROMISED = {
         "FloatingBackward", "Exhaustive", "BranchAndBound", "RecursiveElimination", "Genetic",
         "Then", "Threshold", "FalseDiscovery",
     },
+    "tamis.svm": {"SVCPath", "SVCPathCV", "SVRPath", "SVRPathCV"},
     "tamis.datasets": {
         "make_weston", "make_corral", "make_monks", "make_additive", "make_interactive",
         "make_exponential", "make_xor", "load",

@@ -7,6 +7,8 @@ from zlib import crc32
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from tamis.exceptions import InvalidParameter
+
 
 def stream(seed: int, *labels: object) -> np.random.Generator:
     """Independent generator for a named piece of work.
@@ -30,9 +32,14 @@ def draw_seed(random_state: Any = None) -> int:
 
     An integer is its own seed; None is fresh entropy; a generator is drawn from.
     """
-    if isinstance(random_state, int | np.integer):
+    if isinstance(random_state, int | np.integer) and random_state >= 0:
         return int(random_state)
-    return int(np.random.default_rng(random_state).integers(2**31))
+    try:
+        return int(np.random.default_rng(random_state).integers(2**31))
+    except (TypeError, ValueError) as error:
+        raise InvalidParameter(
+            f"random_state needs to be an int >= 0, a generator or None, not {random_state!r}."
+        ) from error
 
 
 def fix_seeds(

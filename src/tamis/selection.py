@@ -50,6 +50,14 @@ class Selection(SelectorMixin, BaseEstimator):
         self.scores_, last_price = _prices(trace)
         self.order_, self.ranking_ = _order(trace, record.chosen, self.support_, last_price)
 
+    def _forget(self) -> None:
+        """Drop what an earlier fit found, so that nothing of it outlives one that fails."""
+        for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
+            delattr(self, name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "support_")
+
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         return self.support_

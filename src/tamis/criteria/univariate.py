@@ -1,14 +1,13 @@
 """Filters: one score a column, additive over a subset, so that every search can use them."""
 
 from abc import abstractmethod
-from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from tamis._arrays import Array, Mask, Subset, class_codes
+from tamis._arrays import Array, Mask, Subset, class_codes, is_int
 from tamis.contract import SubsetCriterion
 from tamis.criteria._discrete import discretised, information_with
 from tamis.exceptions import InvalidParameter
@@ -39,9 +38,6 @@ class Univariate(SubsetCriterion):
 
     def value(self, subset: Subset) -> float:
         return float(self.scores_[self.columns(subset)].sum())
-
-    def values(self, subsets: Iterable[Subset]) -> Array:
-        return np.array([self.value(subset) for subset in subsets])
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
         return self.scores_[self.columns(candidates)]
@@ -235,8 +231,10 @@ class MutualInformation(Univariate):
 
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         n_bins = self.n_bins if self.n_bins is not None else int(np.ceil(np.cbrt(len(X))))
-        if not (isinstance(n_bins, int) and n_bins >= 2):
-            raise InvalidParameter(f"MutualInformation needs n_bins >= 2 or None, not {n_bins!r}.")
+        if not (is_int(n_bins) and n_bins >= 2):
+            raise InvalidParameter(
+                f"MutualInformation needs an int n_bins >= 2 or None, not {n_bins!r}."
+            )
         codes = class_codes(y)[1]
         if self.kind_ == "real":
             codes = discretised(y.astype(float)[:, None], n_bins)[:, 0].astype(np.intp)

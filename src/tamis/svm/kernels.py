@@ -1,0 +1,145 @@
+"""Kernels and the centred kernel matrix that a path is walked on."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.exceptions import InvalidParameter
+
+Array = NDArray[np.float64]
+
+NAMES = ("linear", "rbf", "poly", "precomputed")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel with its numbers resolved.
+
+    >>> Kernel("rbf", 0.5)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(3)
+    array([[1.   , 0.607]])
+    """
+
+    name: str
+    gamma: float = 1.0
+    degree: int = 3
+    coef0: float = 0.0
+
+    def __call__(self, X: Array, Y: Array) -> Array:
+        """Kernel between the rows of ``X`` and ``Y``; a precomputed ``X`` is returned as it is."""
+        if self.name == "precomputed":
+            return X
+        if self.name == "rbf":
+            exponent = self.exponent(X, Y)
+            return np.exp(exponent, out=exponent)
+        K = X @ Y.T
+        return K if self.name == "linear" else (self.gamma * K + self.coef0) ** self.degree
+
+    def exponent(self, X: Array, Y: Array) -> Array:
+        """``-gamma ||x - y||^2``, exactly 0 on the diagonal of a matrix with itself."""
+        G = X @ Y.T
+        G *= 2.0
+        G -= np.einsum("ij,ij->i", X, X)[:, None]
+        G -= np.einsum("ij,ij->i", Y, Y)
+        np.minimum(G, 0.0, out=G)
+        if X is Y:
+            np.fill_diagonal(G, 0.0)
+        G *= self.gamma
+        return G
+
+    def diagonal(self, X: Array) -> Array:
+        """Kernel of each row of ``X`` with itself."""
+        if self.name == "rbf":
+            return np.ones(len(X))
+        squares = np.einsum("ij,ij->i", X, X)
+        if self.name == "linear":
+            return squares
+        return (self.gamma * squares + self.coef0) ** self.degree
+
+
+def resolve_kernel(
+    owner: str, name: Any, gamma: Any, degree: Any, coef0: Any, X: Array, weight: Any = None
+) -> Kernel:
+    """Check the kernel's parameters and put numbers for ``"scale"`` and ``"auto"``, as SVC does.
+
+    With sample weights "scale" counts each sample by its weight, as if it were repeated.
+    """
+    if name not in NAMES:
+        raise InvalidParameter(
+            f"{owner} needs a kernel among {', '.join(NAMES)}; got {name!r}. For another kernel "
+            'compute its matrix and write kernel="precomputed".'
+        )
+    if name == "precomputed":
+        if X.shape[0] != X.shape[1]:
+            raise InvalidParameter(
+                f'{owner} with kernel="precomputed" needs a square matrix of kernel values between '
+                f"the samples; got the shape {X.shape}."
+            )
+        return Kernel(name)
+    if isinstance(gamma, str) and gamma in ("scale", "auto"):
+        spread = _variance(X, weight) if gamma == "scale" else 1.0
+        gamma = 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
+    if not (isinstance(gamma, int | float | np.number) and gamma > 0 and np.isfinite(gamma)):
+        raise InvalidParameter(f'{owner} needs a gamma above 0, "scale" or "auto"; got {gamma!r}.')
+    return Kernel(name, float(gamma), degree, float(coef0))
+
+
+def _variance(X: Array, weight: Any) -> float:
+    if weight is None:
+        return float(X.var())
+    mean = np.average(X, axis=0, weights=weight).mean()
+    return float(np.average((X - mean) ** 2, axis=0, weights=weight).mean())
+
+
+class Gram:
+    """Centred kernel matrix of a training set, and kernel rows of new points to go with it.
+
+    Since ``s'x = 0`` on the whole path, adding a function of the row or of the column to the kernel
+    changes the intercept alone. Centring makes nearly constant kernels usable; there the constant 1
+    of the RBF kernel is left out from the beginning (``expm1``).
+    """
+
+    def __init__(self, kernel: Kernel, X: Array) -> None:
+        self.kernel, self.X = kernel, X
+        # both kernels are blind to a shift, and lose fewer digits without it
+        shiftable = kernel.name in ("linear", "rbf")
+        self.origin = X.mean(axis=0) if shiftable else np.zeros(())
+        if shiftable:
+            self.X = X - self.origin
+        self.flat = False
+        if kernel.name == "rbf":
+            spread = 4 * float((self.X**2).sum(axis=1).max())
+            self.flat = kernel.gamma * spread < 1e-2
+        K = self._raw(self.X, moved=True)
+        self.means = K.mean(axis=0)
+        self.mean = float(self.means.mean())
+        K -= self.means
+        K -= self.means[:, None] - self.mean
+        self.K = np.ascontiguousarray((K + K.T) / 2) if kernel.name == "precomputed" else K
+
+    def _raw(self, X: Array, moved: bool = False) -> Array:
+        if not moved and self.kernel.name != "precomputed":
+            X = X - self.origin
+        if self.flat:
+            return np.expm1(self.kernel.exponent(X, self.X))
+        if self.kernel.name == "linear":
+            return X @ self.X.T
+        K = self.kernel(X, self.X)
+        return K.copy() if self.kernel.name == "precomputed" else K
+
+    def rows(self, X: Array) -> Array:
+        """Kernel rows of new points, up to what the path cannot see."""
+        return self._raw(X) - self.means
+
+    def norms(self, X: Array, rows: Array, own: Array | None = None) -> Array:
+        """Distance in the feature space of new points from the mean of the training points.
+
+        ``rows`` are the kernel rows of the points; for a precomputed kernel the kernel of each
+        point with itself, ``own``, has to be given.
+        """
+        if own is None:
+            if self.kernel.name == "precomputed":
+                return np.full(len(X), np.inf)
+            own = self.kernel.diagonal(X - self.origin) - (1.0 if self.flat else 0.0)
+        return np.sqrt(np.maximum(own - 2 * rows.mean(axis=1) - self.mean, 0.0))

@@ -15,6 +15,8 @@ also inherits the built-in that a scikit-learn user already catches::
     │   └── NothingToAdd                    every column left depends on those chosen
     ├── RecordMismatch (ValueError)         a record of other data or another search
     ├── PathTooLarge (ValueError)           a regularization path that cannot be held in memory
+    ├── InvalidStore (ValueError)           a file that cannot keep the results of an experiment
+    ├── ClusterLost (RuntimeError)          the machines of a cluster are gone
     └── MissingExtra (ImportError)          an optional dependency is not installed
 
 Warnings are for results that stand but deserve doubt::
@@ -22,7 +24,9 @@ Warnings are for results that stand but deserve doubt::
     TamisWarning (UserWarning)
     ├── DegenerateData      columns or classes that carry no information
     ├── NotProvenOptimal    an exact search that ran out of budget
-    └── NotCertified        a path or a best C that could not be vouched for
+    ├── NotCertified        a path or a best C that could not be vouched for
+    ├── SelectedOutside     a selection that saw the rows on which it is judged
+    └── PiecesFailed        part of an experiment that could not be run
 """
 
 
@@ -74,6 +78,14 @@ class PathTooLarge(TamisError, ValueError):
     """A regularization path needs more memory or time than is sensible."""
 
 
+class InvalidStore(TamisError, ValueError):
+    """A file cannot keep, or does not hold, the results of an experiment."""
+
+
+class ClusterLost(TamisError, RuntimeError):
+    """The machines of a cluster cannot be reached, or are gone."""
+
+
 class MissingExtra(TamisError, ImportError):
     """An optional dependency is not installed."""
 
@@ -92,3 +104,11 @@ class NotProvenOptimal(TamisWarning):
 
 class NotCertified(TamisWarning):
     """A regularization path, or the best C on it, could not be vouched for."""
+
+
+class SelectedOutside(TamisWarning):
+    """A selection was made with the rows on which it is judged, so it flatters."""
+
+
+class PiecesFailed(TamisWarning):
+    """A part of an experiment could not be run; the rest stands."""

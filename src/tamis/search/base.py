@@ -208,7 +208,8 @@ class Search(MetaEstimatorMixin, CallbackSupportMixin, Selection):
             judge.criterion.use(step.params)
         ended = False
         try:
-            ended = self._consume(work._walk(judge, trace.n_units, target, trace), trace)
+            walk = work._walk(judge, trace.n_units, target, trace)
+            ended = self._consume(walk, trace, record, judge)
         except NothingToAdd:
             if target is not None:
                 raise
@@ -241,7 +242,7 @@ class Search(MetaEstimatorMixin, CallbackSupportMixin, Selection):
             )
         return chosen
 
-    def _consume(self, walk: Iterable[Step], trace: Trace) -> bool:
+    def _consume(self, walk: Iterable[Step], trace: Trace, record: Record, judge: Judge) -> bool:
         """Append each step to the trace; False when a callback asked to stop."""
         context = self._init_callback_context(max_subtasks=None)
         watched = bool(getattr(self, "_skl_callbacks", []))
@@ -251,7 +252,10 @@ class Search(MetaEstimatorMixin, CallbackSupportMixin, Selection):
         for step in walk:
             trace.append(step._replace(seconds=perf_counter() - before))
             log.debug("%s: step %d, %d units", type(self).__name__, len(trace), len(step.subset))
-            stop = watched and self._report(context, trace)
+            if watched:
+                so_far, n_asked = len(trace) - 1, judge.n_evaluations
+                self.record_ = replace(record, trace=trace, chosen=so_far, n_evaluations=n_asked)
+                stop = self._report(context, trace)
             if stop:
                 break
             before = perf_counter()
@@ -259,7 +263,7 @@ class Search(MetaEstimatorMixin, CallbackSupportMixin, Selection):
         return not stop
 
     def _report(self, context: Any, trace: Trace) -> bool:
-        """Tell the callbacks of the newest step; it is also at ``trace_`` for them to read."""
+        """Tell the callbacks of the newest step; ``trace_`` and ``record_`` are up to date."""
         self.trace_ = trace
         task = context.subcontext(task_name="step")
         task.call_on_fit_task_begin(estimator=self)

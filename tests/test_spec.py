@@ -178,7 +178,7 @@ REFUSED = {
     "Forward(Scatter('J3)": "unterminated string literal",
     "a b": "is no expression",
     "{[1]: 2}": "needs numbers, strings or tuples as keys",
-    "Scater('J3')": "Did you mean Scatter",
+    "Scater('J3')": "Did you mean Scatter?",
     "floatingforward(Scatter())": "Did you mean FloatingForward",
     "Forward(Scatter(measur='J1'))": "Scatter at character 9 has no parameter 'measur'. Did you "
     "mean measure? Its parameters are measure, ridge.",
@@ -252,7 +252,7 @@ def test_odd_escapes_do_not_warn():
 
 
 def test_near_names():
-    assert did_you_mean("SCATTER", ["Scatter"]) == " Did you mean Scatter"
+    assert did_you_mean("SCATTER", ["Scatter"]) == " Did you mean Scatter?"
     assert did_you_mean("xyz", ["Scatter"]) == ""
     assert did_you_mean("x", []) == ""
 

@@ -282,4 +282,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     for name in known:
         plain.setdefault(name.lower(), name)
     near = get_close_matches(word.lower(), plain, n=3)
+    if len(near) > 1:  # beside a very near name, far ones only confuse
+        near = get_close_matches(word.lower(), near, cutoff=0.8) or near
     return f" Did you mean {' or '.join(plain[name] for name in near)}?" if near else ""

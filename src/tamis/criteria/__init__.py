@@ -1,6 +1,7 @@
 """How good: judges of features."""
 
 from tamis.criteria.importances import Importances
+from tamis.criteria.information import CIFE, CMIM, DISR, JMI, MIFS, MIFSU, MRMR, NMIFS
 from tamis.criteria.scatter import Divergence, Scatter
 from tamis.criteria.univariate import (
     Correlation,
@@ -14,6 +15,14 @@ from tamis.criteria.validation import CrossValidated
 from tamis.criteria.wrappers import Penalised, Remembered, Scored
 
 __all__ = [
+    "CIFE",
+    "CMIM",
+    "DISR",
+    "JMI",
+    "MIFS",
+    "MIFSU",
+    "MRMR",
+    "NMIFS",
     "Correlation",
     "CrossValidated",
     "DiscriminantRatio",

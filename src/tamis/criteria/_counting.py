@@ -11,14 +11,16 @@ from numba import njit, types, uint64
 from numba.extending import intrinsic
 
 
-@intrinsic
-def popcount(typingctx: Any, word: Any) -> Any:
+def _popcount(typingctx: Any, word: Any) -> Any:
     """Number of ones in a 64-bit word, one machine instruction."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ctpop(args[0])
 
     return types.uint64(types.uint64), codegen
+
+
+popcount: Any = intrinsic(_popcount)
 
 
 @njit(cache=True)

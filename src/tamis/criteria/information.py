@@ -118,7 +118,7 @@ class PairwiseInformation(ForwardCriterion):
         chosen = self.columns(subset)
         if not len(chosen):
             return self.relevance_[columns]
-        sums: Array = self._sums(chosen)[columns] * QUANTUM
+        sums = QUANTUM * self._sums(chosen)[columns].astype(float)
         return self._price(self.relevance_[columns], sums, len(chosen))
 
     @abstractmethod

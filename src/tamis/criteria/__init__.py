@@ -1,7 +1,9 @@
 """How good: judges of features."""
 
+from tamis.criteria.dependence import HSIC
 from tamis.criteria.importances import Importances
 from tamis.criteria.information import CIFE, CMIM, DISR, JMI, MIFS, MIFSU, MRMR, NMIFS
+from tamis.criteria.parzen import KwakInformation, ParzenInformation
 from tamis.criteria.scatter import Divergence, Scatter
 from tamis.criteria.univariate import (
     Correlation,
@@ -18,6 +20,7 @@ __all__ = [
     "CIFE",
     "CMIM",
     "DISR",
+    "HSIC",
     "JMI",
     "MIFS",
     "MIFSU",
@@ -30,8 +33,10 @@ __all__ = [
     "FisherScore",
     "Importances",
     "KolmogorovSmirnov",
+    "KwakInformation",
     "MutualInformation",
     "PValue",
+    "ParzenInformation",
     "Penalised",
     "Remembered",
     "Scatter",

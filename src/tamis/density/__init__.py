@@ -1,0 +1,1 @@
+"""Densities: Parzen windows, reduced sets, and the quadratic program behind them."""

@@ -4,6 +4,7 @@ from tamis.criteria.dependence import HSIC
 from tamis.criteria.importances import Importances
 from tamis.criteria.information import CIFE, CMIM, DISR, JMI, MIFS, MIFSU, MRMR, NMIFS
 from tamis.criteria.parzen import KwakInformation, ParzenInformation
+from tamis.criteria.reduced import ReducedParzenInformation
 from tamis.criteria.scatter import Divergence, Scatter
 from tamis.criteria.univariate import (
     Correlation,
@@ -38,6 +39,7 @@ __all__ = [
     "PValue",
     "ParzenInformation",
     "Penalised",
+    "ReducedParzenInformation",
     "Remembered",
     "Scatter",
     "Scored",

@@ -83,10 +83,14 @@ class HSIC(SubsetCriterion):
         )
 
     def _check(self, n_samples: int) -> None:
-        number = isinstance(self.gamma, int | float | np.number)
-        if not (number and 0 < self.gamma < np.inf) and self.gamma not in ("dimension", "median"):
+        if isinstance(self.gamma, str):
+            known = self.gamma in ("dimension", "median")
+        else:
+            known = 0 < self.gamma < np.inf
+        if not known:
             raise InvalidParameter(
-                f"HSIC needs gamma as a positive number, 'dimension' or 'median', not {self.gamma!r}."
+                "HSIC needs gamma as a positive number, 'dimension' or 'median', not "
+                f"{self.gamma!r}."
             )
         if self.target_kernel not in ("gaussian", "linear"):
             raise InvalidParameter(

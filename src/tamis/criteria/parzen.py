@@ -38,6 +38,7 @@ class ParzenCriterion(SubsetCriterion):
         self.random_state = random_state
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        assert y is not None  # needs_target has seen to it
         who = type(self).__name__
         self._seed = draw_seed(self.random_state)
         if self.sigma != "likelihood":

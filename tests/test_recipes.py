@@ -35,8 +35,12 @@ PAIRS = [
     for name in names()
     if kind in BOOK[name].targets
 ]
-# those that train hundreds of models on 1797 rows and 64 columns
-SLOW_ON_DIGITS = {"sfs-knn", "sffs-knn", "ga-knn", "sfs-lda", "branch-and-bound-j3"}
+# those that train hundreds of models, or look at all pairs, of 1797 rows and 64 columns
+SLOW_ON_DIGITS = {"sfs-knn", "sffs-knn", "ga-knn", "sfs-lda", "branch-and-bound-j3"} | {
+    "mi-pw",
+    "kwak",
+    "hsic-forward",
+}
 
 
 def neither_nothing_nor_everything(name, table):

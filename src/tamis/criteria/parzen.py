@@ -143,6 +143,11 @@ class ParzenInformation(ParzenCriterion):
     random_state : int, default=0
         Seed of the folds.
 
+    References
+    ----------
+    Yang and Ong (2012), An effective feature selection method via mutual information estimation,
+    IEEE Trans. Systems, Man, and Cybernetics B 42.
+
     Examples
     --------
     Two columns that tell the class only together, and one that tells nothing:

@@ -36,8 +36,9 @@ class ReducedParzenInformation(BackwardCriterion):
         Number of permutations.
     n_values : int or None, default=16
         Number of quantiles of a column with ``by="marginal"``; None is every value.
-    random_state : int, None or Generator, default=None
-        Seed of the permutations; those of a subset depend on the seed and the subset alone.
+    random_state : int, None or Generator, default=0
+        Seed of the permutations, which depend on it and on the subset alone, and of the folds that
+        choose the width.
 
     Attributes
     ----------
@@ -48,6 +49,9 @@ class ReducedParzenInformation(BackwardCriterion):
     ----------
     Girolami and He (2003), Probability density estimation from optimally condensed data samples,
     IEEE Trans. PAMI 25.
+
+    Yang and Ong (2012), An effective feature selection method via mutual information estimation,
+    IEEE Trans. Systems, Man, and Cybernetics B 42.
 
     Examples
     --------
@@ -69,7 +73,7 @@ class ReducedParzenInformation(BackwardCriterion):
         sigma: float | str = "likelihood",
         n_repeats: int = 1,
         n_values: int | None = 16,
-        random_state: Any = None,
+        random_state: Any = 0,
     ):
         self.by = by
         self.sigma = sigma

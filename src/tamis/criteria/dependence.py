@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
-from tamis._arrays import Array, Subset, class_codes
+from tamis._arrays import EMPTY, Array, Subset, class_codes
 from tamis.contract import SubsetCriterion
 from tamis.exceptions import InvalidParameter, InvalidTarget
 
 # Exponentials of one call below which numpy is done before compiled code is loaded.
 COMPILED_FROM = 4_000_000
+#: Kernels of the target: whether classes agree, a Gaussian (of a scaled target), a product.
+EQUALITY, GAUSSIAN, PRODUCT = range(3)
 
 
 class HSIC(SubsetCriterion):
@@ -105,8 +107,7 @@ class HSIC(SubsetCriterion):
     def value(self, subset: Subset) -> float:
         if not len(subset):
             return 0.0
-        columns = self.columns(subset)
-        return float(self._values(columns, columns[:1], np.zeros(1))[0])
+        return float(self._values(self.columns(subset), EMPTY, 0)[0])
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
         if not len(subset) or not len(candidates):
@@ -121,20 +122,20 @@ class HSIC(SubsetCriterion):
 
     def _changes(self, members: Subset, altered: Subset, sign: int) -> Array:
         """What each column changes; the value before is found in the same pass."""
-        signs = np.full(len(altered) + 1, float(sign))
-        signs[0] = 0
-        before, *after = self._values(members, np.append(altered[:1], altered), signs)
+        before, *after = self._values(members, altered, sign)
         return np.array(after) - before
 
-    def _values(self, members: Subset, altered: Subset, signs: Array) -> Array:
-        """Value of the members without (-1), with (+1) or not altered by (0) each column."""
+    def _values(self, members: Subset, altered: Subset, sign: int) -> Array:
+        """Value of the members, and without (-1) or with (+1) each altered column."""
+        sizes = len(members), len(members) + sign
+        gammas = [self._gamma_for(size) for size in sizes]
+        return self._sums(members, altered, sign, *gammas) + self._target.diagonal
+
+    def _gamma_for(self, size: int) -> float:
+        """The width for so many columns; nan for the median rule, which must see them."""
         if self.gamma == "median":
-            gammas = np.full(len(signs), np.nan)
-        elif self.gamma == "dimension":
-            gammas = 1 / (2 * (len(members) + signs))
-        else:
-            gammas = np.full(len(signs), float(self.gamma))
-        return self._sums(members, altered, signs, gammas) + self._target.diagonal
+            return np.nan
+        return 1 / (2 * size) if self.gamma == "dimension" else float(self.gamma)
 
 
 class _Target:
@@ -145,12 +146,12 @@ class _Target:
 
     def __init__(self, y: NDArray[Any], kind: str, kernel: str, unbiased: bool):
         if kind == "classes":
-            self.y, self.gamma = class_codes(y)[1].astype(float), np.inf
+            self.y, self.kind = class_codes(y)[1].astype(float), EQUALITY
         elif kernel == "linear":
-            self.y, self.gamma = y - y.mean(), -1.0
+            self.y, self.kind = y - y.mean(), PRODUCT
         else:
-            self.y = y.astype(float)
-            self.gamma = median_gamma(pdist(self.y[:, None], "sqeuclidean"))
+            gamma = median_gamma(pdist(y.astype(float)[:, None], "sqeuclidean"))
+            self.y, self.kind = y * np.sqrt(gamma / np.log(2)), GAUSSIAN
         n, own = len(y), self._own()
         rows = self._row_sums() - (own if unbiased else 0)
         if unbiased:
@@ -164,14 +165,14 @@ class _Target:
 
     def rows(self, rows: slice) -> Array:
         """Kernel of some samples' targets with all."""
-        if self.gamma < 0:
-            return np.outer(self.y[rows], self.y)
-        if np.isinf(self.gamma):
+        if self.kind == EQUALITY:
             return (self.y[rows, None] == self.y).astype(float)
-        return np.exp(-self.gamma * (self.y[rows, None] - self.y) ** 2)
+        if self.kind == GAUSSIAN:
+            return np.exp2(-((self.y[rows, None] - self.y) ** 2))
+        return np.outer(self.y[rows], self.y)
 
     def _own(self) -> Array:
-        return self.y**2 if self.gamma < 0 else np.ones(len(self.y))
+        return self.y**2 if self.kind == PRODUCT else np.ones(len(self.y))
 
     def _row_sums(self) -> Array:
         blocks = [slice(i, i + 256) for i in range(0, len(self.y), 256)]
@@ -187,15 +188,17 @@ class _PlainSums:
         offsets = target.offset[first] + target.offset[second]
         self._weights = 2 * target.scale * (target.rows(slice(None))[first, second] - offsets)
 
-    def __call__(self, members: Subset, altered: Subset, signs: Array, gammas: Array) -> Array:
-        """Sums for each altered column; the median rule where its gamma is nan."""
+    def __call__(
+        self, members: Subset, altered: Subset, sign: int, before: float, after: float
+    ) -> Array:
+        """Sums for the members and for each altered column, with the gamma before and after."""
         distances = pdist(self._X[:, members], "sqeuclidean")
-        sums = np.empty(len(altered))
-        for place, j in enumerate(altered):
-            moved = distances + signs[place] * pdist(self._X[:, [j]], "sqeuclidean")
-            moved *= -(median_gamma(moved) if np.isnan(gammas[place]) else gammas[place])
-            sums[place] = np.exp(moved, out=moved) @ self._weights
-        return sums
+        moved = (distances + sign * pdist(self._X[:, [j]], "sqeuclidean") for j in altered)
+        return np.array([self._sum(distances, before), *(self._sum(m, after) for m in moved)])
+
+    def _sum(self, distances: Array, gamma: float) -> float:
+        exponents = distances * -(median_gamma(distances) if np.isnan(gamma) else gamma)
+        return float(np.exp(exponents, out=exponents) @ self._weights)
 
 
 class _CompiledSums:
@@ -208,12 +211,15 @@ class _CompiledSums:
         self._columns = np.zeros((X.shape[1], -(-len(X) // PAD) * PAD))
         self._columns[:, : len(X)] = X.T
 
-    def __call__(self, members: Subset, altered: Subset, signs: Array, gammas: Array) -> Array:
+    def __call__(
+        self, members: Subset, altered: Subset, sign: int, before: float, after: float
+    ) -> Array:
         from tamis.density._rows import pair_sums
 
         target = self._target
-        kernels = (target.y, float(target.gamma), target.offset)
-        sums = pair_sums(self._columns, members, altered, signs, gammas, *kernels)
+        columns = self._columns * np.sqrt(after / np.log(2))  # the kernel as a power of 2
+        kernels = (target.y, target.kind, target.offset)
+        sums = pair_sums(columns, members, altered, float(sign), before / after, *kernels)
         return 2 * target.scale * sums
 
 

@@ -1,12 +1,13 @@
 """Gaussian kernel sums, compiled: a row of squared distances in cache, all altered columns at once.
 
 The matrix of distances is never held. A row of it costs one multiplication for each column and
-sample, an exponential some ten times that, so making it anew for every call is cheap; and a result
+sample, an exponential ten times that, so making it anew for every call is cheap; and a result
 cannot depend on what was asked before.
 
-Arrays of columns are column by column (one row of the array each). Sums over a block are vectorised
-because ``reassoc`` lets the additions be reordered; :func:`exp` must not carry that flag, or its
-rounding by a large number would be folded away.
+Arrays of columns are column by column (one row of the array each), scaled so that the kernel is
+2 to the power of minus the squared distance. Sums over a block are vectorised because ``reassoc``
+lets the additions be reordered; :func:`exp2` must not carry that flag, or its rounding by a large
+number would be folded away.
 """
 
 from typing import Any
@@ -19,100 +20,94 @@ REORDERED = {"reassoc", "contract", "nsz"}
 PAD = 16  # blocks of samples begin at multiples of this, so that loops have no remainders
 FAR = 1e300  # distance of what is not there
 
-LOG2E = 1.4426950408889634
-LN2_HIGH = 0.6931471803691238  # the last bits are zero, so n times it is exact
-LN2_LOW = 1.9082149292705877e-10
 ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to a whole number
-LEAST = -708.0  # below, e**x is no longer a normal number
+LEAST = -1020.0  # below, the power is no longer a normal number
 
 
 @njit(cache=True, fastmath={"contract"})
-def exp(x: float) -> float:
-    """e**x for x <= 0 to 1e-14, without a call, so that loops over it are vectorised."""
+def exp2(x: float) -> float:
+    """2**x for x <= 0 to 4e-14, without a call, so that loops over it are vectorised."""
     x = max(x, LEAST)
-    shifted = x * LOG2E + ROUND
-    n = shifted - ROUND
-    r = x - n * LN2_HIGH
-    r = r - n * LN2_LOW
-    p = 2.505210838544172e-08
-    p = p * r + 2.755731922398589e-07
-    p = p * r + 2.755731922398589e-06
-    p = p * r + 2.48015873015873e-05
-    p = p * r + 0.0001984126984126984
-    p = p * r + 0.001388888888888889
-    p = p * r + 0.008333333333333333
-    p = p * r + 0.041666666666666664
-    p = p * r + 0.16666666666666666
-    p = p * r + 0.5
+    shifted = x + ROUND
+    r = x - (shifted - ROUND)
+    # interpolates (2**r - 1) / r at the Chebyshev nodes of -1/2 to 1/2, so that 2**0 is 1
+    p = 1.0203121063391729e-07
+    p = p * r + 1.3255224878668817e-06
+    p = p * r + 1.525268684626772e-05
+    p = p * r + 0.00015403455852453838
+    p = p * r + 0.0013333558179043112
+    p = p * r + 0.009618129159402558
+    p = p * r + 0.055504108664760424
+    p = p * r + 0.2402265069581299
+    p = p * r + 0.6931471805599453
     p = p * r + 1.0
-    p = p * r + 1.0
-    # n into the exponent of p: it stands in the lowest bits of the shifted number
+    # the whole part into the exponent of p: it stands in the lowest bits of the shifted number
     bits = np.float64(p).view(np.int64) + (np.float64(shifted).view(np.int64) << 52)
     return np.int64(bits).view(np.float64)
 
 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
-def _distances(columns: Any, members: Any, row: int, first: int, far: Any, out: Any) -> None:
-    """Squared distances of one sample to all from ``first`` on, plus ``far``."""
-    out[:] = far
+def _exponents(columns: Any, members: Any, row: int, first: int, far: Any, out: Any) -> None:
+    """Minus the squared distances of one sample to all from ``first`` on, minus ``far``."""
+    out[:] = -far
     for j in members:
         x = columns[j, row]
         column = columns[j, first:]
         for q in range(len(out)):
-            out[q] += (x - column[q]) ** 2
+            out[q] -= (x - column[q]) ** 2
 
 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
-def _sum(distances: Any, column: Any, x: float, sign: float, gamma: float, least: float) -> float:
-    """Sum of exp(-gamma (distance altered by one column - least))."""
-    total = 0.0
-    for q in range(len(distances)):
-        altered = distances[q] + sign * (x - column[q]) ** 2
-        total += exp(-gamma * (altered - least))
-    return total
-
-
-@njit(cache=True, nogil=True, fastmath=REORDERED)
-def _least(distances: Any, column: Any, x: float, sign: float) -> float:
-    """Least distance altered by one column."""
-    least = np.inf
-    for q in range(len(distances)):
-        least = min(least, distances[q] + sign * (x - column[q]) ** 2)
-    return least
-
-
-@njit(cache=True, nogil=True, fastmath=REORDERED)
-def _sum_and_add(distances: Any, column: Any, x: float, sign: float, gamma: float, add: Any) -> Any:
+def _sum_and_add(exponents: Any, column: Any, x: float, sign: float, add: Any) -> float:
     """Sum of the kernel of one sample with many; each term is also added to the other's sum."""
     total = 0.0
-    for q in range(len(distances)):
-        kernel = exp(-gamma * (distances[q] + sign * (x - column[q]) ** 2))
-        total += kernel
-        add[q] += kernel
+    if sign < 0:  # the usual case, for which one multiplication less is needed
+        for q in range(len(exponents)):
+            kernel = exp2(exponents[q] + (x - column[q]) ** 2)
+            total += kernel
+            add[q] += kernel
+    else:
+        for q in range(len(exponents)):
+            kernel = exp2(exponents[q] - sign * (x - column[q]) ** 2)
+            total += kernel
+            add[q] += kernel
     return total
 
 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
-def _weighted(
-    distances: Any, column: Any, x: float, sign: float, gamma: float, weights: Any
-) -> float:
+def _weighted(exponents: Any, column: Any, x: float, sign: float, weights: Any) -> float:
     """Weighted sum of the kernel of one sample with many."""
     total = 0.0
-    for q in range(len(distances)):
-        total += weights[q] * exp(-gamma * (distances[q] + sign * (x - column[q]) ** 2))
+    if sign < 0:
+        for q in range(len(exponents)):
+            total += weights[q] * exp2(exponents[q] + (x - column[q]) ** 2)
+    else:
+        for q in range(len(exponents)):
+            total += weights[q] * exp2(exponents[q] - sign * (x - column[q]) ** 2)
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=REORDERED)
+def _greatest(exponents: Any, column: Any, x: float, sign: float) -> float:
+    """Greatest exponent altered by one column."""
+    greatest = -np.inf
+    for q in range(len(exponents)):
+        greatest = max(greatest, exponents[q] - sign * (x - column[q]) ** 2)
+    return greatest
+
+
+@njit(cache=True, nogil=True, fastmath=REORDERED)
+def _relative(exponents: Any, column: Any, x: float, sign: float, greatest: float) -> float:
+    """Sum of the kernel in units of its greatest term."""
+    total = 0.0
+    for q in range(len(exponents)):
+        total += exp2(exponents[q] - sign * (x - column[q]) ** 2 - greatest)
     return total
 
 
 @njit(cache=True, nogil=True)
 def class_sums(
-    columns: Any,
-    members: Any,
-    altered: Any,
-    signs: Any,
-    gamma: float,
-    bounds: Any,
-    rows: Any,
-    far: Any,
+    columns: Any, members: Any, altered: Any, signs: Any, bounds: Any, rows: Any, far: Any
 ) -> Any:
     """Kernel sums of each sample over each class, for each altered column.
 
@@ -122,79 +117,67 @@ def class_sums(
     """
     n_classes = len(bounds) - 1
     out = np.zeros((len(altered), n_classes, columns.shape[1]))
-    distances = np.empty(columns.shape[1])
+    exponents = np.empty(columns.shape[1])
     own = 0
     for row in rows:
         while row >= bounds[own + 1]:
             own += 1
         first = (row + 1) // PAD * PAD
-        _distances(columns, members, row, first, far[first:], distances[first:])
-        distances[first : row + 1] = FAR
+        _exponents(columns, members, row, first, far[first:], exponents[first:])
+        exponents[first : row + 1] = -FAR
         for place in range(len(altered)):
             column = columns[altered[place]]
             x, sign = column[row], signs[place]
             out[place, own, row] += 1.0  # the sample itself
             for k in range(own, n_classes):
                 low, high = max(first, bounds[k]), bounds[k + 1]
-                out[place, k, row] += _sum_and_add(
-                    distances[low:high],
-                    column[low:high],
-                    x,
-                    sign,
-                    gamma,
-                    out[place, own, low:high],
-                )
+                add = out[place, own, low:high]
+                block, values = exponents[low:high], column[low:high]
+                out[place, k, row] += _sum_and_add(block, values, x, sign, add)
     return out
 
 
 @njit(cache=True, nogil=True)
 def log_class_sums_of_others(
-    columns: Any,
-    members: Any,
-    altered: Any,
-    signs: Any,
-    gamma: float,
-    bounds: Any,
-    rows: Any,
-    far: Any,
+    columns: Any, members: Any, altered: Any, signs: Any, bounds: Any, rows: Any, far: Any
 ) -> Any:
     """Logarithm of :func:`class_sums` without the sample itself.
 
-    No term is known to be 1 then, so sums are taken relative to their largest term.
+    No term is known to be 1 then, so sums are taken relative to their greatest term.
     """
     n_classes = len(bounds) - 1
     out = np.zeros((len(altered), n_classes, columns.shape[1]))
-    distances = np.empty(columns.shape[1])
+    exponents = np.empty(columns.shape[1])
     for row in rows:
-        _distances(columns, members, row, 0, far, distances)
-        distances[row] = FAR
+        _exponents(columns, members, row, 0, far, exponents)
+        exponents[row] = -FAR
         for place in range(len(altered)):
             column = columns[altered[place]]
             x, sign = column[row], signs[place]
             for k in range(n_classes):
-                block = distances[bounds[k] : bounds[k + 1]]
+                block = exponents[bounds[k] : bounds[k + 1]]
                 values = column[bounds[k] : bounds[k + 1]]
-                least = _least(block, values, x, sign)
-                total = _sum(block, values, x, sign, gamma, least)
-                out[place, k, row] = np.log(total) - gamma * least
+                greatest = _greatest(block, values, x, sign)
+                total = _relative(block, values, x, sign, greatest)
+                out[place, k, row] = np.log(total) + greatest * np.log(2.0)
     return out
 
 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
-def _weights(y: Any, own: float, gamma: float, offset: Any, own_offset: float, out: Any) -> None:
-    """Kernel of one target value with many: Gaussian, equality (inf) or product (negative gamma).
+def _weights(y: Any, own: float, kind: int, offset: Any, own_offset: float, out: Any) -> None:
+    """Kernel of one target value with many, centred by the offsets.
 
-    The offsets centre it.
+    Equality (kind 0), Gaussian (1) or the product (2).
     """
-    if gamma < 0:
-        for q in range(len(y)):
-            out[q] = own * y[q] - (own_offset + offset[q])
-    elif gamma == np.inf:
+    if kind == 0:
         for q in range(len(y)):
             out[q] = (1.0 if y[q] == own else 0.0) - (own_offset + offset[q])
+    elif kind == 1:
+        for q in range(len(y)):
+            out[q] = exp2(-((y[q] - own) ** 2)) - (own_offset + offset[q])
     else:
         for q in range(len(y)):
-            out[q] = exp(-gamma * (y[q] - own) ** 2) - (own_offset + offset[q])
+            out[q] = own * y[q] - (own_offset + offset[q])
 
 
 @njit(cache=True, nogil=True)
@@ -202,33 +185,32 @@ def pair_sums(
     columns: Any,
     members: Any,
     altered: Any,
-    signs: Any,
-    gammas: Any,
+    sign: float,
+    widening: float,
     y: Any,
-    target_gamma: float,
+    kind: int,
     offset: Any,
 ) -> Any:
-    """Sum over pairs r < q of K_rq (L_rq - offset_r - offset_q), for each altered column.
+    """Sum over pairs r < q of K_rq (L_rq - offset_r - offset_q).
 
-    Columns may be longer than the target: what stands beyond has no weight.
+    The first answer is for the members themselves, whose exponents are multiplied by ``widening``;
+    the others are for each altered column. Columns may be longer than the target: what stands
+    beyond has no weight.
     """
     n_samples, width = len(y), columns.shape[1]
-    out = np.zeros(len(altered))
-    distances, weights, far = np.empty(width), np.zeros(width), np.zeros(width)
+    out = np.zeros(len(altered) + 1)
+    exponents, weights, far = np.empty(width), np.zeros(width), np.zeros(width)
     for row in range(n_samples):
         first = (row + 1) // PAD * PAD
-        _distances(columns, members, row, first, far[first:], distances[first:])
+        block = exponents[first:]
+        _exponents(columns, members, row, first, far[first:], block)
         left = weights[first:n_samples]
-        _weights(y[first:], y[row], target_gamma, offset[first:], offset[row], left)
+        _weights(y[first:], y[row], kind, offset[first:], offset[row], left)
         weights[first : row + 1] = 0.0
         for place in range(len(altered)):
             column = columns[altered[place]]
-            out[place] += _weighted(
-                distances[first:],
-                column[first:],
-                column[row],
-                signs[place],
-                gammas[place],
-                weights[first:],
-            )
+            values = column[first:]
+            out[place + 1] += _weighted(block, values, column[row], sign, weights[first:])
+        block *= widening
+        out[0] += _weighted(block, columns[0, first:], 0.0, 0.0, weights[first:])
     return out

@@ -115,10 +115,9 @@ class CompiledClassSums:
         """The function's answers, so many columns at a time that they fit into memory."""
         size = max(1, BLOCK // (len(self._far) * (len(self._bounds) - 1)))
         table = (self._bounds, self._rows, self._far)
+        columns = self._columns * np.sqrt(gamma / np.log(2))  # the kernel as a power of 2
         parts = [
-            function(
-                self._columns, members, altered[i : i + size], signs[i : i + size], gamma, *table
-            )
+            function(columns, members, altered[i : i + size], signs[i : i + size], *table)
             for i in range(0, len(altered), size)
         ]
         return np.concatenate([part[:, :, self._rows] for part in parts])

@@ -33,12 +33,12 @@ def _at_least(block: Any, cut: float) -> Any:
 
 
 @njit(cache=True)
-def _equal_to(block: Any, value: float) -> Any:
-    """Bit i: whether block[i] is the value."""
-    word = uint64(0)
+def _count(block: Any, value: float) -> int:
+    """How often the value stands in the block."""
+    count = 0
     for i in range(len(block)):
-        word |= uint64(block[i] == value) << uint64(i)
-    return word
+        count += block[i] == value
+    return count
 
 
 @njit(cache=True, nogil=True)
@@ -49,22 +49,20 @@ def few_levels(columns: Any, most: int) -> Any:
     count = np.zeros(n_columns, dtype=np.int64)
     for j in range(n_columns):
         row, known = columns[j], 0
-        for first in range(0, n_samples, 64):
-            block = row[first : first + 64]
-            size = len(block)
-            seen = uint64(0)
+        for first in range(0, n_samples, 256):
+            block = row[first : first + 256]
+            seen = 0
             for level in range(known):
-                seen |= _equal_to(block, levels[j, level])
-            missing = ~seen if size == 64 else ~seen & ((uint64(1) << uint64(size)) - uint64(1))
-            while missing and known < most:
-                place = 0
-                while not (missing >> uint64(place)) & uint64(1):
-                    place += 1
-                levels[j, known] = block[place]
-                known += 1
-                missing &= ~_equal_to(block, block[place])
-            if missing:
-                known = most + 1
+                seen += _count(block, levels[j, level])
+            place = 0
+            while seen < len(block) and known <= most:
+                if not (levels[j, :known] == block[place]).any():
+                    if known < most:
+                        levels[j, known] = block[place]
+                        seen += _count(block, block[place])
+                    known += 1
+                place += 1
+            if known > most:
                 break
         count[j] = known
         if known <= most:

@@ -30,13 +30,20 @@ def test_density_far_from_every_centre_has_a_logarithm():
 def test_likelihood_is_that_of_the_samples_left_out():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(23, 2))
-    folds = stream(4, "folds").permutation(23) % 5
+    folds = np.empty(23, dtype=int)
+    folds[np.argsort((X**2).sum(axis=1))] = stream(4, "folds").permutation(23) % 5
     for widths in (WIDTHS, np.array([0.3, 1.0, 1.1])):  # with and without squaring
         expected = np.zeros(len(widths))
         for fold in range(5):
             held = folds == fold
             expected += [log_density(X[held], X[~held], s).sum() for s in widths]
         assert_allclose(held_out_likelihood(X, widths, seed=4), expected / 23, rtol=1e-11)
+
+
+def test_order_of_samples_and_columns_does_not_matter():
+    X = np.random.default_rng(3).normal(size=(40, 3))
+    rows = np.random.default_rng(4).permutation(40)
+    assert_allclose(held_out_likelihood(X[rows][:, [2, 0, 1]]), held_out_likelihood(X))
 
 
 def test_width_of_a_gaussian_sample_is_neither_end():

@@ -44,7 +44,6 @@ EXAMPLES = {
     "KwakInformation": [KwakInformation(), KwakInformation(leave_one_out=True)],
     "ReducedParzenInformation": [
         ReducedParzenInformation(),
-        ReducedParzenInformation(by="permutation", n_repeats=2, random_state=1),
         ReducedParzenInformation(by="removal", sigma=1.0),
     ],
     "Scatter": [Scatter("J1"), Scatter("J2"), Scatter("J3"), Scatter("J3", ridge=1e-3)],

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
@@ -49,7 +50,7 @@ def held_out_likelihood(
     n, d = X.shape
     falling = np.argsort(widths)[::-1]
     halving = np.allclose(widths[falling][:-1] / widths[falling][1:], np.sqrt(2))
-    folds = stream(seed, "folds").permutation(n) % min(n_folds, n)
+    folds = _folds(X, min(n_folds, n), seed)
     left = n - np.bincount(folds)[folds]
     sums = np.zeros(len(widths))
     for first in range(0, n, _ROWS):
@@ -67,6 +68,14 @@ def held_out_likelihood(
             logs = np.log(kernel.sum(axis=1)) - least / (2 * sigma**2) - np.log(left[rows])
             sums[place] += logs.sum()
     return sums / n - d * np.log(widths) - d / 2 * np.log(2 * np.pi)
+
+
+def _folds(X: Array, n_folds: int, seed: int) -> NDArray[np.intp]:
+    """Fold of each sample: drawn by the samples' norms, so that their order does not matter."""
+    folds = np.empty(len(X), dtype=np.intp)
+    by_norm = np.argsort((X**2).sum(axis=1), kind="stable")
+    folds[by_norm] = stream(seed, "folds").permutation(len(X)) % n_folds
+    return folds
 
 
 def best_width(X: Array, *, n_folds: int = 5, seed: int = 0) -> float:

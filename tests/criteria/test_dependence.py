@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.datasets import load_diabetes, load_iris
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.utils.estimator_checks import check_estimator
 
 from tamis.contract import SubsetCriterion
@@ -117,6 +117,26 @@ def test_both_paths_agree_on_many_samples(monkeypatch):
         assert_allclose(losses[0], losses[1], atol=1e-15)
 
 
+def test_single_precision_ranks_alike(monkeypatch):
+    monkeypatch.setattr(dependence, "COMPILED_FROM", 0)
+    for load in (load_wine, load_breast_cancer, load_diabetes):
+        X, y = load(return_X_y=True)
+        exact = Backward(HSIC(), n_features_to_select=1).fit(X, y)
+        single = Backward(HSIC(precision="single"), n_features_to_select=1).fit(X, y)
+        assert_array_equal(single.order_, exact.order_)
+        assert_allclose(single.scores_, exact.scores_, atol=1e-6)
+        assert not np.array_equal(single.scores_, exact.scores_, equal_nan=True)
+
+
+def test_a_long_target_has_nearly_the_median_of_all_its_pairs():
+    y = np.random.default_rng(0).exponential(size=6000)
+    pairs = np.abs(y[:, None] - y)[np.triu_indices(6000, 1)] ** 2
+    thinned = dependence._spread(y)
+    assert len(thinned) == 4000
+    squares = np.abs(thinned[:, None] - thinned)[np.triu_indices(4000, 1)] ** 2
+    assert np.median(squares) == pytest.approx(np.median(pairs), rel=1e-3)
+
+
 def test_independence_is_worth_nothing_on_average():
     values = [HSIC().fit(*table(30, 2, seed=s)[:2]).value(np.array([0, 1])) for s in range(200)]
     assert abs(np.mean(values)) < 3 * np.std(values) / np.sqrt(200)
@@ -163,6 +183,8 @@ def test_interacting_columns_are_found():
     [
         (HSIC(gamma=-1), "HSIC needs gamma as a positive number"),
         (HSIC(gamma="auto"), "HSIC needs gamma as a positive number"),
+        (HSIC(gamma=None), "HSIC needs gamma as a positive number"),
+        (HSIC(precision="half"), "HSIC needs precision='double'"),
         (HSIC(target_kernel="delta"), "HSIC needs target_kernel='gaussian' or 'linear'"),
     ],
 )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.utils.estimator_checks import check_estimator
 
 from tamis.contract import SubsetCriterion
@@ -109,6 +109,18 @@ def test_both_paths_agree_with_unequal_classes_and_many_samples(monkeypatch):
         assert_allclose(losses[0], losses[1], atol=1e-13)
 
 
+@pytest.mark.parametrize("criterion", EVERY, ids=NAMES)
+def test_single_precision_ranks_alike(criterion, monkeypatch):
+    monkeypatch.setattr(sums, "COMPILED_FROM", 0)
+    for load in (load_wine, load_breast_cancer):
+        X, y = load(return_X_y=True)
+        exact = Backward(clone(criterion), n_features_to_select=1).fit(X, y)
+        single = Backward(clone(criterion).set_params(precision="single"), n_features_to_select=1)
+        assert_array_equal(single.fit(X, y).order_, exact.order_)
+        assert_allclose(single.scores_, exact.scores_, atol=3e-6)
+        assert not np.array_equal(single.scores_, exact.scores_, equal_nan=True)
+
+
 @pytest.mark.parametrize("sigma", [0.004, 1e-3])
 def test_narrow_windows_stay_finite(sigma, either_path):
     # every term of a density underflows but for the nearest sample's share
@@ -174,6 +186,7 @@ def test_a_given_width_is_kept():
     ("criterion", "sentence"),
     [
         (ParzenInformation(sigma=0), "ParzenInformation needs sigma as a positive number"),
+        (ParzenInformation(precision="half"), "ParzenInformation needs precision='double'"),
         (KwakInformation(sigma="wide"), "KwakInformation needs sigma as a positive number"),
     ],
 )

@@ -8,6 +8,7 @@ from scipy.spatial.distance import pdist
 
 from tamis._arrays import EMPTY, Array, Subset, class_codes
 from tamis.contract import SubsetCriterion
+from tamis.density.sums import PRECISIONS, check_precision
 from tamis.exceptions import InvalidParameter, InvalidTarget
 
 # Exponentials of one call below which numpy is done before compiled code is loaded.
@@ -43,6 +44,8 @@ class HSIC(SubsetCriterion):
     target_kernel : {"gaussian", "linear"}, default="gaussian"
         Kernel of a real target. It can change the ranking much: the Gaussian one sees any
         dependence, the linear one gives the extremes of the target their weight.
+    precision : {"double", "single"}, default="double"
+        Of the exponentials of a large table, as in :class:`ParzenInformation`.
     target : {"auto", "classes", "real"}, default="auto"
         How to read ``y``; "auto" takes numbers of more than 20 distinct values as real.
 
@@ -67,11 +70,13 @@ class HSIC(SubsetCriterion):
         gamma: float | str = "dimension",
         unbiased: bool = True,
         target_kernel: str = "gaussian",
+        precision: str = "double",
         target: str = "auto",
     ):
         self.gamma = gamma
         self.unbiased = unbiased
         self.target_kernel = target_kernel
+        self.precision = precision
         self.target = target
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
@@ -80,15 +85,18 @@ class HSIC(SubsetCriterion):
         self._target = _Target(y, self.kind_, self.target_kernel, self.unbiased)
         self._X = X
         large = len(X) ** 2 * X.shape[1] >= COMPILED_FROM and self.gamma != "median"
-        self._sums: _PlainSums | _CompiledSums = (_CompiledSums if large else _PlainSums)(
-            X, self._target
-        )
+        self._sums: _PlainSums | _CompiledSums
+        if large:
+            self._sums = _CompiledSums(X, self._target, PRECISIONS[self.precision])
+        else:
+            self._sums = _PlainSums(X, self._target)
 
     def _check(self, n_samples: int) -> None:
-        if isinstance(self.gamma, str):
-            known = self.gamma in ("dimension", "median")
-        else:
+        check_precision("HSIC", self.precision)
+        if isinstance(self.gamma, int | float | np.number):
             known = 0 < self.gamma < np.inf
+        else:
+            known = self.gamma in ("dimension", "median")
         if not known:
             raise InvalidParameter(
                 "HSIC needs gamma as a positive number, 'dimension' or 'median', not "
@@ -150,7 +158,7 @@ class _Target:
         elif kernel == "linear":
             self.y, self.kind = y - y.mean(), PRODUCT
         else:
-            gamma = median_gamma(pdist(y.astype(float)[:, None], "sqeuclidean"))
+            gamma = median_gamma(pdist(_spread(y.astype(float))[:, None], "sqeuclidean"))
             self.y, self.kind = y * np.sqrt(gamma / np.log(2)), GAUSSIAN
         n, own = len(y), self._own()
         rows = self._row_sums() - (own if unbiased else 0)
@@ -204,11 +212,11 @@ class _PlainSums:
 class _CompiledSums:
     """Rows of distances and weights made as needed: any number of samples."""
 
-    def __init__(self, X: Array, target: _Target):
+    def __init__(self, X: Array, target: _Target, dtype: Any):
         from tamis.density._rows import PAD
 
         self._target = target
-        self._columns = np.zeros((X.shape[1], -(-len(X) // PAD) * PAD))
+        self._columns = np.zeros((X.shape[1], -(-len(X) // PAD) * PAD), dtype=dtype)
         self._columns[:, : len(X)] = X.T
 
     def __call__(
@@ -217,10 +225,18 @@ class _CompiledSums:
         from tamis.density._rows import pair_sums
 
         target = self._target
-        columns = self._columns * np.sqrt(after / np.log(2))  # the kernel as a power of 2
+        columns = self._columns * float(np.sqrt(after / np.log(2)))  # the kernel as a power of 2
         kernels = (target.y, target.kind, target.offset)
-        sums = pair_sums(columns, members, altered, float(sign), before / after, *kernels)
+        number = columns.dtype.type
+        sums = pair_sums(columns, members, altered, number(sign), number(before / after), *kernels)
         return 2 * target.scale * sums
+
+
+def _spread(y: Array, most: int = 4000) -> Array:
+    """The values, or so many evenly spaced ones in their order: all pairs must fit into memory."""
+    if len(y) <= most:
+        return y
+    return np.sort(y)[np.linspace(0, len(y) - 1, most).round().astype(np.intp)]
 
 
 def median_gamma(distances: Array) -> float:

@@ -13,20 +13,26 @@ number would be folded away.
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import overload
 
 REORDERED = {"reassoc", "contract", "nsz"}
 
 PAD = 16  # blocks of samples begin at multiples of this, so that loops have no remainders
-FAR = 1e300  # distance of what is not there
 
 ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to a whole number
 LEAST = -1020.0  # below, the power is no longer a normal number
+ROUND_SINGLE = np.float32(12582912.0)  # 1.5 * 2**23
+LEAST_SINGLE = np.float32(-125.0)
 
 
-@njit(cache=True, fastmath={"contract"})
 def exp2(x: float) -> float:
-    """2**x for x <= 0 to 4e-14, without a call, so that loops over it are vectorised."""
+    """2**x for x <= 0, without a call, so that loops over it are vectorised."""
+    raise NotImplementedError("for compiled code only")
+
+
+def _double(x: Any) -> Any:
+    """To 4e-14."""
     x = max(x, LEAST)
     shifted = x + ROUND
     r = x - (shifted - ROUND)
@@ -46,6 +52,26 @@ def exp2(x: float) -> float:
     return np.int64(bits).view(np.float64)
 
 
+def _single(x: Any) -> Any:
+    """The same in single precision, to 2e-7."""
+    x = max(x, LEAST_SINGLE)
+    shifted = x + ROUND_SINGLE
+    r = x - (shifted - ROUND_SINGLE)
+    p = np.float32(0.0013381302537320797)
+    p = p * r + np.float32(0.009666368515385448)
+    p = p * r + np.float32(0.05550381013796457)
+    p = p * r + np.float32(0.2402234903802036)
+    p = p * r + np.float32(0.6931471805599453)
+    p = p * r + np.float32(1.0)
+    bits = np.float32(p).view(np.int32) + np.int32(np.float32(shifted).view(np.int32) << 23)
+    return np.int32(bits).view(np.float32)
+
+
+@overload(exp2, jit_options={"fastmath": {"contract"}})
+def _exp2_of(x: Any) -> Any:
+    return _single if x == types.float32 else _double
+
+
 @njit(cache=True, nogil=True, fastmath=REORDERED)
 def _exponents(columns: Any, members: Any, row: int, first: int, far: Any, out: Any) -> None:
     """Minus the squared distances of one sample to all from ``first`` on, minus ``far``."""
@@ -60,7 +86,7 @@ def _exponents(columns: Any, members: Any, row: int, first: int, far: Any, out: 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
 def _sum_and_add(exponents: Any, column: Any, x: float, sign: float, add: Any) -> float:
     """Sum of the kernel of one sample with many; each term is also added to the other's sum."""
-    total = 0.0
+    total = exponents.dtype.type(0)
     if sign < 0:  # the usual case, for which one multiplication less is needed
         for q in range(len(exponents)):
             kernel = exp2(exponents[q] + (x - column[q]) ** 2)
@@ -77,7 +103,7 @@ def _sum_and_add(exponents: Any, column: Any, x: float, sign: float, add: Any) -
 @njit(cache=True, nogil=True, fastmath=REORDERED)
 def _weighted(exponents: Any, column: Any, x: float, sign: float, weights: Any) -> float:
     """Weighted sum of the kernel of one sample with many."""
-    total = 0.0
+    total = exponents.dtype.type(0)
     if sign < 0:
         for q in range(len(exponents)):
             total += weights[q] * exp2(exponents[q] + (x - column[q]) ** 2)
@@ -90,7 +116,7 @@ def _weighted(exponents: Any, column: Any, x: float, sign: float, weights: Any) 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
 def _greatest(exponents: Any, column: Any, x: float, sign: float) -> float:
     """Greatest exponent altered by one column."""
-    greatest = -np.inf
+    greatest = exponents.dtype.type(-np.inf)
     for q in range(len(exponents)):
         greatest = max(greatest, exponents[q] - sign * (x - column[q]) ** 2)
     return greatest
@@ -99,7 +125,7 @@ def _greatest(exponents: Any, column: Any, x: float, sign: float) -> float:
 @njit(cache=True, nogil=True, fastmath=REORDERED)
 def _relative(exponents: Any, column: Any, x: float, sign: float, greatest: float) -> float:
     """Sum of the kernel in units of its greatest term."""
-    total = 0.0
+    total = exponents.dtype.type(0)
     for q in range(len(exponents)):
         total += exp2(exponents[q] - sign * (x - column[q]) ** 2 - greatest)
     return total
@@ -113,18 +139,18 @@ def class_sums(
 
     A sign is -1 where a column leaves, +1 where it enters and 0 where it makes no difference.
     Class k stands at bounds[k] to bounds[k+1]; ``rows`` are the places of the samples, ``far`` is
-    large where no sample stands. The kernel is symmetric: each pair is computed once.
+    infinite where no sample stands. The kernel is symmetric: each pair is computed once.
     """
     n_classes = len(bounds) - 1
-    out = np.zeros((len(altered), n_classes, columns.shape[1]))
-    exponents = np.empty(columns.shape[1])
+    out = np.zeros((len(altered), n_classes, columns.shape[1]), dtype=columns.dtype)
+    exponents = np.empty(columns.shape[1], dtype=columns.dtype)
     own = 0
     for row in rows:
         while row >= bounds[own + 1]:
             own += 1
         first = (row + 1) // PAD * PAD
         _exponents(columns, members, row, first, far[first:], exponents[first:])
-        exponents[first : row + 1] = -FAR
+        exponents[first : row + 1] = -np.inf
         for place in range(len(altered)):
             column = columns[altered[place]]
             x, sign = column[row], signs[place]
@@ -146,11 +172,11 @@ def log_class_sums_of_others(
     No term is known to be 1 then, so sums are taken relative to their greatest term.
     """
     n_classes = len(bounds) - 1
-    out = np.zeros((len(altered), n_classes, columns.shape[1]))
-    exponents = np.empty(columns.shape[1])
+    out = np.zeros((len(altered), n_classes, columns.shape[1]), dtype=columns.dtype)
+    exponents = np.empty(columns.shape[1], dtype=columns.dtype)
     for row in rows:
         _exponents(columns, members, row, 0, far, exponents)
-        exponents[row] = -FAR
+        exponents[row] = -np.inf
         for place in range(len(altered)):
             column = columns[altered[place]]
             x, sign = column[row], signs[place]
@@ -199,7 +225,8 @@ def pair_sums(
     """
     n_samples, width = len(y), columns.shape[1]
     out = np.zeros(len(altered) + 1)
-    exponents, weights, far = np.empty(width), np.zeros(width), np.zeros(width)
+    exponents = np.empty(width, dtype=columns.dtype)
+    weights, far = np.zeros_like(exponents), np.zeros_like(exponents)
     for row in range(n_samples):
         first = (row + 1) // PAD * PAD
         block = exponents[first:]

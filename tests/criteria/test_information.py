@@ -225,8 +225,8 @@ def test_mrmr_on_a_table_done_by_hand():
 @pytest.mark.parametrize(
     ("criterion", "sentence"),
     [
-        (MRMR(n_bins=1), "MRMR needs n_bins >= 2"),
-        (JMI(n_bins=2.5), "JMI needs n_bins >= 2"),
+        (MRMR(n_bins=1), "MRMR needs an int n_bins >= 2"),
+        (JMI(n_bins=2.5), "JMI needs an int n_bins >= 2"),
         (CMIM(binning="kmeans"), "CMIM needs binning='frequency'"),
         (MIFS(beta=-1), "MIFS needs beta >= 0"),
         (MutualInformation(binning="x"), "MutualInformation needs binning"),

@@ -136,8 +136,8 @@ def test_the_width_follows_the_subset_when_retuned():
     [
         ({"by": "zero"}, "needs by='marginal'"),
         ({"sigma": -2}, "needs sigma as a positive number"),
-        ({"n_repeats": 0}, "needs n_repeats >= 1"),
-        ({"n_values": 1}, "needs n_values >= 2"),
+        ({"n_repeats": 0}, "needs an int n_repeats >= 1"),
+        ({"n_values": 1}, "needs an int n_values >= 2"),
     ],
 )
 def test_parameters_outside_what_is_possible(params, sentence):

@@ -17,25 +17,25 @@ from tamis.criteria.univariate import (
 from tamis.criteria.validation import CrossValidated
 from tamis.criteria.wrappers import Penalised, Remembered, Scored
 
-__all__ = [
+__all__ = [  # noqa: RUF022 (plain alphabetical order)
     "CIFE",
     "CMIM",
-    "DISR",
-    "HSIC",
-    "JMI",
-    "MIFS",
-    "MIFSU",
-    "MRMR",
-    "NMIFS",
     "Correlation",
     "CrossValidated",
+    "DISR",
     "DiscriminantRatio",
     "Divergence",
     "FisherScore",
+    "HSIC",
     "Importances",
+    "JMI",
     "KolmogorovSmirnov",
     "KwakInformation",
+    "MIFS",
+    "MIFSU",
+    "MRMR",
     "MutualInformation",
+    "NMIFS",
     "PValue",
     "ParzenInformation",
     "Penalised",

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from tamis._arrays import Array, class_codes
+from tamis._arrays import Array, class_codes, is_int
 from tamis.exceptions import InvalidParameter
 
 Codes = NDArray[np.unsignedinteger[Any]]
@@ -175,9 +175,8 @@ def _distinct(cuts: Array, low: Array) -> Array:
 def coded_columns(who: str, X: Array, n_bins: int | None, binning: str) -> Coded:
     """Columns cut as a criterion's parameters say; None is the cube root of N, rounded up."""
     rule = int(np.ceil(np.cbrt(len(X)))) if n_bins is None else n_bins
-    whole = isinstance(rule, int | np.integer) and not isinstance(rule, bool)
-    if not (whole and rule >= 2):
-        raise InvalidParameter(f"{who} needs n_bins >= 2 or None, not {n_bins!r}.")
+    if not (is_int(rule) and rule >= 2):
+        raise InvalidParameter(f"{who} needs an int n_bins >= 2 or None, not {n_bins!r}.")
     if binning not in BINNINGS:
         raise InvalidParameter(
             f"{who} needs binning='frequency', 'width' or 'codes', not {binning!r}."

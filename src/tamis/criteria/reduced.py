@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from tamis._arrays import Array, Subset, class_codes
+from tamis._arrays import Array, Subset, class_codes, is_int
 from tamis._random import draw_seed, stream
 from tamis.contract import BackwardCriterion
 from tamis.density.parzen import best_width, check_width
@@ -100,9 +100,9 @@ class ReducedParzenInformation(BackwardCriterion):
             check_width(who, self.sigma)
         for name, least in (("n_repeats", 1), ("n_values", 2)):
             number = getattr(self, name)
-            whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
-            if not (whole and number >= least) and not (name == "n_values" and number is None):
-                raise InvalidParameter(f"{who} needs {name} >= {least}, not {number!r}.")
+            every = name == "n_values" and number is None
+            if not every and not (is_int(number) and number >= least):
+                raise InvalidParameter(f"{who} needs an int {name} >= {least}, not {number!r}.")
 
     def tune(self, subset: Subset) -> dict[str, Any]:
         """Choose the width anew by the held-out likelihood of the columns left."""

@@ -89,8 +89,11 @@ def _order(trace: Trace, chosen: int, kept: Mask, price: Array) -> tuple[Subset,
     order = np.lexsort((np.arange(trace.n_units), falling, time, group))
     # dense ranks of (group, time), all kept sharing rank 1
     rank_time = np.where(group == 0, 0, time)
-    _, ranks = np.unique(np.stack([group, rank_time]), axis=1, return_inverse=True)
-    return order, ranks.ravel() + 1
+    rising = np.lexsort((rank_time, group))
+    fresh = (np.diff(group[rising]) != 0) | (np.diff(rank_time[rising]) != 0)
+    ranks = np.empty(trace.n_units, dtype=np.intp)
+    ranks[rising] = np.append(1, 1 + np.cumsum(fresh))
+    return order, ranks
 
 
 def _times(trace: Trace, chosen: int) -> tuple[Array, Array, Array]:

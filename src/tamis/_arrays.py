@@ -4,6 +4,7 @@ from hashlib import sha256
 from math import isfinite
 from numbers import Integral, Real
 from typing import Any, TypeAlias
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ Mask: TypeAlias = NDArray[np.bool_]
 EMPTY: Subset = np.empty(0, dtype=np.intp)
 EMPTY.flags.writeable = False
 
+# Bytes of a table that share one checksum.
+PIECE = 1 << 20
 # An integer target with more distinct values than this is read as a real one, as ages and counts
 # are; a criterion that can use both kinds takes ``target=`` to say otherwise.
 MOST_CLASSES = 20
@@ -64,11 +67,16 @@ def standardised(X: Array) -> Array:
 def fingerprint(X: Array, y: NDArray[Any] | None, **params: Any) -> str:
     """Short name of the data, the same wherever the same numbers and labels come from.
 
+    Made against mistakes, not against forgery: a checksum of each piece is twice as fast as
+    hashing all of it, which on a wide table would take longer than ranking the columns.
+
     >>> fingerprint(np.eye(3), np.array([0, 1, 1]))
-    'cfd4c95f33bb5e84'
+    '670f3da700f5b29d'
     """
     digest = sha256(str(X.shape).encode())
-    digest.update(np.asfortranarray(X, dtype=np.float64).T.data)
+    numbers = np.asfortranarray(X, dtype=np.float64).T.data.cast("B")
+    for start in range(0, len(numbers), PIECE):
+        digest.update(crc32(numbers[start : start + PIECE]).to_bytes(4, "little"))
     for values in (y, *(np.asarray(params[name]) for name in sorted(params))):
         if values is not None:
             digest.update(_bytes(values))

@@ -5,8 +5,18 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.feature_selection import RFE
 from sklearn.linear_model import Ridge
+from sklearn.neighbors import KNeighborsClassifier
 
-from tamis.criteria import Correlation, FisherScore, Importances, Penalised, Scatter, Scored
+from tamis.criteria import (
+    Correlation,
+    CrossValidated,
+    FisherScore,
+    Importances,
+    Penalised,
+    Scatter,
+    Scored,
+)
+from tamis.datasets import make_xor
 from tamis.exceptions import InvalidParameter
 from tamis.search import (
     Backward,
@@ -162,3 +172,12 @@ def test_small_differences_decide_beside_a_huge_price():
     assert_array_equal(
         ours.fit(X, y).ranking_, RFE(ridge, n_features_to_select=1).fit(X, y).ranking_
     )
+
+
+def test_in_a_search_that_only_adds_the_first_k_are_the_subset_of_size_k():
+    """Gains may rise from pick to pick; the order is that of the picks."""
+    X, y = make_xor(200, n_features=4, random_state=0)[:2]
+    search = Forward(CrossValidated(KNeighborsClassifier()), n_features_to_select=4).fit(X, y)
+    assert np.diff([step.prices[0] for step in search.trace_]).max() > 0
+    for step in search.trace_:
+        assert_array_equal(np.sort(search.order_[: len(step.subset)]), step.subset)

@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-slow lint bench docs format clean
+.PHONY: demo test test-slow lint bench docs format clean reproduce-fast
 
 demo: $(VENV)/.app
 	$(BIN)/tamis demo
@@ -27,6 +27,10 @@ lint: $(VENV)/.test
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# A few realizations of every published table; the tables themselves need TAMIS_DATA.
+reproduce-fast: $(VENV)/.app
+	$(BIN)/tamis reproduce --all --realizations 2 $(ARGS)
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks $(ARGS)

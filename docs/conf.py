@@ -13,11 +13,13 @@ extensions = [
     "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "myst_parser",
 ]
 autosummary_generate = True
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 exclude_patterns = ["_build"]
+source_suffix = [".rst", ".md"]
 html_theme = "pydata_sphinx_theme"
 html_title = "tamis"
 sphinx_gallery_conf = {

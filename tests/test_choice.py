@@ -10,13 +10,18 @@ from tamis.criteria import Correlation, FisherScore, Importances, Penalised, PVa
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSelected
 from tamis.search import (
     Backward,
+    Best,
+    Exhaustive,
     FalseDiscovery,
     FloatingForward,
     Forward,
+    Fraction,
     Ranking,
     RecursiveElimination,
+    Size,
     Threshold,
 )
+from tamis.trace import Step, Trace
 from tests.laws.catalogue import table
 
 
@@ -86,7 +91,7 @@ def test_nothing_passes():
 
 
 def test_threshold_needs_single_moves():
-    with pytest.raises(IncompatibleCriterion, match="back and forth"):
+    with pytest.raises(IncompatibleCriterion, match="just grow or shrink"):
         FloatingForward(Scatter(), n_features_to_select=Threshold(1.0)).fit(*table())
 
 
@@ -107,3 +112,43 @@ def test_false_discovery_needs_p_values():
         Forward(PValue(), n_features_to_select=FalseDiscovery(0.1)).fit(*table())
     with pytest.raises(InvalidParameter, match=r"\(0, 1\)"):
         Ranking(PValue(), n_features_to_select=FalseDiscovery(1.5)).fit(*table())
+
+
+def test_of_equal_subsets_the_smallest_then_the_lexicographically_first():
+    trace = Trace(5)
+    for subset, value in (([0, 1, 2], 1.0), ([2, 3], 1.0), ([1, 4], 1.0 + 1e-15), ([0, 3, 4], 1.0)):
+        subset = np.array(subset)
+        before = trace[-1].subset if len(trace) else np.array([], dtype=int)
+        trace.append(Step(subset, value, moved=np.setxor1d(before, subset).astype(int)))
+    assert Best().pick(trace) == 2
+    assert Size(2).pick(trace) == 2
+    assert Size(3).pick(trace) == 0
+
+
+def test_a_fraction_is_not_cut_by_rounding():
+    assert Fraction(0.29).size(100, "Forward") == 29
+
+
+@pytest.mark.parametrize("choice", [Size("a"), Size(2.5), Fraction("x"), Threshold(None)])
+def test_choices_that_are_no_numbers(choice):
+    with pytest.raises(InvalidParameter, match="needs"):
+        Forward(Scatter(), n_features_to_select=choice).fit(*table())
+
+
+def test_the_whole_way_ends_where_nothing_can_be_added():
+    """Copies and constants cannot be added by J3, and nobody asked for them."""
+    X, y = table()
+    X = np.column_stack([X, X[:, 0], np.ones(len(X))])
+    dear = Penalised(Scatter(), per_feature=1.2)
+    expected = Exhaustive(dear, n_features_to_select="best").fit(X, y).support_
+    for cls in (Forward, FloatingForward):
+        assert_array_equal(cls(dear, n_features_to_select="best").fit(X, y).support_, expected)
+    assert Forward(Scatter(), n_features_to_select=Threshold(1.05)).fit(X, y).n_features_ < 7
+
+
+def test_a_threshold_can_be_lowered_without_a_new_search():
+    X, y = table()
+    search = Ranking(Correlation(), n_features_to_select=Threshold(2.0))
+    with pytest.raises(NothingSelected):
+        search.fit(X, y)
+    assert len(search.record_.trace) == 7

@@ -7,7 +7,15 @@ import pytest
 
 import tamis
 
-PACKAGES = ["tamis", "tamis.criteria", "tamis.search", "tamis.datasets"]
+PACKAGES = [
+    "tamis",
+    "tamis.criteria",
+    "tamis.search",
+    "tamis.svm",
+    "tamis.datasets",
+    "tamis.evaluation",
+    "tamis.reproduction",
+]
 PROMISED = {
     "tamis": {"recipe", "select"},
     "tamis.criteria": {
@@ -20,10 +28,13 @@ PROMISED = {
         "FloatingBackward", "Exhaustive", "BranchAndBound", "RecursiveElimination", "Genetic",
         "Then", "Threshold", "FalseDiscovery",
     },
+    "tamis.svm": {"SVCPath", "SVCPathCV", "SVRPath", "SVRPathCV"},
     "tamis.datasets": {
         "make_weston", "make_corral", "make_monks", "make_additive", "make_interactive",
         "make_exponential", "make_xor", "load",
     },
+    "tamis.evaluation": {"Realizations", "evaluate", "compare", "stability", "hit"},
+    "tamis.reproduction": {"reproduce", "read", "names"},
 }  # fmt: skip
 
 
@@ -73,7 +84,8 @@ def test_importing_compiles_and_prints_nothing():
     import sys
 
     code = (
-        "import sys, tamis, tamis.criteria, tamis.search, tamis.datasets; "
+        "import sys, tamis, tamis.criteria, tamis.search, tamis.datasets, "
+        "tamis.evaluation, tamis.reproduction; "
         "print(sorted({'numba', 'typer', 'polars', 'altair', 'dask', 'torch'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -47,6 +47,16 @@ def test_a_seeded_search_seeds_what_is_inside():
     assert fix_seeds(make()) == fix_seeds(make())
 
 
+def test_a_root_seeds_everything_that_is_open():
+    search = Forward(CrossValidated(ExtraTreesClassifier(), cv=KFold(shuffle=True)))
+    seeds = fix_seeds(search, root=4)
+    assert (
+        fix_seeds(Forward(CrossValidated(ExtraTreesClassifier(), cv=KFold(shuffle=True))), root=4)
+        == seeds
+    )
+    assert len(set(seeds.values())) == 2
+
+
 def test_splitters_are_fixed_in_a_copy():
     splitter = KFold(3, shuffle=True)
     search = Forward(CrossValidated(ExtraTreesClassifier(), cv=splitter))

@@ -49,7 +49,7 @@ def _call(value: Any, strict: bool) -> str:
     """``Name(first, name=value)``: a first parameter without default is written without name."""
     try:
         parameters = list(signature(type(value)).parameters.values())
-        given = [(p, getattr(value, p.name)) for p in parameters if _has_name(p)]
+        given = [(p, _held(value, p.name)) for p in parameters if _has_name(p)]
     except (ValueError, AttributeError):
         return _refuse(value, strict)
     words = []
@@ -59,6 +59,12 @@ def _call(value: Any, strict: bool) -> str:
         elif not _same(held, parameter.default):
             words.append(f"{parameter.name}={write(held, strict=strict)}")
     return f"{type(value).__name__}({', '.join(words)})"
+
+
+def _held(value: Any, name: str) -> Any:
+    """A parameter as the object holds it; repeated splitters keep theirs in ``cvargs``."""
+    inside = getattr(value, "cvargs", {})
+    return inside[name] if name in inside else getattr(value, name)
 
 
 def _has_name(parameter: Parameter) -> bool:

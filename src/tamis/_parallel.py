@@ -1,9 +1,19 @@
-"""The one place that knows joblib."""
+"""The one place that knows joblib, and through it Dask."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.util import find_spec
 from typing import Any
+from uuid import uuid4
 
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+from threadpoolctl import threadpool_limits
+
+from tamis.exceptions import ClusterLost, MissingExtra
+
+#: Seconds to wait for the scheduler of a cluster.
+REACH = 10
 
 
 def parallel_map(
@@ -18,3 +28,129 @@ def parallel_map(
     if len(items) < 2 or effective_n_jobs(n_jobs) == 1:
         return [function(*item) for item in items]
     return Parallel(n_jobs=n_jobs)(delayed(function)(*item) for item in items)
+
+
+def parallel_stream(
+    function: Callable[..., Any],
+    items: Iterable[tuple[Any, ...]],
+    *,
+    n_jobs: int | None = None,
+    cluster: Any = None,
+    shared: Sequence[Any] = (),
+) -> Iterator[Any]:
+    """Yield ``function(*item)`` as the items get done, in any order.
+
+    BLAS is held to one thread wherever an item runs, so that a result does not depend on the
+    number of processes or machines. Items are taken from the iterable as workers become free.
+
+    Parameters
+    ----------
+    cluster : str, dask.distributed.Client or None
+        Address of a Dask scheduler, ``"local"`` for a cluster of this machine, or a client.
+    shared : sequence
+        Big objects that occur in the items: on a cluster they are sent to each worker once.
+    """
+    if cluster is not None:
+        yield from _on_cluster(function, items, n_jobs, cluster, shared)
+    elif effective_n_jobs(n_jobs) == 1:
+        with threadpool_limits(1):
+            for item in items:
+                yield function(*item)
+    else:
+        work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+        yield from work(delayed(_on_one_thread)(function, *item) for item in items)
+
+
+def _on_one_thread(function: Callable[..., Any], *item: Any) -> Any:
+    """Run in a worker process, which keeps to one thread from then on."""
+    _keep_to_one_thread()
+    # a worker of a cluster would otherwise hand inner loops back to the cluster
+    with parallel_config(backend="sequential"):
+        return function(*(part.inside if isinstance(part, _Parcel) else part for part in item))
+
+
+@cache
+def _keep_to_one_thread() -> None:
+    """Once per process: looking through its libraries takes milliseconds."""
+    threadpool_limits(1)
+
+
+class _Parcel:
+    """Something to be sent to each worker once, known by a name of its own.
+
+    Dask names what it sends by content; a second run would share, and the end of the first take
+    away, what both use.
+    """
+
+    def __init__(self, inside: Any):
+        self.inside, self.name = inside, uuid4().hex
+
+    def __dask_tokenize__(self) -> str:
+        return self.name
+
+
+def _on_cluster(
+    function: Callable[..., Any],
+    items: Iterable[tuple[Any, ...]],
+    n_jobs: int | None,
+    cluster: Any,
+    shared: Sequence[Any],
+) -> Iterator[Any]:
+    _need_dask()
+    from dask.distributed import CancelledError, KilledWorker
+
+    with _client(cluster, n_jobs) as client:
+        parcels = {id(big): _Parcel(big) for big in shared}
+        packed = ([parcels.get(id(part), part) for part in item] for item in items)
+        try:
+            with parallel_config(backend="dask", client=client, scatter=list(parcels.values())):
+                work = Parallel(return_as="generator_unordered")
+            yield from work(delayed(_on_one_thread)(function, *item) for item in packed)
+        except (TimeoutError, OSError, CancelledError, KilledWorker) as error:
+            raise ClusterLost(
+                f"The cluster {client.scheduler.address} lost workers and what they were sent "
+                f"({str(error) or type(error).__name__}). Finished pieces are kept where a store "
+                "is given: start workers and run again."
+            ) from error
+
+
+def _need_dask() -> None:
+    if find_spec("distributed") is None:
+        raise MissingExtra(
+            "A cluster needs Dask, which is not installed. Write pip install 'tamis[dask]'."
+        )
+
+
+@contextmanager
+def _client(cluster: Any, n_jobs: int | None) -> Iterator[Any]:
+    """The client given, or one for an address or a cluster of this machine."""
+    from dask.distributed import Client, LocalCluster
+
+    if not isinstance(cluster, str):
+        yield cluster
+        return
+    if cluster == "local":
+        machines = LocalCluster(
+            n_workers=n_jobs, threads_per_worker=1, processes=True, dashboard_address=None
+        )
+        with machines, Client(machines, set_as_default=False) as client:
+            yield client
+        return
+    with _reached(cluster, Client) as client:
+        yield client
+
+
+@contextmanager
+def _reached(address: str, make: Any) -> Iterator[Any]:
+    try:
+        client = make(address, timeout=REACH, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ClusterLost(
+            f"No Dask scheduler answers at {address} ({error}). Start one with `dask scheduler` "
+            "and give its address, such as tcp://127.0.0.1:8786."
+        ) from error
+    try:
+        yield client
+    finally:
+        with suppress(OSError, TimeoutError):
+            client.close()

@@ -7,6 +7,8 @@ from zlib import crc32
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from tamis.exceptions import InvalidParameter
+
 
 def stream(seed: int, *labels: object) -> np.random.Generator:
     """Independent generator for a named piece of work.
@@ -30,21 +32,29 @@ def draw_seed(random_state: Any = None) -> int:
 
     An integer is its own seed; None is fresh entropy; a generator is drawn from.
     """
-    if isinstance(random_state, int | np.integer):
+    if isinstance(random_state, int | np.integer) and random_state >= 0:
         return int(random_state)
-    return int(np.random.default_rng(random_state).integers(2**31))
+    try:
+        return int(np.random.default_rng(random_state).integers(2**31))
+    except (TypeError, ValueError) as error:
+        raise InvalidParameter(
+            f"random_state needs to be an int >= 0, a generator or None, not {random_state!r}."
+        ) from error
 
 
-def fix_seeds(estimator: BaseEstimator, seeds: dict[str, int] | None = None) -> dict[str, int]:
+def fix_seeds(
+    estimator: BaseEstimator, seeds: dict[str, int] | None = None, *, root: int | None = None
+) -> dict[str, int]:
     """Replace every ``random_state`` in ``estimator`` that is not a number by one, in place.
 
     Parameters are reached through ``get_params``, splitters (``KFold(shuffle=True)``) as values of
     parameters. With ``seeds`` from an earlier call the same numbers are set again, which is how a
-    resumed search continues with the draws it began with.
+    resumed search continues with the draws it began with; ``root`` is the seed that the others are
+    derived from, by default the estimator's own.
     """
     seeds = {} if seeds is None else dict(seeds)
     params = estimator.get_params()
-    root = draw_seed(params.get("random_state"))
+    root = draw_seed(params.get("random_state")) if root is None else root
     for name, value in sorted(params.items()):
         if name.split("__")[-1] == "random_state":
             if not isinstance(value, int | np.integer):

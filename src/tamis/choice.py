@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from tamis._arrays import improves
+from tamis._arrays import improves, is_int, is_real
 from tamis.contract import Criterion, SubsetCriterion
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSelected
 from tamis.trace import Trace
@@ -42,9 +42,9 @@ class Choice(BaseEstimator, ABC):
         who = type(search).__name__
         if self.needs_nested and not search.nested:
             raise IncompatibleCriterion(
-                f"{type(self).__name__} reads the price of each single move, but {who} goes back "
-                f"and forth. Use Ranking, Forward, Backward or RecursiveElimination, or ask {who} "
-                "for a number of features."
+                f"{type(self).__name__} reads the price of one move after the other, but {who} "
+                "does not just grow or shrink a subset. Use Ranking, Forward, Backward or "
+                f"RecursiveElimination, or ask {who} for a number of features."
             )
 
 
@@ -55,11 +55,11 @@ class Size(Choice):
         self.n_features = n_features
 
     def size(self, n_units: int, who: str) -> int:
-        if not 1 <= self.n_features <= n_units:
+        if not (is_int(self.n_features) and 1 <= self.n_features <= n_units):
             raise InvalidParameter(
                 f"{who} needs n_features_to_select between 1 and {n_units}, the number of columns "
-                f"of X, not {self.n_features}. Write an int in that range, a fraction such as 0.5, "
-                "or 'best'."
+                f"of X, not {self.n_features!r}. Write an int in that range, a fraction such as "
+                "0.5, or 'best'."
             )
         return int(self.n_features)
 
@@ -74,12 +74,12 @@ class Fraction(Choice):
         self.share = share
 
     def size(self, n_units: int, who: str) -> int:
-        if not 0 < self.share <= 1:
+        if not (is_real(self.share) and 0 < self.share <= 1):
             raise InvalidParameter(
-                f"{who} needs n_features_to_select as a fraction in (0, 1], not {self.share}. "
+                f"{who} needs n_features_to_select as a fraction in (0, 1], not {self.share!r}. "
                 "Write an int for a number of features."
             )
-        return max(1, int(n_units * self.share))
+        return max(1, int(n_units * self.share + 1e-9))  # 0.29 of 100 is 29
 
     def pick(self, trace: Trace) -> int:
         return Size(self.size(trace.n_units, "Fraction")).pick(trace)
@@ -127,6 +127,11 @@ class Threshold(Choice):
     def __init__(self, minimum: float):
         self.minimum = minimum
 
+    def check(self, search: Walk, criterion: Criterion) -> None:
+        super().check(search, criterion)
+        if not is_real(self.minimum):
+            raise InvalidParameter(f"Threshold needs a finite number, not {self.minimum!r}.")
+
     def pick(self, trace: Trace) -> int:
         kept = -1
         for position, (moved, entered, prices) in enumerate(trace.moves()):
@@ -162,8 +167,8 @@ class FalseDiscovery(Choice):
                 f"({type(criterion).__name__}) has none. Use Ranking(PValue(), "
                 "n_features_to_select=FalseDiscovery(0.05))."
             )
-        if not 0 < self.q < 1:
-            raise InvalidParameter(f"FalseDiscovery needs a rate q in (0, 1), not {self.q}.")
+        if not (is_real(self.q) and 0 < self.q < 1):
+            raise InvalidParameter(f"FalseDiscovery needs a rate q in (0, 1), not {self.q!r}.")
 
     def pick(self, trace: Trace) -> int:
         p_values = np.exp([-prices[0] for _, _, prices in trace.moves()])
@@ -184,9 +189,9 @@ def resolve_choice(asked: Any, who: str) -> Choice:
         return asked
     if isinstance(asked, str) and asked == "best":
         return Best()
-    if isinstance(asked, int | np.integer) and not isinstance(asked, bool):
+    if is_int(asked):
         return Size(int(asked))
-    if isinstance(asked, float | np.floating):
+    if is_real(asked):
         return Fraction(float(asked))
     raise InvalidParameter(
         f"{who} needs n_features_to_select as an int, a fraction in (0, 1], 'best' or a choice "
@@ -206,7 +211,8 @@ def _best_of(trace: Trace, candidates: np.ndarray) -> int:
     if np.isnan(values).all():
         return int(candidates[-1])
     top = float(np.nanmax(values))
-    equal = candidates[[not improves(top, value) for value in np.nan_to_num(values, nan=-np.inf)]]
+    known = np.where(np.isnan(values), -np.inf, values)
+    equal = candidates[[not improves(top, value) for value in known]]
     equal = equal[trace.sizes[equal] == trace.sizes[equal].min()]
     return (
         int(min(equal, key=lambda i: tuple(trace[int(i)].subset)))

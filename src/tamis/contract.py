@@ -48,8 +48,12 @@ class Criterion(BaseEstimator, ABC):
     #: Whether ``fit`` can use sample weights, row groups and the like.
     takes_metadata: ClassVar[bool] = False
 
+    def check(self) -> None:
+        """Refuse parameters that cannot work, before any data are seen."""
+
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> Self:
         """Learn the data; ``params`` are per-row metadata such as ``sample_weight``."""
+        self.check()
         X, y = check_data(self, X, y)
         self.kind_ = check_target(self, y)
         params = {name: value for name, value in params.items() if value is not None}
@@ -135,11 +139,11 @@ class SubsetCriterion(ForwardCriterion, BackwardCriterion):
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
         base, *grown = self.values([subset, *(with_unit(subset, j) for j in candidates)])
-        return np.array(grown) - base
+        return difference(np.array(grown), base)
 
     def loss(self, subset: Subset) -> Array:
         base, *shrunk = self.values([subset, *(subset[subset != j] for j in subset)])
-        return base - np.array(shrunk)
+        return -difference(np.array(shrunk), base)
 
     def bound(self, subset: Subset, size: int) -> float:
         """The most that any subset of ``size`` units inside ``subset`` can be worth.
@@ -158,6 +162,12 @@ def with_unit(subset: Subset, unit: int) -> Subset:
     return np.insert(subset, np.searchsorted(subset, unit), unit)
 
 
+def difference(values: Array, base: float) -> Array:
+    """values - base, where infinity less infinity is nothing."""
+    with np.errstate(invalid="ignore"):
+        return np.where(values == base, 0.0, values - base)
+
+
 def check_data(
     estimator: BaseEstimator, X: ArrayLike, y: ArrayLike | None
 ) -> tuple[Array, NDArray[Any] | None]:
@@ -173,7 +183,14 @@ def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
     """Kind of the target as the criterion will read it: "none", "classes" or "real"."""
     if y is None:
         return "none"
-    who, looks = type(criterion).__name__, target_kind(y)
+    who = type(criterion).__name__
+    try:
+        looks, _ = target_kind(y), np.unique(y)
+    except TypeError as error:  # labels of several types have no order
+        raise InvalidTarget(
+            f"{who} needs labels of one type, but y mixes several ({error}). Convert it, for "
+            "example with y.astype(str)."
+        ) from error
     asked = getattr(criterion, "target", "auto")
     if asked not in {"auto", *KINDS}:
         raise InvalidParameter(f"{who} needs target='auto', 'classes' or 'real', not {asked!r}.")
@@ -184,8 +201,8 @@ def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
         _check_classes(who, y, looks)
     if kind == "real" and not np.issubdtype(y.dtype, np.number):
         raise InvalidTarget(
-            f"{who} needs a numeric target, but y holds labels such as {y[0]!r}. Use a criterion "
-            "for classes, or convert y with y.astype(float)."
+            f"{who} needs a numeric target, but y holds labels such as {str(y[0])!r}. Use a "
+            "criterion for classes, or convert y with y.astype(float)."
         )
     return kind
 
@@ -199,6 +216,6 @@ def _check_classes(who: str, y: NDArray[Any], looks: str) -> None:
         )
     if len(labels := np.unique(y)) < 2:
         raise InvalidTarget(
-            f"{who} needs at least two classes, but every sample has the class {labels[0]!r}: "
+            f"{who} needs at least two classes, but every sample has the class {str(labels[0])!r}: "
             "there is nothing to tell apart. Check the target column, or the split it came from."
         )

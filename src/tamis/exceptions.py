@@ -12,14 +12,21 @@ also inherits the built-in that a scikit-learn user already catches::
     ├── InvalidTable (ValueError)           a file or table that cannot be used
     ├── NothingSelected (ValueError)        no feature passes the asked threshold
     ├── SingularScatter (ValueError)        a scatter matrix that cannot be inverted
+    │   └── NothingToAdd                    every column left depends on those chosen
     ├── RecordMismatch (ValueError)         a record of other data or another search
+    ├── PathTooLarge (ValueError)           a regularization path that cannot be held in memory
+    ├── InvalidStore (ValueError)           a file that cannot keep the results of an experiment
+    ├── ClusterLost (RuntimeError)          the machines of a cluster are gone
     └── MissingExtra (ImportError)          an optional dependency is not installed
 
 Warnings are for results that stand but deserve doubt::
 
     TamisWarning (UserWarning)
     ├── DegenerateData      columns or classes that carry no information
-    └── NotProvenOptimal    an exact search that ran out of budget
+    ├── NotProvenOptimal    an exact search that ran out of budget
+    ├── NotCertified        a path or a best C that could not be vouched for
+    ├── SelectedOutside     a selection that saw the rows on which it is judged
+    └── PiecesFailed        part of an experiment that could not be run
 """
 
 
@@ -59,8 +66,24 @@ class SingularScatter(TamisError, ValueError):
     """A scatter matrix cannot be inverted."""
 
 
+class NothingToAdd(SingularScatter):
+    """Every column that is left depends on those chosen."""
+
+
 class RecordMismatch(TamisError, ValueError):
     """A record belongs to other data or to another search."""
+
+
+class PathTooLarge(TamisError, ValueError):
+    """A regularization path needs more memory or time than is sensible."""
+
+
+class InvalidStore(TamisError, ValueError):
+    """A file cannot keep, or does not hold, the results of an experiment."""
+
+
+class ClusterLost(TamisError, RuntimeError):
+    """The machines of a cluster cannot be reached, or are gone."""
 
 
 class MissingExtra(TamisError, ImportError):
@@ -77,3 +100,15 @@ class DegenerateData(TamisWarning):
 
 class NotProvenOptimal(TamisWarning):
     """An exact search ran out of budget; the remaining gap is reported."""
+
+
+class NotCertified(TamisWarning):
+    """A regularization path, or the best C on it, could not be vouched for."""
+
+
+class SelectedOutside(TamisWarning):
+    """A selection was made with the rows on which it is judged, so it flatters."""
+
+
+class PiecesFailed(TamisWarning):
+    """A part of an experiment could not be run; the rest stands."""

@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, clone
 
-from tamis.exceptions import InvalidTable, RecordMismatch
+from tamis._arrays import Array, fingerprint
+from tamis._expression import write
+from tamis.exceptions import InvalidParameter, InvalidTable, RecordMismatch
 from tamis.trace import Trace
 
 FORMAT = 1
@@ -33,6 +36,8 @@ class Record:
     ----------
     expression : str
         The selector, as the expression that makes it.
+    identity : str
+        The expression without what does not change the result: processes and budgets.
     data : str
         Fingerprint of the data, see :func:`tamis._arrays.fingerprint`.
     n_samples : int
@@ -44,21 +49,22 @@ class Record:
         Position in the trace of the step that was kept.
     n_evaluations : int
     finished : bool
-        False when a callback or an interrupt stopped the search.
+        False when a callback, an interrupt or a budget stopped the search.
     versions : dict
     parts : tuple of Record
         The records of the searches that a composed selector ran.
     """
 
     expression: str
+    identity: str
     data: str
     n_samples: int
     feature_names: tuple[str, ...] | None
     seeds: Mapping[str, int]
     trace: Trace
-    chosen: int
-    n_evaluations: int
-    finished: bool
+    chosen: int = 0
+    n_evaluations: int = 0
+    finished: bool = False
     versions: Mapping[str, str] = field(default_factory=installed_versions)
     parts: "tuple[Record, ...]" = ()
 
@@ -67,17 +73,31 @@ class Record:
         """Time spent in all steps."""
         return self.trace.seconds
 
-    def check_matches(self, expression: str, data: str) -> None:
+    @classmethod
+    def begin(cls, selector: BaseEstimator, X: Array, y: Any, params: Mapping[str, Any]) -> Self:
+        """The record of a selector that has done nothing yet."""
+        names = getattr(selector, "feature_names_in_", None)
+        return cls(
+            expression=write(selector, strict=False),
+            identity=write(_without_means(selector), strict=False),
+            data=fingerprint(X, y, **params),
+            n_samples=len(X),
+            feature_names=None if names is None else tuple(map(str, names)),
+            seeds={},
+            trace=Trace(X.shape[1]),
+        )
+
+    def check_continues(self, fresh: "Record") -> None:
         """Refuse to continue another search, or on other data."""
-        if expression != self.expression:
+        if fresh.identity != self.identity:
             raise RecordMismatch(
-                f"The record belongs to {self.expression}, not to {expression}. Resume it with the "
-                "selector that made it, or call fit to start anew."
+                f"The record belongs to {self.expression}, not to {fresh.expression}. Resume it "
+                "with the selector that made it, or call fit to start anew."
             )
-        if data != self.data:
+        if fresh.data != self.data:
             raise RecordMismatch(
-                f"The record was made on other data (fingerprint {self.data}, not {data}). Resume "
-                "it with the same X and y, or call fit to start anew."
+                f"The record was made on other data (fingerprint {self.data}, not {fresh.data}). "
+                "Resume it with the same X, y and weights, or call fit to start anew."
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -113,6 +133,17 @@ class Record:
         os.replace(draft, path)
 
     @classmethod
+    def of(cls, given: Any) -> Self:
+        """The record itself, or the one in a file."""
+        if isinstance(given, str | os.PathLike):
+            return cls.load(given)
+        if not isinstance(given, cls):
+            raise InvalidParameter(
+                f"resume needs a record (search.record_) or the path of a saved one, not {given!r}."
+            )
+        return given
+
+    @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read what :meth:`save` wrote."""
         try:
@@ -126,6 +157,16 @@ class Record:
     def __repr__(self) -> str:
         end = "finished" if self.finished else "stopped"
         return f"<Record of {self.expression}: {len(self.trace)} steps, {end}>"
+
+
+def _without_means(selector: BaseEstimator) -> BaseEstimator:
+    """The selector without the parameters that say how long and with what to compute."""
+    bare = clone(selector)
+    means = {"n_jobs", "max_evaluations", "max_seconds"}
+    for name in bare.get_params():
+        if name.split("__")[-1] in means:
+            bare.set_params(**{name: None})
+    return bare
 
 
 def _plain(value: Any) -> Any:

@@ -24,8 +24,9 @@ class Selection(SelectorMixin, BaseEstimator):
     support_ : array of bool
         The columns that are kept.
     order_ : array of int
-        All columns, best first: those kept by their last price, then the others in the reverse
-        order of leaving, those that never moved last. Of equals the lowest index is first.
+        All columns, best first: those kept by their last price (by order of entry in a search
+        that only adds), then the others in the reverse order of leaving, those that never moved
+        last. Of equals the lowest index is first.
     ranking_ : array of int
         1 for all kept, then by step of leaving, as in scikit-learn.
     scores_ : array of float
@@ -50,6 +51,14 @@ class Selection(SelectorMixin, BaseEstimator):
         self.scores_, last_price = _prices(trace)
         self.order_, self.ranking_ = _order(trace, record.chosen, self.support_, last_price)
 
+    def _forget(self) -> None:
+        """Drop what an earlier fit found, so that nothing of it outlives one that fails."""
+        for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
+            delattr(self, name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "support_")
+
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         return self.support_
@@ -69,20 +78,37 @@ def _prices(trace: Trace) -> tuple[Array, Array]:
 def _order(trace: Trace, chosen: int, kept: Mask, price: Array) -> tuple[Subset, Subset]:
     """All units best first, and their ranks.
 
-    Kept units that left later in the walk stand in the reverse order of leaving behind those that
-    never did. Of the others, those that entered after the chosen step come first, in that order.
+    In a walk that only adds, kept units stand in the order of entry, so that the first k are the
+    subset of size k. In others, those that left later in the walk stand in the reverse order of
+    leaving behind those that never did. Of the rest, those that entered after the chosen step come
+    first, in that order.
     """
     left_before, left_after, entered_after = _times(trace, chosen)
+    entries = _entries(trace)
+    stayed = -left_after if entries is None else entries
     group = np.select([kept, entered_after < NEVER, left_before > -NEVER], [0, 1, 2], default=3)
     time = np.select(
-        [group == 0, group == 1, group == 2], [-left_after, entered_after, -left_before], default=0
+        [group == 0, group == 1, group == 2], [stayed, entered_after, -left_before], default=0
     )
     falling = np.where(np.isnan(price), NEVER, -price)
     order = np.lexsort((np.arange(trace.n_units), falling, time, group))
     # dense ranks of (group, time), all kept sharing rank 1
     rank_time = np.where(group == 0, 0, time)
-    _, ranks = np.unique(np.stack([group, rank_time]), axis=1, return_inverse=True)
-    return order, ranks.ravel() + 1
+    rising = np.lexsort((rank_time, group))
+    fresh = (np.diff(group[rising]) != 0) | (np.diff(rank_time[rising]) != 0)
+    ranks = np.empty(trace.n_units, dtype=np.intp)
+    ranks[rising] = np.append(1, 1 + np.cumsum(fresh))
+    return order, ranks
+
+
+def _entries(trace: Trace) -> Array | None:
+    """Step at which each unit entered, None where any unit ever leaves."""
+    entered_at = np.full(trace.n_units, NEVER)
+    for step, (moved, entered, _) in enumerate(trace.moves()):
+        if not entered.all():
+            return None
+        entered_at[moved] = step
+    return entered_at
 
 
 def _times(trace: Trace, chosen: int) -> tuple[Array, Array, Array]:

@@ -2,7 +2,7 @@
 
 An expression is the Python that makes the object, such as
 ``FloatingForward(Scatter("J3"), n_features_to_select=5)``, read against a vocabulary: the criteria,
-searches and choices of tamis, scikit-learn's estimators by class name, and its splitters. Only
+searches and choices of tamis, the estimators of scikit-learn and of ``tamis.svm``, splitters. Only
 calls of these names and literals are read; nothing is ever evaluated.
 """
 
@@ -11,10 +11,12 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
+from importlib import import_module
 from inspect import Parameter, isabstract, signature
 from typing import Any
 
 from sklearn import model_selection
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import all_estimators
 
@@ -97,6 +99,13 @@ def _sklearn_names() -> dict[str, Make]:
         name: kind for name, kind in _classes(model_selection).items() if hasattr(kind, "split")
     }
     return {**splitters, **estimators, "make_pipeline": make_pipeline}
+
+
+@cache
+def _svm_names() -> dict[str, Make]:
+    """Our own estimators; imported on demand, because numba takes its time."""
+    estimators = _classes(import_module("tamis.svm"))
+    return {name: kind for name, kind in estimators.items() if issubclass(kind, BaseEstimator)}
 
 
 def _classes(package: Any) -> dict[str, type]:
@@ -200,10 +209,10 @@ class _Reader:
 
     def _made_by(self, name: str, node: ast.expr) -> Make:
         """What a name calls; scikit-learn is searched only when it is not ours."""
-        for names in (lambda: self.also, _tamis_names, _sklearn_names):
+        for names in (lambda: self.also, _tamis_names, _sklearn_names, _svm_names):
             if name in (known := names()):
                 return known[name]
-        everything = [*self.also, *_tamis_names(), *_sklearn_names()]
+        everything = [*self.also, *_tamis_names(), *_sklearn_names(), *_svm_names()]
         raise InvalidSpec(
             f"No criterion, search or scikit-learn estimator is called {name} {self._at(node)}."
             f"{did_you_mean(name, everything)} `tamis methods` lists what there is."
@@ -273,4 +282,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     for name in known:
         plain.setdefault(name.lower(), name)
     near = get_close_matches(word.lower(), plain, n=3)
+    if len(near) > 1:  # beside a very near name, far ones only confuse
+        near = get_close_matches(word.lower(), near, cutoff=0.8) or near
     return f" Did you mean {' or '.join(plain[name] for name in near)}?" if near else ""

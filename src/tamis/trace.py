@@ -158,6 +158,8 @@ def _step_to_dict(step: Step) -> dict[str, Any]:
     del plain["subset"]
     for name in ("moved", "prices", "errors"):
         plain[name] = plain[name].tolist()
+    if np.isnan(step.value):  # what it is by default, and what JSON cannot say
+        del plain["value"]
     return {n: value for n, value in plain.items() if value or not isinstance(value, list | dict)}
 
 

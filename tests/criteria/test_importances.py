@@ -22,6 +22,7 @@ from tamis.criteria.importances import Importances, importances
 from tamis.criteria.model import is_tuner, plain_params
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 from tamis.search import RecursiveElimination
+from tamis.svm import SVCPathCV
 
 
 @pytest.fixture(scope="module")
@@ -204,3 +205,14 @@ class _Halved(ClassifierMixin, BaseEstimator):
         self.classes_ = np.unique(y)
         self.best_estimator_ = SVC(kernel="linear", C=0.5).fit(X, y)
         return self
+
+
+def test_the_certified_best_c_is_used_and_tuned_again():
+    """A search over C of our own, as the estimator of a criterion."""
+    X, y = load_breast_cancer(return_X_y=True)
+    search = RecursiveElimination(
+        Importances(SVCPathCV("linear", cv=3)), n_features_to_select=5, step=5, retune=0.5
+    ).fit(X[:150], y[:150])
+    tuned = [step.params for step in search.trace_ if step.params]
+    assert len(tuned) == 2
+    assert all(params["C"] > 0 for params in tuned)

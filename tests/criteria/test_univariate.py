@@ -17,10 +17,15 @@ from tamis.criteria import (
     MutualInformation,
     PValue,
 )
-from tamis.criteria._discrete import discretised
+from tamis.criteria._discrete import Coded
 from tamis.exceptions import InvalidParameter, InvalidTarget
 
 CLASSES = [load_iris, load_wine, load_breast_cancer]
+
+
+def discretised(X, n_bins):
+    """Columns as codes."""
+    return Coded(X, n_bins).codes.T
 
 
 @pytest.mark.parametrize("load", CLASSES)

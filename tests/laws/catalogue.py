@@ -14,13 +14,18 @@ import tamis.search
 from tamis._expression import write
 from tamis.contract import Criterion
 from tamis.criteria import (
+    HSIC,
+    MIFS,
     Correlation,
     CrossValidated,
     Divergence,
     FisherScore,
     Importances,
+    KwakInformation,
+    ParzenInformation,
     Penalised,
     RadiusMargin,
+    ReducedParzenInformation,
     Remembered,
     Scatter,
     Scored,
@@ -40,6 +45,14 @@ MACHINE = SVC(gamma=0.1, tol=1e-11)
 
 #: Parameters for classes that cannot be built without, or that have more than one face.
 EXAMPLES = {
+    "HSIC": [HSIC(), HSIC(gamma="median", unbiased=False), HSIC(gamma=0.2)],
+    "MIFS": [MIFS(), MIFS(n_bins=4, binning="width")],
+    "ParzenInformation": [ParzenInformation(), ParzenInformation(sigma=0.5, leave_one_out=True)],
+    "KwakInformation": [KwakInformation(), KwakInformation(leave_one_out=True)],
+    "ReducedParzenInformation": [
+        ReducedParzenInformation(),
+        ReducedParzenInformation(by="removal", sigma=1.0),
+    ],
     "Scatter": [Scatter("J1"), Scatter("J2"), Scatter("J3"), Scatter("J3", ridge=1e-3)],
     "Divergence": [Divergence(), Divergence(ridge=1e-3)],
     "Remembered": [Remembered(Scatter("J2"))],

@@ -4,9 +4,8 @@ import json
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 
-from tamis.criteria import Scatter
+from tamis.criteria import FisherScore, Remembered, Scatter
 from tamis.record import Record
 from tests.laws.catalogue import table
 
@@ -42,23 +41,25 @@ def outcome(search):
 
 
 def the_trace_tells_the_truth(make):
-    """Moves are the differences of subsets, values are the criterion's, scores the last prices."""
+    """Moves are differences of subsets, values the criterion's, prices what the moves are worth."""
     X, y = table()
     search = make(Scatter("J3"), n_features_to_select=SIZE).fit(X, y)
-    judge = clone(search.criterion).fit(X, y)
-    before = None
-    scores = np.full(7, np.nan)
+    judge = Scatter("J3").fit(X, y)
+    first = search.trace_[0]
+    before = np.setxor1d(first.subset, first.moved)
+    scores = {}
     for step, size in zip(search.trace_, search.trace_.sizes, strict=True):
         assert_array_equal(step.subset, np.unique(step.subset))
         assert len(step.subset) == size
-        if before is not None:
-            assert_array_equal(np.sort(step.moved), np.setxor1d(before, step.subset))
+        assert_array_equal(np.sort(step.moved), np.setxor1d(before, step.subset))
         if not np.isnan(step.value):
             assert_allclose(step.value, judge.value(step.subset), rtol=1e-9)
-        for unit, price in zip(step.moved, step.prices, strict=False):
-            scores[unit] = price
+            if len(step.moved) == 1 and len(step.prices):
+                change = judge.value(step.subset) - judge.value(before)
+                assert_allclose(step.prices[0], abs(change), rtol=1e-8)
+        scores |= dict(zip(step.moved.tolist(), step.prices.tolist(), strict=False))
         before = step.subset
-    assert_array_equal(search.scores_, scores)
+    assert_array_equal(search.scores_[list(scores)], list(scores.values()))
 
 
 def the_answer_is_what_was_asked(make):
@@ -111,19 +112,22 @@ def every_price_is_counted(make):
     assert search.n_evaluations_ == asked["n"]
 
 
-def stopped_anywhere_and_resumed_it_ends_the_same(make):
+def stopped_anywhere_and_resumed_it_ends_the_same(make, sizes=(1, 3, 4, 7)):
     X, y = table()
-    whole = make(Scatter("J3"), n_features_to_select=SIZE).fit(X, y)
-    for after in range(1, len(whole.trace_) + 1):
-        stopped = make(Scatter("J3"), n_features_to_select=SIZE).set_callbacks(Stop(after))
-        stopped.fit(X, y)
-        assert len(stopped.trace_) == after
-        assert not stopped.record_.finished
-        stored = Record.from_dict(json.loads(json.dumps(stopped.record_.to_dict())))
-        resumed = make(Scatter("J3"), n_features_to_select=SIZE).resume(X, y, record=stored)
-        assert outcome(resumed) == outcome(whole)
-        assert_allclose(resumed.trace_.values, whole.trace_.values, rtol=1e-10)
-        assert_allclose(resumed.scores_, whole.scores_, rtol=1e-8)
+    for size in sizes:
+        whole = make(Scatter("J3"), n_features_to_select=size).fit(X, y)
+        n_steps = sum(len(part.trace) for part in whole.record_.parts or (whole.record_,))
+        records = [whole.record_]
+        for after in range(1, n_steps + 1):
+            stopped = make(Scatter("J3"), n_features_to_select=size).set_callbacks(Stop(after))
+            records.append(stopped.fit(X, y).record_)
+            assert not records[-1].finished
+        for record in records:
+            stored = Record.from_dict(json.loads(json.dumps(record.to_dict())))
+            resumed = make(Scatter("J3"), n_features_to_select=size).resume(X, y, record=stored)
+            assert outcome(resumed) == outcome(whole)
+            assert_allclose(resumed.trace_.values, whole.trace_.values, rtol=1e-10)
+            assert_allclose(resumed.scores_, whole.scores_, rtol=1e-8)
 
 
 def columns_may_come_in_any_order(make):
@@ -151,13 +155,50 @@ def of_equals_the_lowest_index_is_kept(make):
     assert_array_equal(search.support_, [True] * 3 + [False] * 3)
 
 
+class Loud(FisherScore):
+    """A criterion that hears the scale of a column."""
+
+    def _scores(self, X, y):
+        return super()._scores(X, y) * X.var(axis=0)
+
+
 def scaling_columns_changes_nothing(make):
-    """What ``standardize=True`` is for; J1 alone would notice."""
+    """What ``standardize=True`` is for."""
     X, y = table()
-    scale = np.array([1, 10, 100, 0.1, 3, 7, 0.5])
+    scale = np.array([1, 10, 1e3, 1e-3, 3, 7, 0.5])
+    search = make(Loud(), n_features_to_select=SIZE).fit(X, y)
+    assert outcome(make(Loud(), n_features_to_select=SIZE).fit(X * scale, y)) == outcome(search)
+
+
+def one_huge_price_hides_no_other(make):
+    """A column that nearly gives the answer away leaves the order of the others alone."""
+    X, y = table()
+    X = np.column_stack([X, y + 1e-8 * np.random.default_rng(0).normal(size=len(y))])
+    scores = FisherScore().fit(X, y).scores_
+    search = make(FisherScore(), n_features_to_select=SIZE).fit(X, y)
+    assert_array_equal(np.flatnonzero(search.support_), np.sort(np.argsort(-scores)[:SIZE]))
+
+
+def an_infinite_price_is_the_best(make):
+    """A column that separates the classes exactly is beyond measure, and no NaN comes of it."""
+    X, y = table()
+    X = np.column_stack([X, y])
+    for criterion in (FisherScore(), Remembered(FisherScore())):
+        search = make(criterion, n_features_to_select=SIZE).fit(X, y)
+        assert search.support_[-1]
+        assert not np.isnan(search.trace_.values).any() or search.trace_.values[-1] > 0
+
+
+def a_failed_fit_leaves_nothing_behind(make):
+    """Neither the answer of an earlier fit, nor half of one."""
+    X, y = table()
     search = make(Scatter("J3"), n_features_to_select=SIZE).fit(X, y)
-    scaled = make(Scatter("J3"), n_features_to_select=SIZE).fit(X * scale + 5, y)
-    assert outcome(scaled) == outcome(search)
+    try:
+        search.fit(X[:, :2], y)
+    except ValueError as error:
+        assert "n_features_to_select between 1 and 2" in str(error)  # noqa: PT017
+    assert not hasattr(search, "support_")
+    assert search.fit(X[:, :5], y).support_.shape == (5,)
 
 
 def fit_leaves_parameters_and_data_alone(make):

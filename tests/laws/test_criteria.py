@@ -192,7 +192,9 @@ class LosesOnCopies(BackwardCriterion):
     ids=name,
 )
 def test_the_law_rejects_a_wrong_member(law, member):
-    with pytest.raises((AssertionError, TypeError, ValueError)):
+    # numpy, pickle and float() speak for these themselves
+    others = {"WritesIntoTheData": ValueError, "HoldsALock": TypeError, "NeedsNumbers": ValueError}
+    with pytest.raises(others.get(type(member).__name__, AssertionError)):
         law(member)
 
 

@@ -23,9 +23,17 @@ from tamis.criteria import (
     Scatter,
     Scored,
 )
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidPrice, InvalidTarget
+from tamis.exceptions import (
+    IncompatibleCriterion,
+    InvalidParameter,
+    InvalidPrice,
+    InvalidTarget,
+    NotProvenOptimal,
+    RecordMismatch,
+)
 from tamis.search import (
     Backward,
+    BranchAndBound,
     Exhaustive,
     FloatingForward,
     Forward,
@@ -66,6 +74,12 @@ class TestTables:
         for y in (labels, pd.Series(labels), pl.Series(labels), labels.astype(object)):
             search = Forward(Scatter(), n_features_to_select=2).fit(self.X, y)
             assert_array_equal(search.support_, plain.support_)
+
+    @pytest.mark.parametrize("scale", [1e-200, 1e160])
+    def test_columns_of_any_size(self, scale):
+        plain = Forward(FisherScore(), n_features_to_select=2).fit(self.X, self.y)
+        search = Forward(FisherScore(), n_features_to_select=2).fit(self.X * scale, self.y)
+        assert_array_equal(search.support_, plain.support_)
 
     def test_standardizing_is_for_the_criterion_only(self):
         X = self.X * [1, 1e3, 1, 1]
@@ -112,6 +126,18 @@ class TestBadInput:
     def test_a_real_target_where_classes_are_needed(self):
         with pytest.raises(InvalidTarget, match="needs classes"):
             Ranking(FisherScore()).fit(self.X, self.X[:, 0])
+
+    def test_labels_of_several_types(self):
+        mixed = np.array([None, "a"] * 30, dtype=object)
+        with pytest.raises((InvalidTarget, ValueError), match=r"one type|None|NaN"):
+            Forward(Scatter()).fit(self.X, mixed)
+        with pytest.raises((InvalidTarget, ValueError), match=r"one type|mix"):
+            Forward(Scatter()).fit(self.X, np.array([1, "a"] * 30, dtype=object))
+
+    @pytest.mark.parametrize("random_state", [-1, "a", 1.5])
+    def test_a_wrong_seed(self, random_state):
+        with pytest.raises(InvalidParameter, match="random_state needs"):
+            Genetic(Scatter(), random_state=random_state).fit(self.X, self.y)
 
     def test_a_missing_target(self):
         with pytest.raises(ValueError, match="requires y to be passed"):
@@ -291,3 +317,78 @@ class TestThen:
     def test_its_parts_must_be_searches(self):
         with pytest.raises(IncompatibleCriterion, match="two searches"):
             Then(Scatter(), Forward(Scatter())).fit(self.X, self.y)
+
+    def test_both_parts_are_checked_before_any_work(self):
+        asked = []
+        first = Forward(Scored(lambda X, y: asked.append(1) or 1.0), n_features_to_select=3)
+        with pytest.raises(IncompatibleCriterion, match="Importances only prices removals"):
+            Then(first, Forward(Importances(SVC(kernel="linear")))).fit(self.X, self.y)
+        with pytest.raises(InvalidParameter, match="between 1 and 3"):
+            Then(first, Forward(Scatter(), n_features_to_select=4)).fit(self.X, self.y)
+        assert asked == []
+
+    def test_a_filter_before_a_weighted_search(self):
+        weights = np.where(np.arange(len(self.y)) % 2, 1.0, 0.2)
+        filtered = Ranking(FisherScore(), n_features_to_select=4)
+
+        def search(estimator):
+            return Then(
+                filtered, RecursiveElimination(Importances(estimator), n_features_to_select=2)
+            )
+
+        by_use = search(LogisticRegression()).fit(self.X, self.y, sample_weight=weights)
+        with config_context(enable_metadata_routing=True):
+            asking = LogisticRegression().set_fit_request(sample_weight=True)
+            by_request = search(asking).fit(self.X, self.y, sample_weight=weights)
+        assert_array_equal(by_use.scores_, by_request.scores_)
+        unweighted = search(LogisticRegression()).fit(self.X, self.y)
+        assert (by_use.second_.scores_ != unweighted.second_.scores_).any()
+        with pytest.raises(InvalidParameter, match="cannot use sample_weight"):
+            Then(filtered, filtered).fit(self.X, self.y, sample_weight=weights)
+
+
+class TestResume:
+    X, y = table()
+
+    def stopped(self, search, after=2, **params):
+        return search.set_callbacks(Stop(after)).fit(self.X, self.y, **params).record_
+
+    def test_processes_may_change(self):
+        judge = CrossValidated(LogisticRegression(), n_jobs=1)
+        record = self.stopped(Forward(judge, n_features_to_select=3))
+        other = Forward(judge.set_params(n_jobs=2), n_features_to_select=3)
+        assert other.resume(self.X, self.y, record=record).n_features_ == 3
+
+    def test_a_budget_may_be_raised(self):
+        X, y = table(150, 14, seed=1)
+        short = BranchAndBound(Scatter(), n_features_to_select=7, max_evaluations=20)
+        with pytest.warns(NotProvenOptimal):
+            record = short.fit(X, y).record_
+        assert not record.finished
+        long = BranchAndBound(Scatter(), n_features_to_select=7).resume(X, y, record=record)
+        whole = BranchAndBound(Scatter(), n_features_to_select=7).fit(X, y)
+        assert long.gap_ == 0
+        assert_array_equal(long.support_, whole.support_)
+
+    def test_weights_are_part_of_the_data(self):
+        def search():
+            return RecursiveElimination(Importances(LogisticRegression()), n_features_to_select=2)
+
+        record = self.stopped(search(), sample_weight=np.linspace(0.1, 1, 60))
+        with pytest.raises(RecordMismatch, match="weights"):
+            search().resume(self.X, self.y, record=record)
+
+    def test_a_finished_record_is_settled_without_work(self):
+        search = FloatingForward(Scatter(), n_features_to_select=4).fit(self.X, self.y)
+        again = FloatingForward(Scatter(), n_features_to_select=4)
+        again.resume(self.X, self.y, record=search.record_)
+        assert again.n_evaluations_ == search.n_evaluations_
+
+    def test_from_a_file(self, tmp_path):
+        record = self.stopped(Forward(Scatter(), n_features_to_select=3))
+        record.save(tmp_path / "record.json")
+        search = Forward(Scatter(), n_features_to_select=3)
+        search.resume(self.X, self.y, record=tmp_path / "record.json")
+        assert search.n_features_ == 3
+        with pytest.raises(InvalidParameter, match="resume needs a record"):
+            search.resume(self.X, self.y, record=3)

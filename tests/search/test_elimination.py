@@ -118,3 +118,22 @@ def test_kept_columns_stand_by_their_last_price():
     assert_array_equal(search.order_, [6, 5, 4, 3, 2, 1, 0])
     assert_array_equal(search.ranking_, [5, 4, 3, 2, 1, 1, 1])
     assert_array_equal(np.isnan(search.scores_), search.support_)
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_values_are_those_of_the_tuning_in_force(step):
+    class Levelled(FisherScore):
+        additive = False
+
+        def tune(self, subset):
+            self.scores_ = self.scores_ + 1.0
+            return {"level": float(self.scores_[0])}
+
+    X, y = table()
+    plain = FisherScore().fit(X, y)
+    search = RecursiveElimination(Levelled(), n_features_to_select=1, step=step, retune=2)
+    for place, found in enumerate(search.fit(X, y).trace_):
+        tuned = (place + 1) // 2
+        np.testing.assert_allclose(
+            found.value, plain.value(found.subset) + tuned * len(found.subset)
+        )

@@ -28,13 +28,29 @@ def test_at_least_as_good_as_the_greedy_search_nearly_always(floating, greedy):
 
 
 @pytest.mark.parametrize("cls", [FloatingForward, FloatingBackward])
-def test_at_every_size_as_good_as_all_it_visited(cls):
+def test_at_every_size_as_good_as_all_it_looked_at(cls):
+    """Of each size that the walk holds, the best held is the best of all that were priced."""
     for seed in range(20):
         X, y = table(80, 10, seed=seed)
-        for size in (3, 6):
-            search = cls(Scatter(), n_features_to_select=size).fit(X, y)
-            visited = [s.value for s in search.trace_ if len(s.subset) == size]
-            assert value_of(search) == max(visited)
+        priced = {}
+
+        class Recording(Scatter):
+            def gain(self, subset, candidates, priced=priced):
+                gains = super().gain(subset, candidates)
+                seen = priced.setdefault(len(subset) + 1, [])
+                seen.append(self.value(subset) + gains.max())
+                return gains
+
+            def loss(self, subset, priced=priced):
+                losses = super().loss(subset)
+                seen = priced.setdefault(len(subset) - 1, [])
+                seen.append(self.value(subset) - losses.min())
+                return losses
+
+        search = cls(Recording(), n_features_to_select=5).fit(X, y)
+        for size in set(search.trace_.sizes) & set(priced):
+            held = search.trace_.values[search.trace_.sizes == size].max()
+            assert held >= max(priced[size]) - 1e-9
 
 
 @pytest.mark.parametrize("cls", [FloatingForward, FloatingBackward])
@@ -42,14 +58,28 @@ def test_at_every_size_as_good_as_all_it_visited(cls):
 def test_ends_for_any_function_of_subsets(cls, seed):
     """Random values, neither monotone nor smooth: each step back must beat a record."""
     numbers = np.random.default_rng(seed).random(2**8)
-    X = np.eye(8) + np.arange(8)  # row 0 identifies the columns
+    X = np.eye(8) + np.arange(8)  # column j is greatest in row j
 
     def value(columns, y):
-        return numbers[sum(1 << int(np.argmax(column) % 8) for column in columns.T)]
+        return numbers[sum(1 << int(np.argmax(column)) for column in columns.T)]
 
     search = cls(Scored(value), n_features_to_select=4, standardize=False).fit(X)
-    assert search.n_features_ == 4
     optimum = Exhaustive(Scored(value), n_features_to_select=4, standardize=False).fit(X)
+    assert search.n_features_ == 4
     assert value_of(search) <= value_of(optimum)
-    backs = np.diff(search.trace_.sizes) * (1 if cls is FloatingForward else -1) < 0
-    assert backs.any() or len(search.trace_) <= 9
+    sizes, values = search.trace_.sizes, search.trace_.values
+    onwards = 1 if cls is FloatingForward else -1
+    for place in range(1, len(sizes)):
+        known = values[:place][sizes[:place] == sizes[place]]
+        if (sizes[place] - sizes[place - 1]) * onwards < 0:
+            assert values[place] > known.max()
+        elif len(known):  # ahead, it stands at the best known of that size
+            assert values[place] >= known.max()
+
+
+@pytest.mark.parametrize(("cls", "onwards"), [(FloatingForward, 1), (FloatingBackward, -1)])
+def test_some_of_them_step_back(cls, onwards):
+    """Otherwise the tests above would hold for the greedy searches too."""
+    tables = (table(80, 10, seed=seed) for seed in range(100))
+    sizes = (cls(Scatter(), n_features_to_select=5).fit(X, y).trace_.sizes for X, y in tables)
+    assert any((np.diff(size) * onwards < 0).any() for size in sizes)

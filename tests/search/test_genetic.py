@@ -99,6 +99,22 @@ def test_remembered_saves_what_comes_again():
     assert plain.n_evaluations_ == saved.n_evaluations_ > 35  # there are 35 subsets
 
 
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_subsets_without_a_value_are_passed_over(selection):
+    """A copy and a constant: subsets that hold them are worth -inf."""
+    X, y = table()
+    X = np.column_stack([X, X[:, 0], np.ones(60)])
+    search = Genetic(Scatter(), n_features_to_select=3, selection=selection, random_state=0)
+    search.fit(X, y)
+    assert np.isfinite(search.trace_[-1].value)
+    assert not search.support_[8]
+
+
+def test_numpy_numbers_are_numbers():
+    sizes = {"population_size": np.int64(10), "n_generations": np.int64(2)}
+    assert Genetic(Scatter(), n_features_to_select=2, **sizes).fit(*table()).n_features_ == 2
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -109,6 +125,10 @@ def test_remembered_saves_what_comes_again():
         {"n_elite": 50},
         {"mutation_rate": 2},
         {"crossover_rate": -0.1},
+        {"crossover_rate": None},
+        {"crossover_rate": "a"},
+        {"selection": ["a"]},
+        {"population_size": 10.0},
     ],
 )
 def test_wrong_options_are_sentences(options):

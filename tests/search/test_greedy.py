@@ -3,10 +3,29 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.feature_selection import RFE
+from sklearn.linear_model import Ridge
+from sklearn.neighbors import KNeighborsClassifier
 
-from tamis.criteria import Correlation, FisherScore, Scatter, Scored
+from tamis.criteria import (
+    Correlation,
+    CrossValidated,
+    FisherScore,
+    Importances,
+    Penalised,
+    Scatter,
+    Scored,
+)
+from tamis.datasets import make_xor
 from tamis.exceptions import InvalidParameter
-from tamis.search import Backward, Bidirectional, Forward, PlusLMinusR, Ranking
+from tamis.search import (
+    Backward,
+    Bidirectional,
+    Forward,
+    PlusLMinusR,
+    Ranking,
+    RecursiveElimination,
+)
 from tests.laws.catalogue import table
 
 
@@ -57,20 +76,30 @@ def test_ranking_knows_the_value_of_additive_subsets():
     np.testing.assert_allclose(search.trace_.values, np.cumsum(np.sort(search.scores_)[::-1]))
 
 
-@pytest.mark.parametrize("k", range(1, 8))
-def test_bidirectional_sides_never_undo_each_other(k):
-    X, y = table()
+def sides(search, d):
+    """Both sides after each step: the one the trace follows, and the other from what moved."""
+    other = set() if search.trace_.sizes[-1] > d / 2 else set(range(d))
+    for step in search.trace_:
+        other ^= set(step.state["other"])
+        yield set(step.subset.tolist()), set(other)
+
+
+@pytest.mark.parametrize("d", [6, 7])
+@pytest.mark.parametrize("k", range(1, 7))
+def test_bidirectional_sides_never_undo_each_other(k, d):
+    X, y = table(n_features=d)
     search = Bidirectional(Scatter(), n_features_to_select=k).fit(X, y)
     assert search.n_features_ == k
-    for step in search.trace_:
-        small, large = sorted([step.subset.tolist(), step.state.get("other", [])], key=len)
-        assert set(small) <= set(large)
+    for one, other in sides(search, d):
+        assert one <= other or other <= one
+        assert len(one) + len(other) == d
 
 
 def test_bidirectional_meets_in_the_middle():
     X, y = table(n_features=6)
     search = Bidirectional(Scatter(), n_features_to_select=3).fit(X, y)
-    assert_array_equal(search.trace_[-1].subset, search.trace_[-1].state["other"])
+    one, other = list(sides(search, 6))[-1]
+    assert one == other
 
 
 @pytest.mark.parametrize(
@@ -114,3 +143,41 @@ def test_forward_passes_over_copies_and_constants():
     X = np.column_stack([X, X[:, :3], np.ones(len(X))])
     search = Forward(Scatter(), n_features_to_select=7).fit(X, y)
     assert_array_equal(np.flatnonzero(search.support_), np.arange(7))
+
+
+@pytest.mark.parametrize("by", ["alone", "removal"])
+def test_the_best_of_a_ranking_either_way(by):
+    X, y = table()
+    scores = FisherScore().fit(X, y).scores_
+    cut = float(np.median(scores))
+    dear = Penalised(FisherScore(), per_feature=cut)
+    search = Ranking(dear, by=by, n_features_to_select="best").fit(X, y)
+    assert_array_equal(search.support_, scores > cut)
+
+
+@pytest.mark.parametrize(("l", "r"), [(2.5, 1), ("2", 1), (2, -1), (True, 0)])
+def test_plus_l_minus_r_needs_ints(l, r):  # noqa: E741
+    with pytest.raises(InvalidParameter, match="different ints"):
+        PlusLMinusR(Scatter(), l=l, r=r).fit(*table())
+
+
+def test_small_differences_decide_beside_a_huge_price():
+    """scikit-learn's RFE, with coefficients of very different size."""
+    draw = np.random.default_rng(0)
+    Z = draw.normal(size=(100, 6))
+    y = Z @ [3, 1, 2, 0.5, 2, 3.0] + 0.1 * draw.normal(size=100)
+    X = Z * [1e-2, 1e5, 2e5, 5e4, 1, 4e5]
+    ridge = Ridge(alpha=1e-8, solver="cholesky")
+    ours = RecursiveElimination(Importances(ridge), n_features_to_select=1, standardize=False)
+    assert_array_equal(
+        ours.fit(X, y).ranking_, RFE(ridge, n_features_to_select=1).fit(X, y).ranking_
+    )
+
+
+def test_in_a_search_that_only_adds_the_first_k_are_the_subset_of_size_k():
+    """Gains may rise from pick to pick; the order is that of the picks."""
+    X, y = make_xor(200, n_features=4, random_state=0)[:2]
+    search = Forward(CrossValidated(KNeighborsClassifier()), n_features_to_select=4).fit(X, y)
+    assert np.diff([step.prices[0] for step in search.trace_]).max() > 0
+    for step in search.trace_:
+        assert_array_equal(np.sort(search.order_[: len(step.subset)]), step.subset)

@@ -13,6 +13,7 @@ from tamis.cli.failing import Sentences
 from tamis.cli.files import READERS, read
 from tamis.cli.output import check_output, places, write_ranking
 from tamis.cli.printing import print_class, print_methods, print_ranking, print_recipe, say
+from tamis.cli.reproduction import reproduce
 from tamis.cli.running import load_record, number_of_features, run, selector_for
 from tamis.cli.tables import Table, table
 from tamis.exceptions import InvalidSpec
@@ -187,6 +188,9 @@ def speaks_of(kind: type, words: str) -> bool:
     """Whether the name or description of a class has all the words."""
     text = f"{kind.__name__} {kind.__doc__}".lower()
     return all(word in text for word in words.lower().split())
+
+
+app.command()(reproduce)
 
 
 @app.command()

@@ -127,11 +127,12 @@ def _read_separated(path: Path, separator: str, sample: str, header: bool) -> So
         ) from error
     if frame.width != len(names):
         raise InvalidTable(
-            f"{path} has {len(names)} names in its first line but {frame.width} columns. Give every "
-            "column one name."
+            f"{path} has {len(names)} names in its first line but {frame.width} columns. Give "
+            "every column one name."
         )
     frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
-    return Source(frame.with_columns(_tidied(column) for column in frame))
+    frame = frame.with_columns(_tidied(column) for column in frame)
+    return Source(frame.filter(~pl.all_horizontal(pl.all().is_null())))  # blank lines
 
 
 def _tidied(column: pl.Series) -> pl.Series:

@@ -57,7 +57,7 @@ def print_ranking(ranking: Sequence[Place], heading: Sequence[str], rows: int) -
     """The first columns of a ranking, those that are kept marked."""
     tried = [place for place in ranking if place.kept or place.score is not None]
     shown = tried[:rows]
-    table = _table()
+    table = bare_table()
     table.add_column("rank", justify="right")
     table.add_column("column", overflow="fold")
     table.add_column("score", justify="right")
@@ -119,7 +119,8 @@ def print_methods(recipes: Sequence[Recipe], catalogue: dict[str, dict[str, type
     stdout().print(*tables, sep="\n\n")
 
 
-def _table(title: str | None = None) -> Table:
+def bare_table(title: str | None = None) -> Table:
+    """A table with a line under its headings and no others."""
     return Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
@@ -131,7 +132,7 @@ def _table(title: str | None = None) -> Table:
 
 
 def _recipe_table(recipes: Sequence[Recipe]) -> Table:
-    table = _table("recipes")
+    table = bare_table("recipes")
     table.add_column("name", no_wrap=True, style="bold")
     table.add_column("what it does", ratio=3)
     table.add_column("target")
@@ -143,7 +144,7 @@ def _recipe_table(recipes: Sequence[Recipe]) -> Table:
 
 
 def _class_table(group: str, classes: dict[str, type]) -> Table:
-    table = _table(group)
+    table = bare_table(group)
     table.add_column("name", no_wrap=True, style="bold")
     table.add_column("what it does")
     for name, kind in classes.items():

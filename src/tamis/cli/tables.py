@@ -111,8 +111,9 @@ def _numbers(frame: pl.DataFrame) -> pl.DataFrame:
     text = [c.name for c in frame if not (c.dtype.is_numeric() or c.dtype == pl.Boolean)]
     if text:
         raise InvalidTable(
-            f"{_listed(text)} {'hold' if len(text) > 1 else 'holds'} no numbers{_example(frame[text[0]])}. Leave "
-            f"{'them' if len(text) > 1 else 'it'} out with {_drops(text)}, or encode as numbers."
+            f"{_listed(text)} {'hold' if len(text) > 1 else 'holds'} no numbers"
+            f"{_example(frame[text[0]])}. Leave {'them' if len(text) > 1 else 'it'} out with "
+            f"{_drops(text)}, or encode as numbers."
         )
     for column in frame:
         _check_complete(column, f", or write --drop {_quoted(column.name)}")

@@ -1,8 +1,12 @@
 """How good: judges of features."""
 
 from tamis.criteria.bounds import RadiusMargin, Span
+from tamis.criteria.dependence import HSIC
 from tamis.criteria.importances import Importances
+from tamis.criteria.information import CIFE, CMIM, DISR, JMI, MIFS, MIFSU, MRMR, NMIFS
 from tamis.criteria.margins import WeightNorm
+from tamis.criteria.parzen import KwakInformation, ParzenInformation
+from tamis.criteria.reduced import ReducedParzenInformation
 from tamis.criteria.scatter import Divergence, Scatter
 from tamis.criteria.univariate import (
     Correlation,
@@ -15,18 +19,30 @@ from tamis.criteria.univariate import (
 from tamis.criteria.validation import CrossValidated
 from tamis.criteria.wrappers import Penalised, Remembered, Scored
 
-__all__ = [
+__all__ = [  # noqa: RUF022 (plain alphabetical order)
+    "CIFE",
+    "CMIM",
     "Correlation",
     "CrossValidated",
+    "DISR",
     "DiscriminantRatio",
     "Divergence",
     "FisherScore",
+    "HSIC",
     "Importances",
+    "JMI",
     "KolmogorovSmirnov",
+    "KwakInformation",
+    "MIFS",
+    "MIFSU",
+    "MRMR",
     "MutualInformation",
+    "NMIFS",
     "PValue",
+    "ParzenInformation",
     "Penalised",
     "RadiusMargin",
+    "ReducedParzenInformation",
     "Remembered",
     "Scatter",
     "Scored",

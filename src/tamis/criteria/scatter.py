@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, Subset, class_codes
+from tamis._arrays import Array, Subset, class_codes, is_real
 from tamis._linalg import (
     Residuals,
     TraceForm,
@@ -18,7 +18,7 @@ from tamis._linalg import (
     stacked,
 )
 from tamis.contract import SubsetCriterion
-from tamis.exceptions import InvalidParameter, SingularScatter
+from tamis.exceptions import InvalidParameter, NothingToAdd, SingularScatter
 
 MEASURES = ("J1", "J2", "J3")
 
@@ -54,7 +54,7 @@ class Separability(SubsetCriterion):
     def gain(self, subset: Subset, candidates: Subset) -> Array:
         gains = self._guarded(self.form_.gains, self.columns(subset))[self.columns(candidates)]
         if len(gains) and np.isneginf(gains).all():
-            raise SingularScatter(
+            raise NothingToAdd(
                 f"{type(self).__name__} cannot add any more columns: each one left is constant or "
                 "depends on those chosen. Ask for fewer features, or give the criterion a ridge "
                 "such as ridge=1e-6."
@@ -128,12 +128,15 @@ class Scatter(Separability):
         """J2 and J3 are, J1 is not."""
         return self.measure != "J1"
 
-    def _form(self, X: Array, y: NDArray[Any]) -> Form:
+    def check(self) -> None:
         if self.measure not in MEASURES:
             raise InvalidParameter(
                 f"Scatter needs a measure out of {', '.join(MEASURES)}, not {self.measure!r}."
             )
-        means, covariances, priors = class_statistics("Scatter", X, y, self.ridge)
+        check_ridge(self)
+
+    def _form(self, X: Array, y: NDArray[Any]) -> Form:
+        means, covariances, priors = class_statistics(X, y, self.ridge)
         distance = (means - priors @ means) * np.sqrt(priors)[:, None]
         within = np.tensordot(priors, covariances, axes=1)
         between = distance.T @ distance
@@ -179,8 +182,11 @@ class Divergence(Separability):
         """A marginal divergence never exceeds the joint one."""
         return True
 
+    def check(self) -> None:
+        check_ridge(self)
+
     def _form(self, X: Array, y: NDArray[Any]) -> Form:
-        means, covariances, priors = class_statistics("Divergence", X, y, self.ridge)
+        means, covariances, priors = class_statistics(X, y, self.ridge)
         forms = []
         for k, covariance in enumerate(covariances):
             # sum over l of P_k P_l (Sigma_l + delta delta'), which W = Sigma_k meets in the trace
@@ -260,10 +266,16 @@ class _DeterminantRatio:
         self.total.move_to(subset)
 
 
-def class_statistics(who: str, X: Array, y: Any, ridge: float) -> tuple[Array, Array, Array]:
+def check_ridge(criterion: Any) -> None:
+    """Refuse a ridge that is no number, or negative."""
+    if not (is_real(criterion.ridge) and criterion.ridge >= 0):
+        raise InvalidParameter(
+            f"{type(criterion).__name__} needs a number ridge >= 0, not {criterion.ridge!r}."
+        )
+
+
+def class_statistics(X: Array, y: Any, ridge: float) -> tuple[Array, Array, Array]:
     """Means, covariance matrices (with ridge) and priors of the classes."""
-    if not ridge >= 0:
-        raise InvalidParameter(f"{who} needs ridge >= 0, not {ridge!r}.")
     codes = class_codes(y)[1]
     groups = [X[codes == k] for k in range(codes.max() + 1)]
     means = np.array([group.mean(axis=0) for group in groups])

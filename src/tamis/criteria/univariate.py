@@ -1,7 +1,6 @@
 """Filters: one score a column, additive over a subset, so that every search can use them."""
 
 from abc import abstractmethod
-from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +9,7 @@ from scipy import special
 
 from tamis._arrays import Array, Mask, Subset, class_codes
 from tamis.contract import SubsetCriterion
-from tamis.criteria._discrete import discretised, information_with
+from tamis.criteria._discrete import coded_columns, coded_target
 from tamis.exceptions import InvalidParameter
 
 
@@ -39,9 +38,6 @@ class Univariate(SubsetCriterion):
 
     def value(self, subset: Subset) -> float:
         return float(self.scores_[self.columns(subset)].sum())
-
-    def values(self, subsets: Iterable[Subset]) -> Array:
-        return np.array([self.value(subset) for subset in subsets])
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
         return self.scores_[self.columns(candidates)]
@@ -209,7 +205,7 @@ def _minus_log_p(share: Array, between: int, within: int) -> Array:
 
 
 class MutualInformation(Univariate):
-    """Mutual information with the target, in nats, of columns cut into bins of equal frequency.
+    """Mutual information with the target, in nats, of columns cut into bins.
 
     A column with at most ``n_bins`` distinct values is used as it is, and so are classes; a real
     target is cut like a column. The estimate is the plug-in one: deterministic, biased upwards by
@@ -219,6 +215,9 @@ class MutualInformation(Univariate):
     ----------
     n_bins : int or None, default=None
         None is the cube root of the number of samples, rounded up.
+    binning : {"frequency", "width", "codes"}, default="frequency"
+        Bins of equal frequency (equal values stay together), of equal width, or every distinct
+        value as a level of its own.
     target : {"auto", "classes", "real"}, default="auto"
         How to read ``y``; "auto" takes numbers of more than 20 distinct values as real.
 
@@ -229,18 +228,17 @@ class MutualInformation(Univariate):
     array([0.48, 0.28, 0.96, 0.95])
     """
 
-    def __init__(self, *, n_bins: int | None = None, target: str = "auto"):
+    def __init__(
+        self, *, n_bins: int | None = None, binning: str = "frequency", target: str = "auto"
+    ):
         self.n_bins = n_bins
+        self.binning = binning
         self.target = target
 
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
-        n_bins = self.n_bins if self.n_bins is not None else int(np.ceil(np.cbrt(len(X))))
-        if not (isinstance(n_bins, int) and n_bins >= 2):
-            raise InvalidParameter(f"MutualInformation needs n_bins >= 2 or None, not {n_bins!r}.")
-        codes = class_codes(y)[1]
-        if self.kind_ == "real":
-            codes = discretised(y.astype(float)[:, None], n_bins)[:, 0].astype(np.intp)
-        return information_with(codes, discretised(X, n_bins))
+        coded = coded_columns("MutualInformation", X, self.n_bins, self.binning)
+        codes = coded_target("MutualInformation", y, self.kind_, self.n_bins, self.binning)
+        return coded.information(codes)
 
 
 def class_moments(X: Array, codes: NDArray[np.intp]) -> tuple[Array, Array]:

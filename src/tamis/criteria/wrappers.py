@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from tamis._arrays import Array, Subset
+from tamis._arrays import Array, Subset, is_real
 from tamis._parallel import parallel_map
 from tamis.contract import KINDS, SubsetCriterion
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
@@ -44,12 +44,15 @@ class Wrapper(SubsetCriterion):
         """How the criterion inside reads ``y``."""
         return getattr(self.criterion, "target", "auto")
 
-    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+    def check(self) -> None:
         if not isinstance(self.criterion, SubsetCriterion):
             raise IncompatibleCriterion(
                 f"{type(self).__name__} needs a criterion that values subsets, such as Scatter or "
                 f"CrossValidated, not {self.criterion!r}."
             )
+        self.criterion.check()
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         self.criterion_ = clone(self.criterion).fit(X, y, **params)
 
     def columns(self, subset: Subset) -> Subset:
@@ -92,6 +95,10 @@ class Remembered(Wrapper):
 
     def __init__(self, criterion: SubsetCriterion):
         self.criterion = criterion
+
+    @property
+    def prices_are_log_p(self) -> bool:  # type: ignore[override]
+        return getattr(self.criterion, "prices_are_log_p", False)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         super()._learn(X, y, **params)
@@ -148,12 +155,12 @@ class Penalised(Wrapper):
         """Only without a penalty."""
         return super().monotone and self.per_feature <= 0
 
-    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        if not np.isfinite(self.per_feature):
+    def check(self) -> None:
+        if not is_real(self.per_feature):
             raise InvalidParameter(
-                f"Penalised needs a finite per_feature, not {self.per_feature!r}."
+                f"Penalised needs a finite number per_feature, not {self.per_feature!r}."
             )
-        super()._learn(X, y, **params)
+        super().check()
 
     def value(self, subset: Subset) -> float:
         return self.criterion_.value(subset) - self.per_feature * len(subset)
@@ -208,12 +215,14 @@ class Scored(SubsetCriterion):
         self.empty = empty
         self.n_jobs = n_jobs
 
-    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+    def check(self) -> None:
         if not callable(self.function):
             raise InvalidParameter(
                 f"Scored needs a function of (X, y), not {self.function!r}. Write "
                 "Scored(lambda X, y: ...)."
             )
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         self._X, self._y = X, y
 
     def value(self, subset: Subset) -> float:

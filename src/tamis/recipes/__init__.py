@@ -6,7 +6,7 @@ search by keyword, and every recipe keeps half of the columns unless told otherw
     tamis.recipe("svm-rfe", C=10, n_features_to_select=5)
 """
 
-from tamis.recipes import literature  # noqa: F401 (writes the recipes into the book)
+from tamis.recipes import information, literature  # noqa: F401 (they write into the book)
 from tamis.recipes.book import Recipe, find, names, recipe
 from tamis.recipes.choosing import method, prepare, select
 

@@ -1,7 +1,6 @@
 """From a name, an expression or nothing to a selector, and from there to a selection."""
 
 import re
-from copy import copy
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -10,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from tamis._arrays import target_kind
+from tamis._random import fix_seeds
 from tamis.contract import KINDS, Criterion
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidSpec, InvalidTarget
 from tamis.recipes.book import (
@@ -83,7 +83,7 @@ def prepare(
     if n_features is not None:
         _resize(selector, n_features)
     if random_state is not None:
-        _seed(selector, random_state)
+        fix_seeds(selector, root=random_state)
     if n_jobs is not None:
         _fill(selector, "n_jobs", None, n_jobs, outside="estimator")
     return selector
@@ -219,19 +219,3 @@ def _resize(selector: Selection, n_features: Any) -> None:
             f"{type(last).__name__} takes no number of features. Leave n_features out."
         )
     last.set_params(n_features_to_select=n_features)
-
-
-def _seed(selector: Selection, seed: int) -> None:
-    """Set every seed that was left open, those of splitters that shuffle included."""
-    for key, held in selector.get_params().items():
-        if key.split("__")[-1] == "random_state" and held is None:
-            selector.set_params(**{key: seed})
-        elif not hasattr(held, "get_params") and _shuffles_unseeded(held):
-            splitter = copy(held)
-            splitter.random_state = seed
-            selector.set_params(**{key: splitter})
-
-
-def _shuffles_unseeded(splitter: Any) -> bool:
-    unseeded = getattr(splitter, "random_state", 0) is None
-    return unseeded and bool(getattr(splitter, "shuffle", True))

@@ -1,5 +1,6 @@
 """The meeting of a search with scikit-learn: one ``fit`` for all searches."""
 
+import logging
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -14,9 +15,8 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from tamis._arrays import Array, Subset, fingerprint, standardised
-from tamis._expression import write
-from tamis._random import fix_seeds
+from tamis._arrays import Array, Subset, standardised
+from tamis._random import draw_seed, fix_seeds
 from tamis.choice import Choice, resolve_choice
 from tamis.contract import (
     BackwardCriterion,
@@ -26,10 +26,17 @@ from tamis.contract import (
     check_data,
     check_target,
 )
-from tamis.exceptions import IncompatibleCriterion, InvalidPrice, NothingSelected
+from tamis.exceptions import (
+    IncompatibleCriterion,
+    InvalidPrice,
+    NothingSelected,
+    NothingToAdd,
+)
 from tamis.record import Record
 from tamis.selection import Selection
 from tamis.trace import Step, Trace
+
+log = logging.getLogger("tamis")
 
 Size: TypeAlias = "int | float | str | Choice"
 
@@ -76,6 +83,12 @@ class Judge:
     def start(self, subset: Subset) -> float:
         """Value from which a forward walk starts: known beforehand, so not counted."""
         return float(self.criterion.value(subset)) if self.has_value else float("nan")
+
+    def noise(self, value: float) -> float:
+        """What rounding leaves in a price that is a difference of values of this size."""
+        if not self.has_value or self.criterion.additive or not np.isfinite(value):
+            return 0.0
+        return 1e-13 * abs(value)
 
     def errors(self, subset: Subset) -> Array:
         """Standard errors of the last prices, empty where they are not known."""
@@ -149,70 +162,78 @@ class Search(MetaEstimatorMixin, CallbackSupportMixin, Selection):
         return self._run(X, y, params, None)
 
     def resume(
-        self, X: ArrayLike, y: ArrayLike | None = None, *, record: Record, **params: Any
+        self, X: ArrayLike, y: ArrayLike | None = None, *, record: "Record | str", **params: Any
     ) -> Self:
-        """Continue a search that was stopped, from its record, on the same data.
+        """Continue a search that was stopped, from its record or the file of it, on the same data.
 
-        The result is the one that an undisturbed ``fit`` would have given.
+        The result is the one that an undisturbed ``fit`` would have given. Only ``n_jobs`` and
+        budgets may differ from the search that made the record. Functions have no expression: that
+        ``Scored`` holds the same one is not checked.
         """
         return self._run(X, y, params, record)
 
     @with_callbacks
-    def _run(self, X: Any, y: Any, params: dict[str, Any], record: Record | None) -> Self:
-        choice = self._check()
+    def _run(self, X: Any, y: Any, params: dict[str, Any], record: Any) -> Self:
+        self._forget()
+        self._check()
+        done = None if record is None else Record.of(record)
         X, y = check_data(self, X, y)
         check_target(self.criterion, y)
-        target = choice.size(X.shape[1], type(self).__name__)
-        expression, data = write(self, strict=False), fingerprint(X, y)
-        if record is not None:
-            record.check_matches(expression, data)
+        target = self._size(X.shape[1])
+        params = {name: value for name, value in params.items() if value is not None}
+        fresh = Record.begin(self, X, y, params)
+        if done is not None:
+            done.check_continues(fresh)
+            if done.finished:
+                self._settle(done)
+                return self
         work = clone(self)
-        seeds = fix_seeds(work, None if record is None else dict(record.seeds))
-        names = getattr(self, "feature_names_in_", None)
-        draft = Record(
-            expression=expression,
-            data=data,
-            n_samples=len(X),
-            feature_names=None if names is None else tuple(names),
-            seeds=seeds,
-            trace=Trace(X.shape[1]),
-            chosen=0,
-            n_evaluations=0,
-            finished=False,
+        seeds = fix_seeds(
+            work,
+            None if done is None else dict(done.seeds),
+            root=draw_seed(getattr(self, "random_state", None)),
         )
         work.criterion.fit(standardised(X) if self.standardize else X, y, **self._routed(params))
-        self._follow(work, choice, target, draft if record is None else record)
+        self._follow(work, target, replace(done or fresh, seeds=seeds, finished=False))
         return self
 
-    def _follow(self, work: Self, choice: Choice, target: int | None, record: Record) -> None:
+    def _follow(self, work: Self, target: int | None, record: Record) -> None:
         """Walk to the end, or to where a callback says stop, and keep what was found.
 
         An exception loses nothing: the steps made are in ``record_`` before it goes on its way.
         """
         judge = Judge(work.criterion, record.n_evaluations)
-        for step in record.trace:
-            judge.criterion.use(step.params)
         trace = Trace.from_dict(record.trace.to_dict())
-        finished = False
+        for step in trace:
+            judge.criterion.use(step.params)
+        ended = False
         try:
             walk = work._walk(judge, trace.n_units, target, trace)
-            finished = self._consume(walk, trace)
+            ended = self._consume(walk, trace, record, judge)
+        except NothingToAdd:
+            if target is not None:
+                raise
+            ended = True
         finally:
-            if len(trace):
-                chosen = self._picked(choice, trace) if finished else len(trace) - 1
-                self._settle(
-                    replace(
-                        record,
-                        trace=trace,
-                        chosen=chosen,
-                        n_evaluations=judge.n_evaluations,
-                        finished=finished,
-                    )
-                )
+            self.trace_ = trace
+            self.record_ = replace(
+                record,
+                trace=trace,
+                chosen=max(0, len(trace) - 1),
+                n_evaluations=judge.n_evaluations,
+                finished=ended and self._complete(trace),
+            )
+        if len(trace):
+            chosen = self._picked(trace) if ended else len(trace) - 1
+            self._settle(replace(self.record_, chosen=chosen))
 
-    def _picked(self, choice: Choice, trace: Trace) -> int:
+    def _complete(self, trace: Trace) -> bool:
+        """Whether a walk that ended has nothing left to do."""
+        return True
+
+    def _picked(self, trace: Trace) -> int:
         """Position of the step to keep, which must hold something."""
-        chosen = choice.pick(trace)
+        chosen = resolve_choice(self.n_features_to_select, type(self).__name__).pick(trace)
         if not trace.sizes[chosen]:
             raise NothingSelected(
                 f"{type(self).__name__} found no subset that {type(self.criterion).__name__} can "
@@ -221,7 +242,7 @@ class Search(MetaEstimatorMixin, CallbackSupportMixin, Selection):
             )
         return chosen
 
-    def _consume(self, walk: Iterable[Step], trace: Trace) -> bool:
+    def _consume(self, walk: Iterable[Step], trace: Trace, record: Record, judge: Judge) -> bool:
         """Append each step to the trace; False when a callback asked to stop."""
         context = self._init_callback_context(max_subtasks=None)
         watched = bool(getattr(self, "_skl_callbacks", []))
@@ -229,9 +250,11 @@ class Search(MetaEstimatorMixin, CallbackSupportMixin, Selection):
         before = perf_counter()
         stop = False
         for step in walk:
-            now = perf_counter()
-            trace.append(step._replace(seconds=now - before))
+            trace.append(step._replace(seconds=perf_counter() - before))
+            log.debug("%s: step %d, %d units", type(self).__name__, len(trace), len(step.subset))
             if watched:
+                so_far, n_asked = len(trace) - 1, judge.n_evaluations
+                self.record_ = replace(record, trace=trace, chosen=so_far, n_evaluations=n_asked)
                 stop = self._report(context, trace)
             if stop:
                 break
@@ -240,18 +263,26 @@ class Search(MetaEstimatorMixin, CallbackSupportMixin, Selection):
         return not stop
 
     def _report(self, context: Any, trace: Trace) -> bool:
-        """Tell the callbacks of the newest step; it is also at ``trace_`` for them to read."""
+        """Tell the callbacks of the newest step; ``trace_`` and ``record_`` are up to date."""
         self.trace_ = trace
         task = context.subcontext(task_name="step")
         task.call_on_fit_task_begin(estimator=self)
         return bool(task.call_on_fit_task_end(estimator=self))
 
-    def _check(self) -> Choice:
+    def _check(self) -> None:
         """Whether search, criterion and choice fit together, before any work."""
         check_capability(self, self.criterion)
-        choice = resolve_choice(self.n_features_to_select, type(self).__name__)
-        choice.check(self, self.criterion)
-        return choice
+        self.criterion.check()
+        resolve_choice(self.n_features_to_select, type(self).__name__).check(self, self.criterion)
+
+    def _size(self, n_units: int) -> int | None:
+        """Number of units to walk to, None where that is the whole way."""
+        who = type(self).__name__
+        return resolve_choice(self.n_features_to_select, who).size(n_units, who)
+
+    @property
+    def _takes_metadata(self) -> bool:
+        return self.criterion.takes_metadata
 
     def _routed(self, params: dict[str, Any]) -> dict[str, Any]:
         if not get_config()["enable_metadata_routing"]:

@@ -5,8 +5,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tamis._arrays import Subset, snapped
-from tamis.choice import Choice
+from tamis._arrays import Subset, is_int, snapped
 from tamis.contract import BackwardCriterion
 from tamis.exceptions import InvalidParameter
 from tamis.search.base import Judge, Search, Size
@@ -62,11 +61,10 @@ class RecursiveElimination(Search):
         self.step = step
         self.retune = retune
 
-    def _check(self) -> Choice:
-        choice = super()._check()
+    def _check(self) -> None:
+        super()._check()
         check_step(self.step)
         check_retune(self.retune, self.step)
-        return choice
 
     def _walk(
         self, criterion: Judge, n_units: int, target: int | None, done: Trace
@@ -80,9 +78,10 @@ class RecursiveElimination(Search):
         while len(step.subset) > target:
             params = self._tuned(criterion, step.subset, clock)
             drop, _ = drop_count(self.step, len(step.subset), target)
-            step = _without_worst(criterion, step, drop)
+            # a new tuning changes all values: the one before says nothing of the one after
+            step = _without_worst(criterion, step._replace(value=np.nan) if params else step, drop)
             clock["rounds"] += 1
-            yield step._replace(params=params, state=dict(clock))
+            yield (step := step._replace(params=params, state=dict(clock)))
 
     def _tuned(self, criterion: Judge, subset: Subset, clock: dict[str, Any]) -> dict[str, Any]:
         """Parameters chosen for this round, empty where it is not yet time."""
@@ -106,11 +105,12 @@ def _without_worst(criterion: Judge, step: Step, drop: int) -> Step:
     """The step that removes the ``drop`` members of least loss; of equals the highest index."""
     losses, errors = criterion.loss(step.subset), criterion.errors(step.subset)
     positions = np.arange(len(losses))
-    rising = np.lexsort((-positions, snapped(losses)))
+    rising = np.lexsort((-positions, snapped(losses, criterion.noise(step.value))))
     leaving, staying = rising[:drop], np.sort(rising[drop:])
     kept = step.subset[staying]
-    # with one feature the new value follows from the price, with more it must be asked for
-    value = step.value - losses[leaving[0]] if drop == 1 else criterion.value(kept)
+    # with one feature the new value follows from the price, otherwise it must be asked for
+    value = step.value - losses[leaving[0]] if drop == 1 else np.nan
+    value = criterion.value(kept) if np.isnan(value) else value
     weighed = np.r_[leaving, staying]
     return Step(
         kept,
@@ -147,14 +147,17 @@ def check_step(step: Any) -> None:
     """Refuse a step that is no number, fraction or list of tiers."""
     if isinstance(step, list | tuple):
         good = len(step) > 0 and all(
-            isinstance(tier, list | tuple) and len(tier) == 2 and tier[0] >= 0 and tier[1] >= 1
+            isinstance(tier, list | tuple)
+            and len(tier) == 2
+            and all(map(is_int, tier))
+            and tier[0] >= 0
+            and tier[1] >= 1
             for tier in step
         )
     elif isinstance(step, float):
         good = 0 < step < 1
     else:
-        whole = isinstance(step, int | np.integer) and not isinstance(step, bool)
-        good = whole and bool(step >= 1)
+        good = is_int(step) and step >= 1
     if not good:
         raise InvalidParameter(
             "RecursiveElimination needs step as an int >= 1, a fraction in (0, 1) or tiers such "
@@ -169,8 +172,7 @@ def check_retune(retune: Any, step: Any) -> None:
     if isinstance(retune, float):
         good = 0 < retune < 1
     else:
-        whole = isinstance(retune, int | np.integer) and not isinstance(retune, bool)
-        good = retune is None or (whole and retune >= 1)
+        good = retune is None or (is_int(retune) and retune >= 1)
     if not good:
         raise InvalidParameter(
             "RecursiveElimination needs retune as a number of rounds, a fraction in (0, 1), 'tier' "

@@ -6,9 +6,10 @@ from time import perf_counter
 from warnings import warn
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from tamis._arrays import EMPTY, Array, Subset, best_first, improves
-from tamis.choice import Choice, Fraction
+from tamis._arrays import EMPTY, Array, Subset, best_first, improves, is_real
+from tamis.choice import Fraction, resolve_choice
 from tamis.choice import Size as ExactSize
 from tamis.contract import SubsetCriterion
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NotProvenOptimal
@@ -114,9 +115,10 @@ class BranchAndBound(Search):
         self.max_evaluations = max_evaluations
         self.max_seconds = max_seconds
 
-    def _check(self) -> Choice:
-        choice = super()._check()
+    def _check(self) -> None:
+        super()._check()
         judge = type(self.criterion).__name__
+        choice = resolve_choice(self.n_features_to_select, "BranchAndBound")
         if not self.criterion.monotone:
             raise IncompatibleCriterion(
                 f"BranchAndBound needs a monotone criterion; {judge} may be worth more with fewer "
@@ -128,14 +130,19 @@ class BranchAndBound(Search):
                 f"all of them. Write n_features_to_select=5, not {self.n_features_to_select!r}."
             )
         for name in ("max_evaluations", "max_seconds"):
-            if (limit := getattr(self, name)) is not None and not limit > 0:
+            limit = getattr(self, name)
+            if limit is not None and not (is_real(limit) and limit > 0):
                 raise InvalidParameter(f"BranchAndBound needs {name} > 0 or None, not {limit!r}.")
-        return choice
 
     @property
     def gap_(self) -> float:
         """The most by which the optimum can exceed the value found."""
+        check_is_fitted(self)
         return float(self.trace_[-1].state["gap"])
+
+    def _complete(self, trace: Trace) -> bool:
+        """Not while a budget left a gap: more of it may close it."""
+        return bool(trace[-1].state["gap"] == 0)
 
     def _walk(
         self, criterion: Judge, n_units: int, target: int | None, done: Trace

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tamis._arrays import EMPTY, Array, Mask, best_first, improves
+from tamis._arrays import EMPTY, Array, Mask, best_first, improves, is_int, is_real
 from tamis._random import stream
-from tamis.choice import Choice
 from tamis.contract import SubsetCriterion
 from tamis.exceptions import InvalidParameter
 from tamis.search.base import Judge, Search, Size
@@ -87,22 +86,22 @@ class Genetic(Search):
         self.n_elite = n_elite
         self.random_state = random_state
 
-    def _check(self) -> Choice:
-        choice = super()._check()
+    def _check(self) -> None:
+        super()._check()
         check_name("selection", self.selection, SELECTIONS)
         check_name("crossover", self.crossover, CROSSOVERS)
         for name, lowest in (("population_size", 2), ("n_generations", 1), ("n_elite", 0)):
-            if not (isinstance(count := getattr(self, name), int) and count >= lowest):
-                raise InvalidParameter(f"Genetic needs {name} >= {lowest}, not {count!r}.")
+            if not (is_int(count := getattr(self, name)) and count >= lowest):
+                raise InvalidParameter(f"Genetic needs an int {name} >= {lowest}, not {count!r}.")
         if self.n_elite >= self.population_size:
             raise InvalidParameter(
                 f"Genetic needs n_elite below population_size={self.population_size}, "
                 f"not {self.n_elite}: an elite of all would never change."
             )
-        for name in ("crossover_rate", "mutation_rate"):
-            if (rate := getattr(self, name)) is not None and not 0 <= rate <= 1:
+        mutation = 0.0 if self.mutation_rate is None else self.mutation_rate
+        for name, rate in (("crossover_rate", self.crossover_rate), ("mutation_rate", mutation)):
+            if not (is_real(rate) and 0 <= rate <= 1):
                 raise InvalidParameter(f"Genetic needs {name} in [0, 1], not {rate!r}.")
-        return choice
 
     def _walk(
         self, criterion: Judge, n_units: int, target: int | None, done: Trace
@@ -125,7 +124,7 @@ class Genetic(Search):
         density = draw.random((self.population_size, 1))  # small and large subsets alike
         bits = resized(draw.random(shape) < density, target, draw)
         values = valued(criterion, bits)
-        return Population(bits, values, values - values.mean(), 0)
+        return Population(bits, values, np.zeros(len(values)), 0)
 
     def _next(self, criterion: Judge, people: "Population", target: int | None) -> "Population":
         """Elite, and children of the selected in place of the others."""
@@ -143,9 +142,7 @@ class Genetic(Search):
         children = resized(children, target, draw)
         values = valued(criterion, children)
         parents = np.vstack([pairs, pairs])[:n_children]
-        rewards = (values - people.values[parents].mean(axis=1)) + people.rewards[parents].mean(
-            axis=1
-        )
+        rewards = gained(values, people.values[parents]) + people.rewards[parents].mean(axis=1)
         return Population(
             np.vstack([people.bits[elite], children]),
             np.r_[people.values[elite], values],
@@ -205,10 +202,23 @@ def _better(found: Step, people: Population) -> Step:
 
 
 def above_worst(fitness: Array) -> Array:
-    """Probabilities in proportion to the fitness above the worst, which keeps a small chance."""
-    weight = fitness - fitness.min()
+    """Probabilities in proportion to the fitness above the worst, which keeps a small chance.
+
+    What cannot be valued (-inf) counts as the worst that can, what is beyond measure as the best.
+    """
+    finite = fitness[np.isfinite(fitness)]
+    if not len(finite):
+        return np.full(len(fitness), 1 / len(fitness))
+    weight = np.clip(fitness, finite.min(), finite.max()) - finite.min()
     weight = weight + 0.01 * weight.mean() if weight.any() else np.ones_like(weight)
     return weight / weight.sum()
+
+
+def gained(values: Array, parents: Array) -> Array:
+    """Value of each child above the mean of its parents, 0 where one of them has none."""
+    with np.errstate(invalid="ignore"):
+        gain = values - parents.mean(axis=1)
+    return np.where(np.isfinite(gain), gain, 0.0)
 
 
 def roulette(people: Population, count: int, draw: Draw) -> np.ndarray:
@@ -274,7 +284,7 @@ CROSSOVERS: dict[str, Callable[[int, int, Draw], Mask]] = {
 
 def check_name(what: str, name: Any, known: dict[str, Any]) -> None:
     """Refuse an operator that does not exist."""
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise InvalidParameter(
             f"Genetic needs {what} to be one of {', '.join(known)}, not {name!r}."
         )

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tamis._arrays import EMPTY, Array, Subset, best, worst
-from tamis.choice import Choice
+from tamis._arrays import EMPTY, Array, Subset, best, is_int, worst
 from tamis.contract import (
     BackwardCriterion,
     ForwardCriterion,
@@ -20,11 +19,12 @@ from tamis.trace import Step, Trace
 def grown(criterion: Judge, subset: Subset, value: float, candidates: Subset) -> Step:
     """The step that adds the best candidate; of equals the lowest index."""
     gains = criterion.gain(subset, candidates)
-    chosen = best(gains)
+    chosen = best(gains, criterion.noise(value))
     unit, errors = candidates[chosen], criterion.errors(subset)
+    larger = with_unit(subset, unit)
     return Step(
-        with_unit(subset, unit),
-        value + gains[chosen],
+        larger,
+        _moved_value(criterion, value + gains[chosen], larger),
         moved=np.array([unit]),
         prices=gains[[chosen]],
         errors=errors[[chosen]] if len(errors) else errors,
@@ -37,16 +37,22 @@ def shrunk(criterion: Judge, subset: Subset, value: float, fixed: Subset = EMPTY
     errors = criterion.errors(subset)
     if len(fixed):
         free = np.flatnonzero(~np.isin(subset, fixed))
-        chosen = int(free[worst(losses[free])])
+        chosen = int(free[worst(losses[free], criterion.noise(value))])
     else:
-        chosen = worst(losses)
+        chosen = worst(losses, criterion.noise(value))
+    smaller = np.concatenate([subset[:chosen], subset[chosen + 1 :]])
     return Step(
-        np.concatenate([subset[:chosen], subset[chosen + 1 :]]),
-        value - losses[chosen],
+        smaller,
+        _moved_value(criterion, value - losses[chosen], smaller),
         moved=subset[[chosen]],
         prices=_brought_forward(losses, chosen),
         errors=_brought_forward(errors, chosen) if len(errors) else errors,
     )
+
+
+def _moved_value(criterion: Judge, value: float, subset: Subset) -> float:
+    """The value after a move; infinity less infinity is looked up."""
+    return criterion.start(subset) if np.isnan(value) else float(value)
 
 
 def _brought_forward(prices: Array, place: int) -> Array:
@@ -146,7 +152,7 @@ class Bidirectional(Search):
     In each round the forward side adds a feature that the backward side has not removed, and the
     backward side removes one that the forward side does not hold, so that neither undoes the
     other. It ends when the forward side holds, or the backward side has left, as many as asked;
-    the trace follows that side. Asked for no size, it follows the forward side until they meet.
+    the trace follows that side. Asked for no size, it follows the forward side to the middle.
 
     Parameters
     ----------
@@ -169,33 +175,30 @@ class Bidirectional(Search):
     def _walk(
         self, criterion: Judge, n_units: int, target: int | None, done: Trace
     ) -> Iterator[Step]:
-        target = target or -(-n_units // 2)
-        forward = 2 * target <= n_units + 1  # the side that reaches the target first
+        target = target or max(1, n_units // 2)
+        forward = 2 * target <= n_units  # the side that reaches the target first
         if len(done):
-            small, large = self._continued(done[-1], forward)
+            small, large = self._continued(done, forward, n_units)
         else:
             small, large = Step(EMPTY, criterion.start(EMPTY)), from_full(criterion, n_units)
             if not forward:
-                yield large._replace(state=_other(small))
+                yield large._replace(state={"other": [], "value": small.value})
         while len(small.subset) < target < len(large.subset):
             candidates = np.setdiff1d(large.subset, small.subset, assume_unique=True)
             small = grown(criterion, small.subset, small.value, candidates)
-            if len(small.subset) < len(large.subset):
-                large = shrunk(criterion, large.subset, large.value, fixed=small.subset)
+            large = shrunk(criterion, large.subset, large.value, fixed=small.subset)
             answer, other = (small, large) if forward else (large, small)
-            yield answer._replace(state=_other(other))
-        if forward and len(small.subset) < target:  # every column was asked for
-            yield large._replace(moved=np.setdiff1d(large.subset, small.subset))
+            state = {"other": other.moved.tolist(), "value": float(other.value)}
+            yield answer._replace(state=state)
 
     @staticmethod
-    def _continued(step: Step, forward: bool) -> tuple[Step, Step]:
-        other = Step(np.array(step.state["other"], dtype=np.intp), step.state["value"])
-        return (step, other) if forward else (other, step)
-
-
-def _other(step: Step) -> dict[str, object]:
-    """The side that the trace does not follow."""
-    return {"other": step.subset.tolist(), "value": float(step.value)}
+    def _continued(done: Trace, forward: bool, n_units: int) -> tuple[Step, Step]:
+        """Both sides where they stood: the trace has one, the states what moved on the other."""
+        last = done[-1]
+        moved = np.array([unit for step in done for unit in step.state["other"]], dtype=int)
+        if forward:
+            return last, Step(others(moved, n_units), last.state["value"])
+        return Step(np.sort(moved), last.state["value"]), last
 
 
 class PlusLMinusR(Search):
@@ -239,13 +242,14 @@ class PlusLMinusR(Search):
         self.l = l
         self.r = r
 
-    def _check(self) -> Choice:
-        if min(self.l, self.r) < 0 or self.l == self.r:
+    def _check(self) -> None:
+        whole = is_int(self.l) and is_int(self.r)
+        if not whole or min(self.l, self.r) < 0 or self.l == self.r:
             raise InvalidParameter(
-                f"PlusLMinusR needs different l and r, both >= 0, not l={self.l}, r={self.r}. "
+                f"PlusLMinusR needs different ints l and r >= 0, not l={self.l!r}, r={self.r!r}. "
                 "Write l=2, r=1 to grow from nothing, l=1, r=2 to shrink from everything."
             )
-        return super()._check()
+        super()._check()
 
     def _walk(
         self, criterion: Judge, n_units: int, target: int | None, done: Trace

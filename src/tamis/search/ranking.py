@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from tamis._arrays import EMPTY, best_first
-from tamis.choice import Choice
 from tamis.contract import BackwardCriterion, Criterion, ForwardCriterion
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 from tamis.search.base import Judge, Search, Size
@@ -78,7 +77,7 @@ class Ranking(Search):
 
     def _values(self, criterion: Judge, falling: np.ndarray) -> np.ndarray:
         """Values of the nested subsets, where they follow from the prices."""
-        if self._by() == "alone" and getattr(criterion.criterion, "additive", False):
+        if getattr(criterion.criterion, "additive", False):
             return np.cumsum(falling)
         return np.full(len(falling), np.nan)
 
@@ -87,8 +86,8 @@ class Ranking(Search):
             return self.by
         return "alone" if isinstance(self.criterion, ForwardCriterion) else "removal"
 
-    def _check(self) -> Choice:
-        choice = super()._check()
+    def _check(self) -> None:
+        super()._check()
         if self.by not in (None, "alone", "removal"):
             raise InvalidParameter(f"Ranking needs by='alone' or by='removal', not {self.by!r}.")
         need = ForwardCriterion if self._by() == "alone" else BackwardCriterion
@@ -99,4 +98,3 @@ class Ranking(Search):
                 f"Ranking(by={self._by()!r}) cannot be priced by {judge}. Use "
                 f"Ranking({judge}(...), by={other!r})."
             )
-        return choice

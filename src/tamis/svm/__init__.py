@@ -1,1 +1,45 @@
 """Support vector machines for every C at once, and the C that is provably best."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tamis.svm.certificate import Certificate
+    from tamis.svm.comparison import GradientC, GridC
+    from tamis.svm.curve import ValidationCurve
+    from tamis.svm.path import SVCPath
+    from tamis.svm.regression import SVRPath, SVRPathCV
+    from tamis.svm.tuning import SVCPathCV
+
+__all__ = [
+    "Certificate",
+    "GradientC",
+    "GridC",
+    "SVCPath",
+    "SVCPathCV",
+    "SVRPath",
+    "SVRPathCV",
+    "ValidationCurve",
+]
+
+_HOMES = {
+    "Certificate": "certificate",
+    "GradientC": "comparison",
+    "GridC": "comparison",
+    "SVCPath": "path",
+    "SVCPathCV": "tuning",
+    "SVRPath": "regression",
+    "SVRPathCV": "regression",
+    "ValidationCurve": "curve",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # the path is compiled code: criteria that only read fitted machines must not import numba
+    if name in _HOMES:
+        return getattr(import_module(f"tamis.svm.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'tamis.svm' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *globals()]

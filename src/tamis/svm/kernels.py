@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics.pairwise import euclidean_distances
 
 from tamis.exceptions import InvalidParameter
 
@@ -32,9 +31,22 @@ class Kernel:
         if self.name == "precomputed":
             return X
         if self.name == "rbf":
-            return np.exp(-self.gamma * euclidean_distances(X, Y, squared=True))
+            exponent = self.exponent(X, Y)
+            return np.exp(exponent, out=exponent)
         K = X @ Y.T
         return K if self.name == "linear" else (self.gamma * K + self.coef0) ** self.degree
+
+    def exponent(self, X: Array, Y: Array) -> Array:
+        """``-gamma ||x - y||^2``, exactly 0 on the diagonal of a matrix with itself."""
+        G = X @ Y.T
+        G *= 2.0
+        G -= np.einsum("ij,ij->i", X, X)[:, None]
+        G -= np.einsum("ij,ij->i", Y, Y)
+        np.minimum(G, 0.0, out=G)
+        if X is Y:
+            np.fill_diagonal(G, 0.0)
+        G *= self.gamma
+        return G
 
     def diagonal(self, X: Array) -> Array:
         """Kernel of each row of ``X`` with itself."""
@@ -90,36 +102,44 @@ class Gram:
 
     def __init__(self, kernel: Kernel, X: Array) -> None:
         self.kernel, self.X = kernel, X
-        self.origin = X.mean(axis=0) if kernel.name == "linear" else 0.0
+        # both kernels are blind to a shift, and lose fewer digits without it
+        shiftable = kernel.name in ("linear", "rbf")
+        self.origin = X.mean(axis=0) if shiftable else np.zeros(())
+        if shiftable:
+            self.X = X - self.origin
         self.flat = False
         if kernel.name == "rbf":
-            spread = 4 * float(((X - X.mean(axis=0)) ** 2).sum(axis=1).max())
+            spread = 4 * float((self.X**2).sum(axis=1).max())
             self.flat = kernel.gamma * spread < 1e-2
-        K = self._raw(X)
+        K = self._raw(self.X, moved=True)
         self.means = K.mean(axis=0)
         self.mean = float(self.means.mean())
         K -= self.means
         K -= self.means[:, None] - self.mean
         self.K = np.ascontiguousarray((K + K.T) / 2) if kernel.name == "precomputed" else K
 
-    def _raw(self, X: Array) -> Array:
+    def _raw(self, X: Array, moved: bool = False) -> Array:
+        if not moved and self.kernel.name != "precomputed":
+            X = X - self.origin
         if self.flat:
-            return np.expm1(-self.kernel.gamma * euclidean_distances(X, self.X, squared=True))
+            return np.expm1(self.kernel.exponent(X, self.X))
         if self.kernel.name == "linear":
-            return (X - self.origin) @ (self.X - self.origin).T
-        return np.array(self.kernel(X, self.X), dtype=np.float64)
+            return X @ self.X.T
+        K = self.kernel(X, self.X)
+        return K.copy() if self.kernel.name == "precomputed" else K
 
     def rows(self, X: Array) -> Array:
         """Kernel rows of new points, up to what the path cannot see."""
         return self._raw(X) - self.means
 
-    def norms(self, X: Array, own: Array | None = None) -> Array:
+    def norms(self, X: Array, rows: Array, own: Array | None = None) -> Array:
         """Distance in the feature space of new points from the mean of the training points.
 
-        For a precomputed kernel the kernel of each point with itself has to be given.
+        ``rows`` are the kernel rows of the points; for a precomputed kernel the kernel of each
+        point with itself, ``own``, has to be given.
         """
         if own is None:
             if self.kernel.name == "precomputed":
                 return np.full(len(X), np.inf)
             own = self.kernel.diagonal(X - self.origin) - (1.0 if self.flat else 0.0)
-        return np.sqrt(np.maximum(own - 2 * self._raw(X).mean(axis=1) + self.mean, 0.0))
+        return np.sqrt(np.maximum(own - 2 * rows.mean(axis=1) - self.mean, 0.0))

@@ -1,0 +1,190 @@
+"""Information and dependence: mRMR, Parzen windows and HSIC against what one would write at once.
+
+python -m benchmarks.information
+
+Whole searches are timed, validation, scaling, discretisation and the choice of widths included. The
+baselines are measured in the same run on a part of the work and scaled to the whole of it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from benchmarks import medians
+from tamis.criteria import HSIC, MRMR, ParzenInformation
+from tamis.search import Backward, Forward
+
+#: Number of picks, of levels, and of columns on which a baseline is measured.
+PICKS, LEVELS, PART = 50, 3, 200
+#: Least ratios accepted: samples, columns, against mrmr_selection, against a bincount loop.
+MRMR_GOALS = [(100, 20_000, 1000, 150), (2000, 20_000, 200, 60)]
+#: Samples, columns, classes, least ratio for Parzen windows and for HSIC.
+PAIR_GOALS = [(2000, 36, 6, 15, 20), (330, 166, 2, 12, 20)]
+
+
+def codes(n_samples: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    """Columns of few levels, some of which tell of the class."""
+    draw = np.random.default_rng(0)
+    y = draw.integers(LEVELS, size=n_samples)
+    X = draw.integers(LEVELS, size=(n_samples, n_features))
+    told = draw.random((n_samples, 100)) < 0.4
+    X[:, :100] = np.where(told, y[:, None], X[:, :100])
+    return X, y
+
+
+def clouds(n_samples: int, n_features: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Gaussian classes of different means."""
+    draw = np.random.default_rng(0)
+    y = draw.integers(n_classes, size=n_samples)
+    centres = 0.5 * draw.normal(size=(n_classes, n_features))
+    X = draw.normal(size=(n_samples, n_features)) + centres[y]
+    return (X - X.mean(axis=0)) / X.std(axis=0), y
+
+
+def bincount_information(a: np.ndarray, b: np.ndarray) -> float:
+    """Mutual information of two coded columns by one contingency table."""
+    table = np.bincount(a * LEVELS + b, minlength=LEVELS**2).reshape(LEVELS, LEVELS) / len(a)
+    product = np.outer(table.sum(axis=1), table.sum(axis=0))
+    seen = table > 0
+    return float((table[seen] * np.log(table[seen] / product[seen])).sum())
+
+
+def bincount_mrmr(X: np.ndarray, y: np.ndarray, n_picks: int) -> list[int]:
+    """mRMR by a loop over the candidates, one contingency table for each pair."""
+    columns = [np.ascontiguousarray(column) for column in X.T]
+    relevance = np.array([bincount_information(column, y) for column in columns])
+    picks, shared = [int(relevance.argmax())], np.zeros(len(columns))
+    while len(picks) < n_picks:
+        last = columns[picks[-1]]
+        for j in set(range(len(columns))).difference(picks):
+            shared[j] += bincount_information(columns[j], last)
+        price = relevance - shared / len(picks)
+        price[picks] = -np.inf
+        picks.append(int(price.argmax()))
+    return picks
+
+
+def peer_mrmr(X: np.ndarray, y: np.ndarray) -> Callable[[], object] | None:
+    """mrmr_selection on the same columns, or None where it is not installed."""
+    try:
+        import pandas as pd
+        from mrmr import mrmr_classif
+    except ImportError:
+        return None
+    table, target = pd.DataFrame(X.astype(float)), pd.Series(y)
+    return lambda: mrmr_classif(table, target, K=PICKS, n_jobs=1, show_progress=False)
+
+
+def compare_mrmr(n_samples: int, n_features: int, *goals: int) -> list[str]:
+    """Print the ratios for one size; return those that miss their goal."""
+    X, y = codes(n_samples, n_features)
+    table = np.asfortranarray(X, dtype=float)
+    search = Forward(MRMR(), n_features_to_select=PICKS, standardize=False)
+    part = X[:, :PART]
+    functions = [lambda: bincount_mrmr(part, y, PICKS), lambda: search.fit(table, y)]
+    if peer := peer_mrmr(part, y):
+        functions.append(peer)
+    loop, ours, *others = medians(*functions)
+    # each of a search's picks but the first prices the candidates left, about d a time
+    scale = n_features * PICKS / (PART * PICKS - PICKS * (PICKS - 1) / 2)
+    peers = [("mrmr_selection", seconds, goals[0]) for seconds in others]
+    same = bincount_mrmr(part, y, 10) == picked(Forward(MRMR(), n_features_to_select=10), part, y)
+    missed = [] if same else ["mRMR picks other columns than the loop"]
+    for name, seconds, goal in [*peers, ("a bincount loop", loop, goals[1])]:
+        what = f"mRMR, {PICKS} of {n_features}, {n_samples} samples"
+        missed += told(what, name, seconds * scale, ours, goal)
+    if not peers:
+        print("  mrmr_selection is not installed: pip install mrmr_selection")
+    return missed
+
+
+def picked(search: Forward, X: np.ndarray, y: np.ndarray) -> list[int]:
+    """Columns in the order of their picks."""
+    return [int(step.moved[0]) for step in search.fit(X.astype(float), y).trace_]
+
+
+def kernel(Z: np.ndarray, gamma: float) -> np.ndarray:
+    """Gaussian kernel matrix, its distances from one product."""
+    squares = (Z**2).sum(axis=1)
+    return np.exp(-gamma * np.maximum(squares[:, None] + squares - 2 * Z @ Z.T, 0))
+
+
+def naive_parzen(y: np.ndarray, sigma: float) -> Callable[[np.ndarray], float]:
+    """Parzen information of a table of columns, everything anew."""
+    onehot = (y[:, None] == np.unique(y)).astype(float)
+    share = onehot.mean(axis=0)[y]
+
+    def value(Z: np.ndarray) -> float:
+        sums = kernel(Z, 1 / (2 * sigma**2)) @ onehot
+        return float(np.log(sums[np.arange(len(y)), y] / sums.sum(axis=1) / share).mean())
+
+    return value
+
+
+def naive_hsic(y: np.ndarray) -> Callable[[np.ndarray], float]:
+    """Unbiased HSIC of a table of columns, the target's side made once."""
+    n = len(y)
+    L = (y[:, None] == y).astype(float)
+    np.fill_diagonal(L, 0)
+    rows = L.sum(axis=1)
+    W = L + rows.sum() / ((n - 1) * (n - 2)) - (rows[:, None] + rows) / (n - 2)
+    np.fill_diagonal(W, 0)
+
+    def value(Z: np.ndarray) -> float:
+        return float((kernel(Z, 1 / (2 * Z.shape[1])) * W).sum() / (n * (n - 3)))
+
+    return value
+
+
+def compare_pairs(
+    name: str, criterion: Any, naive: Callable[[np.ndarray], float], X: Any, y: Any, goal: int
+) -> list[str]:
+    """Print the ratio of a whole elimination; the naive one priced at three sizes."""
+    d = X.shape[1]
+    sizes = [1, d // 2, d - 1]
+    tables = [np.ascontiguousarray(X[:, :size]) for size in sizes]
+    prices = [lambda table=table: naive(table) for table in tables]
+    search = Backward(criterion, n_features_to_select=1)
+    single = Backward(clone(criterion).set_params(precision="single"), n_features_to_select=1)
+    *seconds, ours, halved = medians(*prices, lambda: search.fit(X, y), lambda: single.fit(X, y))
+    # a round with m columns left prices m tables of m - 1 columns, and the full table once
+    left = np.arange(2, d + 1)
+    whole = float((left * np.interp(left - 1, sizes, seconds)).sum() + seconds[-1])
+    missed = told(f"{name}, {d} columns, {len(X)} samples", "naive numpy", whole, ours, goal)
+    same = "same" if np.array_equal(single.order_, search.order_) else "another"
+    print(f"    in single precision {halved:.3f} s, ratio {whole / halved:.0f}, {same} order")
+    first = [naive(np.delete(X, j, axis=1)) for j in range(d)]
+    if first[search.trace_[1].moved[0]] < max(first) - 1e-12:
+        missed.append(f"{name} removes another column than the naive one")
+    return missed
+
+
+def told(what: str, against: str, slow: float, fast: float, goal: int) -> list[str]:
+    """Print one comparison; return it where it misses its goal."""
+    print(
+        f"  {what}: {against} {slow:.2f} s, tamis {fast:.3f} s, "
+        f"ratio {slow / fast:.0f} (goal {goal})"
+    )
+    return [] if slow / fast >= goal else [f"{what}: slower than promised"]
+
+
+def main() -> None:
+    """Print the ratios; fail where one misses its goal."""
+    print("information and dependence, processor seconds on one thread")
+    missed = []
+    for n_samples, n_features, *goals in MRMR_GOALS:
+        missed += compare_mrmr(n_samples, n_features, *goals)
+    for n_samples, n_features, n_classes, parzen_goal, hsic_goal in PAIR_GOALS:
+        X, y = clouds(n_samples, n_features, n_classes)
+        parzen = ParzenInformation()
+        width = parzen.fit(X, y).sigma_
+        missed += compare_pairs("MI-PW", parzen, naive_parzen(y, width), X, y, parzen_goal)
+        missed += compare_pairs("HSIC", HSIC(), naive_hsic(y), X, y, hsic_goal)
+    if missed:
+        raise SystemExit("; ".join(missed))
+
+
+if __name__ == "__main__":
+    main()

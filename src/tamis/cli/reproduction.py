@@ -1,0 +1,182 @@
+"""The command ``reproduce``: published tables, computed again."""
+
+import math
+from collections.abc import Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from tamis.cli.printing import PIPED, bare_table, say, stderr, stdout
+from tamis.exceptions import InvalidParameter
+from tamis.reproduction import Cell, Experiment, Reproduction, names, read
+from tamis.reproduction import reproduce as run
+
+LEGEND = "ours (published)  = equal within chance  + ours better  - ours worse  ? unsound in print"
+
+SIGNS = "./+: paired t-test, ours / published; + where {} wins"
+
+
+def reproduce(
+    experiments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME...", help="Experiments, see --list; or *.toml.", show_default=False
+        ),
+    ] = None,
+    list_names: Annotated[bool, typer.Option("--list", help="List the names.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Run all of them.")] = False,
+    realizations: Annotated[
+        int | None, typer.Option(min=1, help="How many; by default as published.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Number of processes.")] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Dask scheduler to run on; local: this machine."),
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep finished pieces here, and go on from them."),
+    ] = None,
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Choose hyper-parameters as published.")
+    ] = False,
+) -> None:
+    """Compute published tables again, and print ours beside the published numbers.
+
+    tamis reproduce --list
+
+    tamis reproduce thesis-3.1 --realizations 10 --jobs 2
+
+    tamis reproduce thesis-5.10 --store wine.sqlite
+    """
+    if list_names:
+        for name in names():
+            typer.echo(name)
+        return
+    chosen = names() if everything else list(experiments or [])
+    if not chosen:
+        raise InvalidParameter("Name an experiment; tamis reproduce --list lists them.")
+    read_all = [read(name) for name in chosen]  # all names are looked up before any work
+    for experiment in read_all:
+        with _bar(experiment) as progress:
+            found = run(
+                experiment,
+                realizations=realizations,
+                tune=tune,
+                n_jobs=jobs,
+                cluster=dask,
+                store=store,
+                progress=progress,
+            )
+        show(found)
+
+
+@contextmanager
+def _bar(experiment: Experiment) -> Any:
+    """A bar on stderr; without a terminal nothing is shown."""
+    console: Console = stderr()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+    )
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    with bar:
+        task = bar.add_task(experiment.name)
+
+        def told(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield told
+
+
+def show(found: Reproduction) -> None:
+    """Print the table on stdout, what is missing on stderr."""
+    experiment = found.experiment
+    console = stdout()
+    console.print(Text(f"{experiment.name}  {experiment.title}", style="bold"))
+    console.print(Text(experiment.source, style="dim"))
+    if found.cells:
+        shown = _by_size(found) if found.cells[0].size is not None else _by_part(found)
+        for one in shown:
+            if not console.is_terminal:
+                console.width = max(PIPED, 30 * len(one.columns))
+            console.print(one)
+        console.print(Text(LEGEND, style="dim"))
+        if any(cell.sign is not None for cell in found.cells):
+            console.print(Text(SIGNS.format(experiment.reference), style="dim"))
+    for line in (*found.settings, *_footnotes(found)):
+        console.print(Text(line))
+    counted = ", ".join(f"{n} {mark}" for mark, n in found.counts().items())
+    console.print(Text(f"{counted or 'nothing could be compared'}.\n"))
+    for sentence in found.missing:
+        say(f"{experiment.name}: {sentence}")
+
+
+def _footnotes(found: Reproduction) -> list[str]:
+    experiment = found.experiment
+    shown = {cell.method for cell in found.cells if cell.mark == "?"}
+    unsound = [f"? {name}: {why}" for name, why in experiment.unsound.items() if name in shown]
+    parts = [f"{part.name}: {part.note}" for part in experiment.parts if part.note]
+    return [*unsound, *experiment.notes, *parts]
+
+
+def _by_part(found: Reproduction) -> list[Table]:
+    """One row per method, one column per part: counts."""
+    shown = bare_table()
+    parts = list(dict.fromkeys(cell.part for cell in found.cells))
+    n = found.cells[0].n_realizations
+    shown.add_column(f"hits of {n}" if found.experiment.metric == "hit" else "")
+    for part in parts:
+        shown.add_column(part)
+    cells = {(cell.method, cell.part): cell for cell in found.cells}
+    for method in dict.fromkeys(cell.method for cell in found.cells):
+        row = [_written(cells.get((method, part)), found.experiment) for part in parts]
+        shown.add_row(Text(method), *row)
+    return [shown]
+
+
+def _by_size(found: Reproduction) -> list[Table]:
+    """For each part one row per number of columns, one column per method."""
+    made = []
+    for part in dict.fromkeys(cell.part for cell in found.cells):
+        cells = [cell for cell in found.cells if cell.part == part]
+        made.append(_curves(part, cells, found.experiment))
+    return made
+
+
+def _curves(part: str, cells: Sequence[Cell], experiment: Experiment) -> Table:
+    shown = bare_table(part)
+    shown.add_column("columns", justify="right")
+    methods = list(dict.fromkeys(cell.method for cell in cells))
+    for method in methods:
+        shown.add_column(Text(method))
+    placed = {(cell.size, cell.method): cell for cell in cells}
+    for size in dict.fromkeys(cell.size for cell in cells):
+        row = [_written(placed.get((size, method)), experiment) for method in methods]
+        shown.add_row(str(size), *row)
+    return shown
+
+
+def _written(cell: Cell | None, experiment: Experiment) -> Text:
+    """``ours (published) mark``."""
+    if cell is None:
+        return Text("")
+    digits = 0 if experiment.metric == "hit" else _digits(cell)
+    published = "" if cell.published is None else f" ({cell.published:.{digits}f})"
+    style = {"-": "red", "+": "green"}.get(cell.mark, "")
+    signs = "" if cell.sign is None else f" {cell.sign or '.'}/{cell.published_sign or '.'}"
+    return Text(f"{cell.ours:.{digits}f}{published} {cell.mark}{signs}", style=style)
+
+
+def _digits(cell: Cell) -> int:
+    """Decimals that show three places of a small number and two of others."""
+    size = abs(cell.ours if cell.published is None else cell.published)
+    return 2 if size >= 0.1 or size == 0 else 2 - math.floor(math.log10(size))

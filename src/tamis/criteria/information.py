@@ -1,0 +1,447 @@
+r"""Forward criteria from information about pairs of columns.
+
+All of them weigh the information that a candidate shares with the target against what it shares
+with each column already chosen. In every step only the terms with the newest pick are computed,
+for all candidates at once; they are sums of n log n over integer counts.
+
+The estimates are plug-in ones of columns cut into bins, in nats. Every criterion gives
+:math:`I(x_j; y)` while nothing is chosen.
+
+References
+----------
+Brown, Pocock, Zhao and Luján (2012), Conditional likelihood maximisation: a unifying framework for
+information theoretic feature selection, JMLR 13.
+"""
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._arrays import EMPTY, Array, Subset
+from tamis.contract import ForwardCriterion
+from tamis.criteria._discrete import (
+    QUANTUM,
+    Coded,
+    coded_columns,
+    coded_target,
+    entropy_of,
+    settled,
+)
+from tamis.exceptions import InvalidParameter
+
+
+class Pair:
+    """Every column beside one chosen column i: the pairwise terms that criteria are made of."""
+
+    def __init__(self, coded: Coded, target: NDArray[np.intp], i: int):
+        self._coded, self._target, self._pick = coded, target, coded.column(i)
+        self.entropy = coded.entropy
+        self.pick_entropy = float(coded.entropy[i])
+
+    @cached_property
+    def joint(self) -> Array:
+        """H(x_j, x_i)."""
+        return self._coded.joint_entropy(self._pick)
+
+    @cached_property
+    def triple(self) -> Array:
+        """H(x_j, x_i, y)."""
+        return self._coded.joint_entropy(self._both)
+
+    @cached_property
+    def _both(self) -> NDArray[np.intp]:
+        """The pair (x_i, y) as one coded variable, levels that do not occur left out."""
+        both = self._pick * (int(self._target.max()) + 1) + self._target
+        return np.unique(both, return_inverse=True)[1].astype(np.intp)
+
+    @cached_property
+    def shared(self) -> Array:
+        """I(x_j; x_i)."""
+        return settled(self.entropy + self.pick_entropy - self.joint)
+
+    @cached_property
+    def relevance(self) -> float:
+        """I(x_i; y)."""
+        target = entropy_of(self._target)
+        return float(settled(self.pick_entropy + target - entropy_of(self._both)))
+
+    @cached_property
+    def conditional(self) -> Array:
+        """I(x_j; y | x_i)."""
+        told = self.joint - self.pick_entropy - self.triple + entropy_of(self._both)
+        return settled(told)
+
+    @cached_property
+    def together(self) -> Array:
+        """I(x_j, x_i; y)."""
+        return settled(self.joint + entropy_of(self._target) - self.triple)
+
+
+class PairwiseInformation(ForwardCriterion):
+    """Relevance of a candidate corrected by a sum over the chosen columns.
+
+    A subclass says what the term of a pair is and how the price follows from the sum of the terms.
+
+    Attributes
+    ----------
+    relevance_ : array of shape (n_features,)
+        Information of each column with the target.
+    """
+
+    #: The sum starts from nothing, a minimum from everything.
+    _start: ClassVar[int] = 0
+
+    def __init__(
+        self, *, n_bins: int | None = None, binning: str = "frequency", target: str = "auto"
+    ):
+        self.n_bins = n_bins
+        self.binning = binning
+        self.target = target
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        who = type(self).__name__
+        assert y is not None  # needs_target has seen to it
+        self._check(who)
+        self._coded = coded_columns(who, X, self.n_bins, self.binning)
+        self._target = coded_target(who, y, self.kind_, self.n_bins, self.binning)
+        self.relevance_ = self._coded.information(self._target)
+        self._forget()
+
+    def _check(self, who: str) -> None:
+        """Refuse parameters outside what is possible."""
+
+    def gain(self, subset: Subset, candidates: Subset) -> Array:
+        columns = self.columns(candidates)
+        chosen = self.columns(subset)
+        if not len(chosen):
+            return self.relevance_[columns]
+        sums = QUANTUM * self._sums(chosen)[columns].astype(float)
+        return self._price(self.relevance_[columns], sums, len(chosen))
+
+    @abstractmethod
+    def _term(self, pair: Pair) -> Array:
+        """What the chosen column of the pair contributes, for every column."""
+
+    @abstractmethod
+    def _price(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
+        """What a candidate brings, from its relevance and the sum of its terms."""
+
+    def _forget(self) -> None:
+        self._chosen: Subset = EMPTY
+        self._total = np.full(len(self.relevance_), self._start, dtype=np.int64)
+
+    def _sums(self, chosen: Subset) -> NDArray[np.int64]:
+        """Terms summed over the chosen columns; only those new since the last call are computed.
+
+        They are added as integers, so the order of the picks does not change a price.
+        """
+        if len(np.setdiff1d(self._chosen, chosen, assume_unique=True)):
+            self._forget()
+        for i in np.setdiff1d(chosen, self._chosen, assume_unique=True):
+            term = self._term(Pair(self._coded, self._target, int(i)))
+            self._total = self._fold(self._total, np.rint(term / QUANTUM).astype(np.int64))
+        self._chosen = chosen.copy()
+        return self._total
+
+    @staticmethod
+    def _fold(total: NDArray[np.int64], term: NDArray[np.int64]) -> NDArray[np.int64]:
+        return total + term
+
+
+class MIFS(PairwiseInformation):
+    r"""Mutual information feature selection.
+
+    .. math:: I(x_j; y) - \beta \sum_{i \in S} I(x_j; x_i)
+
+    Parameters
+    ----------
+    beta : float, default=0.5
+        Weight of the redundancy; the author recommends 0.5 to 1.
+    n_bins : int or None, default=None
+        A column of at most so many distinct values is used as it is. None is the cube root of the
+        number of samples, rounded up.
+    binning : {"frequency", "width", "codes"}, default="frequency"
+        Bins of equal frequency, of equal width, or every distinct value as a level of its own.
+    target : {"auto", "classes", "real"}, default="auto"
+        How to read ``y``; a real target is cut like a column.
+
+    References
+    ----------
+    Battiti (1994), Using mutual information for selecting features in supervised neural net
+    learning, IEEE Trans. Neural Networks 5.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> criterion = MIFS(beta=1).fit(*load_iris(return_X_y=True))
+    >>> criterion.gain(np.array([3]), np.array([0, 1, 2])).round(2)
+    array([-0.12, -0.15, -0.03])
+    """
+
+    def __init__(
+        self,
+        *,
+        beta: float = 0.5,
+        n_bins: int | None = None,
+        binning: str = "frequency",
+        target: str = "auto",
+    ):
+        super().__init__(n_bins=n_bins, binning=binning, target=target)
+        self.beta = beta
+
+    def _check(self, who: str) -> None:
+        if not self.beta >= 0:
+            raise InvalidParameter(f"{who} needs beta >= 0, not {self.beta!r}.")
+
+    def _term(self, pair: Pair) -> Array:
+        return pair.shared
+
+    def _price(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
+        return relevance - self.beta * sums
+
+
+class MIFSU(PairwiseInformation):
+    r"""MIFS for uniformly distributed information.
+
+    .. math:: I(x_j; y) - \beta \sum_{i \in S} \frac{I(y; x_i)}{H(x_i)} I(x_j; x_i)
+
+    A chosen column that does not vary contributes 0.
+
+    Parameters
+    ----------
+    beta : float, default=1
+    n_bins, binning, target
+        As in :class:`MIFS`.
+
+    References
+    ----------
+    Kwak and Choi (2002), Input feature selection for classification problems, IEEE Trans. Neural
+    Networks 13.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> criterion = MIFSU().fit(*load_iris(return_X_y=True))
+    >>> criterion.gain(np.array([3]), np.array([0, 1, 2])).round(2)
+    array([0.13, 0.03, 0.39])
+    """
+
+    def __init__(
+        self,
+        *,
+        beta: float = 1.0,
+        n_bins: int | None = None,
+        binning: str = "frequency",
+        target: str = "auto",
+    ):
+        super().__init__(n_bins=n_bins, binning=binning, target=target)
+        self.beta = beta
+
+    def _check(self, who: str) -> None:
+        if not self.beta >= 0:
+            raise InvalidParameter(f"{who} needs beta >= 0, not {self.beta!r}.")
+
+    def _term(self, pair: Pair) -> Array:
+        if pair.pick_entropy <= 0:
+            return np.zeros_like(pair.entropy)
+        return pair.relevance / pair.pick_entropy * pair.shared
+
+    def _price(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
+        return relevance - self.beta * sums
+
+
+class MRMR(PairwiseInformation):
+    r"""Maximum relevance, minimum redundancy (the difference form).
+
+    .. math:: I(x_j; y) - \frac{1}{|S|} \sum_{i \in S} I(x_j; x_i)
+
+    It cannot see columns that matter only together.
+
+    Parameters
+    ----------
+    n_bins, binning, target
+        As in :class:`MIFS`.
+
+    References
+    ----------
+    Peng, Long and Ding (2005), Feature selection based on mutual information: criteria of
+    max-dependency, max-relevance and min-redundancy, IEEE Trans. PAMI 27.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.search import Forward
+    >>> X, y = load_iris(return_X_y=True)
+    >>> Forward(MRMR(), n_features_to_select=2).fit(X, y).get_support(indices=True)
+    array([2, 3])
+    """
+
+    def _term(self, pair: Pair) -> Array:
+        return pair.shared
+
+    def _price(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
+        return relevance - sums / n_chosen
+
+
+class NMIFS(PairwiseInformation):
+    r"""Normalised mutual information feature selection.
+
+    .. math:: I(x_j; y) - \frac{1}{|S|} \sum_{i \in S} \frac{I(x_j; x_i)}{\min\{H(x_j), H(x_i)\}}
+
+    A column that does not vary shares nothing.
+
+    Parameters
+    ----------
+    n_bins, binning, target
+        As in :class:`MIFS`.
+
+    References
+    ----------
+    Estévez, Tesmer, Perez and Zurada (2009), Normalized mutual information feature selection, IEEE
+    Trans. Neural Networks 20.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> criterion = NMIFS().fit(*load_iris(return_X_y=True))
+    >>> criterion.gain(np.array([3]), np.array([0, 1, 2])).round(2)
+    array([0.11, 0.02, 0.36])
+    """
+
+    def _term(self, pair: Pair) -> Array:
+        least = np.minimum(pair.entropy, pair.pick_entropy)
+        return np.divide(pair.shared, least, out=np.zeros_like(least), where=least > 0)
+
+    def _price(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
+        return relevance - sums / n_chosen
+
+
+class CMIM(PairwiseInformation):
+    r"""Conditional mutual information maximisation.
+
+    .. math:: \min_{i \in S} I(x_j; y \mid x_i)
+
+    Parameters
+    ----------
+    n_bins, binning, target
+        As in :class:`MIFS`.
+
+    References
+    ----------
+    Fleuret (2004), Fast binary feature selection with conditional mutual information, JMLR 5.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> criterion = CMIM().fit(*load_iris(return_X_y=True))
+    >>> criterion.gain(np.array([3]), np.array([0, 1, 2])).round(2)
+    array([0.02, 0.05, 0.07])
+    """
+
+    _start = np.iinfo(np.int64).max
+
+    def _term(self, pair: Pair) -> Array:
+        return pair.conditional
+
+    def _price(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
+        return sums
+
+    @staticmethod
+    def _fold(total: NDArray[np.int64], term: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.minimum(total, term)
+
+
+class CIFE(PairwiseInformation):
+    r"""Conditional infomax feature extraction.
+
+    .. math:: I(x_j; y) - \sum_{i \in S} \big[ I(x_j; x_i) - I(x_j; x_i \mid y) \big]
+
+    Parameters
+    ----------
+    n_bins, binning, target
+        As in :class:`MIFS`.
+
+    References
+    ----------
+    Lin and Tang (2006), Conditional infomax learning: an integrated framework for feature
+    extraction and fusion, ECCV.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> criterion = CIFE().fit(*load_iris(return_X_y=True))
+    >>> criterion.gain(np.array([3]), np.array([0, 1, 2])).round(2)
+    array([0.02, 0.05, 0.07])
+    """
+
+    def _term(self, pair: Pair) -> Array:
+        # I(x_j; x_i) - I(x_j; x_i | y) = I(x_i; y) + I(x_j; y) - I(x_j, x_i; y); the I(x_j; y) of
+        # each pick is taken from the price below
+        return pair.relevance - pair.together
+
+    def _price(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
+        return relevance * (1 - n_chosen) - sums
+
+
+class JMI(PairwiseInformation):
+    r"""Joint mutual information.
+
+    .. math:: \sum_{i \in S} I(x_j, x_i; y)
+
+    Parameters
+    ----------
+    n_bins, binning, target
+        As in :class:`MIFS`.
+
+    References
+    ----------
+    Yang and Moody (1999), Data visualization and feature selection: new algorithms for nongaussian
+    data, NIPS 12.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> criterion = JMI().fit(*load_iris(return_X_y=True))
+    >>> criterion.gain(np.array([3]), np.array([0, 1, 2])).round(2)
+    array([0.97, 1.  , 1.02])
+    """
+
+    def _term(self, pair: Pair) -> Array:
+        return pair.together
+
+    def _price(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
+        return sums
+
+
+class DISR(PairwiseInformation):
+    r"""Double input symmetrical relevance: JMI in units of the joint entropy.
+
+    .. math:: \sum_{i \in S} \frac{I(x_j, x_i; y)}{H(x_j, x_i, y)}
+
+    Parameters
+    ----------
+    n_bins, binning, target
+        As in :class:`MIFS`.
+
+    References
+    ----------
+    Meyer, Schretter and Bontempi (2008), Information-theoretic feature selection in microarray data
+    using variable complementarity, IEEE J. Selected Topics in Signal Processing 2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> criterion = DISR().fit(*load_iris(return_X_y=True))
+    >>> criterion.gain(np.array([3]), np.array([0, 1, 2])).round(2)
+    array([0.33, 0.33, 0.4 ])
+    """
+
+    def _term(self, pair: Pair) -> Array:
+        triple = pair.triple
+        return np.divide(pair.together, triple, out=np.zeros_like(triple), where=triple > 0)
+
+    def _price(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
+        return sums

@@ -1,0 +1,193 @@
+"""Information of a subset with the classes from reduced-set densities, one fit for all columns."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from tamis._arrays import Array, Subset, class_codes, is_int
+from tamis._random import draw_seed, stream
+from tamis.contract import BackwardCriterion
+from tamis.density.parzen import best_width, check_width
+from tamis.density.reduced import reduced_set
+from tamis.exceptions import InvalidParameter
+
+_ROWS = 128
+
+
+class ReducedParzenInformation(BackwardCriterion):
+    r"""What destroying each column costs the information, by reduced-set densities (MI-RSDE).
+
+    The class densities are Parzen windows on few, weighted samples, found once for all columns of
+    the subset. The information is then estimated as in :class:`ParzenInformation`, and a column is
+    priced by what is lost of it when the column's values are replaced by others drawn from its
+    marginal distribution: in expectation this is as good as a density without the column.
+
+    Parameters
+    ----------
+    by : {"marginal", "permutation", "removal"}, default="marginal"
+        How a column is destroyed: by giving every sample each of ``n_values`` quantiles in turn (no
+        chance in it), by shuffling its values over all samples, or by finding new densities
+        without the column, one fit for each.
+    sigma : float or "likelihood", default="likelihood"
+        As in :class:`ParzenInformation`.
+    n_repeats : int, default=1
+        Number of permutations.
+    n_values : int or None, default=16
+        Number of quantiles of a column with ``by="marginal"``; None is every value.
+    random_state : int, None or Generator, default=0
+        Seed of the permutations, which depend on it and on the subset alone, and of the folds that
+        choose the width.
+
+    Attributes
+    ----------
+    sigma_ : float
+        The width in use.
+
+    References
+    ----------
+    Girolami and He (2003), Probability density estimation from optimally condensed data samples,
+    IEEE Trans. PAMI 25.
+
+    Yang and Ong (2012), An effective feature selection method via mutual information estimation,
+    IEEE Trans. Systems, Man, and Cybernetics B 42.
+
+    Examples
+    --------
+    >>> from tamis.search import RecursiveElimination
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (100, 3))
+    >>> y = X[:, 0] * X[:, 2] > 0
+    >>> search = RecursiveElimination(ReducedParzenInformation(), n_features_to_select=2)
+    >>> search.fit(X, y).get_support(indices=True)
+    array([0, 2])
+    """
+
+    targets: ClassVar[frozenset[str]] = frozenset({"classes"})
+
+    def __init__(
+        self,
+        *,
+        by: str = "marginal",
+        sigma: float | str = "likelihood",
+        n_repeats: int = 1,
+        n_values: int | None = 16,
+        random_state: Any = 0,
+    ):
+        self.by = by
+        self.sigma = sigma
+        self.n_repeats = n_repeats
+        self.n_values = n_values
+        self.random_state = random_state
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        assert y is not None  # needs_target has seen to it
+        self._check()
+        self._seed = draw_seed(self.random_state)
+        self._X = X
+        self._codes = class_codes(y)[1]
+        self._log_priors = np.log(np.bincount(self._codes) / len(X))
+        self.use(self.tune(np.arange(self.n_units_)))
+
+    def _check(self) -> None:
+        who = "ReducedParzenInformation"
+        if self.by not in ("marginal", "permutation", "removal"):
+            raise InvalidParameter(
+                f"{who} needs by='marginal', 'permutation' or 'removal', not {self.by!r}."
+            )
+        if self.sigma != "likelihood":
+            check_width(who, self.sigma)
+        for name, least in (("n_repeats", 1), ("n_values", 2)):
+            number = getattr(self, name)
+            every = name == "n_values" and number is None
+            if not every and not (is_int(number) and number >= least):
+                raise InvalidParameter(f"{who} needs an int {name} >= {least}, not {number!r}.")
+
+    def tune(self, subset: Subset) -> dict[str, Any]:
+        """Choose the width anew by the held-out likelihood of the columns left."""
+        if self.sigma == "likelihood":
+            self.sigma_ = best_width(self._X[:, self.columns(subset)], seed=self._seed)
+        else:
+            self.sigma_ = float(self.sigma)
+        return {"sigma": self.sigma_}
+
+    def use(self, params: dict[str, Any]) -> None:
+        self.sigma_ = params.get("sigma", self.sigma_)
+
+    def loss(self, subset: Subset) -> Array:
+        if not len(subset):
+            return np.empty(0)
+        columns = self.columns(subset)
+        Z = self._X[:, columns]
+        mixture = _Mixture(Z, self._codes, self._log_priors, self.sigma_)
+        if self.by == "removal":
+            without = [self._information(np.delete(Z, j, axis=1)) for j in range(len(columns))]
+        else:
+            without = [mixture.information(j, v) for j, v in enumerate(self._values(subset, Z))]
+        return mixture.information() - np.array(without)
+
+    def _information(self, Z: Array) -> float:
+        """Information from densities found for these columns."""
+        if not Z.shape[1]:
+            return 0.0
+        return _Mixture(Z, self._codes, self._log_priors, self.sigma_).information()
+
+    def _values(self, subset: Subset, Z: Array) -> list[Array]:
+        """For each column what replaces its values: arrays of (repeat, sample)."""
+        if self.by == "permutation":
+            draws = stream(self._seed, "permutation", subset)
+            places = [
+                np.array([draws.permutation(len(Z)) for _ in range(self.n_repeats)]) for _ in Z.T
+            ]
+            return [column[place] for column, place in zip(Z.T, places, strict=True)]
+        if self.n_values is None or self.n_values >= len(Z):
+            grid = np.sort(Z, axis=0)
+        else:
+            shares = (np.arange(self.n_values) + 0.5) / self.n_values
+            grid = np.quantile(Z, shares, axis=0)
+        return [np.broadcast_to(column[:, None], (len(grid), len(Z))) for column in grid.T]
+
+
+class _Mixture:
+    """Reduced-set densities of the classes, and the information they give about them."""
+
+    def __init__(self, Z: Array, codes: NDArray[np.intp], log_priors: Array, sigma: float):
+        self._Z, self._codes, self._log_priors = Z, codes, log_priors
+        self._gamma = 1 / (2 * sigma**2)
+        centres, logs, counts = [], [], []
+        for k in range(len(log_priors)):
+            members = Z[codes == k]
+            places, weights = reduced_set(members, sigma)
+            centres.append(members[places])
+            logs.append(np.log(weights))
+            counts.append(len(places))
+        self._centres, self._log_weights = np.concatenate(centres), np.concatenate(logs)
+        self._counts = np.array(counts)
+        self._starts = np.cumsum(self._counts) - self._counts
+        # log of weight times window, without the constant, which cancels
+        self._terms = self._log_weights - self._gamma * cdist(Z, self._centres, "sqeuclidean")
+
+    def information(self, column: int | None = None, values: Array | None = None) -> float:
+        """Information, of samples whose column has been replaced by each row of values."""
+        if column is None or values is None:
+            return float(np.mean(self._log_ratio(self._terms, self._codes)))
+        centre, own = self._centres[:, column], self._Z[:, column]
+        total = 0.0
+        for first in range(0, len(own), _ROWS):
+            rows = slice(first, first + _ROWS)
+            base = self._terms[rows] + self._gamma * (own[rows, None] - centre) ** 2
+            for replaced in values:
+                terms = base - self._gamma * (replaced[rows, None] - centre) ** 2
+                total += self._log_ratio(terms, self._codes[rows]).sum()
+        return float(total / (len(own) * len(values)))
+
+    def _log_ratio(self, terms: Array, codes: NDArray[np.intp]) -> Array:
+        """log p(z|y) - log sum_k P_k p(z|k) of each row, safe where all terms underflow."""
+        most = np.maximum.reduceat(terms, self._starts, axis=1)
+        shifted = np.exp(terms - np.repeat(most, self._counts, axis=1))
+        logs = np.log(np.add.reduceat(shifted, self._starts, axis=1)) + most
+        joint = logs + self._log_priors
+        top = joint.max(axis=1)
+        together = top + np.log(np.exp(joint - top[:, None]).sum(axis=1))
+        return logs[np.arange(len(codes)), codes] - together

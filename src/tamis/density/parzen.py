@@ -1,0 +1,94 @@
+"""Parzen windows: Gaussian kernel densities with one width, and the choice of that width."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+from scipy.special import logsumexp
+
+from tamis._arrays import Array
+from tamis._random import stream
+from tamis.exceptions import InvalidParameter
+
+#: Widths tried: 2^-3 to 2^3 in steps of the square root of 2.
+WIDTHS: Array = 2.0 ** np.arange(-3, 3.5, 0.5)
+_ROWS = 256
+
+
+def log_density(points: Array, centres: Array, sigma: float, weights: Array | None = None) -> Array:
+    r"""Logarithm of the Gaussian kernel density at the points.
+
+    .. math:: p(x) = \sum_i a_i (2\pi\sigma^2)^{-d/2} \exp(-\|x - x_i\|^2 / 2\sigma^2)
+
+    with weights :math:`a_i = 1/N` where none are given.
+
+    >>> float(np.exp(log_density(np.zeros((1, 1)), np.array([[0.0], [0.0]]), 1.0))[0])
+    0.3989422804014327
+    """
+    check_width("log_density", sigma)
+    d = points.shape[1]
+    logs = np.empty(len(points))
+    for first in range(0, len(points), _ROWS):
+        rows = slice(first, first + _ROWS)
+        exponents = cdist(points[rows], centres, "sqeuclidean") / (-2 * sigma**2)
+        logs[rows] = logsumexp(exponents, axis=1, b=weights)
+    if weights is None:
+        logs -= np.log(len(centres))
+    return logs - d * np.log(sigma) - d / 2 * np.log(2 * np.pi)
+
+
+def held_out_likelihood(
+    X: Array, widths: Array = WIDTHS, *, n_folds: int = 5, seed: int = 0
+) -> Array:
+    """Mean log density of the samples left out of each fold, for each width.
+
+    The likelihood of samples that are centres themselves would be greatest for no width at all.
+    When each width is the last one divided by the square root of 2, one exponential serves all:
+    the kernel of a width is the square of the kernel of the next greater one.
+    """
+    n, d = X.shape
+    falling = np.argsort(widths)[::-1]
+    halving = np.allclose(widths[falling][:-1] / widths[falling][1:], np.sqrt(2))
+    folds = _folds(X, min(n_folds, n), seed)
+    left = n - np.bincount(folds)[folds]
+    sums = np.zeros(len(widths))
+    for first in range(0, n, _ROWS):
+        rows = slice(first, first + _ROWS)
+        distances = cdist(X[rows], X, "sqeuclidean")
+        distances[folds[rows, None] == folds] = np.inf
+        least = distances.min(axis=1)
+        distances -= least[:, None]
+        kernel = np.empty_like(distances)
+        for place, sigma in zip(falling, widths[falling], strict=True):
+            if halving and place != falling[0]:
+                np.square(kernel, out=kernel)
+            else:
+                np.exp(distances / (-2 * sigma**2), out=kernel)
+            logs = np.log(kernel.sum(axis=1)) - least / (2 * sigma**2) - np.log(left[rows])
+            sums[place] += logs.sum()
+    return sums / n - d * np.log(widths) - d / 2 * np.log(2 * np.pi)
+
+
+def _folds(X: Array, n_folds: int, seed: int) -> NDArray[np.intp]:
+    """Fold of each sample: drawn by the samples' norms, so that their order does not matter."""
+    folds = np.empty(len(X), dtype=np.intp)
+    by_norm = np.argsort((X**2).sum(axis=1), kind="stable")
+    folds[by_norm] = stream(seed, "folds").permutation(len(X)) % n_folds
+    return folds
+
+
+def best_width(X: Array, *, n_folds: int = 5, seed: int = 0) -> float:
+    """Width of the greatest held-out likelihood; of equals the greatest."""
+    likelihood = held_out_likelihood(X, n_folds=n_folds, seed=seed)
+    close = likelihood >= likelihood.max() - 1e-12 * max(1.0, abs(likelihood.max()))
+    return float(WIDTHS[np.flatnonzero(close)[-1]])
+
+
+def check_width(who: str, sigma: Any) -> None:
+    """Refuse a width that is not a positive number."""
+    number = isinstance(sigma, int | float | np.number) and not isinstance(sigma, bool)
+    if not (number and np.isfinite(sigma) and sigma > 0):
+        raise InvalidParameter(
+            f"{who} needs sigma as a positive number or 'likelihood', not {sigma!r}."
+        )

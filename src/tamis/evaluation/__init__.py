@@ -1,0 +1,63 @@
+"""Experiments that can be trusted: realizations, resume, statistics.
+
+:func:`evaluate` runs any scikit-learn estimators over many realizations, on one or many machines,
+and keeps every finished piece; :func:`compare` says which differences are more than chance.
+"""
+
+from tamis.evaluation.comparison import Comparison, Contrast, compare, rank
+from tamis.evaluation.metrics import Metric, hit
+from tamis.evaluation.outcome import Outcome, Score
+from tamis.evaluation.ranks import Ranks, critical_difference, friedman
+from tamis.evaluation.realizations import CrossValidation, GivenSplits, Realizations, Split
+from tamis.evaluation.results import Failure, Results
+from tamis.evaluation.runner import evaluate
+from tamis.evaluation.significance import (
+    Interval,
+    Test,
+    bootstrap_interval,
+    corrected_t,
+    hit_interval,
+    holm,
+    mark,
+    paired_t,
+    same_rate,
+    wilcoxon,
+)
+from tamis.evaluation.sources import Fresh
+from tamis.evaluation.stability import Stability, stability
+from tamis.evaluation.store import Store
+
+__all__ = [
+    "Comparison",
+    "Contrast",
+    "CrossValidation",
+    "Failure",
+    "Fresh",
+    "GivenSplits",
+    "Interval",
+    "Metric",
+    "Outcome",
+    "Ranks",
+    "Realizations",
+    "Results",
+    "Score",
+    "Split",
+    "Stability",
+    "Store",
+    "Test",
+    "bootstrap_interval",
+    "compare",
+    "corrected_t",
+    "critical_difference",
+    "evaluate",
+    "friedman",
+    "hit",
+    "hit_interval",
+    "holm",
+    "mark",
+    "paired_t",
+    "rank",
+    "same_rate",
+    "stability",
+    "wilcoxon",
+]

@@ -1,0 +1,230 @@
+"""Which methods differ by more than chance: :func:`compare`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis._arrays import Array
+from tamis.evaluation._frame import frame_of
+from tamis.evaluation.ranks import Ranks, friedman
+from tamis.evaluation.results import Results
+from tamis.evaluation.significance import Test, corrected_t, holm, mark, paired_t, wilcoxon
+from tamis.exceptions import InvalidParameter
+
+TESTS = ("corrected t", "paired t", "wilcoxon")
+
+
+class Contrast(NamedTuple):
+    """The reference against one other method, at one number of columns.
+
+    ``sign`` is "+" where the reference wins and "-" where it loses, by the p-value adjusted for the
+    number of contrasts; ``printed`` is the convention of the literature, two decimals of the plain
+    p-value and the sign by it.
+    """
+
+    data: str
+    estimator: str
+    size: int | None
+    reference: str
+    method: str
+    reference_mean: float
+    method_mean: float
+    p_value: float
+    p_adjusted: float
+    sign: str
+    printed: str
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """Contrasts of a reference with every other method.
+
+    Attributes
+    ----------
+    metric, test, reference : str
+    contrasts : tuple of Contrast
+    """
+
+    metric: str
+    test: str
+    reference: str
+    contrasts: tuple[Contrast, ...]
+
+    def to_frame(self) -> Any:
+        """One row per contrast, as polars or pandas frame."""
+        return frame_of(self.contrasts, Contrast._fields)
+
+    def __repr__(self) -> str:
+        signs = [contrast.sign for contrast in self.contrasts]
+        return (
+            f"<Comparison of {self.reference} by {self.test} of {self.metric}: wins "
+            f"{signs.count('+')}, loses {signs.count('-')} of {len(signs)}>"
+        )
+
+
+def compare(
+    results: Results,
+    reference: str | None = None,
+    *,
+    metric: str | None = None,
+    test: str = "corrected t",
+    level: float = 0.05,
+) -> Comparison:
+    """Test a method against every other, at every number of columns.
+
+    P-values are adjusted by Holm's rule over all contrasts of the comparison.
+
+    Parameters
+    ----------
+    results : Results
+        Of :func:`evaluate`.
+    reference : str, optional
+        Name of the method that is compared with the others; by default the first.
+    metric : str, optional
+        By default the first.
+    test : {"corrected t", "paired t", "wilcoxon"}
+        The corrected t-test of Nadeau and Bengio allows for the overlap of the training parts; the
+        paired t-test is the one usually printed; Wilcoxon's looks at ranks.
+    level : float, default=0.05
+        Level of the signs.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> from sklearn.feature_selection import SelectKBest, f_classif, mutual_info_classif
+    >>> from sklearn.svm import SVC
+    >>> from tamis.datasets import load
+    >>> from tamis.evaluation import Realizations, compare, evaluate
+    >>> methods = {"F": SelectKBest(f_classif), "MI": SelectKBest(mutual_info_classif)}
+    >>> results = evaluate(methods, load("wine"), Realizations(5), estimators=SVC(), sizes=[2, 4])
+    >>> compare(results, "F")
+    <Comparison of F by corrected t of error: wins 0, loses 0 of 2>
+    """
+    metric = next(iter(results.metrics)) if metric is None else metric
+    reference = results.methods[0] if reference is None else reference
+    _check(results, reference, metric, test)
+    drafts = list(_contrasts(results, reference, metric, test, level))
+    if not drafts:
+        raise InvalidParameter(
+            f"compare needs another method than {reference} with at least two common realizations "
+            f"of {metric}."
+        )
+    adjusted = holm([draft.p_value for draft, _ in drafts])
+    better = results.metrics[metric].greater_is_better
+    contrasts = []
+    for (draft, found), p in zip(drafts, adjusted, strict=True):
+        whole = Test(found.name, found.difference, found.statistic, float(p), found.n_pairs)
+        sign = mark(whole, greater_is_better=better, level=level)
+        contrasts.append(draft._replace(p_adjusted=float(p), sign=sign))
+    return Comparison(metric, test, reference, tuple(contrasts))
+
+
+def rank(
+    results: Results, metric: str | None = None, *, size: int | None = None, level: float = 0.05
+) -> Ranks:
+    """Friedman's test over the data sets, by the mean of each method on each.
+
+    Parameters
+    ----------
+    results : Results
+        Over at least two data sets.
+    metric : str, optional
+        By default the first.
+    size : int, optional
+        Number of columns; by default the mean over all of a method's scores is taken.
+    level : float, default=0.05
+        Level of the critical difference.
+
+    Returns
+    -------
+    Ranks
+    """
+    metric = next(iter(results.metrics)) if metric is None else metric
+    _check(results, results.methods[0], metric, TESTS[0])
+    means: dict[tuple[str, str], list[float]] = {}
+    for cell in results.means():
+        if cell.metric == metric and size in (None, cell.size):
+            means.setdefault((cell.data, cell.method), []).append(cell.mean)
+    wanted = [[(data, method) for method in results.methods] for data in results.data]
+    if missing := [pair for row in wanted for pair in row if pair not in means]:
+        raise InvalidParameter(
+            f"rank needs every method on every data set; {missing[0][1]} has no {metric} on "
+            f"{missing[0][0]}."
+        )
+    table = np.array([[np.mean(means[pair]) for pair in row] for row in wanted])
+    better = results.metrics[metric].greater_is_better
+    return friedman(table, results.methods, greater_is_better=better, level=level)
+
+
+def _contrasts(
+    results: Results, reference: str, metric: str, test: str, level: float
+) -> Iterator[tuple[Contrast, Test]]:
+    """Contrasts without the adjustment for their number, each with its test."""
+    better = results.metrics[metric].greater_is_better
+    cells = _cells(results, metric)
+    for (data, method, estimator, size), scores in cells.items():
+        against = cells.get((data, reference, estimator, size))
+        if method == reference or against is None:
+            continue
+        common = sorted(scores.keys() & against.keys())
+        if len(common) < 2:
+            continue
+        first = np.array([against[i] for i in common])
+        second = np.array([scores[i] for i in common])
+        found = _tested(test, first, second, results.test_ratio(data))
+        sign = mark(found, greater_is_better=better, level=level)
+        yield (
+            Contrast(
+                data,
+                estimator,
+                size,
+                reference,
+                method,
+                float(first.mean()),
+                float(second.mean()),
+                found.p_value,
+                float("nan"),
+                "",
+                f"{found.p_value:.2f}{sign}",
+            ),
+            found,
+        )
+
+
+Cell = tuple[str, str, str, "int | None"]
+
+
+def _cells(results: Results, metric: str) -> dict[Cell, dict[int, float]]:
+    """Scores by realization, of every method on every data set at every size."""
+    cells: dict[Cell, dict[int, float]] = {}
+    for row in results.rows():
+        if row.metric == metric:
+            size = row.size if row.rule == "given" else None
+            key = (row.data, row.method, row.estimator, size)
+            cells.setdefault(key, {})[row.realization] = row.value
+    return cells
+
+
+def _tested(test: str, first: Array, second: Array, ratio: float) -> Test:
+    if test == "corrected t":
+        return corrected_t(first, second, ratio)
+    return paired_t(first, second) if test == "paired t" else wilcoxon(first, second)
+
+
+def _check(results: Results, reference: str, metric: str, test: str) -> None:
+    if reference not in results.methods:
+        raise InvalidParameter(
+            f"compare needs one of the methods {', '.join(results.methods)} as reference, not "
+            f"{reference!r}."
+        )
+    if metric not in results.metrics:
+        raise InvalidParameter(
+            f"compare needs one of the metrics {', '.join(results.metrics)}, not {metric!r}."
+        )
+    if test not in TESTS:
+        raise InvalidParameter(f"compare needs test as one of {', '.join(TESTS)}, not {test!r}.")

@@ -1,0 +1,158 @@
+"""What is measured on the test part, by name."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import balanced_accuracy_score, get_scorer, get_scorer_names
+
+from tamis._arrays import Subset
+from tamis.exceptions import InvalidParameter
+
+Judge = Callable[[Any, NDArray[Any], NDArray[Any]], float]
+#: Names of measures that need the chosen columns only, and no trained estimator.
+OF_COLUMNS = ("n_features", "useless", "hit")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A named measure ``judge(fitted, X, y)`` of a fitted estimator.
+
+    Attributes
+    ----------
+    name : str
+    judge : callable or None
+        None for a measure of the chosen columns.
+    greater_is_better : bool
+    """
+
+    name: str
+    judge: Judge | None
+    greater_is_better: bool
+
+
+def error(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
+    """Share of wrong classes."""
+    return float(np.mean(fitted.predict(X) != y))
+
+
+def ber(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
+    """Balanced error rate: the mean over the classes of the share of wrong ones."""
+    return 1.0 - float(balanced_accuracy_score(y, fitted.predict(X)))
+
+
+def auc(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
+    """Area under the ROC curve; of more than two classes the mean of one against the rest."""
+    name = "roc_auc" if len(fitted.classes_) == 2 else "roc_auc_ovr"
+    return float(get_scorer(name)(fitted, X, y))
+
+
+def mse(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
+    """Mean squared error."""
+    return float(np.mean((fitted.predict(X) - y) ** 2))
+
+
+def scc(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
+    """Squared correlation of prediction and target; 0 where the prediction is constant."""
+    predicted = fitted.predict(X)
+    if np.ptp(predicted) == 0 or np.ptp(y) == 0:
+        return 0.0
+    return float(np.corrcoef(predicted, y)[0, 1] ** 2)
+
+
+_KNOWN = {
+    "error": Metric("error", error, False),
+    "ber": Metric("ber", ber, False),
+    "auc": Metric("auc", auc, True),
+    "mse": Metric("mse", mse, False),
+    "scc": Metric("scc", scc, True),
+    "n_features": Metric("n_features", None, False),
+    "useless": Metric("useless", None, False),
+    "hit": Metric("hit", None, True),
+}
+
+
+def metric(what: Any) -> Metric:
+    """Measure of this name: one of ours, or a scorer of scikit-learn, or a scorer itself.
+
+    >>> metric("ber").greater_is_better, metric("f1_macro").greater_is_better
+    (False, True)
+    """
+    if isinstance(what, Metric):
+        return what
+    if isinstance(what, str) and what in _KNOWN:
+        return _KNOWN[what]
+    if isinstance(what, str) and what in get_scorer_names():
+        return Metric(what, get_scorer(what), True)
+    if callable(what) and not isinstance(what, type):
+        return Metric(getattr(what, "__name__", str(what)), what, True)
+    raise InvalidParameter(
+        f"No metric is called {what!r}. Write one of {', '.join(_KNOWN)}, the name of a scorer of "
+        "scikit-learn such as 'f1_macro', or a function of (fitted, X, y)."
+    )
+
+
+def of_columns(
+    name: str,
+    chosen: Subset,
+    relevant: Sequence[int] | None,
+    equivalent: Sequence[Sequence[int]] | None,
+) -> float:
+    """A measure of the chosen columns; nan where the relevant ones are not known."""
+    if name == "n_features":
+        return float(len(chosen))
+    if relevant is None:
+        return float("nan")
+    groups = [[j] for j in relevant] if equivalent is None else [list(g) for g in equivalent]
+    if name == "hit":
+        return float(_answers(chosen, groups))
+    useful = {int(j) for group in groups for j in group}
+    return float(np.mean([int(j) not in useful for j in chosen])) if len(chosen) else 0.0
+
+
+def _answers(chosen: Subset, groups: list[list[int]]) -> bool:
+    first = {int(j) for j in chosen[: len(groups)]}
+    return all(first & set(group) for group in groups)
+
+
+def hit(order: Any, problem: Any) -> bool:
+    """Whether a ranking answers a problem with known relevant columns.
+
+    It does if its first ``len(relevant)`` columns hold one member of every group of equivalent
+    columns, in any order.
+
+    Parameters
+    ----------
+    order : array of int, or a fitted selector with ``order_``
+        Columns, best first.
+    problem : Problem
+        Anything with ``relevant`` and perhaps ``equivalent``.
+
+    Examples
+    --------
+    >>> from tamis.datasets import make_corral
+    >>> problem = make_corral(variant=46, random_state=0)
+    >>> hit([3, 1, 18, 0, 7], problem), hit([3, 1, 4, 0, 2], problem)
+    (True, False)
+    """
+    columns = np.asarray(getattr(order, "order_", order))
+    relevant = getattr(problem, "relevant", None)
+    if columns.ndim != 1 or relevant is None:
+        raise InvalidParameter(
+            "hit needs the columns best first and a problem with known relevant columns, such as "
+            f"make_weston(); got {order!r} and {type(problem).__name__}."
+        )
+    groups = getattr(problem, "equivalent", None)
+    if len(columns) < len(relevant):
+        return False
+    return bool(of_columns("hit", columns, list(relevant), groups))
+
+
+def as_metrics(what: Any) -> dict[str, Metric]:
+    """Measures by name, from one or several names or scorers."""
+    found = [metric(item) for item in (what if isinstance(what, list | tuple) else [what])]
+    if not found:
+        raise InvalidParameter('evaluate needs at least one metric, such as metrics="error".')
+    return {item.name: item for item in found}

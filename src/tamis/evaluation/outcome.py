@@ -1,0 +1,39 @@
+"""What one piece of work leaves."""
+
+from typing import NamedTuple
+
+
+class Score(NamedTuple):
+    """One number: a metric at a number of columns.
+
+    ``rule`` says how that number came about: "given", "own" (what the method kept) or "best" (the
+    best on the inner rows of the plan). ``estimator`` is empty for a measure of the columns.
+    """
+
+    estimator: str
+    size: int
+    rule: str
+    metric: str
+    value: float
+
+
+class Outcome(NamedTuple):
+    """What a piece of work leaves.
+
+    Attributes
+    ----------
+    scores : tuple of Score
+    order, support : tuple of int or None
+        Columns best first, and those kept; None where the method chooses none.
+    n_train, n_test, n_features : int
+    seconds : float
+        Time of the method's ``fit``.
+    """
+
+    scores: tuple[Score, ...]
+    order: tuple[int, ...] | None
+    support: tuple[int, ...] | None
+    n_train: int
+    n_test: int
+    n_features: int
+    seconds: float

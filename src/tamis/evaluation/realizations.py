@@ -1,0 +1,340 @@
+"""Which rows train and which test: plans whose splits are drawn by label.
+
+The split of realization 17 follows from the seed, the name of the data and the number 17 alone:
+neither the method, nor the order of the work, nor how many realizations were asked for plays a
+part. Every method therefore sees the same splits, which is what paired tests assume.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from tamis._arrays import EMPTY, Subset, target_kind
+from tamis._random import stream
+from tamis.exceptions import InvalidParameter
+
+Pairs = tuple[tuple[Subset, Subset], ...]
+
+
+class Split(NamedTuple):
+    """Rows of one realization.
+
+    Attributes
+    ----------
+    train, test : array of int
+        The rows that everything is learned from, and those that judge it.
+    inner : tuple of (fit, check) pairs
+        Rows on which the number of features is chosen: the training and a validation part, or the
+        folds of the training part. Empty where the plan has neither.
+    """
+
+    train: Subset
+    test: Subset
+    inner: Pairs = ()
+
+
+class Plan(Protocol):
+    """What :func:`tamis.evaluation.evaluate` asks of a plan."""
+
+    @property
+    def seed(self) -> int:
+        """Source of all draws, those of the methods included."""
+
+    def __len__(self) -> int:
+        """Number of realizations."""
+
+    def first(self, n: int) -> "Plan":
+        """The plan of the first ``n`` realizations."""
+
+    def label(self, realization: int) -> str:
+        """Text that tells this split from any other, the number and the seed left out."""
+
+    def split(self, y: NDArray[Any], name: str, realization: int) -> Split:
+        """Rows of one realization of the data of that name."""
+
+
+@dataclass(frozen=True)
+class Realizations:
+    """Random splits into a training, a test and perhaps a validation part.
+
+    Parameters
+    ----------
+    n_realizations : int, default=30
+        How many splits.
+    train : int or float, default=0.5
+        Number of training rows, or their share of all rows.
+    test : int, float or None
+        Number or share of test rows; None for all that remain.
+    validation : int, float or None
+        Number or share of rows on which the number of features is chosen.
+    inner : int or None
+        Folds of the training part on which the number of features is chosen instead.
+    stratify : bool or None
+        Whether every part has the classes in the proportions of the whole, as nearly as whole rows
+        allow; None: where the target is made of classes.
+    seed : int, default=0
+        Source of the draws.
+
+    Examples
+    --------
+    >>> plan = Realizations(30, train=40, test=60, seed=1)
+    >>> split = plan.split(np.repeat([0, 1], [50, 150]), "mine", 17)
+    >>> len(split.train), len(split.test), int((split.train < 50).sum())
+    (40, 60, 10)
+    """
+
+    n_realizations: int = 30
+    train: int | float = field(default=0.5, kw_only=True)
+    test: int | float | None = field(default=None, kw_only=True)
+    validation: int | float | None = field(default=None, kw_only=True)
+    inner: int | None = field(default=None, kw_only=True)
+    stratify: bool | None = field(default=None, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        _check_counts("Realizations", n_realizations=self.n_realizations)
+        for name in ("train", "test", "validation"):
+            _check_part(name, getattr(self, name))
+        if self.inner is not None:
+            _check_counts("Realizations", least=2, inner=self.inner)
+        if self.inner is not None and self.validation is not None:
+            raise InvalidParameter(
+                "Realizations needs either validation=... or inner=..., not both: the number of "
+                "features is chosen on one of them. Leave one out."
+            )
+
+    def __len__(self) -> int:
+        return self.n_realizations
+
+    def first(self, n: int) -> Self:
+        """The plan of the first ``n`` realizations, which are the same as in the whole."""
+        return replace(self, n_realizations=n)
+
+    def label(self, realization: int) -> str:
+        """Text that tells this split from any other, the number and the seed left out."""
+        parts = (f"{n}={getattr(self, n)}" for n in ("train", "test", "validation", "inner"))
+        return f"Realizations({', '.join(parts)}, stratify={self.stratify})"
+
+    def split(self, y: NDArray[Any], name: str, realization: int) -> Split:
+        """Rows of one realization of the data of that name."""
+        n_rows = len(y)
+        n_train = _rows(self.train, n_rows)
+        n_check = 0 if self.validation is None else _rows(self.validation, n_rows)
+        rest = n_rows - n_train - n_check
+        n_test = rest if self.test is None else _rows(self.test, n_rows)
+        if n_train < 1 or n_test < 1 or n_test > rest:
+            raise InvalidParameter(
+                f"Realizations needs at least one row in every part and {n_train} training, "
+                f"{n_check} validation and {max(n_test, 1)} test rows in all; {name} has {n_rows}. "
+                "Ask for fewer rows, or leave test=None for all that remain."
+            )
+        rng = stream(self.seed, "split", name, realization)
+        groups = _groups(y, self.stratify)
+        train, check, test = _parts(groups, (n_train, n_check, n_test), rng)
+        if self.inner is not None:
+            seed = int(stream(self.seed, "inner", name, realization).integers(2**31))
+            return Split(train, test, _folds(y, train, self.inner, seed))
+        return Split(train, test, ((train, check),) if n_check else ())
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """Stratified folds, each once the test part, the whole repeated with other folds.
+
+    With ``inner`` this is two-level cross-validation: the number of features is chosen by folds of
+    each training part, and judged on the fold outside.
+
+    Parameters
+    ----------
+    n_folds : int, default=10
+        Number of outer folds.
+    n_repeats : int, default=1
+        How often all is repeated.
+    inner : int or None
+        Number of inner folds.
+    seed : int, default=0
+        Source of the draws.
+
+    Examples
+    --------
+    >>> plan = CrossValidation(5, n_repeats=2, inner=3)
+    >>> split = plan.split(np.repeat([0, 1], 20), "mine", 7)
+    >>> len(plan), len(split.train), len(split.test), len(split.inner)
+    (10, 32, 8, 3)
+    """
+
+    n_folds: int = 10
+    n_repeats: int = field(default=1, kw_only=True)
+    inner: int | None = field(default=None, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+    n_first: int | None = field(default=None, kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        _check_counts("CrossValidation", least=2, n_folds=self.n_folds)
+        _check_counts("CrossValidation", n_repeats=self.n_repeats)
+        if self.inner is not None:
+            _check_counts("CrossValidation", least=2, inner=self.inner)
+
+    def __len__(self) -> int:
+        everything = self.n_folds * self.n_repeats
+        return everything if self.n_first is None else min(self.n_first, everything)
+
+    def first(self, n: int) -> Self:
+        """The first ``n`` folds, those of further repeats added when all are used up."""
+        return replace(self, n_repeats=max(self.n_repeats, -(-n // self.n_folds)), n_first=n)
+
+    def label(self, realization: int) -> str:
+        """Text that tells this split from any other, the number and the seed left out."""
+        return f"CrossValidation({self.n_folds}, inner={self.inner})"
+
+    def split(self, y: NDArray[Any], name: str, realization: int) -> Split:
+        """Rows of one fold of the data of that name."""
+        repeat, fold = divmod(realization, self.n_folds)
+        seed = int(stream(self.seed, "folds", name, repeat).integers(2**31))
+        train, test = _folds(y, np.arange(len(y)), self.n_folds, seed)[fold]
+        if self.inner is None:
+            return Split(train, test)
+        seed = int(stream(self.seed, "inner", name, realization).integers(2**31))
+        return Split(train, test, _folds(y, train, self.inner, seed))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class GivenSplits:
+    """Splits that were published with the data, such as those of Rätsch.
+
+    Parameters
+    ----------
+    trains, tests : sequence of array of int
+        Rows of the training and of the test part, one pair per realization.
+    seed : int, default=0
+        Source of the draws of the methods.
+
+    Examples
+    --------
+    >>> plan = GivenSplits([[0, 1, 2], [2, 3, 4]], [[3, 4], [0, 1]])
+    >>> len(plan), plan.split(np.zeros(5), "mine", 1).test
+    (2, array([0, 1]))
+    """
+
+    trains: Iterable[Any]
+    tests: Iterable[Any]
+    seed: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        trains = tuple(np.asarray(rows, dtype=np.intp) for rows in self.trains)
+        tests = tuple(np.asarray(rows, dtype=np.intp) for rows in self.tests)
+        object.__setattr__(self, "trains", trains)
+        object.__setattr__(self, "tests", tests)
+        if len(trains) != len(tests) or not trains:
+            raise InvalidParameter(
+                "GivenSplits needs as many training as test parts, and at least one; got "
+                f"{len(trains)} and {len(tests)}."
+            )
+        for i, (train, test) in enumerate(zip(trains, tests, strict=True)):
+            if not len(train) or not len(test) or len(np.intersect1d(train, test)):
+                raise InvalidParameter(
+                    f"GivenSplits needs training and test rows that do not overlap; split {i} has "
+                    f"{len(train)} and {len(test)} with {len(np.intersect1d(train, test))} in both."
+                )
+
+    def __len__(self) -> int:
+        return len(tuple(self.trains))
+
+    def first(self, n: int) -> Self:
+        """The plan of the first ``n`` splits."""
+        return replace(self, trains=tuple(self.trains)[:n], tests=tuple(self.tests)[:n])
+
+    def label(self, realization: int) -> str:
+        """Text that tells this split from any other, the number and the seed left out."""
+        train, test = tuple(self.trains)[realization], tuple(self.tests)[realization]
+        digest = sha256(train.tobytes() + b"|" + test.tobytes()).hexdigest()[:16]
+        return f"GivenSplits({digest})"
+
+    def split(self, y: NDArray[Any], name: str, realization: int) -> Split:
+        """Rows of one split."""
+        split = Split(tuple(self.trains)[realization], tuple(self.tests)[realization])
+        least, most = min(map(np.min, split[:2])), max(map(np.max, split[:2]))
+        if least < 0 or most >= len(y):
+            raise InvalidParameter(
+                f"GivenSplits names row {least if least < 0 else most}; {name} has {len(y)} rows, "
+                "counted from 0."
+            )
+        return split
+
+    def __repr__(self) -> str:
+        return f"<GivenSplits: {len(self)} realizations>"
+
+
+def _rows(part: int | float, n_rows: int) -> int:
+    return round(part * n_rows) if isinstance(part, float) else int(part)
+
+
+def _groups(y: NDArray[Any], stratify: bool | None) -> NDArray[np.intp]:
+    """For each row its class, or 0 for all where classes play no part."""
+    wanted = target_kind(y) == "classes" if stratify is None else stratify
+    if not wanted:
+        return np.zeros(len(y), dtype=np.intp)
+    return np.unique(y, return_inverse=True)[1].astype(np.intp)
+
+
+def _parts(
+    groups: NDArray[np.intp], sizes: tuple[int, ...], rng: np.random.Generator
+) -> list[Subset]:
+    """Disjoint parts of these sizes, each with the groups in proportion, rows ascending."""
+    order = rng.permutation(len(groups))
+    waiting = [order[groups[order] == group] for group in range(groups.max() + 1)]
+    parts = []
+    for size in sizes:
+        counts = _shares(np.array([len(rows) for rows in waiting]), size, rng)
+        taken = [rows[:count] for rows, count in zip(waiting, counts, strict=True)]
+        waiting = [rows[count:] for rows, count in zip(waiting, counts, strict=True)]
+        parts.append(np.sort(np.concatenate(taken)) if size else EMPTY)
+    return parts
+
+
+def _shares(counts: NDArray[np.intp], size: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """``size`` rows shared out in proportion to the counts; the largest remainders round up."""
+    exact = counts * size / max(counts.sum(), 1)
+    shares = np.floor(exact + 1e-9).astype(np.intp)
+    remainders = exact - shares
+    tie = rng.random(len(counts))
+    up = np.lexsort((tie, -np.round(remainders, 9)))[: size - shares.sum()]
+    shares[up] += 1
+    return shares
+
+
+def _folds(y: NDArray[Any], rows: Subset, n_folds: int, seed: int) -> Pairs:
+    """Pairs (the others, one fold) of the rows."""
+    of_classes = target_kind(y) == "classes"
+    folds = (StratifiedKFold if of_classes else KFold)(n_folds, shuffle=True, random_state=seed)
+    try:
+        return tuple((rows[fit], rows[check]) for fit, check in folds.split(rows, y[rows]))
+    except ValueError as error:
+        raise InvalidParameter(
+            f"{n_folds} folds cannot be made of {len(rows)} rows: {str(error).rstrip('.')}. Ask "
+            "for fewer folds."
+        ) from error
+
+
+def _check_counts(who: str, *, least: int = 1, **counts: Any) -> None:
+    for name, value in counts.items():
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+            raise InvalidParameter(
+                f"{who} needs {name} as a whole number of at least {least}, not {value!r}."
+            )
+
+
+def _check_part(name: str, value: Any) -> None:
+    if value is None and name != "train":
+        return
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1
+    if not whole and not (isinstance(value, float) and 0 < value < 1):
+        raise InvalidParameter(
+            f"Realizations needs {name} as a number of rows or a share between 0 and 1, not "
+            f"{value!r}. Write {name}=100 or {name}=0.5."
+        )

@@ -1,0 +1,200 @@
+"""What an experiment found: the scores of every piece, and short views of them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis._arrays import Array, Mask
+from tamis.evaluation._frame import frame_of
+from tamis.evaluation.metrics import Metric
+from tamis.evaluation.outcome import Outcome, Score
+from tamis.exceptions import InvalidParameter
+
+
+class Finished(NamedTuple):
+    """An outcome with its place in the experiment."""
+
+    method: str
+    data: str
+    realization: int
+    outcome: Outcome
+
+
+class Failure(NamedTuple):
+    """A piece that could not be run, and why."""
+
+    method: str
+    data: str
+    realization: int
+    reason: str
+
+
+class Row(NamedTuple):
+    """One score with its place in the experiment."""
+
+    data: str
+    method: str
+    estimator: str
+    size: int
+    rule: str
+    metric: str
+    realization: int
+    value: float
+
+
+class Mean(NamedTuple):
+    """One cell of a table: scores of a method over the realizations.
+
+    ``size`` is the mean number of columns where it differs between realizations.
+    """
+
+    data: str
+    method: str
+    estimator: str
+    size: float
+    rule: str
+    metric: str
+    n_realizations: int
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True, repr=False)
+class Results:
+    """Scores of methods on data over realizations.
+
+    Attributes
+    ----------
+    pieces : tuple of Finished
+        Ordered by data, method and realization, whatever the order of the work.
+    failures : tuple of Failure
+    metrics : dict of str to Metric
+    """
+
+    pieces: tuple[Finished, ...]
+    failures: tuple[Failure, ...]
+    metrics: Mapping[str, Metric]
+
+    @property
+    def methods(self) -> list[str]:
+        """Names of the methods, in the order given."""
+        return list(dict.fromkeys(piece.method for piece in self.pieces))
+
+    @property
+    def data(self) -> list[str]:
+        """Names of the data, in the order given."""
+        return list(dict.fromkeys(piece.data for piece in self.pieces))
+
+    def rows(self) -> Iterator[Row]:
+        """Every score."""
+        for method, data, realization, outcome in self.pieces:
+            for s in outcome.scores:
+                yield Row(data, method, s.estimator, s.size, s.rule, s.metric, realization, s.value)
+
+    def to_frame(self) -> Any:
+        """Every score, one per row, as polars or pandas frame."""
+        return frame_of(list(self.rows()), Row._fields)
+
+    def means(self) -> list[Mean]:
+        """Mean and standard deviation over the realizations, cell by cell."""
+        cells: dict[tuple[Any, ...], list[Row]] = {}
+        for row in self.rows():
+            size = row.size if row.rule == "given" else -1
+            cells.setdefault((*row[:3], size, row.rule, row.metric), []).append(row)
+        return [_mean(rows) for rows in cells.values()]
+
+    def values(
+        self,
+        metric: str,
+        method: str,
+        *,
+        data: str | None = None,
+        estimator: str | None = None,
+        size: int | None = None,
+    ) -> dict[int, float]:
+        """One score per realization.
+
+        Parameters
+        ----------
+        metric, method : str
+        data, estimator : str, optional
+            May be left out where there is only one.
+        size : int, optional
+            Number of columns; may be left out where there is one score per realization.
+        """
+        wanted = {"metric": metric, "method": method, "data": data, "estimator": estimator}
+        rows = [row for row in self.rows() if _fits(row, wanted, size)]
+        found = {row.realization: row.value for row in rows}
+        if not rows or len(found) < len(rows):
+            asked = {**wanted, "size": size}
+            given = ", ".join(f"{k}={v!r}" for k, v in asked.items() if v is not None)
+            many = {name: sorted({getattr(row, name) for row in rows}) for name in asked}
+            several = ", ".join(f"{k} {v}" for k, v in many.items() if len(v) > 1)
+            problem = f"more than one score each; say which of {several}" if rows else "no scores"
+            raise InvalidParameter(f"Results has {problem} for {given}. It is {self!r}.")
+        return found
+
+    def orders(self, method: str, data: str | None = None) -> list[tuple[int, ...]]:
+        """Columns best first, one tuple per realization."""
+        return [o.order for o in self._outcomes(method, data) if o.order is not None]
+
+    def supports(self, method: str, data: str | None = None, size: int | None = None) -> Mask:
+        """Kept columns as mask, one row per realization; of a given size, the first ones."""
+        masks = []
+        for outcome in self._outcomes(method, data):
+            kept = outcome.support if size is None else (outcome.order or ())[:size]
+            mask = np.zeros(outcome.n_features, dtype=bool)
+            mask[list(kept or ())] = True
+            masks.append(mask)
+        return np.array(masks)
+
+    def seconds(self, method: str, data: str | None = None) -> Array:
+        """Time of each fit of a method."""
+        return np.array([outcome.seconds for outcome in self._outcomes(method, data)])
+
+    def test_ratio(self, data: str | None = None) -> float:
+        """Number of test rows per training row, which the corrected t-test needs."""
+        ratios = [
+            piece.outcome.n_test / piece.outcome.n_train
+            for piece in self.pieces
+            if data in (None, piece.data)
+        ]
+        return float(np.mean(ratios))
+
+    def _outcomes(self, method: str, data: str | None) -> list[Outcome]:
+        if data is None and len(self.data) > 1:
+            raise InvalidParameter(
+                f"Results holds several data sets; say which of {', '.join(self.data)}."
+            )
+        found = [p.outcome for p in self.pieces if p.method == method and data in (None, p.data)]
+        if not found:
+            raise InvalidParameter(
+                f"Results holds no method {method!r}; it has {', '.join(self.methods)}."
+            )
+        return found
+
+    def __repr__(self) -> str:
+        failed = f", {len(self.failures)} pieces failed" if self.failures else ""
+        return (
+            f"<Results: {len(self.methods)} methods, {len(self.data)} data sets, "
+            f"{len(self.pieces)} pieces{failed}>"
+        )
+
+
+def _fits(row: Row, wanted: Mapping[str, str | None], size: int | None) -> bool:
+    if size is not None and row.size != size:
+        return False
+    return all(value in (None, getattr(row, name)) for name, value in wanted.items())
+
+
+def _mean(rows: list[Row]) -> Mean:
+    values = np.array([row.value for row in rows])
+    first, n = rows[0], len(rows)
+    size = float(np.mean([row.size for row in rows]))
+    spread = float(values.std(ddof=1)) if n > 1 else float("nan")
+    return Mean(*first[:3], size, first.rule, first.metric, n, float(values.mean()), spread)
+
+
+__all__ = ["Failure", "Finished", "Mean", "Results", "Row", "Score"]

@@ -1,0 +1,299 @@
+"""Many realizations, many methods, one call: :func:`evaluate`."""
+
+import json
+import random
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from importlib.metadata import version
+from time import sleep
+from typing import Any, NamedTuple
+
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+
+from tamis._parallel import parallel_stream
+from tamis.evaluation.checkpoint import Bookmark
+from tamis.evaluation.outcome import Outcome
+from tamis.evaluation.piece import Protocol, run
+from tamis.evaluation.realizations import Plan, Realizations
+from tamis.evaluation.request import expression_of, metric_text, named, protocol_of, warn_if_outside
+from tamis.evaluation.results import Failure, Finished, Results
+from tamis.evaluation.sources import Source, as_sources
+from tamis.evaluation.store import Address, Store
+from tamis.exceptions import ClusterLost, PiecesFailed, TamisError
+
+Progress = Callable[[int, int], None]
+#: Seconds between two writes of how far a long search has come.
+CHECKPOINT_SECONDS = 5.0
+#: How often a cluster that lost its workers is tried again without a piece getting done.
+ATTEMPTS = 5
+
+
+class Piece(NamedTuple):
+    """One piece of work before it is done."""
+
+    address: Address
+    method: str
+    source: Source
+    realization: int
+
+
+def evaluate(
+    methods: Any,
+    data: Any,
+    plan: Plan | None = None,
+    metrics: Any = "error",
+    *,
+    estimators: Any = None,
+    sizes: Any = "all",
+    normalise: bool = True,
+    n_jobs: int | None = None,
+    cluster: Any = None,
+    store: Any = None,
+    progress: Progress | None = None,
+) -> Results:
+    """Judge methods on rows they have not seen, over many realizations.
+
+    In every realization each method is fitted on the training part alone, columns scaled by its
+    means and deviations. If the method chooses columns, each estimator is trained on the first k of
+    them and measured on the test part; a method that predicts (a pipeline, say) is measured itself.
+
+    Parameters
+    ----------
+    methods : estimator, list or dict of estimators
+        Any scikit-learn estimators. An array of column numbers stands for a selection made
+        elsewhere, and is warned of.
+    data : (X, y), Problem, Table, Fresh, or a dict or list of them
+    plan : Realizations, CrossValidation or GivenSplits
+        Which rows train and which test; by default ``Realizations()``.
+    metrics : str, scorer or list of them
+        "error", "ber" (balanced error rate), "auc", "mse", "scc" (squared correlation); of the
+        chosen columns "n_features", "useless" (share of columns known to be irrelevant), "hit"
+        (whether the first columns are the relevant ones); any scorer of scikit-learn.
+    estimators : estimator, list or dict of estimators
+        Trained on the chosen columns.
+    sizes : "all", "own", "best" or list of int
+        Numbers of columns at which is measured: all, what the method kept, the best by the first
+        metric on the plan's validation part or inner folds, or those given.
+    normalise : bool, default=True
+        Whether columns are scaled to mean 0 and standard deviation 1 of the training part.
+    n_jobs : int, optional
+        Number of processes; with ``cluster="local"`` the number of workers.
+    cluster : str or dask.distributed.Client, optional
+        Address of a Dask scheduler, or "local".
+    store : path or Store, optional
+        SQLite file that keeps every finished piece. The same call continues where an earlier one
+        was stopped, and several processes may work on one file.
+    progress : callable, optional
+        Called as ``progress(n_done, n_pieces)`` when a piece is done.
+
+    Returns
+    -------
+    Results
+
+    Warns
+    -----
+    SelectedOutside
+        A selection was not made inside the training parts.
+    PiecesFailed
+        Some pieces could not be run; they are in ``failures`` and are tried again by the next call.
+
+    Examples
+    --------
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from tamis.datasets import load
+    >>> plan = Realizations(3, train=0.6)
+    >>> found = evaluate(SelectKBest(), load("wine"), plan, estimators=KNeighborsClassifier(),
+    ...                  sizes=[2, 5])
+    >>> found
+    <Results: 1 methods, 1 data sets, 3 pieces>
+    >>> [(cell.size, round(cell.mean, 2)) for cell in found.means()]
+    [(2.0, 0.13), (5.0, 0.05)]
+    """
+    asked = named(methods, "methods")
+    protocol = protocol_of(estimators, metrics, sizes, normalise)
+    plan = Realizations() if plan is None else plan
+    for name, method in asked.items():
+        warn_if_outside(name, method)
+    with ExitStack() as stack:
+        kept = store if isinstance(store, Store) else stack.enter_context(Store(store))
+        pieces = list(_pieces(asked, as_sources(data), plan, protocol, durable=store is not None))
+        work = _Run(kept, asked, plan, protocol, pieces)
+        failures = work.through(n_jobs, cluster, progress)
+        return _gathered(kept, pieces, failures, protocol)
+
+
+class _Run:
+    """The pieces of one call, on their way into a store."""
+
+    def __init__(
+        self,
+        store: Store,
+        methods: Mapping[str, BaseEstimator],
+        plan: Plan,
+        protocol: Protocol,
+        pieces: list[Piece],
+    ):
+        self.store, self.methods, self.plan, self.protocol = store, methods, plan, protocol
+        self.pieces = pieces
+        self.bookmarked: set[str] = set()
+
+    def through(self, n_jobs: int | None, cluster: Any, progress: Progress | None) -> list[Failure]:
+        """Run what is not in the store yet; give back what failed.
+
+        A cluster that worked and then loses workers together with what they were sent is given it
+        again, as long as pieces get done in between.
+        """
+        failures: dict[int, Failure] = {}
+        begun, in_vain = len(self.store), 0
+        while True:
+            before = len(self.store) + len(failures)
+            try:
+                self._once(failures, n_jobs, cluster, progress)
+                return [failures[i] for i in sorted(failures)]
+            except ClusterLost:
+                now = len(self.store) + len(failures)
+                in_vain = 0 if now > before else in_vain + 1
+                if now == begun or in_vain >= ATTEMPTS:
+                    raise
+                sleep(in_vain)  # workers that were killed may be on their way back
+
+    def _once(
+        self,
+        failures: dict[int, Failure],
+        n_jobs: int | None,
+        cluster: Any,
+        progress: Progress | None,
+    ) -> None:
+        done, total = self.store.keys(), len(self.pieces)
+        self.bookmarked = self.store.checkpoints()
+        waiting = [
+            i
+            for i, piece in enumerate(self.pieces)
+            if piece.address.key not in done and i not in failures
+        ]
+        n_done = total - len(waiting)
+        if progress is not None:
+            progress(n_done, total)
+        answers = parallel_stream(
+            _answer,
+            self._items(waiting, cluster is None),
+            n_jobs=n_jobs,
+            cluster=cluster,
+            shared=self._shared(),
+        )
+        for i, answer in answers:
+            piece = self.pieces[i]
+            if isinstance(answer, str):
+                place = (piece.method, piece.source.name, piece.realization)
+                failures[i] = Failure(*place, answer)
+            else:
+                self.store.save(piece.address, answer)
+                if piece.address.key in self.bookmarked or answer.seconds >= CHECKPOINT_SECONDS:
+                    self.store.forget_checkpoint(piece.address.key)
+            n_done += 1
+            if progress is not None:
+                progress(n_done, total)
+
+    def _shared(self) -> list[Any]:
+        """What every piece needs: sent to each machine once."""
+        sources = {id(piece.source): piece.source for piece in self.pieces}
+        return [*sources.values(), self.plan, self.protocol]
+
+    def _items(self, waiting: list[int], local: bool) -> Iterator[tuple[Any, ...]]:
+        """Arguments of the pieces that nobody has finished yet.
+
+        Two processes on one store walk in different orders and look before each step, so that
+        they share the work without having to talk. Only processes of this machine can write
+        into the file themselves, so long searches are bookmarked only there.
+        """
+        if self.store.path is not None:
+            random.Random().shuffle(waiting)
+        for i in waiting:
+            address, name, source, realization = self.pieces[i]
+            if self.store.path is not None and self.store.has(address.key):
+                continue
+            method, text = self.methods[name], address.expression
+            bookmark = self._bookmark(address.key) if local else None
+            yield i, source, self.plan, self.protocol, method, text, realization, bookmark
+
+    def _bookmark(self, key: str) -> Bookmark | None:
+        """Where a long search of this piece keeps how far it has come."""
+        if self.store.path is None:
+            return None
+        record = self.store.checkpointed(key) if key in self.bookmarked else None
+        return Bookmark(self.store.path.absolute(), key, record, CHECKPOINT_SECONDS)
+
+
+def _answer(i: int, *arguments: Any) -> tuple[int, Outcome | str]:
+    """Number of a piece, and its outcome or the reason why there is none."""
+    try:
+        with warnings.catch_warnings():
+            # an estimator that stops early is judged as it is, thousands of times over
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return i, run(*arguments)
+    except Exception as error:  # any method of any library may fail, and must not stop the rest
+        return i, f"{type(error).__name__}: {error}"
+
+
+def _pieces(
+    methods: Mapping[str, BaseEstimator],
+    sources: Mapping[str, Source],
+    plan: Plan,
+    protocol: Protocol,
+    durable: bool,
+) -> Iterator[Piece]:
+    expressions = {name: expression_of(method, durable) for name, method in methods.items()}
+    judged = {
+        "estimators": {n: expression_of(e, durable) for n, e in protocol.estimators.items()},
+        "metrics": [metric_text(item) for item in protocol.metrics.values()],
+        "sizes": protocol.sizes,
+        "normalise": protocol.normalise,
+    }
+    ours = version("tamis")
+    for realization in range(len(plan)):
+        text = json.dumps({**judged, "plan": plan.label(realization)}, sort_keys=True)
+        for source in sources.values():
+            for name, expression in expressions.items():
+                address = Address(
+                    expression,
+                    source.name,
+                    source.fingerprint,
+                    realization,
+                    plan.seed,
+                    ours,
+                    text,
+                )
+                yield Piece(address, name, source, realization)
+
+
+def _gathered(
+    store: Store, pieces: list[Piece], failures: list[Failure], protocol: Protocol
+) -> Results:
+    outcomes = store.outcomes(piece.address.key for piece in pieces)
+    if failures and not outcomes:
+        raise TamisError(f"evaluate could run no piece at all. {_told(failures[0])}")
+    if failures:
+        warnings.warn(
+            f"{len(failures)} of {len(pieces)} pieces failed; the others stand. "
+            f"{_told(failures[0])}",
+            PiecesFailed,
+            stacklevel=3,
+        )
+    # in the order in which data and methods were given, then by realization
+    place = {name: i for i, name in enumerate(dict.fromkeys(p.source.name for p in pieces))}
+    rank = {name: i for i, name in enumerate(dict.fromkeys(p.method for p in pieces))}
+    ordered = sorted(pieces, key=lambda p: (place[p.source.name], rank[p.method], p.realization))
+    finished = tuple(
+        Finished(p.method, p.source.name, p.realization, outcomes[p.address.key])
+        for p in ordered
+        if p.address.key in outcomes
+    )
+    return Results(finished, tuple(failures), protocol.metrics)
+
+
+def _told(failure: Failure) -> str:
+    method, data, realization, reason = failure
+    return f"The first: {method} on {data}, realization {realization}: {reason}"

@@ -1,0 +1,263 @@
+"""Whether two columns of paired scores differ by more than chance.
+
+The paired t-test of the literature takes realizations of one data set for independent; they share
+rows, so it finds differences too often. :func:`corrected_t` widens it accordingly and is what
+:func:`tamis.evaluation.compare` uses by default.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from tamis._arrays import Array
+from tamis._random import draw_seed
+from tamis.exceptions import InvalidParameter
+
+
+@dataclass(frozen=True)
+class Test:
+    """Outcome of a test of paired scores.
+
+    Attributes
+    ----------
+    name : str
+    difference : float
+        Mean of first minus second.
+    statistic, p_value : float
+        Two-sided.
+    n_pairs : int
+    """
+
+    __test__ = False  # not for pytest
+
+    name: str
+    difference: float
+    statistic: float
+    p_value: float
+    n_pairs: int
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: difference {self.difference:.4g}, p = {self.p_value:.3g}>"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate between two limits."""
+
+    estimate: float
+    low: float
+    high: float
+    level: float
+
+    def __repr__(self) -> str:
+        return f"<{self.estimate:.4g} in [{self.low:.4g}, {self.high:.4g}] at {self.level:.0%}>"
+
+
+def paired_t(first: ArrayLike, second: ArrayLike) -> Test:
+    """Paired t-test, as printed in most tables.
+
+    Scores that are equal in every pair have p = 1.
+
+    Examples
+    --------
+    >>> paired_t([0.1, 0.3, 0.2, 0.4], [0.2, 0.5, 0.2, 0.6])
+    <paired t: difference -0.125, p = 0.0796>
+    """
+    return _t_test("paired t", first, second, 0.0)
+
+
+def corrected_t(first: ArrayLike, second: ArrayLike, test_ratio: float) -> Test:
+    """Paired t-test corrected for training parts that overlap.
+
+    The variance of the mean difference over n random splits is estimated as
+    ``(1/n + n_test/n_train)`` times the variance of the differences, instead of ``1/n``.
+
+    Parameters
+    ----------
+    first, second : array of shape (n,)
+        Scores of the same splits.
+    test_ratio : float
+        Number of test rows per training row; 1 / (k - 1) for k-fold cross-validation.
+
+    References
+    ----------
+    Nadeau and Bengio (2003), Inference for the generalization error.
+
+    Examples
+    --------
+    >>> corrected_t([0.1, 0.3, 0.2, 0.4], [0.2, 0.5, 0.2, 0.6], test_ratio=1 / 3)
+    <corrected t: difference -0.125, p = 0.186>
+    """
+    if not test_ratio > 0:
+        raise InvalidParameter(
+            f"corrected_t needs test_ratio, the number of test rows per training row, not "
+            f"{test_ratio!r}. For splits of 120 and 58 rows write test_ratio=58 / 120."
+        )
+    return _t_test("corrected t", first, second, test_ratio)
+
+
+def wilcoxon(first: ArrayLike, second: ArrayLike) -> Test:
+    """Wilcoxon's signed-rank test; pairs without difference are left out, none at all is p = 1.
+
+    References
+    ----------
+    Wilcoxon (1945), Individual comparisons by ranking methods.
+
+    Examples
+    --------
+    >>> wilcoxon([1, 2, 3, 4, 5], [2, 4, 6, 8, 10])
+    <Wilcoxon: difference -3, p = 0.0625>
+    """
+    differences = _differences("wilcoxon", first, second)
+    if not differences.any():
+        return Test("Wilcoxon", 0.0, 0.0, 1.0, len(differences))
+    found = stats.wilcoxon(differences)
+    mean = float(differences.mean())
+    return Test("Wilcoxon", mean, float(found.statistic), float(found.pvalue), len(differences))
+
+
+def holm(p_values: ArrayLike) -> Array:
+    """P-values adjusted for their number, by Holm's step-down rule.
+
+    References
+    ----------
+    Holm (1979), A simple sequentially rejective multiple test procedure.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    array([0.03, 0.06, 0.06])
+    """
+    p = np.asarray(p_values, dtype=float)
+    if p.ndim != 1 or ((p < 0) | (p > 1)).any():
+        raise InvalidParameter(f"holm needs p-values between 0 and 1, not {p_values!r}.")
+    order = np.argsort(p, kind="stable")
+    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(stepped, 1.0)
+    return adjusted
+
+
+def mark(test: Test, *, greater_is_better: bool = False, level: float = 0.05) -> str:
+    """The sign printed behind a p-value: "+" if the first wins, "-" if it loses, else "".
+
+    Examples
+    --------
+    >>> mark(paired_t([1, 2, 1, 2], [5, 7, 6, 6]))
+    '+'
+    """
+    if not test.p_value < level:
+        return ""
+    return "+" if (test.difference > 0) == greater_is_better else "-"
+
+
+def bootstrap_interval(
+    values: ArrayLike,
+    statistic: Callable[..., Any] = np.mean,
+    *,
+    level: float = 0.95,
+    n_resamples: int = 2000,
+    random_state: Any = 0,
+) -> Interval:
+    """Bias-corrected and accelerated bootstrap interval of a statistic of the values.
+
+    References
+    ----------
+    Efron (1987), Better bootstrap confidence intervals.
+
+    Examples
+    --------
+    >>> bootstrap_interval([3, 4, 4, 5, 5, 5, 6, 6, 7])
+    <5 in [4.222, 5.667] at 95%>
+    """
+    sample = np.asarray(values, dtype=float)
+    if sample.ndim != 1 or len(sample) < 2 or not np.isfinite(sample).all():
+        raise InvalidParameter(
+            f"bootstrap_interval needs at least two finite values in one dimension, not {values!r}."
+        )
+    estimate = float(statistic(sample))
+    if np.ptp(sample) == 0:
+        return Interval(estimate, estimate, estimate, level)
+    found = stats.bootstrap(
+        (sample,),
+        statistic,
+        confidence_level=level,
+        n_resamples=n_resamples,
+        method="BCa",
+        rng=np.random.default_rng(draw_seed(random_state)),
+    ).confidence_interval
+    return Interval(estimate, float(found.low), float(found.high), level)
+
+
+def hit_interval(n_hits: int, n_trials: int, *, level: float = 0.95) -> Interval:
+    """Wilson's interval of a hit rate.
+
+    References
+    ----------
+    Wilson (1927), Probable inference, the law of succession, and statistical inference.
+
+    Examples
+    --------
+    >>> hit_interval(27, 30)
+    <0.9 in [0.7438, 0.9654] at 95%>
+    """
+    if not 0 <= n_hits <= n_trials or n_trials < 1:
+        raise InvalidParameter(
+            f"hit_interval needs 0 <= n_hits <= n_trials, not {n_hits} of {n_trials}."
+        )
+    found = stats.binomtest(int(n_hits), int(n_trials))
+    limits = found.proportion_ci(confidence_level=level, method="wilson")
+    return Interval(n_hits / n_trials, float(limits.low), float(limits.high), level)
+
+
+def same_rate(first: tuple[int, int], second: tuple[int, int]) -> float:
+    """P-value of Fisher's exact test that two hit counts (n_hits, n_trials) have one rate.
+
+    Examples
+    --------
+    >>> round(same_rate((27, 30), (19, 30)), 3)
+    0.03
+    """
+    table = [[hits, trials - hits] for hits, trials in (first, second)]
+    return float(stats.fisher_exact(table).pvalue)
+
+
+def _t_test(name: str, first: ArrayLike, second: ArrayLike, test_ratio: float) -> Test:
+    differences = _differences(name, first, second)
+    n, mean = len(differences), float(differences.mean())
+    # equal but for rounding: a t-test of pure rounding errors would find anything
+    scale = max(float(np.abs(np.asarray(first)).max()), float(np.abs(np.asarray(second)).max()))
+    if np.abs(differences).max() <= 1e-14 * scale:
+        return Test(name, 0.0, 0.0, 1.0, n)
+    error = np.sqrt(differences.var(ddof=1) * (1 / n + test_ratio))
+    if error == 0:
+        return Test(name, mean, float(np.copysign(np.inf, mean)), 0.0, n)
+    statistic = float(mean / error)
+    return Test(name, mean, statistic, float(2 * stats.t.sf(abs(statistic), n - 1)), n)
+
+
+def _differences(who: str, first: ArrayLike, second: ArrayLike) -> Array:
+    a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    if a.shape != b.shape or a.ndim != 1 or len(a) < 2:
+        raise InvalidParameter(
+            f"{who} needs two columns of at least two paired scores, not shapes {a.shape} and "
+            f"{b.shape}."
+        )
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise InvalidParameter(f"{who} needs finite scores; leave out the pairs that failed.")
+    return a - b
+
+
+def columns_of(table: Sequence[Sequence[float]] | ArrayLike, who: str) -> Array:
+    """Scores as a finite matrix with at least two rows (data) and columns (methods)."""
+    scores = np.asarray(table, dtype=float)
+    if scores.ndim != 2 or min(scores.shape) < 2 or not np.isfinite(scores).all():
+        raise InvalidParameter(
+            f"{who} needs finite scores with at least two rows (data sets or realizations) and two "
+            f"columns (methods), not shape {scores.shape}."
+        )
+    return scores

@@ -1,0 +1,158 @@
+"""Where the rows of a realization come from: one table for all of them, or fresh draws."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._arrays import Array, fingerprint
+from tamis._random import stream
+from tamis.exceptions import InvalidParameter, InvalidTable
+
+
+class Rows(NamedTuple):
+    """Data of one realization, with its known answer where there is one."""
+
+    X: Array
+    y: NDArray[Any]
+    relevant: tuple[int, ...] | None = None
+    equivalent: tuple[tuple[int, ...], ...] | None = None
+
+
+class Source(Protocol):
+    """What :func:`tamis.evaluation.evaluate` asks of data."""
+
+    @property
+    def name(self) -> str:
+        """Name of the data."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Short name of the numbers, for the key of a piece of work."""
+
+    def at(self, realization: int, seed: int) -> Rows:
+        """Data of one realization."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fixed:
+    """The same table for every realization."""
+
+    name: str
+    rows: Rows
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Short name of the numbers."""
+        return fingerprint(self.rows.X, self.rows.y)
+
+    def at(self, realization: int, seed: int) -> Rows:
+        """The table."""
+        return self.rows
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """A problem drawn anew for every realization.
+
+    Parameters
+    ----------
+    make : callable
+        A maker of :mod:`tamis.datasets`, or any function of ``n_samples`` and ``random_state`` that
+        returns something with ``X``, ``y`` and perhaps ``relevant`` and ``equivalent``.
+    n_samples : int
+        Number of rows of each draw.
+    options : dict
+        Further arguments of ``make``.
+    name : str
+        Name of the data; by default that of the maker.
+
+    Examples
+    --------
+    >>> from tamis.datasets import make_corral
+    >>> data = Fresh(make_corral, 128, {"variant": 47})
+    >>> data.at(3, seed=0).X.shape, data.name
+    ((128, 47), 'make_corral')
+    """
+
+    make: Callable[..., Any]
+    n_samples: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", getattr(self.make, "__name__", "fresh"))
+
+    @property
+    def fingerprint(self) -> str:
+        """The recipe stands for the numbers, which follow from it and the seed."""
+        made_by = f"{self.make.__module__}.{getattr(self.make, '__qualname__', self.make)}"
+        return f"{made_by}({self.n_samples}, {dict(sorted(self.options.items()))})"
+
+    def at(self, realization: int, seed: int) -> Rows:
+        """Draw the rows of one realization, the same at every call."""
+        random_state = int(stream(seed, "draw", self.name, realization).integers(2**31))
+        made = self.make(self.n_samples, random_state=random_state, **self.options)
+        return as_rows(made, self.name)
+
+
+def as_rows(data: Any, name: str) -> Rows:
+    """Checked float64 rows of anything with X and y, or of a pair of them."""
+    X, y = (data.X, data.y) if hasattr(data, "X") else _pair(data, name)
+    try:
+        X = np.asfortranarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidTable(f"evaluate needs numbers in X of {name}: {error}.") from error
+    y = np.asarray(y)
+    if X.ndim != 2 or y.ndim != 1 or len(X) != len(y):
+        raise InvalidTable(
+            f"evaluate needs X with one row per target; {name} has X of shape {X.shape} and y of "
+            f"shape {y.shape}."
+        )
+    relevant, equivalent = getattr(data, "relevant", None), getattr(data, "equivalent", None)
+    if relevant is None:  # a table may bring them along, as MADELON does
+        relevant = getattr(data, "extras", {}).get("relevant_idx")
+    return Rows(
+        X,
+        y,
+        None if relevant is None else tuple(int(j) for j in relevant),
+        None if equivalent is None else tuple(tuple(int(j) for j in g) for g in equivalent),
+    )
+
+
+def as_sources(data: Any) -> dict[str, Source]:
+    """Sources by name, from one data set, a dictionary or a list of them."""
+    if isinstance(data, Mapping):
+        named = dict(data)
+    else:
+        several = data if isinstance(data, list) else [data]
+        named = {_name(item, i, len(several)): item for i, item in enumerate(several)}
+    if not named:
+        raise InvalidParameter("evaluate needs data: a pair (X, y), a table, or several by name.")
+    return {str(name): _source(str(name), item) for name, item in named.items()}
+
+
+def _source(name: str, item: Any) -> Source:
+    if isinstance(item, Fresh):
+        return Fresh(item.make, item.n_samples, item.options, name)
+    if isinstance(item, Fixed):
+        return Fixed(name, item.rows)
+    return Fixed(name, as_rows(item, name))
+
+
+def _name(item: Any, position: int, n_items: int) -> str:
+    given = getattr(item, "name", None)
+    return given if isinstance(given, str) else "data" if n_items == 1 else f"data {position}"
+
+
+def _pair(data: Any, name: str) -> tuple[Any, Any]:
+    if isinstance(data, tuple) and len(data) == 2:
+        return data
+    raise InvalidParameter(
+        f"evaluate needs {name} as a pair (X, y), a Problem or a Table, not "
+        f"{type(data).__name__}. Write data=(X, y) or data={{'{name}': (X, y)}}."
+    )

@@ -1,0 +1,19 @@
+"""Published tables, computed again: experiment files, and how they are run.
+
+tamis reproduce --list
+tamis reproduce thesis-3.1 --realizations 10
+"""
+
+from tamis.reproduction.files import Experiment, Part, experiments, names, read
+from tamis.reproduction.running import Cell, Reproduction, reproduce
+
+__all__ = [
+    "Cell",
+    "Experiment",
+    "Part",
+    "Reproduction",
+    "experiments",
+    "names",
+    "read",
+    "reproduce",
+]

@@ -1,0 +1,272 @@
+"""Experiment files: one published table each, as TOML.
+
+::
+
+    title = "Hits on Weston's problem"
+    source = "Author (year), title, table 3"
+    metric = "hit"                       # or error, mse, ...
+    realizations = 30
+    scale = 100                          # what the published numbers are multiplied by
+    reference = "SD-L"                   # the method that the printed tests are about
+
+    [methods]                            # expressions, recipes, or calls of the estimators below
+    FisherS = "Ranking(FisherScore())"
+
+    [estimators]                         # trained on the chosen columns
+    svm = "SVC(C=8, gamma=0.125)"
+
+    [tuning]                             # done on request, in place of the settings above
+    rule = "mean-of-5"
+    estimator = "svm"
+    grid = { C = [1, 8], gamma = [0.1, 1] }
+
+    [unsound]                            # published rows that are no target, and why
+    mRMR = "cannot be had from the stated formula"
+
+    [[parts]]                            # one block of columns of the table
+    name = "200"
+    data = { make = "make_weston", n_samples = 10000 }
+    train = 200
+    published = { FisherS = 0 }          # one number, or one per entry of sizes
+    signs = { FisherS = ["+"] }          # where the reference wins or loses by a paired t-test
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tamis.evaluation import Realizations
+from tamis.exceptions import InvalidSpec, TamisError
+from tamis.spec import did_you_mean
+
+ENDING = ".toml"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One block of a table: a data set with a size of the training part.
+
+    Attributes
+    ----------
+    name : str
+        Heading.
+    data : dict
+        ``load``: name of a table; or ``make``: name of a maker, with its arguments, drawn once
+        from ``seed`` or, with ``fresh = true``, anew for every realization. ``relevant`` names
+        the columns that matter where the data do not say.
+    train, test, validation : int, float or None
+        As in :class:`tamis.evaluation.Realizations`.
+    sizes : tuple of int
+        Numbers of columns at which is measured.
+    published : dict of str to tuple of float or None
+        For each method one number, or one per size.
+    signs : dict of str to tuple of str
+        For each method and size "+" where the reference is printed to win, "-" to lose, or "".
+    estimators : dict of str to str
+        In place of those of the experiment.
+    note : str
+    """
+
+    name: str
+    data: Mapping[str, Any]
+    train: int | float
+    test: int | float | None
+    validation: int | float | None
+    sizes: tuple[int, ...]
+    published: Mapping[str, tuple[float | None, ...]]
+    signs: Mapping[str, tuple[str, ...]]
+    estimators: Mapping[str, str]
+    note: str
+
+
+@dataclass(frozen=True, repr=False)
+class Experiment:
+    """A published table and how to compute it again; the fields are those of the file."""
+
+    name: str
+    title: str
+    source: str
+    metric: str
+    realizations: int
+    scale: float
+    seed: int
+    methods: Mapping[str, str]
+    estimators: Mapping[str, str]
+    tuning: Mapping[str, Any] | None
+    reference: str | None
+    unsound: Mapping[str, str]
+    notes: tuple[str, ...]
+    parts: tuple[Part, ...]
+
+    def plan(self, part: Part, realizations: int | None = None) -> Realizations:
+        """The realizations of one part."""
+        return Realizations(
+            self.realizations if realizations is None else realizations,
+            train=part.train,
+            test=part.test,
+            validation=part.validation,
+            seed=self.seed,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Experiment {self.name}: {self.title}>"
+
+
+def folder() -> Path:
+    """Where the files are: inside an installed package, or beside the sources."""
+    inside = Path(__file__).parents[1] / "_experiments"
+    return inside if inside.is_dir() else Path(__file__).parents[3] / "experiments"
+
+
+def names() -> list[str]:
+    """Names of all experiments, in the order of their numbers."""
+    return sorted((path.name.removesuffix(ENDING) for path in _paths()), key=_natural)
+
+
+def _paths() -> list[Path]:
+    return list(folder().glob(f"*{ENDING}")) if folder().is_dir() else []
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """3.10 comes after 3.9."""
+    words = name.replace("-", ".").split(".")
+    return [(int(word), "") if word.isdecimal() else (0, word) for word in words]
+
+
+@cache
+def experiments() -> tuple[Experiment, ...]:
+    """All experiments."""
+    return tuple(read(name) for name in names())
+
+
+def read(name: str) -> Experiment:
+    """Experiment of this name, or in the file of this name.
+
+    Raises
+    ------
+    InvalidSpec
+        There is none, or it cannot be read; the sentence says where.
+    """
+    path = Path(name) if str(name).endswith(ENDING) else folder() / f"{name}{ENDING}"
+    if not path.is_file():
+        raise InvalidSpec(
+            f"No experiment is called {name!r}.{did_you_mean(str(name), names())} "
+            "`tamis reproduce --list` lists them; a file of your own ends in .toml."
+        )
+    try:
+        plain = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidSpec(f"{path} cannot be read as an experiment: {error}.") from error
+    try:
+        return _experiment(path.name.removesuffix(ENDING), plain)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        if isinstance(error, TamisError):
+            raise InvalidSpec(f"{path}: {error}") from error
+        raise InvalidSpec(f"{path} is no experiment: {error!r}.") from error
+
+
+def _experiment(name: str, plain: dict[str, Any]) -> Experiment:
+    known = {field.name for field in fields(Experiment)} - {"name"}
+    _check_words("the file", plain, known, needed=("title", "source", "methods", "parts"))
+    methods = _texts("methods", plain["methods"])
+    parts = tuple(_part(part, methods) for part in plain["parts"])
+    if not parts:
+        raise InvalidSpec("an experiment needs at least one [[parts]].")
+    tuning = plain.get("tuning")
+    estimators = _texts("estimators", plain.get("estimators", {}))
+    if tuning is not None:
+        _check_words("[tuning]", tuning, {"rule", "estimator", "grid", "scoring"}, ("rule", "grid"))
+        if tuning.get("estimator") not in estimators:
+            raise InvalidSpec("[tuning] needs estimator as one of the names under [estimators].")
+    made = Experiment(
+        name=name,
+        title=str(plain["title"]),
+        source=str(plain["source"]),
+        metric=str(plain.get("metric", "error")),
+        realizations=int(plain.get("realizations", 30)),
+        scale=float(plain.get("scale", 1)),
+        seed=int(plain.get("seed", 0)),
+        methods=methods,
+        estimators=estimators,
+        tuning=tuning,
+        reference=plain.get("reference"),
+        unsound=_texts("unsound", plain.get("unsound", {})),
+        notes=tuple(str(note) for note in plain.get("notes", [])),
+        parts=parts,
+    )
+    if made.reference is not None and made.reference not in methods:
+        raise InvalidSpec(f"reference {made.reference!r} is not among [methods].")
+    for part in parts:
+        made.plan(part)  # which checks the numbers
+    return made
+
+
+def _part(plain: dict[str, Any], methods: Mapping[str, str]) -> Part:
+    known = {field.name for field in fields(Part)}
+    name = str(plain.get("name", "?"))
+    _check_words(f"part {name}", plain, known, needed=("name", "data", "train"))
+    sizes = tuple(int(k) for k in plain.get("sizes", ()))
+    published = {
+        method: _numbers(method, name, given, max(len(sizes), 1))
+        for method, given in plain.get("published", {}).items()
+    }
+    signs = {m: _signs(m, name, given, len(sizes)) for m, given in plain.get("signs", {}).items()}
+    if unknown := (published.keys() | signs.keys()) - methods.keys():
+        raise InvalidSpec(f"part {name} publishes {min(unknown)}, which [methods] does not name.")
+    _check_data(name, plain["data"])
+    return Part(
+        name,
+        plain["data"],
+        plain["train"],
+        plain.get("test"),
+        plain.get("validation"),
+        sizes,
+        published,
+        signs,
+        _texts("estimators", plain.get("estimators", {})),
+        str(plain.get("note", "")),
+    )
+
+
+def _numbers(method: str, part: str, given: Any, n: int) -> tuple[float | None, ...]:
+    """Published numbers, an empty text where the table has none."""
+    several = given if isinstance(given, list) else [given]
+    if len(several) != n:
+        raise InvalidSpec(f"part {part} needs {n} numbers for {method}, not {len(several)}.")
+    return tuple(None if value == "" else float(value) for value in several)
+
+
+def _signs(method: str, part: str, given: Any, n: int) -> tuple[str, ...]:
+    if not isinstance(given, list) or len(given) != n or not set(given) <= {"+", "-", ""}:
+        raise InvalidSpec(f"part {part} needs {n} signs for {method}: '+', '-' or ''.")
+    return tuple(given)
+
+
+def _check_data(part: str, data: Any) -> None:
+    if not isinstance(data, dict) or ("load" in data) == ("make" in data):
+        raise InvalidSpec(
+            f"part {part} needs data = {{ load = 'wine' }} or data = {{ make = 'make_weston', "
+            "n_samples = 200 }."
+        )
+
+
+def _texts(what: str, given: Any) -> dict[str, str]:
+    if not isinstance(given, dict) or not all(isinstance(text, str) for text in given.values()):
+        raise InvalidSpec(f"[{what}] needs a text for every name.")
+    return dict(given)
+
+
+def _check_words(where: str, given: Any, known: set[str], needed: tuple[str, ...]) -> None:
+    if not isinstance(given, dict):
+        raise InvalidSpec(f"{where} needs to be a table, not {given!r}.")
+    for word in given:
+        if word not in known:
+            raise InvalidSpec(
+                f"{where} has an unknown word {word!r}.{did_you_mean(word, known)} It may have "
+                f"{', '.join(sorted(known))}."
+            )
+    if missing := [word for word in needed if word not in given]:
+        raise InvalidSpec(f"{where} needs {' and '.join(missing)}.")

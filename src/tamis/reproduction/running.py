@@ -1,0 +1,349 @@
+"""Running an experiment file, and setting ours beside the published numbers."""
+
+import json
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+from sklearn.base import BaseEstimator, clone
+
+from tamis import datasets
+from tamis.evaluation import Fresh, Results, Store, evaluate, mark, paired_t, same_rate
+from tamis.evaluation._frame import frame_of
+from tamis.evaluation.metrics import metric
+from tamis.evaluation.sources import as_sources
+from tamis.evaluation.tuning import tuned
+from tamis.exceptions import InvalidSpec, PiecesFailed, TamisError
+from tamis.recipes import method as from_recipe
+from tamis.recipes import names as recipe_names
+from tamis.reproduction.files import Experiment, Part, read
+from tamis.spec import parse, write
+
+Progress = Callable[[int, int], None]
+#: How sure we must be before ours and the published number are said to differ.
+LEVEL = 0.05
+
+
+class Cell(NamedTuple):
+    """One number of a table, ours and the published one.
+
+    ``mark`` is "=" where they agree within chance, "+" where ours is better, "-" where it is
+    worse, "?" where the published row is no target, and empty where one of them is missing. Hit
+    counts are compared by Fisher's exact test; means by about two standard errors of their
+    difference, the published one having the spread of ours. ``sign`` is "+" where the reference
+    of the table wins by a paired t-test, "-" where it loses, None where there was no test.
+    """
+
+    part: str
+    method: str
+    size: int | None
+    ours: float
+    deviation: float
+    n_realizations: int
+    published: float | None
+    mark: str
+    sign: str | None
+    published_sign: str | None
+
+
+@dataclass(frozen=True, repr=False)
+class Reproduction:
+    """An experiment computed again.
+
+    Attributes
+    ----------
+    experiment : Experiment
+    cells : tuple of Cell
+    missing : tuple of str
+        A sentence for each method or table that is not at hand.
+    settings : tuple of str
+        Hyper-parameters that were chosen.
+    """
+
+    experiment: Experiment
+    cells: tuple[Cell, ...]
+    missing: tuple[str, ...]
+    settings: tuple[str, ...] = ()
+
+    def counts(self) -> dict[str, int]:
+        """Number of cells with each mark."""
+        marks = [cell.mark for cell in self.cells if cell.mark]
+        return {mark: marks.count(mark) for mark in "=+-?" if mark in marks}
+
+    def to_frame(self) -> Any:
+        """One row per cell, as polars or pandas frame."""
+        return frame_of(self.cells, Cell._fields)
+
+    def __repr__(self) -> str:
+        counted = ", ".join(f"{n} {mark}" for mark, n in self.counts().items()) or "nothing"
+        return f"<Reproduction of {self.experiment.name}: {counted}>"
+
+
+def reproduce(
+    experiment: Experiment | str,
+    *,
+    realizations: int | None = None,
+    tune: bool = False,
+    n_jobs: int | None = None,
+    cluster: Any = None,
+    store: Any = None,
+    progress: Progress | None = None,
+) -> Reproduction:
+    """Run an experiment file and compare with what was published.
+
+    Methods and tables that are not at hand are named in ``missing``, and the rest runs.
+
+    Parameters
+    ----------
+    experiment : Experiment or str
+        Name of an experiment, or of a file that ends in ``.toml``.
+    realizations : int, optional
+        How many; by default as published.
+    tune : bool, default=False
+        Whether hyper-parameters are chosen as the file's ``[tuning]`` says, instead of its fixed
+        settings.
+    n_jobs, cluster, store, progress
+        As in :func:`tamis.evaluation.evaluate`.
+
+    Examples
+    --------
+    >>> reproduce("thesis-3.2", realizations=2)
+    <Reproduction of thesis-3.2: 3 =>
+    """
+    experiment = read(experiment) if isinstance(experiment, str) else experiment
+    if isinstance(store, Store):
+        return _Table(experiment, realizations, tune, store).run(n_jobs, cluster, progress)
+    with Store(store) as kept:
+        return _Table(experiment, realizations, tune, kept).run(n_jobs, cluster, progress)
+
+
+class _Table:
+    """One experiment on its way."""
+
+    def __init__(self, experiment: Experiment, realizations: int | None, tune: bool, store: Store):
+        self.experiment, self.realizations, self.tune = experiment, realizations, tune
+        self.store = store
+        self.missing: dict[str, None] = {}
+        self.settings: list[str] = []
+
+    def run(self, n_jobs: int | None, cluster: Any, progress: Progress | None) -> Reproduction:
+        """Part after part, so that one that cannot be had does not stop the others."""
+        cells: list[Cell] = []
+        n_parts = len(self.experiment.parts)
+        for place, part in enumerate(self.experiment.parts):
+            found = self._part(part, n_jobs, cluster, _within(progress, place, n_parts))
+            if found is not None:
+                cells += self._cells(part, found)
+        if progress is not None:
+            progress(n_parts, n_parts)
+        return Reproduction(
+            self.experiment, tuple(cells), tuple(self.missing), tuple(self.settings)
+        )
+
+    def _part(
+        self, part: Part, n_jobs: int | None, cluster: Any, progress: Progress | None
+    ) -> Results | None:
+        plan = self.experiment.plan(part, self.realizations)
+        try:
+            data = _data(part, self.experiment.seed)
+            estimators = self._estimators(part, data, n_jobs)
+        except (TamisError, TypeError) as error:
+            self._miss(f"{part.name} is left out: {error}")
+            return None
+        methods = self._methods(estimators)
+        if not methods:
+            return None
+        by_hits = metric(self.experiment.metric).judge is None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PiecesFailed)  # told among what is missing
+                return evaluate(
+                    methods,
+                    data,
+                    plan,
+                    self.experiment.metric,
+                    estimators=None if by_hits else estimators,
+                    sizes=part.sizes if part.sizes else "own",
+                    n_jobs=n_jobs,
+                    cluster=cluster,
+                    store=self.store,
+                    progress=progress,
+                )
+        except TamisError as error:
+            if isinstance(error, ValueError | RuntimeError):  # the store or the cluster
+                raise
+            self._miss(f"{part.name} is left out: {error}")
+            return None
+
+    def _estimators(self, part: Part, data: Any, n_jobs: int | None) -> dict[str, BaseEstimator]:
+        texts = {**self.experiment.estimators, **part.estimators}
+        made = {name: parse(text) for name, text in texts.items()}
+        if self.tune and self.experiment.tuning is not None:
+            name = self.experiment.tuning["estimator"]
+            made[name] = self._tuned(part, made[name], data, n_jobs)
+            self.settings.append(f"{part.name}: {write(made[name], strict=False)}")
+        return made
+
+    def _tuned(self, part: Part, estimator: Any, data: Any, n_jobs: int | None) -> Any:
+        """Chosen settings, remembered in the store so that a resumed run need not choose again."""
+        (source,) = as_sources(data).values()
+        asked = self.experiment.tuning or {}
+        plan = self.experiment.plan(part, self.realizations)
+        first = (source.fingerprint, plan.label(0), min(len(plan), 5), plan.seed)
+        key = f"tuning {write(estimator)} {json.dumps([asked, first], sort_keys=True)}"
+        known = self.store.checkpointed(key)
+        if known is not None:
+            return parse(known)
+        rule, grid, scoring = asked["rule"], asked["grid"], asked.get("scoring")
+        chosen = tuned(estimator, grid, source, plan, rule=rule, scoring=scoring, n_jobs=n_jobs)
+        self.store.checkpoint(key, write(chosen))
+        return chosen
+
+    def _methods(self, estimators: Mapping[str, BaseEstimator]) -> dict[str, Any]:
+        made = {}
+        for name, text in self.experiment.methods.items():
+            try:
+                made[name] = _method(text, estimators)
+            except TamisError as error:
+                self._miss(f"{name} is left out: {error}")
+        return made
+
+    def _miss(self, sentence: str) -> None:
+        self.missing[sentence] = None
+
+    def _cells(self, part: Part, found: Results) -> list[Cell]:
+        failed = [failure.method for failure in found.failures]
+        for failure in {f.method: f for f in reversed(found.failures)}.values():
+            times = f"{failed.count(failure.method)} times on {part.name}"
+            self._miss(f"{failure.method} failed {times}, first by {failure.reason}")
+        hits = self.experiment.metric == "hit"
+        sizes: list[int | None] = [None] if hits or not part.sizes else list(part.sizes)
+        cells = []
+        for method in found.methods:
+            printed = part.published.get(method, (None,) * len(sizes))
+            for size, published in zip(sizes, printed, strict=True):
+                try:
+                    scores = found.values(self.experiment.metric, method, size=size)
+                except TamisError:  # a size that this method does not reach
+                    continue
+                values = np.array(list(scores.values()))
+                cell = self._cell(part, method, size, values, published)
+                sign, printed_sign = self._signs(part, found, cell, scores)
+                cells.append(cell._replace(sign=sign, published_sign=printed_sign))
+        return cells
+
+    def _signs(
+        self, part: Part, found: Results, cell: Cell, scores: Mapping[int, float]
+    ) -> tuple[str | None, str | None]:
+        """Signs of the test of the reference against the method of a cell, ours and printed."""
+        reference, signs = self.experiment.reference, part.signs.get(cell.method)
+        printed = None if signs is None else signs[part.sizes.index(cell.size or 0)]
+        if reference not in found.methods or reference == cell.method or len(scores) < 2:
+            return None, printed
+        against = found.values(self.experiment.metric, str(reference), size=cell.size)
+        common = sorted(scores.keys() & against.keys())
+        if len(common) < 2:
+            return None, printed
+        test = paired_t([against[i] for i in common], [scores[i] for i in common])
+        better = metric(self.experiment.metric).greater_is_better
+        return mark(test, greater_is_better=better), printed
+
+    def _cell(
+        self, part: Part, method: str, size: int | None, values: Any, published: float | None
+    ) -> Cell:
+        n = len(values)
+        hits = self.experiment.metric == "hit"
+        ours = float(values.sum() if hits else values.mean() * self.experiment.scale)
+        spread = float(values.std(ddof=1) * self.experiment.scale) if n > 1 else float("nan")
+        if published is None:
+            sort = ""
+        elif method in self.experiment.unsound:
+            sort = "?"
+        elif hits:
+            sort = _hits_mark(int(ours), n, int(published), self.experiment.realizations)
+        else:
+            better = metric(self.experiment.metric).greater_is_better
+            sort = _mean_mark(ours, spread, n, published, self.experiment.realizations, better)
+        return Cell(part.name, method, size, ours, spread, n, published, sort, None, None)
+
+
+def _hits_mark(ours: int, n: int, published: int, n_published: int) -> str:
+    if same_rate((ours, n), (published, n_published)) >= LEVEL:
+        return "="
+    return "+" if ours / n > published / n_published else "-"
+
+
+def _mean_mark(
+    ours: float, spread: float, n: int, published: float, n_published: int, greater: bool
+) -> str:
+    """About two standard errors of the difference; of one realization nothing can be said.
+
+    Few realizations give a poor idea of the spread, which Student's quantile allows for.
+    """
+    if not np.isfinite(spread):
+        return ""
+    error = spread * np.sqrt(1 / n + 1 / n_published)
+    reach = stats.t.ppf(1 - LEVEL / 2, n - 1) * error
+    if abs(ours - published) <= reach or np.isclose(ours, published):
+        return "="
+    return "+" if (ours > published) == greater else "-"
+
+
+def _data(part: Part, seed: int) -> Any:
+    """Data by name: a table, a problem drawn once, or one drawn for every realization."""
+    options = dict(part.data)
+    relevant = options.pop("relevant", None)
+    if "load" in options:
+        table = datasets.load(options.pop("load"))
+        if options:
+            raise InvalidSpec(f"load takes no {min(options)}.")
+        return {table.name: table if relevant is None else _Known(table.X, table.y, relevant)}
+    make_name, fresh = str(options.pop("make")), bool(options.pop("fresh", False))
+    if make_name not in datasets.__all__ or not make_name.startswith("make_"):
+        raise InvalidSpec(f"there is no problem {make_name!r}.")
+    make, name = getattr(datasets, make_name), make_name.removeprefix("make_")
+    n_samples = options.pop("n_samples")
+    if fresh:
+        return {name: Fresh(make, n_samples, options, name)}
+    return {name: make(n_samples, random_state=options.pop("seed", seed), **options)}
+
+
+class _Known(NamedTuple):
+    """A table whose relevant columns are known from elsewhere."""
+
+    X: Any
+    y: Any
+    relevant: Any
+    equivalent: None = None
+
+
+def _method(text: str, estimators: Mapping[str, BaseEstimator]) -> Any:
+    """Selector meant by a recipe or an expression that may call the experiment's estimators."""
+    if text.partition("(")[0].strip() in recipe_names():
+        return from_recipe(text)
+    calls = {name: _calling(estimator) for name, estimator in estimators.items()}
+    made = parse(text, also=calls)
+    if not hasattr(made, "fit"):
+        raise InvalidSpec(f"{text!r} is no method: it cannot be fitted.")
+    return made
+
+
+def _calling(estimator: BaseEstimator) -> Callable[[], BaseEstimator]:
+    def again() -> BaseEstimator:
+        return clone(estimator)
+
+    return again
+
+
+def _within(progress: Progress | None, place: int, n_parts: int) -> Progress | None:
+    """Progress of one part as progress of the whole, in thousandths of a part."""
+    if progress is None:
+        return None
+
+    def told(done: int, total: int) -> None:
+        progress(1000 * place + 1000 * done // max(total, 1), 1000 * n_parts)
+
+    return told

@@ -1,0 +1,101 @@
+"""Squared and absolute error along a path: piecewise polynomials in C, and their sums over folds.
+
+Between two events h = a + c lambda, so f = h / lambda = c + a C is affine in C: the squared error
+is a parabola and the absolute error a line between the zeros of the residuals. Pieces are kept by
+their Bernstein coefficients, which lose nothing to cancellation.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.svm.curve import ValidationCurve
+
+Array = NDArray[np.float64]
+
+SQUARED, ABSOLUTE = "mse", "mae"
+
+
+class Pieces(NamedTuple):
+    """Mean error of one fold over rising C, and how far it may be from the truth."""
+
+    C: Array  # edges
+    coefficients: Array
+    slack: Array  # per piece
+
+
+def error_pieces(
+    blocks: Sequence[tuple[Array, Array]], y: Array, bounds: Sequence[Array], scoring: str
+) -> Pieces:
+    """Mean squared or absolute error from the outputs along a path and bounds on their errors."""
+    edges, coefficients, slacks = [], [], []
+    for (lam, h), bound in zip(blocks, bounds, strict=True):
+        C = 1.0 / lam
+        e = y - h * C[:, None]
+        doubt = bound * C[:, None]
+        keep = np.concatenate([C[1:] > C[:-1] * (1 + 1e-13), [True]])
+        C, e, doubt = C[keep], e[keep], doubt[keep]
+        if len(C) < 2:
+            continue
+        wrong = np.maximum(doubt[1:], doubt[:-1])
+        size = np.maximum(np.abs(e[1:]), np.abs(e[:-1]))
+        if scoring == SQUARED:
+            part = np.stack([(e[:-1] ** 2), e[:-1] * e[1:], e[1:] ** 2], axis=-1).mean(axis=1)
+            slack = (2 * size * wrong + wrong**2).mean(axis=1)
+        else:
+            C, part, piece = _absolute(C, e)
+            slack = wrong.mean(axis=1)[piece]
+        edges.append(C)
+        coefficients.append(part)
+        slacks.append(slack)
+    C = np.concatenate([*(c[:-1] for c in edges), edges[-1][-1:]])
+    return Pieces(C, np.concatenate(coefficients), np.concatenate(slacks))
+
+
+def _absolute(C: Array, e: Array) -> tuple[Array, Array, NDArray[np.intp]]:
+    """Edges, end values and original piece of the mean of |e|, cut where a residual is zero."""
+    row, point = np.nonzero((e[1:] > 0) != (e[:-1] > 0))
+    t = e[row, point] / (e[row, point] - e[row + 1, point])
+    cuts = C[row] + t * (C[row + 1] - C[row])
+    values = np.abs((1 - t)[:, None] * e[row] + t[:, None] * e[row + 1]).mean(axis=1)
+    everything = np.concatenate([C, cuts])
+    order = np.argsort(everything, kind="stable")
+    value = np.concatenate([np.abs(e).mean(axis=1), values])[order]
+    edges = everything[order]
+    piece = np.clip(np.searchsorted(C, (edges[1:] + edges[:-1]) / 2) - 1, 0, len(C) - 2)
+    return edges, np.column_stack([value[:-1], value[1:]]), piece
+
+
+def mean_curve(folds: Sequence[Pieces], weights: Array) -> tuple[ValidationCurve, Array]:
+    """Weighted mean over folds on their common pieces, and its slack."""
+    low, high = max(f.C[0] for f in folds), min(f.C[-1] for f in folds)
+    edges = np.unique(np.concatenate([f.C for f in folds]))
+    edges = np.concatenate([[low], edges[(edges > low) & (edges < high)], [high]])
+    coefficients = np.zeros((len(edges) - 1, folds[0].coefficients.shape[1]))
+    slack = np.zeros(len(edges) - 1)
+    for fold, weight in zip(folds, weights / weights.sum(), strict=True):
+        part, piece = restrict(fold, edges)
+        coefficients += weight * part
+        slack += weight * fold.slack[piece]
+    at = np.append(coefficients[:, 0], coefficients[-1, -1])
+    return ValidationCurve(edges, coefficients, at), slack
+
+
+def restrict(fold: Pieces, edges: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Bernstein coefficients over finer intervals, by the blossom of each piece."""
+    middle = (edges[1:] + edges[:-1]) / 2
+    piece = np.clip(np.searchsorted(fold.C, middle) - 1, 0, len(fold.coefficients) - 1)
+    low, width = fold.C[piece], np.diff(fold.C)[piece]
+    width = np.where(width > 0, width, 1.0)
+    s = np.clip((edges[:-1] - low) / width, 0.0, 1.0)
+    t = np.clip((edges[1:] - low) / width, 0.0, 1.0)
+    c = fold.coefficients[piece].T
+    if len(c) == 2:
+        return np.column_stack([(1 - s) * c[0] + s * c[1], (1 - t) * c[0] + t * c[1]]), piece
+
+    def blossom(u: Array, v: Array) -> Array:
+        return (1 - u) * (1 - v) * c[0] + (u * (1 - v) + v * (1 - u)) * c[1] + u * v * c[2]
+
+    return np.column_stack([blossom(s, s), blossom(s, t), blossom(t, t)]), piece

@@ -1,0 +1,282 @@
+"""Other ways to choose C, for comparison: a grid, and descent on a smooth function."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from sklearn.metrics import roc_auc_score
+from sklearn.svm import SVC
+from sklearn.utils import Tags
+
+from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.svm._base import RANGE
+from tamis.svm._binary import check_size
+from tamis.svm._objectives import RadiusMargin, SmoothError, Span
+from tamis.svm._steps import curve_of
+from tamis.svm.kernels import Array, resolve_kernel
+from tamis.svm.path import SVCPath
+from tamis.svm.scores import scorer
+from tamis.svm.tuning import TunedClassifier, fold_path
+
+OBJECTIVES = ("error", "radius-margin", "span")
+
+
+class GridC(TunedClassifier):
+    """Support vector classifier with the best C of a grid, by cross-validation.
+
+    Parameters
+    ----------
+    kernel, gamma, cv, scoring, pool, lambda_range, degree, coef0, class_weight, refit
+        As in :class:`SVCPathCV`; ``gamma`` is one value.
+    step : float, default=1.0
+        Distance of the grid's points in log2.
+    refine : int, default=0
+        How often to halve the step and try both neighbours of the best point: with large data,
+        where the exact path does not fit, a grid with refinement is what remains.
+
+    Attributes
+    ----------
+    best_C_, best_score_, best_gamma_, best_estimator_
+        Of equals the smallest C.
+    C_ : ndarray
+        The values of C tried, increasing.
+    scores_ : ndarray
+        The value of ``scoring`` for each.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> search = GridC("linear", cv=3, lambda_range=(0.25, 64)).fit(scale(X[:150]), y[:150])
+    >>> search.C_.size, search.best_C_
+    (9, 0.015625)
+    """
+
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        *,
+        step: float = 1.0,
+        refine: int = 0,
+        gamma: float | str = "scale",
+        cv: Any = 5,
+        scoring: str | tuple[str, float] = "error",
+        pool: str = "folds",
+        lambda_range: tuple[float, float] = RANGE,
+        degree: int = 3,
+        coef0: float = 0.0,
+        class_weight: dict[Any, float] | str | None = None,
+        refit: bool = True,
+    ) -> None:
+        self.kernel = kernel
+        self.step = step
+        self.refine = refine
+        self.gamma = gamma
+        self.cv = cv
+        self.scoring = scoring
+        self.pool = pool
+        self.lambda_range = lambda_range
+        self.degree = degree
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.refit = refit
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Try the grid and train with its best C."""
+        X, y, target, bounds = self._begin(X, y, sample_weight)
+        resolve_kernel("GridC", self.kernel, self.gamma, self.degree, self.coef0, X)
+        if not (isinstance(self.step, int | float) and self.step > 0) or self.refine < 0:
+            raise InvalidParameter(
+                f"GridC needs a step above 0 (in log2) and a refine of at least 0; got "
+                f"step={self.step!r}, refine={self.refine!r}."
+            )
+        splits = self._splits(X, y, target)
+        top, bottom = (-np.log2(end) for end in self.lambda_range)
+        exponents = np.arange(bottom, top + 1e-9, self.step)
+        tried = {float(e): self._value(e, X, y, target, bounds, splits) for e in exponents}
+        step = self.step
+        for _ in range(self.refine):
+            step /= 2
+            centre = self._best_of(tried)
+            for e in (centre - step, centre + step):
+                if bottom <= e <= top:
+                    tried[e] = self._value(e, X, y, target, bounds, splits)
+        self.best_C_ = float(2.0 ** self._best_of(tried))
+        self.best_gamma_ = self.gamma
+        self.C_ = 2.0 ** np.array(sorted(tried))
+        self.scores_ = np.array([tried[e] for e in sorted(tried)])
+        self.best_score_ = tried[self._best_of(tried)]
+        if self.refit:
+            self._refit(X, y, sample_weight)
+        return self
+
+    def _best_of(self, tried: dict[float, float]) -> float:
+        sign = -1.0 if scorer(self.scoring)[1] else 1.0
+        return min(sorted(tried), key=lambda e: round(sign * tried[e], 12))
+
+    def _value(
+        self,
+        exponent: float,
+        X: Array,
+        y: NDArray[Any],
+        target: NDArray[np.int64],
+        bounds: Array,
+        splits: list[Any],
+    ) -> float:
+        """The validation function at ``C = 2 ** exponent``."""
+        right, total = [], []
+        for train, test in splits:
+            machine = SVC(
+                C=2.0**exponent,
+                kernel=self.kernel,
+                gamma=self.gamma,
+                degree=self.degree,
+                coef0=self.coef0,
+                cache_size=500,
+            )
+            pairwise = self.kernel == "precomputed"
+            inner = X[np.ix_(train, train)] if pairwise else X[train]
+            outer = X[np.ix_(test, train)] if pairwise else X[test]
+            machine.fit(inner, target[train], bounds[train])
+            counts = np.bincount(target[test], minlength=len(self.classes_)).astype(float)
+            if self.scoring == "roc_auc":
+                pairs = np.array([counts.prod()])
+                area = roc_auc_score(target[test], machine.decision_function(outer))
+                right.append(area * pairs[:, None])
+                total.append(pairs[:, None])
+                continue
+            hit = machine.predict(outer) == target[test]
+            right.append(np.bincount(target[test], hit, len(counts))[:, None])
+            total.append(counts[:, None])
+        score = scorer(self.scoring)[0]
+        if self.pool == "samples":
+            return float(score(np.sum(right, axis=0), np.sum(total, axis=0))[0])
+        return float(np.mean([score(r, t)[0] for r, t in zip(right, total, strict=True)]))
+
+
+class GradientC(TunedClassifier):
+    """Support vector classifier with a C found by descent on a smooth function of log C.
+
+    L-BFGS from one starting point finds a stationary point of a function that is not quite the
+    error: see :class:`SVCPathCV` for the optimum of the error itself.
+
+    Parameters
+    ----------
+    kernel, gamma, cv, scoring, pool, lambda_range, degree, coef0, class_weight, refit
+        As in :class:`SVCPathCV`; two classes, ``gamma`` is one value. ``scoring`` only judges the
+        result.
+    objective : {"error", "radius-margin", "span"}, default="error"
+        The cross-validated error with the step replaced by a sigmoid (Keerthi, Sindhwani and
+        Chapelle 2007), or the radius-margin bound (Chung et al. 2003) or the span estimate
+        (Chapelle et al. 2002) of the leave-one-out error on all samples.
+    start : float, default=1.0
+        The lambda to start from.
+
+    Attributes
+    ----------
+    best_C_, best_score_, best_gamma_, best_estimator_
+        The score is the value of ``scoring`` at ``best_C_``.
+    objective_value_ : float
+    n_evaluations_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> search = GradientC("linear", cv=3).fit(scale(X[:150]), y[:150])
+    >>> search.best_score_ < 0.06
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        *,
+        objective: str = "error",
+        start: float = 1.0,
+        gamma: float | str = "scale",
+        cv: Any = 5,
+        scoring: str | tuple[str, float] = "error",
+        pool: str = "folds",
+        lambda_range: tuple[float, float] = RANGE,
+        degree: int = 3,
+        coef0: float = 0.0,
+        class_weight: dict[Any, float] | str | None = None,
+        refit: bool = True,
+    ) -> None:
+        self.kernel = kernel
+        self.objective = objective
+        self.start = start
+        self.gamma = gamma
+        self.cv = cv
+        self.scoring = scoring
+        self.pool = pool
+        self.lambda_range = lambda_range
+        self.degree = degree
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.refit = refit
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Descend from ``start`` and train with the C found."""
+        X, y, target, bounds = self._begin(X, y, sample_weight)
+        check_size("GradientC", len(X))
+        self._check()
+        folds = [
+            fold_path(self, self.gamma, X, target, bounds, train, test)
+            for train, test in self._splits(X, y, target)
+        ]
+        if self.objective == "error":
+            function: Any = SmoothError(folds)
+        else:
+            path = SVCPath(self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
+            path.set_params(lambda_range=self.lambda_range)
+            kernel = resolve_kernel(
+                "GradientC", self.kernel, self.gamma, self.degree, self.coef0, X
+            )
+            path._fit(kernel, X, target, bounds)
+            function = (RadiusMargin if self.objective == "radius-margin" else Span)(path)
+        low, high = np.log(self.lambda_range)
+        found = minimize(
+            function.in_log_lambda,
+            np.clip(np.log(self.start), low, high),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(low, high)],
+        )
+        lam = float(np.clip(np.exp(found.x[0]), *self.lambda_range))
+        self.best_C_ = 1.0 / lam
+        self.best_gamma_ = self.gamma
+        self.objective_value_ = float(found.fun)
+        self.n_evaluations_ = int(found.nfev)
+        steps = [f.path._steps(f.X, f.target, self.scoring)[0] for f in folds]
+        curve, _ = curve_of(steps, *scorer(self.scoring), self.pool)
+        self.best_score_ = float(curve(self.best_C_))
+        if self.refit:
+            self._refit(X, y, sample_weight)
+        return self
+
+    def _check(self) -> None:
+        if self.objective not in OBJECTIVES:
+            raise InvalidParameter(
+                f"GradientC needs an objective among {', '.join(OBJECTIVES)}; "
+                f"got {self.objective!r}."
+            )
+        if not (isinstance(self.start, int | float) and self.start > 0):
+            raise InvalidParameter(
+                f"GradientC needs a start above 0, a value of lambda = 1 / C; got {self.start!r}."
+            )
+        if len(self.classes_) > 2:
+            # the first words are the ones scikit-learn looks for
+            raise InvalidTarget(
+                "Only binary classification is supported by GradientC: its objectives are defined "
+                f"for two classes; y has {len(self.classes_)}. Use SVCPathCV."
+            )

@@ -1,0 +1,328 @@
+"""The regularization path of support vector regression and the C with the least error on it."""
+
+from typing import Any, Self
+from warnings import warn
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.model_selection import check_cv
+from sklearn.svm import SVR
+from sklearn.utils import Tags
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from tamis.exceptions import InvalidParameter, NotCertified
+from tamis.svm._base import RANGE, RegularizationPath, check_range
+from tamis.svm._binary import BinaryPath, check_size
+from tamis.svm._pieces import ABSOLUTE, SQUARED, Pieces, error_pieces, mean_curve
+from tamis.svm._walk import walk
+from tamis.svm.certificate import Certificate, gather, uncertainty
+from tamis.svm.curve import ValidationCurve
+from tamis.svm.kernels import Array, Gram, Kernel, resolve_kernel
+
+CLOSED = 1e-3  # width of a bracket, relative to the value, that counts as closed
+
+
+class SVRPath(RegressorMixin, RegularizationPath):
+    """Support vector regression for every C at once.
+
+    Two variables per sample, above and below the tube, make the regression the same parametric
+    programme as the classification, with the linear term ``lambda (+-y - epsilon)``.
+
+    Parameters
+    ----------
+    kernel : {"linear", "rbf", "poly", "precomputed"}, default="rbf"
+    gamma, degree, coef0, lambda_range
+        As in :class:`SVCPath`.
+    epsilon : float, default=0.1
+        Half-width of the tube within which errors cost nothing.
+
+    Attributes
+    ----------
+    breakpoints_ : ndarray
+        Increasing values of C at which the solution changes its course.
+    violation_ : float
+        Largest violation of the optimality conditions, relative to lambda and the range of y.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> path = SVRPath("linear", epsilon=5.0).fit(X[:60], y[:60])
+    >>> path.predict(X[:2], C=100.0).round(1)
+    array([145.6, 116.3])
+    """
+
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        *,
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        epsilon: float = 0.1,
+        lambda_range: tuple[float, float] = RANGE,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.epsilon = epsilon
+        self.lambda_range = lambda_range
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Follow the path; sample weights multiply C."""
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        y = np.asarray(y, dtype=np.float64)
+        kernel, bounds = prepare(self, X, sample_weight)
+        self._fit(kernel, X, y, bounds)
+        return self
+
+    def _fit(
+        self, kernel: Kernel, X: Array, y: Array, bounds: Array, bracketed: bool = False
+    ) -> None:
+        self._member = np.flatnonzero(bounds > 0)
+        pairwise = kernel.name == "precomputed"
+        part = X[np.ix_(self._member, self._member)] if pairwise else X[self._member]
+        self._gram = Gram(kernel, part)
+        y, bounds = y[self._member], bounds[self._member]
+        # the intercept takes any shift of y; a small |y| keeps the linear term well scaled
+        self._shift = float(np.median(y))
+        y = y - self._shift
+        n = len(y)
+        cost = np.concatenate([y - self.epsilon, -y - self.epsilon])
+        self._path = BinaryPath(
+            walk(
+                self._gram.K,
+                np.tile(np.arange(n), 2),
+                np.repeat([1.0, -1.0], n),
+                np.tile(bounds, 2),
+                cost,
+                np.zeros(2 * n),
+                self.lambda_range,
+                bracketed,
+            ),
+            np.arange(n),
+            np.ones(n),
+            np.ones(n),
+            max(float(np.diagonal(self._gram.K).max()), 1e-300),
+        )
+        self._n_samples = len(X)
+        lams = [s.lam for s in self._path.walk.stretches]
+        self.breakpoints_ = 1.0 / np.unique(np.concatenate(lams))[::-1]
+        self._vouch([self._path.walk])
+
+    def _kernel_rows(self, X: Array) -> Array:
+        return self._gram.rows(X[:, self._member] if self.kernel == "precomputed" else X)
+
+    def predict(self, X: ArrayLike, C: float = 1.0) -> Array:
+        """Predictions at ``C``."""
+        X = self._rows(X)
+        lam = self._lambda(C)
+        w, b = self._path.walk.weights(lam)
+        return (self._kernel_rows(X) @ w + b) / lam + self._shift
+
+    def dual_coef(self, C: float = 1.0) -> Array:
+        """Coefficients of all samples at ``C``."""
+        check_is_fitted(self)
+        lam = self._lambda(C)
+        coef = np.zeros(self._n_samples)
+        coef[self._member] = self._path.walk.weights(lam)[0] / lam
+        return coef
+
+    def curve(self, X: ArrayLike, y: ArrayLike, scoring: str = SQUARED) -> ValidationCurve:
+        """The exact mean squared ("mse") or absolute ("mae") error over C on a validation set."""
+        X = self._rows(X)
+        check_error(type(self).__name__, scoring)
+        return mean_curve([self._pieces(X, np.asarray(y, float), scoring)], np.ones(1))[0]
+
+    def _pieces(self, X: Array, y: Array, scoring: str, own: Any = None) -> Pieces:
+        rows = self._kernel_rows(X)
+        blocks = self._path.walk.outputs(rows)
+        part = X[:, self._member] if self.kernel == "precomputed" else X
+        norms = self._gram.norms(part, rows, own)
+        return error_pieces(blocks, y - self._shift, uncertainty(self._path, norms), scoring)
+
+
+class SVRPathCV(RegressorMixin, BaseEstimator):
+    """Support vector regression with the C that minimises the cross-validated error, exactly.
+
+    Parameters
+    ----------
+    kernel, gamma, degree, coef0, epsilon, lambda_range
+        As in :class:`SVRPath`; ``gamma`` may be a sequence.
+    cv : int, splitter or iterable, default=5
+    scoring : {"mse", "mae"}, default="mse"
+    pool : {"folds", "samples"}, default="folds"
+        Mean of the folds' errors, or the error of all predictions together.
+    refit : bool, default=True
+
+    Attributes
+    ----------
+    best_C_, best_gamma_, best_score_, best_interval_, curve_, curves_, certificate_
+        As in :class:`SVCPathCV`. The curve is continuous: its certificate is closed when the
+        bracket is no wider than a thousandth of the value.
+    best_estimator_ : SVR
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> search = SVRPathCV("linear", epsilon=5.0, cv=3).fit(X[:60], y[:60])
+    >>> round(search.best_score_)
+    4343
+    """
+
+    curve_: ValidationCurve
+    certificate_: Certificate
+    best_C_: float
+    best_gamma_: Any
+
+    best_estimator_: SVR  # declared, so that criteria know it for a search over hyper-parameters
+
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        *,
+        gamma: Any = "scale",
+        cv: Any = 5,
+        scoring: str = SQUARED,
+        pool: str = "folds",
+        epsilon: float = 0.1,
+        lambda_range: tuple[float, float] = RANGE,
+        degree: int = 3,
+        coef0: float = 0.0,
+        refit: bool = True,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.cv = cv
+        self.scoring = scoring
+        self.pool = pool
+        self.epsilon = epsilon
+        self.lambda_range = lambda_range
+        self.degree = degree
+        self.coef0 = coef0
+        self.refit = refit
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the best C and train with it."""
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        y = np.asarray(y, dtype=np.float64)
+        check_error(type(self).__name__, self.scoring)
+        if self.pool not in ("folds", "samples"):
+            raise InvalidParameter(
+                f'{type(self).__name__} needs pool="folds" or "samples"; got {self.pool!r}.'
+            )
+        splits = list(check_cv(self.cv).split(X, y))
+        several = not isinstance(self.gamma, str) and np.ndim(self.gamma) > 0
+        self.curves_: list[ValidationCurve] = []
+        for gamma in list(self.gamma) if several else [self.gamma]:
+            self._try(gamma, X, y, sample_weight, splits)
+        if not self.certificate_.closed:
+            warn(
+                f"{type(self).__name__} could not certify its best C: {self.certificate_.reason}. "
+                "See certificate_; the curve stands as computed.",
+                NotCertified,
+                stacklevel=2,
+            )
+        if self.refit:
+            self.best_estimator_ = SVR(
+                C=self.best_C_,
+                kernel=self.kernel,
+                gamma=self.best_gamma_,
+                degree=self.degree,
+                coef0=self.coef0,
+                epsilon=self.epsilon,
+                cache_size=500,
+            ).fit(X, y, sample_weight)
+        return self
+
+    def _try(self, gamma: Any, X: Array, y: Array, sample_weight: Any, splits: list[Any]) -> None:
+        """The exact curve for one gamma; it is kept if it is better than those before."""
+        pieces, paths = [], []
+        pairwise = self.kernel == "precomputed"
+        for train, test in splits:
+            path = SVRPath(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
+            path.set_params(epsilon=self.epsilon, lambda_range=self.lambda_range)
+            inner = X[np.ix_(train, train)] if pairwise else X[train]
+            outer = X[np.ix_(test, train)] if pairwise else X[test]
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64)[train]
+            kernel, bounds = prepare(path, inner, weight, type(self).__name__)
+            path._fit(kernel, inner, y[train], bounds, bracketed=True)
+            own = np.diagonal(X)[test] if pairwise else None
+            pieces.append(path._pieces(outer, y[test], self.scoring, own))
+            paths.append(path._path)
+        sizes = [1.0 if self.pool == "folds" else float(len(test)) for _, test in splits]
+        curve, slack = mean_curve(pieces, np.array(sizes))
+        if not self.curves_ or curve.best < self.curve_.best:
+            self.curve_, self.best_gamma_ = curve, gamma
+            self.best_interval_ = curve.argmin[0]
+            self.best_C_ = self.best_interval_.middle
+            self.best_score_ = float(curve(self.best_C_))
+            self.certificate_ = _certificate(curve, slack, self.best_C_, paths, self.lambda_range)
+        self.curves_.append(curve)
+
+    def predict(self, X: ArrayLike) -> Array:
+        """Predictions of the machine with the best C."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.best_estimator_.predict(X)
+
+
+def _certificate(
+    curve: ValidationCurve,
+    slack: Array,
+    C: float,
+    paths: list[BinaryPath],
+    lambda_range: tuple[float, float],
+) -> Certificate:
+    at = np.maximum(np.append(slack, 0.0), np.append(0.0, slack))
+    low, high = (
+        ValidationCurve(
+            curve.breakpoints,
+            curve.coefficients + way * slack[:, None],
+            curve.at_breakpoints + way * at,
+        )
+        for way in (-1.0, 1.0)
+    )
+    reason = ""
+    if any(p.walk.reached > lambda_range[0] * (1 + 1e-9) for p in paths):
+        reason = "a path ended before the end of the range"
+    elif not float(high(C)) - low.best <= CLOSED * abs(curve.best):
+        reason = f"the least error is known only to lie in [{low.best:.8g}, {float(high(C)):.8g}]"
+    return gather(curve, C, low, high, paths, reason)
+
+
+def prepare(path: SVRPath, X: Array, sample_weight: Any, owner: str = "") -> tuple[Kernel, Array]:
+    """Check the parameters and resolve kernel and bounds."""
+    owner = owner or type(path).__name__
+    check_range(owner, path.lambda_range)
+    check_size(owner, 2 * len(X))
+    if not (isinstance(path.epsilon, int | float) and path.epsilon >= 0):
+        raise InvalidParameter(
+            f"{owner} needs an epsilon that is not negative; got {path.epsilon!r}."
+        )
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if (weight < 0).any():
+        raise InvalidParameter(f"{owner} needs sample weights that are not negative.")
+    if len(X) < 2:
+        raise InvalidParameter(f"{owner} needs at least 2 samples; got {len(X)} sample.")
+    return (
+        resolve_kernel(owner, path.kernel, path.gamma, path.degree, path.coef0, X, weight),
+        weight,
+    )
+
+
+def check_error(owner: str, scoring: object) -> None:
+    """Refuse an error function that is not known."""
+    if scoring not in (SQUARED, ABSOLUTE):
+        raise InvalidParameter(
+            f'{owner} needs scoring="mse" (mean squared error) or "mae" (mean absolute error); '
+            f"got {scoring!r}."
+        )

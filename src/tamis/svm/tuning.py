@@ -1,0 +1,288 @@
+"""The C that is provably best by cross-validation."""
+
+from typing import Any, NamedTuple, Self
+from warnings import warn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import check_cv
+from sklearn.svm import SVC
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tamis.exceptions import InvalidParameter, InvalidTarget, NotCertified
+from tamis.svm._base import RANGE, check_range
+from tamis.svm._binary import check_size
+from tamis.svm._steps import curve_of
+from tamis.svm.certificate import Certificate, certify
+from tamis.svm.curve import Interval, ValidationCurve
+from tamis.svm.kernels import Array, resolve_kernel
+from tamis.svm.path import SVCPath, box, encode
+from tamis.svm.scores import check_scoring, scorer
+
+RULES = ("largest-lambda", "widest", "one-standard-error")
+POOLS = ("folds", "samples")
+
+
+class Fold(NamedTuple):
+    """One training part with its path, and the part it is judged on."""
+
+    path: SVCPath
+    X: Array
+    target: NDArray[np.int64]
+    own: Array | None  # kernel of the points with themselves, where precomputed
+
+
+class TunedClassifier(ClassifierMixin, BaseEstimator):
+    """What every classifier with a tuned C does after the tuning: ask its best estimator."""
+
+    best_estimator_: SVC  # declared, so that criteria know it for a search over hyper-parameters
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Classes by the machine with the best C."""
+        return self._machine().predict(self._rows(X))
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """Decision values of the machine with the best C."""
+        return self._machine().decision_function(self._rows(X))
+
+    def _rows(self, X: ArrayLike) -> Array:
+        return validate_data(self, X, dtype=np.float64, reset=False)
+
+    def _machine(self) -> SVC:
+        check_is_fitted(self)
+        if not hasattr(self, "best_estimator_"):
+            raise AttributeError(
+                f"{type(self).__name__} with refit=False has no best_estimator_. "
+                "Fit it with refit=True to predict."
+            )
+        return self.best_estimator_
+
+    def _begin(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Array, NDArray[Any], NDArray[np.int64], Array]:
+        """Validate everything before any work."""
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        owner = type(self).__name__
+        check_range(owner, self.lambda_range)
+        self.classes_, target = encode(owner, y)
+        check_scoring(owner, self.scoring, len(self.classes_))
+        if self.pool not in POOLS:
+            raise InvalidParameter(f"{owner} needs pool among {POOLS}; got {self.pool!r}.")
+        return X, y, target, box(owner, self, X, y, target, sample_weight)
+
+    def _splits(self, X: Array, y: NDArray[Any], target: NDArray[np.int64]) -> list[Any]:
+        """The folds; every class has to be in every training part."""
+        splits = list(check_cv(self.cv, y, classifier=True).split(X, y))
+        for k, (train, test) in enumerate(splits):
+            lacking = np.setdiff1d(target, target[train])
+            if len(lacking):
+                raise InvalidTarget(
+                    f"{type(self).__name__} needs every class in every training part; fold {k} "
+                    f"trains without class {self.classes_[lacking[0]]!r}. Use fewer folds or "
+                    "StratifiedKFold."
+                )
+            if self.scoring == "roc_auc" and len(np.unique(target[test])) < 2:
+                raise InvalidTarget(
+                    f"{type(self).__name__} needs both classes in every test part for roc_auc; "
+                    f"fold {k} has one. Use fewer folds or StratifiedKFold."
+                )
+        return splits
+
+    def _refit(self, X: Array, y: NDArray[Any], sample_weight: ArrayLike | None) -> None:
+        self.best_estimator_ = SVC(
+            C=self.best_C_,
+            kernel=self.kernel,
+            gamma=self.best_gamma_,
+            degree=self.degree,
+            coef0=self.coef0,
+            class_weight=self.class_weight,
+            cache_size=500,
+        ).fit(X, y, sample_weight)
+
+
+class SVCPathCV(TunedClassifier):
+    """Support vector classifier with the C that minimises the cross-validated error, exactly.
+
+    The error over the folds is a step function of C. Instead of being sampled on a grid it is
+    computed as a whole from the regularization paths of the folds (J.-B. Yang and C.-J. Ong 2011),
+    so its minimum is *the* minimum; a certificate says how sure that is.
+
+    Parameters
+    ----------
+    kernel : {"linear", "rbf", "poly", "precomputed"}, default="rbf"
+    gamma : float, "scale", "auto" or a sequence of these, default="scale"
+        A sequence is a grid, with the exact best C for each of its members; of equals the first.
+    cv : int, splitter or iterable, default=5
+    scoring : str or tuple, default="error"
+        "error", "balanced_error", ("weighted_error", weight of the negative class), "accuracy",
+        "balanced_accuracy", "precision", "recall", "f1", "matthews_corrcoef" or "roc_auc".
+    rule : {"largest-lambda", "widest", "one-standard-error"}, default="largest-lambda"
+        Which of several best intervals of C: the one with the smallest C, the widest, or the widest
+        of those within one standard error (over folds) of the best value.
+    pool : {"folds", "samples"}, default="folds"
+        Mean of the folds' values, or the value for the predictions of all folds together.
+    lambda_range : tuple of two floats, default=(2**-8, 2**9)
+    degree, coef0, class_weight
+        As in :class:`SVCPath`.
+    refit : bool, default=True
+        Whether to train ``best_estimator_`` on all samples.
+
+    Attributes
+    ----------
+    best_C_, best_gamma_, best_score_
+        ``best_C_`` lies inside ``best_interval_``; the score is the value of ``scoring`` there.
+    best_interval_ : Interval
+    curve_ : ValidationCurve
+        The exact curve for the best gamma.
+    curves_ : list of ValidationCurve
+        One for each gamma.
+    certificate_ : Certificate
+    best_estimator_ : SVC
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> search = SVCPathCV("linear", cv=3).fit(scale(X[:150]), y[:150])
+    >>> round(search.best_score_, 4), search.certificate_.closed
+    (0.0267, True)
+    """
+
+    curve_: ValidationCurve
+    certificate_: Certificate
+    best_C_: float
+    best_gamma_: Any
+
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        *,
+        gamma: Any = "scale",
+        cv: Any = 5,
+        scoring: str | tuple[str, float] = "error",
+        rule: str = "largest-lambda",
+        pool: str = "folds",
+        lambda_range: tuple[float, float] = RANGE,
+        degree: int = 3,
+        coef0: float = 0.0,
+        class_weight: dict[Any, float] | str | None = None,
+        refit: bool = True,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.pool = pool
+        self.lambda_range = lambda_range
+        self.degree = degree
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.refit = refit
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the best C and train with it."""
+        X, y, target, bounds = self._begin(X, y, sample_weight)
+        check_size(type(self).__name__, len(X))
+        if self.rule not in RULES:
+            raise InvalidParameter(
+                f"{type(self).__name__} needs a rule among {', '.join(RULES)}; got {self.rule!r}."
+            )
+        splits = self._splits(X, y, target)
+        several = not isinstance(self.gamma, str) and np.ndim(self.gamma) > 0
+        gammas = list(self.gamma) if several else [self.gamma]
+        self.curves_: list[ValidationCurve] = []
+        for gamma in gammas:
+            self._try(gamma, X, target, bounds, splits)
+        if not self.certificate_.closed:
+            warn(
+                f"{type(self).__name__} could not certify its best C: {self.certificate_.reason}. "
+                "See certificate_; the curve stands as computed.",
+                NotCertified,
+                stacklevel=2,
+            )
+        if self.refit:
+            self._refit(X, y, sample_weight)
+        return self
+
+    def _try(
+        self,
+        gamma: Any,
+        X: Array,
+        target: NDArray[np.int64],
+        bounds: Array,
+        splits: list[Any],
+    ) -> None:
+        """The exact curve for one gamma; it is kept if it is better than those before."""
+        paths, judged = [], []
+        for train, test in splits:
+            fold = fold_path(self, gamma, X, target, bounds, train, test)
+            paths += fold.path._paths
+            judged.append(fold.path._steps(fold.X, fold.target, self.scoring, (0, 1, -1), fold.own))
+        score = scorer(self.scoring)
+        (curve, values), (high, _), (low, _) = (
+            curve_of(steps, *score, self.pool) for steps in zip(*judged, strict=True)
+        )
+        if self.curves_ and not _better(curve, self.curve_):
+            self.curves_.append(curve)
+            return
+        self.curves_.append(curve)
+        self.curve_, self.best_gamma_ = curve, gamma
+        self.best_interval_ = choose(curve, values, self.rule)
+        self.best_C_ = self.best_interval_.middle
+        self.best_score_ = float(curve(self.best_C_))
+        # a rule may prefer a C that is not quite the best; what is certified is the best
+        C = self.best_C_
+        if self.rule == "one-standard-error":
+            C = max(curve.argmin, key=lambda interval: interval.width).middle
+        smallest = self.lambda_range[0] * (1 + 1e-9)
+        complete = all(p.walk.reached <= smallest for p in paths)
+        self.certificate_ = certify(curve, C, high, low, paths, complete)
+
+
+def fold_path(
+    owner: Any,
+    gamma: Any,
+    X: Array,
+    target: NDArray[np.int64],
+    bounds: Array,
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+) -> Fold:
+    """Path of one training part, with ``gamma`` resolved on it as SVC would."""
+    pairwise = owner.kernel == "precomputed"
+    inner = X[np.ix_(train, train)] if pairwise else X[train]
+    outer = X[np.ix_(test, train)] if pairwise else X[test]
+    path = SVCPath(owner.kernel, gamma=gamma, degree=owner.degree, coef0=owner.coef0)
+    path.lambda_range = owner.lambda_range
+    kernel = resolve_kernel(
+        type(owner).__name__, owner.kernel, gamma, owner.degree, owner.coef0, inner
+    )
+    path.classes_ = np.unique(target)
+    path._fit(kernel, inner, target[train], bounds[train], bracketed=True)
+    return Fold(path, outer, target[test], np.diagonal(X)[test] if pairwise else None)
+
+
+def choose(curve: ValidationCurve, fold_values: Array, rule: str) -> Interval:
+    """The interval of C that the rule prefers."""
+    if rule == "largest-lambda":
+        return curve.argmin[0]
+    level = curve.best
+    if rule == "one-standard-error" and len(fold_values) > 1:
+        piece = int(np.argmax(np.isclose(curve.values, level, rtol=0, atol=1e-12)))
+        error = fold_values[:, piece].std(ddof=1) / np.sqrt(len(fold_values))
+        level += -error if curve.greater_is_better else error
+    return max(curve.within(level), key=lambda interval: interval.width)
+
+
+def _better(curve: ValidationCurve, other: ValidationCurve) -> bool:
+    gain = curve.best - other.best
+    return gain > 1e-12 if curve.greater_is_better else gain < -1e-12

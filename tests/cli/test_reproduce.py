@@ -1,0 +1,83 @@
+"""The command ``tamis reproduce``."""
+
+import pytest
+
+from tamis.reproduction import names
+
+OWN = """
+title = "Hits"
+source = "Nobody (2020), table 1"
+metric = "hit"
+notes = ["A note."]
+[methods]
+Fisher = "Ranking(FisherScore())"
+Later = "Forward(NotYetThere())"
+Odd = "Ranking(Correlation())"
+[unsound]
+Odd = "the formula is another"
+[[parts]]
+name = "100 rows"
+data = { make = "make_weston", n_samples = 300 }
+train = 100
+published = { Fisher = 0, Later = 30, Odd = 30 }
+"""
+
+
+def test_the_list_has_one_name_per_line(tamis):
+    result = tamis("reproduce", "--list")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == names()
+
+
+def test_ours_stand_beside_the_published(tamis, folder):
+    (folder / "own.toml").write_text(OWN)
+    result = tamis("reproduce", "own.toml", "--realizations", 3, "--store", "s.sqlite")
+    assert result.exit_code == 0
+    assert "0 (0) =" in result.stdout
+    assert "(30) ?" in result.stdout
+    assert "? Odd: the formula is another" in result.stdout
+    assert "A note." in result.stdout
+    assert "1 =, 1 ?." in result.stdout
+    assert result.stderr.startswith("tamis: own: Later is left out: ")
+    assert result.stderr.count("\n") == 1
+    assert (folder / "s.sqlite").is_file()
+
+
+def test_a_curve_is_a_row_per_size(tamis, folder):
+    text = OWN.replace('metric = "hit"', 'metric = "useless"')
+    text = text.replace("train = 100", "train = 100\nsizes = [1, 5]")
+    text = text.replace("Fisher = 0, Later = 30, Odd = 30", "Fisher = [0.5, 0.8]")
+    (folder / "own.toml").write_text(text)
+    result = tamis("reproduce", "own.toml", "--realizations", 2)
+    assert result.exit_code == 0
+    assert "(0.80)" in result.stdout
+
+
+def test_signs_of_tests_are_shown(tamis, folder):
+    text = OWN.replace('metric = "hit"', 'metric = "useless"\nreference = "Odd"')
+    text = text.replace("train = 100", 'train = 100\nsizes = [1]\nsigns = { Fisher = ["+"] }')
+    text = text.replace("{ Fisher = 0, Later = 30, Odd = 30 }", "{ Fisher = [0.5] }")
+    (folder / "own.toml").write_text(text)
+    result = tamis("reproduce", "own.toml", "--realizations", 2)
+    assert "./+" in result.stdout
+    assert "paired t-test, ours / published; + where Odd wins" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "Name an experiment"),
+        (["thesis-9.9"], "No experiment is called 'thesis-9.9'"),
+        (["thesis-3.2", "thesis-9.9"], "No experiment is called 'thesis-9.9'"),
+        (["thesis-3.2", "--store", "wine.csv"], "some other file; nothing was changed"),
+        (["thesis-3.2", "--store", "no/where.sqlite"], "is no folder"),
+        (["thesis-3.2", "--realizations", "0"], "Invalid value for '--realizations'"),
+    ],
+)
+def test_mistakes_get_one_sentence(refused, arguments, sentence):
+    assert sentence in refused("reproduce", *arguments)
+
+
+def test_an_unreadable_file_gets_one_sentence(refused, folder):
+    (folder / "own.toml").write_text("title = ")
+    assert "own.toml cannot be read as an experiment" in refused("reproduce", "own.toml")

@@ -1,0 +1,469 @@
+"""The runner: what is learned where, what is measured, what is kept."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier
+from sklearn.feature_selection import RFE, SelectFromModel, SelectKBest, f_classif
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from tamis.criteria import FisherScore
+from tamis.datasets import load, make_additive, make_corral, make_weston
+from tamis.evaluation import (
+    CrossValidation,
+    Fresh,
+    GivenSplits,
+    Realizations,
+    Store,
+    compare,
+    evaluate,
+    rank,
+    stability,
+)
+from tamis.exceptions import (
+    InvalidParameter,
+    InvalidTable,
+    PiecesFailed,
+    SelectedOutside,
+    TamisError,
+)
+from tamis.search import Ranking
+
+WINE = load("wine")
+FISHER = Ranking(FisherScore())
+KNN = KNeighborsClassifier()
+
+
+class Chosen(BaseEstimator):
+    """Chooses by a function of the rows it is shown, and keeps them."""
+
+    seen: list = []  # noqa: RUF012
+
+    def fit(self, X, y):
+        type(self).seen.append((X, y))
+        self.order_ = np.arange(X.shape[1])
+        self.support_ = np.ones(X.shape[1], dtype=bool)
+        return self
+
+
+class Breaks(BaseEstimator):
+    """Fails on some realizations."""
+
+    def __init__(self, share=1.0):
+        self.share = share
+
+    def fit(self, X, y):
+        if X.sum() % 1 < self.share:
+            raise ValueError("no luck today")
+        self.order_ = np.arange(X.shape[1])
+        return self
+
+
+class Remembers(ClassifierMixin, BaseEstimator):
+    """Records its seed."""
+
+    seeds: list = []  # noqa: RUF012
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        type(self).seeds.append(self.random_state)
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+def test_a_selection_by_hand():
+    plan = Realizations(1, train=0.6, seed=4)
+    train, test, _ = plan.split(WINE.y, "wine", 0)
+    scaler = StandardScaler().fit(WINE.X[train])
+    X, X_test = scaler.transform(WINE.X[train]), scaler.transform(WINE.X[test])
+    order = np.argsort(-f_classif(X, WINE.y[train])[0])
+    found = evaluate(FISHER, WINE, plan, ["error", "ber"], estimators=KNN, sizes=[1, 3])
+    assert_array_equal(found.orders(found.methods[0])[0], order)
+    for size in (1, 3):
+        fitted = KNeighborsClassifier().fit(X[:, order[:size]], WINE.y[train])
+        predicted = fitted.predict(X_test[:, order[:size]])
+        values = {m: found.values(m, found.methods[0], size=size)[0] for m in ("error", "ber")}
+        assert_allclose(values["error"], np.mean(predicted != WINE.y[test]))
+        assert_allclose(values["ber"], 1 - balanced_accuracy_score(WINE.y[test], predicted))
+
+
+def test_a_method_sees_scaled_training_rows_only():
+    Chosen.seen.clear()
+    plan = Realizations(2, train=0.4)
+    evaluate(Chosen(), WINE, plan, "n_features", sizes="own")
+    for i, (X, y) in enumerate(Chosen.seen):
+        train = plan.split(WINE.y, "wine", i).train
+        assert_array_equal(y, WINE.y[train])
+        assert_allclose(X.mean(axis=0), 0, atol=1e-12)
+        assert_allclose(X.std(axis=0), 1)
+
+
+def test_columns_stay_as_they_are_on_request():
+    Chosen.seen.clear()
+    plan = Realizations(1, train=0.4)
+    evaluate(Chosen(), WINE, plan, "n_features", sizes="own", normalise=False)
+    assert_array_equal(Chosen.seen[0][0], WINE.X[plan.split(WINE.y, "wine", 0).train])
+
+
+def test_regression_metrics_by_hand():
+    problem = make_additive(300, random_state=0)
+    plan = Realizations(1, train=100)
+    train, test, _ = plan.split(problem.y, "data", 0)
+    fitted = LinearRegression().fit(problem.X[train], problem.y[train])
+    predicted, y = fitted.predict(problem.X[test]), problem.y[test]
+    found = evaluate({"line": LinearRegression()}, problem, plan, ["mse", "scc", "r2"])
+    assert_allclose(found.values("mse", "line")[0], np.mean((predicted - y) ** 2))
+    n, cross = len(y), (predicted * y).sum()
+    above = (n * cross - predicted.sum() * y.sum()) ** 2
+    below = (n * (predicted**2).sum() - predicted.sum() ** 2) * (n * (y**2).sum() - y.sum() ** 2)
+    assert_allclose(found.values("scc", "line")[0], above / below)
+    assert_allclose(found.values("r2", "line")[0], fitted.score(problem.X[test], y))
+
+
+def test_auc_of_two_and_of_more_classes():
+    plan = Realizations(1, train=0.5)
+    for data in (WINE, load("wdbc")):
+        train, test, _ = plan.split(data.y, data.name, 0)
+        scaler = StandardScaler().fit(data.X[train])
+        model = LogisticRegression().fit(scaler.transform(data.X[train]), data.y[train])
+        scores = model.predict_proba(scaler.transform(data.X[test]))
+        scores = scores[:, 1] if len(model.classes_) == 2 else scores
+        expected = roc_auc_score(data.y[test], scores, multi_class="ovr")
+        found = evaluate({"lr": LogisticRegression()}, data, plan, "auc")
+        assert_allclose(found.values("auc", "lr")[0], expected)
+
+
+def test_measures_of_columns():
+    problem = make_weston(400, random_state=0)
+    fixed = {"good": [1, 0, 5], "bad": [0, 5, 1]}
+    with pytest.warns(SelectedOutside):
+        found = evaluate(
+            fixed, problem, Realizations(2), ["hit", "useless", "n_features"], sizes=[1, 2, 3]
+        )
+    assert list(found.values("hit", "good").values()) == [1, 1]
+    assert list(found.values("hit", "bad").values()) == [0, 0]
+    assert found.values("useless", "bad", size=1)[0] == 0
+    assert found.values("useless", "bad", size=2)[0] == 0.5
+    assert_allclose(found.values("useless", "bad", size=3)[0], 1 / 3)
+    assert found.values("n_features", "bad", size=3)[1] == 3
+
+
+def test_a_table_may_say_which_columns_matter():
+    table = WINE._replace(extras={"relevant_idx": np.array([0, 6])})
+    with pytest.warns(SelectedOutside):
+        found = evaluate({"c": [6, 1, 0]}, table, Realizations(1), ["useless"], sizes=[1, 2])
+    assert [row.value for row in found.rows()] == [0, 0.5]
+
+
+def test_useless_columns_are_not_known_of_a_table():
+    found = evaluate(FISHER, WINE, Realizations(1), ["useless", "hit"], sizes=[2])
+    assert all(np.isnan(row.value) for row in found.rows())
+
+
+@pytest.mark.parametrize(
+    ("method", "has_order"),
+    [
+        (SelectKBest(k=4), True),
+        (RFE(LogisticRegression(), n_features_to_select=4), True),
+        (SelectFromModel(LogisticRegression(), max_features=4), False),
+        (make_pipeline(SelectKBest(k=4)), True),
+        (FISHER, True),
+    ],
+)
+def test_selectors_of_other_libraries_are_read(method, has_order):
+    found = evaluate({"it": method}, WINE, Realizations(1), estimators=KNN, sizes="all")
+    sizes = [row.size for row in found.rows()]
+    assert sizes == list(range(1, 14)) if has_order else len(sizes) <= 4
+    assert found.supports("it").sum() == (4 if method is not FISHER else 6)
+
+
+def test_a_support_vector_machine_chooses_no_columns():
+    found = evaluate({"svm": SVC()}, WINE, Realizations(1), ["error", "n_features"])
+    assert {row.estimator for row in found.rows()} == {"itself"}
+    assert found.values("n_features", "svm")[0] == 13
+    assert found.pieces[0].outcome.order is None
+
+
+def test_a_pipeline_that_predicts_is_judged_itself():
+    found = evaluate({"p": make_pipeline(SelectKBest(k=3), KNN)}, WINE, Realizations(2))
+    assert len(list(found.rows())) == 2
+    assert all(0 < row.value < 0.3 for row in found.rows())
+
+
+def test_rfe_without_estimators_is_judged_itself():
+    found = evaluate({"rfe": RFE(LogisticRegression())}, WINE, Realizations(1))
+    assert [row.estimator for row in found.rows()] == ["itself"]
+    assert [row.size for row in found.rows()] == [6]
+
+
+def test_best_size_on_a_validation_part_by_hand():
+    problem = make_weston(600, random_state=1)
+    plan = Realizations(1, train=100, validation=100, test=300)
+    tree = {"tree": DecisionTreeClassifier(random_state=0)}
+    best = evaluate(
+        {"f": FISHER}, problem, plan, ["error", "n_features"], estimators=tree, sizes="best"
+    )
+    split = plan.split(problem.y, "data", 0)
+    on_validation = evaluate(
+        {"f": FISHER},
+        problem,
+        GivenSplits([split.train], [split.inner[0][1]]),
+        "error",
+        estimators=tree,
+        sizes="all",
+    )
+    errors = [on_validation.values("error", "f", size=k)[0] for k in range(1, 11)]
+    size = int(np.argmin(errors)) + 1
+    assert [row.size for row in best.rows()] == [size, size]
+    given = evaluate(
+        {"f": FISHER},
+        problem,
+        GivenSplits([split.train], [split.test]),
+        "error",
+        estimators=tree,
+        sizes=[size],
+    )
+    assert_allclose(best.values("error", "f")[0], given.values("error", "f")[0])
+
+
+def test_two_level_cross_validation_by_hand():
+    problem = make_weston(150, random_state=2)
+    plan = CrossValidation(3, inner=4, seed=5)
+    found = evaluate({"f": FISHER}, problem, plan, "error", estimators={"knn": KNN}, sizes="best")
+    for i in range(3):
+        split = plan.split(problem.y, "data", i)
+        curves = []
+        for fit, check in split.inner:
+            inner = evaluate(
+                {"f": FISHER},
+                problem,
+                GivenSplits([fit], [check]),
+                "error",
+                estimators={"knn": KNN},
+                sizes="all",
+            )
+            curves.append([inner.values("error", "f", size=k)[0] for k in range(1, 11)])
+        size = int(np.argmin(np.round(np.mean(curves, axis=0), 12))) + 1
+        outer = evaluate(
+            {"f": FISHER},
+            problem,
+            GivenSplits([split.train], [split.test]),
+            "error",
+            estimators={"knn": KNN},
+            sizes=[size],
+        )
+        assert found.pieces[i].outcome.scores[0].size == size
+        assert_allclose(found.values("error", "f")[i], outer.values("error", "f")[0])
+
+
+def test_seeds_follow_from_the_label_and_the_realization():
+    Remembers.seeds.clear()
+    for _ in range(2):
+        evaluate({"r": Remembers()}, WINE, Realizations(3))
+    first, second = Remembers.seeds[:3], Remembers.seeds[3:]
+    assert first == second
+    assert len(set(first)) == 3
+    assert None not in first
+    Remembers.seeds.clear()
+    evaluate({"r": Remembers(random_state=7)}, WINE, Realizations(2))
+    assert Remembers.seeds == [7, 7]
+
+
+def test_the_order_and_company_of_methods_change_nothing():
+    methods = {"forest": DecisionTreeClassifier(), "knn": KNN, "dummy": DummyClassifier()}
+    together = evaluate(methods, WINE, Realizations(3))
+    alone = evaluate({"x": DecisionTreeClassifier()}, WINE, Realizations(2))
+    assert list(together.values("error", "forest").values())[:2] == list(
+        alone.values("error", "x").values()
+    )
+
+
+def test_a_failing_method_does_not_stop_the_rest(tmp_path):
+    store = tmp_path / "s.sqlite"
+    with pytest.warns(PiecesFailed, match=r"2 of 4 pieces failed.*no luck today"):
+        found = evaluate(
+            {"bad": Breaks(), "good": FISHER},
+            WINE,
+            Realizations(2),
+            "n_features",
+            store=store,
+            sizes=[1],
+        )
+    assert [(f.method, f.realization) for f in found.failures] == [("bad", 0), ("bad", 1)]
+    assert found.methods == ["good"]
+    with Store(store) as kept:
+        assert len(kept) == 2  # a failure is tried again
+
+
+def test_if_all_fail_the_reason_is_raised():
+    with pytest.raises(TamisError, match=r"no piece at all.*no luck today"):
+        evaluate({"bad": Breaks()}, WINE, Realizations(2), "n_features")
+
+
+def test_fresh_draws_differ_between_realizations_and_repeat():
+    data = Fresh(make_corral, 64, {"variant": 47})
+    found = evaluate({"f": FISHER}, data, Realizations(3, train=0.5), "hit")
+    again = evaluate({"f": FISHER}, data, Realizations(2, train=0.5), "hit")
+    assert len(set(found.orders("f"))) == 3
+    assert found.orders("f")[:2] == again.orders("f")
+    assert found.data == ["make_corral"]
+
+
+def test_several_data_sets_and_ranks():
+    data = {"wine": WINE, "iris": load("iris"), "wdbc": load("wdbc")}
+    found = evaluate({"svm": SVC(), "dummy": DummyClassifier(), "knn": KNN}, data, Realizations(2))
+    ranks = rank(found)
+    assert ranks.methods == ("svm", "dummy", "knn")
+    assert ranks.ranks[1] == 3
+    assert found.data == list(data)
+
+
+def test_compare_finds_what_is_there_and_prints_it_as_usual():
+    found = evaluate({"knn": KNN, "dummy": DummyClassifier(), "again": KNN}, WINE, Realizations(8))
+    result = compare(found, "knn")
+    assert [c.method for c in result.contrasts] == ["dummy", "again"]
+    assert [c.sign for c in result.contrasts] == ["+", ""]
+    assert [c.printed for c in result.contrasts] == ["0.00+", "1.00"]
+    assert result.to_frame().shape == (2, 11)
+    loser = compare(found, "dummy", test="paired t").contrasts
+    assert [c.sign for c in loser] == ["-", "-"]
+    assert repr(result).endswith("wins 1, loses 0 of 2>")
+
+
+def test_p_values_are_adjusted_over_all_contrasts():
+    found = evaluate(
+        {"a": FISHER, "b": SelectKBest()}, WINE, Realizations(5), estimators=KNN, sizes=[1, 2, 3]
+    )
+    result = compare(found, "a", test="wilcoxon")
+    assert len(result.contrasts) == 3
+    assert all(c.p_adjusted >= c.p_value for c in result.contrasts)
+
+
+def test_supports_are_read_by_stability():
+    found = evaluate({"f": FISHER}, WINE, Realizations(5), "n_features", sizes=[3])
+    assert found.supports("f", size=3).sum(axis=1).tolist() == [3] * 5
+    assert 0 < stability(found.supports("f", size=3)).nogueira <= 1
+
+
+def test_frames_have_one_row_per_score():
+    found = evaluate({"f": FISHER}, WINE, Realizations(2), "error", estimators=KNN, sizes=[1, 2])
+    frame = found.to_frame()
+    assert frame.shape == (4, 8)
+    assert sorted(frame["value"].to_list()) == sorted(row.value for row in found.rows())
+    assert found.means()[0].n_realizations == 2
+
+
+# ---- honesty ----
+
+
+def test_on_noise_selection_inside_is_at_chance_and_outside_is_not():
+    draw = np.random.default_rng(0)
+    X, y = draw.normal(size=(60, 500)), np.repeat([0, 1], 30)
+    plan = Realizations(40, train=0.5)
+    inside = evaluate(
+        {"f": SelectKBest(k=5)}, (X, y), plan, "accuracy", estimators=KNN, sizes="own"
+    )
+    values = np.array(list(inside.values("accuracy", "f").values()))
+    # forty splits of sixty rows are not independent: the error of the corrected t-test
+    error = np.sqrt(values.var(ddof=1) * (1 / 40 + 1))
+    assert abs(values.mean() - 0.5) < 2 * error
+    outside = np.argsort(-f_classif(X, y)[0])[:5]
+    with pytest.warns(SelectedOutside, match="fitted outside"):
+        flattered = evaluate({"f": outside}, (X, y), plan, "accuracy", estimators=KNN, sizes="own")
+    assert np.mean(list(flattered.values("accuracy", "f").values())) > 0.65
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        FrozenEstimator(SelectKBest(k=3).fit(WINE.X, WINE.y)),
+        SelectFromModel(LogisticRegression(max_iter=9999).fit(WINE.X, WINE.y), prefit=True),
+        make_pipeline(FrozenEstimator(SelectKBest(k=3).fit(WINE.X, WINE.y)), KNN),
+        np.array([1, 2]),
+        WINE.X[0] > 3,
+    ],
+    ids=["frozen", "prefit", "frozen in a pipeline", "columns", "mask"],
+)
+def test_a_selection_from_outside_is_warned_of(method):
+    with pytest.warns(SelectedOutside):
+        evaluate({"it": method}, WINE, Realizations(1), estimators=KNN, sizes="own")
+
+
+def test_a_fitted_method_is_fitted_anew_inside():
+    fitted = SelectKBest(k=1).fit(np.eye(4, 2), [0, 1, 0, 1])
+    found = evaluate({"it": fitted}, WINE, Realizations(1), estimators=KNN, sizes="own")
+    assert found.pieces[0].outcome.n_features == 13
+
+
+# ---- sentences ----
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"methods": []}, "at least one method"),
+        ({"methods": "svm"}, "scikit-learn estimators as methods, not 'svm'"),
+        ({"methods": [SVC, KNN]}, "estimators as methods"),
+        ({"methods": [KNN, KNeighborsClassifier()]}, "two of them read alike"),
+        ({"metrics": "errror"}, "No metric is called 'errror'"),
+        ({"metrics": []}, "at least one metric"),
+        ({"sizes": "some"}, "sizes='all', 'own', 'best'"),
+        ({"sizes": [0]}, "at least 1"),
+        ({"sizes": "best"}, "metric of predictions"),
+        ({"data": {}}, "needs data"),
+        ({"data": 3}, "as a pair"),
+    ],
+)
+def test_bad_input_gets_a_sentence(arguments, sentence):
+    given = {"methods": FISHER, "data": WINE, "plan": Realizations(1), **arguments}
+    with pytest.raises(InvalidParameter, match=sentence):
+        evaluate(**given)
+
+
+def test_bad_tables_get_a_sentence():
+    for data in (([["a"]], [0]), (np.eye(3), [0, 1]), (np.zeros(3), [0, 1, 1])):
+        with pytest.raises(InvalidTable):
+            evaluate(KNN, data, Realizations(1))
+
+
+def test_a_selector_without_estimators_says_what_it_needs():
+    with pytest.raises(TamisError, match=r"Write estimators=SVC\(\)"):
+        evaluate(FISHER, WINE, Realizations(1))
+
+
+def test_neither_chooser_nor_predictor():
+    with pytest.raises(TamisError, match="nothing to judge"):
+        evaluate(StandardScaler(), WINE, Realizations(1))
+
+
+def test_best_without_inner_rows():
+    with pytest.raises(TamisError, match=r"validation=0\.25"):
+        evaluate(FISHER, WINE, Realizations(1), estimators=KNN, sizes="best")
+
+
+def test_ambiguous_views_name_the_choices():
+    found = evaluate({"f": FISHER}, WINE, Realizations(1), estimators=KNN, sizes=[1, 2])
+    with pytest.raises(InvalidParameter, match=r"which of size \[1, 2\]"):
+        found.values("error", "f")
+    with pytest.raises(InvalidParameter, match="no scores for metric='auc'"):
+        found.values("auc", "f")
+    with pytest.raises(InvalidParameter, match="no method 'g'"):
+        found.orders("g")
+    with pytest.raises(InvalidParameter, match="as reference"):
+        compare(found, "g")
+    assert json.dumps([row._asdict() for row in found.rows()])

@@ -1,0 +1,131 @@
+"""One process, several, and a cluster of real workers give the same tables."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.tree import DecisionTreeClassifier
+
+from tamis import _parallel
+from tamis.criteria import FisherScore
+from tamis.datasets import load, make_weston
+from tamis.evaluation import Realizations, evaluate
+from tamis.exceptions import ClusterLost
+from tamis.search import Ranking
+
+distributed = pytest.importorskip("distributed")
+
+pytestmark = [
+    # sockets and event loops of a cluster that is shut down hard
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+TREE = DecisionTreeClassifier()
+FISHER = Ranking(FisherScore())
+
+
+class Slow(BaseEstimator):
+    """Takes its time, so that a worker can be killed in the middle."""
+
+    def fit(self, X, y):
+        time.sleep(0.05)
+        self.order_ = np.argsort(-np.abs(X.T @ y), kind="stable")
+        return self
+
+
+def numbers(results):
+    return [
+        (p.method, p.data, p.realization, p.outcome._replace(seconds=0)) for p in results.pieces
+    ]
+
+
+def experiment(methods=None, n=5, **options):
+    methods = {"fisher": FISHER, "tree": DecisionTreeClassifier()} if methods is None else methods
+    data = {"weston": make_weston(150, random_state=0), "wine": load("wine")}
+    return evaluate(methods, data, Realizations(n), estimators=TREE, sizes=[1, 2], **options)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as machines,
+        distributed.Client(machines, set_as_default=False) as client,
+    ):
+        yield machines, client
+
+
+def test_two_processes_give_what_one_gives():
+    assert numbers(experiment(n_jobs=2)) == numbers(experiment())
+
+
+def test_a_cluster_gives_what_one_process_gives(cluster, tmp_path):
+    _, client = cluster
+    alone = experiment()
+    assert numbers(experiment(cluster=client)) == numbers(alone)
+    by_address = experiment(cluster=client.scheduler.address, store=tmp_path / "s.sqlite")
+    assert numbers(by_address) == numbers(alone)
+
+
+def test_a_killed_worker_changes_nothing(cluster):
+    _, client = cluster
+    alone = experiment({"slow": Slow()}, n=20)
+    workers = list(client.run(os.getpid).values())
+    killed = []
+
+    def kill(n_done, _):
+        if n_done >= 10 and not killed:
+            killed.append(workers[0])
+            os.kill(workers[0], signal.SIGKILL)
+
+    together = experiment({"slow": Slow()}, n=20, cluster=client, progress=kill)
+    assert killed
+    assert numbers(together) == numbers(alone)
+    assert workers[0] not in client.run(os.getpid).values()
+
+
+@pytest.mark.slow
+def test_a_cluster_that_loses_all_workers_is_sent_the_data_again(cluster):
+    _, client = cluster
+    alone = experiment({"slow": Slow()}, n=10)
+    workers, killed = list(client.run(os.getpid).values()), []
+
+    def kill(n_done, _):
+        if n_done >= 6 and not killed:
+            killed.extend(workers)
+            for pid in workers:
+                os.kill(pid, signal.SIGKILL)
+
+    together = experiment({"slow": Slow()}, n=10, cluster=client, progress=kill)
+    assert len(killed) == 2
+    assert numbers(together) == numbers(alone)
+
+
+def test_data_are_sent_once_not_with_every_task(cluster, monkeypatch):
+    """A source says how often it is pickled here; tasks must carry a reference only."""
+    from tamis.evaluation import sources
+
+    _, client = cluster
+    sent = []
+
+    def reduced(self):
+        sent.append(self.name)
+        return sources.Fixed, (self.name, self.rows)
+
+    monkeypatch.setattr(sources.Fixed, "__reduce__", reduced, raising=False)
+    X, y = np.random.default_rng(0).normal(size=(500, 40)), np.repeat([0, 1], 250)
+    evaluate({"f": FISHER}, (X, y), Realizations(30), "n_features", sizes=[1], cluster=client)
+    # once for its hash and once for the sending, perhaps once more for a second worker
+    assert 1 <= len(sent) <= 4
+
+
+def test_no_scheduler_gets_a_sentence(monkeypatch):
+    monkeypatch.setattr(_parallel, "REACH", 1)
+    with pytest.raises(ClusterLost, match="No Dask scheduler answers at tcp"):
+        experiment(cluster="tcp://127.0.0.1:9")

@@ -1,0 +1,270 @@
+"""Running an experiment file, and the marks beside the numbers."""
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+from tamis.datasets import make_weston
+from tamis.datasets import names as table_names
+from tamis.evaluation import Realizations
+from tamis.evaluation.sources import as_sources
+from tamis.evaluation.tuning import tuned
+from tamis.exceptions import InvalidParameter
+from tamis.reproduction import names, read, reproduce
+from tamis.reproduction.running import _hits_mark, _mean_mark
+
+HITS = """
+title = "Hits"
+source = "Nobody (2020)"
+metric = "hit"
+realizations = 30
+[methods]
+Fisher = "Ranking(FisherScore())"
+Recipe = "fisher-score"
+Later = "Forward(NotYetThere())"
+Wrapper = "Forward(CrossValidated(svm(), cv=2), n_features_to_select=1)"
+[estimators]
+svm = "SVC(C=8, gamma=0.1)"
+[unsound]
+Recipe = "because"
+[[parts]]
+name = "weston"
+data = { make = "make_weston", n_samples = 300 }
+train = 100
+published = { Fisher = 0, Recipe = 0 }
+[[parts]]
+name = "not here"
+data = { load = "not_at_hand" }
+train = 100
+[[parts]]
+name = "corral"
+data = { make = "make_corral", n_samples = 60, variant = 6, fresh = true }
+train = 40
+published = { Fisher = 30 }
+"""
+
+CURVE = """
+title = "Errors"
+source = "Nobody (2020)"
+scale = 100
+[methods]
+Fisher = "Ranking(FisherScore())"
+[estimators]
+svm = "SVC()"
+[tuning]
+rule = "mean-of-5"
+estimator = "svm"
+grid = { C = [0.001, 8.0], gamma = [0.1, 50.0] }
+[[parts]]
+name = "wine"
+data = { load = "wine" }
+train = 120
+test = 58
+sizes = [1, 2, 13, 14]
+published = { Fisher = [23.0, 90.0, "", 5.0] }
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text):
+        path = tmp_path / "own.toml"
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+@pytest.fixture(scope="module")
+def hits(tmp_path_factory):
+    path = tmp_path_factory.mktemp("files") / "own.toml"
+    path.write_text(HITS)
+    return reproduce(str(path), realizations=3)
+
+
+def test_what_is_not_at_hand_is_said_and_the_rest_runs(hits):
+    found = hits
+    assert [s.split(" ")[0] for s in found.missing] == ["Later", "not"]
+    assert "NotYetThere" in found.missing[0]
+    assert "not_at_hand" in found.missing[1]
+    assert {(c.part, c.method) for c in found.cells} == {
+        (part, method)
+        for part in ("weston", "corral")
+        for method in ("Fisher", "Recipe", "Wrapper")
+    }
+
+
+def test_a_method_that_fails_is_said_once(file):
+    text = CURVE.replace("[estimators]", 'Fails = "SelectKBest(k=-1)"\n[estimators]')
+    found = reproduce(file(text), realizations=3)
+    (sentence,) = found.missing
+    assert sentence.startswith("Fails failed 3 times on wine, first by InvalidParameterError")
+    assert {cell.method for cell in found.cells} == {"Fisher"}
+
+
+def test_marks_of_hits(hits):
+    found = hits
+    cells = {(c.part, c.method): c for c in found.cells}
+    assert cells["weston", "Fisher"].mark == "="
+    assert cells["weston", "Recipe"].mark == "?"
+    assert cells["weston", "Wrapper"].mark == ""
+    assert cells["corral", "Fisher"].mark == "-"
+    assert found.counts() == {"=": 1, "-": 1, "?": 1}
+    assert repr(found) == "<Reproduction of own: 1 =, 1 -, 1 ?>"
+    assert found.to_frame().shape == (6, 10)
+
+
+@pytest.mark.parametrize(
+    ("ours", "n", "published", "mark"),
+    [
+        (30, 30, 30, "="),
+        (27, 30, 30, "="),
+        (20, 30, 30, "-"),
+        (30, 30, 20, "+"),
+        (0, 2, 30, "-"),
+        (1, 2, 30, "="),
+        (2, 2, 0, "+"),
+    ],
+)
+def test_hits_are_compared_by_fishers_exact_test(ours, n, published, mark):
+    assert _hits_mark(ours, n, published, 30) == mark
+
+
+@pytest.mark.parametrize(
+    ("ours", "published", "greater", "mark"),
+    [
+        (5.0, 5.4, False, "="),
+        (5.0, 6.0, False, "+"),
+        (5.0, 6.0, True, "-"),
+        (5.0, 4.0, False, "-"),
+        (5.0, 4.0, True, "+"),
+    ],
+)
+def test_means_are_compared_by_two_standard_errors(ours, published, greater, mark):
+    # spread 1, 30 against 30 realizations: one standard error is 0.258
+    assert _mean_mark(ours, 1.0, 30, published, 30, greater) == mark
+
+
+def test_few_realizations_are_given_the_benefit_of_the_doubt():
+    assert _mean_mark(5.0, 1.0, 2, 10.0, 30, False) == "="
+    assert _mean_mark(5.0, 1.0, 2, 20.0, 30, False) == "+"
+
+
+def test_of_one_realization_nothing_is_said():
+    assert _mean_mark(5.0, float("nan"), 1, 90.0, 30, False) == ""
+
+
+SIGNS = """
+title = "Errors"
+source = "Nobody (2020)"
+reference = "First"
+[methods]
+First = "VarianceThreshold()"
+Fisher = "Ranking(FisherScore())"
+[estimators]
+svm = "SVC()"
+[[parts]]
+name = "weston"
+data = { make = "make_weston", n_samples = 400 }
+train = 100
+sizes = [2, 10]
+published = { Fisher = [0.4, 0.2] }
+signs = { Fisher = ["-", ""] }
+"""
+
+
+def test_signs_of_the_paired_test(file):
+    """The two relevant columns come first, so taking columns as they come wins at two of them."""
+    found = reproduce(file(SIGNS), realizations=6)
+    cells = {(c.method, c.size): c for c in found.cells}
+    assert (cells["Fisher", 2].sign, cells["Fisher", 2].published_sign) == ("+", "-")
+    assert (cells["Fisher", 10].sign, cells["Fisher", 10].published_sign) == ("", "")
+    assert cells["First", 2].sign is None
+
+
+def test_signs_turn_with_the_reference(file):
+    found = reproduce(file(SIGNS.replace('"First"', '"Fisher"', 1)), realizations=6)
+    assert [c.sign for c in found.cells if c.method == "First"] == ["-", ""]
+
+
+def test_curves(file):
+    found = reproduce(file(CURVE), realizations=4)
+    cells = {c.size: c for c in found.cells}
+    assert sorted(cells) == [1, 2, 13]  # there is no fourteenth column
+    assert 10 < cells[1].ours < 40
+    assert cells[2].mark == "+"
+    assert cells[13].mark == ""
+
+
+def test_a_stored_run_goes_on(file, tmp_path):
+    path = file(CURVE)
+    first = reproduce(path, realizations=2, store=tmp_path / "s.sqlite")
+    calls = []
+    again = reproduce(
+        path,
+        realizations=2,
+        store=tmp_path / "s.sqlite",
+        progress=lambda *counts: calls.append(counts),
+    )
+    assert again.cells == first.cells
+    assert calls == [(1000, 1000), (1, 1)]
+
+
+def test_tuning_is_done_on_request_and_remembered(file, tmp_path, monkeypatch):
+    from tamis.reproduction import running
+
+    path, store = file(CURVE), tmp_path / "s.sqlite"
+    assert reproduce(path, realizations=2).settings == ()
+    found = reproduce(path, realizations=2, tune=True, store=store)
+    assert found.settings == ("wine: SVC(C=8.0, gamma=0.1)",)
+    monkeypatch.setattr(running, "tuned", None)  # must not be needed again
+    assert reproduce(path, realizations=2, tune=True, store=store) == found
+
+
+def test_tuning_rules_by_hand():
+    (source,) = as_sources({"w": make_weston(200, random_state=0)}).values()
+    plan, grid = Realizations(3, train=80), {"C": [10, 30], "gamma": [0.05, 20]}
+    mean = tuned(SVC(), grid, source, plan, rule="mean-of-5")
+    assert mean.gamma == 0.05
+    median = tuned(SVC(), grid, source, plan, rule="median-of-5")
+    assert median.C in grid["C"]
+    each = tuned(SVC(), grid, source, plan, rule="each")
+    assert each.param_grid == grid
+    with pytest.raises(InvalidParameter, match="mean-of-5"):
+        tuned(SVC(), grid, source, plan, rule="best")
+
+
+def test_the_rules_agree_with_cross_validation_written_out():
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
+    from sklearn.preprocessing import StandardScaler
+
+    from tamis._random import stream
+
+    data = make_weston(150, random_state=3)
+    (source,) = as_sources({"w": data}).values()
+    plan, values = Realizations(2, train=70, seed=4), [0.1, 1.0, 10.0]
+    table = []
+    for i in range(2):
+        train = plan.split(data.y, "w", i).train
+        X = StandardScaler().fit_transform(data.X[train])
+        seed = int(stream(4, "tuning", "w", i).integers(2**31))
+        folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+        table.append([cross_val_score(SVC(C=C), X, data.y[train], cv=folds).mean() for C in values])
+    mean = values[int(np.argmax(np.round(np.mean(table, axis=0), 12)))]
+    assert mean == tuned(SVC(), {"C": values}, source, plan).C
+    winners = sorted(values[int(np.argmax(np.round(row, 12)))] for row in table)
+    assert winners[0] == tuned(SVC(), {"C": values}, source, plan, rule="median-of-5").C
+
+
+def test_seeds_make_a_reproduction_repeatable():
+    assert reproduce("thesis-3.2", realizations=2) == reproduce(read("thesis-3.2"), realizations=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", names())
+def test_every_published_table_runs_to_the_end(name):
+    tables = {part.data.get("load") for part in read(name).parts} - {None}
+    if absent := tables - set(table_names()):
+        pytest.skip(f"needs {', '.join(sorted(absent))} in the folder named by TAMIS_DATA")
+    found = reproduce(name, realizations=2)
+    assert all("is called" in sentence for sentence in found.missing), found.missing

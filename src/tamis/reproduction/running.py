@@ -111,7 +111,7 @@ def reproduce(
     Examples
     --------
     >>> reproduce("thesis-3.2", realizations=2)
-    <Reproduction of thesis-3.2: 3 =>
+    <Reproduction of thesis-3.2: ...>
     """
     experiment = read(experiment) if isinstance(experiment, str) else experiment
     if isinstance(store, Store):

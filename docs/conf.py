@@ -20,6 +20,8 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 exclude_patterns = ["_build"]
 source_suffix = [".rst", ".md"]
+# docstrings inherited from scikit-learn refer to its own guide
+suppress_warnings = ["ref.ref"]
 html_theme = "pydata_sphinx_theme"
 html_title = "tamis"
 sphinx_gallery_conf = {

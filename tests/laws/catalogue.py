@@ -5,8 +5,9 @@ import inspect
 import numpy as np
 from sklearn.datasets import make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
 
 import tamis.criteria
 import tamis.search
@@ -17,6 +18,7 @@ from tamis.criteria import (
     MIFS,
     Correlation,
     CrossValidated,
+    DensitySensitivity,
     Divergence,
     FisherScore,
     Importances,
@@ -24,9 +26,11 @@ from tamis.criteria import (
     ParzenInformation,
     Penalised,
     ReducedParzenInformation,
+    PosteriorSensitivity,
     Remembered,
     Scatter,
     Scored,
+    ScoreSensitivity,
 )
 from tamis.search.base import Search
 
@@ -57,6 +61,19 @@ EXAMPLES = {
     ],
     "Importances": [Importances(RidgeClassifier()), Importances(LinearDiscriminantAnalysis())],
     "Scored": [Scored(between_rows)],
+    "PosteriorSensitivity": [
+        PosteriorSensitivity(LogisticRegression()),
+        PosteriorSensitivity(SVC(), output="decision", n_values=8),
+        PosteriorSensitivity(SVC(gamma=0.2)),
+        PosteriorSensitivity(SVC(), by="derivative"),
+        PosteriorSensitivity(LinearDiscriminantAnalysis(), by="removal"),
+        PosteriorSensitivity(SVC(), by="permutation", on="held-out", random_state=0),
+    ],
+    "DensitySensitivity": [
+        DensitySensitivity(Ridge(), n_values=8),
+        DensitySensitivity(Ridge(), noise="gaussian", symmetric=True, by="zero"),
+    ],
+    "ScoreSensitivity": [ScoreSensitivity(LogisticRegression(), n_values=4)],
     "Correlation": [Correlation(), Correlation(target="real")],
 }
 

@@ -1,9 +1,12 @@
 """How good: judges of features."""
 
 from tamis.criteria.dependence import HSIC
+from tamis.criteria.destruction import Derivative, Marginal, Permutation, Removal, Zero
 from tamis.criteria.importances import Importances
 from tamis.criteria.information import CIFE, CMIM, DISR, JMI, MIFS, MIFSU, MRMR, NMIFS
 from tamis.criteria.parzen import KwakInformation, ParzenInformation
+from tamis.criteria.posterior import PosteriorSensitivity
+from tamis.criteria.prediction import DensitySensitivity, ScoreSensitivity
 from tamis.criteria.reduced import ReducedParzenInformation
 from tamis.criteria.scatter import Divergence, Scatter
 from tamis.criteria.univariate import (
@@ -23,6 +26,8 @@ __all__ = [  # noqa: RUF022 (plain alphabetical order)
     "Correlation",
     "CrossValidated",
     "DISR",
+    "DensitySensitivity",
+    "Derivative",
     "DiscriminantRatio",
     "Divergence",
     "FisherScore",
@@ -34,13 +39,19 @@ __all__ = [  # noqa: RUF022 (plain alphabetical order)
     "MIFS",
     "MIFSU",
     "MRMR",
+    "Marginal",
     "MutualInformation",
     "NMIFS",
     "PValue",
     "ParzenInformation",
     "Penalised",
+    "Permutation",
+    "PosteriorSensitivity",
     "ReducedParzenInformation",
     "Remembered",
+    "Removal",
     "Scatter",
+    "ScoreSensitivity",
     "Scored",
+    "Zero",
 ]

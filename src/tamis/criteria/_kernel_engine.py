@@ -30,13 +30,13 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 from tamis._arrays import Array, Subset
 
 #: Error of the interpolation, relative to the sum of |beta| K.
-TOLERANCE = 1e-12
+TOLERANCE = 1e-11
 #: The most that a shared expansion may magnify rounding, as an exponent.
 STEEPEST = 10.0
 #: More nodes than this are not worth it: the centres themselves are the nodes then.
 MOST_NODES = 96
 #: Numbers of a batch that are held at a time.
-BATCH_SIZE = 1_500_000
+BATCH_SIZE = 4_000_000
 
 
 class KernelMachine(NamedTuple):
@@ -115,10 +115,11 @@ def _stacked(machines: list[KernelMachine]) -> KernelMachine | None:
 
 
 class KernelEngine:
-    """A kernel machine on some rows."""
+    """A kernel machine on some rows; new values lie between ``low`` and ``high``."""
 
-    def __init__(self, machine: KernelMachine, X: Array):
+    def __init__(self, machine: KernelMachine, X: Array, low: Array, high: Array):
         self.machine, self.X = machine, X
+        self.low, self.high = low, high
         self.grams = machine.grams(X)
         self.K = machine.values(self.grams)
         self.n_bytes = self.grams.nbytes + self.K.nbytes
@@ -204,11 +205,11 @@ class Spans(NamedTuple):
 
     @classmethod
     def of(cls, engine: KernelEngine) -> "Spans":
-        gamma, centres, X = engine.machine.gamma, engine.machine.centres, engine.X
+        gamma, centres = engine.machine.gamma, engine.machine.centres
         low, high = centres.min(axis=0), centres.max(axis=0)
         middle, half = (low + high) / 2, (high - low) / 2
-        # rows and new values may lie beyond the centres: both come from the same table
-        reach = np.maximum(np.abs(X - middle).max(axis=0), half)
+        # rows and new values may lie beyond the centres
+        reach = np.maximum(np.maximum(engine.high - middle, middle - engine.low), half)
         rate, gain = 4 * gamma * reach * half, gamma * reach**2
         counts = np.empty(len(low), dtype=int)
         shared = rate + gain <= STEEPEST
@@ -224,7 +225,8 @@ def shared_nodes(rate: Array, gain: Array) -> Any:
     """
     orders = np.arange(1, 64)
     log_terms = np.log(8 * ive(orders, rate[:, None]) + 1e-300) + (rate + gain)[:, None]
-    return orders[(log_terms > np.log(TOLERANCE)).sum(axis=1).clip(max=len(orders) - 1)]
+    need = orders[(log_terms > np.log(TOLERANCE)).sum(axis=1).clip(max=len(orders) - 1)]
+    return need + need % 2  # few different counts, so that batches are large
 
 
 def _up(value: float) -> float:
@@ -237,7 +239,7 @@ def own_nodes(steepness: float) -> int:
     """Least p that interpolates exp(-steepness (x - t)^2) over t in [-1, 1], for any x."""
     degree = 512
     t = np.cos(np.pi * (np.arange(degree) + 0.5) / degree)
-    bells = np.exp(-steepness * (np.linspace(0, 1.5, 16)[:, None] - t) ** 2)
+    bells = np.exp(-steepness * (np.linspace(0, 3, 25)[:, None] - t) ** 2)
     series = np.abs(bells @ np.cos(np.outer(np.arccos(t), np.arange(degree)))) * 2 / degree
     tail = np.cumsum(series[:, ::-1], axis=1)[:, ::-1].max(axis=0)
     need = int((tail > TOLERANCE * 10).sum()) + 1
@@ -259,19 +261,20 @@ class RadialBatch:
         self.exact = count < -MOST_NODES
         p = abs(count)
         angles = np.pi * (np.arange(p) + 0.5) / p
-        #: nodes (p, columns), and expansion (outputs, p, rows, columns)
+        # nodes (p, columns), and terms (outputs, rows, p, columns)
         self.nodes = self.centres if self.exact else np.cos(angles)[:, None] * self.half
         self.terms = self._shared_terms(angles) if self.shared else None
 
     def _shared_terms(self, angles: Array) -> Array:
-        """A_k without its factor exp(g (x_r - t_k)^2), by products with the common kernel."""
+        """A_k without its factor exp(g (x_r - t_k)^2), by one product with the common kernel."""
         p, weights = len(angles), self.engine.machine.weights
-        T = _chebyshev(self.centres / self.half, p)
-        to_nodes = _from_series(angles)
-        found = np.empty((weights.shape[1], p, *self.x.shape))
+        m, n_columns = self.centres.shape
+        series = _chebyshev(self.centres / self.half, p).reshape(p, -1)
+        lagrange = (_from_series(angles) @ series).reshape(p, m, n_columns).transpose(1, 0, 2)
+        found = np.empty((weights.shape[1], len(self.x), p, n_columns))
         for output, beta in enumerate(weights.T):
-            series = np.matmul(self.engine.K, T * beta[:, None])
-            found[output] = (to_nodes @ series.reshape(p, -1)).reshape(series.shape)
+            right = (lagrange * beta[:, None, None]).reshape(m, -1)
+            np.matmul(self.engine.K, right, out=found[output].reshape(len(self.x), -1))
         return found
 
     def _own_terms(self, place: int) -> Array:
@@ -298,11 +301,11 @@ class RadialBatch:
         if self.terms is None:
             return self._own_at(some, rows, points)
         nodes = self.nodes[:, some]
-        factors = np.exp(self.gamma * (self.x[rows, some] - nodes[:, None]) ** 2)
+        factors = np.exp(self.gamma * (self.x[rows, None, some] - nodes) ** 2)
         bells = np.exp(-self.gamma * (points - nodes[:, :, None]) ** 2)
-        found = np.empty((len(points), factors.shape[1], points.shape[1], len(self.offsets)))
+        found = np.empty((len(points), len(factors), points.shape[1], len(self.offsets)))
         for output, terms in enumerate(self.terms):
-            left = np.ascontiguousarray((terms[:, rows, some] * factors).transpose(2, 1, 0))
+            left = np.ascontiguousarray((terms[rows, :, some] * factors).transpose(2, 0, 1))
             right = np.ascontiguousarray(bells.transpose(1, 0, 2))
             np.add(left @ right, self.offsets[output], out=found[..., output])
         return found
@@ -331,7 +334,7 @@ class RadialBatch:
             # exp(g [(x - t)^2 - (x' - t)^2]) with one exponential
             factor = np.exp(change * (total - 2 * nodes))
             for output, terms in enumerate(self.terms):
-                found[output] += terms[place] * factor
+                found[output] += terms[:, place] * factor
         return np.moveaxis(found, (0, 2), (-1, 0))[:, :, None, :] + self.offsets
 
     def _own_paired(self, values: Array) -> Array:

@@ -14,11 +14,11 @@ from tamis.exceptions import IncompatibleCriterion
 MOST_VALUES = 32_000_000
 
 
-def open_engine(model: Model, X: Array) -> Engine:
-    """The engine of a model on the rows of ``X``."""
+def open_engine(model: Model, X: Array, low: Array, high: Array) -> Engine:
+    """The engine of a model on the rows of ``X``, for new values between two bounds."""
     plain = model.method in ("decision_function", "predict")
     if plain and (machine := kernel_machine(model.fitted)):
-        return KernelEngine(machine, X)
+        return KernelEngine(machine, X, low, high)
     if layer := first_layer(model):
         return NetworkEngine(layer, model, X)
     return GenericEngine(model, X)

@@ -227,13 +227,15 @@ class Engines:
             size = rows_at_once(piece.model, len(piece.rows))
             for first in range(0, len(piece.rows), size):
                 self.parts.append(Piece(piece.model, piece.rows[first : first + size]))
+        # what any draw may put in the place of a value: another one, or 0
+        self.bounds = np.minimum(X.min(axis=0), 0.0), np.maximum(X.max(axis=0), 0.0)
         self.kept: dict[int, Engine] = {}
 
     def _open(self, place: int) -> Engine:
         if place in self.kept:
             return self.kept[place]
         model, rows = self.parts[place]
-        engine = open_engine(model, self.X[rows])
+        engine = open_engine(model, self.X[rows], *self.bounds)
         if sum(e.n_bytes for e in self.kept.values()) + engine.n_bytes <= KEPT:
             self.kept[place] = engine
         return engine

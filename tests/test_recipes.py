@@ -40,6 +40,7 @@ SLOW_ON_DIGITS = {"sfs-knn", "sffs-knn", "ga-knn", "sfs-lda", "branch-and-bound-
     "mi-pw",
     "kwak",
     "hsic-forward",
+    *(name for name in names() if "fspp" in name),
 }
 
 

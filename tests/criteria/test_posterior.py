@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris, make_classification
 from sklearn.ensemble import RandomForestClassifier
@@ -375,12 +376,19 @@ def test_repeats_stop_where_the_order_is_clear():
     assert np.isfinite(judge.errors(all_of(X))).all()
 
 
-def test_a_search_over_hyper_parameters_is_used_and_retuned():
-    X, y = table()
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("output", ["probability", "decision"])
+def test_a_search_over_hyper_parameters_is_used_and_retuned(n_classes, output):
+    X, y = table(n_classes)
     tuned = GridSearchCV(SVC(), {"C": [0.1, 10.0]}, cv=3)
-    search = RecursiveElimination(PosteriorSensitivity(tuned), n_features_to_select=2, retune=1)
-    search.fit(X, y)
-    assert all(set(step.params) == {"C"} for step in list(search.trace_)[1:])
+    judge = PosteriorSensitivity(tuned, output=output)
+    search = RecursiveElimination(judge, n_features_to_select=2, retune=1).fit(X, y)
+    steps = list(search.trace_)[1:]
+    assert all(set(step.params) == {"C"} for step in steps)
+    again = clone(judge).fit(X, y)
+    again.use({"C": 0.1})
+    fixed = PosteriorSensitivity(SVC(C=0.1), output=output).fit(X, y)
+    assert_allclose(again.loss(all_of(X)), fixed.loss(all_of(X)))
 
 
 def test_labels_of_any_kind():

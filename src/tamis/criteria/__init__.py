@@ -9,6 +9,7 @@ from tamis.criteria.posterior import PosteriorSensitivity
 from tamis.criteria.prediction import DensitySensitivity, ScoreSensitivity
 from tamis.criteria.reduced import ReducedParzenInformation
 from tamis.criteria.scatter import Divergence, Scatter
+from tamis.criteria.tuned import RelativeSVC, RelativeSVR, TunedSVC, TunedSVR
 from tamis.criteria.univariate import (
     Correlation,
     DiscriminantRatio,
@@ -48,10 +49,14 @@ __all__ = [  # noqa: RUF022 (plain alphabetical order)
     "Permutation",
     "PosteriorSensitivity",
     "ReducedParzenInformation",
+    "RelativeSVC",
+    "RelativeSVR",
     "Remembered",
     "Removal",
     "Scatter",
     "ScoreSensitivity",
     "Scored",
+    "TunedSVC",
+    "TunedSVR",
     "Zero",
 ]

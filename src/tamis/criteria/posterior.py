@@ -5,11 +5,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array, Subset, class_codes
 from tamis.criteria._dual_derivative import Slopes, probability_slopes, slopes_of
@@ -169,10 +167,13 @@ class PosteriorSensitivity(Sensitivity):
                     f"PosteriorSensitivity cannot use {names} with an SVM of more than two classes."
                     f" Leave {names} out, or use output='decision'."
                 )
-            estimator = OneVsRestClassifier(estimator)
-        elif votes:
-            estimator = _with_pairs(estimator)
+            self._base = OneVsRestClassifier(estimator)
+        else:
+            self._base = estimator
         super()._adopt(estimator)
+
+    def _train(self, X: Array, rows: Rows, estimator: Any = None) -> Any:
+        return super()._train(X, rows, self._base if estimator is None else estimator)
 
     def _statistic(self, before: Array) -> TotalVariation:
         return TotalVariation(before)
@@ -218,6 +219,8 @@ class PosteriorSensitivity(Sensitivity):
 
             return Model(fitted, "codes", predicted, _as_it_is)
         votes = hasattr(last_step(fitted), "decision_function_shape")
+        if votes:  # the pairwise values, which its predictions come from
+            last_step(fitted).decision_function_shape = "ovo"
         link = _signs if c == 2 else Votes(c) if votes else _greatest
         return Model(fitted, "decision_function", _Decided(fitted), link)
 
@@ -340,15 +343,6 @@ def _majority(probabilities: Array) -> Array:
 def _greatest(values: Array) -> Array:
     """One column for each class, 1 where it has the greatest value; of equals the first."""
     return np.eye(values.shape[-1])[values.argmax(axis=-1)]
-
-
-def _with_pairs(estimator: Any) -> Any:
-    """The estimator with pairwise decision values, which its predictions come from."""
-    changed = clone(estimator)
-    if isinstance(changed, Pipeline):
-        name = changed.steps[-1][0]
-        return changed.set_params(**{f"{name}__decision_function_shape": "ovo"})
-    return changed.set_params(decision_function_shape="ovo")
 
 
 def _check_calibration(calibration: Any) -> None:

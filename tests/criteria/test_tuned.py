@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_diabetes, make_classification
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.svm import SVC, SVR
 
 from tamis.criteria import (
@@ -15,7 +15,14 @@ from tamis.criteria import (
     TunedSVC,
     TunedSVR,
 )
-from tamis.criteria.tuned import least_error, scale_by_thirds
+from tamis.criteria.tuned import (
+    COSTS,
+    SCALES,
+    TUBES,
+    least_error,
+    least_squares,
+    scale_by_thirds,
+)
 from tamis.exceptions import InvalidParameter
 
 
@@ -91,6 +98,14 @@ def test_a_criterion_uses_what_was_found():
         DensitySensitivity(TunedSVR()).fit(X, y).loss(np.arange(4)),
         DensitySensitivity(tuned.best_estimator_).fit(X, y).loss(np.arange(4)),
     )
+
+
+def test_regression_is_tuned_as_a_grid_search_would():
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X[:70, :6] * 21, y[:70]
+    grid = {"cost": COSTS, "tube": TUBES, "scale": SCALES}
+    theirs = GridSearchCV(RelativeSVR(), grid, cv=5, scoring="neg_mean_squared_error").fit(X, y)
+    assert least_squares(X, y) == theirs.best_params_
 
 
 def test_tuned_machines_predict():

@@ -28,7 +28,7 @@ def _machine(C: float | None, gamma: Any) -> Any:
 
 
 def _fspp(C: float | None, gamma: Any, **how: Any) -> PosteriorSensitivity:
-    return PosteriorSensitivity(_machine(C, gamma), **{"on": "auto", "n_values": N_VALUES} | how)
+    return PosteriorSensitivity(_machine(C, gamma), on="auto", n_values=N_VALUES, **how)
 
 
 def _ranked(criterion: PosteriorSensitivity, options: dict[str, Any]) -> Ranking:

@@ -110,7 +110,7 @@ def row(size: Size) -> list[str]:
     permutation_importance(_FirstColumns(fitted, few, size.n_timed), few[:, : size.n_timed], y,
                            n_repeats=1, random_state=0, scoring=_accuracy)  # fmt: skip
     theirs = (process_time() - start) * scale
-    beyond = peak(ours, *common, Marginal(16)) - 2 * 8 * len(X) * len(fitted.support_)
+    beyond = peak(ours, *common, Marginal(16)) - 8 * len(X) * len(fitted.support_)
     off = np.abs(found[: size.n_timed] - expected).max()
     ratio, sixteen = slow * scale / fast, points / fast
     print(

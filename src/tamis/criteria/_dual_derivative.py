@@ -21,7 +21,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
 from tamis._arrays import Array
-from tamis.criteria._kernel_engine import KernelMachine, kernel_machine
+from tamis.criteria._machine import KernelMachine, kernel_machine
 from tamis.criteria._sigmoids import Sigmoids
 from tamis.exceptions import IncompatibleCriterion
 
@@ -78,7 +78,7 @@ def _one_machine(fitted: Any, X: Array) -> tuple[Array, Array]:
     beta = machine.weights[:, 0]
     centre_grams, grams = machine.grams(machine.centres[free]), machine.grams(X)
     push = scaled_slopes(machine, machine.centres[free], centre_grams, beta)  # (F, d)
-    K_free = machine.values(centre_grams)[:, free]
+    K_free = machine.values(centre_grams.copy())[:, free]
     system = np.zeros((len(free) + 1, len(free) + 1))
     system[:-1, :-1] = K_free
     system[:-1, -1] = system[-1, :-1] = 1.0
@@ -86,7 +86,7 @@ def _one_machine(fitted: Any, X: Array) -> tuple[Array, Array]:
     right[:-1] = -push
     # without a free vector nothing says where the machine would go
     follow = lstsq(system, right)[0] if len(free) else np.zeros((1, X.shape[1]))
-    K = machine.values(grams)
+    K = machine.values(grams.copy())
     f = K @ beta + machine.offsets[0]
     df = scaled_slopes(machine, X, grams, beta) + K[:, free] @ follow[:-1] + follow[-1]
     return f, df.T
@@ -104,7 +104,7 @@ def scaled_slopes(machine: KernelMachine, X: Array, grams: Array, beta: Array) -
     """sum_q beta_q dK(v x, v s_q)/dv at v = 1 for each row and column, by matrix products."""
     S, g = machine.centres, machine.gamma
     if machine.kernel == "rbf":  # dK/dv = -2 g (x - s)^2 K
-        W = machine.values(grams) * beta
+        W = machine.values(grams.copy()) * beta
         return -2 * g * (X**2 * W.sum(axis=1)[:, None] - 2 * X * (W @ S) + W @ S**2)
     if machine.kernel == "linear":  # 2 x s
         return 2 * X * (beta @ S)

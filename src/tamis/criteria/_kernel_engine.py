@@ -17,17 +17,15 @@ column is made for it, and its one-column kernel interpolated, which is always w
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ive
-from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 
 from tamis._arrays import Array, Subset
+from tamis.criteria._machine import KernelMachine
 
 #: Error of the interpolation, relative to the sum of |beta| K.
 TOLERANCE = 1e-11
@@ -39,90 +37,23 @@ MOST_NODES = 96
 BATCH_SIZE = 4_000_000
 
 
-class KernelMachine(NamedTuple):
-    """Outputs ``K(X, centres) @ weights + offsets``."""
-
-    kernel: str
-    gamma: float
-    degree: int
-    coef0: float
-    centres: Array  # (m, d)
-    weights: Array  # (m, k)
-    offsets: Array  # (k,)
-
-    def grams(self, X: Array) -> Array:
-        """Squared distances (RBF) or ``gamma <x, s> + coef0`` to all centres."""
-        if self.kernel == "rbf":
-            return euclidean_distances(X, self.centres, squared=True)
-        gamma, coef0 = (1.0, 0.0) if self.kernel == "linear" else (self.gamma, self.coef0)
-        return gamma * (X @ self.centres.T) + coef0
-
-    def values(self, grams: Array) -> Array:
-        """Kernel that belongs to them."""
-        if self.kernel == "rbf":
-            return np.exp(-self.gamma * grams)
-        return grams if self.kernel == "linear" else grams**self.degree
-
-
-KERNELS = ("rbf", "linear", "poly")
-
-
-def kernel_machine(fitted: Any) -> KernelMachine | None:
-    """View on a fitted SVM, on one against the rest of several, or None."""
-    if isinstance(fitted, OneVsRestClassifier):
-        parts = [kernel_machine(one) for one in fitted.estimators_]
-        return _stacked([p for p in parts if p]) if parts and all(parts) else None
-    if not isinstance(fitted, SVC | NuSVC | SVR | NuSVR) or fitted.kernel not in KERNELS:
-        return None
-    if isinstance(fitted, SVR | NuSVR) or len(fitted.classes_) == 2:
-        weights = np.asarray(fitted.dual_coef_).T
-    else:
-        weights = _pairwise(fitted)
-    gamma = float(fitted._gamma)  # the number that "scale" and "auto" became
-    centres = np.asarray(fitted.support_vectors_, dtype=np.float64)
-    return KernelMachine(
-        fitted.kernel, gamma, fitted.degree, fitted.coef0, centres, weights, fitted.intercept_
-    )
-
-
-def _pairwise(fitted: Any) -> Array:
-    """Weights of the centres in the decision between each pair of classes (LIBSVM's layout)."""
-    ends = np.cumsum(fitted.n_support_)
-    parts = [slice(end - count, end) for end, count in zip(ends, fitted.n_support_, strict=True)]
-    pairs = [(a, b) for a in range(len(parts)) for b in range(a + 1, len(parts))]
-    weights = np.zeros((ends[-1], len(pairs)))
-    for place, (a, b) in enumerate(pairs):
-        weights[parts[a], place] = fitted.dual_coef_[b - 1, parts[a]]
-        weights[parts[b], place] = fitted.dual_coef_[a, parts[b]]
-    return weights
-
-
-def _stacked(machines: list[KernelMachine]) -> KernelMachine | None:
-    """Machines of equal kernels as one with several outputs; shared centres are merged."""
-    first = machines[0]
-    if any(m[:4] != first[:4] for m in machines):
-        return None
-    everything = np.concatenate([m.centres for m in machines])
-    centres, places = np.unique(everything, axis=0, return_inverse=True)
-    weights = np.zeros((len(centres), len(machines)))
-    start = 0
-    for output, machine in enumerate(machines):
-        stop = start + len(machine.centres)
-        np.add.at(weights[:, output], places.ravel()[start:stop], machine.weights[:, 0])
-        start = stop
-    offsets = np.concatenate([m.offsets for m in machines])
-    return first._replace(centres=centres, weights=weights, offsets=offsets)
-
-
 class KernelEngine:
     """A kernel machine on some rows; new values lie between ``low`` and ``high``."""
 
     def __init__(self, machine: KernelMachine, X: Array, low: Array, high: Array):
         self.machine, self.X = machine, X
         self.low, self.high = low, high
-        self.grams = machine.grams(X)
-        self.K = machine.values(self.grams)
-        self.n_bytes = self.grams.nbytes + self.K.nbytes
+        self.n_bytes = 2 * 8 * len(X) * len(machine.centres)
+
+    @cached_property
+    def K(self) -> Array:
+        """Kernel between the rows and the centres."""
+        return self.machine.values(self.machine.grams(self.X))
+
+    @cached_property
+    def grams(self) -> Array:
+        """What the kernel is a function of; made for those batches alone that need it."""
+        return self.machine.grams(self.X)
 
     def outputs(self) -> Array:
         return self.K @ self.machine.weights + self.machine.offsets

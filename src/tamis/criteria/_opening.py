@@ -6,7 +6,8 @@ from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array
 from tamis.criteria._engines import Engine, GenericEngine, Model
-from tamis.criteria._kernel_engine import KernelEngine, kernel_machine
+from tamis.criteria._kernel_engine import KernelEngine
+from tamis.criteria._machine import kernel_machine
 from tamis.criteria._network_engine import NetworkEngine, first_layer
 from tamis.exceptions import IncompatibleCriterion
 

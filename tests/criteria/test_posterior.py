@@ -338,6 +338,28 @@ def test_the_marginal_depends_on_no_seed():
     assert_array_equal(scores[0], scores[2])
 
 
+def test_the_number_of_jobs_changes_nothing():
+    X, y = table()
+    scores = [
+        PosteriorSensitivity(RandomForestClassifier(6, random_state=0, n_jobs=n), n_values=4)
+        .fit(X, y)
+        .loss(all_of(X))
+        for n in (1, 2)
+    ]
+    assert_array_equal(scores[0], scores[1])
+
+
+def test_groups_stay_together_in_the_folds():
+    X, y = table()
+    groups = np.repeat(np.arange(12), 5)
+    judge = PosteriorSensitivity(SVC(gamma=0.3), on="held-out").fit(X, y, groups=groups)
+    for train, test in judge._folds:
+        assert not set(groups[train]) & set(groups[test])
+    assert np.isfinite(judge.loss(all_of(X))).all()
+    with pytest.raises(InvalidParameter, match="makes no folds"):
+        PosteriorSensitivity(LogisticRegression()).fit(X, y, groups=groups)
+
+
 def test_the_marginal_is_the_mean_of_many_shuffles():
     X, y = table()
     exact = PosteriorSensitivity(SVC(gamma=0.3)).fit(X, y).loss(all_of(X))

@@ -11,7 +11,7 @@ and interpolating the factor in s at p nodes t_1, ..., t_p turns the sum over th
 
 where only A costs O(rows x centres), as a matrix product, and does not depend on x': a second
 shuffle, sixteen quantiles or the whole marginal cost p terms each. L_k are the Lagrange polynomials
-of Chebyshev nodes; p is chosen so that the error stays below 1e-12 of sum |beta| K. Where the
+of Chebyshev nodes; p is chosen so that the error stays below 1e-11 of sum |beta| K. Where the
 column is too wide for that (g times its squared range above about 10), the kernel without the
 column is made for it, and its one-column kernel interpolated, which is always well-conditioned.
 """
@@ -173,7 +173,7 @@ def own_nodes(steepness: float) -> int:
     bells = np.exp(-steepness * (np.linspace(0, 3, 25)[:, None] - t) ** 2)
     series = np.abs(bells @ np.cos(np.outer(np.arccos(t), np.arange(degree)))) * 2 / degree
     tail = np.cumsum(series[:, ::-1], axis=1)[:, ::-1].max(axis=0)
-    need = int((tail > TOLERANCE * 10).sum()) + 1
+    need = int((tail > TOLERANCE).sum()) + 1
     return need if need <= MOST_NODES else MOST_NODES + 1
 
 

@@ -24,7 +24,9 @@ class KernelMachine(NamedTuple):
     def grams(self, X: Array) -> Array:
         """Squared distances (RBF) or ``gamma <x, s> + coef0`` to all centres."""
         if self.kernel == "rbf":
-            return euclidean_distances(X, self.centres, squared=True)
+            # distances are found by differences of squares, which an offset would spoil
+            middle = self.centres.mean(axis=0)
+            return euclidean_distances(X - middle, self.centres - middle, squared=True)
         gamma, coef0 = (1.0, 0.0) if self.kernel == "linear" else (self.gamma, self.coef0)
         return gamma * (X @ self.centres.T) + coef0
 

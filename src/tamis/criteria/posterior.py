@@ -61,7 +61,8 @@ class PosteriorSensitivity(Sensitivity):
     n_repeats : int, default=1
         Shuffles of ``by="permutation"``.
     n_values : int or None, default=None
-        Quantiles that stand for a column in ``by="marginal"``; None is every value.
+        Quantiles that stand for a column in ``by="marginal"``; None is every value. Sixteen give
+        nearly the same order, and are advisable for models that altered copies are made for.
     calibration : int, float or None, default=5
         Where the sigmoid of a classifier without ``predict_proba`` comes from: out-of-fold
         decisions of so many folds, a held-out fraction of the rows (which then do not train), or

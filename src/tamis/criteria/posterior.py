@@ -1,7 +1,7 @@
 """Sensitivity of class probabilities, or of the decision itself: FSPP 1 to 4, MLP-FSPP."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -226,17 +226,18 @@ class PosteriorSensitivity(Sensitivity):
         return Model(fitted, "decision_function", _Decided(fitted), link)
 
     def _calibrated(self, X: Array) -> list[Piece]:
+        machines = self._machines(X)
+        return [Piece(_calibrated(m, machines.sigmoids), rows) for m, rows in machines.judging]
+
+    def _machines(self, X: Array) -> "Machines":
         """Machines with sigmoids from rows that they had not seen."""
-        everything = np.arange(len(X))
         if self._folds is not None:
-            machines = [(self._train(X, train), judged) for train, judged in self._folds]
-            sigmoids = self._sigmoids(X, machines)
-            return [Piece(_calibrated(m, sigmoids), judged) for m, judged in machines]
+            unseen = [(self._train(X, train), rest) for train, rest in self._folds]
+            return Machines(unseen, unseen, self._sigmoids(X, unseen))
         train, parts = self._calibrating_parts()
-        machines = [(self._train(X, rows), rest) for rows, rest in parts]
-        sigmoids = self._sigmoids(X, machines)
-        machine = machines[0][0] if len(train) < len(X) else self._train(X, train)
-        return [Piece(_calibrated(machine, sigmoids), everything)]
+        unseen = [(self._train(X, rows), rest) for rows, rest in parts]
+        whole = unseen[0][0] if len(train) < len(X) else self._train(X, train)
+        return Machines(unseen, [(whole, np.arange(len(X)))], self._sigmoids(X, unseen))
 
     def _calibrating_parts(self) -> tuple[Rows, list[tuple[Rows, Rows]]]:
         """Rows that the machine trains on, and (train, rest) of those that make the sigmoid."""
@@ -277,25 +278,25 @@ class PosteriorSensitivity(Sensitivity):
                 "by='derivative' needs an SVC, which PosteriorSensitivity calibrates itself, not "
                 f"{type(self.estimator_).__name__}. Use by='marginal'."
             )
-        if self._folds is not None or not isinstance(self.calibration, int):
-            train, parts = (None, self._folds) if self._folds else self._calibrating_parts()
-        else:
-            train, parts = self._calibrating_parts()
-        machines = [(self._train(X, rows), rows, rest) for rows, rest in parts or []]
-        sigmoids = self._sigmoids(X, [(m, rest) for m, _, rest in machines])
-        judged = [(m, rest) for m, _, rest in machines]
-        if train is not None:
-            whole = machines[0][0] if len(train) < len(X) else self._train(X, train)
-            judged = [(whole, np.arange(len(X)))]
+        machines = self._machines(X)
         follow: Slopes | None = None
         if way.calibration:
-            unseen = [slopes_of(m, X[rest]) for m, _, rest in machines]
-            rows = np.concatenate([rest for *_, rest in machines])
-            follow = Slopes.joined(unseen).sigmoids(sigmoids, self._codes[rows])
+            unseen = Slopes.joined([slopes_of(m, X[rest]) for m, rest in machines.unseen])
+            rows = np.concatenate([rest for _, rest in machines.unseen])
+            follow = unseen.sigmoids(machines.sigmoids, self._codes[rows])
         total = sum(
-            probability_slopes(slopes_of(m, X[rows]), sigmoids, follow) for m, rows in judged
+            probability_slopes(slopes_of(m, X[rows]), machines.sigmoids, follow)
+            for m, rows in machines.judging
         )
         return np.asarray(total / len(X))
+
+
+class Machines(NamedTuple):
+    """Machines with rows they had not seen, those that judge with their rows, and the sigmoids."""
+
+    unseen: list[tuple[Any, Rows]]
+    judging: list[tuple[Any, Rows]]
+    sigmoids: Sigmoids
 
 
 class _Decided:

@@ -22,7 +22,7 @@ from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ive
+from scipy.special import gammaln
 
 from tamis._arrays import Array, Subset
 from tamis.criteria._machine import KernelMachine
@@ -152,10 +152,12 @@ class Spans(NamedTuple):
 def shared_nodes(rate: Array, gain: Array) -> Any:
     """Least p for which exp(rate t) on [-1, 1] is interpolated to the tolerance over exp(gain).
 
-    The Chebyshev coefficients of exp(rate t) are 2 I_k(rate).
+    The Chebyshev coefficients of exp(r t) are 2 I_k(r) <= 2 (r/2)^k / k! exp(r^2 / (4 (k + 1))).
     """
     orders = np.arange(1, 64)
-    log_terms = np.log(8 * ive(orders, rate[:, None]) + 1e-300) + (rate + gain)[:, None]
+    r = np.maximum(rate, 1e-300)[:, None]
+    log_terms = orders * np.log(r / 2) - gammaln(orders + 1) + r**2 / (4 * (orders + 1))
+    log_terms += (np.log(8) + gain)[:, None]
     need = orders[(log_terms > np.log(TOLERANCE)).sum(axis=1).clip(max=len(orders) - 1)]
     return need + need % 2  # few different counts, so that batches are large
 

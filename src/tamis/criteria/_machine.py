@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 
@@ -26,7 +25,7 @@ class KernelMachine(NamedTuple):
         if self.kernel == "rbf":
             # distances are found by differences of squares, which an offset would spoil
             middle = self.centres.mean(axis=0)
-            return euclidean_distances(X - middle, self.centres - middle, squared=True)
+            return _squared_distances(X - middle, self.centres - middle)
         gamma, coef0 = (1.0, 0.0) if self.kernel == "linear" else (self.gamma, self.coef0)
         return gamma * (X @ self.centres.T) + coef0
 
@@ -36,6 +35,13 @@ class KernelMachine(NamedTuple):
             grams *= -self.gamma
             return np.exp(grams, out=grams)
         return grams if self.kernel == "linear" else grams**self.degree
+
+
+def _squared_distances(A: Array, B: Array) -> Array:
+    found = A @ (-2 * B.T)
+    found += np.einsum("ij,ij->i", A, A)[:, None]
+    found += np.einsum("ij,ij->i", B, B)
+    return np.maximum(found, 0, out=found)
 
 
 KERNELS = ("rbf", "linear", "poly")

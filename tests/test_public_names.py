@@ -21,7 +21,9 @@ PROMISED = {
     "tamis.criteria": {
         "FisherScore", "DiscriminantRatio", "Correlation", "KolmogorovSmirnov", "PValue",
         "MutualInformation", "Scatter", "Divergence", "CrossValidated", "Importances",
-        "Remembered", "Penalised", "Scored",
+        "Remembered", "Penalised", "Scored", "PosteriorSensitivity", "DensitySensitivity",
+        "ScoreSensitivity", "Marginal", "Permutation", "Zero", "Derivative", "Removal",
+        "RelativeSVC", "RelativeSVR", "TunedSVC", "TunedSVR",
     },
     "tamis.search": {
         "Ranking", "Forward", "Backward", "Bidirectional", "PlusLMinusR", "FloatingForward",

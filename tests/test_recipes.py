@@ -44,6 +44,7 @@ SLOW_ON_DIGITS = {"sfs-knn", "sffs-knn", "ga-knn", "sfs-lda", "branch-and-bound-
     "rmb-rfe-retrain",
     "span-rfe",
     "span-rfe-retrain",
+    *(name for name in names() if "fspp" in name),
 }
 
 

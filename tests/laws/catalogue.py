@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 from sklearn.datasets import make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
@@ -18,17 +18,20 @@ from tamis.criteria import (
     MIFS,
     Correlation,
     CrossValidated,
+    DensitySensitivity,
     Divergence,
     FisherScore,
     Importances,
     KwakInformation,
     ParzenInformation,
     Penalised,
+    PosteriorSensitivity,
     RadiusMargin,
     ReducedParzenInformation,
     Remembered,
     Scatter,
     Scored,
+    ScoreSensitivity,
     Span,
     WeightNorm,
 )
@@ -67,6 +70,19 @@ EXAMPLES = {
     "WeightNorm": [WeightNorm(MACHINE), WeightNorm(MACHINE, order=1, retrain=True)],
     "RadiusMargin": [RadiusMargin(MACHINE), RadiusMargin(MACHINE, order=1)],
     "Span": [Span(MACHINE), Span(MACHINE, retrain=True), Span(MACHINE, order=1)],
+    "PosteriorSensitivity": [
+        PosteriorSensitivity(LogisticRegression()),
+        PosteriorSensitivity(SVC(), output="decision", n_values=8),
+        PosteriorSensitivity(SVC(gamma=0.2)),
+        PosteriorSensitivity(SVC(), by="derivative"),
+        PosteriorSensitivity(LinearDiscriminantAnalysis(), by="removal"),
+        PosteriorSensitivity(SVC(), by="permutation", on="held-out", random_state=0),
+    ],
+    "DensitySensitivity": [
+        DensitySensitivity(Ridge(), n_values=8),
+        DensitySensitivity(Ridge(), noise="gaussian", symmetric=True, by="zero"),
+    ],
+    "ScoreSensitivity": [ScoreSensitivity(LogisticRegression(), n_values=4)],
     "Correlation": [Correlation(), Correlation(target="real")],
 }
 

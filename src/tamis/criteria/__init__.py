@@ -2,12 +2,16 @@
 
 from tamis.criteria.bounds import RadiusMargin, Span
 from tamis.criteria.dependence import HSIC
+from tamis.criteria.destruction import Derivative, Marginal, Permutation, Removal, Zero
 from tamis.criteria.importances import Importances
 from tamis.criteria.information import CIFE, CMIM, DISR, JMI, MIFS, MIFSU, MRMR, NMIFS
 from tamis.criteria.margins import WeightNorm
 from tamis.criteria.parzen import KwakInformation, ParzenInformation
+from tamis.criteria.posterior import PosteriorSensitivity
+from tamis.criteria.prediction import DensitySensitivity, ScoreSensitivity
 from tamis.criteria.reduced import ReducedParzenInformation
 from tamis.criteria.scatter import Divergence, Scatter
+from tamis.criteria.tuned import RelativeSVC, RelativeSVR, TunedSVC, TunedSVR
 from tamis.criteria.univariate import (
     Correlation,
     DiscriminantRatio,
@@ -25,6 +29,8 @@ __all__ = [  # noqa: RUF022 (plain alphabetical order)
     "Correlation",
     "CrossValidated",
     "DISR",
+    "DensitySensitivity",
+    "Derivative",
     "DiscriminantRatio",
     "Divergence",
     "FisherScore",
@@ -36,16 +42,26 @@ __all__ = [  # noqa: RUF022 (plain alphabetical order)
     "MIFS",
     "MIFSU",
     "MRMR",
+    "Marginal",
     "MutualInformation",
     "NMIFS",
     "PValue",
     "ParzenInformation",
     "Penalised",
+    "Permutation",
+    "PosteriorSensitivity",
     "RadiusMargin",
     "ReducedParzenInformation",
+    "RelativeSVC",
+    "RelativeSVR",
     "Remembered",
+    "Removal",
     "Scatter",
+    "ScoreSensitivity",
     "Scored",
     "Span",
+    "TunedSVC",
+    "TunedSVR",
     "WeightNorm",
+    "Zero",
 ]

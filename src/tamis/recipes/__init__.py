@@ -6,7 +6,11 @@ search by keyword, and every recipe keeps half of the columns unless told otherw
     tamis.recipe("svm-rfe", C=10, n_features_to_select=5)
 """
 
-from tamis.recipes import information, literature  # noqa: F401 (they write into the book)
+from tamis.recipes import (  # noqa: F401 (they write into the book)
+    information,
+    literature,
+    sensitivity,
+)
 from tamis.recipes.book import Recipe, find, names, recipe
 from tamis.recipes.choosing import method, prepare, select
 

@@ -1,0 +1,131 @@
+"""Derivative of an SVM by the scale of its columns, its dual variables following (FSPP4).
+
+With column j multiplied by v, f(x) = sum_q beta_q K(v x, v s_q) + b. At v = 1
+
+    df/dv = sum_q beta_q dK/dv + sum_q K dbeta_q/dv + db/dv,
+
+where bound support vectors keep their beta, and the free ones F keep y f = 1:
+
+    [ K_FF  1 ] [ dbeta_F ]     [ (dK/dv beta)_F ]
+    [ 1'    0 ] [ db      ] = - [ 0              ]        (Shen et al., eq. 28 and 31)
+
+solved for all columns at once by least squares, which duplicate rows do not break.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lstsq
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import SVC
+
+from tamis._arrays import Array
+from tamis.criteria._machine import KernelMachine, kernel_machine
+from tamis.criteria._sigmoids import Sigmoids
+from tamis.exceptions import IncompatibleCriterion
+
+
+class Slopes(NamedTuple):
+    """Outputs (rows, outputs) and their derivatives (columns, rows, outputs)."""
+
+    outputs: Array
+    slopes: Array
+
+    @classmethod
+    def joined(cls, parts: "list[Slopes]") -> "Slopes":
+        outputs = np.concatenate([part.outputs for part in parts])
+        return cls(outputs, np.concatenate([part.slopes for part in parts], axis=1))
+
+    def sigmoids(self, sigmoids: Sigmoids, codes: NDArray[np.intp]) -> "Slopes":
+        """Derivatives of A and B of each output, as Slopes of shape (outputs, 2), (columns, ...).
+
+        At the optimum sum (t - p) f = 0 and sum (t - p) = 0, with Platt's targets t (eq. 32-35,
+        signs corrected).
+        """
+        values = np.stack([sigmoids.slopes, sigmoids.offsets], axis=1)
+        found = np.zeros((len(self.slopes), *values.shape))
+        for k, (a, b) in enumerate(values):
+            f, df = self.outputs[:, k], self.slopes[..., k]
+            positive = codes == (1 if len(values) == 1 else k)
+            n = positive.sum()
+            t = np.where(positive, (n + 1) / (n + 2), 1 / (len(codes) - n + 2))
+            p = 1 / (1 + np.exp(a * f + b))
+            w = p * (1 - p)
+            system = np.array([[w @ f**2, w @ f], [w @ f, w.sum()]])
+            right = np.stack([df @ (w * a * f + t - p), df @ (w * a)])
+            found[:, k] = lstsq(system, -right)[0].T
+        return Slopes(values, found)
+
+
+def slopes_of(fitted: Any, X: Array) -> Slopes:
+    """Decisions of an SVC (or of several, one against the rest) on rows, and their slopes."""
+    machines = fitted.estimators_ if isinstance(fitted, OneVsRestClassifier) else [fitted]
+    parts = [_one_machine(one, X) for one in machines]
+    return Slopes(
+        np.stack([f for f, _ in parts], axis=1), np.stack([df for _, df in parts], axis=2)
+    )
+
+
+def _one_machine(fitted: Any, X: Array) -> tuple[Array, Array]:
+    machine = kernel_machine(fitted)
+    if machine is None or not isinstance(fitted, SVC):
+        raise IncompatibleCriterion(
+            "by='derivative' needs an SVC with an RBF, polynomial or linear kernel, not "
+            f"{type(fitted).__name__}. Use by='marginal'."
+        )
+    free = free_vectors(fitted)
+    beta = machine.weights[:, 0]
+    centre_grams, grams = machine.grams(machine.centres[free]), machine.grams(X)
+    push = scaled_slopes(machine, machine.centres[free], centre_grams, beta)  # (F, d)
+    K_free = machine.values(centre_grams.copy())[:, free]
+    system = np.zeros((len(free) + 1, len(free) + 1))
+    system[:-1, :-1] = K_free
+    system[:-1, -1] = system[-1, :-1] = 1.0
+    right = np.zeros((len(free) + 1, X.shape[1]))
+    right[:-1] = -push
+    # without a free vector nothing says where the machine would go
+    follow = lstsq(system, right)[0] if len(free) else np.zeros((1, X.shape[1]))
+    K = machine.values(grams.copy())
+    f = K @ beta + machine.offsets[0]
+    df = scaled_slopes(machine, X, grams, beta) + K[:, free] @ follow[:-1] + follow[-1]
+    return f, df.T
+
+
+def free_vectors(fitted: Any) -> NDArray[np.intp]:
+    """Support vectors whose dual variable is below its bound."""
+    alpha = np.abs(np.asarray(fitted.dual_coef_)[0])
+    bounds = fitted.C * np.asarray(fitted.class_weight_)
+    signs = (np.asarray(fitted.dual_coef_)[0] > 0).astype(int)
+    return np.flatnonzero(alpha < bounds[signs] * (1 - 1e-8))
+
+
+def scaled_slopes(machine: KernelMachine, X: Array, grams: Array, beta: Array) -> Array:
+    """sum_q beta_q dK(v x, v s_q)/dv at v = 1 for each row and column, by matrix products."""
+    S, g = machine.centres, machine.gamma
+    if machine.kernel == "rbf":  # dK/dv = -2 g (x - s)^2 K
+        W = machine.values(grams.copy()) * beta
+        return -2 * g * (X**2 * W.sum(axis=1)[:, None] - 2 * X * (W @ S) + W @ S**2)
+    if machine.kernel == "linear":  # 2 x s
+        return 2 * X * (beta @ S)
+    W = machine.degree * grams ** (machine.degree - 1) * g * beta
+    return 2 * X * (W @ S)
+
+
+def probability_slopes(part: Slopes, sigmoids: Sigmoids, follow: Slopes | None) -> Array:
+    """Sum over rows of half the absolute derivatives of the probabilities of all classes."""
+    f, df = part
+    a, b = sigmoids.slopes, sigmoids.offsets
+    dz = df * a
+    if follow is not None:
+        dz = dz + follow.slopes[:, None, :, 0] * f + follow.slopes[:, None, :, 1]
+    with np.errstate(over="ignore"):
+        p = 1 / (1 + np.exp(a * f + b))
+    dp = -p * (1 - p) * dz
+    if len(a) == 1:
+        return np.asarray(np.abs(dp[..., 0]).sum(axis=1))
+    total = p.sum(axis=1, keepdims=True)
+    shares = np.divide(p, total, out=np.full_like(p, 1 / len(a)), where=total > 0)
+    safe = np.where(total > 0, total, 1.0)
+    moved = (dp - shares * dp.sum(axis=2, keepdims=True)) / safe
+    return np.asarray(np.abs(moved).sum(axis=(1, 2)) / 2)

@@ -1,0 +1,50 @@
+"""Which engine belongs to a model: the fast one where it is known, altered copies otherwise."""
+
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+
+from tamis._arrays import Array
+from tamis.criteria._engines import Engine, GenericEngine, Model
+from tamis.criteria._kernel_engine import KernelEngine
+from tamis.criteria._machine import kernel_machine
+from tamis.criteria._network_engine import NetworkEngine, first_layer
+from tamis.exceptions import IncompatibleCriterion
+
+#: Kernel values that an engine may hold: rows are taken in blocks beyond it (256 MB).
+MOST_VALUES = 32_000_000
+
+
+def open_engine(model: Model, X: Array, low: Array, high: Array) -> Engine:
+    """The engine of a model on the rows of ``X``, for new values between two bounds."""
+    plain = model.method in ("decision_function", "predict")
+    if plain and (machine := kernel_machine(model.fitted)):
+        return KernelEngine(machine, X, low, high)
+    if layer := first_layer(model):
+        return NetworkEngine(layer, model, X)
+    return GenericEngine(model, X)
+
+
+def rows_at_once(model: Model, n_rows: int) -> int:
+    """How many rows an engine may have."""
+    machine = kernel_machine(model.fitted)
+    if machine is None:
+        return n_rows
+    return min(n_rows, max(1, MOST_VALUES // max(1, len(machine.centres))))
+
+
+def check_usable(who: str, estimator: Any) -> None:
+    """Refuse a model whose input has no columns that can be destroyed."""
+    last = last_step(estimator)
+    if getattr(last, "kernel", None) == "precomputed" or (
+        getattr(last, "metric", None) == "precomputed"
+    ):
+        raise IncompatibleCriterion(
+            f"{who} destroys columns, and {type(last).__name__} with a precomputed kernel sees "
+            "none. Give it the columns and a kernel such as kernel='rbf'."
+        )
+
+
+def last_step(estimator: Any) -> Any:
+    """The estimator that answers: the last one of a pipeline."""
+    return last_step(estimator.steps[-1][1]) if isinstance(estimator, Pipeline) else estimator

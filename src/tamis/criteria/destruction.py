@@ -1,0 +1,191 @@
+"""How a feature is destroyed: the one axis that all sensitivities share.
+
+A *replacement* (:class:`Marginal`, :class:`Permutation`, :class:`Zero`) keeps the trained model and
+alters the rows it looks at; each alteration is a *draw* that an engine can follow without building
+the altered table. :class:`Derivative` and :class:`Removal` look at the model itself.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from tamis._arrays import Array
+from tamis._random import stream
+from tamis.exceptions import InvalidParameter
+
+WAYS = ("marginal", "permutation", "zero", "derivative", "removal")
+
+
+@dataclass(frozen=True)
+class Points:
+    """Every row meets the same values of a column; columns differ in their values."""
+
+    values: Array  # (n_columns, n_points)
+    weights: Array  # (n_columns, n_points), each row of sum 1
+
+
+@dataclass(frozen=True)
+class Shuffle:
+    """Each row receives the value that another row has."""
+
+    donors: NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Centres:
+    """The column is 0 in the rows and in the centres of the kernel."""
+
+
+Draw: TypeAlias = Points | Shuffle | Centres
+
+
+class Replacement(BaseEstimator):
+    """Way of destroying a column by putting other values in its place."""
+
+    def draws(self, X: Array, seed: int) -> Iterator[Draw]:
+        """Alterations of the columns of ``X``, one by one; scores are averaged over them."""
+        raise NotImplementedError
+
+    @property
+    def n_draws(self) -> int:
+        """How many there are."""
+        return 1
+
+
+class Marginal(Replacement):
+    """Every row meets every value of the column: the exact expectation over shuffles.
+
+    Deterministic. With ``n_values`` each column is stood for by that many of its quantiles.
+
+    Parameters
+    ----------
+    n_values : int or None, default=None
+        Number of quantiles, at the middles of equal shares; None is every value.
+    """
+
+    def __init__(self, n_values: int | None = None):
+        self.n_values = n_values
+
+    def draws(self, X: Array, seed: int) -> Iterator[Draw]:
+        rising = np.sort(X, axis=0)
+        n_distinct = 1 + (np.diff(rising, axis=0) != 0).sum(axis=0)
+        many = n_distinct > (len(X) if self.n_values is None else self.n_values)
+        width = int(max(n_distinct[~many].max(initial=1), (self.n_values or 1) if any(many) else 1))
+        values = np.repeat(rising[-1:].T, width, axis=1)
+        weights = np.zeros_like(values)
+        for column in np.flatnonzero(~many):
+            # those with fewer values are filled up with points that weigh nothing
+            points, counts = np.unique(rising[:, column], return_counts=True)
+            values[column, : len(points)] = points
+            weights[column, : len(points)] = counts / len(X)
+        if self.n_values is not None and any(many):
+            # values that do occur: a column of whole numbers stays one
+            places = ((np.arange(self.n_values) + 0.5) / self.n_values * len(X)).astype(int)
+            values[many, : self.n_values] = rising[places][:, many].T
+            weights[many, : self.n_values] = 1 / self.n_values
+        yield Points(values, weights)
+
+
+class Permutation(Replacement):
+    """The column is shuffled, uniformly over all orders (Fisher-Yates).
+
+    Parameters
+    ----------
+    n_repeats : int, default=1
+        Shuffles over which scores are averaged; with two or more their standard error is known.
+    stop_when_sure : bool, default=False
+        Whether a column is left alone once its place in the order is clear: at least three
+        shuffles, and no other score within two standard errors of both. ``n_repeats`` is then the
+        most.
+    """
+
+    def __init__(self, n_repeats: int = 1, *, stop_when_sure: bool = False):
+        self.n_repeats = n_repeats
+        self.stop_when_sure = stop_when_sure
+
+    def draws(self, X: Array, seed: int) -> Iterator[Draw]:
+        # one shuffle for all columns of a repeat, so that no price depends on a column's place
+        for repeat in range(self.n_repeats):
+            yield Shuffle(stream(seed, "shuffle", X.shape[1], repeat).permutation(len(X)))
+
+    @property
+    def n_draws(self) -> int:
+        return self.n_repeats
+
+
+class Zero(Replacement):
+    """The column is set to 0, its mean once columns are standardised.
+
+    Parameters
+    ----------
+    centres : bool, default=False
+        Whether a kernel machine's centres lose the column too (the reading of the appendix of the
+        FSPP paper; it ranks worse). By default only the rows do.
+    """
+
+    def __init__(self, *, centres: bool = False):
+        self.centres = centres
+
+    def draws(self, X: Array, seed: int) -> Iterator[Draw]:
+        if self.centres:
+            yield Centres()
+        else:
+            yield Points(np.zeros((X.shape[1], 1)), np.ones((X.shape[1], 1)))
+
+
+class Derivative(BaseEstimator):
+    """The column is scaled by a factor v: first order at v = 1, the machine following (FSPP4).
+
+    Parameters
+    ----------
+    calibration : bool, default=False
+        Whether the sigmoid follows too, by the implicit derivative of its two parameters.
+    """
+
+    def __init__(self, *, calibration: bool = False):
+        self.calibration = calibration
+
+
+class Removal(BaseEstimator):
+    """The definition: a model trained without the column, one training per column."""
+
+
+Way: TypeAlias = Replacement | Derivative | Removal
+
+
+def resolve_way(who: str, by: Any, n_repeats: Any, n_values: Any) -> Way:
+    """The way of destroying a column that the parameters name, checked."""
+    _check_count(who, "n_repeats", n_repeats)
+    if n_values is not None:
+        _check_count(who, "n_values", n_values)
+    if isinstance(by, Marginal) and by.n_values is not None:
+        _check_count("Marginal", "n_values", by.n_values)
+    if isinstance(by, Permutation):
+        _check_count("Permutation", "n_repeats", by.n_repeats)
+    if isinstance(by, Replacement | Derivative | Removal):
+        return by
+    ways: dict[str, Way] = {
+        "marginal": Marginal(n_values),
+        "permutation": Permutation(n_repeats),
+        "zero": Zero(),
+        "derivative": Derivative(),
+        "removal": Removal(),
+    }
+    if not isinstance(by, str) or by not in ways:
+        raise InvalidParameter(
+            f"{who} needs by as one of {', '.join(map(repr, WAYS))}, or an object such as "
+            f"Zero(centres=True), not {by!r}."
+        )
+    return ways[by]
+
+
+def _check_count(who: str, name: str, count: Any) -> None:
+    whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
+    if not whole or count < 1:
+        raise InvalidParameter(
+            f"{who} needs {name} as a whole number of at least 1, not {count!r}."
+        )

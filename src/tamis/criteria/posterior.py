@@ -1,0 +1,357 @@
+"""Sensitivity of class probabilities, or of the decision itself: FSPP 1 to 4, MLP-FSPP."""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neural_network import MLPClassifier
+
+from tamis._arrays import Array, Subset, class_codes
+from tamis.criteria._dual_derivative import Slopes, probability_slopes, slopes_of
+from tamis.criteria._engines import Model
+from tamis.criteria._opening import last_step
+from tamis.criteria._sigmoids import Sigmoids, fit_sigmoids
+from tamis.criteria._statistics import TotalVariation
+from tamis.criteria.destruction import Derivative
+from tamis.criteria.model import rows_of
+from tamis.criteria.sensitivity import Piece, Sensitivity
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+
+Rows = NDArray[np.intp]
+
+
+class PosteriorSensitivity(Sensitivity):
+    r"""How far a classifier's posterior probabilities move when a column is destroyed.
+
+    With :math:`x_{(j)}` a row whose column j is replaced, the loss of column j is the total
+    variation between the posteriors, averaged over rows and replacements:
+
+    .. math:: \frac{1}{2N}\sum_i\sum_c |p(c\,|\,x_i) - p(c\,|\,x_{i,(j)})|
+
+    The model is trained once for all columns of a subset. With ``output="decision"`` the predicted
+    class stands in the place of the probabilities (the share of rows that change it). FSPP1 is
+    ``output="decision"``, FSPP2 the default, FSPP3 ``by="zero"``, FSPP4 ``by="derivative"``; with a
+    network as estimator it is MLP-FSPP.
+
+    Of two copies of a column both look important until one is eliminated: rank with
+    ``RecursiveElimination``. Scores on training rows say little where a kernel machine is nearly
+    diagonal (gamma times the number of columns of 4 or more); ``on="held-out"`` does not suffer.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With ``predict_proba``, which is used as it stands, or with ``decision_function``, which is
+        calibrated; several classes of an ``SVC`` are taken one against the rest. A search over
+        hyper-parameters is run once on all columns. Support vector machines (RBF, polynomial,
+        linear), networks with one hidden layer and linear models are evaluated for all columns
+        together, any other by altered copies of the rows, with the same result.
+    by : {"marginal", "permutation", "zero", "derivative", "removal"}, default="marginal"
+        How a column is destroyed: every row meets every value of it (deterministic); it is
+        shuffled; set to 0, its mean once standardised; scaled by a factor, to first order, the
+        machine following; or left out of a new training. Also an object such as
+        ``Zero(centres=True)``, ``Derivative(calibration=True)`` or
+        ``Permutation(20, stop_when_sure=True)``.
+    output : {"probability", "decision"}, default="probability"
+    on : {"training", "held-out", "auto"}, default="training"
+        Rows that are judged: those of the training, or each fold's rows by a model that did not see
+        them. "auto" holds out from 31 columns and 200 rows on.
+    n_repeats : int, default=1
+        Shuffles of ``by="permutation"``.
+    n_values : int or None, default=None
+        Quantiles that stand for a column in ``by="marginal"``; None is every value. Sixteen give
+        nearly the same order, and are advisable for models that altered copies are made for.
+    calibration : int, float or None, default=5
+        Where the sigmoid of a classifier without ``predict_proba`` comes from: out-of-fold
+        decisions of so many folds, a held-out fraction of the rows (which then do not train), or
+        None if there is nothing to calibrate. With ``on="held-out"`` the decisions on held-out rows
+        serve.
+    random_state : int, Generator or None, default=None
+        For shuffles and the held-out fraction.
+
+    References
+    ----------
+    K.-Q. Shen, C.-J. Ong, X.-P. Li, E. P. V. Wilder-Smith, "Feature selection via sensitivity
+    analysis of SVM probabilistic outputs", Machine Learning 70, 2008.
+
+    J.-B. Yang, K.-Q. Shen, C.-J. Ong, X.-P. Li, "Feature selection for MLP neural network: the use
+    of random permutation of probabilistic outputs", IEEE Trans. Neural Networks 20, 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> judge = PosteriorSensitivity(SVC(C=10, gamma=0.1)).fit(X, y)
+    >>> judge.loss(np.arange(4)).round(2)
+    array([0.07, 0.04, 0.57, 0.21])
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        by: Any = "marginal",
+        output: str = "probability",
+        on: str = "training",
+        n_repeats: int = 1,
+        n_values: int | None = None,
+        calibration: int | float | None = 5,
+        random_state: Any = None,
+    ):
+        self.estimator = estimator
+        self.by = by
+        self.output = output
+        self.on = on
+        self.n_repeats = n_repeats
+        self.n_values = n_values
+        self.calibration = calibration
+        self.random_state = random_state
+
+    @property
+    def _makes_folds(self) -> bool:  # type: ignore[override]
+        calibrates = self.output == "probability" and not hasattr(self.estimator, "predict_proba")
+        return bool(self.on != "training" or (calibrates and self.calibration is not None))
+
+    @property
+    def targets(self) -> frozenset[str]:  # type: ignore[override]
+        """Classes."""
+        if "classes" not in super().targets:
+            raise IncompatibleCriterion(
+                f"PosteriorSensitivity needs a classifier, not {type(self.estimator).__name__}. "
+                "Use DensitySensitivity for a regressor."
+            )
+        return frozenset({"classes"})
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        if self.output not in ("probability", "decision"):
+            raise InvalidParameter(
+                "PosteriorSensitivity needs output='probability' or 'decision', not "
+                f"{self.output!r}."
+            )
+        _check_calibration(self.calibration)
+        assert y is not None
+        self.classes_, self._codes = class_codes(y)
+        super()._learn(X, y, **params)
+
+    def _check_way(self) -> None:
+        if isinstance(self._way, Derivative) and self.output == "decision":
+            raise InvalidParameter(
+                "PosteriorSensitivity: a predicted class has no derivative. Use by='derivative' "
+                "with output='probability', or output='decision' with by='marginal'."
+            )
+
+    def _adopt(self, estimator: Any) -> None:
+        last = last_step(estimator)
+        many = len(self.classes_) > 2
+        votes = hasattr(last, "decision_function_shape") and many
+        self._calibrates = self.output == "probability" and not hasattr(estimator, "predict_proba")
+        if self._calibrates and not hasattr(estimator, "decision_function"):
+            raise IncompatibleCriterion(
+                f"PosteriorSensitivity needs predict_proba or decision_function, and "
+                f"{type(last).__name__} has neither. Use output='decision'."
+            )
+        if self._calibrates and self.calibration is None:
+            raise InvalidParameter(
+                f"PosteriorSensitivity: {type(last).__name__} gives no probabilities and needs "
+                "calibration, a number of folds or a held-out fraction, not None. Or use "
+                "output='decision', which needs none."
+            )
+        if votes and self._calibrates:
+            # the 'ovr' values of SVC are votes and jump; machines one against the rest do not
+            if self._metadata.fit:
+                names = ", ".join(self._metadata.fit)
+                raise InvalidParameter(
+                    f"PosteriorSensitivity cannot use {names} with an SVM of more than two classes."
+                    f" Leave {names} out, or use output='decision'."
+                )
+            self._base = OneVsRestClassifier(estimator)
+        else:
+            self._base = estimator
+        super()._adopt(estimator)
+
+    def _train(self, X: Array, rows: Rows, estimator: Any = None) -> Any:
+        return super()._train(X, rows, self._base if estimator is None else estimator)
+
+    def _statistic(self, before: Array) -> TotalVariation:
+        return TotalVariation(before)
+
+    def _pieces(self, subset: Subset) -> list[Piece]:
+        X = self._X[:, self.columns(subset)]
+        if self._calibrates:
+            return self._calibrated(X)
+        pieces = []
+        for train, judged in self._parts():
+            fitted = self._train(X, train)
+            if self.output == "probability":
+                pieces.append(Piece(self._by_probability(fitted), judged))
+            else:
+                pieces.append(Piece(self._by_decision(fitted), judged))
+        return pieces
+
+    def _by_probability(self, fitted: Any) -> Model:
+        """A classifier with ``predict_proba``; of two classes the second one's."""
+        places = np.searchsorted(self.classes_, fitted.classes_)
+        two, all_known = len(self.classes_) == 2, len(places) == len(self.classes_)
+
+        def raw(X: Array) -> Array:
+            p = np.asarray(fitted.predict_proba(X), dtype=np.float64)
+            if not all_known:
+                p, known = np.zeros((len(X), len(self.classes_))), p
+                p[:, places] = known
+            return p[:, 1:] if two else p
+
+        return Model(fitted, "predict_proba" if all_known else "probabilities", raw, _as_it_is)
+
+    def _by_decision(self, fitted: Any) -> Model:
+        """The predicted class: 0 or 1 for two classes, one column for each of more."""
+        c = len(self.classes_)
+        if isinstance(fitted, MLPClassifier) and len(fitted.classes_) == c:
+            whole = self._by_probability(fitted)
+            return replace(whole, link=_majority if c == 2 else _greatest)
+        if not hasattr(fitted, "decision_function") or len(fitted.classes_) < c:
+
+            def predicted(X: Array) -> Array:
+                codes = np.searchsorted(self.classes_, fitted.predict(X))
+                return codes[:, None].astype(float) if c == 2 else np.eye(c)[codes]
+
+            return Model(fitted, "codes", predicted, _as_it_is)
+        votes = hasattr(last_step(fitted), "decision_function_shape")
+        if votes:  # the pairwise values, which its predictions come from
+            last_step(fitted).decision_function_shape = "ovo"
+        link = _signs if c == 2 else Votes(c) if votes else _greatest
+        return Model(fitted, "decision_function", _Decided(fitted), link)
+
+    def _calibrated(self, X: Array) -> list[Piece]:
+        machines = self._machines(X)
+        return [Piece(_calibrated(m, machines.sigmoids), rows) for m, rows in machines.judging]
+
+    def _machines(self, X: Array) -> "Machines":
+        """Machines with sigmoids from rows that they had not seen."""
+        if self._folds is not None:
+            unseen = [(self._train(X, train), rest) for train, rest in self._folds]
+            return Machines(unseen, unseen, self._sigmoids(X, unseen))
+        train, parts = self._calibrating_parts()
+        unseen = [(self._train(X, rows), rest) for rows, rest in parts]
+        whole = unseen[0][0] if len(train) < len(X) else self._train(X, train)
+        return Machines(unseen, [(whole, np.arange(len(X)))], self._sigmoids(X, unseen))
+
+    def _calibrating_parts(self) -> tuple[Rows, list[tuple[Rows, Rows]]]:
+        """Rows that the machine trains on, and (train, rest) of those that make the sigmoid."""
+        assert self.calibration is not None
+        everything = np.arange(len(self._X))
+        if isinstance(self.calibration, int):
+            return everything, self._split(self._y, self.calibration)
+        train, rest = train_test_split(
+            everything, test_size=self.calibration, stratify=self._y, random_state=self._seed
+        )
+        return np.sort(train), [(np.sort(train), np.sort(rest))]
+
+    def _sigmoids(self, X: Array, machines: list[tuple[Any, Rows]]) -> Sigmoids:
+        decisions = np.concatenate([_Decided(m)(X[rest]) for m, rest in machines])
+        rows = np.concatenate([rest for _, rest in machines])
+        weights = rows_of(self._metadata.fit, rows).get("sample_weight")
+        return fit_sigmoids(decisions, self._codes[rows], weights)
+
+    def _constants(self) -> list[Piece]:
+        c = len(self.classes_)
+        shares = np.bincount(self._codes, minlength=c) / len(self._codes)
+        if self.output == "decision":
+            shares = np.eye(c)[shares.argmax()]
+        answer = shares[1:] if c == 2 else shares
+
+        def raw(X: Array) -> Array:
+            return np.tile(answer, (len(X), 1))
+
+        return [Piece(Model(None, "constant", raw, _as_it_is), np.arange(len(self._X)))]
+
+    def _by_derivative(self, subset: Subset) -> Array:
+        """Mean absolute derivative of the posterior by the scale of each column (FSPP4)."""
+        X = self._X[:, self.columns(subset)]
+        way = self._way
+        assert isinstance(way, Derivative)
+        if not self._calibrates:
+            raise IncompatibleCriterion(
+                "by='derivative' needs an SVC, which PosteriorSensitivity calibrates itself, not "
+                f"{type(self.estimator_).__name__}. Use by='marginal'."
+            )
+        machines = self._machines(X)
+        follow: Slopes | None = None
+        if way.calibration:
+            unseen = Slopes.joined([slopes_of(m, X[rest]) for m, rest in machines.unseen])
+            rows = np.concatenate([rest for _, rest in machines.unseen])
+            follow = unseen.sigmoids(machines.sigmoids, self._codes[rows])
+        total = sum(
+            probability_slopes(slopes_of(m, X[rows]), machines.sigmoids, follow)
+            for m, rows in machines.judging
+        )
+        return np.asarray(total / len(X))
+
+
+class Machines(NamedTuple):
+    """Machines with rows they had not seen, those that judge with their rows, and the sigmoids."""
+
+    unseen: list[tuple[Any, Rows]]
+    judging: list[tuple[Any, Rows]]
+    sigmoids: Sigmoids
+
+
+class _Decided:
+    """Decision values as a table of (rows, outputs)."""
+
+    def __init__(self, fitted: Any):
+        self.fitted = fitted
+
+    def __call__(self, X: Array) -> Array:
+        found = np.asarray(self.fitted.decision_function(X), dtype=np.float64)
+        return found[:, None] if found.ndim == 1 else found
+
+
+class Votes:
+    """Class of the pairwise decisions of an SVM, as LIBSVM counts them."""
+
+    def __init__(self, n_classes: int):
+        self.n_classes = n_classes
+        self.pairs = [(a, b) for a in range(n_classes) for b in range(a + 1, n_classes)]
+
+    def __call__(self, decisions: Array) -> Array:
+        votes = np.zeros((*decisions.shape[:-1], self.n_classes))
+        for place, (a, b) in enumerate(self.pairs):
+            first = decisions[..., place] > 0
+            votes[..., a] += first
+            votes[..., b] += ~first
+        return _greatest(votes)
+
+
+def _calibrated(machine: Any, sigmoids: Sigmoids) -> Model:
+    return Model(machine, "decision_function", _Decided(machine), sigmoids.probabilities)
+
+
+def _as_it_is(outputs: Array) -> Array:
+    return outputs
+
+
+def _signs(decisions: Array) -> Array:
+    return (decisions > 0).astype(np.float64)
+
+
+def _majority(probabilities: Array) -> Array:
+    return (probabilities > 0.5).astype(np.float64)
+
+
+def _greatest(values: Array) -> Array:
+    """One column for each class, 1 where it has the greatest value; of equals the first."""
+    return np.eye(values.shape[-1])[values.argmax(axis=-1)]
+
+
+def _check_calibration(calibration: Any) -> None:
+    whole = isinstance(calibration, int) and not isinstance(calibration, bool)
+    share = isinstance(calibration, float) and 0 < calibration < 1
+    if calibration is not None and not share and not (whole and calibration >= 2):
+        raise InvalidParameter(
+            "PosteriorSensitivity needs calibration as a number of folds (2 or more), a fraction "
+            f"in (0, 1) or None, not {calibration!r}."
+        )

@@ -1,0 +1,218 @@
+"""Sensitivity of predictive densities and of scores, against explicitly altered copies."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.integrate import quad
+from scipy.stats import kendalltau, laplace, norm
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, make_classification
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.inspection import permutation_importance
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import KFold
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, NuSVR
+
+from tamis._random import stream
+from tamis.criteria import DensitySensitivity, ScoreSensitivity, Zero
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+
+MODELS = [
+    SVR(C=20, gamma=0.05),
+    SVR(C=20, gamma=3.0),
+    SVR(kernel="linear", C=2.0),
+    SVR(kernel="poly", gamma=0.2, coef0=1.0),
+    NuSVR(C=10),
+    Ridge(),
+    MLPRegressor(
+        hidden_layer_sizes=(5,), activation="tanh", solver="lbfgs", alpha=1.0, random_state=0
+    ),
+    MLPRegressor("poisson", hidden_layer_sizes=(3,), solver="lbfgs", alpha=1.0, random_state=0),
+    RandomForestRegressor(8, random_state=0),
+    make_pipeline(StandardScaler(), SVR(C=10)),
+]
+
+
+def table(n_samples=50):
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X[:n_samples, :5] * 21, y[:n_samples] / 50
+    return np.ascontiguousarray(X), y
+
+
+def kl(noise, y, f, altered, symmetric=False):
+    """Divergences by their formulas; ``altered`` has one row for each version of the table."""
+    d = np.abs(altered - f)
+    if noise == "laplace":
+        s, s_j = np.abs(y - f).mean(), np.abs(y - altered).mean()
+        forth = np.log(s_j / s) - 1 + s / s_j * np.exp(-d / s) + d / s_j
+        back = np.log(s / s_j) - 1 + s_j / s * np.exp(-d / s_j) + d / s
+    else:
+        s, s_j = np.sqrt(((y - f) ** 2).mean()), np.sqrt(((y - altered) ** 2).mean())
+        forth = np.log(s_j / s) + (d**2 + s**2) / (2 * s_j**2) - 0.5
+        back = np.log(s / s_j) + (d**2 + s_j**2) / (2 * s**2) - 0.5
+    return ((forth + back) / 2 if symmetric else forth).mean()
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_the_reference_is_a_divergence(noise):
+    """The formulas above are integrals of p log(p / q)."""
+    kind = {"laplace": laplace, "gaussian": norm}[noise]
+    y, f, altered = np.array([1.0, -1.0]), np.array([0.4, -0.3]), np.array([[1.9, 0.2]])
+    power = 1 if noise == "laplace" else 2
+    s = (np.abs(y - f) ** power).mean() ** (1 / power)
+    s_j = (np.abs(y - altered) ** power).mean() ** (1 / power)
+
+    def integral(a, b):
+        def integrand(t):
+            return kind.pdf(t, a, s) * (kind.logpdf(t, a, s) - kind.logpdf(t, b, s_j))
+
+        return quad(integrand, -20, 20, points=[a, b], limit=200)[0]
+
+    expected = np.mean([integral(a, b) for a, b in zip(f, altered[0], strict=True)])
+    assert_allclose(kl(noise, y, f, altered), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_marginal(model, noise, symmetric):
+    X, y = table()
+    predict = clone(model).fit(X, y).predict
+    expected = []
+    for j in range(5):
+        versions = [predict(np.insert(np.delete(X, j, 1), j, v, 1)) for v in X[:, j]]
+        expected.append(kl(noise, y, predict(X), np.array(versions), symmetric))
+    judge = DensitySensitivity(model, noise=noise, symmetric=symmetric).fit(X, y)
+    assert_allclose(judge.loss(np.arange(5)), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_each_shuffle_has_its_own_scale():
+    X, y = table()
+    predict = SVR(C=20).fit(X, y).predict
+    singles = []
+    for repeat in range(3):
+        order = stream(1, "shuffle", 5, repeat).permutation(len(X))
+        versions = [np.insert(np.delete(X, j, 1), j, X[order, j], 1) for j in range(5)]
+        singles.append([kl("laplace", y, predict(X), predict(v)[None]) for v in versions])
+    judge = DensitySensitivity(SVR(C=20), by="permutation", n_repeats=3, random_state=1).fit(X, y)
+    assert_allclose(judge.loss(np.arange(5)), np.mean(singles, axis=0), atol=1e-9)
+    errors = np.std(singles, axis=0, ddof=1) / np.sqrt(3)
+    assert_allclose(judge.errors(np.arange(5)), errors, atol=1e-9)
+
+
+def test_zero_and_removal():
+    X, y = table()
+    predict = SVR(C=20).fit(X, y).predict
+    zeroed = [np.insert(np.delete(X, j, 1), j, 0.0, 1) for j in range(5)]
+    expected = [kl("laplace", y, predict(X), predict(z)[None]) for z in zeroed]
+    judge = DensitySensitivity(SVR(C=20), by="zero").fit(X, y)
+    assert_allclose(judge.loss(np.arange(5)), expected, atol=1e-9)
+    rest = [SVR(C=20).fit(np.delete(X, j, 1), y).predict(np.delete(X, j, 1)) for j in range(5)]
+    expected = [kl("laplace", y, predict(X), r[None]) for r in rest]
+    judge = DensitySensitivity(SVR(C=20), by="removal").fit(X, y)
+    assert_allclose(judge.loss(np.arange(5)), expected, atol=1e-9)
+    alone = SVR(C=20).fit(X[:, [2]], y).predict(X[:, [2]])
+    nothing = np.full((1, len(y)), np.median(y))
+    assert_allclose(judge.loss(np.array([2])), [kl("laplace", y, alone, nothing)], atol=1e-9)
+
+
+def test_held_out():
+    X, y = table()
+    f, versions = np.empty(50), np.empty((5, 50, 50))
+    for train, test in KFold(5).split(X):
+        fit = SVR(C=20).fit(X[train], y[train])
+        f[test] = fit.predict(X[test])
+        for j in range(5):
+            for k, value in enumerate(X[:, j]):
+                versions[j, k, test] = fit.predict(np.insert(np.delete(X[test], j, 1), j, value, 1))
+    judge = DensitySensitivity(SVR(C=20), on="held-out").fit(X, y)
+    expected = [kl("laplace", y, f, versions[j]) for j in range(5)]
+    assert_allclose(judge.loss(np.arange(5)), expected, atol=1e-9)
+
+
+def test_a_perfect_fit_still_has_finite_scores():
+    X, _ = table()
+    y = X[:, 0] + X[:, 1]
+    scores = DensitySensitivity(Ridge(alpha=1e-12)).fit(X, y).loss(np.arange(5))
+    assert np.isfinite(scores).all()
+    assert scores[:2].min() > 10 * scores[2:].max()
+
+
+def test_gaussian_scores_order_as_the_rise_of_the_error_does():
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X[:200] * 21, y[:200] / 50
+    model = SVR(C=5, gamma=0.1)
+    density = DensitySensitivity(model, noise="gaussian").fit(X, y).loss(np.arange(10))
+    fall = ScoreSensitivity(model, scoring="neg_mean_squared_error", n_values=40).fit(X, y)
+    assert kendalltau(density, fall.loss(np.arange(10))).statistic > 0.9
+
+
+@pytest.mark.parametrize("scoring", [None, "neg_log_loss", "roc_auc"])
+def test_scores_fall_as_permutation_importance_says(scoring):
+    X, y = make_classification(80, 5, random_state=0)
+    model = LogisticRegression().fit(X, y)
+    judge = ScoreSensitivity(
+        LogisticRegression(), scoring=scoring, by="permutation", n_repeats=20, random_state=0
+    ).fit(X, y)
+    found = judge.loss(np.arange(5))
+    theirs = permutation_importance(model, X, y, scoring=scoring, n_repeats=20, random_state=0)
+    gap = np.hypot(judge.errors(np.arange(5)), theirs.importances_std / np.sqrt(20))
+    assert (np.abs(found - theirs.importances_mean) <= 4 * gap + 1e-12).all()
+    # and to the last digit with our own shuffles
+    score = (lambda m, Z, t: m.score(Z, t)) if scoring is None else get_scorer(scoring)
+    falls = []
+    for repeat in range(20):
+        order = stream(0, "shuffle", 5, repeat).permutation(80)
+        altered = [np.insert(np.delete(X, j, 1), j, X[order, j], 1) for j in range(5)]
+        falls.append([score(model, X, y) - score(model, a, y) for a in altered])
+    assert_allclose(found, np.mean(falls, axis=0), atol=1e-12)
+
+
+def test_the_marginal_fall_is_the_mean_over_all_values():
+    X, y = make_classification(60, 4, n_informative=3, n_redundant=0, random_state=0)
+    model = SVC(gamma=0.3).fit(X, y)
+    expected = [
+        model.score(X, y)
+        - np.mean([model.score(np.insert(np.delete(X, j, 1), j, v, 1), y) for v in X[:, j]])
+        for j in range(4)
+    ]
+    judge = ScoreSensitivity(SVC(gamma=0.3)).fit(X, y)
+    assert_allclose(judge.loss(np.arange(4)), expected, atol=1e-12)
+
+
+def test_the_fall_by_removal():
+    X, y = make_classification(60, 4, n_informative=3, n_redundant=0, random_state=0)
+    full = SVC().fit(X, y).score(X, y)
+    rest = [np.delete(X, j, 1) for j in range(4)]
+    expected = [full - SVC().fit(r, y).score(r, y) for r in rest]
+    judge = ScoreSensitivity(SVC(), by="removal").fit(X, y)
+    assert_allclose(judge.loss(np.arange(4)), expected, atol=1e-12)
+    alone = SVC().fit(X[:, [1]], y).score(X[:, [1]], y) - np.bincount(y).max() / len(y)
+    assert_allclose(judge.loss(np.array([1])), [alone], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("judge", "error", "sentence"),
+    [
+        (DensitySensitivity(SVR(), noise="cauchy"), InvalidParameter, "noise='laplace'"),
+        (DensitySensitivity(SVR(), by="derivative"), IncompatibleCriterion, "has no derivative"),
+        (DensitySensitivity(SVC()), IncompatibleCriterion, "Use PosteriorSensitivity"),
+        (DensitySensitivity(SVR(kernel="precomputed")), IncompatibleCriterion, "precomputed"),
+        (
+            DensitySensitivity(Ridge(), by=Zero(centres=True)),
+            IncompatibleCriterion,
+            "kernel machine",
+        ),
+        (ScoreSensitivity(Ridge(), scoring=["r2"]), InvalidParameter, "needs one score"),
+        (ScoreSensitivity(Ridge(), by="derivative"), IncompatibleCriterion, "has no derivative"),
+        (ScoreSensitivity(Ridge(), by=Zero(centres=True)), IncompatibleCriterion, "alters rows"),
+    ],
+)
+def test_bad_input_is_named(judge, error, sentence):
+    X, y = table()
+    with pytest.raises(error, match=sentence):
+        judge.fit(X, y).loss(np.arange(5))

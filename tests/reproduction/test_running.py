@@ -11,7 +11,7 @@ from tamis.evaluation.sources import as_sources
 from tamis.evaluation.tuning import tuned
 from tamis.exceptions import InvalidParameter
 from tamis.reproduction import names, read, reproduce
-from tamis.reproduction.running import _hits_mark, _mean_mark
+from tamis.reproduction.running import _hits_mark, _mean_mark, _range_mark
 
 HITS = """
 title = "Hits"
@@ -111,7 +111,7 @@ def test_marks_of_hits(hits):
     assert cells["corral", "Fisher"].mark == "-"
     assert found.counts() == {"=": 1, "-": 1, "?": 1}
     assert repr(found) == "<Reproduction of own: 1 =, 1 -, 1 ?>"
-    assert found.to_frame().shape == (6, 10)
+    assert found.to_frame().shape == (6, 12)
 
 
 @pytest.mark.parametrize(
@@ -152,6 +152,57 @@ def test_few_realizations_are_given_the_benefit_of_the_doubt():
 
 def test_of_one_realization_nothing_is_said():
     assert _mean_mark(5.0, float("nan"), 1, 90.0, 30, False) == ""
+
+
+@pytest.mark.parametrize(
+    ("published", "greater", "mark"),
+    [(1.0, False, "="), (2.0, False, "="), (2.1, False, "+"), (0.9, False, "-"), (0.9, True, "+")],
+)
+def test_the_number_of_one_realization_is_looked_for_in_the_range(published, greater, mark):
+    assert _range_mark(1.0, 2.0, 10, published, 0.0, greater) == mark
+    assert _range_mark(1.0, 2.0, 1, published, 0.0, greater) == ""
+
+
+def test_printed_numbers_are_rounded():
+    assert _range_mark(1.0, 2.0, 10, 2.04, 0.05, False) == "="
+    assert _range_mark(1.0, 2.0, 10, 2.06, 0.05, False) == "+"
+    assert _range_mark(1.0, 2.0, 10, 0.96, 0.05, False) == "="
+
+
+TUNED = """
+title = "Errors"
+source = "Nobody (2020)"
+metric = "cv_error"
+agreement = "range"
+realizations = 10
+[methods]
+exact = 'SVCPathCV("linear", cv=StratifiedKFold(3, shuffle=True, random_state=0), refit=False)'
+grid = 'GridC("linear", solver="path", cv=StratifiedKFold(3, shuffle=True, random_state=0))'
+[[parts]]
+name = "sound"
+data = { make = "make_xor", n_samples = 80 }
+train = 0.75
+published = { exact = 0.001, grid = 0.999 }
+[[parts]]
+name = "leaky"
+data = { make = "make_xor", n_samples = 80 }
+train = 0.75
+stratify = false
+unsound = "the label is a column"
+published = { exact = 0.0 }
+"""
+
+
+def test_tuned_machines_are_judged_by_what_they_found(file):
+    found = reproduce(file(TUNED), realizations=3)
+    assert not found.missing
+    cells = {(c.part, c.method): c for c in found.cells}
+    exact, grid = cells["sound", "exact"], cells["sound", "grid"]
+    assert 0.001 < exact.low <= exact.ours <= exact.high
+    assert exact.low <= grid.low
+    assert (exact.mark, grid.mark) == ("-", "+")
+    assert cells["leaky", "exact"].mark == "?"
+    assert cells["leaky", "exact"].ours != exact.ours  # not the same splits
 
 
 SIGNS = """
@@ -264,7 +315,9 @@ def test_seeds_make_a_reproduction_repeatable():
 @pytest.mark.parametrize("name", names())
 def test_every_published_table_runs_to_the_end(name):
     tables = {part.data.get("load") for part in read(name).parts} - {None}
-    if absent := tables - set(table_names()):
+    absent = tables - set(table_names()) - {"ionosphere"}
+    if absent:
         pytest.skip(f"needs {', '.join(sorted(absent))} in the folder named by TAMIS_DATA")
     found = reproduce(name, realizations=2)
-    assert all("is called" in sentence for sentence in found.missing), found.missing
+    left_out = [s for s in found.missing if not s.startswith("ionosphere is left out")]
+    assert all("is called" in sentence for sentence in left_out), found.missing

@@ -113,6 +113,7 @@ def test_a_wrong_file_gets_a_sentence(written, old, new, sentence):
 
 def test_decimals_are_those_in_print(written):
     assert read(written(GOOD.replace("Fisher = 0 ", "Fisher = 0.034 "))).decimals == 3
+    assert read(written(GOOD.replace("Fisher = 0 ", "Fisher = 0.00002 "))).decimals == 5
     assert read("thesis-5.10").decimals == 2
 
 

@@ -35,6 +35,7 @@
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -130,8 +131,8 @@ class Experiment:
     def decimals(self) -> int:
         """How many decimals the published numbers have."""
         rows = [row for part in self.parts for row in part.published.values()]
-        texts = [repr(value) for row in rows for value in row if value is not None]
-        return max((len(text.partition(".")[2]) for text in texts), default=0)
+        numbers = [Decimal(repr(value)) for row in rows for value in row if value is not None]
+        return max((-int(number.as_tuple().exponent) for number in numbers), default=0)
 
     def __repr__(self) -> str:
         return f"<Experiment {self.name}: {self.title}>"

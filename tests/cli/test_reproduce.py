@@ -1,5 +1,7 @@
 """The command ``tamis reproduce``."""
 
+import re
+
 import pytest
 
 from tamis.reproduction import names
@@ -51,6 +53,31 @@ def test_a_curve_is_a_row_per_size(tamis, folder):
     result = tamis("reproduce", "own.toml", "--realizations", 2)
     assert result.exit_code == 0
     assert "(0.80)" in result.stdout
+
+
+def test_many_parts_are_rows_and_ranges_are_shown(tamis, folder):
+    text = """
+title = "Errors"
+source = "Nobody (2020), table 2"
+agreement = "range"
+[methods]
+SVM = "SVC()"
+"""
+    for name, odd in (("one", ""), ("two", 'unsound = "the label leaks"')):
+        text += f"""
+[[parts]]
+name = "{name}"
+data = {{ make = "make_weston", n_samples = 60 }}
+train = 40
+{odd}
+published = {{ SVM = 0.999 }}
+"""
+    (folder / "own.toml").write_text(text)
+    result = tamis("reproduce", "own.toml", "--realizations", 3)
+    assert re.search(r"^one +0\.\d{3}-0\.\d{3} \(0\.999\) \+", result.stdout, re.MULTILINE)
+    assert re.search(r"^two .*\(0\.999\) \?", result.stdout, re.MULTILINE)
+    assert "? two: the label leaks" in result.stdout
+    assert "= published within ours" in result.stdout
 
 
 def test_signs_of_tests_are_shown(tamis, folder):

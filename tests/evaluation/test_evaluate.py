@@ -11,6 +11,7 @@ from sklearn.feature_selection import RFE, SelectFromModel, SelectKBest, f_class
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -118,6 +119,27 @@ def test_columns_stay_as_they_are_on_request():
     plan = Realizations(1, train=0.4)
     evaluate(Chosen(), WINE, plan, "n_features", sizes="own", normalise=False)
     assert_array_equal(Chosen.seen[0][0], WINE.X[plan.split(WINE.y, "wine", 0).train])
+
+
+def test_a_tuned_classifier_tells_what_its_cross_validation_found():
+    plan = Realizations(2, train=60)
+    grid = {"C": [0.01, 1.0]}
+    searches = {
+        "search": GridSearchCV(SVC(), grid, cv=3),
+        "spelled out": GridSearchCV(SVC(), grid, cv=3, scoring="accuracy"),
+    }
+    found = evaluate(searches, WINE, plan, ["cv_error", "error"])
+    train = plan.split(WINE.y, "wine", 0).train
+    X = StandardScaler().fit_transform(WINE.X[train])
+    scores = [cross_val_score(SVC(C=C), X, WINE.y[train], cv=3).mean() for C in grid["C"]]
+    for name in searches:
+        assert found.values("cv_error", name)[0] == pytest.approx(1 - max(scores))
+
+
+@pytest.mark.parametrize("method", [SVC(), GridSearchCV(SVC(), {"C": [1]}, scoring="f1_macro")])
+def test_cross_validated_errors_need_a_search_by_error(method):
+    with pytest.raises(TamisError, match="cv_error needs a search with best_score_"):
+        evaluate(method, WINE, Realizations(1, train=60), "cv_error")
 
 
 def test_regression_metrics_by_hand():

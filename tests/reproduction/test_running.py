@@ -1,5 +1,7 @@
 """Running an experiment file, and the marks beside the numbers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.svm import SVC
@@ -11,7 +13,7 @@ from tamis.evaluation.sources import as_sources
 from tamis.evaluation.tuning import tuned
 from tamis.exceptions import InvalidParameter
 from tamis.reproduction import names, read, reproduce
-from tamis.reproduction.running import _hits_mark, _mean_mark
+from tamis.reproduction.running import _hits_mark, _mean_mark, _range_mark
 
 HITS = """
 title = "Hits"
@@ -111,7 +113,7 @@ def test_marks_of_hits(hits):
     assert cells["corral", "Fisher"].mark == "-"
     assert found.counts() == {"=": 1, "-": 1, "?": 1}
     assert repr(found) == "<Reproduction of own: 1 =, 1 -, 1 ?>"
-    assert found.to_frame().shape == (6, 10)
+    assert found.to_frame().shape == (6, 12)
 
 
 @pytest.mark.parametrize(
@@ -152,6 +154,57 @@ def test_few_realizations_are_given_the_benefit_of_the_doubt():
 
 def test_of_one_realization_nothing_is_said():
     assert _mean_mark(5.0, float("nan"), 1, 90.0, 30, False) == ""
+
+
+@pytest.mark.parametrize(
+    ("published", "greater", "mark"),
+    [(1.0, False, "="), (2.0, False, "="), (2.1, False, "+"), (0.9, False, "-"), (0.9, True, "+")],
+)
+def test_the_number_of_one_realization_is_looked_for_in_the_range(published, greater, mark):
+    assert _range_mark(1.0, 2.0, 10, published, 0.0, greater) == mark
+    assert _range_mark(1.0, 2.0, 1, published, 0.0, greater) == ""
+
+
+def test_printed_numbers_are_rounded():
+    assert _range_mark(1.0, 2.0, 10, 2.04, 0.05, False) == "="
+    assert _range_mark(1.0, 2.0, 10, 2.06, 0.05, False) == "+"
+    assert _range_mark(1.0, 2.0, 10, 0.96, 0.05, False) == "="
+
+
+TUNED = """
+title = "Errors"
+source = "Nobody (2020)"
+metric = "cv_error"
+agreement = "range"
+realizations = 10
+[methods]
+exact = 'SVCPathCV("linear", cv=StratifiedKFold(3, shuffle=True, random_state=0), refit=False)'
+grid = 'GridC("linear", solver="path", cv=StratifiedKFold(3, shuffle=True, random_state=0))'
+[[parts]]
+name = "sound"
+data = { make = "make_xor", n_samples = 80 }
+train = 0.75
+published = { exact = 0.001, grid = 0.999 }
+[[parts]]
+name = "leaky"
+data = { make = "make_xor", n_samples = 80 }
+train = 0.75
+stratify = false
+unsound = "the label is a column"
+published = { exact = 0.0 }
+"""
+
+
+def test_tuned_machines_are_judged_by_what_they_found(file):
+    found = reproduce(file(TUNED), realizations=3)
+    assert not found.missing
+    cells = {(c.part, c.method): c for c in found.cells}
+    exact, grid = cells["sound", "exact"], cells["sound", "grid"]
+    assert 0.001 < exact.low <= exact.ours <= exact.high
+    assert exact.low <= grid.low
+    assert (exact.mark, grid.mark) == ("-", "+")
+    assert cells["leaky", "exact"].mark == "?"
+    assert cells["leaky", "exact"].ours != exact.ours  # not the same splits
 
 
 SIGNS = """
@@ -260,11 +313,38 @@ def test_seeds_make_a_reproduction_repeatable():
     assert reproduce("thesis-3.2", realizations=2) == reproduce(read("thesis-3.2"), realizations=2)
 
 
+def exact_optima(wanted=None):
+    """Table 6.3 with the exact optimum alone, on data sets that are at hand."""
+    whole = read("thesis-6.3")
+    at_hand = [p for p in whole.parts if p.data["load"] in table_names()]
+    parts = tuple(p for p in at_hand if wanted in (None, p.name))
+    if not parts:
+        pytest.skip("needs the tables of table 6.3 in the folder named by TAMIS_DATA")
+    table = replace(whole, methods={"GO": whole.methods["GO"]}, parts=parts)
+    return {cell.part: cell for cell in reproduce(table, realizations=10).cells}
+
+
+def test_the_exact_optimum_of_heart_agrees_with_table_6_3():
+    cell = exact_optima("heart")["heart"]
+    assert (cell.mark, cell.published) == ("=", 0.134)
+    assert 0.1 < cell.low < cell.high < 0.2
+
+
+@pytest.mark.slow
+def test_the_exact_optimum_agrees_with_table_6_3():
+    cells = exact_optima()
+    unsound = {name for name in ("sonar", "wbcd", "ionosphere") if name in cells}
+    assert {name for name, cell in cells.items() if cell.mark != "="} == unsound
+    assert all(cells[name].low > 0.01 for name in unsound)  # an error of 0 is out of reach
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", names())
 def test_every_published_table_runs_to_the_end(name):
     tables = {part.data.get("load") for part in read(name).parts} - {None}
-    if absent := tables - set(table_names()):
+    absent = tables - set(table_names()) - {"ionosphere"}
+    if absent:
         pytest.skip(f"needs {', '.join(sorted(absent))} in the folder named by TAMIS_DATA")
     found = reproduce(name, realizations=2)
-    assert all("is called" in sentence for sentence in found.missing), found.missing
+    left_out = [s for s in found.missing if not s.startswith("ionosphere is left out")]
+    assert all("is called" in sentence for sentence in left_out), found.missing

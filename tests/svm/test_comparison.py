@@ -40,6 +40,18 @@ def test_the_exact_optimum_is_never_worse(scoring):
         assert other.predict(X).shape == y.shape
 
 
+@pytest.mark.parametrize("pool", ["folds", "samples"])
+def test_the_grid_read_off_the_paths_is_the_grid(pool):
+    X, y = classification()
+    options = {"kernel": "linear", "lambda_range": RANGE, "pool": pool}
+    trained, read = (GridC(solver=s, **options).fit(X, y) for s in ("libsvm", "path"))
+    np.testing.assert_allclose(read.scores_, trained.scores_)
+    assert read.best_C_ == trained.best_C_
+    fine = GridC(solver="path", step=0.01, **options).fit(X, y)
+    assert len(fine.C_) == 1001
+    assert SVCPathCV(**options).fit(X, y).best_score_ <= fine.best_score_ <= read.best_score_
+
+
 def test_refinement_tries_the_neighbours_of_the_best():
     X, y = classification(n=60)
     plain = GridC(lambda_range=RANGE, cv=3).fit(X, y)
@@ -115,6 +127,8 @@ def test_bad_requests_are_refused():
     X, y = classification(n=40)
     with pytest.raises(InvalidParameter, match="step above 0"):
         GridC(step=0).fit(X, y)
+    with pytest.raises(InvalidParameter, match="solver among libsvm, path; got 'smo'"):
+        GridC(solver="smo").fit(X, y)
     with pytest.raises(InvalidParameter, match="objective among"):
         GradientC(objective="hinge").fit(X, y)
     with pytest.raises(InvalidParameter, match="start above 0"):

@@ -1,6 +1,5 @@
 """The command ``reproduce``: published tables, computed again."""
 
-import math
 from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,11 @@ from tamis.exceptions import InvalidParameter
 from tamis.reproduction import Cell, Experiment, Reproduction, names, read
 from tamis.reproduction import reproduce as run
 
-LEGEND = "ours (published)  = equal within chance  + ours better  - ours worse  ? unsound in print"
+LEGENDS = {
+    "chance": "ours (published)  = equal within chance",
+    "range": "range of ours (published)  = published within ours",
+}
+LEGEND = "  + ours better  - ours worse  ? unsound in print"
 
 SIGNS = "./+: paired t-test, ours / published; + where {} wins"
 
@@ -109,7 +112,7 @@ def show(found: Reproduction) -> None:
             if not console.is_terminal:
                 console.width = max(PIPED, 30 * len(one.columns))
             console.print(one)
-        console.print(Text(LEGEND, style="dim"))
+        console.print(Text(LEGENDS[experiment.agreement] + LEGEND, style="dim"))
         if any(cell.sign is not None for cell in found.cells):
             console.print(Text(SIGNS.format(experiment.reference), style="dim"))
     for line in (*found.settings, *_footnotes(found)):
@@ -124,22 +127,27 @@ def _footnotes(found: Reproduction) -> list[str]:
     experiment = found.experiment
     shown = {cell.method for cell in found.cells if cell.mark == "?"}
     unsound = [f"? {name}: {why}" for name, why in experiment.unsound.items() if name in shown]
+    run = {cell.part for cell in found.cells}
+    unsound += [f"? {p.name}: {p.unsound}" for p in experiment.parts if p.unsound and p.name in run]
     parts = [f"{part.name}: {part.note}" for part in experiment.parts if part.note]
     return [*unsound, *experiment.notes, *parts]
 
 
 def _by_part(found: Reproduction) -> list[Table]:
-    """One row per method, one column per part: counts."""
+    """Methods by parts, one number each: the fewer of them are the columns."""
     shown = bare_table()
     parts = list(dict.fromkeys(cell.part for cell in found.cells))
+    methods = list(dict.fromkeys(cell.method for cell in found.cells))
     n = found.cells[0].n_realizations
     shown.add_column(f"hits of {n}" if found.experiment.metric == "hit" else "")
-    for part in parts:
-        shown.add_column(part)
-    cells = {(cell.method, cell.part): cell for cell in found.cells}
-    for method in dict.fromkeys(cell.method for cell in found.cells):
-        row = [_written(cells.get((method, part)), found.experiment) for part in parts]
-        shown.add_row(Text(method), *row)
+    turned = len(parts) > len(methods) and found.experiment.metric != "hit"
+    across, down = (methods, parts) if turned else (parts, methods)
+    for name in across:
+        shown.add_column(Text(name))
+    cells = {(c.part, c.method) if turned else (c.method, c.part): c for c in found.cells}
+    for name in down:
+        row = [_written(cells.get((name, other)), found.experiment) for other in across]
+        shown.add_row(Text(name), *row)
     return [shown]
 
 
@@ -169,14 +177,11 @@ def _written(cell: Cell | None, experiment: Experiment) -> Text:
     """``ours (published) mark``."""
     if cell is None:
         return Text("")
-    digits = 0 if experiment.metric == "hit" else _digits(cell)
+    digits = 0 if experiment.metric == "hit" else max(2, experiment.decimals)
     published = "" if cell.published is None else f" ({cell.published:.{digits}f})"
     style = {"-": "red", "+": "green"}.get(cell.mark, "")
     signs = "" if cell.sign is None else f" {cell.sign or '.'}/{cell.published_sign or '.'}"
-    return Text(f"{cell.ours:.{digits}f}{published} {cell.mark}{signs}", style=style)
-
-
-def _digits(cell: Cell) -> int:
-    """Decimals that show three places of a small number and two of others."""
-    size = abs(cell.ours if cell.published is None else cell.published)
-    return 2 if size >= 0.1 or size == 0 else 2 - math.floor(math.log10(size))
+    ours = f"{cell.ours:.{digits}f}"
+    if experiment.agreement == "range":
+        ours = f"{cell.low:.{digits}f}-{cell.high:.{digits}f}"
+    return Text(f"{ours}{published} {cell.mark}{signs}", style=style)

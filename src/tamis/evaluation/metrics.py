@@ -62,8 +62,26 @@ def scc(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
     return float(np.corrcoef(predicted, y)[0, 1] ** 2)
 
 
+def cv_error(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
+    """Error that a tuned classifier found for its own choice by cross-validation.
+
+    It is read from ``best_score_``, of a search that scores by error or by accuracy; the test part
+    plays no role.
+    """
+    scoring = getattr(fitted, "scoring", "accuracy") or "accuracy"
+    if not hasattr(fitted, "best_score_") or scoring not in ("error", "accuracy"):
+        raise InvalidParameter(
+            "cv_error needs a search with best_score_ that scores by error or accuracy, such as "
+            f"SVCPathCV() or GridSearchCV(..., scoring='accuracy'), not {type(fitted).__name__} "
+            f"with scoring={scoring!r}."
+        )
+    best = float(fitted.best_score_)
+    return best if scoring == "error" else 1.0 - best
+
+
 _KNOWN = {
     "error": Metric("error", error, False),
+    "cv_error": Metric("cv_error", cv_error, False),
     "ber": Metric("ber", ber, False),
     "auc": Metric("auc", auc, True),
     "mse": Metric("mse", mse, False),

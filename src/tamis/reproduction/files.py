@@ -4,7 +4,8 @@
 
     title = "Hits on Weston's problem"
     source = "Author (year), title, table 3"
-    metric = "hit"                       # or error, mse, ...
+    metric = "hit"                       # or error, mse, cv_error, ...
+    agreement = "chance"                 # or range: the published number is within ours
     realizations = 30
     scale = 100                          # what the published numbers are multiplied by
     reference = "SD-L"                   # the method that the printed tests are about
@@ -34,6 +35,7 @@
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -43,6 +45,8 @@ from tamis.exceptions import InvalidSpec, TamisError
 from tamis.spec import did_you_mean
 
 ENDING = ".toml"
+#: When ours and a published number are said to agree.
+AGREEMENTS = ("chance", "range")
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,7 @@ class Part:
         from ``seed`` or, with ``fresh = true``, anew for every realization. ``relevant`` names
         the columns that matter where the data do not say.
     train, test, validation : int, float or None
+    stratify : bool or None
         As in :class:`tamis.evaluation.Realizations`.
     sizes : tuple of int
         Numbers of columns at which is measured.
@@ -67,6 +72,8 @@ class Part:
         For each method and size "+" where the reference is printed to win, "-" to lose, or "".
     estimators : dict of str to str
         In place of those of the experiment.
+    unsound : str
+        Why the published numbers of this part are no target; empty where they are.
     note : str
     """
 
@@ -75,21 +82,29 @@ class Part:
     train: int | float
     test: int | float | None
     validation: int | float | None
+    stratify: bool | None
     sizes: tuple[int, ...]
     published: Mapping[str, tuple[float | None, ...]]
     signs: Mapping[str, tuple[str, ...]]
     estimators: Mapping[str, str]
+    unsound: str
     note: str
 
 
 @dataclass(frozen=True, repr=False)
 class Experiment:
-    """A published table and how to compute it again; the fields are those of the file."""
+    """A published table and how to compute it again; the fields are those of the file.
+
+    ``agreement`` says when ours and a published number agree: by "chance", where they differ no
+    more than means or counts of so many realizations do; or by "range", for the number of a single
+    realization, where it lies between the least and the greatest of ours.
+    """
 
     name: str
     title: str
     source: str
     metric: str
+    agreement: str
     realizations: int
     scale: float
     seed: int
@@ -108,8 +123,16 @@ class Experiment:
             train=part.train,
             test=part.test,
             validation=part.validation,
+            stratify=part.stratify,
             seed=self.seed,
         )
+
+    @property
+    def decimals(self) -> int:
+        """How many decimals the published numbers have."""
+        rows = [row for part in self.parts for row in part.published.values()]
+        numbers = [Decimal(repr(value)) for row in rows for value in row if value is not None]
+        return max((-int(number.as_tuple().exponent) for number in numbers), default=0)
 
     def __repr__(self) -> str:
         return f"<Experiment {self.name}: {self.title}>"
@@ -186,6 +209,7 @@ def _experiment(name: str, plain: dict[str, Any]) -> Experiment:
         title=str(plain["title"]),
         source=str(plain["source"]),
         metric=str(plain.get("metric", "error")),
+        agreement=str(plain.get("agreement", "chance")),
         realizations=int(plain.get("realizations", 30)),
         scale=float(plain.get("scale", 1)),
         seed=int(plain.get("seed", 0)),
@@ -199,6 +223,8 @@ def _experiment(name: str, plain: dict[str, Any]) -> Experiment:
     )
     if made.reference is not None and made.reference not in methods:
         raise InvalidSpec(f"reference {made.reference!r} is not among [methods].")
+    if made.agreement not in AGREEMENTS:
+        raise InvalidSpec(f"agreement needs to be one of {AGREEMENTS}, not {made.agreement!r}.")
     for part in parts:
         made.plan(part)  # which checks the numbers
     return made
@@ -223,10 +249,12 @@ def _part(plain: dict[str, Any], methods: Mapping[str, str]) -> Part:
         plain["train"],
         plain.get("test"),
         plain.get("validation"),
+        plain.get("stratify"),
         sizes,
         published,
         signs,
         _texts("estimators", plain.get("estimators", {})),
+        str(plain.get("unsound", "")),
         str(plain.get("note", "")),
     )
 

@@ -33,8 +33,10 @@ class Cell(NamedTuple):
     ``mark`` is "=" where they agree within chance, "+" where ours is better, "-" where it is
     worse, "?" where the published row is no target, and empty where one of them is missing. Hit
     counts are compared by Fisher's exact test; means by about two standard errors of their
-    difference, the published one having the spread of ours. ``sign`` is "+" where the reference
-    of the table wins by a paired t-test, "-" where it loses, None where there was no test.
+    difference, the published one having the spread of ours; or, where the experiment says so, "="
+    where the published number is within the range of ours, ``low`` to ``high``. ``sign`` is "+"
+    where the reference of the table wins by a paired t-test, "-" where it loses, None where there
+    was no test.
     """
 
     part: str
@@ -42,6 +44,8 @@ class Cell(NamedTuple):
     size: int | None
     ours: float
     deviation: float
+    low: float
+    high: float
     n_realizations: int
     published: float | None
     mark: str
@@ -256,18 +260,26 @@ class _Table:
     ) -> Cell:
         n = len(values)
         hits = self.experiment.metric == "hit"
-        ours = float(values.sum() if hits else values.mean() * self.experiment.scale)
-        spread = float(values.std(ddof=1) * self.experiment.scale) if n > 1 else float("nan")
+        scaled = values * (1 if hits else self.experiment.scale)
+        ours = float(scaled.sum() if hits else scaled.mean())
+        spread = float(scaled.std(ddof=1)) if n > 1 else float("nan")
+        low, high = float(scaled.min()), float(scaled.max())
+        cell = Cell(part.name, method, size, ours, spread, low, high, n, published, "", None, None)
         if published is None:
-            sort = ""
-        elif method in self.experiment.unsound:
-            sort = "?"
-        elif hits:
-            sort = _hits_mark(int(ours), n, int(published), self.experiment.realizations)
-        else:
-            better = metric(self.experiment.metric).greater_is_better
-            sort = _mean_mark(ours, spread, n, published, self.experiment.realizations, better)
-        return Cell(part.name, method, size, ours, spread, n, published, sort, None, None)
+            return cell
+        unsound = part.unsound or method in self.experiment.unsound
+        return cell._replace(mark="?" if unsound else self._mark(cell, published))
+
+    def _mark(self, cell: Cell, published: float) -> str:
+        """How ours compares with what was published, by the rule of the experiment."""
+        n, n_published = cell.n_realizations, self.experiment.realizations
+        if self.experiment.metric == "hit":
+            return _hits_mark(int(cell.ours), n, int(published), n_published)
+        better = metric(self.experiment.metric).greater_is_better
+        if self.experiment.agreement == "range":
+            slack = 0.5 * 10.0**-self.experiment.decimals  # printed numbers are rounded
+            return _range_mark(cell.low, cell.high, n, published, slack, better)
+        return _mean_mark(cell.ours, cell.deviation, n, published, n_published, better)
 
 
 def _hits_mark(ours: int, n: int, published: int, n_published: int) -> str:
@@ -290,6 +302,17 @@ def _mean_mark(
     if abs(ours - published) <= reach or np.isclose(ours, published):
         return "="
     return "+" if (ours > published) == greater else "-"
+
+
+def _range_mark(
+    low: float, high: float, n: int, published: float, slack: float, greater: bool
+) -> str:
+    """Whether the number of one realization is among ours; of one of ours nothing can be said."""
+    if n < 2:
+        return ""
+    if low - slack <= published <= high + slack:
+        return "="
+    return "+" if (low > published) == greater else "-"
 
 
 def _data(part: Part, seed: int) -> Any:

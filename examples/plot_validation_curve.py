@@ -1,0 +1,59 @@
+"""
+The whole validation curve
+==========================
+
+The cross-validated error of a support vector machine is a step function of C, and a grid sees it
+only where it happens to look. Here is all of it, for a linear kernel and five folds, as in figure
+6.2 of Yang (2011), Feature selection and model selection for supervised learning algorithms,
+National University of Singapore: a staircase with more than a hundred narrow steps. The curve of a
+single fold is beside it.
+
+With svmguide3 in the folder named by the environment variable TAMIS_DATA the data are those of the
+figure; else they are the breast cancer data of scikit-learn.
+"""
+
+from pathlib import Path
+from tempfile import gettempdir
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import scale
+
+from tamis.datasets import load, names
+from tamis.svm import GridC, SVCPathCV
+
+table = load("svmguide3" if "svmguide3" in names() else "wdbc")
+# the test rows of svmguide3 repeat training rows
+rows = table.extras.get("train_idx", np.arange(len(table.y)))
+X, y = scale(table.X[rows]), table.y[rows]
+folds = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
+
+search = SVCPathCV("linear", cv=folds).fit(X, y)
+fold = SVCPathCV("linear", cv=folds[:1], refit=False).fit(X, y)
+grid = GridC("linear", cv=folds, solver="path", refit=False).fit(X, y)
+print(search.curve_)
+print(search.certificate_)
+
+# %%
+# The curve is data: one row per step, with the value on the step and on its two ends.
+
+frame = search.curve_.to_frame()
+frame.to_csv(Path(gettempdir()) / "validation_curve.csv", index=False)
+print(frame.head())
+
+# %%
+# Drawn over lambda = 1 / C, with the points of the usual grid. The best C is inside an interval.
+
+fig, ax = plt.subplots(layout="constrained")
+for curve, style in (
+    (search.curve_, {"label": "five folds"}),
+    (fold.curve_, {"label": "first fold", "alpha": 0.4}),
+):
+    ax.stairs(curve.values[::-1], 1 / curve.breakpoints[::-1], baseline=None, **style)
+ax.plot(1 / grid.C_, grid.scores_, "o", fillstyle="none", label="grid")
+ax.plot(1 / search.best_C_, search.best_score_, "v", label="exact best")
+ax.set_xscale("log", base=2)
+ax.set(xlabel="lambda = 1 / C", ylabel="cross-validated error", title=table.name)
+ax.legend()
+plt.show()

@@ -1,0 +1,24 @@
+"""The gallery, run as it stands."""
+
+import runpy
+import tempfile
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def test_the_validation_curve_is_written_as_a_table(tmp_path, monkeypatch, capsys):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    pd = pytest.importorskip("pandas")
+    plt.switch_backend("agg")
+    monkeypatch.setattr(plt, "show", lambda: None)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.delenv("TAMIS_DATA", raising=False)
+    scope = runpy.run_path(str(EXAMPLES / "plot_validation_curve.py"))
+    plt.close("all")
+    written = pd.read_csv(tmp_path / "validation_curve.csv")
+    assert len(written) == len(scope["search"].curve_.values) > 100
+    assert written["value"].min() == pytest.approx(scope["search"].best_score_)
+    assert "closed=True" in capsys.readouterr().out

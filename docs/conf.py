@@ -24,6 +24,7 @@ source_suffix = [".rst", ".md"]
 suppress_warnings = ["ref.ref"]
 html_theme = "pydata_sphinx_theme"
 html_title = "tamis"
+html_sidebars = {"**": []}  # the pages are few, and the code wants the width
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",

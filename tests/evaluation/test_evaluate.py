@@ -489,3 +489,10 @@ def test_ambiguous_views_name_the_choices():
     with pytest.raises(InvalidParameter, match="as reference"):
         compare(found, "g")
     assert json.dumps([row._asdict() for row in found.rows()])
+
+
+def test_the_time_of_a_method_can_be_the_measure():
+    found = evaluate({"fisher": FISHER}, WINE, Realizations(2), "seconds")
+    values = found.values("seconds", "fisher")
+    assert len(values) == 2
+    assert all(value > 0 for value in values.values())

@@ -5,6 +5,7 @@ alters the rows it looks at; each alteration is a *draw* that an engine can foll
 the altered table. :class:`Derivative` and :class:`Removal` look at the model itself.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -43,12 +44,12 @@ class Centres:
 Draw: TypeAlias = Points | Shuffle | Centres
 
 
-class Replacement(BaseEstimator):
+class Replacement(BaseEstimator, ABC):
     """Way of destroying a column by putting other values in its place."""
 
+    @abstractmethod
     def draws(self, X: Array, seed: int) -> Iterator[Draw]:
         """Alterations of the columns of ``X``, one by one; scores are averaged over them."""
-        raise NotImplementedError
 
     @property
     def n_draws(self) -> int:

@@ -24,7 +24,7 @@ class Metric:
     ----------
     name : str
     judge : callable or None
-        None for a measure of the chosen columns.
+        None for a measure of the chosen columns, or of the time it took to choose them.
     greater_is_better : bool
     """
 
@@ -89,6 +89,7 @@ _KNOWN = {
     "n_features": Metric("n_features", None, False),
     "useless": Metric("useless", None, False),
     "hit": Metric("hit", None, True),
+    "seconds": Metric("seconds", None, False),
 }
 
 

@@ -70,6 +70,8 @@ def run(
         scores = work.judged(fitted, split, n_columns)
     else:
         scores = work.scored(method, label, split, order, support)
+    if "seconds" in protocol.metrics:
+        scores = [*scores, Score("", 0, "given", "seconds", seconds)]
     return Outcome(
         tuple(scores),
         None if order is None else tuple(order.tolist()),

@@ -71,7 +71,8 @@ def evaluate(
         "error", "ber" (balanced error rate), "auc", "mse", "scc" (squared correlation); of a
         tuned classifier "cv_error" (what its own cross-validation found); of the chosen columns
         "n_features", "useless" (share of columns known to be irrelevant), "hit" (whether the first
-        columns are the relevant ones); any scorer of scikit-learn.
+        columns are the relevant ones); "seconds" (that the method took to fit); any scorer of
+        scikit-learn.
     estimators : estimator, list or dict of estimators
         Trained on the chosen columns.
     sizes : "all", "own", "best" or list of int

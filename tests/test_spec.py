@@ -269,3 +269,9 @@ def test_scikit_learn_is_searched_only_when_needed():
         "assert s._sklearn_names.cache_info().misses == 1"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_our_own_estimators_have_names():
+    made = parse("RecursiveElimination(Importances(SVCPathCV('linear', cv=3)))")
+    assert type(made.criterion.estimator).__name__ == "SVCPathCV"
+    assert write(parse("GridC(step=0.5)")) == "GridC(step=0.5)"

@@ -104,8 +104,9 @@ def _sklearn_names() -> dict[str, Make]:
 @cache
 def _svm_names() -> dict[str, Make]:
     """Our own estimators; imported on demand, because numba takes its time."""
-    estimators = _classes(import_module("tamis.svm"))
-    return {name: kind for name, kind in estimators.items() if issubclass(kind, BaseEstimator)}
+    package = import_module("tamis.svm")
+    found = {name: getattr(package, name) for name in package.__all__}
+    return {name: kind for name, kind in found.items() if issubclass(kind, BaseEstimator)}
 
 
 def _classes(package: Any) -> dict[str, type]:

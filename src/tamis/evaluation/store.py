@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from threading import RLock
+from time import monotonic, sleep
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -86,10 +87,26 @@ class Store:
             self._open()
 
     def _open(self) -> None:
+        """Open the file; again while others are doing the same.
+
+        SQLite does not wait when several connections begin a write-ahead log at the same time: all
+        but one are told at once that the file is busy.
+        """
         if self.path is not None and not self.path.parent.is_dir():
             raise InvalidStore(
                 f"The store {self.path} cannot be made: {self.path.parent} is no folder."
             )
+        give_up = monotonic() + PATIENCE
+        while True:
+            try:
+                return self._connect()
+            except sqlite3.OperationalError as error:
+                busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+                if not busy or monotonic() > give_up:
+                    raise
+            sleep(0.01)
+
+    def _connect(self) -> None:
         # pieces are handed out from the threads of a parallel run, one at a time under the lock
         self._file = sqlite3.connect(
             ":memory:" if self.path is None else self.path,

@@ -25,6 +25,7 @@ Warnings are for results that stand but deserve doubt::
     ├── DegenerateData      columns or classes that carry no information
     ├── NotProvenOptimal    an exact search that ran out of budget
     ├── NotCertified        a path or a best C that could not be vouched for
+    ├── NotConverged        a model whose training did not come to rest
     ├── SelectedOutside     a selection that saw the rows on which it is judged
     └── PiecesFailed        part of an experiment that could not be run
 """
@@ -104,6 +105,10 @@ class NotProvenOptimal(TamisWarning):
 
 class NotCertified(TamisWarning):
     """A regularization path, or the best C on it, could not be vouched for."""
+
+
+class NotConverged(TamisWarning):
+    """The training of a model did not come to rest; the best that it found is used."""
 
 
 class SelectedOutside(TamisWarning):

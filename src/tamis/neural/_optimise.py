@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from tamis._arrays import Array
 
 Runs = NDArray[np.intp]
-#: Told of every point that a run has come to: which of the runs just evaluated, and the points.
-Watch = Callable[[Runs, Array], None]
+#: Told of every point that runs have come to: their places in the last call, the runs, the points.
+Watch = Callable[[Runs, Runs, Array], None]
 
 #: Least fall of the value that a step must bring, as a share of what the slope promises, and the
 #: share of the slope that may be left (Armijo and Wolfe).
@@ -31,7 +31,7 @@ class Objective(Protocol):
     ) -> tuple[Array, Array]: ...
 
 
-def _ignore(evaluated: Runs, points: Array) -> None:
+def _ignore(evaluated: Runs, runs: Runs, points: Array) -> None:
     """Watch of one who does not want to know."""
 
 
@@ -58,7 +58,7 @@ def lbfgs(
     n_runs, n_parameters = points.shape
     everyone = np.arange(n_runs)
     values, gradients = objective(points, everyone)
-    watch(everyone, points)
+    watch(everyone, everyone, points)
     history = _History(n_runs, memory, n_parameters, points.dtype)
     directions = -gradients
     steps = 1 / np.maximum(1.0, np.linalg.norm(gradients, axis=1))
@@ -83,7 +83,7 @@ def lbfgs(
         )
         done = active[accepted]
         if len(done):
-            watch(np.flatnonzero(accepted), tried[accepted])
+            watch(np.flatnonzero(accepted), done, tried[accepted])
             history.add(done, tried[accepted] - points[done], new_gradients[accepted] - gradients[done])
             points[done], gradients[done] = tried[accepted], new_gradients[accepted]
             values[done] = new_values[accepted]
@@ -162,7 +162,7 @@ def adam(
     active, taken = np.arange(len(points)), 0
     for epoch in range(max_iter + 1):
         values, gradients = objective(points[active], active)
-        watch(np.arange(len(active)), points[active])
+        watch(np.arange(len(active)), active, points[active])
         better = values < lowest[active]
         lowest[active[better]], best[active[better]] = values[better], points[active[better]]
         going = np.isfinite(values)

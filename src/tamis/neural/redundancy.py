@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, standardised
 from tamis.exceptions import InvalidParameter
 
+#: Measures of dependence.
+KINDS = ("pearson", "squared", "information")
 #: Columns up to which a matrix of all pairs is kept.
 MOST_COLUMNS = 20_000
 #: Where a standardised column is cut into three levels for its mutual information.

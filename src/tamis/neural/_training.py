@@ -1,0 +1,165 @@
+"""Training of many networks at one time, each kept where it did best on its held-out rows."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._arrays import Array, Mask
+from tamis._random import stream
+from tamis.neural._objectives import NetworkLoss
+from tamis.neural._optimise import Runs, adam, lbfgs
+from tamis.neural._stack import Stack
+
+
+class Trained(NamedTuple):
+    """Networks, their accuracy and loss on held-out rows, and how they came there.
+
+    ``history`` has an array of shape (n_epochs, n_networks) for each of ``validation_accuracy`` and
+    ``validation_loss``, nan once a network has ended; it is empty where no rows were held out.
+    """
+
+    stack: Stack
+    accuracy: Array
+    loss: Array
+    history: dict[str, Array]
+
+    @property
+    def best(self) -> int:
+        """The network of greatest accuracy, of equals the one of least loss."""
+        return int(np.lexsort((self.loss, -self.accuracy))[0])
+
+
+def train(
+    settings: Any,
+    X: Array,
+    codes: NDArray[np.intp],
+    held_out: Mask,
+    *,
+    masks: Array | None = None,
+    early_stopping: bool = True,
+) -> Trained:
+    """Train one network for each row of ``held_out``, which marks what it must not learn from.
+
+    Parameters
+    ----------
+    settings : NetworkClassifier
+        With ``random_state`` as a number.
+    masks : array of shape (n_networks, n_features)
+        1 for the inputs that a network has, 0 for others.
+    early_stopping : bool
+        Whether a network is kept where it was best on its held-out rows; else where it ended.
+    """
+    seed, n_networks = settings.random_state, len(held_out)
+    shape = (X.shape[1], settings.hidden, int(codes.max()) + 1)
+    stack = Stack.drawn(seed, n_networks, *shape)
+    if masks is not None:
+        stack = stack._replace(inner=stack.inner * masks[:, :, None])
+    weights = (~held_out) / (~held_out).sum(axis=1, keepdims=True)
+    objective = NetworkLoss(
+        X=X,
+        codes=codes,
+        weights=weights,
+        shape=shape,
+        activation=settings.activation,
+        loss=settings.loss,
+        decay=settings.decay_of(*X.shape),
+        masks=masks,
+    )
+    watch = _Watch(objective, held_out, stack.packed(), early_stopping)
+    if settings.solver == "lbfgs":
+        points, values = lbfgs(
+            objective, stack.packed(), max_iter=settings.max_iter, watch=watch.see
+        )
+    else:
+        points, values = adam(
+            objective,
+            stack.packed(),
+            max_iter=settings.max_iter,
+            learning_rate=settings.learning_rate,
+            batches=batches(len(X), settings.batch_size, seed),
+            watch=watch.see,
+        )
+    if not held_out.any():
+        return Trained(Stack.unpacked(points, *shape), np.zeros(n_networks), values, {})
+    return Trained(Stack.unpacked(watch.points, *shape), watch.accuracy, watch.loss, watch.history)
+
+
+class _Watch:
+    """Keeps the point of each network that did best on its held-out rows, or the last."""
+
+    def __init__(self, objective: NetworkLoss, held_out: Mask, start: Array, best: bool):
+        self._best = best
+        self._objective = objective
+        self._shares = held_out / np.maximum(held_out.sum(axis=1, keepdims=True), 1)
+        self.accuracy = np.full(len(held_out), -np.inf)
+        self.loss = np.full(len(held_out), np.inf)
+        self.points = start.copy()
+        self._seen: list[tuple[Runs, Array, Array]] = []
+
+    def see(self, evaluated: Runs, runs: Runs, points: Array) -> None:
+        """Judge the ``runs``, which stood at the places ``evaluated`` of the last call."""
+        p, shares = self._objective.outputs[evaluated], self._shares[runs]
+        codes = self._objective.codes
+        accuracy = np.einsum("kn,kn->k", shares, p.argmax(axis=2) == codes)
+        truth = np.maximum(p[:, np.arange(len(codes)), codes], 1e-300)
+        loss = -np.einsum("kn,kn->k", shares, np.log(truth))
+        same = accuracy == self.accuracy[runs]
+        better = (accuracy > self.accuracy[runs]) | (same & (loss < self.loss[runs]))
+        better |= not self._best
+        which = runs[better]
+        self.accuracy[which], self.loss[which] = accuracy[better], loss[better]
+        self.points[which] = points[better]
+        self._seen.append((runs, accuracy, loss))
+
+    @property
+    def history(self) -> dict[str, Array]:
+        """Accuracy and loss of every network at every point it came to."""
+        accuracy = np.full((len(self._seen), len(self.loss)), np.nan)
+        loss = np.full_like(accuracy, np.nan)
+        for epoch, (runs, a, b) in enumerate(self._seen):
+            accuracy[epoch, runs], loss[epoch, runs] = a, b
+        return {"validation_accuracy": accuracy, "validation_loss": loss}
+
+
+def batches(
+    n_samples: int, size: int | None, seed: int
+) -> Callable[[int], Iterator[NDArray[np.intp]]] | None:
+    """Rows of each step of an epoch, sorted, in an order drawn by its number; None for all."""
+    if size is None or size >= n_samples:
+        return None
+
+    def draw(epoch: int) -> Iterator[NDArray[np.intp]]:
+        rows = stream(seed, "batches", epoch).permutation(n_samples)
+        return (np.sort(rows[first : first + size]) for first in range(0, n_samples, size))
+
+    return draw
+
+
+def deal(codes: NDArray[np.intp], n_folds: int, seed: int) -> NDArray[np.intp]:
+    """Fold of each row, the rows of every class shared out evenly, however few they are.
+
+    The folds that get one row more follow on from class to class, so that folds differ by one row
+    at the most.
+    """
+    folds, given = np.empty(len(codes), dtype=np.intp), 0
+    for c in range(codes.max() + 1):
+        rows = stream(seed, "folds", c).permutation(np.flatnonzero(codes == c))
+        folds[rows] = (given + np.arange(len(rows))) % n_folds
+        given += len(rows)
+    return folds
+
+
+def held_out_rows(
+    codes: NDArray[np.intp], validation: int | float | None, restarts: int, seed: int
+) -> Mask:
+    """One row for each network: the rows that it leaves out."""
+    if validation is None:
+        return np.zeros((restarts, len(codes)), dtype=bool)
+    if validation >= 1:
+        n_folds = min(int(validation), len(codes))
+        folds = deal(codes, n_folds, seed)
+        return np.repeat(folds == np.arange(n_folds)[:, None], restarts, axis=0)
+    n_folds = min(max(2, round(1 / validation)), len(codes))
+    return np.tile(deal(codes, n_folds, seed) == 0, (restarts, 1))

@@ -1,0 +1,185 @@
+"""A classifier of one hidden layer whose folds and restarts are trained in one computation."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tamis._arrays import Array, class_codes, is_int, is_real
+from tamis._random import draw_seed
+from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.neural._stack import ACTIVATIONS, LOSSES, Stack, hidden_units, probabilities
+from tamis.neural._training import held_out_rows, train
+
+
+class NetworkClassifier(ClassifierMixin, BaseEstimator):
+    """Multi-layer perceptron, kept where it was best on rows that it did not learn from.
+
+    Several networks are trained at one time: one for each fold left out, times ``restarts``. Each is
+    kept at the epoch of its greatest validation accuracy, of equals at the one of least validation
+    loss; the best of all predicts, or all of them together.
+
+    Parameters
+    ----------
+    hidden : int, default=10
+        Number of hidden units.
+    activation : {"tanh", "sigmoid", "relu"}, default="tanh"
+    loss : {"log", "squared"}, default="log"
+        Cross-entropy, or the squared distance of the probabilities to the target vector.
+    decay : float or "auto", default="auto"
+        Weight decay: half of it times the sum of squared weights is added to the mean loss. "auto"
+        is 0.001, or 0.01 where there are more columns than rows.
+    solver : {"adam", "lbfgs"}, default="adam"
+    max_iter : int, default=200
+        Epochs, or iterations of L-BFGS, at the most.
+    learning_rate : float, default=0.02
+        Of Adam.
+    batch_size : int or None, default=None
+        Rows of each step of Adam; None for all.
+    validation : int, float or None, default=5
+        Folds, each left out by one network; the share of rows that all networks leave out; or None
+        to learn from all rows to the end.
+    restarts : int, default=1
+        Networks for each fold, from different weights.
+    combine : {"best", "mean"}, default="best"
+        Whether the best network predicts, or the mean of the probabilities of all.
+    random_state : int, generator or None, default=None
+
+    Attributes
+    ----------
+    classes_ : array
+    validation_score_ : float
+        Accuracy of the best network on the rows that it was chosen by, which flatters.
+    n_networks_ : int
+    history_ : dict of str to array of shape (n_epochs, n_networks)
+        ``loss`` on the rows learned from, ``validation_loss`` and ``validation_accuracy``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> NetworkClassifier(hidden=5, random_state=0).fit(X, y).score(X, y) > 0.95
+    True
+    """
+
+    def __init__(
+        self,
+        hidden: int = 10,
+        *,
+        activation: str = "tanh",
+        loss: str = "log",
+        decay: float | str = "auto",
+        solver: str = "adam",
+        max_iter: int = 200,
+        learning_rate: float = 0.02,
+        batch_size: int | None = None,
+        validation: int | float | None = 5,
+        restarts: int = 1,
+        combine: str = "best",
+        random_state: Any = None,
+    ):
+        self.hidden = hidden
+        self.activation = activation
+        self.loss = loss
+        self.decay = decay
+        self.solver = solver
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.validation = validation
+        self.restarts = restarts
+        self.combine = combine
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Train the networks on the standardised columns of ``X``."""
+        self.check()
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        check_classification_targets(y)
+        self.classes_, codes = class_codes(y)
+        if len(self.classes_) < 2:
+            raise InvalidTarget(
+                f"NetworkClassifier needs at least two classes, but every sample has the class "
+                f"{str(self.classes_[0])!r}. Check the target column, or the split it came from."
+            )
+        self._mean, deviation = X.mean(axis=0), X.std(axis=0)
+        constant = deviation <= 10 * np.finfo(float).eps * np.abs(self._mean)
+        self._scale = np.where(constant, np.inf, deviation)
+        settings = clone(self).set_params(random_state=draw_seed(self.random_state))
+        held_out = held_out_rows(codes, self.validation, self.restarts, settings.random_state)
+        trained = train(settings, (X - self._mean) / self._scale, codes, held_out)
+        self._stack, self._best = trained.stack, trained.best
+        self.validation_score_ = float(trained.accuracy[self._best])
+        self.history_, self.n_networks_ = trained.history, len(held_out)
+        return self
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Probability of each class."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        stack = self.networks()
+        hidden = hidden_units(
+            (X - self._mean) / self._scale, stack.inner, stack.inner_bias, self.activation
+        )
+        p: Array = probabilities(stack, hidden).mean(axis=0)
+        return p
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Most probable class."""
+        p = self.predict_proba(X)
+        return self.classes_[p.argmax(axis=1)]
+
+    def networks(self) -> Stack:
+        """The networks that predict, whose inputs are the standardised columns."""
+        return self._stack if self.combine == "mean" else self._stack.pick(np.array([self._best]))
+
+    def decay_of(self, n_samples: int, n_features: int) -> float:
+        """The weight decay for a table of this size."""
+        if self.decay == "auto":
+            return 1e-2 if n_features > n_samples else 1e-3
+        return float(self.decay)
+
+    def check(self) -> None:
+        """Refuse parameters that cannot work."""
+        choices: dict[str, Collection[Any]] = {
+            "activation": ACTIVATIONS,
+            "loss": LOSSES,
+            "solver": ("adam", "lbfgs"),
+            "combine": ("best", "mean"),
+        }
+        check_among(self, choices)
+        for name in ("hidden", "max_iter", "restarts", "batch_size"):
+            value = getattr(self, name)
+            if not (is_int(value) and value >= 1) and not (name == "batch_size" and value is None):
+                raise InvalidParameter(
+                    f"NetworkClassifier needs {name} as an int of at least 1, not {value!r}."
+                )
+        if not (is_real(self.learning_rate) and self.learning_rate > 0):
+            raise InvalidParameter(
+                f"NetworkClassifier needs learning_rate > 0, not {self.learning_rate!r}."
+            )
+        if self.decay != "auto" and not (is_real(self.decay) and float(self.decay) >= 0):
+            raise InvalidParameter(
+                f"NetworkClassifier needs decay >= 0 or 'auto', not {self.decay!r}."
+            )
+        v = self.validation
+        if v is not None and not ((is_int(v) and v >= 2) or (is_real(v) and 0 < v < 1)):
+            raise InvalidParameter(
+                f"NetworkClassifier needs validation as a number of folds (at least 2), a share of "
+                f"the rows in (0, 1), or None, not {v!r}."
+            )
+
+
+def check_among(estimator: BaseEstimator, choices: Mapping[str, Collection[Any]]) -> None:
+    """Refuse a parameter that is none of its choices."""
+    for name, known in choices.items():
+        value = getattr(estimator, name)
+        if not any(isinstance(value, type(word)) and value == word for word in known):
+            raise InvalidParameter(
+                f"{type(estimator).__name__} needs {name} as one of "
+                f"{', '.join(map(repr, known))}, not {value!r}."
+            )

@@ -20,11 +20,12 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import all_estimators
 
-from tamis import criteria, search
+from tamis import criteria, neural, search
 from tamis._expression import write
 from tamis.choice import Choice
 from tamis.contract import Criterion
 from tamis.exceptions import InvalidSpec
+from tamis.selection import Selection
 
 __all__ = ["catalogue", "parse", "write"]
 
@@ -68,19 +69,26 @@ def parse(text: str, *, also: Mapping[str, Make] | None = None) -> Any:
 
 @cache
 def catalogue() -> dict[str, dict[str, type]]:
-    """Classes of tamis that an expression may name, in three groups.
+    """Classes of tamis that an expression may name, in groups.
 
     >>> from tamis.spec import catalogue
     >>> list(catalogue())
-    ['criteria', 'searches', 'choices']
+    ['criteria', 'searches', 'embedded', 'choices']
     """
-    found = _classes(criteria) | _classes(search)
-    groups: dict[str, dict[str, type]] = {"criteria": {}, "searches": {}, "choices": {}}
+    groups: dict[str, dict[str, type]] = {
+        group: {} for group in ("criteria", "searches", "embedded", "choices")
+    }
+    found = _classes(criteria) | _classes(search) | _classes(neural)
     for name, kind in sorted(found.items()):
-        # what helps a criterion, such as a way to destroy a column, is listed with the criteria
-        is_search = name in search.__all__ and not issubclass(kind, Criterion)
-        group = "choices" if issubclass(kind, Choice) else "searches" if is_search else "criteria"
-        groups[group][name] = kind
+        if issubclass(kind, Choice):
+            groups["choices"][name] = kind
+        elif name in search.__all__ and not issubclass(kind, Criterion):
+            groups["searches"][name] = kind
+        elif name not in neural.__all__:
+            # what helps a criterion, such as a way to destroy a column, is listed with the criteria
+            groups["criteria"][name] = kind
+        elif issubclass(kind, Selection):
+            groups["embedded"][name] = kind
     return groups
 
 
@@ -102,10 +110,11 @@ def _sklearn_names() -> dict[str, Make]:
 
 
 @cache
-def _svm_names() -> dict[str, Make]:
+def _own_estimators() -> dict[str, Make]:
     """Our own estimators; imported on demand, because numba takes its time."""
     package = import_module("tamis.svm")
     found = {name: getattr(package, name) for name in package.__all__}
+    found["NetworkClassifier"] = neural.NetworkClassifier
     return {name: kind for name, kind in found.items() if issubclass(kind, BaseEstimator)}
 
 
@@ -210,10 +219,10 @@ class _Reader:
 
     def _made_by(self, name: str, node: ast.expr) -> Make:
         """What a name calls; scikit-learn is searched only when it is not ours."""
-        for names in (lambda: self.also, _tamis_names, _sklearn_names, _svm_names):
+        for names in (lambda: self.also, _tamis_names, _sklearn_names, _own_estimators):
             if name in (known := names()):
                 return known[name]
-        everything = [*self.also, *_tamis_names(), *_sklearn_names(), *_svm_names()]
+        everything = [*self.also, *_tamis_names(), *_sklearn_names(), *_own_estimators()]
         raise InvalidSpec(
             f"No criterion, search or scikit-learn estimator is called {name} {self._at(node)}."
             f"{did_you_mean(name, everything)} `tamis methods` lists what there is."

@@ -57,12 +57,15 @@ class Gated(NamedTuple):
         What was minimised, at the end.
     history : dict of str to array of shape (n_epochs, R)
         ``loss``, ``sparsity`` and ``redundancy``; nan once a run has ended.
+    diverged : array of bool, of shape (R,)
+        Whether a run came to where the objective is not finite, and was taken back.
     """
 
     points: Array
     gates: Array
     values: Array
     history: dict[str, Array]
+    diverged: Mask
 
 
 def learn_gates(
@@ -102,16 +105,17 @@ def learn_gates(
     if start is None:
         start = _open(objective, gate.start)
     points, log = start, _Log(objective)
-    for width in _widths(settings.width):
-        objective.width = width
-        points, values = _minimised(settings, objective, points, log)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is seen by its value
+        for width in _widths(settings.width):
+            objective.width = width
+            points, values = _minimised(settings, objective, points, log)
     if not np.isfinite(values).all():
         raise InvalidParameter(
             "GateSelector cannot begin: what it minimises is not finite with all gates open. mu "
             f"(up to {mu.max():.3g}) or lam (up to {lam.max():.3g}) is too large."
         )
     b = points[:, : objective.n_gates].reshape(n_runs, objective.n_rows, -1)
-    return Gated(points, gate(b)[0], values, log.history)
+    return Gated(points, gate(b)[0], values, log.history, log.diverged)
 
 
 def _minimised(
@@ -119,7 +123,12 @@ def _minimised(
 ) -> tuple[Array, Array]:
     if settings.solver == "lbfgs":
         return lbfgs(
-            objective, start, max_iter=settings.max_iter, tol=settings.tol, watch=log.see
+            objective,
+            start,
+            max_iter=settings.max_iter,
+            tol=settings.tol,
+            longest=objective.gate.longest,
+            watch=log.see,
         )
     return adam(
         objective,
@@ -154,10 +163,14 @@ class _Log:
     def __init__(self, objective: GateLoss):
         self._objective = objective
         self._seen: list[tuple[Runs, Array]] = []
+        self.diverged = np.zeros(len(objective.fold), dtype=bool)
 
     def see(self, evaluated: Runs, runs: Runs, points: Array) -> None:
         """Note the terms of the runs at the places ``evaluated`` of the last call."""
-        self._seen.append((runs, np.array([term[evaluated] for term in self._objective.terms])))
+        terms = np.array([term[evaluated] for term in self._objective.terms])
+        finite = np.isfinite(terms).all(axis=0)
+        self.diverged[runs[~finite]] = True
+        self._seen.append((runs[finite], terms[:, finite]))
 
     @property
     def history(self) -> dict[str, Array]:

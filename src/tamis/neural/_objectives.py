@@ -39,9 +39,7 @@ class NetworkLoss:
     decay: float
     masks: Array | None = None
 
-    def __call__(
-        self, points: Array, runs: Runs, rows: Rows | None = None
-    ) -> tuple[Array, Array]:
+    def __call__(self, points: Array, runs: Runs, rows: Rows | None = None) -> tuple[Array, Array]:
         X, codes, weights = self.X, self.codes, self.weights[runs]
         if rows is not None:
             X, codes, weights = X[rows], codes[rows], _rescaled(weights, rows)
@@ -204,9 +202,7 @@ def _shared(used: Mask) -> Array:
     return used / np.maximum(used.sum(axis=1, keepdims=True), 1)
 
 
-def one_vs_rest(
-    p: Array, c: int, own: NDArray[np.intp], weights: Array
-) -> tuple[Array, Array]:
+def one_vs_rest(p: Array, c: int, own: NDArray[np.intp], weights: Array) -> tuple[Array, Array]:
     """Weighted binary cross-entropy of output c, and its derivative by all outputs.
 
     For a row of class c the loss is -log p_c, else -log(1 - p_c) with derivative p_c by output c

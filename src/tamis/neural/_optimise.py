@@ -42,13 +42,14 @@ def lbfgs(
     max_iter: int = 200,
     memory: int = 6,
     tol: float = 1e-6,
+    longest: float = np.inf,
     watch: Watch = _ignore,
 ) -> tuple[Array, Array]:
     """Limited-memory BFGS in lock-step: every run has its own line search and its own end.
 
     A run ends when its value falls by less than ``tol``, relatively, in five steps together, or
     when no step along its direction lowers it. A value that is not finite counts as too long a
-    step.
+    step; no parameter moves by more than ``longest`` in one step.
 
     Returns
     -------
@@ -61,10 +62,11 @@ def lbfgs(
     watch(everyone, everyone, points)
     history = _History(n_runs, memory, n_parameters, points.dtype)
     directions = -gradients
-    steps = 1 / np.maximum(1.0, np.linalg.norm(gradients, axis=1))
+    steps = np.minimum(1 / np.maximum(1.0, _norm(gradients)), longest / _largest(directions))
     low, high, trials = np.zeros(n_runs), np.full(n_runs, np.inf), np.zeros(n_runs, dtype=int)
     iterations, five_ago = np.zeros(n_runs, dtype=int), values.copy()
-    active = np.flatnonzero(np.isfinite(values) & (np.abs(gradients).max(axis=1) > 0))
+    finite = np.isfinite(values) & np.isfinite(gradients).all(axis=1)
+    active = np.flatnonzero(finite & (gradients != 0).any(axis=1))
     while len(active):
         tried = points[active] + steps[active, None] * directions[active]
         new_values, new_gradients = objective(tried, active)
@@ -76,22 +78,28 @@ def lbfgs(
         high[active[~fallen]] = steps[active[~fallen]]
         low[active[fallen & ~flat]] = steps[active[fallen & ~flat]]
         trials[active] += 1
-        accepted = fallen & (flat | (trials[active] >= MOST_TRIALS))
+        far = steps[active] >= longest / _largest(directions[active])
+        accepted = fallen & (flat | far | (trials[active] >= MOST_TRIALS))
         stuck = ~accepted & (trials[active] >= MOST_TRIALS)
-        steps[active] = np.where(
-            np.isinf(high[active]), 2 * steps[active], (low[active] + high[active]) / 2
-        )
+        longer = np.minimum(2 * steps[active], longest / _largest(directions[active]))
+        between = (low[active] + high[active]) / 2
+        steps[active] = np.where(np.isinf(high[active]), longer, between)
         done = active[accepted]
         if len(done):
             watch(np.flatnonzero(accepted), done, tried[accepted])
-            history.add(done, tried[accepted] - points[done], new_gradients[accepted] - gradients[done])
+            history.add(
+                done, tried[accepted] - points[done], new_gradients[accepted] - gradients[done]
+            )
             points[done], gradients[done] = tried[accepted], new_gradients[accepted]
             values[done] = new_values[accepted]
             directions[done] = -history.times(done, gradients[done])
-            steps[done], low[done], high[done], trials[done] = 1.0, 0.0, np.inf, 0
+            low[done], high[done], trials[done] = 0.0, np.inf, 0
+            steps[done] = np.minimum(1.0, longest / _largest(directions[done]))
             iterations[done] += 1
         rested = done[iterations[done] % 5 == 0]
-        ended = rested[five_ago[rested] - values[rested] <= tol * np.maximum(np.abs(values[rested]), 1e-12)]
+        ended = rested[
+            five_ago[rested] - values[rested] <= tol * np.maximum(np.abs(values[rested]), 1e-12)
+        ]
         five_ago[rested] = values[rested]
         ended = np.concatenate([active[stuck], ended, done[iterations[done] >= max_iter]])
         active = np.setdiff1d(active, ended)
@@ -181,6 +189,17 @@ def adam(
             rate = learning_rate * np.sqrt(1 - 0.999**taken) / (1 - 0.9**taken)
             points[active] -= rate * mean[active] / (np.sqrt(square[active]) + 1e-8)
     return best, lowest
+
+
+def _norm(rows: Array) -> Array:
+    """Length of each row, infinite where it is too long to be squared."""
+    with np.errstate(over="ignore"):
+        return np.sqrt(_dot(rows, rows))
+
+
+def _largest(rows: Array) -> Array:
+    """Largest absolute value of each row, never 0."""
+    return np.maximum(np.abs(rows).max(axis=1), np.finfo(float).tiny)
 
 
 def _dot(left: Array, right: Array) -> Array:

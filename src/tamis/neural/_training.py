@@ -23,6 +23,7 @@ class Trained(NamedTuple):
     stack: Stack
     accuracy: Array
     loss: Array
+    n_iter: int
     history: dict[str, Array]
 
     @property
@@ -82,8 +83,10 @@ def train(
             watch=watch.see,
         )
     if not held_out.any():
-        return Trained(Stack.unpacked(points, *shape), np.zeros(n_networks), values, {})
-    return Trained(Stack.unpacked(watch.points, *shape), watch.accuracy, watch.loss, watch.history)
+        stack = Stack.unpacked(points, *shape)
+        return Trained(stack, np.zeros(n_networks), values, watch.n_iter, {})
+    stack = Stack.unpacked(watch.points, *shape)
+    return Trained(stack, watch.accuracy, watch.loss, watch.n_iter, watch.history)
 
 
 class _Watch:
@@ -112,6 +115,11 @@ class _Watch:
         self.accuracy[which], self.loss[which] = accuracy[better], loss[better]
         self.points[which] = points[better]
         self._seen.append((runs, accuracy, loss))
+
+    @property
+    def n_iter(self) -> int:
+        """Number of points, the start not counted, that the longest training came to."""
+        return int(max(np.bincount(np.concatenate([runs for runs, *_ in self._seen]))) - 1)
 
     @property
     def history(self) -> dict[str, Array]:

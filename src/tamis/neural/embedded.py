@@ -44,9 +44,7 @@ class Embedded(CallbackSupportMixin, Selection):
         """Fit the model and keep the columns that it needs."""
         return self._run(X, y, None)
 
-    def resume(
-        self, X: ArrayLike, y: ArrayLike | None = None, *, record: "Record | str"
-    ) -> Self:
+    def resume(self, X: ArrayLike, y: ArrayLike | None = None, *, record: "Record | str") -> Self:
         """Fit again with the seed of a record, or of its file, on the same data.
 
         The fit is one piece: there is nothing to go on from but the seed, which makes the result

@@ -17,6 +17,9 @@ class Gate(ABC):
 
     #: Where b starts, with the gate open.
     start: ClassVar[float]
+    #: How far b may move in one step of a minimiser that can see far: a gate that is shut by one
+    #: long step has no slope left to open by.
+    longest: ClassVar[float] = np.inf
 
     @abstractmethod
     def __call__(self, b: Array) -> tuple[Array, Array]:
@@ -50,6 +53,7 @@ class Bell(Bounded):
     """exp(-b^2): b = 0 is open; far out the gate is closed and hardly moves any more."""
 
     start = 0.1
+    longest = 0.2
 
     def __call__(self, b: Array) -> tuple[Array, Array]:
         gate = np.exp(-(b**2))
@@ -60,6 +64,7 @@ class Sigmoid(Bounded):
     """1 / (1 + exp(-b)), from a gate that is nine tenths open."""
 
     start = 2.2
+    longest = 1.0
 
     def __call__(self, b: Array) -> tuple[Array, Array]:
         gate = expit(b)

@@ -33,7 +33,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     decay : float or "auto", default="auto"
         Weight decay: half of it times the sum of squared weights is added to the mean loss. "auto"
         is 0.001, or 0.01 where there are more columns than rows.
-    solver : {"adam", "lbfgs"}, default="adam"
+    solver : {"lbfgs", "adam"}, default="lbfgs"
     max_iter : int, default=200
         Epochs, or iterations of L-BFGS, at the most.
     learning_rate : float, default=0.02
@@ -54,9 +54,10 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     classes_ : array
     validation_score_ : float
         Accuracy of the best network on the rows that it was chosen by, which flatters.
-    n_networks_ : int
+    n_networks_, n_iter_ : int
+        Number of networks; number of epochs of the longest training.
     history_ : dict of str to array of shape (n_epochs, n_networks)
-        ``loss`` on the rows learned from, ``validation_loss`` and ``validation_accuracy``.
+        ``validation_accuracy`` and ``validation_loss``, nan where a network has ended.
 
     Examples
     --------
@@ -73,7 +74,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         activation: str = "tanh",
         loss: str = "log",
         decay: float | str = "auto",
-        solver: str = "adam",
+        solver: str = "lbfgs",
         max_iter: int = 200,
         learning_rate: float = 0.02,
         batch_size: int | None = None,
@@ -114,7 +115,8 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         trained = train(settings, (X - self._mean) / self._scale, codes, held_out)
         self._stack, self._best = trained.stack, trained.best
         self.validation_score_ = float(trained.accuracy[self._best])
-        self.history_, self.n_networks_ = trained.history, len(held_out)
+        self.history_, self.n_iter_ = trained.history, trained.n_iter
+        self.n_networks_ = len(held_out)
         return self
 
     def predict_proba(self, X: ArrayLike) -> Array:
@@ -148,7 +150,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         choices: dict[str, Collection[Any]] = {
             "activation": ACTIVATIONS,
             "loss": LOSSES,
-            "solver": ("adam", "lbfgs"),
+            "solver": ("lbfgs", "adam"),
             "combine": ("best", "mean"),
         }
         check_among(self, choices)

@@ -129,11 +129,14 @@ class GateSelector(Embedded):
     joint : bool, default=False
         Whether the weights of the network go on learning with the gates.
     hidden, activation, loss, decay, restarts, validation
-        Of the network, see :class:`NetworkClassifier`.
+        Of the network, see :class:`NetworkClassifier`. Its weights tell the gates what matters, so
+        that they are held smaller (``decay=0.01``) than is best for a network that predicts.
     combine : {"best", "mean"}, default="mean"
         Whether the gates stand before the best network, or before all of them at once. Learned
         jointly, each network has gates of its own, and those of the lowest objective are kept.
-    solver : {"adam", "lbfgs"}, default="adam"
+    solver : {"lbfgs", "adam"}, default="lbfgs"
+        Of the network and the gates. Both end at the same gates where these are linear; between
+        bounded ones, which stay open or closed, they may decide differently.
     max_iter : int, default=1000
         Epochs of Adam, or iterations of L-BFGS, for the gates.
     learning_rate, batch_size
@@ -156,6 +159,8 @@ class GateSelector(Embedded):
         The network in front of which the gates were learned, on all columns.
     history_ : dict of str to array of shape (n_epochs,)
         ``loss``, ``sparsity`` and ``redundancy``, the terms of what was minimised.
+    n_iter_ : int
+        Number of epochs of the gates.
     mu_, lam_ : array of shape (1,) or (n_classes,)
         The weights that were used.
     path_ : GatePath
@@ -200,11 +205,11 @@ class GateSelector(Embedded):
         hidden: int = 10,
         activation: str = "tanh",
         loss: str = "log",
-        decay: float | str = "auto",
+        decay: float | str = 0.01,
         restarts: int = 1,
         validation: int | float | None = 5,
         combine: str = "mean",
-        solver: str = "adam",
+        solver: str = "lbfgs",
         max_iter: int = 1000,
         learning_rate: float = 0.02,
         batch_size: int | None = None,
@@ -249,9 +254,12 @@ class GateSelector(Embedded):
         folds = Folds(Z, codes, used, self.network_.networks(), [phi])
         gated = self._followed(settings, folds)
         best = int(np.argmin(gated.values))
-        self._warn_of_divergence(gated.history)
+        if gated.diverged[best]:
+            self._warn_of_divergence()
         strength = np.abs(gated.gates[best]) * (Z.std(axis=0) > 0)
-        self.history_ = {name: term[:, best] for name, term in gated.history.items()}
+        epochs = ~np.isnan(gated.history["loss"][:, best])
+        self.history_ = {name: term[epochs, best] for name, term in gated.history.items()}
+        self.n_iter_ = max(int(epochs.sum()) - 1, 1)
         self.gates_ = widest(strength)
         if self.scope == "class":
             self.class_gates_ = strength
@@ -329,6 +337,8 @@ class GateSelector(Embedded):
             validation=self.validation,
             restarts=self.restarts,
             combine=self.combine,
+            solver=self.solver,
+            batch_size=self.batch_size,
             random_state=self.random_state,
         )
 
@@ -383,7 +393,7 @@ class GateSelector(Embedded):
             "redundancy": KINDS,
             "level": ("global", "class", None),
             "loss": LOSSES,
-            "solver": ("adam", "lbfgs"),
+            "solver": ("lbfgs", "adam"),
         }
         check_among(self, choices)
         super()._check()
@@ -429,15 +439,14 @@ class GateSelector(Embedded):
                 stacklevel=5,
             )
 
-    def _warn_of_divergence(self, history: dict[str, Array]) -> None:
-        """Say where steps were so long that the objective was lost; the best gates are kept."""
-        if any(np.isinf(term).any() for term in history.values()):
-            warn(
-                "GateSelector diverged: its objective was no longer finite, and the best gates "
-                "before that are used. Use a smaller learning_rate, mu or lam.",
-                NotConverged,
-                stacklevel=5,
-            )
+    def _warn_of_divergence(self) -> None:
+        """Say that steps were so long that the objective was lost."""
+        warn(
+            "GateSelector diverged: its objective was no longer finite, and the best gates before "
+            "that are used. Use a smaller learning_rate, mu or lam.",
+            NotConverged,
+            stacklevel=6,
+        )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,166 @@
+"""The classifier: against scikit-learn's, on few rows and folds, and what it refuses."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris, make_classification
+from sklearn.metrics import log_loss
+from sklearn.model_selection import cross_val_score
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.neural import NetworkClassifier
+from tamis.neural._training import deal, held_out_rows
+
+X, y = load_iris(return_X_y=True)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "adam"])
+def test_it_is_a_scikit_learn_classifier(solver):
+    check_estimator(NetworkClassifier(4, solver=solver, max_iter=60, random_state=0), on_skip=None)
+
+
+@pytest.mark.parametrize(("load", "decay"), [(load_iris, 0.01), (load_breast_cancer, 0.01)])
+def test_it_is_as_good_as_that_of_scikit_learn(load, decay):
+    """The same objective: their alpha is divided by the number of rows."""
+    X, y = load(return_X_y=True)
+    ours = NetworkClassifier(5, decay=decay, validation=None, restarts=5, max_iter=500)
+    ours.set_params(random_state=0).fit(X, y)
+    Z = StandardScaler().fit_transform(X)
+    theirs = [
+        MLPClassifier(
+            (5,),
+            activation="tanh",
+            solver="lbfgs",
+            alpha=decay * len(X),
+            max_iter=500,
+            random_state=seed,
+        ).fit(Z, y)
+        for seed in range(5)
+    ]
+    best = min(log_loss(y, net.predict_proba(Z)) for net in theirs)
+    assert log_loss(y, ours.predict_proba(X)) <= best * 1.02 + 1e-3
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "adam"])
+@pytest.mark.parametrize("combine", ["best", "mean"])
+def test_cross_validated_accuracy(solver, combine):
+    net = NetworkClassifier(3, solver=solver, combine=combine, random_state=0)
+    assert cross_val_score(net, X, y, cv=5).mean() >= 0.945
+
+
+def test_mini_batches_learn():
+    net = NetworkClassifier(3, solver="adam", batch_size=16, max_iter=40, random_state=0)
+    assert net.fit(X, y).score(X, y) > 0.93
+
+
+@pytest.mark.parametrize("activation", ["tanh", "sigmoid", "relu"])
+@pytest.mark.parametrize("loss", ["log", "squared"])
+def test_activations_and_losses(activation, loss):
+    net = NetworkClassifier(6, activation=activation, loss=loss, random_state=0)
+    assert net.fit(X, y).score(X, y) > 0.93
+
+
+def test_scale_and_offset_of_columns_do_not_matter():
+    net = NetworkClassifier(3, random_state=0)
+    other = X * [1024, 1 / 64, 8, 1] + [0, 1, -2, 16]
+    plain, moved = (net.fit(table, y).predict(table) for table in (X, other))
+    assert np.mean(plain == moved) > 0.98
+
+
+def test_a_constant_column_is_never_looked_at():
+    """Not even where new rows differ in it."""
+    held = np.column_stack([X, np.full(len(X), 5.0)])
+    other = np.column_stack([X, np.full(len(X), 500.0)])
+    net = NetworkClassifier(3, random_state=0).fit(held, y)
+    np.testing.assert_array_equal(net.predict_proba(held), net.predict_proba(other))
+
+
+def test_the_best_network_is_the_one_of_the_greatest_validation_accuracy():
+    net = NetworkClassifier(3, random_state=0, restarts=2).fit(X, y)
+    history = net.history_["validation_accuracy"]
+    assert history.shape[1] == net.n_networks_ == 10
+    assert net.validation_score_ == np.nanmax(history)
+
+
+def test_early_stopping_keeps_a_better_network_than_the_last():
+    """Noisy labels: the validation loss at the end is well above its minimum."""
+    X, y = make_classification(80, 30, flip_y=0.4, random_state=0)
+    net = NetworkClassifier(20, decay=0.0, random_state=0).fit(X, y)
+    accuracy = net.history_["validation_accuracy"]
+    ended = np.array([column[np.isfinite(column)][-1] for column in accuracy.T])
+    assert np.nanmax(accuracy, axis=0).mean() > ended.mean() + 0.05
+
+
+def test_the_result_is_that_of_the_seed():
+    nets = [NetworkClassifier(3, random_state=seed).fit(X, y) for seed in (0, 0, 1)]
+    p, again, other = (net.predict_proba(X) for net in nets)
+    np.testing.assert_array_equal(p, again)
+    assert not np.allclose(p, other)
+
+
+@pytest.mark.parametrize("n_folds", [2, 5, 7])
+def test_rows_are_dealt_evenly(n_folds):
+    codes = np.repeat([0, 1, 2], [50, 23, 1])
+    folds = deal(codes, n_folds, seed=0)
+    sizes = np.bincount(folds, minlength=n_folds)
+    assert np.ptp(sizes) <= 1
+    for c in (0, 1):
+        assert np.ptp(np.bincount(folds[codes == c], minlength=n_folds)) <= 1
+
+
+def test_who_leaves_out_what():
+    codes = np.arange(40) % 2
+    assert not held_out_rows(codes, None, 3, 0).any()
+    folds = held_out_rows(codes, 4, 2, 0)
+    assert folds.shape == (8, 40)
+    np.testing.assert_array_equal(folds[::2].sum(axis=0), 1)
+    part = held_out_rows(codes, 0.25, 2, 0)
+    assert part.shape == (2, 40)
+    assert part.sum() == 20
+
+
+def test_classes_of_one_and_two_rows():
+    few = np.r_[np.arange(0, 20), [50, 100, 101]]
+    net = NetworkClassifier(3, random_state=0).fit(X[few], y[few])
+    assert np.isfinite(net.predict_proba(X)).all()
+
+
+def test_more_columns_than_rows():
+    X, y = make_classification(30, 200, n_informative=5, random_state=0)
+    net = NetworkClassifier(5, validation=None, random_state=0).fit(X, y)
+    assert net.score(X, y) == 1
+
+
+def test_in_a_pipeline_with_names():
+    labels = np.array(["setosa", "versicolor", "virginica"])[y]
+    net = make_pipeline(StandardScaler(), NetworkClassifier(3, random_state=0)).fit(X, labels)
+    assert set(net.predict(X)) == set(labels)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"hidden": 0}, "hidden as an int of at least 1, not 0"),
+        ({"activation": "softplus"}, "activation as one of 'tanh'"),
+        ({"loss": "hinge"}, "loss as one of 'log'"),
+        ({"solver": "sgd"}, "solver as one of 'lbfgs', 'adam', not 'sgd'"),
+        ({"decay": -1}, "decay >= 0 or 'auto', not -1"),
+        ({"validation": 1}, "number of folds"),
+        ({"validation": 1.5}, "number of folds"),
+        ({"learning_rate": 0}, "learning_rate > 0"),
+        ({"batch_size": 0}, "batch_size as an int"),
+        ({"combine": "vote"}, "combine as one of 'best', 'mean'"),
+        ({"restarts": 1.5}, "restarts as an int"),
+    ],
+)
+def test_wrong_parameters_get_a_sentence(wrong, said):
+    with pytest.raises(InvalidParameter, match=said):
+        NetworkClassifier(**wrong).fit(X, y)
+
+
+def test_one_class_gets_a_sentence():
+    with pytest.raises(InvalidTarget, match="at least two classes"):
+        NetworkClassifier().fit(X, np.zeros(len(X), dtype=int))

@@ -1,0 +1,97 @@
+"""The minimisers against scipy, run by run."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize, rosen, rosen_der
+
+from tamis.neural._optimise import adam, lbfgs
+
+
+def rosenbrock(points, runs, rows=None):
+    return np.array([rosen(p) for p in points]), np.array([rosen_der(p) for p in points])
+
+
+@pytest.mark.parametrize("memory", [3, 8])
+def test_lbfgs_finds_every_minimum(memory):
+    start = np.random.default_rng(0).normal(size=(20, 6))
+    points, values = lbfgs(rosenbrock, start, max_iter=2000, memory=memory, tol=1e-14)
+    expected = [minimize(rosen, p, jac=rosen_der, method="L-BFGS-B").fun for p in start]
+    assert np.all(values <= np.array(expected) + 1e-6)
+    np.testing.assert_allclose(values, [rosen(p) for p in points])
+
+
+def test_lbfgs_does_not_depend_on_the_company():
+    start = np.random.default_rng(1).normal(size=(7, 4))
+    together, _ = lbfgs(rosenbrock, start, max_iter=40)
+    for k in range(7):
+        alone, _ = lbfgs(rosenbrock, start[[k]], max_iter=40)
+        np.testing.assert_array_equal(alone[0], together[k])
+
+
+@pytest.mark.parametrize("minimise", [lbfgs, adam])
+def test_a_run_that_is_not_finite_does_not_spoil_the_others(minimise):
+    def walled(points, runs, rows=None):
+        values, gradients = rosenbrock(points, runs)
+        values[runs == 1] = np.nan
+        return values, gradients
+
+    start = np.random.default_rng(2).normal(size=(3, 2))
+    points, values = minimise(walled, start, max_iter=500)
+    assert np.isfinite(points).all()
+    assert np.isfinite(values[[0, 2]]).all()
+    assert values[0] < rosen(start[0])
+    np.testing.assert_array_equal(points[1], start[1])
+
+
+def test_lbfgs_steps_back_from_where_it_is_not_finite():
+    def well(points, runs, rows=None):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            values = -np.log(1 - (points**2).sum(axis=1)) + points.sum(axis=1)
+            gradients = 2 * points / (1 - (points**2).sum(axis=1, keepdims=True)) + 1
+        return values, gradients
+
+    points, values = lbfgs(well, np.array([[0.9, 0.0], [-0.1, 0.99]]), tol=1e-14)
+    np.testing.assert_allclose(points[0], points[1], atol=1e-5)
+    assert np.isfinite(values).all()
+
+
+def test_adam_gives_back_the_best_it_saw():
+    values_seen = []
+
+    def noisy(points, runs, rows=None):
+        values, gradients = rosenbrock(points, runs)
+        values_seen.append(values.copy())
+        return values, gradients
+
+    start = np.random.default_rng(3).normal(size=(4, 3))
+    points, values = adam(noisy, start, max_iter=300, learning_rate=0.5, tol=0)
+    np.testing.assert_array_equal(values, np.min(values_seen, axis=0))
+    np.testing.assert_allclose(values, [rosen(p) for p in points])
+
+
+def test_adam_rests():
+    calls = []
+
+    def bowl(points, runs, rows=None):
+        calls.append(len(runs))
+        return (points**2).sum(axis=1) + 1, 2 * points
+
+    adam(bowl, np.array([[0.0], [5.0]]), max_iter=2000, learning_rate=0.05)
+    assert calls[0] == 2  # the first is at its minimum and ends soon
+    assert calls.count(2) < 200
+    assert len(calls) < 2000
+
+
+def test_adam_takes_the_batches():
+    seen = []
+
+    def mean_of_rows(points, runs, rows=None):
+        if rows is not None:
+            seen.append(rows)
+        return (points**2).sum(axis=1), 2 * points
+
+    def halves(epoch):
+        return iter([np.array([0, 1]), np.array([2, 3])])
+
+    adam(mean_of_rows, np.ones((1, 2)), max_iter=3, tol=0, batches=halves)
+    assert [rows.tolist() for rows in seen] == [[0, 1], [2, 3]] * 3

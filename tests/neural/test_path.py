@@ -1,0 +1,79 @@
+"""The path: held-out rows, warm starts, sizes that fall."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+
+from tamis.choice import Threshold
+from tamis.exceptions import InvalidParameter
+from tamis.neural import GateSelector, gate_path
+from tamis.neural.path import rising
+
+X, y = load_wine(return_X_y=True)
+
+
+def test_shapes_and_order():
+    selector = GateSelector(n_features_to_select=3, hidden=3, random_state=0)
+    path = gate_path(selector, X, y, mu=[4, 1], lam=[10, 0, 1], folds=4)
+    assert len(path) == 6
+    np.testing.assert_array_equal(path.mu, [1, 1, 1, 4, 4, 4])
+    np.testing.assert_array_equal(path.lam, [0, 1, 10] * 2)
+    assert path.support.shape == (6, 4, 13)
+    np.testing.assert_array_equal(path.size, 3)
+    assert path.accuracy.min() > 0.8
+    assert path.accuracy[path.best] == path.accuracy.max()
+    assert len(repr(path).splitlines()) == 7
+
+
+def test_open_gates_are_fewer_as_redundancy_costs_more():
+    selector = GateSelector(
+        n_features_to_select=Threshold(0.5), gate="bell", sparsity="bell", mu=1, hidden=3
+    )
+    path = gate_path(selector.set_params(random_state=0), X, y, lam=[0, 3, 30, 300])
+    assert path.size[0] == 13
+    assert np.all(np.diff(path.size) <= 0)
+    assert 0 < path.size[-1] < 4
+
+
+def test_where_no_gate_is_open_the_most_frequent_class_is_said():
+    selector = GateSelector(n_features_to_select=Threshold(1.5), gate="bell", sparsity="bell")
+    path = gate_path(selector.set_params(hidden=3, random_state=0), X, y, mu=[1], lam=[1])
+    assert path.size[0] == 0
+    assert path.accuracy[0] == pytest.approx(np.bincount(y).max() / len(y), abs=0.02)
+
+
+def test_labels_that_are_noise_are_told_at_chance():
+    """Honest: neither networks nor gates saw the rows that judge, whatever is selected."""
+    draws = np.random.default_rng(0)
+    noise, coins = draws.normal(size=(200, 60)), draws.integers(2, size=200)
+    selector = GateSelector(n_features_to_select=5, scope="class", hidden=5, random_state=0)
+    path = gate_path(selector, noise, coins, mu=[0], lam=[0, 50])
+    assert np.all(np.abs(path.accuracy - 0.5) < 0.11)
+
+
+def test_the_seed_decides():
+    selector = GateSelector(n_features_to_select=3, hidden=3, random_state=1)
+    one, two = (gate_path(selector, X, y, mu=[1], lam=[1]) for _ in range(2))
+    np.testing.assert_array_equal(one.support, two.support)
+    assert not hasattr(selector, "support_")
+
+
+def test_default_grid_rises_from_where_gates_close():
+    levels = rising(np.array([1.0, 4.0]), None, 0.25)
+    assert levels[0].tolist() == [0, 0]
+    assert [2.0, 8.0] in levels.tolist()
+    np.testing.assert_array_equal(rising(np.array([1.0, 2.0]), np.array([3.0]), 0.1), [[3.0, 3.0]])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"lam": [-1]}, "lam as numbers of at least 0"),
+        ({"mu": [np.nan]}, "mu as numbers"),
+        ({"lam": []}, "lam as numbers"),
+        ({"folds": 1}, "folds between 2 and 178"),
+    ],
+)
+def test_wrong_grids_get_a_sentence(wrong, said):
+    with pytest.raises(InvalidParameter, match=said):
+        gate_path(GateSelector(random_state=0), X, y, **wrong)

@@ -1,0 +1,342 @@
+"""Gates: what they select, that they never are NaN, and how they say no."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+from tamis.choice import Threshold
+from tamis.criteria import Importances
+from tamis.datasets import make_class_redundancy
+from tamis.exceptions import (
+    DegenerateData,
+    IncompatibleCriterion,
+    InvalidParameter,
+    InvalidTarget,
+    NotConverged,
+    NothingSelected,
+    RecordMismatch,
+)
+from tamis.neural import GateSelector, NetworkClassifier, PerClass
+from tamis.record import Record
+from tamis.search import RecursiveElimination
+from tamis.spec import parse, write
+
+X, y = load_iris(return_X_y=True)
+QUICK = {"hidden": 3, "mu": 1, "lam": 5, "random_state": 0}
+
+
+@pytest.mark.parametrize("scope", ["global", "class"])
+def test_it_is_a_scikit_learn_selector(scope):
+    selector = GateSelector(scope=scope, hidden=3, mu=1, lam=1, max_iter=30, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateData)
+        check_estimator(selector, on_skip=None)
+
+
+def planted(n=300, noise=6, seed=0):
+    """Three classes told by columns 0 and 1; 2 is a copy of 0; the rest is noise."""
+    draws = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    centres = np.array([[0, 0], [3, 0], [0, 3]])
+    X = centres[y] + draws.normal(size=(n, 2))
+    return np.column_stack([X, X[:, 0], draws.normal(size=(n, noise))]), y
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "adam"])
+@pytest.mark.parametrize("joint", [False, True])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"gate": "linear", "sparsity": "l0"},
+        {"gate": "linear", "sparsity": "l1"},
+        {"gate": "linear", "sparsity": "l0", "width": (1.0, 0.1)},
+        {"gate": "bell", "sparsity": "bell", "lam": 20},  # noise is redundant with nothing
+        {"gate": "sigmoid", "sparsity": "l1"},
+        {"gate": "linear", "redundancy": "information"},
+        {"gate": "linear", "redundancy": "squared", "level": "class"},
+        {"gate": "linear", "loss": "squared", "activation": "sigmoid"},
+    ],
+)
+def test_every_kind_of_gate_prefers_what_is_useful(kind, joint, solver):
+    X, y = planted()
+    selector = GateSelector(
+        n_features_to_select=3, mu=0.5, lam=2, hidden=5, joint=joint, solver=solver, random_state=0
+    )
+    selector.set_params(**kind).fit(X, y)
+    assert 1 in selector.order_[:3]
+    assert set(selector.order_[:3]) & {0, 2}
+    assert np.isfinite(selector.gates_).all()
+
+
+def test_redundancy_closes_one_of_two_copies():
+    X, y = planted()
+    free, controlled = (
+        GateSelector(gate="bell", sparsity="bell", mu=0.2, lam=lam, hidden=5, random_state=0)
+        .fit(X, y)
+        .gates_
+        for lam in (0.0, 20.0)
+    )
+    assert min(free[0], free[2]) > 0.9
+    assert min(controlled[0], controlled[2]) < 0.1
+    assert min(controlled[1], max(controlled[0], controlled[2])) > 0.4
+    assert controlled[3:].max() < 0.1
+
+
+@pytest.mark.parametrize("lam", [1, 10, 100])
+def test_class_level_control_keeps_the_pair_that_separates(lam):
+    """Columns 1 and 3 are correlated overall and needed together; ten draws."""
+    kept = {"global": 0, "class": 0}
+    for draw in range(10):
+        X, y, *_ = make_class_redundancy(600, random_state=draw)
+        for scope in kept:
+            gates = GateSelector(
+                n_features_to_select=2, scope=scope, mu=0, lam=lam, hidden=5, random_state=draw
+            )
+            kept[scope] += tuple(gates.fit(X, y).get_support(indices=True)) == (0, 2)
+    assert kept["class"] >= 9
+    assert kept["global"] <= 2
+
+
+def test_attributes_agree():
+    gates = GateSelector(n_features_to_select=PerClass(1), scope="class", **QUICK).fit(X, y)
+    assert gates.class_gates_.shape == (3, 4)
+    np.testing.assert_array_equal(gates.gates_, gates.class_gates_.max(axis=0))
+    np.testing.assert_array_equal(gates.feature_importances_, gates.gates_)
+    tops = {int(row.argmax()) for row in gates.class_gates_}
+    assert set(gates.get_support(indices=True)) == tops
+    assert set(gates.order_[: len(tops)]) == tops
+    assert sorted(gates.order_) == [0, 1, 2, 3]
+    assert len({len(term) for term in gates.history_.values()}) == 1
+    total = sum(gates.history_[name] for name in ("loss", "sparsity", "redundancy"))
+    assert total[-1] < total[0]
+    assert gates.network_.score(X, y) > 0.9
+    assert gates.path_ is None
+
+
+def test_the_union_grows_with_the_number_per_class():
+    X, y = load_wine(return_X_y=True)
+    before = set()
+    for k in (1, 2, 3):
+        choice = PerClass(k)
+        gates = GateSelector(n_features_to_select=choice, scope="class", **QUICK).fit(X, y)
+        tops = np.argsort(-gates.class_gates_, axis=1, kind="stable")[:, :k]
+        kept = set(gates.get_support(indices=True))
+        assert kept == set(tops.ravel())
+        assert before <= kept
+        before = kept
+    everything = GateSelector(n_features_to_select=PerClass(99), scope="class", **QUICK).fit(X, y)
+    assert everything.n_features_ == 13
+
+
+def test_threshold_keeps_open_gates():
+    gates = GateSelector(
+        n_features_to_select=Threshold(0.9), gate="bell", sparsity="bell", **QUICK
+    ).fit(X, y)
+    np.testing.assert_array_equal(gates.get_support(), gates.gates_ >= 0.9)
+    with pytest.raises(NothingSelected, match=r"threshold 1\.5"):
+        gates.set_params(n_features_to_select=Threshold(1.5)).fit(X, y)
+    assert not hasattr(gates, "support_")
+
+
+def test_features_for_a_class():
+    names = np.array(["setosa", "versicolor", "virginica"])
+    gates = GateSelector(scope="class", **QUICK).fit(X, names[y])
+    found = gates.features_for("virginica")
+    row = gates.class_gates_[2]
+    assert [f.index for f in found] == list(np.argsort(-row, kind="stable"))
+    np.testing.assert_array_equal([f.gate for f in found], row[[f.index for f in found]])
+    first = found[0]
+    for c in range(3):
+        column = X[y == c, first.index]
+        np.testing.assert_allclose((first.mean[c], first.spread[c]), (column.mean(), column.std()))
+    with pytest.raises(InvalidParameter, match="knows the classes 'setosa'"):
+        gates.features_for("rosa")
+    with pytest.raises(IncompatibleCriterion, match="scope='class'"):
+        GateSelector(**QUICK).fit(X, y).features_for(0)
+
+
+def test_names_of_columns_are_used():
+    frame = load_iris(as_frame=True)
+    gates = GateSelector(scope="class", **QUICK).fit(frame.data, frame.target)
+    assert gates.features_for(0)[0].name in frame.data.columns
+    assert gates.get_feature_names_out()[0] in frame.data.columns
+
+
+def test_weights_may_differ_by_class():
+    X, y = load_wine(return_X_y=True)
+    gates = GateSelector(
+        scope="class", gate="bell", sparsity="bell", mu=[0, 0, 0], lam=[0, 0, 2000], hidden=3
+    )
+    gates.set_params(random_state=0).fit(X, y)
+    share = gates.class_gates_.sum(axis=1)
+    assert share[2] < 0.5 * min(share[0], share[1])
+
+
+def test_one_vs_rest_finds_what_tells_each_class():
+    """Class 1 is told by column 0 or its copy, class 2 by column 1."""
+    X, y = planted()
+    gates = GateSelector(
+        scope="class", class_loss="one-vs-rest", mu=1, lam=1, hidden=5, random_state=0
+    ).fit(X, y)
+    assert gates.features_for(1)[0].index in {0, 2}
+    assert gates.features_for(2)[0].index == 1
+
+
+def test_auto_looks_at_rows_that_were_held_out():
+    X, y = load_wine(return_X_y=True)
+    gates = GateSelector(n_features_to_select=4, hidden=4, random_state=0).fit(X, y)
+    best = gates.path_.best
+    assert gates.path_.accuracy[best] == gates.path_.accuracy.max()
+    assert gates.mu_[0] == gates.path_.mu[best]
+    assert gates.lam_[0] == pytest.approx(gates.path_.lam[best], rel=0.3)
+    assert gates.n_features_ == 4
+
+
+def test_the_result_is_that_of_the_seed_and_of_the_record(tmp_path):
+    gates = GateSelector(n_features_to_select=2, scope="class", mu=1, lam=5, hidden=3)
+    gates.fit(X, y)
+    gates.record_.save(tmp_path / "record.json")
+    again = clone(gates).resume(X, y, record=tmp_path / "record.json")
+    np.testing.assert_array_equal(gates.class_gates_, again.class_gates_)
+    np.testing.assert_array_equal(gates.order_, again.order_)
+    assert Record.load(tmp_path / "record.json").finished
+    with pytest.raises(RecordMismatch):
+        clone(gates).resume(X + 1, y, record=gates.record_)
+
+
+def test_expression_there_and_back():
+    text = "GateSelector(n_features_to_select=PerClass(2), scope='class', mu=1, lam=20)"
+    assert write(parse(text)) == text
+    assert isinstance(parse("NetworkClassifier(hidden=3)"), NetworkClassifier)
+
+
+def test_in_a_pipeline_and_a_grid():
+    chain = make_pipeline(
+        GateSelector(n_features_to_select=2, **QUICK), NetworkClassifier(3, random_state=0)
+    )
+    assert cross_val_score(chain, X, y, cv=3).mean() > 0.9
+    grid = {"gateselector__n_features_to_select": [1, 2], "gateselector__lam": [1, 10]}
+    assert GridSearchCV(chain, grid, cv=3).fit(X, y).best_score_ > 0.9
+
+
+def test_recursive_elimination_by_gates():
+    X, y = planted()
+    gates = GateSelector(sparsity="l1", mu=0.5, lam=2, hidden=4, random_state=0)
+    search = RecursiveElimination(Importances(gates), n_features_to_select=2, step=0.3)
+    assert set(search.fit(X, y).get_support(indices=True)) in ({0, 1}, {1, 2})
+
+
+@pytest.mark.parametrize("scope", ["global", "class"])
+@pytest.mark.parametrize("gate", ["linear", "bell"])
+def test_columns_without_variance_are_closed(scope, gate):
+    sparsity = "bell" if gate == "bell" else "l0"
+    constant = np.column_stack([np.full(len(X), 7.0), X])
+    constant[y == 1, 2] = 3.0  # no variance inside one class
+    for weights in ({"mu": 0, "lam": 0}, {"mu": 1, "lam": 10}):
+        gates = GateSelector(scope=scope, gate=gate, sparsity=sparsity, hidden=3, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DegenerateData)  # a class may need no column
+            gates.set_params(**weights).fit(constant, y)
+        assert gates.gates_[0] == 0
+        assert gates.order_[-1] == 0
+        assert np.isfinite(gates.gates_).all()
+
+
+def test_classes_of_two_rows_are_warned_of():
+    few = np.r_[np.arange(0, 30), 50:80, 100, 101]
+    with pytest.warns(DegenerateData, match="2 has fewer than 5 rows"):
+        gates = GateSelector(scope="class", **QUICK).fit(X[few], y[few])
+    assert np.isfinite(gates.class_gates_).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        GateSelector(scope="class", level="global", **QUICK).fit(X[few], y[few])
+
+
+def test_a_class_that_needs_no_column_is_named():
+    with pytest.warns(DegenerateData, match=r"closed all gates of"):
+        GateSelector(scope="class", mu=100, lam=0, hidden=3, random_state=0).fit(X, y)
+
+
+def test_divergence_is_a_warning_and_no_nan():
+    gates = GateSelector(solver="adam", learning_rate=1e100, mu=1, lam=5, hidden=3, random_state=0)
+    with pytest.warns(NotConverged, match="smaller learning_rate"):
+        gates.fit(X, y)
+    assert np.isfinite(gates.gates_).all()
+
+
+def test_weights_too_large_to_begin_with():
+    with pytest.raises(InvalidParameter, match="not finite with all gates open"):
+        GateSelector(mu=1.7e308, lam=1.7e308, hidden=3, random_state=0).fit(X, y)
+
+
+def test_more_columns_than_rows():
+    X, y = make_classification(30, 300, n_informative=5, random_state=0)
+    for scope in ("global", "class"):
+        gates = GateSelector(n_features_to_select=5, scope=scope, **QUICK).fit(X, y)
+        assert gates.n_features_ == 5
+
+
+def test_one_column():
+    gates = GateSelector(n_features_to_select=1, **QUICK).fit(X[:, :1], y)
+    assert gates.get_support().all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"gate": "step"}, "gate as one of 'linear', 'bell', 'sigmoid', not 'step'"),
+        ({"scope": "row"}, "scope as one of 'global', 'class'"),
+        ({"sparsity": "l2"}, "sparsity as one of"),
+        ({"sparsity": "bell"}, "gate='bell'"),
+        ({"redundancy": "spearman"}, "redundancy as one of 'pearson'"),
+        ({"mu": -1}, "mu as a number of at least 0"),
+        ({"lam": "much"}, "lam as a number of at least 0"),
+        ({"lam": [1, 2]}, "which with scope='global' are 1, but got 2"),
+        ({"mu": [1, 2], "scope": "class"}, "are 3, but got 2"),
+        ({"width": 0}, "width as a number > 0"),
+        ({"width": (1, 2, 3)}, "width as a number > 0"),
+        ({"hidden": 0}, "hidden"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"tol": -1}, "tol >= 0"),
+        ({"n_features_to_select": 5}, "between 1 and 4"),
+    ],
+)
+def test_wrong_parameters_get_a_sentence(wrong, said):
+    with pytest.raises(InvalidParameter, match=said):
+        GateSelector(**({"mu": 1, "lam": 1} | wrong)).fit(X, y)
+
+
+def test_choices_that_gates_cannot_make():
+    with pytest.raises(IncompatibleCriterion, match="PerClass needs gates for each class"):
+        GateSelector(n_features_to_select=PerClass(1)).fit(X, y)
+    with pytest.raises(IncompatibleCriterion, match="GateSelector only ranks"):
+        GateSelector(n_features_to_select="best").fit(X, y)
+    with pytest.raises(InvalidParameter, match="at least 1, not 0"):
+        GateSelector(n_features_to_select=PerClass(0), scope="class").fit(X, y)
+
+
+def test_targets_that_are_no_classes():
+    with pytest.raises(InvalidTarget, match="holds real numbers"):
+        GateSelector().fit(X, X[:, 0])
+    with pytest.raises(InvalidTarget, match="at least two classes"):
+        GateSelector().fit(X, np.zeros(len(X)))
+
+
+def test_a_fit_that_fails_leaves_nothing_of_the_one_before():
+    gates = GateSelector(**QUICK).fit(X, y)
+    with pytest.raises(InvalidTarget):
+        gates.fit(X, np.zeros(len(X)))
+    assert not hasattr(gates, "gates_")
+
+
+def test_wdbc_two_columns_tell_most():
+    X, y = load_breast_cancer(return_X_y=True)
+    gates = GateSelector(n_features_to_select=2, mu=1, lam=10, random_state=0)
+    chain = make_pipeline(gates, NetworkClassifier(random_state=0))
+    assert cross_val_score(chain, X, y, cv=3).mean() > 0.9

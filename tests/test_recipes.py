@@ -191,6 +191,12 @@ def test_select_has_a_default_for_each_kind(table, default):
     assert 0 < selection.n_features_ < X.shape[1]
 
 
+def test_methods_that_need_no_target_do_without():
+    X, y, *_ = load("wine")
+    with_target, without = select(X, y, "column-subset"), select(X, method="column-subset")
+    np.testing.assert_array_equal(without.order_, with_target.order_)
+
+
 def test_labels_may_be_text():
     X, y, _, classes, *_ = load("wine")
     by_name = select(X, classes[y], n_features=4)

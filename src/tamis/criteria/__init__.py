@@ -9,6 +9,7 @@ from tamis.criteria.margins import WeightNorm
 from tamis.criteria.parzen import KwakInformation, ParzenInformation
 from tamis.criteria.posterior import PosteriorSensitivity
 from tamis.criteria.prediction import DensitySensitivity, ScoreSensitivity
+from tamis.criteria.reconstruction import ColumnSubset
 from tamis.criteria.reduced import ReducedParzenInformation
 from tamis.criteria.scatter import Divergence, Scatter
 from tamis.criteria.tuned import RelativeSVC, RelativeSVR, TunedSVC, TunedSVR
@@ -26,6 +27,7 @@ from tamis.criteria.wrappers import Penalised, Remembered, Scored
 __all__ = [  # noqa: RUF022 (plain alphabetical order)
     "CIFE",
     "CMIM",
+    "ColumnSubset",
     "Correlation",
     "CrossValidated",
     "DISR",

@@ -23,7 +23,7 @@ PROMISED = {
         "MutualInformation", "Scatter", "Divergence", "CrossValidated", "Importances",
         "Remembered", "Penalised", "Scored", "PosteriorSensitivity", "DensitySensitivity",
         "ScoreSensitivity", "Marginal", "Permutation", "Zero", "Derivative", "Removal",
-        "RelativeSVC", "RelativeSVR", "TunedSVC", "TunedSVR", "ColumnSubset",
+        "RelativeSVC", "RelativeSVR", "TunedSVC", "TunedSVR", "ColumnSubset", "OutputInformation",
     },
     "tamis.search": {
         "Ranking", "Forward", "Backward", "Bidirectional", "PlusLMinusR", "FloatingForward",

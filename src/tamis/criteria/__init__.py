@@ -6,6 +6,7 @@ from tamis.criteria.destruction import Derivative, Marginal, Permutation, Remova
 from tamis.criteria.importances import Importances
 from tamis.criteria.information import CIFE, CMIM, DISR, JMI, MIFS, MIFSU, MRMR, NMIFS
 from tamis.criteria.margins import WeightNorm
+from tamis.criteria.output_information import OutputInformation
 from tamis.criteria.parzen import KwakInformation, ParzenInformation
 from tamis.criteria.posterior import PosteriorSensitivity
 from tamis.criteria.prediction import DensitySensitivity, ScoreSensitivity
@@ -47,6 +48,7 @@ __all__ = [  # noqa: RUF022 (plain alphabetical order)
     "Marginal",
     "MutualInformation",
     "NMIFS",
+    "OutputInformation",
     "PValue",
     "ParzenInformation",
     "Penalised",

@@ -20,11 +20,11 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import all_estimators
 
-from tamis import criteria, search
+from tamis import criteria, neural, search
 from tamis._expression import write
 from tamis.choice import Choice
-from tamis.contract import Criterion
 from tamis.exceptions import InvalidSpec
+from tamis.selection import Selection
 
 __all__ = ["catalogue", "parse", "write"]
 
@@ -74,11 +74,11 @@ def catalogue() -> dict[str, dict[str, type]]:
     >>> list(catalogue())
     ['criteria', 'searches', 'choices']
     """
-    found = _classes(criteria) | _classes(search)
+    found = _classes(criteria) | _classes(search) | _classes(neural)
     groups: dict[str, dict[str, type]] = {"criteria": {}, "searches": {}, "choices": {}}
     for name, kind in sorted(found.items()):
         # what helps a criterion, such as a way to destroy a column, is listed with the criteria
-        is_search = name in search.__all__ and not issubclass(kind, Criterion)
+        is_search = issubclass(kind, Selection)
         group = "choices" if issubclass(kind, Choice) else "searches" if is_search else "criteria"
         groups[group][name] = kind
     return groups

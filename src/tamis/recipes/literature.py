@@ -29,6 +29,7 @@ from tamis.criteria import (
     Span,
     WeightNorm,
 )
+from tamis.neural import UFeSCoR
 from tamis.recipes.book import published
 from tamis.search import (
     Backward,
@@ -138,6 +139,12 @@ def divergence_sffs(ridge: float = 1e-3, **options: Any) -> FloatingForward:
 def column_subset(**options: Any) -> Forward:
     """Add the column that helps most to rebuild all others by least squares; needs no target."""
     return Forward(ColumnSubset(), **options)
+
+
+@published("Banerjee and Pal (2015), Unsupervised feature selection with controlled redundancy")
+def ufescor(gamma: float = 1.0, **options: Any) -> UFeSCoR:
+    """Open the gates of columns that keep distances and are not redundant; needs no target."""
+    return UFeSCoR(gamma=gamma, **options)
 
 
 @published("Guyon, Weston, Barnhill and Vapnik (2002), Gene selection for cancer classification")

@@ -111,14 +111,14 @@ def mlp_fspp_rfe(
 def moi_rfe(
     n_hidden: int = 6, decay: float = 1.0, credit: str = "shares", **options: Any
 ) -> RecursiveElimination:
-    """Drop the tenth credited with least of what a network's answers tell of y, train again.
+    """Drop the column credited with least of what a network's answers tell of y, train again.
 
     ``credit="knockout"`` credits a column with what is lost when it is set to its mean.
     """
     network = MLPClassifier(
         (n_hidden,), activation="tanh", solver="lbfgs", alpha=decay, max_iter=1000
     )
-    return _eliminated(OutputInformation(network, credit=credit), options)
+    return RecursiveElimination(OutputInformation(network, credit=credit), **options)
 
 
 def _density(noise: str, C: float | None, gamma: Any, epsilon: float | None) -> DensitySensitivity:

@@ -1,6 +1,8 @@
 """Gates that keep the distances between rows, without a target."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 from warnings import warn
 
@@ -22,6 +24,8 @@ DEPENDENCES = ("pearson", "squared", "information")
 LEAST = 1e-6
 #: Shares of ``beta`` by which gates are driven to 0 or 1, one after the other.
 STAGES = (0.0, 1.0)
+#: Weights of the number of columns are tried up to this one.
+HEAVIEST = 1e7
 #: How far starting points are from each other.
 JITTER = 0.1
 
@@ -46,7 +50,7 @@ class UFeSCoR(Embedded):
         The number r, or share, of columns whose gates are widest; ``Threshold(0.5)`` keeps those
         that are as wide, however many, and leaves the term of r out.
     alpha : float, default=3.0
-        Weight of the number of columns.
+        Weight of the number of columns; raised tenfold until as many gates as wanted are open.
     beta : float, default=0.1
         Weight that drives gates to 0 or 1, after a descent without it.
     gamma : float, default=1.0
@@ -63,6 +67,8 @@ class UFeSCoR(Embedded):
     Attributes
     ----------
     gates_ : array of shape (n_features,)
+    alpha_ : float
+        The weight that held the number.
     history_ : dict of str to array
         The terms without their weights at each iteration: sammon, size, binary, redundancy.
     rows_ : array of int
@@ -137,6 +143,7 @@ class UFeSCoR(Embedded):
         if varying.any():
             self.gates_[varying] = self._gates(Z[:, varying], Z.shape[1], seed)
         else:
+            self.alpha_ = float(self.alpha)
             self.history_ = {name: np.empty(0) for name in Objective.TERMS}
             warn("UFeSCoR: no column varies, so all gates stay closed.", DegenerateData, 2)
         return _steps(self.gates_, Z[self.rows_])
@@ -146,33 +153,51 @@ class UFeSCoR(Embedded):
         asked = self._choice().size(n_columns, "UFeSCoR")
         size = None if asked is None else min(asked, Z.shape[1])
         (phi,) = dependences(self.redundancy, Z)
-        best: tuple[float, Array, dict[str, Array]] | None = None
-        for restart in range(self.restarts):
-            found = self._descended(Z[self.rows_], size, phi, stream(seed, "start", restart))
-            if best is None or found[0] < best[0]:
-                best = found
-        assert best is not None  # restarts >= 1
-        self.history_ = best[2]
-        return np.exp(-(best[1] ** 2))
+        descend = partial(self._descended, Z[self.rows_], size, phi)
+        best = descend(self.alpha, stream(seed, "start", 0))
+        self.alpha_ = float(self.alpha)
+        while size is not None and 0 < self.alpha_ < HEAVIEST and not best.holds(size):
+            self.alpha_ *= 10
+            best = descend(self.alpha_, stream(seed, "start", 0))
+        for restart in range(1, self.restarts):
+            best = min(best, descend(self.alpha_, stream(seed, "start", restart)))
+        self.history_ = dict(zip(Objective.TERMS, best.history.T, strict=True))
+        return best.gates
 
     def _descended(
-        self, rows: Array, size: int | None, phi: Redundancy, draw: np.random.Generator
-    ) -> tuple[float, Array, dict[str, Array]]:
-        """Value, point and history of one descent."""
+        self, rows: Array, size: int | None, phi: Redundancy, alpha: float, draw: Any
+    ) -> "_Descent":
+        """One descent from a starting point of its own."""
         n_columns = rows.shape[1]
         share = 0.5 if size is None else size / n_columns
         # around the gates whose sum is right; at b = 0 the gradient would be 0
         jitter = draw.uniform(1 - JITTER, 1 + JITTER, n_columns)
-        point = np.sqrt(-np.log(np.clip(share, 0.05, 0.95))) * jitter
+        point = np.sqrt(-np.log(np.clip(share, 0.001, 0.95))) * jitter
         history: list[tuple[float, ...]] = []
         for stage in STAGES:
-            weights = (self.alpha, stage * self.beta, self.gamma)
+            weights = (alpha, stage * self.beta, self.gamma)
             objective = Objective(rows, size, weights, phi, history)
             found = minimize(objective, point, jac=True, method="L-BFGS-B", callback=objective.note)
             point = found.x
-        terms = np.reshape(history, (-1, len(Objective.TERMS)))
         value = float(found.fun) if size is None else objective.of_the_widest(point)
-        return value, point, dict(zip(Objective.TERMS, terms.T, strict=True))
+        terms = np.reshape(history, (-1, len(Objective.TERMS)))
+        return _Descent(value, np.exp(-(point**2)), terms)
+
+
+@dataclass(frozen=True)
+class _Descent:
+    """Where a descent ended: what its widest gates are worth, the gates, the terms on the way."""
+
+    value: float
+    gates: Array
+    history: Array
+
+    def holds(self, size: int) -> bool:
+        """Whether as many gates are open as were asked for."""
+        return abs(float(self.gates.sum()) - size) <= 0.5
+
+    def __lt__(self, other: "_Descent") -> bool:
+        return self.value < other.value
 
 
 def _steps(gates: Array, rows: Array) -> Iterator[Step]:
@@ -203,7 +228,7 @@ class Objective:
         self.size, self.weights = size, weights
         self.before = distances(X)
         self.known = self.before > 0
-        self.scale = self.before.sum() / 2  # each pair is there twice
+        self.scale = self.before.sum() / 2 or 1.0  # each pair is there twice; all rows may be equal
         self.terms: tuple[float, ...] = ()
 
     def note(self, b: Array) -> None:
@@ -213,7 +238,7 @@ class Objective:
     def of_the_widest(self, b: Array) -> float:
         """The objective with the widest gates open and all others closed."""
         gates = np.zeros(len(b))
-        gates[best_first(-np.abs(b))[: self.size]] = 1
+        gates[best_first(np.exp(-(b**2)))[: self.size]] = 1
         return self._at(gates)[0]
 
     def __call__(self, b: Array) -> tuple[float, Array]:

@@ -40,8 +40,9 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
         s_j = \sum_k r_k \frac{|w_{jk}|\,\mathrm{sd}(x_j)}{\sum_i |w_{ik}|\,\mathrm{sd}(x_i)}
 
     so that :math:`\sum_j s_j = I`; of more hidden layers each hands down in the way of the last.
-    ``credit="knockout"`` is the information lost when a column is set to its mean. It looks at y,
-    works with any classifier and is the better judge of few columns, but many columns tie at 0.
+    ``credit="knockout"`` is the information lost when a column is set to its mean. It works with
+    any classifier and finds more among many irrelevant columns, but columns tie where no answer
+    changes.
 
     The rule by shares is a reading of the heuristic that agrees with published results; ``I`` is
     common to all columns, so it ranks nothing within one step and serves to compare subsets, see
@@ -120,7 +121,7 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
         assert y is not None  # needs_target has seen to it
         seed = draw_seed(self.random_state)
         whole = self
-        if self.estimator is None:
+        if self.estimator is None:  # who may use which metadata is asked of the default network
             whole = clone(self).set_params(estimator=_network(seed))
         metadata = whole._routed(params, len(X))
         rows, rest = self._split(y, metadata.split.get(GROUPS), seed)

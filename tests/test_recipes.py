@@ -40,6 +40,7 @@ SLOW_ON_DIGITS = {"sfs-knn", "sffs-knn", "ga-knn", "sfs-lda", "branch-and-bound-
     "mi-pw",
     "kwak",
     "hsic-forward",
+    "moi-rfe",
     "rmb-rfe",
     "rmb-rfe-retrain",
     "span-rfe",

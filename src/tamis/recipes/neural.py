@@ -1,9 +1,9 @@
-"""Gated networks."""
+"""Gates on columns: of networks, and without a target."""
 
 from typing import Any
 
 from tamis.criteria import Importances
-from tamis.neural import GateSelector, PerClass
+from tamis.neural import GateSelector, PerClass, UFeSCoR
 from tamis.recipes.book import published
 from tamis.search import RecursiveElimination
 
@@ -64,3 +64,9 @@ def lasso_mlp(mu: float = 1.0, hidden: int = 10, **options: Any) -> RecursiveEli
     """Gates that pay by their size, learned again on the columns that are left, half of them."""
     gates = GateSelector(sparsity="l1", mu=mu, lam=0, hidden=hidden)
     return RecursiveElimination(Importances(gates), **{"step": 0.5} | options)
+
+
+@published("Banerjee and Pal (2015), Unsupervised feature selection with controlled redundancy")
+def ufescor(gamma: float = 1.0, **options: Any) -> UFeSCoR:
+    """Open the gates of columns that keep distances and are not redundant; needs no target."""
+    return UFeSCoR(gamma=gamma, **options)

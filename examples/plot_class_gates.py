@@ -2,8 +2,8 @@
 Gates, and redundancy inside classes
 ====================================
 
-Three columns tell three classes; columns 1 and 3 do so perfectly, but over all rows they are the pair
-that is correlated most. Inside every class all three are nearly the same.
+Three columns tell three classes; columns 1 and 3 do so perfectly, but over all rows they are the
+pair that is correlated most. Inside every class all three are nearly the same.
 """
 
 import matplotlib.pyplot as plt

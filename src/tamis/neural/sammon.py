@@ -15,11 +15,11 @@ from tamis._random import stream
 from tamis.contract import KINDS
 from tamis.exceptions import DegenerateData, InvalidParameter
 from tamis.neural.embedded import Embedded
+from tamis.neural.redundancy import KINDS as KINDS_OF_REDUNDANCY
 from tamis.neural.redundancy import Redundancy
 from tamis.neural.redundancy import redundancy as dependences
 from tamis.trace import Step
 
-DEPENDENCES = ("pearson", "squared", "information")
 #: Distances shrink to this share at least where a gradient divides by them.
 LEAST = 1e-6
 #: Shares of ``beta`` by which gates are driven to 0 or 1, one after the other.
@@ -119,9 +119,9 @@ class UFeSCoR(Embedded):
             weight = getattr(self, name)
             if not (is_real(weight) and weight >= 0):
                 raise InvalidParameter(f"UFeSCoR needs {name} as a number >= 0, not {weight!r}.")
-        if self.redundancy not in DEPENDENCES:
+        if self.redundancy not in KINDS_OF_REDUNDANCY:
             raise InvalidParameter(
-                f"UFeSCoR needs redundancy out of {', '.join(DEPENDENCES)}, not "
+                f"UFeSCoR needs redundancy out of {', '.join(KINDS_OF_REDUNDANCY)}, not "
                 f"{self.redundancy!r}."
             )
         for name, least in (("restarts", 1), ("max_rows", 2)):

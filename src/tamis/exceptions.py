@@ -26,6 +26,7 @@ Warnings are for results that stand but deserve doubt::
     ├── NotProvenOptimal    an exact search that ran out of budget
     ├── NotCertified        a path or a best C that could not be vouched for
     ├── SelectedOutside     a selection that saw the rows on which it is judged
+    ├── UnlabelledRows      rows whose label was read as "none"
     └── PiecesFailed        part of an experiment that could not be run
 """
 
@@ -108,6 +109,10 @@ class NotCertified(TamisWarning):
 
 class SelectedOutside(TamisWarning):
     """A selection was made with the rows on which it is judged, so it flatters."""
+
+
+class UnlabelledRows(TamisWarning):
+    """Rows that carry the label which stands for none, and train nothing."""
 
 
 class PiecesFailed(TamisWarning):

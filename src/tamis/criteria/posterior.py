@@ -1,26 +1,25 @@
 """Sensitivity of class probabilities, or of the decision itself: FSPP 1 to 4, MLP-FSPP."""
 
+import warnings
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neural_network import MLPClassifier
 
-from tamis._arrays import Array, Subset, class_codes
+from tamis._arrays import Array, Subset, class_codes, is_int
 from tamis.criteria._dual_derivative import Slopes, probability_slopes, slopes_of
 from tamis.criteria._engines import Model
+from tamis.criteria._folds import Rows, held_out
 from tamis.criteria._opening import last_step
 from tamis.criteria._sigmoids import Sigmoids, fit_sigmoids
 from tamis.criteria._statistics import TotalVariation
 from tamis.criteria.destruction import Derivative
 from tamis.criteria.model import rows_of
 from tamis.criteria.sensitivity import Piece, Sensitivity
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter
-
-Rows = NDArray[np.intp]
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter, UnlabelledRows
 
 
 class PosteriorSensitivity(Sensitivity):
@@ -67,7 +66,13 @@ class PosteriorSensitivity(Sensitivity):
         Where the sigmoid of a classifier without ``predict_proba`` comes from: out-of-fold
         decisions of so many folds, a held-out fraction of the rows (which then do not train), or
         None if there is nothing to calibrate. With ``on="held-out"`` the decisions on held-out rows
-        serve.
+        serve. Scores on training rows fall back on the decisions there where no sigmoid rises, or
+        one is so steep that it makes a step of them, as with a nearly diagonal kernel.
+    unlabelled : int or None, default=-1
+        Label of rows without one, where ``y`` has at least two others: they train, tune and
+        calibrate nothing, but are judged, and their values of a column are among those that take
+        its place. Held out, they are dealt out to the models of the folds. A warning tells how many
+        they are; with two labels in all, and with None, each is a class.
     random_state : int, Generator or None, default=None
         For shuffles and the held-out fraction.
 
@@ -100,6 +105,7 @@ class PosteriorSensitivity(Sensitivity):
         n_repeats: int = 1,
         n_values: int | None = None,
         calibration: int | float | None = 5,
+        unlabelled: int | None = -1,
         random_state: Any = None,
     ):
         self.estimator = estimator
@@ -109,6 +115,7 @@ class PosteriorSensitivity(Sensitivity):
         self.n_repeats = n_repeats
         self.n_values = n_values
         self.calibration = calibration
+        self.unlabelled = unlabelled
         self.random_state = random_state
 
     @property
@@ -134,8 +141,33 @@ class PosteriorSensitivity(Sensitivity):
             )
         _check_calibration(self.calibration)
         assert y is not None
-        self.classes_, self._codes = class_codes(y)
-        super()._learn(X, y, **params)
+        labelled = self._labelled(y)
+        self.classes_, codes = class_codes(y[labelled])
+        self._codes = np.full(len(y), -1, dtype=codes.dtype)
+        self._codes[labelled] = codes
+        self._learn_rows(X, y, labelled, params)
+
+    def _labelled(self, y: NDArray[Any]) -> Rows:
+        """Rows with a label; of two labels each is a class."""
+        mark = self.unlabelled
+        if mark is not None and not is_int(mark):
+            raise InvalidParameter(
+                f"PosteriorSensitivity needs unlabelled as a whole number or None, not {mark!r}."
+            )
+        everything = np.arange(len(y))
+        if mark is None or y.dtype.kind in "US":
+            return everything
+        labelled = np.flatnonzero(y != mark)
+        if len(labelled) == len(y) or len(np.unique(y[labelled])) < 2:
+            return everything
+        warnings.warn(
+            f"PosteriorSensitivity takes the {len(y) - len(labelled)} rows of label {mark} as "
+            "unlabelled: they train nothing, and enter the average over rows alone. If it is a "
+            "class, write unlabelled=None.",
+            UnlabelledRows,
+            stacklevel=2,
+        )
+        return labelled
 
     def _check_way(self) -> None:
         if isinstance(self._way, Derivative) and self.output == "decision":
@@ -230,25 +262,35 @@ class PosteriorSensitivity(Sensitivity):
         return [Piece(_calibrated(m, machines.sigmoids), rows) for m, rows in machines.judging]
 
     def _machines(self, X: Array) -> "Machines":
-        """Machines with sigmoids from rows that they had not seen."""
+        """Machines with sigmoids from rows that they had not seen, where those are of use."""
         if self._folds is not None:
-            unseen = [(self._train(X, train), rest) for train, rest in self._folds]
-            return Machines(unseen, unseen, self._sigmoids(X, unseen))
+            judging = [(self._train(X, train), rest) for train, rest in self._folds]
+            unseen = [(machine, rest[self._codes[rest] >= 0]) for machine, rest in judging]
+            return Machines(judging, unseen, self._sigmoids(X, unseen))
         train, parts = self._calibrating_parts()
         unseen = [(self._train(X, rows), rest) for rows, rest in parts]
-        whole = unseen[0][0] if len(train) < len(X) else self._train(X, train)
-        return Machines(unseen, [(whole, np.arange(len(X)))], self._sigmoids(X, unseen))
+        whole = self._train(X, train) if isinstance(self.calibration, int) else unseen[0][0]
+        judging = [(whole, np.arange(len(X)))]
+        sigmoids = self._sigmoids(X, unseen)
+        if sigmoids.suit(_Decided(whole)(X[train])):
+            return Machines(judging, unseen, sigmoids)
+        # a nearly diagonal kernel answers almost nothing on unseen rows, and +-1 on its own: a
+        # sigmoid made for the former is a step for the latter, and every score would be 0
+        seen = [(whole, train)]
+        return Machines(judging, seen, self._sigmoids(X, seen))
 
     def _calibrating_parts(self) -> tuple[Rows, list[tuple[Rows, Rows]]]:
         """Rows that the machine trains on, and (train, rest) of those that make the sigmoid."""
         assert self.calibration is not None
-        everything = np.arange(len(self._X))
         if isinstance(self.calibration, int):
-            return everything, self._split(self._y, self.calibration)
-        train, rest = train_test_split(
-            everything, test_size=self.calibration, stratify=self._y, random_state=self._seed
+            return self._trainable, self._split(self.calibration)
+        rows = self._trainable
+        groups = None if self._groups is None else self._groups[rows]
+        parts = held_out(
+            type(self).__name__, self.calibration, self._codes[rows], groups, self._seed
         )
-        return np.sort(train), [(np.sort(train), np.sort(rest))]
+        train, rest = (rows[part] for part in parts)
+        return train, [(train, rest)]
 
     def _sigmoids(self, X: Array, machines: list[tuple[Any, Rows]]) -> Sigmoids:
         decisions = np.concatenate([_Decided(m)(X[rest]) for m, rest in machines])
@@ -258,7 +300,7 @@ class PosteriorSensitivity(Sensitivity):
 
     def _constants(self) -> list[Piece]:
         c = len(self.classes_)
-        shares = np.bincount(self._codes, minlength=c) / len(self._codes)
+        shares = np.bincount(self._codes[self._trainable], minlength=c) / len(self._trainable)
         if self.output == "decision":
             shares = np.eye(c)[shares.argmax()]
         answer = shares[1:] if c == 2 else shares
@@ -281,9 +323,10 @@ class PosteriorSensitivity(Sensitivity):
         machines = self._machines(X)
         follow: Slopes | None = None
         if way.calibration:
-            unseen = Slopes.joined([slopes_of(m, X[rest]) for m, rest in machines.unseen])
-            rows = np.concatenate([rest for _, rest in machines.unseen])
-            follow = unseen.sigmoids(machines.sigmoids, self._codes[rows])
+            parts = machines.calibrating
+            known = Slopes.joined([slopes_of(machine, X[rows]) for machine, rows in parts])
+            rows = np.concatenate([rows for _, rows in parts])
+            follow = known.sigmoids(machines.sigmoids, self._codes[rows])
         total = sum(
             probability_slopes(slopes_of(m, X[rows]), machines.sigmoids, follow)
             for m, rows in machines.judging
@@ -292,10 +335,10 @@ class PosteriorSensitivity(Sensitivity):
 
 
 class Machines(NamedTuple):
-    """Machines with rows they had not seen, those that judge with their rows, and the sigmoids."""
+    """Machines with the rows that they judge, with those that made the sigmoids, and these."""
 
-    unseen: list[tuple[Any, Rows]]
     judging: list[tuple[Any, Rows]]
+    calibrating: list[tuple[Any, Rows]]
     sigmoids: Sigmoids
 
 

@@ -122,6 +122,18 @@ def test_calibrated_machines(machine, n_classes):
     assert_allclose(zeroed.loss(all_of(X)), brute(outputs, X, lambda x: 0.0), atol=1e-9)
 
 
+@pytest.mark.parametrize("gamma", [0.02, 0.5])
+def test_a_column_with_one_value_among_the_centres(gamma):
+    """Rows and new values may lie elsewhere all the same."""
+    X, y = table()
+    machine = SVC(gamma=gamma)
+    X[:, 3] = 2.0
+    cv = list(StratifiedKFold(5).split(X, y))
+    outputs = CalibratedClassifierCV(machine, ensemble=False, cv=cv).fit(X, y).predict_proba
+    zeroed = PosteriorSensitivity(machine, by="zero").fit(X, y)
+    assert_allclose(zeroed.loss(all_of(X)), brute(outputs, X, lambda x: 0.0), atol=1e-9)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_nearly_diagonal_kernel_is_calibrated_on_its_own_rows(n_classes):
     """Decisions on unseen rows are tiny there, and their sigmoid a step on the others."""

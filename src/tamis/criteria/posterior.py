@@ -45,8 +45,9 @@ class PosteriorSensitivity(Sensitivity):
         With ``predict_proba``, which is used as it stands, or with ``decision_function``, which is
         calibrated; several classes of an ``SVC`` are taken one against the rest. A search over
         hyper-parameters is run once on all columns. Support vector machines (RBF, polynomial,
-        linear), networks with one hidden layer and linear models are evaluated for all columns
-        together, any other by altered copies of the rows, with the same result.
+        linear), networks with one hidden layer and linear models, also behind scalers in a
+        pipeline, are evaluated for all columns together, any other by altered copies of the rows,
+        with the same result.
     by : {"marginal", "permutation", "zero", "derivative", "removal"}, default="marginal"
         How a column is destroyed: every row meets every value of it (deterministic); it is
         shuffled; set to 0, its mean once standardised; scaled by a factor, to first order, the
@@ -241,7 +242,7 @@ class PosteriorSensitivity(Sensitivity):
     def _by_decision(self, fitted: Any) -> Model:
         """The predicted class: 0 or 1 for two classes, one column for each of more."""
         c = len(self.classes_)
-        if isinstance(fitted, MLPClassifier) and len(fitted.classes_) == c:
+        if isinstance(last_step(fitted), MLPClassifier) and len(fitted.classes_) == c:
             whole = self._by_probability(fitted)
             return replace(whole, link=_majority if c == 2 else _greatest)
         if not hasattr(fitted, "decision_function") or len(fitted.classes_) < c:

@@ -38,6 +38,12 @@ def _fast(model: Model, X: Array, low: Array, high: Array) -> Engine | None:
     return None
 
 
+def is_followed(model: Model) -> bool:
+    """Whether an engine knows the model, so that no altered copies are made."""
+    last = scaling_of(model.fitted)[1]
+    return bool(kernel_machine(last) or first_layer(replace(model, fitted=last)))
+
+
 def rows_at_once(model: Model, n_rows: int) -> int:
     """How many rows an engine may have."""
     machine = kernel_machine(scaling_of(model.fitted)[1])

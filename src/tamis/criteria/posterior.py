@@ -1,15 +1,14 @@
 """Sensitivity of class probabilities, or of the decision itself: FSPP 1 to 4, MLP-FSPP."""
 
 import warnings
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.neural_network import MLPClassifier
 
 from tamis._arrays import Array, Subset, class_codes, is_int
+from tamis.criteria._answers import Decided, as_it_is, decisions_of, probabilities_of
 from tamis.criteria._dual_derivative import Slopes, probability_slopes, slopes_of
 from tamis.criteria._engines import Model
 from tamis.criteria._folds import Rows, held_out
@@ -216,47 +215,11 @@ class PosteriorSensitivity(Sensitivity):
         X = self._X[:, self.columns(subset)]
         if self._calibrates:
             return self._calibrated(X)
-        pieces = []
-        for train, judged in self._parts():
-            fitted = self._train(X, train)
-            if self.output == "probability":
-                pieces.append(Piece(self._by_probability(fitted), judged))
-            else:
-                pieces.append(Piece(self._by_decision(fitted), judged))
-        return pieces
-
-    def _by_probability(self, fitted: Any) -> Model:
-        """A classifier with ``predict_proba``; of two classes the second one's."""
-        places = np.searchsorted(self.classes_, fitted.classes_)
-        two, all_known = len(self.classes_) == 2, len(places) == len(self.classes_)
-
-        def raw(X: Array) -> Array:
-            p = np.asarray(fitted.predict_proba(X), dtype=np.float64)
-            if not all_known:
-                p, known = np.zeros((len(X), len(self.classes_))), p
-                p[:, places] = known
-            return p[:, 1:] if two else p
-
-        return Model(fitted, "predict_proba" if all_known else "probabilities", raw, _as_it_is)
-
-    def _by_decision(self, fitted: Any) -> Model:
-        """The predicted class: 0 or 1 for two classes, one column for each of more."""
-        c = len(self.classes_)
-        if isinstance(last_step(fitted), MLPClassifier) and len(fitted.classes_) == c:
-            whole = self._by_probability(fitted)
-            return replace(whole, link=_majority if c == 2 else _greatest)
-        if not hasattr(fitted, "decision_function") or len(fitted.classes_) < c:
-
-            def predicted(X: Array) -> Array:
-                codes = np.searchsorted(self.classes_, fitted.predict(X))
-                return codes[:, None].astype(float) if c == 2 else np.eye(c)[codes]
-
-            return Model(fitted, "codes", predicted, _as_it_is)
-        votes = hasattr(last_step(fitted), "decision_function_shape")
-        if votes:  # the pairwise values, which its predictions come from
-            last_step(fitted).decision_function_shape = "ovo"
-        link = _signs if c == 2 else Votes(c) if votes else _greatest
-        return Model(fitted, "decision_function", _Decided(fitted), link)
+        answers = probabilities_of if self.output == "probability" else decisions_of
+        return [
+            Piece(answers(self._train(X, train), self.classes_), judged)
+            for train, judged in self._parts()
+        ]
 
     def _calibrated(self, X: Array) -> list[Piece]:
         machines = self._machines(X)
@@ -273,7 +236,7 @@ class PosteriorSensitivity(Sensitivity):
         whole = self._train(X, train) if isinstance(self.calibration, int) else unseen[0][0]
         judging = [(whole, np.arange(len(X)))]
         sigmoids = self._sigmoids(X, unseen)
-        if sigmoids.suit(_Decided(whole)(X[train])):
+        if sigmoids.suit(Decided(whole)(X[train])):
             return Machines(judging, unseen, sigmoids)
         # a nearly diagonal kernel answers almost nothing on unseen rows, and +-1 on its own: a
         # sigmoid made for the former is a step for the latter, and every score would be 0
@@ -294,7 +257,7 @@ class PosteriorSensitivity(Sensitivity):
         return train, [(train, rest)]
 
     def _sigmoids(self, X: Array, machines: list[tuple[Any, Rows]]) -> Sigmoids:
-        decisions = np.concatenate([_Decided(m)(X[rest]) for m, rest in machines])
+        decisions = np.concatenate([Decided(m)(X[rest]) for m, rest in machines])
         rows = np.concatenate([rest for _, rest in machines])
         weights = rows_of(self._metadata.fit, rows).get("sample_weight")
         return fit_sigmoids(decisions, self._codes[rows], weights)
@@ -309,7 +272,7 @@ class PosteriorSensitivity(Sensitivity):
         def raw(X: Array) -> Array:
             return np.tile(answer, (len(X), 1))
 
-        return [Piece(Model(None, "constant", raw, _as_it_is), np.arange(len(self._X)))]
+        return [Piece(Model(None, "constant", raw, as_it_is), np.arange(len(self._X)))]
 
     def _by_derivative(self, subset: Subset) -> Array:
         """Mean absolute derivative of the posterior by the scale of each column (FSPP4)."""
@@ -343,52 +306,8 @@ class Machines(NamedTuple):
     sigmoids: Sigmoids
 
 
-class _Decided:
-    """Decision values as a table of (rows, outputs)."""
-
-    def __init__(self, fitted: Any):
-        self.fitted = fitted
-
-    def __call__(self, X: Array) -> Array:
-        found = np.asarray(self.fitted.decision_function(X), dtype=np.float64)
-        return found[:, None] if found.ndim == 1 else found
-
-
-class Votes:
-    """Class of the pairwise decisions of an SVM, as LIBSVM counts them."""
-
-    def __init__(self, n_classes: int):
-        self.n_classes = n_classes
-        self.pairs = [(a, b) for a in range(n_classes) for b in range(a + 1, n_classes)]
-
-    def __call__(self, decisions: Array) -> Array:
-        votes = np.zeros((*decisions.shape[:-1], self.n_classes))
-        for place, (a, b) in enumerate(self.pairs):
-            first = decisions[..., place] > 0
-            votes[..., a] += first
-            votes[..., b] += ~first
-        return _greatest(votes)
-
-
 def _calibrated(machine: Any, sigmoids: Sigmoids) -> Model:
-    return Model(machine, "decision_function", _Decided(machine), sigmoids.probabilities)
-
-
-def _as_it_is(outputs: Array) -> Array:
-    return outputs
-
-
-def _signs(decisions: Array) -> Array:
-    return (decisions > 0).astype(np.float64)
-
-
-def _majority(probabilities: Array) -> Array:
-    return (probabilities > 0.5).astype(np.float64)
-
-
-def _greatest(values: Array) -> Array:
-    """One column for each class, 1 where it has the greatest value; of equals the first."""
-    return np.eye(values.shape[-1])[values.argmax(axis=-1)]
+    return Model(machine, "decision_function", Decided(machine), sigmoids.probabilities)
 
 
 def _check_calibration(calibration: Any) -> None:

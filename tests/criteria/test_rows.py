@@ -15,7 +15,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, SVR
+from sklearn.svm import SVC
 
 from tamis._random import stream
 from tamis.criteria import (
@@ -276,20 +276,17 @@ class TestGroups:
         if "GroupKFold" not in str(judge):  # which cannot do without
             assert self.trainings(judge, routed)[1] > 0
 
-    @pytest.mark.parametrize("on", ["training", "held-out"])
-    def test_without_groups_twins_leak(self, on):
+    def test_without_groups_twins_leak(self):
         """Rows whose twin was seen are known by heart; of noise nothing can be known."""
 
         def known(**params):
-            judge = PosteriorSensitivity(SVC(C=100, gamma=20.0), on=on)
-            machines = clone(judge).fit(self.X, self.y, **params)._machines(self.X)
-            parts = machines.calibrating
+            judge = PosteriorSensitivity(SVC(C=100, gamma=20.0), on="held-out")
+            parts = judge.fit(self.X, self.y, **params)._machines(self.X).judging
             hits = [machine.predict(self.X[rows]) == self.y[rows] for machine, rows in parts]
             return np.concatenate(hits).mean()
 
         assert known() > 0.7
-        if on == "held-out":
-            assert known(groups=self.groups) < 0.6
+        assert known(groups=self.groups) < 0.6
 
     @pytest.mark.parametrize("routed", [False, True])
     @pytest.mark.parametrize("n_features", [4, 32])
@@ -336,10 +333,10 @@ class TestGroups:
             ):
                 pipe = make_pipeline(StandardScaler(), search, LogisticRegression())
                 pipe.fit(self.X, self.y, groups=self.groups)
-                alone = search.fit(StandardScaler().fit_transform(self.X), self.y,
-                                   groups=self.groups)  # fmt: skip
-                assert_array_equal(pipe[1].order_, alone.order_)
-                assert_allclose(pipe[1].scores_, alone.scores_, atol=1e-12)
+                Z = StandardScaler().fit_transform(self.X)
+                alone = clone(search).fit(Z, self.y, groups=self.groups).scores_
+                assert_allclose(pipe[1].scores_, alone, atol=1e-12)
+                assert np.nanmax(np.abs(clone(search).fit(Z, self.y).scores_ - alone)) > 1e-6
 
     @pytest.mark.parametrize("routed", [False, True])
     def test_where_there_are_no_folds_groups_are_refused(self, routed):
@@ -358,8 +355,6 @@ class TestGroups:
             judge.fit(self.X, self.y, groups=self.groups[:5])
 
     def test_folds_of_a_regression(self):
-        judge = DensitySensitivity(Ridge(), on="held-out").fit(
-            self.X, self.X[:, 0], groups=self.groups
-        )
+        judge = DensitySensitivity(Ridge(), on="held-out")
+        judge.fit(self.X, self.X[:, 0], groups=self.groups)
         assert all(not set(self.groups[a]) & set(self.groups[b]) for a, b in judge._folds)
-        assert np.isfinite(DensitySensitivity(SVR()).fit(self.X, self.X[:, 0]).loss(ALL)).all()

@@ -110,15 +110,10 @@ def test_densities(last, monkeypatch):
 @pytest.mark.parametrize("first", [PCA(4), MinMaxScaler(clip=True)], ids=str)
 def test_what_is_no_scaling_by_columns_is_left_to_copies(first, monkeypatch):
     X, y = load_iris(return_X_y=True)
-    judge = PosteriorSensitivity(make_pipeline(first, SVC(gamma=0.3)), n_values=3)
-    scores = judge.fit(X, y).loss(np.arange(4))
-    monkeypatch.setattr(opening, "_fast", refuse)
-    monkeypatch.setattr(opening, "scaling_of", lambda fitted: ([], fitted))
-    monkeypatch.setattr(opening, "_fast", lambda *_: None)
-    assert_allclose(judge.fit(X, y).loss(np.arange(4)), scores)
+    judge = PosteriorSensitivity(make_pipeline(first, SVC(gamma=0.3)), n_values=3).fit(X, y)
     monkeypatch.setattr(GenericEngine, "batches", refuse)
     with pytest.raises(AssertionError, match="altered copies"):
-        judge.fit(X, y).loss(np.arange(4))
+        judge.loss(np.arange(4))
 
 
 def test_centres_of_a_pipeline_are_refused():

@@ -38,7 +38,7 @@ def scores(name, methods, realizations):
         * np.array(list(results.values(experiment.metric, cell.method, size=cell.size).values()))
         for cell in found.cells
     }
-    for (method, size), each in values.items():  # shown by pytest -s
+    for (method, size), each in values.items():  # shown by pytest -rP
         print(f"{name} {method} k={size}: {each.mean():.3f} +- {each.std(ddof=1):.3f}")
     return values
 

@@ -155,7 +155,7 @@ class ScoreSensitivity(Sensitivity):
     Parameters
     ----------
     estimator : classifier or regressor
-        Or a search over its hyper-parameters.
+        Or a search over its hyper-parameters. A row without a label cannot be scored: leave it out.
     scoring : str, callable or None, default=None
         None is the estimator's own score: accuracy or R².
     by : {"marginal", "permutation", "zero", "removal"}, default="marginal"

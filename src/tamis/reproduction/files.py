@@ -28,6 +28,7 @@
     name = "200"
     data = { make = "make_weston", n_samples = 10000 }
     train = 200
+    splits = "raetsch"                   # instead of train: splits that came with the table
     published = { FisherS = 0 }          # one number, or one per entry of sizes
     signs = { FisherS = ["+"] }          # where the reference wins or loses by a paired t-test
 """
@@ -64,6 +65,9 @@ class Part:
     train, test, validation : int, float or None
     stratify : bool or None
         As in :class:`tamis.evaluation.Realizations`.
+    splits : str
+        Where the table came with splits, their name: its arrays ``NAME_train_idx`` and
+        ``NAME_test_idx`` are the rows, and ``train`` and the like are left out.
     sizes : tuple of int
         Numbers of columns at which is measured.
     published : dict of str to tuple of float or None
@@ -83,6 +87,7 @@ class Part:
     test: int | float | None
     validation: int | float | None
     stratify: bool | None
+    splits: str
     sizes: tuple[int, ...]
     published: Mapping[str, tuple[float | None, ...]]
     signs: Mapping[str, tuple[str, ...]]
@@ -233,7 +238,8 @@ def _experiment(name: str, plain: dict[str, Any]) -> Experiment:
 def _part(plain: dict[str, Any], methods: Mapping[str, str]) -> Part:
     known = {field.name for field in fields(Part)}
     name = str(plain.get("name", "?"))
-    _check_words(f"part {name}", plain, known, needed=("name", "data", "train"))
+    rows = "splits" if "splits" in plain else "train"
+    _check_words(f"part {name}", plain, known, needed=("name", "data", rows))
     sizes = tuple(int(k) for k in plain.get("sizes", ()))
     published = {
         method: _numbers(method, name, given, max(len(sizes), 1))
@@ -246,10 +252,11 @@ def _part(plain: dict[str, Any], methods: Mapping[str, str]) -> Part:
     return Part(
         name,
         plain["data"],
-        plain["train"],
+        plain.get("train", Realizations.train),
         plain.get("test"),
         plain.get("validation"),
         plain.get("stratify"),
+        str(plain.get("splits", "")),
         sizes,
         published,
         signs,

@@ -17,7 +17,7 @@ from tamis.neural._training import deal, train
 from tamis.trace import Trace
 
 #: Weights of the sparsity that "auto" tries.
-MUS = (1.0, 4.0)
+MUS = (0.25, 1.0, 4.0)
 #: Weights of the redundancy that "auto" tries, in multiples of mu / (2 mean phi), from which on
 #: all gates start to close.
 MULTIPLES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -87,8 +87,8 @@ def gate_path(
     selector : GateSelector
     X, y : the table and its classes
     mu, lam : arrays of numbers, optional
-        By default the numbers that the selector has; in place of "auto", 1 and 4 for ``mu``, and
-        for ``lam`` up to eight times the value at which all gates start to close.
+        By default the numbers that the selector has; in place of "auto", 0.25, 1 and 4 for ``mu``,
+        and for ``lam`` up to eight times the value at which all gates start to close.
     folds : int, default=3
 
     Examples

@@ -134,6 +134,16 @@ def test_the_union_grows_with_the_number_per_class():
     assert everything.n_features_ == 13
 
 
+def test_a_number_of_columns_takes_the_first_of_every_class_first():
+    X, y = load_wine(return_X_y=True)
+    gates = GateSelector(n_features_to_select=5, scope="class", **QUICK).fit(X, y)
+    firsts = {int(row.argmax()) for row in gates.class_gates_}
+    assert set(gates.order_[: len(firsts)]) == firsts
+    bounded = GateSelector(scope="class", gate="bell", sparsity="bell", **QUICK).fit(X, y)
+    falling = bounded.gates_[bounded.order_]
+    assert np.all(np.diff(falling) <= 1e-9)
+
+
 def test_threshold_keeps_open_gates():
     gates = GateSelector(
         n_features_to_select=Threshold(0.9), gate="bell", sparsity="bell", **QUICK

@@ -153,7 +153,7 @@ class GateLoss:
             each = len(self.stack.inner) // len(self.used)
             stack = self.stack.pick((fold[:, None] * each + np.arange(each)).ravel())
         values, by_gate = np.zeros(n_runs), np.zeros_like(gate)
-        total = Stack.unpacked(by_weights, *self.stack.shape) if self.joint else ()
+        total = Stack.unpacked(by_weights, *self.stack.shape) if self.joint else None
         for g, X, target, shares in self._views(rows):
             opened = np.repeat(gate[:, g], each, axis=0)[:, :, None]
             hidden = hidden_units(X, opened * stack.inner, stack.inner_bias, self.activation)
@@ -168,11 +168,11 @@ class GateLoss:
             values += lost.reshape(n_runs, each).mean(axis=1)
             pull = np.einsum("kfh,kfh->kf", by_inner, stack.inner)
             by_gate[:, g] += pull.reshape(n_runs, each, -1).mean(axis=1)
-            if self.joint:
+            if total is not None:
                 by_inner *= opened
                 for part, more in zip(total, (by_inner, *slopes[1:]), strict=True):
                     part += more
-        if self.joint:
+        if total is not None:
             values += self.decay / 2 * (_squares(stack.inner) + _squares(stack.outer))
             for part, weight in ((total.inner, stack.inner), (total.outer, stack.outer)):
                 part += self.decay * weight

@@ -98,6 +98,8 @@ def lbfgs(
                 points[run], gradients[run] = tried[k], new_gradients[k]
             values[done] = new_values[accepted]
             direction = -history.times(done, gradients[done])
+            uphill = _dot(gradients[done], direction) >= 0  # by rounding
+            direction[uphill] = -gradients[done[uphill]]
             directions[done], slopes[done] = direction, _dot(gradients[done], direction)
             furthest[done] = longest / _largest(direction)
             low[done], high[done], trials[done] = 0.0, np.inf, 0
@@ -170,7 +172,7 @@ class _History:
 
 def _solve(matrices: Array, rows: Array) -> Array:
     """Solution of each system of equations."""
-    return np.linalg.solve(matrices, rows[:, :, None])[:, :, 0]
+    return np.linalg.solve(matrices, rows[:, :, None])[:, :, 0].astype(float, copy=False)
 
 
 def adam(

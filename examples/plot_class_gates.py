@@ -27,10 +27,10 @@ for scope in ("global", "class"):
 # Control over all rows gives the pair up as soon as redundancy costs anything; control inside the
 # classes favours no column, and the loss decides.
 #
-# The reverse: two columns whose correlation inside both classes is 0.99, and neither of which tells
-# the classes alone. Here control inside classes costs a column that is needed. With gates between
-# closed and open the two close together, and are below 0.9 from ``lam`` = 0.1 on; the first is shut
-# for good between 10 and 30, where the loss no longer pays for the pair.
+# The reverse: two columns whose correlation inside both classes is above 0.99, and neither of which
+# tells the classes alone. Here control inside classes costs a column that is needed. With gates
+# between closed and open the two close together, and are below 0.9 from ``lam`` = 0.1 on; the first
+# is shut for good between 18 and 32, where the loss no longer pays for the pair.
 
 draws = np.random.default_rng(0)
 y = np.arange(400) % 2

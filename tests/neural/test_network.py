@@ -10,9 +10,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.exceptions import InvalidParameter, InvalidTarget, NotConverged
 from tamis.neural import NetworkClassifier
-from tamis.neural._training import deal, held_out_rows
+from tamis.neural._stack import hidden_units, probabilities
+from tamis.neural._training import deal, held_out_rows, train
 
 X, y = load_iris(return_X_y=True)
 
@@ -94,6 +95,42 @@ def test_early_stopping_keeps_a_better_network_than_the_last():
     assert np.nanmax(accuracy, axis=0).mean() > ended.mean() + 0.05
 
 
+def test_a_network_is_kept_where_it_was_best():
+    """Its accuracy on the rows it left out is the greatest on its way."""
+    X, y = make_classification(80, 30, flip_y=0.4, random_state=0)
+    Z = StandardScaler().fit_transform(X)
+    settings = NetworkClassifier(20, decay=0.0, random_state=0)
+    held_out = held_out_rows(y, 5, 1, 0)
+    trained = train(settings, Z, y, held_out)
+    hidden = hidden_units(Z, trained.stack.inner, trained.stack.inner_bias, "tanh")
+    right = probabilities(trained.stack, hidden).argmax(axis=2) == y
+    own = [np.mean(right[k, out]) for k, out in enumerate(held_out)]
+    greatest = np.nanmax(trained.history["validation_accuracy"], axis=0)
+    np.testing.assert_allclose(own, greatest)
+    last = train(settings, Z, y, held_out, early_stopping=False)
+    assert last.accuracy.mean() < trained.accuracy.mean()
+
+
+def test_a_training_that_diverges_is_warned_of():
+    labels = (np.arange(len(X)) % 10 == 0).astype(int)
+    net = NetworkClassifier(3, solver="adam", learning_rate=1e308, max_iter=30, random_state=0)
+    with pytest.warns(NotConverged, match="smaller learning_rate"):
+        net.fit(X, labels)
+    assert np.isfinite(net.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_columns_of_any_size(size):
+    net = NetworkClassifier(3, random_state=0)
+    assert net.fit(X * [1, 1, size, size], y).score(X * [1, 1, size, size], y) > 0.95
+
+
+def test_without_held_out_rows_there_is_no_validation_score():
+    net = NetworkClassifier(3, validation=None, restarts=3, random_state=0).fit(X, y)
+    assert np.isnan(net.validation_score_)
+    assert net.n_networks_ == 3
+
+
 def test_the_result_is_that_of_the_seed():
     nets = [NetworkClassifier(3, random_state=seed).fit(X, y) for seed in (0, 0, 1)]
     p, again, other = (net.predict_proba(X) for net in nets)
@@ -120,6 +157,10 @@ def test_who_leaves_out_what():
     part = held_out_rows(codes, 0.25, 2, 0)
     assert part.shape == (2, 40)
     assert part.sum() == 20
+    for share in (0.1, 0.3, 0.45, 0.9):
+        out = held_out_rows(codes, share, 1, 0)[0]
+        assert out.sum() == round(share * 40)
+        assert abs(out[codes == 0].sum() - out[codes == 1].sum()) <= 1
 
 
 def test_classes_of_one_and_two_rows():

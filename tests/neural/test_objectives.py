@@ -20,7 +20,7 @@ def problem(scope="class", gate="linear", **changes):
     X, codes = draws.normal(size=(N, F)), np.sort(np.arange(N) % C)
     n_rows = 1 if scope == "global" else C
     kind = changes.pop("redundancy", "pearson")
-    phi = redundancy(kind, X, codes)
+    phi = redundancy(kind, X, codes, C)
     used = np.arange(N) % 5 != np.array([[7], [1]])  # all rows; all but a fifth
     settings = {
         "X": X,

@@ -4,10 +4,16 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
+from tamis._arrays import standardised
 from tamis.choice import Threshold
+from tamis.criteria import FisherScore
 from tamis.exceptions import InvalidParameter
 from tamis.neural import GateSelector, gate_path
-from tamis.neural.path import rising
+from tamis.neural import path as module
+from tamis.neural._gating import learn_gates
+from tamis.neural._training import deal
+from tamis.neural.path import rising, walk
+from tamis.search import Ranking
 
 X, y = load_wine(return_X_y=True)
 
@@ -51,6 +57,46 @@ def test_labels_that_are_noise_are_told_at_chance():
     assert np.all(np.abs(path.accuracy - 0.5) < 0.11)
 
 
+def test_labels_of_rows_left_out_choose_nothing():
+    """Neither networks nor gates nor redundancy of a fold know them."""
+    selector = GateSelector(n_features_to_select=3, scope="class", hidden=4, random_state=3)
+    order = np.argsort(y, kind="stable")
+    Z, codes = standardised(X)[order], y[order]
+    fold = deal(codes, 3, 3)
+    settings = (np.array([0.2]), np.array([0.0, 2.0]), 3)
+    before = walk(selector, Z, codes, *settings).support
+    for k in range(3):
+        others, out = codes.copy(), fold == k
+        Z_other = Z.copy()
+        Z_other[out] = np.random.default_rng(0).permutation(Z[out])  # rows change their labels
+        after = walk(selector, Z_other, others, *settings).support
+        np.testing.assert_array_equal(after[:, k], before[:, k])
+        assert not np.array_equal(after, before)
+
+
+def test_each_step_begins_where_the_one_before_ended(monkeypatch):
+    calls = []
+
+    def spy(*args, start=None, **more):
+        calls.append((start, learn_gates(*args, start=start, **more)))
+        return calls[-1][1]
+
+    monkeypatch.setattr(module, "learn_gates", spy)
+    selector = GateSelector(n_features_to_select=3, hidden=3, random_state=0)
+    gate_path(selector, X, y, mu=[1], lam=[0, 1, 2])
+    starts, ends = zip(*calls, strict=True)
+    assert starts[0] is None
+    for start, end in zip(starts[1:], ends, strict=False):
+        np.testing.assert_array_equal(start, end.points)
+
+
+def test_columns_without_variance_are_never_chosen():
+    constant = np.column_stack([np.ones((len(X), 6)), X])
+    selector = GateSelector(n_features_to_select=2, gate="bell", sparsity="bell", hidden=3)
+    path = gate_path(selector.set_params(random_state=0), constant, y, mu=[1], lam=[0, 5, 20])
+    assert not path.support[..., :6].any()
+
+
 def test_the_seed_decides():
     selector = GateSelector(n_features_to_select=3, hidden=3, random_state=1)
     one, two = (gate_path(selector, X, y, mu=[1], lam=[1]) for _ in range(2))
@@ -72,8 +118,19 @@ def test_default_grid_rises_from_where_gates_close():
         ({"mu": [np.nan]}, "mu as numbers"),
         ({"lam": []}, "lam as numbers"),
         ({"folds": 1}, "folds between 2 and 178"),
+        ({"mu": "x"}, "mu as numbers"),
+        ({"lam": ["a"]}, "lam as numbers"),
     ],
 )
 def test_wrong_grids_get_a_sentence(wrong, said):
     with pytest.raises(InvalidParameter, match=said):
         gate_path(GateSelector(random_state=0), X, y, **wrong)
+
+
+def test_selectors_that_have_no_path():
+    with pytest.raises(InvalidParameter, match="needs a GateSelector"):
+        gate_path(Ranking(FisherScore()), X, y)
+    with pytest.raises(InvalidParameter, match="one mu for all classes"):
+        gate_path(GateSelector(scope="class", mu=[1, 2, 3], lam=1), X, y)
+    with pytest.raises(InvalidParameter, match="between 1 and 13"):
+        gate_path(GateSelector(n_features_to_select=14), X, y)

@@ -6,7 +6,13 @@ from sklearn.metrics import mutual_info_score
 
 from tamis.exceptions import InvalidParameter
 from tamis.neural import redundancy as module
-from tamis.neural.redundancy import KINDS, mean_redundancy, redundancy
+from tamis.neural.redundancy import (
+    KINDS,
+    PairMatrix,
+    SquaredCorrelation,
+    mean_redundancy,
+    redundancy,
+)
 
 DRAWS = np.random.default_rng(0)
 MIXED = DRAWS.normal(size=(40, 6)) @ DRAWS.normal(size=(6, 6))
@@ -39,10 +45,13 @@ def expected(kind, X):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("rows", [40, 5])  # 5 rows: squares are never held as a matrix
-def test_dependence_of_all_rows(kind, rows):
-    (phi,) = redundancy(kind, X[:rows])
-    want = expected(kind, X[:rows])
+@pytest.mark.parametrize("held", [True, False])
+def test_dependence_of_all_rows(kind, held, monkeypatch):
+    if not held and kind == "squared":
+        monkeypatch.setattr(module, "MOST_COLUMNS", 7)
+    (phi,) = redundancy(kind, X)
+    assert isinstance(phi, PairMatrix) is (held or kind != "squared")
+    want = expected(kind, X)
     np.testing.assert_allclose(dense(phi), want, atol=1e-10)
     np.testing.assert_allclose(phi.mean, want.sum() / (8 * 7), atol=1e-10)
     shares = DRAWS.normal(size=(3, 8))
@@ -51,7 +60,7 @@ def test_dependence_of_all_rows(kind, rows):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_dependence_inside_classes(kind):
-    parts = redundancy(kind, X, CODES)
+    parts = redundancy(kind, X, CODES, 3)
     want = [expected(kind, X[c == CODES]) for c in range(3)]
     for phi, part in zip(parts, want, strict=True):
         np.testing.assert_allclose(dense(phi), part, atol=1e-10)
@@ -67,9 +76,21 @@ def test_copies_are_wholly_redundant_and_constants_are_not(kind):
     assert np.all(phi[6] == 0)
 
 
-def test_a_class_of_one_row_has_no_redundancy():
-    parts = redundancy("pearson", X, np.array([0] * 39 + [1]))
-    assert np.all(dense(parts[1]) == 0)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_class_of_one_row_or_none_has_no_redundancy(kind):
+    parts = redundancy(kind, X, np.array([0] * 39 + [2]), 4)
+    assert len(parts) == 4
+    for empty in parts[1:]:
+        assert np.all(dense(empty) == 0)
+        assert empty.mean == 0
+    np.testing.assert_allclose(dense(parts[0]), expected(kind, X[:39]), atol=1e-10)
+
+
+def test_squares_go_through_the_columns_where_that_is_less_work():
+    wide = DRAWS.normal(size=(5, 60))
+    (little,), (much,) = redundancy("squared", wide), redundancy("squared", wide[:, :40])
+    assert isinstance(little, SquaredCorrelation)
+    assert isinstance(much, PairMatrix)
 
 
 def test_wide_tables_are_held_in_single_precision(monkeypatch):
@@ -83,4 +104,4 @@ def test_too_many_columns_are_refused_with_a_way_out(monkeypatch):
     monkeypatch.setattr(module, "MOST_COLUMNS", 7)
     with pytest.raises(InvalidParameter, match=r"redundancy='squared'"):
         redundancy("pearson", X)
-    redundancy("squared", X[:5])
+    redundancy("squared", X)

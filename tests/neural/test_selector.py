@@ -27,6 +27,9 @@ from tamis.record import Record
 from tamis.search import Ranking, RecursiveElimination, Then
 from tamis.spec import parse, write
 
+# a few open gates and a number of columns to keep: said, and not what most tests are about
+pytestmark = pytest.mark.filterwarnings("ignore:GateSelector keeps:tamis.exceptions.DegenerateData")
+
 X, y = load_iris(return_X_y=True)
 QUICK = {"hidden": 3, "mu": 1, "lam": 5, "random_state": 0}
 
@@ -167,6 +170,8 @@ def test_features_for_a_class():
         np.testing.assert_allclose((first.mean[c], first.spread[c]), (column.mean(), column.std()))
     with pytest.raises(InvalidParameter, match="knows the classes 'setosa'"):
         gates.features_for("rosa")
+    with pytest.raises(InvalidParameter, match="knows the classes"):
+        gates.features_for(["setosa"])
     with pytest.raises(IncompatibleCriterion, match="scope='class'"):
         GateSelector(**QUICK).fit(X, y).features_for(0)
 
@@ -198,13 +203,16 @@ def test_one_vs_rest_finds_what_tells_each_class():
     assert gates.features_for(2)[0].column == 1
 
 
-def test_auto_looks_at_rows_that_were_held_out():
+def test_auto_walks_to_the_best_point_of_the_path():
     X, y = load_wine(return_X_y=True)
-    gates = GateSelector(n_features_to_select=4, hidden=4, random_state=0).fit(X, y)
+    gates = GateSelector(n_features_to_select=4, hidden=4, gate="bell", sparsity="bell", mu=1)
+    gates.set_params(random_state=0).fit(X, y)
     best = gates.path_.best
     assert gates.path_.accuracy[best] == gates.path_.accuracy.max()
-    assert gates.mu_[0] == gates.path_.mu[best]
-    assert gates.lam_[0] == pytest.approx(gates.path_.lam[best], rel=0.3)
+    assert gates.lam_[0] == pytest.approx(gates.path_.lam[best], rel=0.3)  # phi of other rows
+    straight = clone(gates).set_params(lam=gates.lam_[0]).fit(X, y)
+    if best == 0:
+        np.testing.assert_allclose(gates.gates_, straight.gates_)
     assert gates.n_features_ == 4
 
 
@@ -268,9 +276,54 @@ def test_classes_of_two_rows_are_warned_of():
         GateSelector(scope="class", level="global", **QUICK).fit(X[few], y[few])
 
 
-def test_a_class_that_needs_no_column_is_named():
-    with pytest.warns(DegenerateData, match=r"closed all gates of"):
-        GateSelector(scope="class", mu=100, lam=0, hidden=3, random_state=0).fit(X, y)
+@pytest.mark.parametrize("scope", ["global", "class"])
+def test_columns_kept_with_closed_gates_are_warned_of(scope):
+    gates = GateSelector(scope=scope, n_features_to_select=2, mu=100, lam=0, hidden=3)
+    with pytest.warns(DegenerateData, match="keeps 2 columns, but only . of their gates"):
+        gates.set_params(random_state=0).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gates.set_params(mu=0.05, scope="global").fit(X, y)
+
+
+@pytest.mark.parametrize("row", [50, 120])  # a class of one row: the middle one, the last one
+def test_a_class_of_one_row_under_auto(row):
+    few = np.r_[0:20, row, 100:119] if row < 100 else np.r_[0:20, 50:70, row]
+    for settings in ({"scope": "class"}, {"scope": "global", "level": "class"}):
+        gates = GateSelector(hidden=3, random_state=0, **settings)
+        with pytest.warns(DegenerateData, match="has fewer than 5 rows"):
+            gates.fit(X[few], y[few])
+        assert np.isfinite(gates.gates_).all()
+
+
+def test_mini_batches_find_the_same_columns():
+    X, y = planted()
+    gates = GateSelector(
+        n_features_to_select=3, solver="adam", batch_size=50, mu=0.5, lam=0, hidden=5, max_iter=200
+    )
+    for scope in ("global", "class"):
+        gates.set_params(scope=scope, random_state=0).fit(X, y)
+        assert 1 in gates.order_[:3]
+        assert set(gates.order_[:3]) & {0, 2}
+
+
+def test_the_level_of_redundancy_is_that_asked_for():
+    """Columns that are copies inside classes only: redundant by class, hardly overall."""
+    X, y, *_ = make_class_redundancy(300, random_state=0)
+    cost = {}
+    for level in ("global", "class"):
+        gates = GateSelector(level=level, mu=0, lam=1, hidden=3, max_iter=1, random_state=0)
+        cost[level] = gates.fit(X, y).history_["redundancy"][0]
+    inside = np.mean([np.abs(np.corrcoef(X[y == c].T)) for c in range(3)], axis=0)
+    for level, phi in (("global", np.abs(np.corrcoef(X.T))), ("class", inside)):
+        assert cost[level] == pytest.approx((phi.sum() - 3) / 6)  # all gates at 1
+
+
+def test_an_annealed_width_ends_at_the_second():
+    gates = GateSelector(mu=1, lam=0, hidden=3, random_state=0).set_params(width=(1.0, 0.1))
+    gates.fit(X, y)
+    cost = np.mean(1 - np.exp(-(gates.gates_**2) / (2 * 0.1**2)))
+    assert gates.history_["sparsity"][-1] == pytest.approx(cost, rel=1e-6)
 
 
 def test_divergence_is_a_warning_and_no_nan():
@@ -312,6 +365,11 @@ def test_one_column():
         ({"mu": [1, 2, 3], "lam": "auto", "scope": "class"}, "where the other weight is 'auto'"),
         ({"width": 0}, "width as a number > 0"),
         ({"width": (1, 2, 3)}, "width as a number > 0"),
+        ({"width": [0.3]}, "width as a number > 0"),
+        ({"width": "wide"}, "width as a number > 0"),
+        ({"lam": "5"}, "lam as a number of at least 0"),
+        ({"joint": "no"}, "joint=True or False"),
+        ({"class_loss": "one-vs-rest"}, "scope='class'"),
         ({"hidden": 0}, "hidden"),
         ({"max_iter": 0}, "max_iter"),
         ({"tol": -1}, "tol >= 0"),

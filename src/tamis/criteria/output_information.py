@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
-from sklearn.base import clone, is_classifier
+from sklearn.base import OneToOneFeatureMixin, clone, is_classifier
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
@@ -246,14 +246,15 @@ def _shares(parts: Array) -> Array:
 
 def _layers(fitted: Any, V: Array) -> tuple[list[Array], list[Array]]:
     """Values of the inputs and of each hidden layer of a network, and the weights behind each."""
-    n_columns = V.shape[1]
     while isinstance(fitted, Pipeline):
+        for _, step in fitted.steps[:-1]:
+            if step not in (None, "passthrough") and not isinstance(step, OneToOneFeatureMixin):
+                raise IncompatibleCriterion(
+                    "OutputInformation shares credit among columns, and "
+                    f"{type(step).__name__} makes others out of them. Use credit='knockout', or "
+                    "leave that step out."
+                )
         V, fitted = fitted[:-1].transform(V), fitted.steps[-1][1]
-    if V.shape[1] != n_columns:
-        raise IncompatibleCriterion(
-            f"OutputInformation shares credit among columns, and the pipeline makes {V.shape[1]} "
-            f"columns out of {n_columns}. Use credit='knockout', or leave that step out."
-        )
     values = [V]
     activation = ACTIVATIONS[fitted.activation]
     for weights, offsets in zip(fitted.coefs_[:-1], fitted.intercepts_[:-1], strict=True):

@@ -12,7 +12,7 @@ from tamis.exceptions import InvalidParameter
 from tamis.neural._objectives import GateLoss
 from tamis.neural._optimise import Runs, adam, lbfgs
 from tamis.neural._stack import Stack
-from tamis.neural._training import batches
+from tamis.neural._training import batches, in_columns
 from tamis.neural.gates import GATES
 from tamis.neural.redundancy import Redundancy
 
@@ -56,7 +56,7 @@ class Gated(NamedTuple):
     values : array of shape (R,)
         What was minimised, at the end.
     history : dict of str to array of shape (n_epochs, R)
-        ``loss``, ``sparsity`` and ``redundancy``; nan once a run has ended.
+        ``loss``, ``sparsity`` and ``redundancy``, in the end nan for runs that ended early.
     diverged : array of bool, of shape (R,)
         Whether a run came to where the objective is not finite, and was taken back.
     """
@@ -69,7 +69,14 @@ class Gated(NamedTuple):
 
 
 def learn_gates(
-    settings: Any, folds: Folds, fold: Runs, mu: Array, lam: Array, start: Array | None = None
+    settings: Any,
+    folds: Folds,
+    fold: Runs,
+    mu: Array,
+    lam: Array,
+    *,
+    start: Array | None = None,
+    first: Runs | None = None,
 ) -> Gated:
     """Gates for each row of ``mu`` and ``lam``, learned on the fold of that run.
 
@@ -81,7 +88,9 @@ def learn_gates(
     mu, lam : arrays of shape (R, 1 or number of classes)
     start : array of shape (R, n_parameters), optional
         ``points`` of an earlier call; by default open gates and, if learned jointly, the weights
-        of the networks of the fold, in turn.
+        of one of the networks of the fold.
+    first : array of int, of shape (R,), optional
+        Which of them; by default the first.
     """
     gate, n_runs = GATES[settings.gate], len(mu)
     objective = GateLoss(
@@ -93,17 +102,20 @@ def learn_gates(
         activation=settings.activation,
         loss=settings.loss,
         gate=gate,
-        scope=settings.rows_of_gates,
+        scope=settings._rows_of_gates,
         sparsity=settings.sparsity,
         width=1.0,
         redundancy=folds.redundancy,
         mu=mu,
         lam=lam,
         joint=settings.joint,
-        decay=settings.network().decay_of(*folds.X.shape),
+        decay=settings._network().decay_of(*folds.X.shape),
     )
     if start is None:
-        start = _open(objective, gate.start)
+        start = _open(objective, gate.start, np.zeros_like(fold) if first is None else first)
+    else:
+        b, weights = np.split(start, [objective.n_gates], axis=1)
+        start = np.concatenate([gate.awake(b), weights], axis=1)
     points, log = start, _Log(objective)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is seen by its value
         for width in _widths(settings.width):
@@ -116,6 +128,11 @@ def learn_gates(
         )
     b = points[:, : objective.n_gates].reshape(n_runs, objective.n_rows, -1)
     return Gated(points, gate(b)[0], values, log.history, log.diverged)
+
+
+def strength(gates: Array, Z: Array) -> Array:
+    """Gates in absolute value; closed for columns that do not vary in the rows of ``Z``."""
+    return np.abs(gates) * (np.ptp(Z, axis=0) > 0)
 
 
 def _minimised(
@@ -141,14 +158,13 @@ def _minimised(
     )
 
 
-def _open(objective: GateLoss, b: float) -> Array:
+def _open(objective: GateLoss, b: float, first: Runs) -> Array:
     """Parameters of open gates, and behind them the weights that are learned with them."""
     start = np.full((len(objective.fold), objective.n_gates), b)
     if not objective.joint:
         return start
     each = len(objective.stack.inner) // len(objective.used)
-    turn = np.array([np.sum(objective.fold[:r] == k) for r, k in enumerate(objective.fold)])
-    own = objective.stack.pick(objective.fold * each + turn % each)
+    own = objective.stack.pick(objective.fold * each + first)
     return np.concatenate([start, own.packed()], axis=1)
 
 
@@ -176,7 +192,8 @@ class _Log:
     @property
     def history(self) -> dict[str, Array]:
         """Each term by epoch and run."""
-        terms = np.full((3, len(self._seen), len(self._objective.fold)), np.nan)
-        for epoch, (runs, seen) in enumerate(self._seen):
-            terms[:, epoch, runs] = seen
-        return dict(zip(("loss", "sparsity", "redundancy"), terms, strict=True))
+        n_runs = len(self._objective.fold)
+        return {
+            name: in_columns([(runs, terms[k]) for runs, terms in self._seen], n_runs)
+            for k, name in enumerate(("loss", "sparsity", "redundancy"))
+        }

@@ -137,7 +137,7 @@ class GateLoss:
         fold = self.fold[runs]
         for k in np.unique(fold):
             for g in range(n_rows):
-                phi = self.redundancy[k][g % len(self.redundancy[k])]
+                phi = self.redundancy[k][g if len(self.redundancy[k]) > 1 else 0]
                 met[fold == k, g] = phi.times(share[fold == k, g])
         values = np.einsum("rg,rgf,rgf->r", cost, share, met)
         return values, 2 * cost[:, :, None] * met * by_gate

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array
+from tamis._arrays import Array, Mask
 
 Runs = NDArray[np.intp]
 #: Told of every point that runs have come to: their places in the last call, the runs, the points.
@@ -59,60 +59,72 @@ def lbfgs(
     points, values : arrays of shape (n_runs, n_parameters) and (n_runs,)
     """
     points = start.copy()
-    n_runs, n_parameters = points.shape
-    everyone = np.arange(n_runs)
+    everyone = np.arange(len(points))
     values, gradients = objective(points, everyone)
     watch(everyone, everyone, points)
-    history = _History(n_runs, memory, n_parameters)
-    directions = -gradients
-    slopes, furthest = _dot(gradients, directions), longest / _largest(directions)
-    steps = np.minimum(1 / np.maximum(1.0, _norm(gradients)), furthest)
-    low, high, trials = np.zeros(n_runs), np.full(n_runs, np.inf), np.zeros(n_runs, dtype=int)
-    iterations, five_ago = np.zeros(n_runs, dtype=int), values.copy()
+    history, directions = _History(len(points), memory, points.shape[1]), -gradients
+    steps = _Steps(len(points), longest)
+    steps.begin(everyone, gradients, directions, 1 / np.maximum(1.0, _norm(gradients)))
+    iterations, five_ago = np.zeros(len(points), dtype=int), values.copy()
     finite = np.isfinite(values) & np.isfinite(gradients).all(axis=1)
     active = np.flatnonzero(finite & (gradients != 0).any(axis=1))
     while len(active):
-        along = directions[active]
-        tried = steps[active, None] * along
-        tried += points[active]
+        tried = points[active] + steps.length[active, None] * directions[active]
         new_values, new_gradients = objective(tried, active)
-        slope, step = slopes[active], steps[active]
-        fallen = new_values <= values[active] + SUFFICIENT_FALL * step * slope
-        fallen &= np.isfinite(new_values)
-        flat = _dot(new_gradients, along) >= SLOPE_LEFT * slope
-        # too long where the value has not fallen, too short where it still falls steeply
-        high[active[~fallen]] = step[~fallen]
-        low[active[fallen & ~flat]] = step[fallen & ~flat]
-        trials[active] += 1
-        far = step >= furthest[active]
-        accepted = fallen & (flat | far | (trials[active] >= MOST_TRIALS))
-        stuck = ~accepted & (trials[active] >= MOST_TRIALS)
-        longer = np.minimum(2 * step, furthest[active])
-        between = (low[active] + high[active]) / 2
-        steps[active] = np.where(np.isinf(high[active]), longer, between)
-        done = active[accepted]
+        slope_left = _dot(new_gradients, directions[active])
+        accepted, stuck = steps.judge(active, new_values - values[active], slope_left)
+        done, places = active[accepted], np.flatnonzero(accepted)
         if len(done):
-            watch(np.flatnonzero(accepted), done, tried[accepted])
-            for k, run in zip(np.flatnonzero(accepted), done, strict=True):
+            watch(places, done, tried[accepted])
+            for k, run in zip(places, done, strict=True):
                 history.add(run, tried[k] - points[run], new_gradients[k] - gradients[run])
                 points[run], gradients[run] = tried[k], new_gradients[k]
             values[done] = new_values[accepted]
-            direction = -history.times(done, gradients[done])
-            uphill = _dot(gradients[done], direction) >= 0  # by rounding
-            direction[uphill] = -gradients[done[uphill]]
-            directions[done], slopes[done] = direction, _dot(gradients[done], direction)
-            furthest[done] = longest / _largest(direction)
-            low[done], high[done], trials[done] = 0.0, np.inf, 0
-            steps[done] = np.minimum(1.0, furthest[done])
+            directions[done] = history.downhill(done, gradients[done])
+            steps.begin(done, gradients[done], directions[done])
             iterations[done] += 1
         rested = done[iterations[done] % 5 == 0]
-        ended = rested[
-            five_ago[rested] - values[rested] <= tol * np.maximum(np.abs(values[rested]), 1e-12)
-        ]
+        fall = five_ago[rested] - values[rested]
+        at_rest = rested[fall <= tol * np.maximum(np.abs(values[rested]), 1e-12)]
         five_ago[rested] = values[rested]
-        ended = np.concatenate([active[stuck], ended, done[iterations[done] >= max_iter]])
+        ended = np.concatenate([active[stuck], at_rest, done[iterations[done] >= max_iter]])
         active = np.setdiff1d(active, ended)
     return points, values
+
+
+class _Steps:
+    """Line searches: the next step of each run, between one too short and one too long."""
+
+    def __init__(self, n_runs: int, longest: float):
+        self._longest = longest
+        self.length, self._furthest, self._slope = np.empty((3, n_runs))
+        self._low, self._high = np.empty((2, n_runs))
+        self._trials = np.zeros(n_runs, dtype=int)
+
+    def begin(
+        self, runs: Runs, gradients: Array, directions: Array, first: Array | float = 1.0
+    ) -> None:
+        """New directions, and the step that is tried first."""
+        self._slope[runs] = _dot(gradients, directions)
+        self._furthest[runs] = self._longest / _largest(directions)
+        self.length[runs] = np.minimum(first, self._furthest[runs])
+        self._low[runs], self._high[runs], self._trials[runs] = 0.0, np.inf, 0
+
+    def judge(self, runs: Runs, change: Array, slope_left: Array) -> tuple[Mask, Mask]:
+        """Which steps are taken, by what they changed; which runs are stuck. Others try again."""
+        step, slope = self.length[runs], self._slope[runs]
+        fallen = np.isfinite(change) & (change <= SUFFICIENT_FALL * step * slope)
+        flat = slope_left >= SLOPE_LEFT * slope
+        # too long where the value has not fallen, too short where it still falls steeply
+        self._high[runs[~fallen]] = step[~fallen]
+        self._low[runs[fallen & ~flat]] = step[fallen & ~flat]
+        self._trials[runs] += 1
+        weary = self._trials[runs] >= MOST_TRIALS
+        longer = np.minimum(2 * step, self._furthest[runs])
+        between = (self._low[runs] + self._high[runs]) / 2
+        self.length[runs] = np.where(np.isinf(self._high[runs]), longer, between)
+        accepted = fallen & (flat | weary | (step >= self._furthest[runs]))
+        return accepted, weary & ~accepted
 
 
 class _History:
@@ -146,6 +158,13 @@ class _History:
         self._products[run, place, place] = curvature  # rounding could make it negative
         self._scale[run] = curvature / size
         self._next[run] = (place + 1) % memory
+
+    def downhill(self, runs: Runs, gradients: Array) -> Array:
+        """Directions in which the values fall."""
+        directions = -self.times(runs, gradients)
+        uphill = _dot(gradients, directions) >= 0  # by rounding
+        directions[uphill] = -gradients[uphill]
+        return directions
 
     def times(self, runs: Runs, gradients: Array) -> Array:
         """The approximate inverse Hessian times each gradient."""

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Mask
 from tamis._random import stream
+from tamis.exceptions import NotConverged
 from tamis.neural._objectives import NetworkLoss
 from tamis.neural._optimise import Runs, adam, lbfgs
 from tamis.neural._stack import Stack
@@ -17,7 +19,8 @@ class Trained(NamedTuple):
     """Networks, their accuracy and loss on held-out rows, and how they came there.
 
     ``history`` has an array of shape (n_epochs, n_networks) for each of ``validation_accuracy`` and
-    ``validation_loss``, nan once a network has ended; it is empty where no rows were held out.
+    ``validation_loss``, in the end nan for networks that ended early; it is empty where no rows
+    were held out.
     """
 
     stack: Stack
@@ -69,24 +72,35 @@ def train(
         masks=masks,
     )
     watch = _Watch(objective, held_out, stack.packed(), early_stopping)
-    if settings.solver == "lbfgs":
-        points, values = lbfgs(
-            objective, stack.packed(), max_iter=settings.max_iter, watch=watch.see
-        )
-    else:
-        points, values = adam(
-            objective,
-            stack.packed(),
-            max_iter=settings.max_iter,
-            learning_rate=settings.learning_rate,
-            batches=batches(len(X), settings.batch_size, seed),
-            watch=watch.see,
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is never kept
+        points, values = _minimised(settings, objective, stack.packed(), watch)
+    if watch.diverged:
+        warn(
+            "The training of a network diverged; its best weights before that are kept. Use a "
+            "smaller learning_rate.",
+            NotConverged,
+            stacklevel=2,
         )
     if not held_out.any():
         stack = Stack.unpacked(points, *shape)
-        return Trained(stack, np.zeros(n_networks), values, watch.n_iter, {})
+        return Trained(stack, np.full(n_networks, np.nan), values, watch.n_iter, {})
     stack = Stack.unpacked(watch.points, *shape)
     return Trained(stack, watch.accuracy, watch.loss, watch.n_iter, watch.history)
+
+
+def _minimised(
+    settings: Any, objective: NetworkLoss, start: Array, watch: "_Watch"
+) -> tuple[Array, Array]:
+    if settings.solver == "lbfgs":
+        return lbfgs(objective, start, max_iter=settings.max_iter, watch=watch.see)
+    return adam(
+        objective,
+        start,
+        max_iter=settings.max_iter,
+        learning_rate=settings.learning_rate,
+        batches=batches(len(objective.X), settings.batch_size, settings.random_state),
+        watch=watch.see,
+    )
 
 
 class _Watch:
@@ -99,6 +113,7 @@ class _Watch:
         self.accuracy = np.full(len(held_out), -np.inf)
         self.loss = np.full(len(held_out), np.inf)
         self.points = start.copy()
+        self.diverged = False
         self._seen: list[tuple[Runs, Array, Array]] = []
 
     def see(self, evaluated: Runs, runs: Runs, points: Array) -> None:
@@ -110,7 +125,8 @@ class _Watch:
         loss = -np.einsum("kn,kn->k", shares, np.log(truth))
         same = accuracy == self.accuracy[runs]
         better = (accuracy > self.accuracy[runs]) | (same & (loss < self.loss[runs]))
-        better |= not self._best
+        better = np.isfinite(p).all(axis=(1, 2)) & (better | (not self._best))
+        self.diverged |= not np.isfinite(p).all()
         which = runs[better]
         self.accuracy[which], self.loss[which] = accuracy[better], loss[better]
         self.points[which] = points[better]
@@ -123,12 +139,22 @@ class _Watch:
 
     @property
     def history(self) -> dict[str, Array]:
-        """Accuracy and loss of every network at every point it came to."""
-        accuracy = np.full((len(self._seen), len(self.loss)), np.nan)
-        loss = np.full_like(accuracy, np.nan)
-        for epoch, (runs, a, b) in enumerate(self._seen):
-            accuracy[epoch, runs], loss[epoch, runs] = a, b
+        """Accuracy and loss of every network at the points it came to, one after the other."""
+        accuracy, loss = (
+            in_columns([(runs, terms[k]) for runs, *terms in self._seen], len(self.loss))
+            for k in (0, 1)
+        )
         return {"validation_accuracy": accuracy, "validation_loss": loss}
+
+
+def in_columns(seen: list[tuple[Runs, Array]], n_runs: int) -> Array:
+    """What was seen of each run, one after the other in its column, then nan."""
+    counts = np.zeros(n_runs, dtype=np.intp)
+    table = np.full((len(seen), n_runs), np.nan)
+    for runs, values in seen:
+        table[counts[runs], runs] = values
+        counts[runs] += 1
+    return table[: counts.max(initial=0)]
 
 
 def batches(
@@ -169,5 +195,14 @@ def held_out_rows(
         n_folds = min(int(validation), len(codes))
         folds = deal(codes, n_folds, seed)
         return np.repeat(folds == np.arange(n_folds)[:, None], restarts, axis=0)
-    n_folds = min(max(2, round(1 / validation)), len(codes))
-    return np.tile(deal(codes, n_folds, seed) == 0, (restarts, 1))
+    return np.tile(_share(codes, validation, seed), (restarts, 1))
+
+
+def _share(codes: NDArray[np.intp], share: float, seed: int) -> Mask:
+    """A share of the rows, at least one and not all, of every class as evenly as can be."""
+    draws = stream(seed, "part").uniform(size=len(codes))
+    order, wanted = np.lexsort((draws, codes)), np.clip(share, 1 / len(codes), 1 - 1 / len(codes))
+    passed = np.floor(np.arange(len(codes) + 1) * wanted + 1e-9)
+    chosen = np.zeros(len(codes), dtype=bool)
+    chosen[order] = np.diff(passed) > 0
+    return chosen

@@ -96,7 +96,11 @@ class Embedded(CallbackSupportMixin, Selection):
             )
         )
         context.call_on_fit_task_end(estimator=self)
+        self._doubt()
         return self
+
+    def _doubt(self) -> None:
+        """Warn of what a selection that stands leaves open."""
 
     def _choice(self) -> Choice:
         return resolve_choice(self.n_features_to_select, type(self).__name__)

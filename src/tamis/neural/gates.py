@@ -25,6 +25,10 @@ class Gate(ABC):
     def __call__(self, b: Array) -> tuple[Array, Array]:
         """Value of the gate, and its derivative by b."""
 
+    def awake(self, b: Array) -> Array:
+        """Where to go on from another minimum: wide open gates have no slope to close by."""
+        return b
+
     @abstractmethod
     def share(self, gate: Array) -> tuple[Array, Array]:
         """What the gate counts for in the redundancy, and its derivative by the gate."""
@@ -59,6 +63,9 @@ class Bell(Bounded):
         gate = np.exp(-(b**2))
         return gate, -2 * b * gate
 
+    def awake(self, b: Array) -> Array:
+        return np.where(np.abs(b) < self.start, self.start, b)
+
 
 class Sigmoid(Bounded):
     """1 / (1 + exp(-b)), from a gate that is nine tenths open."""
@@ -69,6 +76,9 @@ class Sigmoid(Bounded):
     def __call__(self, b: Array) -> tuple[Array, Array]:
         gate = expit(b)
         return gate, gate * (1 - gate)
+
+    def awake(self, b: Array) -> Array:
+        return np.minimum(b, self.start)
 
 
 GATES: dict[str, Gate] = {"linear": Linear(), "bell": Bell(), "sigmoid": Sigmoid()}

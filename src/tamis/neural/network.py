@@ -1,7 +1,7 @@
 """A classifier of one hidden layer whose folds and restarts are trained in one computation."""
 
 from collections.abc import Collection, Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,11 +53,13 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : array
     validation_score_ : float
-        Accuracy of the best network on the rows that it was chosen by, which flatters.
+        Accuracy of the best network on the rows that it was chosen by, which flatters; nan where
+        none were held out.
     n_networks_, n_iter_ : int
         Number of networks; number of epochs of the longest training.
     history_ : dict of str to array of shape (n_epochs, n_networks)
-        ``validation_accuracy`` and ``validation_loss``, nan where a network has ended.
+        ``validation_accuracy`` and ``validation_loss``, in the end nan for networks that ended
+        early.
 
     Examples
     --------
@@ -107,12 +109,10 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
                 f"NetworkClassifier needs at least two classes, but every sample has the class "
                 f"{str(self.classes_[0])!r}. Check the target column, or the split it came from."
             )
-        self._mean, deviation = table.mean(axis=0), table.std(axis=0)
-        constant = deviation <= 10 * np.finfo(float).eps * np.abs(self._mean)
-        self._scale = np.where(constant, np.inf, deviation)
+        self._scaling = Scaling.of(table)
         settings = clone(self).set_params(random_state=draw_seed(self.random_state))
         held_out = held_out_rows(codes, self.validation, self.restarts, settings.random_state)
-        trained = train(settings, (table - self._mean) / self._scale, codes, held_out)
+        trained = train(settings, self._scaling(table), codes, held_out)
         self._stack, self._best = trained.stack, trained.best
         self.validation_score_ = float(trained.accuracy[self._best])
         self.history_, self.n_iter_ = trained.history, trained.n_iter
@@ -123,7 +123,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         """Probability of each class."""
         check_is_fitted(self)
         table = validate_data(self, X, dtype=np.float64, reset=False)
-        stack, Z = self.networks(), (table - self._mean) / self._scale
+        stack, Z = self.networks(), self._scaling(table)
         hidden = hidden_units(Z, stack.inner, stack.inner_bias, self.activation)
         p: Array = probabilities(stack, hidden).mean(axis=0)
         return p
@@ -172,6 +172,31 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
                 f"NetworkClassifier needs validation as a number of folds (at least 2), a share of "
                 f"the rows in (0, 1), or None, not {v!r}."
             )
+
+
+class Scaling(NamedTuple):
+    """Columns to mean 0 and standard deviation 1, as :func:`tamis._arrays.standardised` does.
+
+    Powers of two bring columns of any size to where squares neither over- nor underflow; a
+    constant column becomes 0, whatever it is in new rows.
+    """
+
+    exponent: NDArray[np.intc]
+    mean: Array
+    deviation: Array
+
+    @classmethod
+    def of(cls, X: Array) -> Self:
+        exponent = np.frexp(np.abs(X).max(axis=0))[1]
+        scaled = np.ldexp(X, -exponent)
+        mean = scaled.mean(axis=0)
+        deviation = (scaled - mean).std(axis=0)
+        constant = deviation <= 10 * np.finfo(float).eps * np.abs(mean)
+        return cls(exponent, mean, np.where(constant, np.inf, deviation))
+
+    def __call__(self, X: Array) -> Array:
+        Z: Array = (np.ldexp(X, -self.exponent) - self.mean) / self.deviation
+        return Z
 
 
 def check_among(estimator: BaseEstimator, choices: Mapping[str, Collection[Any]]) -> None:

@@ -12,17 +12,17 @@ from tamis._arrays import Array, Mask, class_codes, is_int, standardised
 from tamis._random import draw_seed
 from tamis.contract import check_data, check_target
 from tamis.exceptions import InvalidParameter, NothingSelected
-from tamis.neural._gating import Folds, learn_gates
+from tamis.neural._gating import Folds, learn_gates, strength
 from tamis.neural._training import deal, train
 from tamis.trace import Trace
 
 #: Weights of the sparsity that "auto" tries.
-MUS = (0.25, 1.0, 4.0)
-#: Weights of the redundancy that "auto" tries, in multiples of mu / (2 mean phi), from which on
-#: all gates start to close.
+MUS = (0.05, 0.25, 1.0, 4.0)
+#: Weights of the redundancy that "auto" tries, in multiples of mu / (2 mean phi), at which the
+#: redundancy of gates that are all open outweighs what holds bounded ones open.
 MULTIPLES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
-#: Iterations of the networks that judge the chosen columns.
-JUDGE_ITERATIONS = 100
+#: The networks that judge the chosen columns: as one that is to predict.
+JUDGE = {"solver": "lbfgs", "max_iter": 100, "decay": 1e-3}
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,14 +81,17 @@ def gate_path(
     In every fold networks are trained, gates learned for each ``mu`` along rising ``lam``, each
     from where the one before ended, columns chosen as the selector would, and new networks trained
     on these, which are judged on the rows left out. All folds and all ``mu`` are one computation.
+    Columns are standardised over all rows, as the selector will do; no label of a row left out has
+    a part in anything but its judgement. The best of many points flatters: what a selection is
+    worth is told by rows that the path has not seen.
 
     Parameters
     ----------
     selector : GateSelector
     X, y : the table and its classes
     mu, lam : arrays of numbers, optional
-        By default the numbers that the selector has; in place of "auto", 0.25, 1 and 4 for ``mu``,
-        and for ``lam`` up to eight times the value at which all gates start to close.
+        By default the numbers that the selector has; in place of "auto", 0.05 to 4 for ``mu``
+        and for ``lam`` up to eight times mu / (2 mean phi).
     folds : int, default=3
 
     Examples
@@ -101,10 +104,13 @@ def gate_path(
     >>> path.size
     array([2., 2., 2.])
     """
+    if not hasattr(selector, "_rows_of_gates"):
+        raise InvalidParameter(f"gate_path needs a GateSelector, not {selector!r}.")
     selector = clone(selector)
     selector._check()
     table, target = check_data(selector, X, y)
     check_target(selector, target)
+    selector._size(table.shape[1])
     if not (is_int(folds) and 2 <= folds <= len(table)):
         raise InvalidParameter(f"gate_path needs folds between 2 and {len(table)}, not {folds!r}.")
     selector.random_state = draw_seed(selector.random_state)
@@ -117,11 +123,20 @@ def gate_path(
 
 def _numbers(name: str, asked: Any, held: Any) -> Array | None:
     """A grid of one weight, None for that of "auto"."""
+    if asked is None and np.ndim(held) > 0:
+        raise InvalidParameter(
+            f"gate_path walks along one {name} for all classes, but the selector has {held!r}. "
+            f"Give gate_path {name} as numbers."
+        )
     values = held if asked is None else asked
-    if isinstance(values, str):
+    if isinstance(values, str) and values == "auto":
         return None
-    grid = np.unique(np.asarray(values, dtype=float))
-    if np.ndim(values) > 1 or not len(grid) or not np.isfinite(grid).all() or grid[0] < 0:
+    try:
+        grid = np.unique(np.asarray(values, dtype=float))
+    except (TypeError, ValueError):
+        grid = np.empty(0)
+    right = len(grid) and np.ndim(values) <= 1 and np.isfinite(grid).all() and grid[0] >= 0
+    if isinstance(values, str) or not right:
         raise InvalidParameter(f"gate_path needs {name} as numbers of at least 0, not {values!r}.")
     return grid
 
@@ -147,7 +162,12 @@ def walk(
         mus, now = (np.repeat(w[which, None], n_rows, axis=1) for w in (mu, level))
         gated = learn_gates(settings, folds, fold, mus, now, start=points)
         points = gated.points
-        chosen.append([_chosen(settings, np.abs(gates)) for gates in gated.gates])
+        chosen.append(
+            [
+                _chosen(settings, strength(gates, Z[~held_out[k]]))
+                for gates, k in zip(gated.gates, fold, strict=True)
+            ]
+        )
     # (n_lam, n_folds, n_mu, F) -> (n_mu, n_lam, n_folds, F)
     support = np.array(chosen).reshape(len(lams), n_folds, len(mu), -1).transpose(2, 0, 1, 3)
     accuracy, loss = _judged(settings, Z, codes, held_out, support.reshape(-1, *support.shape[2:]))
@@ -172,17 +192,18 @@ def rising(mu: Array, lam: Array | None, mean_redundancy: float) -> Array:
 
 def _trained(settings: Any, Z: Array, codes: NDArray[np.intp], held_out: Mask) -> Folds:
     """Networks that end where they end, not where they are best on the rows that judge."""
-    network = settings.network()
+    network = settings._network()
     runs = np.repeat(held_out, settings.restarts, axis=0)
     stack = train(network, Z, codes, runs, early_stopping=False).stack
-    phi = [settings.redundancies(Z[~out], codes[~out]) for out in held_out]
+    n_classes = int(codes.max()) + 1
+    phi = [settings._redundancies(Z[~out], codes[~out], n_classes) for out in held_out]
     return Folds(Z, codes, ~held_out, stack, phi)
 
 
-def _chosen(settings: Any, strength: Array) -> Mask:
+def _chosen(settings: Any, gates: Array) -> Mask:
     """The columns that the selector would keep; none where no gate passes its threshold."""
-    support = np.zeros(strength.shape[1], dtype=bool)
-    trace = Trace(len(support), settings.steps(strength))
+    support = np.zeros(gates.shape[1], dtype=bool)
+    trace = Trace(len(support), settings._steps(gates))
     with suppress(NothingSelected):
         support[trace[settings._choice().pick(trace)].subset] = True
     return support
@@ -195,7 +216,7 @@ def _judged(
     n_points, n_folds, _ = support.shape
     anywhere = support.any(axis=(0, 1))
     masks = support.reshape(n_points * n_folds, -1)[:, anywhere].astype(float)
-    network = settings.network().set_params(solver="lbfgs", max_iter=JUDGE_ITERATIONS)
+    network = settings._network().set_params(**JUDGE)
     runs = np.tile(held_out, (n_points, 1))
     trained = train(network, Z[:, anywhere], codes, runs, masks=masks, early_stopping=False)
     rows = held_out.sum(axis=1) / held_out.size * n_folds  # folds may differ by a row

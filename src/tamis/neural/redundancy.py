@@ -1,6 +1,5 @@
 """How far columns say the same: the dependence phi between each two of them."""
 
-from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,8 +10,8 @@ from tamis.exceptions import InvalidParameter
 
 #: Measures of dependence.
 KINDS = ("pearson", "squared", "information")
-#: Columns up to which a matrix of all pairs is kept.
-MOST_COLUMNS = 20_000
+#: Columns up to which a matrix of all pairs is kept: 256 MB, for each class and fold.
+MOST_COLUMNS = 8_000
 #: Where a standardised column is cut into three levels for its mutual information.
 CUTS = (-0.5, 0.5)
 #: From here on the matrix is kept in single precision: each step of a fit reads the whole of it.
@@ -71,8 +70,12 @@ class SquaredCorrelation:
         return total / max(n_columns * (n_columns - 1), 1)
 
 
-def redundancy(kind: str, X: Array, codes: NDArray[np.intp] | None = None) -> list[Redundancy]:
+def redundancy(
+    kind: str, X: Array, codes: NDArray[np.intp] | None = None, n_classes: int = 0
+) -> list[Redundancy]:
     """Dependence of the columns: over all rows, or inside each class where ``codes`` are given.
+
+    Inside a class of no or one row no two columns depend on each other.
 
     Parameters
     ----------
@@ -81,29 +84,27 @@ def redundancy(kind: str, X: Array, codes: NDArray[np.intp] | None = None) -> li
         three levels at half a standard deviation from the mean, divided by the geometric mean of
         their entropies. All are 1 for copies and 0 where a column does not vary.
     """
-    return [_dependence(kind, rows) for rows in _parts(X, codes)]
-
-
-def _parts(X: Array, codes: NDArray[np.intp] | None) -> Iterator[Array]:
     if codes is None:
-        yield X
-    else:
-        yield from (X[codes == c] for c in range(codes.max() + 1))
+        return [_dependence(kind, X)]
+    return [_dependence(kind, X[codes == c]) for c in range(n_classes)]
 
 
 def _dependence(kind: str, X: Array) -> Redundancy:
-    columns = standardised(X) / np.sqrt(len(X))
-    dtype = np.float32 if X.shape[1] >= SINGLE_FROM else np.float64
-    if kind == "squared" and len(X) < X.shape[1]:
+    n_rows, n_columns = X.shape
+    dtype = np.float32 if n_columns >= SINGLE_FROM else np.float64
+    columns = standardised(X) / np.sqrt(n_rows) if n_rows > 1 else np.zeros((1, n_columns))
+    # through the columns where that is less work, or the only way; without rows all is 0
+    little = 2 * n_rows**2 < n_columns or n_columns > MOST_COLUMNS
+    if n_rows < 2 or (kind == "squared" and little):
         return SquaredCorrelation(columns)
-    if X.shape[1] > MOST_COLUMNS:
+    if n_columns > MOST_COLUMNS:
         raise InvalidParameter(
             f"redundancy={kind!r} holds a number for every two columns, too many for "
-            f"{X.shape[1]} columns ({MOST_COLUMNS} can be held). Use redundancy='squared', or drop "
+            f"{n_columns} columns ({MOST_COLUMNS} can be held). Use redundancy='squared', or drop "
             "the weakest columns first, for example by Ranking(FisherScore())."
         )
     if kind == "information":
-        return PairMatrix(_information(columns * np.sqrt(len(X))).astype(dtype, copy=False))
+        return PairMatrix(_information(columns * np.sqrt(n_rows)).astype(dtype, copy=False))
     correlation: Any = columns.astype(dtype, copy=False)
     correlation = correlation.T @ correlation
     return PairMatrix(np.abs(correlation) if kind == "pearson" else correlation**2)

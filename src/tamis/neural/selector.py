@@ -14,7 +14,7 @@ from tamis._arrays import Array, best_first, class_codes, is_int, is_real, stand
 from tamis.choice import Choice, Threshold
 from tamis.contract import Criterion
 from tamis.exceptions import DegenerateData, IncompatibleCriterion, InvalidParameter, NotConverged
-from tamis.neural._gating import Folds, Gated, learn_gates
+from tamis.neural._gating import Folds, Gated, learn_gates, strength
 from tamis.neural._ranking import by_class, by_place, by_width, widest
 from tamis.neural._stack import LOSSES
 from tamis.neural.embedded import Embedded
@@ -26,8 +26,6 @@ from tamis.trace import Step
 
 #: Rows of a class below which correlations inside it are mostly chance.
 FEW_ROWS = 5
-#: A class whose widest gate is below this needs no column.
-CLOSED = 0.01
 #: Folds by which "auto" judges.
 N_FOLDS = 3
 
@@ -61,10 +59,10 @@ class PerClass(Choice):
     >>> from sklearn.datasets import load_iris
     >>> from tamis.neural import GateSelector
     >>> X, y = load_iris(return_X_y=True)
-    >>> gates = GateSelector(n_features_to_select=PerClass(1), scope="class", mu=1, lam=10,
+    >>> gates = GateSelector(n_features_to_select=PerClass(1), scope="class", mu=0.05, lam=0.1,
     ...                      hidden=3, random_state=0)
-    >>> gates.fit(X, y).n_features_
-    2
+    >>> gates.fit(X, y).get_support(indices=True)
+    array([1, 2, 3])
     """
 
     needs_nested = True
@@ -114,8 +112,8 @@ class GateSelector(Embedded):
         One gate for each column, or for each class and column.
     class_loss : {"own", "one-vs-rest"}, default="own"
         For scope "class": whether the gates of a class multiply its own rows only, as printed, or
-        all rows, judged by how well they tell that class from the others; the latter does not see
-        the label.
+        all rows, judged by how well they tell that class from the others (by cross-entropy,
+        whatever ``loss`` is); the latter does not see the label.
     sparsity : {"l0", "l1", "bell"}, default="l0"
         What an open gate g costs: 1 - exp(-g^2 / 2 width^2), |g|, or g (1 - g).
     width : float or pair of float, default=0.35
@@ -137,12 +135,12 @@ class GateSelector(Embedded):
         Whether the gates stand before the best network, or before all of them at once. Learned
         jointly, each network has gates of its own, and those of the lowest objective are kept.
     solver : {"lbfgs", "adam"}, default="lbfgs"
-        Of the network and the gates. Both end at the same gates where these are linear; between
-        bounded ones, which stay open or closed, they may decide differently.
+        Of the network and the gates. Before the same network both end at the same linear gates;
+        bounded ones, which stay open or closed, may be decided differently.
     max_iter : int, default=1000
         Epochs of Adam, or iterations of L-BFGS, for the gates.
     learning_rate, batch_size
-        Of Adam.
+        Of Adam, for the network and the gates.
     tol : float, default=1e-5
         Relative change of the objective below which gates are at rest.
     random_state : int, generator or None, default=None
@@ -160,7 +158,8 @@ class GateSelector(Embedded):
     network_ : NetworkClassifier
         The network in front of which the gates were learned, on all columns.
     history_ : dict of str to array of shape (n_epochs,)
-        ``loss``, ``sparsity`` and ``redundancy``, the terms of what was minimised.
+        ``loss`` (with the weight decay, where weights are learned), ``sparsity`` and
+        ``redundancy``, the terms of what was minimised, under the weights that were used.
     n_iter_ : int
         Number of epochs of the gates.
     mu_, lam_ : array of shape (1,) or (n_classes,)
@@ -173,8 +172,8 @@ class GateSelector(Embedded):
     Notes
     -----
     The printed gradients of the source lack the factor 2 of the symmetric double sum; the gradients
-    here are those of the printed objective. All gates start to close when ``lam`` passes
-    mu / (2 mean phi), where the grid of "auto" has its middle.
+    here are those of the printed objective. Bounded gates all start to close when ``lam`` passes
+    mu / (2 mean phi), where the grid of "auto" has its middle; linear ones close by ``mu`` alone.
 
     References
     ----------
@@ -185,7 +184,7 @@ class GateSelector(Embedded):
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> gates = GateSelector(n_features_to_select=2, hidden=3, mu=1, lam=5, random_state=0)
+    >>> gates = GateSelector(n_features_to_select=2, hidden=3, mu=0.05, lam=0.1, random_state=0)
     >>> gates.fit(X, y).get_support(indices=True)
     array([2, 3])
     """
@@ -247,28 +246,27 @@ class GateSelector(Embedded):
         self.classes_, codes = class_codes(np.asarray(y))
         settings = clone(self).set_params(random_state=seed)
         for name in ("mu", "lam"):  # which only now can be held against the number of classes
-            settings.weights(name, len(self.classes_))
+            settings._weights(name, len(self.classes_))
         self._warn_of_few_rows(codes)
         by_class = np.argsort(codes, kind="stable")
         Z, codes = standardised(X)[by_class], codes[by_class]
-        self.network_ = settings.network().fit(X, y)
-        phi = settings.redundancies(Z, codes)
+        self.network_ = settings._network().fit(X, y)
+        phi = settings._redundancies(Z, codes, len(self.classes_))
         used = np.ones((1, len(Z)), dtype=bool)
         folds = Folds(Z, codes, used, self.network_.networks(), [phi])
         gated = self._followed(settings, folds)
         best = int(np.argmin(gated.values))
         if gated.diverged[best]:
             self._warn_of_divergence()
-        strength = np.abs(gated.gates[best]) * (Z.std(axis=0) > 0)
+        gates = strength(gated.gates[best], Z)
         epochs = ~np.isnan(gated.history["loss"][:, best])
         self.history_ = {name: term[epochs, best] for name, term in gated.history.items()}
         self.n_iter_ = max(int(epochs.sum()) - 1, 1)
-        self.gates_ = widest(strength)
+        self.gates_ = widest(gates)
         if self.scope == "class":
-            self.class_gates_ = strength
-            self._warn_of_closed_classes()
+            self.class_gates_ = gates
         self._profile = _Profile.of(X, np.asarray(y), self.classes_)
-        return self.steps(strength)
+        return self._steps(gates)
 
     def _followed(self, settings: Self, folds: Folds) -> Gated:
         """Gates under the weights given, or under the best of a path walked up to there."""
@@ -278,14 +276,16 @@ class GateSelector(Embedded):
         every, points = np.zeros(n_runs, dtype=np.intp), None
         for level in levels:
             mus, lams = (np.tile(w, (n_runs, 1)) for w in (mu, level))
-            gated = learn_gates(settings, folds, every, mus, lams, start=points)
+            gated = learn_gates(
+                settings, folds, every, mus, lams, start=points, first=np.arange(n_runs)
+            )
             points = gated.points
         return gated
 
     def _levels(self, settings: Self, folds: Folds) -> tuple[Array, list[Array]]:
         """The weight of sparsity, and those of redundancy up to the one that is wanted."""
         n_classes = len(self.classes_)
-        mu, lam = settings.weights("mu", n_classes), settings.weights("lam", n_classes)
+        mu, lam = settings._weights("mu", n_classes), settings._weights("lam", n_classes)
         self.path_ = None
         if mu is not None and lam is not None:
             return mu, [lam]
@@ -301,9 +301,7 @@ class GateSelector(Embedded):
         best, n_rows = self.path_.best, 1 if self.scope == "global" else n_classes
         along = rising(self.path_.mu[[best]], lams, folds.mean_redundancy)[:, 0]
         levels = [np.full(n_rows, level) for level in along[: best % len(along) + 1]]
-        if lam is not None:
-            levels = [lam]
-        return (np.full(n_rows, self.path_.mu[best]) if mu is None else mu), levels
+        return np.full(n_rows, self.path_.mu[best]), levels
 
     def features_for(self, label: Any) -> list[ClassFeature]:
         """Columns that tell one class, the widest gate first, with their profile by class.
@@ -324,11 +322,10 @@ class GateSelector(Embedded):
                 "features_for needs gates for each class, but these are of scope 'global'. Fit "
                 "GateSelector(scope='class', ...)."
             )
-        known = list(self.classes_)
-        if label not in known:
+        known = self.classes_.tolist()
+        if np.ndim(label) > 0 or label not in known:
             raise InvalidParameter(
-                f"features_for knows the classes {', '.join(map(repr, map(str, known)))}, not "
-                f"{label!r}."
+                f"features_for knows the classes {', '.join(map(repr, known))}, not {label!r}."
             )
         gates = self.class_gates_[known.index(label)]
         names = getattr(self, "feature_names_in_", np.arange(len(gates)).astype(str))
@@ -342,7 +339,7 @@ class GateSelector(Embedded):
         """The gates, for whoever ranks by importances."""
         return self.gates_
 
-    def network(self) -> NetworkClassifier:
+    def _network(self) -> NetworkClassifier:
         """The network that these parameters describe."""
         return NetworkClassifier(
             self.hidden,
@@ -353,42 +350,40 @@ class GateSelector(Embedded):
             restarts=self.restarts,
             combine=self.combine,
             solver=self.solver,
+            learning_rate=self.learning_rate,
             batch_size=self.batch_size,
             random_state=self.random_state,
         )
 
     @property
-    def rows_of_gates(self) -> str:
+    def _rows_of_gates(self) -> str:
         """Which rows of the table each row of gates multiplies, see :class:`GateLoss`."""
         if self.scope == "class" and self.class_loss == "one-vs-rest":
             return "one-vs-rest"
         return self.scope
 
-    def redundancies(self, Z: Array, codes: NDArray[np.intp]) -> list[Redundancy]:
+    def _redundancies(self, Z: Array, codes: NDArray[np.intp], n_classes: int) -> list[Redundancy]:
         """Dependence of the columns for all rows of gates, or for each."""
         if (self.level or self.scope) == "global":
             return redundancy(self.redundancy, Z)
-        inside = redundancy(self.redundancy, Z, codes)
+        inside = redundancy(self.redundancy, Z, codes, n_classes)
         return inside if self.scope == "class" else mean_redundancy(inside)
 
-    def steps(self, strength: Array) -> Iterator[Step]:
+    def _steps(self, gates: Array) -> Iterator[Step]:
         """Columns in the order of their gates, as the choice needs them."""
         if isinstance(self.n_features_to_select, PerClass):
-            return by_class(strength)
+            return by_class(gates)
         counted = not isinstance(self.n_features_to_select, Threshold)
         if self.scope == "class" and self.gate == "linear" and counted:
-            return by_place(strength)
-        return by_width(strength)
+            return by_place(gates)
+        return by_width(gates)
 
-    def weights(self, name: str, n_classes: int) -> Array | None:
+    def _weights(self, name: str, n_classes: int) -> Array | None:
         """``mu`` or ``lam`` for each row of gates, None where it is "auto"."""
         given, n_rows = getattr(self, name), n_classes if self.scope == "class" else 1
         if isinstance(given, str) and given == "auto":
             return None
-        try:
-            values = np.asarray(given, dtype=float)
-        except (TypeError, ValueError):
-            values = np.array(np.nan)
+        values = _as_numbers(given)
         if values.ndim > 1 or not np.isfinite(values).all() or (values < 0).any():
             raise InvalidParameter(
                 f"GateSelector needs {name} as a number of at least 0, one such number for each "
@@ -414,14 +409,21 @@ class GateSelector(Embedded):
         }
         check_among(self, choices)
         super()._check()
-        self.network().check()
+        self._network().check()
         if self.sparsity == "bell" and self.gate == "linear":
             raise InvalidParameter(
                 "GateSelector(sparsity='bell') pushes a gate to 0 or 1, which a linear gate does "
                 "not keep to. Use gate='bell' or gate='sigmoid'."
             )
-        widths = np.atleast_1d(np.asarray(self.width, dtype=float))
-        if len(widths) > 2 or not np.isfinite(widths).all() or (widths <= 0).any():
+        if self.class_loss != "own" and self.scope == "global":
+            raise InvalidParameter(
+                f"GateSelector(class_loss={self.class_loss!r}) is for gates of each class. Use "
+                "scope='class', or leave class_loss out."
+            )
+        if not isinstance(self.joint, bool | np.bool_):
+            raise InvalidParameter(f"GateSelector needs joint=True or False, not {self.joint!r}.")
+        widths = _as_numbers(self.width)
+        if widths.shape not in ((), (2,)) or not np.isfinite(widths).all() or (widths <= 0).any():
             raise InvalidParameter(
                 f"GateSelector needs width as a number > 0 or a pair of them, not {self.width!r}."
             )
@@ -442,16 +444,18 @@ class GateSelector(Embedded):
                 f"{FEW_ROWS} rows, whose correlations are mostly chance. level='global' takes it "
                 "over all rows.",
                 DegenerateData,
-                stacklevel=5,
+                stacklevel=6,
             )
 
-    def _warn_of_closed_classes(self) -> None:
-        """Say which classes need no column at all."""
-        closed = self.classes_[self.class_gates_.max(axis=1) < CLOSED]
-        if len(closed):
+    def _doubt(self) -> None:
+        """Say which columns were kept although their gates are closed, and why."""
+        closed = 0.1 if self.gate != "linear" else np.min(self.width) / 3
+        n_open = int(np.sum(self.gates_[self.support_] >= closed))
+        if n_open < self.n_features_:
             warn(
-                f"GateSelector closed all gates of {', '.join(map(str, closed))}: the network "
-                "tells it from the others without any column. A smaller lam or mu opens them.",
+                f"GateSelector keeps {self.n_features_} columns, but only {n_open} of their gates "
+                "are open; the order of the others is hardly more than chance. Ask for fewer "
+                "columns, or lower mu or lam.",
                 DegenerateData,
                 stacklevel=5,
             )
@@ -464,6 +468,14 @@ class GateSelector(Embedded):
             NotConverged,
             stacklevel=6,
         )
+
+
+def _as_numbers(given: Any) -> Array:
+    """An array of numbers; nan where it is none, as for text."""
+    try:
+        return np.asarray(np.nan if isinstance(given, str) else given, dtype=float)
+    except (TypeError, ValueError):
+        return np.array(np.nan)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ VARSHNEY = (
     "redundancy control"
 )
 
+BOUNDED: dict[str, Any] = {"gate": "bell", "sparsity": "bell"}
+
 
 @published(VARSHNEY)
 def fsmlp_al_grc(**options: Any) -> GateSelector:
@@ -22,11 +24,11 @@ def fsmlp_al_grc(**options: Any) -> GateSelector:
 @published(VARSHNEY)
 def fsmlp_al_grc_joint(**options: Any) -> GateSelector:
     """As fsmlp-al-grc, with the weights of the network learned together with the gates."""
-    return GateSelector(joint=True, **options)
+    return GateSelector(**{"joint": True} | options)
 
 
 def _per_class(options: dict[str, Any]) -> GateSelector:
-    return GateSelector(**({"scope": "class", "n_features_to_select": PerClass(1)} | options))
+    return GateSelector(**{"scope": "class", "n_features_to_select": PerClass(1)} | options)
 
 
 @published(VARSHNEY)
@@ -44,23 +46,23 @@ def fsmlp_al_crc_joint(**options: Any) -> GateSelector:
 @published(VARSHNEY)
 def gated_fsmlp_crc(**options: Any) -> GateSelector:
     """Gates between closed and open for every class, not redundant inside it."""
-    return GateSelector(gate="bell", sparsity="bell", scope="class", **options)
+    return GateSelector(**BOUNDED | {"scope": "class"} | options)
 
 
 @published(VARSHNEY)
 def gated_fsmlp_crc_joint(**options: Any) -> GateSelector:
     """As gated-fsmlp-crc, with the weights of the network learned together with the gates."""
-    return GateSelector(gate="bell", sparsity="bell", scope="class", joint=True, **options)
+    return GateSelector(**BOUNDED | {"scope": "class", "joint": True} | options)
 
 
 @published("Chakraborty and Pal (2015), Feature selection with controlled redundancy")
 def fsmlp_redundancy(**options: Any) -> GateSelector:
     """Gates between closed and open, learned with the network, that pay for redundancy alone."""
-    return GateSelector(gate="bell", sparsity="bell", loss="squared", mu=0, joint=True, **options)
+    return GateSelector(**BOUNDED | {"loss": "squared", "mu": 0, "joint": True} | options)
 
 
 @published("Sun, Huang, Wong and Jang (2017), Variable selection for MLP with lasso")
-def lasso_mlp(mu: float = 1.0, hidden: int = 10, **options: Any) -> RecursiveElimination:
+def lasso_mlp(mu: Any = "auto", hidden: int = 10, **options: Any) -> RecursiveElimination:
     """Gates that pay by their size, learned again on the columns that are left, half of them."""
     gates = GateSelector(sparsity="l1", mu=mu, lam=0, hidden=hidden)
     return RecursiveElimination(Importances(gates), **{"step": 0.5} | options)

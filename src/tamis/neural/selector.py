@@ -115,7 +115,7 @@ class GateSelector(Embedded):
         all rows, judged by how well they tell that class from the others (by cross-entropy,
         whatever ``loss`` is); the latter does not see the label.
     sparsity : {"l0", "l1", "bell"}, default="l0"
-        What an open gate g costs: 1 - exp(-g^2 / 2 width^2), |g|, or g (1 - g).
+        What an open gate g costs: 1 - exp(-g^2 / 2 width^2), its size, or g (1 - g).
     width : float or pair of float, default=0.35
         Of "l0"; a pair is annealed from the first to the second.
     redundancy : {"pearson", "squared", "information"}, default="pearson"

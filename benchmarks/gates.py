@@ -1,0 +1,189 @@
+"""Twenty-five gated networks in one computation against a module of torch trained for each.
+
+    python -m benchmarks.gates
+
+Five folds times five seeds of one tanh layer with sigmoid gates on its inputs, weights and gates
+learned together from all rows of a fold. Both sides start from the same weights and minimise the
+same objective; torch (Adam, single precision) has a run go on until it is as low as ours ended, or
+MOST_EPOCHS are over, at the learning rate that suits it best. It is measured on one seed of each
+fold and scaled to all. The data have the sizes of sonar and SRBCT, and are those where the
+environment variable TAMIS_DATA names a folder that has them.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+from benchmarks import medians
+from tamis._arrays import standardised
+from tamis.neural import GateSelector
+from tamis.neural._gating import Folds, Gated, learn_gates
+from tamis.neural._stack import Stack
+from tamis.neural.redundancy import redundancy
+
+N_FOLDS, N_SEEDS, HIDDEN = 5, 5, 12
+MU, LAM, DECAY = 0.1, 0.1, 1e-3
+#: Epochs after which torch may stop without having come as low.
+MOST_EPOCHS = 3000
+#: Learning rates of Adam that are tried, on the first run.
+RATES = (0.01, 0.02, 0.05, 0.1)
+
+
+@dataclass(frozen=True)
+class Size:
+    """Rows, columns and classes of a data set, and the least ratio accepted."""
+
+    name: str
+    n_samples: int
+    n_features: int
+    n_classes: int
+    goal: float
+
+
+SIZES = [Size("sonar", 208, 60, 2, 15), Size("srbct", 83, 2308, 4, 2.5)]
+
+
+def table(size: Size) -> tuple[np.ndarray, np.ndarray]:
+    """The data themselves, or Gaussian classes that differ in a tenth of the columns."""
+    file = Path(os.environ.get("TAMIS_DATA", "")) / f"{size.name}.npz"
+    if file.is_file():
+        data = np.load(file)
+        X, y = data["X"].astype(float), data["y"]
+    else:
+        draw = np.random.default_rng(0)
+        y = np.arange(size.n_samples) % size.n_classes
+        centres = draw.normal(size=(size.n_classes, size.n_features))
+        centres[:, size.n_features // 10 :] = 0
+        X = draw.normal(size=(size.n_samples, size.n_features)) + 0.5 * centres[y]
+    order = np.argsort(y, kind="stable")  # as the gates have it
+    return standardised(X)[order], y[order]
+
+
+def selector() -> GateSelector:
+    """What both sides minimise: cross-entropy, smooth L0, and correlations among open gates."""
+    return GateSelector(
+        gate="sigmoid", joint=True, mu=MU, lam=LAM, hidden=HIDDEN, decay=DECAY, random_state=0
+    )
+
+
+def folds(X: np.ndarray, y: np.ndarray) -> Folds:
+    """The folds, a drawn network for each of their seeds, and the correlations in each."""
+    used = np.ones((N_FOLDS, len(y)), dtype=bool)
+    for k, (_, test) in enumerate(StratifiedKFold(N_FOLDS).split(X, y)):
+        used[k, test] = False
+    stack = Stack.drawn(0, N_FOLDS * N_SEEDS, X.shape[1], HIDDEN, int(y.max()) + 1)
+    return Folds(X, y, used, stack, [redundancy("pearson", X[rows]) for rows in used])
+
+
+def learned(parts: Folds) -> Gated:
+    """All runs by our engine."""
+    fold = np.repeat(np.arange(N_FOLDS), N_SEEDS)
+    weights = (np.full((len(fold), 1), weight) for weight in (MU, LAM))
+    return learn_gates(selector(), parts, fold, *weights)
+
+
+def module(parts: Folds, run: int) -> Any:
+    """One run as a module of torch whose call is the objective."""
+    import torch
+
+    rows = parts.used[run // N_SEEDS]
+    X = torch.tensor(parts.X[rows], dtype=torch.float32)
+    y = torch.tensor(parts.codes[rows])
+    phi = torch.tensor(parts.redundancy[run // N_SEEDS][0].phi, dtype=torch.float32)
+    n_features, width = X.shape[1], selector().width
+
+    class Gates(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.b = torch.nn.Parameter(torch.full((n_features,), 2.2))
+            self.inner = torch.nn.Linear(n_features, HIDDEN)
+            self.outer = torch.nn.Linear(HIDDEN, int(y.max()) + 1)
+            with torch.no_grad():
+                for layer, weight in (
+                    (self.inner, parts.stack.inner[run]),
+                    (self.outer, parts.stack.outer[run]),
+                ):
+                    layer.weight.copy_(torch.tensor(weight.T))
+                    layer.bias.zero_()
+
+        def forward(self) -> Any:
+            gate = torch.sigmoid(self.b)
+            scores = self.outer(torch.tanh(self.inner(X * gate)))
+            loss = torch.nn.functional.cross_entropy(scores, y)
+            sparsity = (1 - torch.exp(-(gate**2) / (2 * width**2))).mean()
+            pairs = n_features * (n_features - 1)
+            redundancy = gate @ (phi @ gate) / pairs
+            squares = (self.inner.weight**2).sum() + (self.outer.weight**2).sum()
+            return loss + MU * sparsity + LAM * redundancy + DECAY / 2 * squares
+
+    return Gates()
+
+
+def trained(parts: Folds, run: int, target: float, rate: float, epochs: int) -> tuple[float, int]:
+    """Least objective, and the number of epochs, of one run of Adam down to the target."""
+    import torch
+
+    objective = module(parts, run)
+    optimiser = torch.optim.Adam(objective.parameters(), lr=rate)
+    best = np.inf
+    for epoch in range(epochs):
+        optimiser.zero_grad()
+        value = objective()
+        best = min(best, value.item())
+        if best <= target:
+            return best, epoch
+        value.backward()
+        optimiser.step()
+    return best, epochs
+
+
+def best_rate(parts: Folds, target: float) -> float:
+    """The rate that reaches the target of the first run soonest, or comes lowest."""
+    ends = {rate: trained(parts, 0, target, rate, MOST_EPOCHS) for rate in RATES}
+    return min(RATES, key=lambda rate: (max(ends[rate][0], target), ends[rate][1]))
+
+
+def compare(size: Size) -> list[str]:
+    """Print the ratio for one size; return it where it misses its goal."""
+    parts = folds(*table(size))
+    targets = learned(parts).values
+    rate = best_rate(parts, targets[0])
+    ends: dict[int, tuple[float, int]] = {}
+
+    def theirs() -> None:
+        for run in range(0, len(targets), N_SEEDS):
+            ends[run] = trained(parts, run, targets[run], rate, MOST_EPOCHS)
+
+    slow, fast = medians(theirs, lambda: learned(parts))
+    ratio = N_SEEDS * slow / fast
+    as_low = sum(best <= targets[run] for run, (best, _) in ends.items())
+    epochs = np.mean([epoch for _, epoch in ends.values()])
+    what = f"{len(targets)} gated networks, {size.n_samples} x {size.n_features}"
+    print(
+        f"  {what}: torch {N_SEEDS * slow:.1f} s ({epochs:.0f} epochs at rate {rate}, {as_low} of "
+        f"{len(ends)} runs as low), tamis {fast:.2f} s, ratio {ratio:.1f} (goal {size.goal:g})",
+        flush=True,
+    )
+    return [] if ratio >= size.goal else [f"{what}: slower than promised"]
+
+
+def main() -> None:
+    """Print the ratios; fail where one misses its goal."""
+    print("gates, processor seconds on one thread")
+    try:
+        import torch
+    except ImportError:
+        print("  torch is not installed: pip install torch")
+        return
+    torch.set_num_threads(1)
+    missed = [line for size in SIZES for line in compare(size)]
+    if missed:
+        raise SystemExit("; ".join(missed))
+
+
+if __name__ == "__main__":
+    main()

@@ -4,10 +4,10 @@
 
 Five folds times five seeds of one tanh layer with sigmoid gates on its inputs, weights and gates
 learned together from all rows of a fold. Both sides start from the same weights and minimise the
-same objective; torch (Adam, single precision) has a run go on until it is as low as ours ended, or
-MOST_EPOCHS are over, at the learning rate that suits it best. It is measured on one seed of each
-fold and scaled to all. The data have the sizes of sonar and SRBCT, and are those where the
-environment variable TAMIS_DATA names a folder that has them.
+same objective; torch (Adam, single precision) has a run go on until it is within SLACK of where
+ours ended, or MOST_EPOCHS are over, at the learning rate that suits it best. It is measured on one
+seed of each fold and scaled to all. The data have the sizes of sonar and SRBCT, and are those where
+the environment variable TAMIS_DATA names a folder that has them.
 """
 
 import os
@@ -23,12 +23,13 @@ from tamis._arrays import standardised
 from tamis.neural import GateSelector
 from tamis.neural._gating import Folds, Gated, learn_gates
 from tamis.neural._stack import Stack
+from tamis.neural.gates import GATES
 from tamis.neural.redundancy import redundancy
 
 N_FOLDS, N_SEEDS, HIDDEN = 5, 5, 12
 MU, LAM, DECAY = 0.1, 0.1, 1e-3
-#: Epochs after which torch may stop without having come as low.
-MOST_EPOCHS = 3000
+#: How far above our objective torch may stop, as a share of it, and after how many epochs anyhow.
+SLACK, MOST_EPOCHS = 0.01, 3000
 #: Learning rates of Adam that are tried, on the first run.
 RATES = (0.01, 0.02, 0.05, 0.1)
 
@@ -99,7 +100,7 @@ def module(parts: Folds, run: int) -> Any:
     class Gates(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.b = torch.nn.Parameter(torch.full((n_features,), 2.2))
+            self.b = torch.nn.Parameter(torch.full((n_features,), GATES["sigmoid"].start))
             self.inner = torch.nn.Linear(n_features, HIDDEN)
             self.outer = torch.nn.Linear(HIDDEN, int(y.max()) + 1)
             with torch.no_grad():
@@ -150,7 +151,7 @@ def best_rate(parts: Folds, target: float) -> float:
 def compare(size: Size) -> list[str]:
     """Print the ratio for one size; return it where it misses its goal."""
     parts = folds(*table(size))
-    targets = learned(parts).values
+    targets = (1 + SLACK) * learned(parts).values
     rate = best_rate(parts, targets[0])
     ends: dict[int, tuple[float, int]] = {}
 
@@ -160,11 +161,11 @@ def compare(size: Size) -> list[str]:
 
     slow, fast = medians(theirs, lambda: learned(parts))
     ratio = N_SEEDS * slow / fast
-    as_low = sum(best <= targets[run] for run, (best, _) in ends.items())
+    close = sum(best <= targets[run] for run, (best, _) in ends.items())
     epochs = np.mean([epoch for _, epoch in ends.values()])
     what = f"{len(targets)} gated networks, {size.n_samples} x {size.n_features}"
     print(
-        f"  {what}: torch {N_SEEDS * slow:.1f} s ({epochs:.0f} epochs at rate {rate}, {as_low} of "
+        f"  {what}: torch {N_SEEDS * slow:.1f} s ({epochs:.0f} epochs at rate {rate}, {close} of "
         f"{len(ends)} runs as low), tamis {fast:.2f} s, ratio {ratio:.1f} (goal {size.goal:g})",
         flush=True,
     )

@@ -246,10 +246,12 @@ def test_a_baseline_by_hand(file):
 def test_methods_that_select_nothing_are_said(file):
     text = BESIDE.replace("steps = [1, 2, 9]", "").replace("PerClass(1)", "Threshold(99)")
     text = text.replace("[94.3, 93.7, 20]", "94.3").replace('[2.1, 3.8, ""]', "2")
+    text = text.replace("[parts.published]", 'all = "KNeighborsClassifier()"\n[parts.published]')
     found = reproduce(file(text), realizations=2)
     assert not found.missing
-    ours, theirs = found.cells
-    assert ours.n_features == 0
+    ours, theirs, everything = found.cells
+    assert (ours.n_features, everything.n_features) == (0, 4)
+    assert everything.beside is None  # and beside it is nobody
     assert ours.ours == theirs.ours == pytest.approx(100 / 3)
     (remark,) = found.remarks
     assert remark.startswith("iris: gates selects nothing in 2 of 2 realizations")

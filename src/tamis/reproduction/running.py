@@ -283,6 +283,8 @@ class _Table:
                 f"{part.name}: {method} selects nothing in {nothing} of {len(sizes)} realizations, "
                 "where the most frequent class stands for it."
             )
+        if not found.orders(method):  # it predicts with all columns
+            return [cell]
         return [cell, *self._beside(part, cell, scores, sizes, baselines)]
 
     def _beside(
@@ -396,10 +398,11 @@ def _range_mark(
 
 
 def _sizes_met(found: Results) -> dict[int, list[int]]:
-    """For each realization the numbers of columns that the methods had there."""
+    """For each realization the numbers of columns that the methods chose there."""
     met: dict[int, set[int]] = {}
-    for row in found.rows():
-        met.setdefault(row.realization, set()).update({row.size} - {0})
+    for piece in found.pieces:
+        sizes = {score.size for score in piece.outcome.scores if piece.outcome.order is not None}
+        met.setdefault(piece.realization, set()).update(sizes - {0})
     return {i: sorted(sizes) for i, sizes in met.items()}
 
 

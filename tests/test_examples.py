@@ -22,3 +22,15 @@ def test_the_validation_curve_is_written_as_a_table(tmp_path, monkeypatch, capsy
     assert len(written) == len(scope["search"].curve_.values) > 100
     assert written["value"].min() == pytest.approx(scope["search"].best_score_)
     assert "closed=True" in capsys.readouterr().out
+
+
+def test_gates_keep_the_pair_inside_classes_and_lose_a_column_that_is_needed(monkeypatch, capsys):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+    monkeypatch.setattr(plt, "show", lambda: None)
+    scope = runpy.run_path(str(EXAMPLES / "plot_class_gates.py"))
+    plt.close("all")
+    assert 10 < scope["lost"] < 60
+    said = capsys.readouterr().out
+    assert "class {0: '5 of 5', 0.1: '5 of 5', 1: '5 of 5'" in said
+    assert "global {0: '5 of 5', 0.1: '0 of 5', 1: '0 of 5'" in said

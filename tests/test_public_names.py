@@ -12,6 +12,7 @@ PACKAGES = [
     "tamis.criteria",
     "tamis.search",
     "tamis.svm",
+    "tamis.neural",
     "tamis.datasets",
     "tamis.evaluation",
     "tamis.reproduction",
@@ -23,7 +24,7 @@ PROMISED = {
         "MutualInformation", "Scatter", "Divergence", "CrossValidated", "Importances",
         "Remembered", "Penalised", "Scored", "PosteriorSensitivity", "DensitySensitivity",
         "ScoreSensitivity", "Marginal", "Permutation", "Zero", "Derivative", "Removal",
-        "RelativeSVC", "RelativeSVR", "TunedSVC", "TunedSVR",
+        "RelativeSVC", "RelativeSVR", "TunedSVC", "TunedSVR", "ColumnSubset", "OutputInformation",
     },
     "tamis.search": {
         "Ranking", "Forward", "Backward", "Bidirectional", "PlusLMinusR", "FloatingForward",
@@ -31,6 +32,7 @@ PROMISED = {
         "Then", "Threshold", "FalseDiscovery",
     },
     "tamis.svm": {"SVCPath", "SVCPathCV", "SVRPath", "SVRPathCV"},
+    "tamis.neural": {"GateSelector", "NetworkClassifier", "PerClass", "UFeSCoR", "gate_path"},
     "tamis.datasets": {
         "make_weston", "make_corral", "make_monks", "make_additive", "make_interactive",
         "make_exponential", "make_xor", "load",
@@ -57,7 +59,7 @@ def test_every_public_name_is_explained(package):
             assert inspect.getdoc(thing), f"{package}.{name} has no docstring"
 
 
-@pytest.mark.parametrize("package", ["tamis.criteria", "tamis.search"])
+@pytest.mark.parametrize("package", ["tamis.criteria", "tamis.search", "tamis.neural"])
 def test_every_parameter_is_documented(package):
     module = import_module(package)
     for name in module.__all__:

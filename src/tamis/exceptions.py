@@ -27,6 +27,7 @@ Warnings are for results that stand but deserve doubt::
     ├── NotCertified        a path or a best C that could not be vouched for
     ├── NotConverged        a model whose training did not come to rest
     ├── SelectedOutside     a selection that saw the rows on which it is judged
+    ├── UnlabelledRows      rows whose label was read as "none"
     └── PiecesFailed        part of an experiment that could not be run
 """
 
@@ -113,6 +114,10 @@ class NotConverged(TamisWarning):
 
 class SelectedOutside(TamisWarning):
     """A selection was made with the rows on which it is judged, so it flatters."""
+
+
+class UnlabelledRows(TamisWarning):
+    """Rows that carry the label which stands for none, and train nothing."""
 
 
 class PiecesFailed(TamisWarning):

@@ -370,3 +370,14 @@ def test_numbers_that_json_does_not_know():
     held = {"a": float("nan"), "b": [1.0, float("nan"), float("-inf")], "c": np.float64(2)}
     assert plain(held) == {"b": [1.0, None, None], "c": 2.0}
     assert Place(1, "a", None, True)._asdict()["score"] is None
+
+
+def test_embedded_selectors_and_their_records(tamis, folder):
+    method = "GateSelector(scope='class', mu=1, lam=1, hidden=3)"
+    first = tamis(
+        "select", "wine.csv", "-t", "kind", method, "-k", "PerClass(1)", "--save-record", "r.json"
+    )
+    assert first.exit_code == 0, first.output
+    again = tamis("select", "wine.csv", "-t", "kind", "--resume", "r.json")
+    assert again.exit_code == 0, again.output
+    assert kept(again) == kept(first) != []

@@ -7,18 +7,19 @@ from scipy.integrate import quad
 from scipy.stats import kendalltau, laplace, norm
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, make_classification
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import KFold
-from sklearn.neural_network import MLPRegressor
+from sklearn.model_selection import FixedThresholdClassifier, KFold
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, SVR, NuSVR
+from sklearn.svm import SVC, SVR, LinearSVC, NuSVR
 
 from tamis._random import stream
 from tamis.criteria import DensitySensitivity, ScoreSensitivity, Zero
+from tamis.criteria._engines import GenericEngine
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 
 MODELS = [
@@ -182,6 +183,74 @@ def test_the_marginal_fall_is_the_mean_over_all_values():
     ]
     judge = ScoreSensitivity(SVC(gamma=0.3)).fit(X, y)
     assert_allclose(judge.loss(np.arange(4)), expected, atol=1e-12)
+
+
+CLASSIFIERS = [
+    SVC(gamma=0.3),
+    SVC(gamma=0.3, break_ties=True),
+    LinearSVC(),
+    LogisticRegression(),
+    MLPClassifier((4,), solver="lbfgs", alpha=1.0, max_iter=1000, random_state=0),
+    make_pipeline(StandardScaler(), SVC(gamma=0.3)),
+    RandomForestClassifier(8, random_state=0),
+    FixedThresholdClassifier(SVC(gamma=0.3), threshold=0.4, response_method="decision_function"),
+]
+
+
+@pytest.mark.parametrize("on", ["training", "held-out"])
+@pytest.mark.parametrize("by", ["marginal", "permutation", "zero"])
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=str)
+def test_accuracies_by_engine_and_by_copies(model, by, on):
+    """A score as a function of (estimator, X, y) is asked on altered copies of the rows."""
+    for n_classes in (2, 3):
+        if n_classes == 3 and isinstance(model, FixedThresholdClassifier):
+            continue
+        X, y = make_classification(
+            60, 4, n_informative=3, n_redundant=0, n_classes=n_classes, n_clusters_per_class=1,
+            random_state=0,
+        )  # fmt: skip
+        y = np.array(["a", "b", "c"])[y]
+        options = {"by": by, "on": on, "n_repeats": 2, "n_values": 9, "random_state": 0}
+        scores = [
+            ScoreSensitivity(model, scoring=scoring, **options).fit(X, y).loss(np.arange(4))
+            for scoring in (None, "accuracy", lambda fitted, X, y: fitted.score(X, y))
+        ]
+        assert_allclose(scores[0], scores[2], atol=1e-12)
+        assert_allclose(scores[1], scores[2], atol=1e-12)
+
+
+@pytest.mark.parametrize("on", ["training", "held-out"])
+@pytest.mark.parametrize("scoring", [None, "r2", "neg_mean_squared_error"])
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_errors_by_engine_and_by_copies(model, scoring, on):
+    X, y = table()
+    scorer = get_scorer("r2" if scoring is None else scoring)
+    fast, slow = (
+        ScoreSensitivity(model, scoring=s, on=on, n_values=9).fit(X, y).loss(np.arange(5))
+        for s in (scoring, lambda fitted, X, y: scorer(fitted, X, y))
+    )
+    assert_allclose(fast, slow, rtol=1e-9, atol=1e-9)
+
+
+def test_no_copies_are_made_for_plain_scores(monkeypatch):
+    X, y = make_classification(60, 4, random_state=0)
+
+    def refuse(*_):
+        raise AssertionError("altered copies are made")
+
+    monkeypatch.setattr(GenericEngine, "batches", refuse)
+    monkeypatch.setattr(ScoreSensitivity, "_altered", refuse)
+    assert ScoreSensitivity(SVC()).fit(X, y).loss(np.arange(4)).shape == (4,)
+    assert ScoreSensitivity(SVR()).fit(X, X[:, 0]).loss(np.arange(4)).shape == (4,)
+    with pytest.raises(AssertionError, match="copies"):
+        ScoreSensitivity(SVC(), scoring="roc_auc").fit(X, y).loss(np.arange(4))
+
+
+def test_r2_of_a_constant_target_is_left_to_the_scorer():
+    X, _ = table()
+    y = np.full(50, 3.0)
+    scores = ScoreSensitivity(Ridge(), n_values=3).fit(X, y).loss(np.arange(5))
+    assert_allclose(scores, 0.0, atol=1e-12)
 
 
 def test_the_fall_by_removal():

@@ -23,6 +23,7 @@ from tamis.criteria import (
     FisherScore,
     Importances,
     KwakInformation,
+    OutputInformation,
     ParzenInformation,
     Penalised,
     PosteriorSensitivity,
@@ -66,6 +67,10 @@ EXAMPLES = {
         CrossValidated(LogisticRegression(), cv=3, scoring="neg_log_loss"),
     ],
     "Importances": [Importances(RidgeClassifier()), Importances(LinearDiscriminantAnalysis())],
+    # the weights that a network starts from belong to places, so shares depend on the order
+    "OutputInformation": [
+        OutputInformation(LogisticRegression(), credit="knockout", random_state=0)
+    ],
     "Scored": [Scored(between_rows)],
     "WeightNorm": [WeightNorm(MACHINE), WeightNorm(MACHINE, order=1, retrain=True)],
     "RadiusMargin": [RadiusMargin(MACHINE), RadiusMargin(MACHINE, order=1)],

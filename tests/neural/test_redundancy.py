@@ -52,7 +52,7 @@ def test_dependence_of_all_rows(kind, rows):
 @pytest.mark.parametrize("kind", KINDS)
 def test_dependence_inside_classes(kind):
     parts = redundancy(kind, X, CODES)
-    want = [expected(kind, X[CODES == c]) for c in range(3)]
+    want = [expected(kind, X[c == CODES]) for c in range(3)]
     for phi, part in zip(parts, want, strict=True):
         np.testing.assert_allclose(dense(phi), part, atol=1e-10)
     (both,) = mean_redundancy(parts)

@@ -149,11 +149,11 @@ def test_features_for_a_class():
     gates = GateSelector(scope="class", **QUICK).fit(X, names[y])
     found = gates.features_for("virginica")
     row = gates.class_gates_[2]
-    assert [f.index for f in found] == list(np.argsort(-row, kind="stable"))
-    np.testing.assert_array_equal([f.gate for f in found], row[[f.index for f in found]])
+    assert [f.column for f in found] == list(np.argsort(-row, kind="stable"))
+    np.testing.assert_array_equal([f.gate for f in found], row[[f.column for f in found]])
     first = found[0]
     for c in range(3):
-        column = X[y == c, first.index]
+        column = X[y == c, first.column]
         np.testing.assert_allclose((first.mean[c], first.spread[c]), (column.mean(), column.std()))
     with pytest.raises(InvalidParameter, match="knows the classes 'setosa'"):
         gates.features_for("rosa")
@@ -184,8 +184,8 @@ def test_one_vs_rest_finds_what_tells_each_class():
     gates = GateSelector(
         scope="class", class_loss="one-vs-rest", mu=1, lam=1, hidden=5, random_state=0
     ).fit(X, y)
-    assert gates.features_for(1)[0].index in {0, 2}
-    assert gates.features_for(2)[0].index == 1
+    assert gates.features_for(1)[0].column in {0, 2}
+    assert gates.features_for(2)[0].column == 1
 
 
 def test_auto_looks_at_rows_that_were_held_out():
@@ -299,6 +299,7 @@ def test_one_column():
         ({"lam": "much"}, "lam as a number of at least 0"),
         ({"lam": [1, 2]}, "which with scope='global' are 1, but got 2"),
         ({"mu": [1, 2], "scope": "class"}, "are 3, but got 2"),
+        ({"mu": [1, 2, 3], "lam": "auto", "scope": "class"}, "where the other weight is 'auto'"),
         ({"width": 0}, "width as a number > 0"),
         ({"width": (1, 2, 3)}, "width as a number > 0"),
         ({"hidden": 0}, "hidden"),

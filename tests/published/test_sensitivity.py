@@ -1,6 +1,8 @@
 """Hits of thirty on problems with known answers, and real MADELON: recipes as they come."""
 
 import os
+from functools import cache
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from tamis.datasets import (
     make_interactive,
     make_weston,
 )
-from tamis.recipes import prepare
+from tamis.recipes import prepare, recipe
 
 pytestmark = pytest.mark.slow
 
@@ -36,6 +38,7 @@ def hits(name, make, n_samples, **options):
         size = len(problem.relevant)
         search = prepare(name, problem.y, n_features=size, random_state=realization)
         found += is_hit(search.fit(problem.X, problem.y).order_, problem)
+    print(f"{name} {make.__name__} {n_samples} {options}: {found} of 30")  # shown by pytest -rP
     return found
 
 
@@ -74,6 +77,7 @@ def test_weston_by_a_kernel_machine(name):
         Z = StandardScaler().fit(X[:100]).transform(X)[:, chosen]
         machine = SVC(C=32, gamma=1 / 32).fit(Z[:100], y[:100])
         errors.append(1 - machine.score(Z[100:], y[100:]))
+    print(f"{name} make_weston 100: {found} of 30, error {np.mean(errors):.4f}")
     assert found >= 29
     assert np.mean(errors) <= 0.06
 
@@ -89,17 +93,58 @@ def test_corral_by_a_network(variant, bar):
     assert hits("mlp-fspp-rfe", make_corral, 128, variant=variant) >= bar
 
 
-@pytest.mark.skipif("TAMIS_DATA" not in os.environ, reason="MADELON is read from TAMIS_DATA")
+needs_tables = pytest.mark.skipif(
+    "TAMIS_DATA" not in os.environ, reason="tables are read from TAMIS_DATA"
+)
+
+
+def validation_error(table, columns, grid):
+    """Balanced error on the validation part of a machine tuned on the training part."""
+    train, valid = table.extras["train_idx"], table.extras["valid_idx"]
+    Z = StandardScaler().fit(table.X[train]).transform(table.X)[:, columns]
+    machine = GridSearchCV(SVC(), grid, cv=5).fit(Z[train], table.y[train])
+    return 1 - balanced_accuracy_score(table.y[valid], machine.predict(Z[valid]))
+
+
+@needs_tables
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_madelon(seed):
     """Twelve columns, all of them relevant; none of the published probes."""
-    with np.load(os.path.join(os.environ["TAMIS_DATA"], "madelon.npz")) as file:
-        relevant, train, valid = (file[n] for n in ("relevant_idx", "train_idx", "valid_idx"))
-    X, y, *_ = load("madelon")
-    search = prepare("fspp2-rfe", y[train], n_features=12, random_state=seed)
-    first = search.fit(X[train], y[train]).order_[:12]
-    assert set(first) <= set(relevant)
-    Z = StandardScaler().fit(X[train]).transform(X)[:, first]
+    table = load("madelon")
+    train = table.extras["train_idx"]
+    search = prepare("fspp2-rfe", table.y[train], n_features=12, random_state=seed)
+    start = perf_counter()
+    first = search.fit(table.X[train], table.y[train]).order_[:12]
+    seconds = perf_counter() - start
     grid = {"C": [0.5, 2, 8, 32], "gamma": [0.01, 0.03, 0.1, 0.2, 0.4, 0.8]}
-    machine = GridSearchCV(SVC(), grid, cv=5).fit(Z[train], y[train])
-    assert 1 - balanced_accuracy_score(y[valid], machine.predict(Z[valid])) <= 0.10
+    error = validation_error(table, first, grid)
+    n_relevant = len(set(first) & set(table.extras["relevant_idx"]))
+    print(f"MADELON {seed}: {n_relevant} of 12 relevant, error {error:.4f}, {seconds:.0f} s")
+    assert n_relevant == 12
+    assert error <= 0.10
+
+
+@cache
+def arcene_order():
+    table = load("arcene")
+    train = table.extras["train_idx"]
+    search = recipe("fspp2-rfe", n_features_to_select=1000, step=1000)
+    search.set_params(criterion__estimator__random_state=0)
+    return table, search.fit(table.X[train], table.y[train]).order_
+
+
+@needs_tables
+@pytest.mark.parametrize(
+    ("size", "bar"),
+    [
+        (5000, 0.25),
+        pytest.param(1000, 0.27, marks=pytest.mark.xfail(reason="0.34: no gain", strict=True)),
+    ],
+)
+def test_arcene(size, bar):
+    """A thousand columns at a time; nothing is gained by selecting (all columns: 0.19)."""
+    table, order = arcene_order()
+    grid = {"C": [0.5, 2, 8, 32], "gamma": [c / size for c in (0.1, 0.3, 1, 3, 6)]}
+    error = validation_error(table, order[:size], grid)
+    print(f"ARCENE with {size} columns: {error:.4f}")
+    assert error <= bar

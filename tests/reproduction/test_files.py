@@ -46,9 +46,11 @@ def test_every_file_of_ours_can_be_read():
     assert len(found) == len(names()) >= 38
     for experiment in found:
         few = "-6." in experiment.name or experiment.name.startswith("gates")
+        few |= any(part.splits for part in experiment.parts)
         assert experiment.realizations == (10 if few else 30)
         metric(experiment.metric)
-        assert all(part.published for part in experiment.parts), experiment.name
+        printed = "-fig" not in experiment.name  # figures have no numbers
+        assert all(part.published for part in experiment.parts) == printed, experiment.name
         assert experiment.unsound.keys() <= experiment.methods.keys()
 
 
@@ -99,8 +101,8 @@ def test_a_file_of_ones_own(written):
         ('metric = "hit"', 'agreement = "luck"', "agreement needs to be one of"),
         ("train = 100", 'train = 100\nsigns = { Fisher = ["*"] }', "0 signs for Fisher"),
         ("train = 100", "train = 1.5", "train as a number of rows or a share"),
-        ("train = 100", "", "part 100 needs train or folds"),
-        ("train = 100", "train = 100\nfolds = 5", "train or folds, and not both"),
+        ("train = 100", "", "part 100 needs one of train, folds"),
+        ("train = 100", "train = 100\nfolds = 5", "needs one of train, folds"),
         ("train = 100", "folds = 1", "n_folds as a whole number of at least 2"),
         ("train = 100", "train = 100\nsizes = [1]\nsteps = [1]", "sizes or steps, or neither"),
         ("train = 100", "train = 100\npublished_columns = { X = 2 }", "publishes X, which"),

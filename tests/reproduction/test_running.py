@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
@@ -393,6 +394,39 @@ def test_the_rules_agree_with_cross_validation_written_out():
     assert mean == tuned(SVC(), {"C": values}, source, plan).C
     winners = sorted(values[int(np.argmax(np.round(row, 12)))] for row in table)
     assert winners[0] == tuned(SVC(), {"C": values}, source, plan, rule="median-of-5").C
+
+
+GIVEN = """
+title = "Errors"
+source = "Nobody (2020)"
+realizations = 10
+[methods]
+Fisher = "Ranking(FisherScore())"
+[estimators]
+svm = "SVC()"
+[[parts]]
+name = "mine"
+data = { load = "mine" }
+splits = "old"
+sizes = [2]
+"""
+
+
+def test_splits_that_came_with_the_table(file, tmp_path, monkeypatch):
+    X, y = np.random.default_rng(0).normal(size=(30, 2)), np.tile([0, 1], 15)
+    trains, tests = np.arange(24).reshape(2, 12), np.array([np.arange(24, 30), np.arange(6)])
+    np.savez(tmp_path / "mine.npz", X=X, y=y, old_train_idx=trains, old_test_idx=tests)
+    monkeypatch.setenv("TAMIS_DATA", str(tmp_path))
+    found = reproduce(file(GIVEN))
+    assert not found.missing
+    errors = []
+    for train, test in zip(trains, tests, strict=True):
+        machine = make_pipeline(StandardScaler(), SVC()).fit(X[train], y[train])
+        errors.append(1 - machine.score(X[test], y[test]))
+    scores = found.results["mine"].values("error", "Fisher", size=2)
+    np.testing.assert_allclose(list(scores.values()), errors)
+    (absent,) = reproduce(file(GIVEN.replace('"old"', '"new"'))).missing
+    assert "mine came without the splits new_train_idx and new_test_idx" in absent
 
 
 def test_seeds_make_a_reproduction_repeatable():

@@ -34,8 +34,9 @@ class SearchBar:
     def setup(self, estimator: Any, context: Any) -> None:
         """A bar for a search that begins."""
         self.progress.start()
-        who, judge = type(estimator).__name__, type(estimator.criterion).__name__
-        self.task = self.progress.add_task(f"{who}({judge})", total=None, state="")
+        who, judge = type(estimator).__name__, getattr(estimator, "criterion", None)
+        name = who if judge is None else f"{who}({type(judge).__name__})"
+        self.task = self.progress.add_task(name, total=None, state="")
 
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
         """Nothing: a step is shown when it is made."""

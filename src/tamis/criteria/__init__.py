@@ -6,9 +6,11 @@ from tamis.criteria.destruction import Derivative, Marginal, Permutation, Remova
 from tamis.criteria.importances import Importances
 from tamis.criteria.information import CIFE, CMIM, DISR, JMI, MIFS, MIFSU, MRMR, NMIFS
 from tamis.criteria.margins import WeightNorm
+from tamis.criteria.output_information import OutputInformation
 from tamis.criteria.parzen import KwakInformation, ParzenInformation
 from tamis.criteria.posterior import PosteriorSensitivity
 from tamis.criteria.prediction import DensitySensitivity, ScoreSensitivity
+from tamis.criteria.reconstruction import ColumnSubset
 from tamis.criteria.reduced import ReducedParzenInformation
 from tamis.criteria.scatter import Divergence, Scatter
 from tamis.criteria.tuned import RelativeSVC, RelativeSVR, TunedSVC, TunedSVR
@@ -26,6 +28,7 @@ from tamis.criteria.wrappers import Penalised, Remembered, Scored
 __all__ = [  # noqa: RUF022 (plain alphabetical order)
     "CIFE",
     "CMIM",
+    "ColumnSubset",
     "Correlation",
     "CrossValidated",
     "DISR",
@@ -45,6 +48,7 @@ __all__ = [  # noqa: RUF022 (plain alphabetical order)
     "Marginal",
     "MutualInformation",
     "NMIFS",
+    "OutputInformation",
     "PValue",
     "ParzenInformation",
     "Penalised",

@@ -194,8 +194,9 @@ class RadialBatch:
         self.exact = count < -MOST_NODES
         p = abs(count)
         angles = np.pi * (np.arange(p) + 0.5) / p
-        # nodes (p, columns), and terms (outputs, rows, p, columns)
-        self.nodes = self.centres if self.exact else np.cos(angles)[:, None] * self.half
+        # nodes (p, columns), and terms (outputs, rows, p, columns); where all centres have one
+        # value, it is the only node
+        self.nodes = self.centres if self.exact else np.cos(angles)[:, None] * half
         self.terms = self._shared_terms(angles) if self.shared else None
 
     def _shared_terms(self, angles: Array) -> Array:

@@ -1,5 +1,6 @@
 """Which engine belongs to a model: the fast one where it is known, altered copies otherwise."""
 
+from dataclasses import replace
 from typing import Any
 
 from sklearn.pipeline import Pipeline
@@ -9,6 +10,7 @@ from tamis.criteria._engines import Engine, GenericEngine, Model
 from tamis.criteria._kernel_engine import KernelEngine
 from tamis.criteria._machine import kernel_machine
 from tamis.criteria._network_engine import NetworkEngine, first_layer
+from tamis.criteria._scaled_engine import ScaledEngine, scaling_of
 from tamis.exceptions import IncompatibleCriterion
 
 #: Kernel values that an engine may hold: rows are taken in blocks beyond it (256 MB).
@@ -17,17 +19,34 @@ MOST_VALUES = 32_000_000
 
 def open_engine(model: Model, X: Array, low: Array, high: Array) -> Engine:
     """The engine of a model on the rows of ``X``, for new values between two bounds."""
+    scalings, last = scaling_of(model.fitted)
+    if not scalings:
+        return _fast(model, X, low, high) or GenericEngine(model, X)
+    scaled = [X, low, high]
+    for scaling in scalings:
+        scaled = [scaling(values) for values in scaled]
+    engine = _fast(replace(model, fitted=last), *scaled)
+    return ScaledEngine(engine, scalings, model.fitted) if engine else GenericEngine(model, X)
+
+
+def _fast(model: Model, X: Array, low: Array, high: Array) -> Engine | None:
     plain = model.method in ("decision_function", "predict")
     if plain and (machine := kernel_machine(model.fitted)):
         return KernelEngine(machine, X, low, high)
     if layer := first_layer(model):
         return NetworkEngine(layer, model, X)
-    return GenericEngine(model, X)
+    return None
+
+
+def is_followed(model: Model) -> bool:
+    """Whether an engine knows the model, so that no altered copies are made."""
+    last = scaling_of(model.fitted)[1]
+    return bool(kernel_machine(last) or first_layer(replace(model, fitted=last)))
 
 
 def rows_at_once(model: Model, n_rows: int) -> int:
     """How many rows an engine may have."""
-    machine = kernel_machine(model.fitted)
+    machine = kernel_machine(scaling_of(model.fitted)[1])
     if machine is None:
         return n_rows
     return min(n_rows, max(1, MOST_VALUES // max(1, len(machine.centres))))

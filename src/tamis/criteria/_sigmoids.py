@@ -30,6 +30,15 @@ class Sigmoids(NamedTuple):
         total = p.sum(axis=-1, keepdims=True)
         return np.divide(p, total, out=np.full_like(p, 1 / len(self.slopes)), where=total > 0)
 
+    def suit(self, decisions: Array) -> bool:
+        """Whether one of them rises, and none is a step for these decisions.
+
+        Platt's targets are no surer than log(n + 1), so that a sigmoid which leaves half of the
+        rows surer than twice that was made for decisions of another size.
+        """
+        sure = np.median(np.abs(decisions * self.slopes + self.offsets), axis=0)
+        return bool((self.slopes < 0).any() and (sure <= 2 * np.log(len(decisions) + 1)).all())
+
 
 class Decisions(ClassifierMixin, BaseEstimator):
     """Classifier whose input already is its decision values."""

@@ -54,6 +54,34 @@ class TotalVariation:
         return sums[..., 0] / len(self.before)
 
 
+class WeightedLoss:
+    """How far a weighted mean of the losses of rows rises: sum_i w_i (loss_i altered - loss_i).
+
+    The loss is the squared error of a regression, or 1 for a wrong class.
+    """
+
+    n_passes = n_sums = 1
+
+    def __init__(self, before: Array, truth: Array, weights: Array, squared: bool):
+        self.truth, self.weights, self.squared = truth, weights, squared
+        self.base = float(weights @ self._losses(before, truth))
+
+    def _losses(self, outputs: Array, truth: Array) -> Array:
+        error = outputs - truth
+        if self.squared:
+            return np.asarray(error[..., 0] ** 2)
+        np.abs(error, out=error)
+        return error[..., 0] if error.shape[-1] == 1 else error.sum(axis=-1) / 2
+
+    def sums(self, block: Block, scales: Array | None) -> Array:
+        losses = self._losses(block.outputs, self.truth[block.rows][:, None, :])
+        weights = self.weights[block.rows]
+        return np.einsum("jrq,jq,r->j", losses, block.weights, weights)[:, None]
+
+    def scores(self, sums: Array, scales: Array | None) -> Array:
+        return np.asarray(sums[..., 0] - self.base)
+
+
 class LaplaceDivergence:
     """Mean divergence of Laplace densities around f(x) and f(x_(j)), with constants.
 

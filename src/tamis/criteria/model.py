@@ -9,12 +9,18 @@ from sklearn import get_config
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    get_routing_for_object,
+    process_routing,
+)
 from sklearn.utils.validation import has_fit_parameter
 
-from tamis._arrays import Array, Subset
+from tamis._arrays import Array, Subset, is_int
 from tamis._random import fix_seeds
 from tamis.contract import KINDS, Criterion
+from tamis.criteria._folds import folds_of
 from tamis.exceptions import InvalidParameter
 
 #: Metadata that belong to a splitter and not to an estimator's ``fit``.
@@ -57,11 +63,18 @@ class ModelCriterion(Criterion):
         check_trainable(self, self.estimator)
         if is_classifier(self.estimator):
             return frozenset({"classes"})
-        return frozenset({"real"}) if is_regressor(self.estimator) else KINDS
+        # a selector of our own, which is neither, says it itself
+        otherwise = getattr(self.estimator, "targets", KINDS)
+        return frozenset({"real"}) if is_regressor(self.estimator) else otherwise
 
-    def _learn_model(self, X: Array, y: NDArray[Any] | None, metadata: Metadata) -> None:
-        """Keep the data and the estimator to train, chosen by its search if it is one."""
-        self._X, self._y, self._metadata = X, y, metadata
+    def _learn_model(
+        self, X: Array, y: NDArray[Any] | None, metadata: Metadata, trainable: Any = slice(None)
+    ) -> None:
+        """Keep the data and the estimator to train, chosen by its search if it is one.
+
+        The search looks at the rows that may train: by default all.
+        """
+        self._X, self._y, self._metadata, self._trainable = X, y, metadata, trainable
         estimator = clone(self.estimator)
         fix_seeds(estimator)
         self._tuner = estimator if is_tuner(estimator) else None
@@ -94,8 +107,10 @@ class ModelCriterion(Criterion):
             self._adopt(clone(self.estimator_).set_params(**params))
 
     def _search_anew(self, subset: Subset) -> dict[str, Any]:
-        columns = self._X[:, self.columns(subset)]
-        tuner = trained(self._tuner, columns, self._y, self._metadata.tuner)
+        columns, rows = self._X[:, self.columns(subset)], self._trainable
+        y = None if self._y is None else self._y[rows]
+        tuner, params = self._tuning(y)
+        tuner = trained(tuner, columns[rows], y, params)
         if not hasattr(tuner, "best_estimator_"):
             raise InvalidParameter(
                 f"{type(self).__name__} trains the best estimator of {type(tuner).__name__}, which "
@@ -103,6 +118,18 @@ class ModelCriterion(Criterion):
             )
         self._adopt(clone(tuner.best_estimator_))
         return best_params(tuner)
+
+    def _tuning(self, y: NDArray[Any] | None) -> tuple[Any, dict[str, Any]]:
+        """The search and its metadata; folds that it makes by number become folds of groups."""
+        tuner, params = self._tuner, rows_of(self._metadata.tuner, self._trainable)
+        groups = rows_of(self._metadata.split, self._trainable).get(GROUPS)
+        n_folds: Any = getattr(tuner, "cv", "none")
+        if groups is None or y is None or not (n_folds is None or is_int(n_folds)):
+            return tuner, params
+        classes = self.kind_ == "classes" and is_classifier(self.estimator)
+        folds = folds_of(type(self).__name__, n_folds or 5, y, groups, classes=classes)
+        params.pop(GROUPS, None)
+        return clone(tuner).set_params(cv=folds), params
 
     def _routed(self, params: dict[str, Any], n_samples: int) -> Metadata:
         """Who receives which metadata: by requests if routing is enabled, by name otherwise."""
@@ -130,9 +157,15 @@ class ModelCriterion(Criterion):
         tuner = fit
         if is_tuner(self.estimator) and fit:
             # the best estimator is trained without its search, which would hand it its share
-            share = process_routing(self.estimator, "fit", **fit).get("estimator", {})
-            fit = dict(share.get("fit", {}))
+            fit = self._share_of_best(fit)
         return Metadata(fit, tuner, split, score)
+
+    def _share_of_best(self, params: dict[str, Any]) -> dict[str, Any]:
+        """What a search would hand to the estimator inside it; one without trains with all."""
+        if not isinstance(get_routing_for_object(self.estimator), MetadataRouter):
+            return {name: value for name, value in params.items() if name != GROUPS}
+        share = process_routing(self.estimator, "fit", **params).get("estimator", {})
+        return dict(share.get("fit", {}))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Metadata given to ``fit`` go to the estimator's ``fit``."""
@@ -227,7 +260,7 @@ def _per_row(criterion: Criterion, name: str, value: Any, n_samples: int) -> Any
     return np.asarray(value)
 
 
-def rows_of(params: dict[str, Any], rows: NDArray[np.intp]) -> dict[str, Any]:
+def rows_of(params: dict[str, Any], rows: Any) -> dict[str, Any]:
     """Metadata of some rows."""
     return {n: v[rows] if isinstance(v, np.ndarray) else v for n, v in params.items()}
 

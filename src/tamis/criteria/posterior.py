@@ -1,26 +1,24 @@
 """Sensitivity of class probabilities, or of the decision itself: FSPP 1 to 4, MLP-FSPP."""
 
-from dataclasses import replace
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.neural_network import MLPClassifier
 
-from tamis._arrays import Array, Subset, class_codes
+from tamis._arrays import Array, Subset, class_codes, is_int
+from tamis.criteria._answers import Decided, as_it_is, decisions_of, probabilities_of
 from tamis.criteria._dual_derivative import Slopes, probability_slopes, slopes_of
 from tamis.criteria._engines import Model
+from tamis.criteria._folds import Rows, held_out
 from tamis.criteria._opening import last_step
 from tamis.criteria._sigmoids import Sigmoids, fit_sigmoids
 from tamis.criteria._statistics import TotalVariation
 from tamis.criteria.destruction import Derivative
 from tamis.criteria.model import rows_of
 from tamis.criteria.sensitivity import Piece, Sensitivity
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter
-
-Rows = NDArray[np.intp]
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter, UnlabelledRows
 
 
 class PosteriorSensitivity(Sensitivity):
@@ -46,8 +44,9 @@ class PosteriorSensitivity(Sensitivity):
         With ``predict_proba``, which is used as it stands, or with ``decision_function``, which is
         calibrated; several classes of an ``SVC`` are taken one against the rest. A search over
         hyper-parameters is run once on all columns. Support vector machines (RBF, polynomial,
-        linear), networks with one hidden layer and linear models are evaluated for all columns
-        together, any other by altered copies of the rows, with the same result.
+        linear), networks with one hidden layer and linear models, also behind scalers in a
+        pipeline, are evaluated for all columns together, any other by altered copies of the rows,
+        with the same result.
     by : {"marginal", "permutation", "zero", "derivative", "removal"}, default="marginal"
         How a column is destroyed: every row meets every value of it (deterministic); it is
         shuffled; set to 0, its mean once standardised; scaled by a factor, to first order, the
@@ -67,7 +66,13 @@ class PosteriorSensitivity(Sensitivity):
         Where the sigmoid of a classifier without ``predict_proba`` comes from: out-of-fold
         decisions of so many folds, a held-out fraction of the rows (which then do not train), or
         None if there is nothing to calibrate. With ``on="held-out"`` the decisions on held-out rows
-        serve.
+        serve. Scores on training rows fall back on the decisions there where no sigmoid rises, or
+        one is so steep that it makes a step of them, as with a nearly diagonal kernel.
+    unlabelled : int or None, default=-1
+        Label of rows without one, where ``y`` has at least two others: they train, tune and
+        calibrate nothing, but are judged, and their values of a column are among those that take
+        its place. Held out, they are dealt out to the models of the folds. A warning tells how many
+        they are; with two labels in all, and with None, each is a class.
     random_state : int, Generator or None, default=None
         For shuffles and the held-out fraction.
 
@@ -100,6 +105,7 @@ class PosteriorSensitivity(Sensitivity):
         n_repeats: int = 1,
         n_values: int | None = None,
         calibration: int | float | None = 5,
+        unlabelled: int | None = -1,
         random_state: Any = None,
     ):
         self.estimator = estimator
@@ -109,6 +115,7 @@ class PosteriorSensitivity(Sensitivity):
         self.n_repeats = n_repeats
         self.n_values = n_values
         self.calibration = calibration
+        self.unlabelled = unlabelled
         self.random_state = random_state
 
     @property
@@ -134,8 +141,33 @@ class PosteriorSensitivity(Sensitivity):
             )
         _check_calibration(self.calibration)
         assert y is not None
-        self.classes_, self._codes = class_codes(y)
-        super()._learn(X, y, **params)
+        labelled = self._labelled(y)
+        self.classes_, codes = class_codes(y[labelled])
+        self._codes = np.full(len(y), -1, dtype=codes.dtype)
+        self._codes[labelled] = codes
+        self._learn_rows(X, y, labelled, params)
+
+    def _labelled(self, y: NDArray[Any]) -> Rows:
+        """Rows with a label; of two labels each is a class."""
+        mark = self.unlabelled
+        if mark is not None and not is_int(mark):
+            raise InvalidParameter(
+                f"PosteriorSensitivity needs unlabelled as a whole number or None, not {mark!r}."
+            )
+        everything = np.arange(len(y))
+        if mark is None or y.dtype.kind in "US":
+            return everything
+        labelled = np.flatnonzero(y != mark)
+        if len(labelled) == len(y) or len(np.unique(y[labelled])) < 2:
+            return everything
+        warnings.warn(
+            f"PosteriorSensitivity takes the {len(y) - len(labelled)} rows of label {mark} as "
+            "unlabelled: they train nothing, and enter the average over rows alone. If it is a "
+            "class, write unlabelled=None.",
+            UnlabelledRows,
+            stacklevel=2,
+        )
+        return labelled
 
     def _check_way(self) -> None:
         if isinstance(self._way, Derivative) and self.output == "decision":
@@ -183,82 +215,56 @@ class PosteriorSensitivity(Sensitivity):
         X = self._X[:, self.columns(subset)]
         if self._calibrates:
             return self._calibrated(X)
-        pieces = []
-        for train, judged in self._parts():
-            fitted = self._train(X, train)
-            if self.output == "probability":
-                pieces.append(Piece(self._by_probability(fitted), judged))
-            else:
-                pieces.append(Piece(self._by_decision(fitted), judged))
-        return pieces
-
-    def _by_probability(self, fitted: Any) -> Model:
-        """A classifier with ``predict_proba``; of two classes the second one's."""
-        places = np.searchsorted(self.classes_, fitted.classes_)
-        two, all_known = len(self.classes_) == 2, len(places) == len(self.classes_)
-
-        def raw(X: Array) -> Array:
-            p = np.asarray(fitted.predict_proba(X), dtype=np.float64)
-            if not all_known:
-                p, known = np.zeros((len(X), len(self.classes_))), p
-                p[:, places] = known
-            return p[:, 1:] if two else p
-
-        return Model(fitted, "predict_proba" if all_known else "probabilities", raw, _as_it_is)
-
-    def _by_decision(self, fitted: Any) -> Model:
-        """The predicted class: 0 or 1 for two classes, one column for each of more."""
-        c = len(self.classes_)
-        if isinstance(fitted, MLPClassifier) and len(fitted.classes_) == c:
-            whole = self._by_probability(fitted)
-            return replace(whole, link=_majority if c == 2 else _greatest)
-        if not hasattr(fitted, "decision_function") or len(fitted.classes_) < c:
-
-            def predicted(X: Array) -> Array:
-                codes = np.searchsorted(self.classes_, fitted.predict(X))
-                return codes[:, None].astype(float) if c == 2 else np.eye(c)[codes]
-
-            return Model(fitted, "codes", predicted, _as_it_is)
-        votes = hasattr(last_step(fitted), "decision_function_shape")
-        if votes:  # the pairwise values, which its predictions come from
-            last_step(fitted).decision_function_shape = "ovo"
-        link = _signs if c == 2 else Votes(c) if votes else _greatest
-        return Model(fitted, "decision_function", _Decided(fitted), link)
+        answers = probabilities_of if self.output == "probability" else decisions_of
+        return [
+            Piece(answers(self._train(X, train), self.classes_), judged)
+            for train, judged in self._parts()
+        ]
 
     def _calibrated(self, X: Array) -> list[Piece]:
         machines = self._machines(X)
         return [Piece(_calibrated(m, machines.sigmoids), rows) for m, rows in machines.judging]
 
     def _machines(self, X: Array) -> "Machines":
-        """Machines with sigmoids from rows that they had not seen."""
+        """Machines with sigmoids from rows that they had not seen, where those are of use."""
         if self._folds is not None:
-            unseen = [(self._train(X, train), rest) for train, rest in self._folds]
-            return Machines(unseen, unseen, self._sigmoids(X, unseen))
+            judging = [(self._train(X, train), rest) for train, rest in self._folds]
+            unseen = [(machine, rest[self._codes[rest] >= 0]) for machine, rest in judging]
+            return Machines(judging, unseen, self._sigmoids(X, unseen))
         train, parts = self._calibrating_parts()
         unseen = [(self._train(X, rows), rest) for rows, rest in parts]
-        whole = unseen[0][0] if len(train) < len(X) else self._train(X, train)
-        return Machines(unseen, [(whole, np.arange(len(X)))], self._sigmoids(X, unseen))
+        whole = self._train(X, train) if isinstance(self.calibration, int) else unseen[0][0]
+        judging = [(whole, np.arange(len(X)))]
+        sigmoids = self._sigmoids(X, unseen)
+        if sigmoids.suit(Decided(whole)(X[train])):
+            return Machines(judging, unseen, sigmoids)
+        # a nearly diagonal kernel answers almost nothing on unseen rows, and +-1 on its own: a
+        # sigmoid made for the former is a step for the latter, and every score would be 0
+        seen = [(whole, train)]
+        return Machines(judging, seen, self._sigmoids(X, seen))
 
     def _calibrating_parts(self) -> tuple[Rows, list[tuple[Rows, Rows]]]:
         """Rows that the machine trains on, and (train, rest) of those that make the sigmoid."""
         assert self.calibration is not None
-        everything = np.arange(len(self._X))
         if isinstance(self.calibration, int):
-            return everything, self._split(self._y, self.calibration)
-        train, rest = train_test_split(
-            everything, test_size=self.calibration, stratify=self._y, random_state=self._seed
+            return self._trainable, self._split(self.calibration)
+        rows = self._trainable
+        groups = None if self._groups is None else self._groups[rows]
+        parts = held_out(
+            type(self).__name__, self.calibration, self._codes[rows], groups, self._seed
         )
-        return np.sort(train), [(np.sort(train), np.sort(rest))]
+        train, rest = (rows[part] for part in parts)
+        return train, [(train, rest)]
 
     def _sigmoids(self, X: Array, machines: list[tuple[Any, Rows]]) -> Sigmoids:
-        decisions = np.concatenate([_Decided(m)(X[rest]) for m, rest in machines])
+        decisions = np.concatenate([Decided(m)(X[rest]) for m, rest in machines])
         rows = np.concatenate([rest for _, rest in machines])
         weights = rows_of(self._metadata.fit, rows).get("sample_weight")
         return fit_sigmoids(decisions, self._codes[rows], weights)
 
     def _constants(self) -> list[Piece]:
         c = len(self.classes_)
-        shares = np.bincount(self._codes, minlength=c) / len(self._codes)
+        shares = np.bincount(self._codes[self._trainable], minlength=c) / len(self._trainable)
         if self.output == "decision":
             shares = np.eye(c)[shares.argmax()]
         answer = shares[1:] if c == 2 else shares
@@ -266,7 +272,7 @@ class PosteriorSensitivity(Sensitivity):
         def raw(X: Array) -> Array:
             return np.tile(answer, (len(X), 1))
 
-        return [Piece(Model(None, "constant", raw, _as_it_is), np.arange(len(self._X)))]
+        return [Piece(Model(None, "constant", raw, as_it_is), np.arange(len(self._X)))]
 
     def _by_derivative(self, subset: Subset) -> Array:
         """Mean absolute derivative of the posterior by the scale of each column (FSPP4)."""
@@ -281,9 +287,10 @@ class PosteriorSensitivity(Sensitivity):
         machines = self._machines(X)
         follow: Slopes | None = None
         if way.calibration:
-            unseen = Slopes.joined([slopes_of(m, X[rest]) for m, rest in machines.unseen])
-            rows = np.concatenate([rest for _, rest in machines.unseen])
-            follow = unseen.sigmoids(machines.sigmoids, self._codes[rows])
+            parts = machines.calibrating
+            known = Slopes.joined([slopes_of(machine, X[rows]) for machine, rows in parts])
+            rows = np.concatenate([rows for _, rows in parts])
+            follow = known.sigmoids(machines.sigmoids, self._codes[rows])
         total = sum(
             probability_slopes(slopes_of(m, X[rows]), machines.sigmoids, follow)
             for m, rows in machines.judging
@@ -292,59 +299,15 @@ class PosteriorSensitivity(Sensitivity):
 
 
 class Machines(NamedTuple):
-    """Machines with rows they had not seen, those that judge with their rows, and the sigmoids."""
+    """Machines with the rows that they judge, with those that made the sigmoids, and these."""
 
-    unseen: list[tuple[Any, Rows]]
     judging: list[tuple[Any, Rows]]
+    calibrating: list[tuple[Any, Rows]]
     sigmoids: Sigmoids
 
 
-class _Decided:
-    """Decision values as a table of (rows, outputs)."""
-
-    def __init__(self, fitted: Any):
-        self.fitted = fitted
-
-    def __call__(self, X: Array) -> Array:
-        found = np.asarray(self.fitted.decision_function(X), dtype=np.float64)
-        return found[:, None] if found.ndim == 1 else found
-
-
-class Votes:
-    """Class of the pairwise decisions of an SVM, as LIBSVM counts them."""
-
-    def __init__(self, n_classes: int):
-        self.n_classes = n_classes
-        self.pairs = [(a, b) for a in range(n_classes) for b in range(a + 1, n_classes)]
-
-    def __call__(self, decisions: Array) -> Array:
-        votes = np.zeros((*decisions.shape[:-1], self.n_classes))
-        for place, (a, b) in enumerate(self.pairs):
-            first = decisions[..., place] > 0
-            votes[..., a] += first
-            votes[..., b] += ~first
-        return _greatest(votes)
-
-
 def _calibrated(machine: Any, sigmoids: Sigmoids) -> Model:
-    return Model(machine, "decision_function", _Decided(machine), sigmoids.probabilities)
-
-
-def _as_it_is(outputs: Array) -> Array:
-    return outputs
-
-
-def _signs(decisions: Array) -> Array:
-    return (decisions > 0).astype(np.float64)
-
-
-def _majority(probabilities: Array) -> Array:
-    return (probabilities > 0.5).astype(np.float64)
-
-
-def _greatest(values: Array) -> Array:
-    """One column for each class, 1 where it has the greatest value; of equals the first."""
-    return np.eye(values.shape[-1])[values.argmax(axis=-1)]
+    return Model(machine, "decision_function", Decided(machine), sigmoids.probabilities)
 
 
 def _check_calibration(calibration: Any) -> None:

@@ -5,12 +5,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import check_scoring
 
-from tamis._arrays import Array, Subset
+from tamis._arrays import Array, Subset, class_codes
+from tamis.criteria._answers import coded, decisions_of, predictions_of
 from tamis.criteria._engines import Model
-from tamis.criteria._statistics import GaussDivergence, LaplaceDivergence, Statistic
+from tamis.criteria._folds import Rows
+from tamis.criteria._opening import last_step
+from tamis.criteria._statistics import (
+    GaussDivergence,
+    LaplaceDivergence,
+    Statistic,
+    WeightedLoss,
+)
 from tamis.criteria.destruction import (
     Derivative,
     Draw,
@@ -118,14 +127,14 @@ class DensitySensitivity(Sensitivity):
     def _pieces(self, subset: Subset) -> list[Piece]:
         X = self._X[:, self.columns(subset)]
         return [
-            Piece(_regression(self._train(X, train)), judged) for train, judged in self._parts()
+            Piece(predictions_of(self._train(X, train)), judged) for train, judged in self._parts()
         ]
 
     def _constants(self) -> list[Piece]:
         nothing = np.zeros((len(self._X), 1))
         dummy = DummyRegressor(strategy="median" if self.noise == "laplace" else "mean")
         fitted = dummy.fit(nothing, self._y)
-        return [Piece(_regression(fitted), np.arange(len(self._X)))]
+        return [Piece(predictions_of(fitted), np.arange(len(self._X)))]
 
     def _statistic(self, before: Array) -> Statistic:
         assert self._y is not None
@@ -134,25 +143,19 @@ class DensitySensitivity(Sensitivity):
         return statistic
 
 
-def _regression(fitted: Any) -> Model:
-    def raw(X: Array) -> Array:
-        return np.asarray(fitted.predict(X), dtype=np.float64).reshape(len(X), -1)
-
-    return Model(fitted, "predict", raw, lambda outputs: outputs)
-
-
 class ScoreSensitivity(Sensitivity):
     """How far a score falls when a column is destroyed: permutation importance and its relatives.
 
     With ``by="permutation"`` and the same shuffles it is scikit-learn's
     ``permutation_importance``; ``by="marginal"`` is the mean score with the column held at each of
     its values, which for scores that are means over rows (accuracy, R², log-loss) is the
-    expectation over shuffles. Models are evaluated on altered copies of the rows.
+    expectation over shuffles. Accuracy, R² and the mean squared error come from the engines of
+    :class:`PosteriorSensitivity`; for any other score altered copies of the rows are made.
 
     Parameters
     ----------
     estimator : classifier or regressor
-        Or a search over its hyper-parameters.
+        Or a search over its hyper-parameters. A row without a label cannot be scored: leave it out.
     scoring : str, callable or None, default=None
         None is the estimator's own score: accuracy or R².
     by : {"marginal", "permutation", "zero", "removal"}, default="marginal"
@@ -213,21 +216,40 @@ class ScoreSensitivity(Sensitivity):
                 f"ScoreSensitivity needs one score, not {self.scoring!r}. Write scoring='accuracy' "
                 "or a function of (estimator, X, y)."
             )
+        self._plain = self._plain_score(estimator)
+
+    def _plain_score(self, estimator: Any) -> str | None:
+        """The score where engines can follow it: no weights, and R² with something to explain."""
+        plain = plain_score(estimator, self.scoring)
+        if plain is None or self._y is None or self._metadata.score:
+            return None
+        if plain == "r2" and any(not self._spread(rows) > 0 for _, rows in self._parts()):
+            return None
+        if plain == "accuracy":
+            self._classes, self._codes = class_codes(self._y)
+        return plain
 
     def _pieces(self, subset: Subset) -> list[Piece]:
         X = self._X[:, self.columns(subset)]
         return [
-            Piece(_scored_model(self._train(X, train)), judged) for train, judged in self._parts()
+            Piece(self._answers(self._train(X, train)), judged) for train, judged in self._parts()
         ]
+
+    def _answers(self, fitted: Any) -> Model:
+        """What a plain score looks at; any other asks the model itself."""
+        if self._plain == "accuracy":
+            return decisions_of(fitted, self._classes)
+        return predictions_of(fitted)
 
     def _constants(self) -> list[Piece]:
         dummy = DummyClassifier() if self.kind_ == "classes" else DummyRegressor()
         weights = {n: v for n, v in self._metadata.fit.items() if n == "sample_weight"}
         nothing = np.zeros((len(self._X), 0))
+        assert self._y is not None
         return [
             Piece(
-                _scored_model(
-                    trained(dummy, nothing[train], self._y[train], rows_of(weights, train))  # type: ignore[index]
+                predictions_of(
+                    trained(dummy, nothing[train], self._y[train], rows_of(weights, train))
                 ),
                 judged,
             )
@@ -235,7 +257,27 @@ class ScoreSensitivity(Sensitivity):
         ]
 
     def _statistic(self, before: Array) -> Statistic:
-        raise NotImplementedError
+        """The fall of a plain score, which is a weighted mean of the losses of rows."""
+        assert self._y is not None
+        if self._plain == "accuracy":
+            truth = coded(self._codes, len(self._classes))
+        else:
+            truth = np.asarray(self._y, dtype=np.float64)[:, None]
+        return WeightedLoss(before, truth, self._row_weights(), self._plain != "accuracy")
+
+    def _row_weights(self) -> Array:
+        """Weights of the rows in the mean over the folds of a score."""
+        found = np.empty(len(self._X))
+        parts = self._parts()
+        for _, rows in parts:
+            spread = self._spread(rows) if self._plain == "r2" else len(rows)
+            found[rows] = 1 / (len(parts) * spread)
+        return found
+
+    def _spread(self, rows: Rows) -> float:
+        """Sum of squares that R² divides by."""
+        y = np.asarray(self._y, dtype=np.float64)[rows]
+        return float(((y - y.mean()) ** 2).sum())
 
     def _score(self, piece: Piece, X: Array) -> float:
         truth = () if self._y is None else (self._y[piece.rows],)
@@ -256,6 +298,8 @@ class ScoreSensitivity(Sensitivity):
         return np.array(found)
 
     def _by_replacing(self, way: Replacement, X: Array, pieces: list[Piece]) -> Array:
+        if self._plain is not None:
+            return super()._by_replacing(way, X, pieces)
         base = self._mean_score(pieces, X)
         found = [
             [base - self._altered(draw, X, pieces, column) for column in range(X.shape[1])]
@@ -278,5 +322,13 @@ class ScoreSensitivity(Sensitivity):
         return total
 
 
-def _scored_model(fitted: Any) -> Model:
-    return Model(fitted, "score", fitted.predict, lambda outputs: outputs)
+def plain_score(estimator: Any, scoring: Any) -> str | None:
+    """Accuracy, r2 or neg_mean_squared_error where a score is one of them, else None."""
+    own = getattr(type(last_step(estimator)), "score", None)
+    if scoring is None and own is ClassifierMixin.score:
+        return "accuracy"
+    if scoring is None and own is RegressorMixin.score:
+        return "r2"
+    regression = is_regressor(estimator) and scoring in ("r2", "neg_mean_squared_error")
+    accuracy = is_classifier(estimator) and scoring == "accuracy"
+    return str(scoring) if regression or accuracy else None

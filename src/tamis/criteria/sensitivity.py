@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import GroupKFold
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from tamis._arrays import Array, Subset
 from tamis._random import draw_seed
 from tamis.contract import BackwardCriterion
 from tamis.criteria._engines import Batch, Engine, Model
+from tamis.criteria._folds import Fold, Rows, folds_of
 from tamis.criteria._opening import check_usable, open_engine, rows_at_once
 from tamis.criteria._statistics import Block, Statistic
 from tamis.criteria.destruction import (
@@ -24,8 +26,8 @@ from tamis.criteria.destruction import (
     Shuffle,
     resolve_way,
 )
-from tamis.criteria.model import GROUPS, ModelCriterion, rows_of, trained
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidTarget
+from tamis.criteria.model import GROUPS, ModelCriterion, is_tuner, rows_of, trained
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 
 #: Numbers in a block of altered outputs: small enough for a processor's cache.
 BLOCK = 250_000
@@ -39,7 +41,7 @@ class Piece(NamedTuple):
     """A model and the rows that it is judged on."""
 
     model: Model
-    rows: NDArray[np.intp]
+    rows: Rows
 
 
 class Sensitivity(ModelCriterion, BackwardCriterion):
@@ -60,6 +62,12 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
         return bool(self.on != "training")
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        self._learn_rows(X, y, np.arange(len(X)), params)
+
+    def _learn_rows(
+        self, X: Array, y: NDArray[Any] | None, trainable: Rows, params: dict[str, Any]
+    ) -> None:
+        """Keep the data; all rows are judged, and those named may train."""
         who = type(self).__name__
         self._way = resolve_way(who, self.by, self.n_repeats, self.n_values)
         self._check_way()
@@ -72,10 +80,11 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
         self._said: tuple[Subset, Array] | None = None
         metadata = self._routed(params, len(X))
         self._groups = metadata.split.get(GROUPS)
-        many = X.shape[1] > MANY_COLUMNS and len(X) >= MANY_ROWS
+        self._X, self._y, self._trainable = X, y, trainable
+        many = X.shape[1] > MANY_COLUMNS and len(trainable) >= MANY_ROWS
         held_out = self.on == "held-out" or (self.on == "auto" and many)
-        self._folds = self._split(y, 5 if len(X) <= 500 else 3) if held_out else None
-        self._learn_model(X, y, metadata)
+        self._folds = self._dealt(5 if len(trainable) <= 500 else 3) if held_out else None
+        self._learn_model(X, y, metadata, trainable)
 
     def _check_way(self) -> None:
         """Refuse a way of destroying that the output has no use for."""
@@ -84,36 +93,51 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
         check_usable(type(self).__name__, estimator)
         super()._adopt(estimator)
 
-    def _split(self, y: Any, n_folds: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Folds without a draw: classes in equal shares, groups kept together."""
+    def _split(self, n_folds: int) -> list[Fold]:
+        """Folds of the rows that may train."""
+        rows = self._trainable
+        y = rows if self._y is None else self._y[rows]
+        groups = None if self._groups is None else self._groups[rows]
         classes = self.kind_ == "classes" and is_classifier(self.estimator)
-        if classes:
-            least = int(np.unique(y, return_counts=True)[1].min())
-            if least < 2:
-                raise InvalidTarget(
-                    f"{type(self).__name__} makes folds and needs at least two rows of each class. "
-                    "Drop the class with a single row, or use on='training' and calibration=None."
-                )
-            n_folds = min(n_folds, least)
-        n_folds = min(n_folds, len(y))
-        if self._groups is not None:
-            folds = (StratifiedGroupKFold if classes else GroupKFold)(n_folds)
-        else:
-            folds = (StratifiedKFold if classes else KFold)(n_folds)
-        return list(folds.split(np.zeros(len(y)), y, self._groups))
+        folds = folds_of(type(self).__name__, n_folds, y, groups, classes=classes)
+        return [(rows[train], rows[rest]) for train, rest in folds]
 
-    def _parts(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    def _dealt(self, n_folds: int) -> list[Fold]:
+        """Folds that judge all rows: those that train nothing are dealt out to them in turn.
+
+        No model has seen them; a row whose group is in a fold goes there, since the others have
+        seen its group.
+        """
+        folds = self._split(n_folds)
+        left = np.setdiff1d(np.arange(len(self._X)), self._trainable)
+        places = np.arange(len(left)) % len(folds)
+        if self._groups is not None:
+            for place, (_, rest) in enumerate(folds):
+                places[np.isin(self._groups[left], self._groups[rest])] = place
+        return [
+            (train, np.sort(np.r_[rest, left[places == place]]))
+            for place, (train, rest) in enumerate(folds)
+        ]
+
+    def _parts(self) -> list[Fold]:
         """Rows to train on and rows to judge, for each model of a round."""
         if self._folds is not None:
             return self._folds
-        everything = np.arange(len(self._X))
-        return [(everything, everything)]
+        return [(self._trainable, np.arange(len(self._X)))]
 
-    def _train(self, X: Array, rows: NDArray[np.intp], estimator: Any = None) -> Any:
+    def _train(self, X: Array, rows: Rows, estimator: Any = None) -> Any:
         """The estimator (or another one) trained on some rows."""
         y = None if self._y is None else self._y[rows]
         chosen = self.estimator_ if estimator is None else estimator
         return trained(chosen, X[rows], y, rows_of(self._metadata.fit, rows))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Metadata given to ``fit`` go to the estimator's ``fit``, groups to our own folds."""
+        router = super().get_metadata_routing()
+        if self._makes_folds or is_tuner(self.estimator):
+            mapping = MethodMapping().add(caller="fit", callee="split")
+            router.add(splitter=GroupKFold(), method_mapping=mapping)
+        return router
 
     @abstractmethod
     def _pieces(self, subset: Subset) -> list[Piece]:

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, train_test_split
+from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.svm import SVC, SVR
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array
 from tamis._random import draw_seed
+from tamis.criteria._folds import Rows, folds_of, held_out
 from tamis.criteria.posterior import PosteriorSensitivity
 from tamis.criteria.sensitivity import MANY_COLUMNS
 from tamis.exceptions import InvalidParameter
@@ -109,6 +110,9 @@ def _width(machine: Any, X: Any) -> float:
 class _Tuned(BaseEstimator):
     """Search over the hyper-parameters of a machine; predicts with the best."""
 
+    #: Row groups are of use to every search over hyper-parameters, so they need not be asked for.
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012
+
     best_estimator_: Any
     best_params_: dict[str, Any]
 
@@ -156,22 +160,24 @@ class TunedSVC(ClassifierMixin, _Tuned):
         self.C = C
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Search, and train the best machine on all rows."""
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Search, and train the best machine on all rows; rows of a group stay together."""
         X, y = validate_data(self, X, y, dtype=np.float64, order="F")
+        groups = None if groups is None else np.asarray(groups)
         self.classes_ = np.unique(y)
         seed = draw_seed(self.random_state)
         least = int(np.unique(y, return_counts=True)[1].min())
         if X.shape[1] > MANY_COLUMNS and least >= 6:
-            scale = scale_by_thirds(X, y, self.C or 2.0, seed)
+            scale = scale_by_thirds(X, y, self.C or 2.0, seed, groups)
             best = RelativeSVC(self.C or 2.0, scale=scale)
         elif least < 2:
             best = RelativeSVC(self.C or 2.0)
         else:
             grid = {"C": [self.C] if self.C else [1, 8, 64], "scale": [0.25, 0.5, 1, 2]}
-            folds = StratifiedKFold(min(5, least))
+            rows = _some_rows(y, "classes", seed)
+            folds = folds_of("TunedSVC", 5, y[rows], _of(groups, rows), classes=True)
             search = GridSearchCV(RelativeSVC(), grid, cv=folds)
-            best = search.fit(*_some_rows(X, y, "classes", seed)).best_estimator_
+            best = search.fit(X[rows], y[rows]).best_estimator_
         self._kept(best, X, y)
         return self
 
@@ -200,20 +206,21 @@ class TunedSVR(RegressorMixin, _Tuned):
     def __init__(self, *, random_state: Any = None):
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Search, and train the best machine on all rows."""
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Search, and train the best machine on all rows; rows of a group stay together."""
         X, y = validate_data(self, X, y, dtype=np.float64, order="F", y_numeric=True)
-        rows = _some_rows(X, y, "real", draw_seed(self.random_state))
-        self._kept(RelativeSVR(**least_squares(*rows)), X, y)
+        groups = None if groups is None else np.asarray(groups)
+        rows = _some_rows(y, "real", draw_seed(self.random_state))
+        self._kept(RelativeSVR(**least_squares(X[rows], y[rows], _of(groups, rows))), X, y)
         return self
 
 
-def least_squares(X: Array, y: Array) -> dict[str, float]:
+def least_squares(X: Array, y: Array, groups: Any = None) -> dict[str, float]:
     """Parameters of a :class:`RelativeSVR` of least cross-validated squared error.
 
     What ``GridSearchCV`` finds, with one kernel matrix for all machines of a scale.
     """
-    folds = list(KFold(max(2, min(5, len(y) // 2))).split(X))
+    folds = folds_of("TunedSVR", max(2, min(5, len(y) // 2)), y, groups, classes=False)
     choices = [(cost, tube) for tube in TUBES for cost in COSTS]
     errors = np.empty((len(SCALES), len(choices), len(folds)))
     for i, scale in enumerate(SCALES):
@@ -230,37 +237,43 @@ def least_squares(X: Array, y: Array) -> dict[str, float]:
     return {"cost": cost, "tube": tube, "scale": SCALES[i]}
 
 
-def _some_rows(X: Array, y: NDArray[Any], kind: str, seed: int) -> tuple[Array, NDArray[Any]]:
+def _some_rows(y: NDArray[Any], kind: str, seed: int) -> Rows:
     """As many rows as a search may look at."""
     if len(y) <= MOST_ROWS[kind]:
-        return X, y
+        return np.arange(len(y))
     shares = y if kind == "classes" else None
     rows, _ = train_test_split(
         np.arange(len(y)), train_size=MOST_ROWS[kind], stratify=shares, random_state=seed
     )
-    return X[np.sort(rows)], y[np.sort(rows)]
+    return np.sort(rows)
 
 
-def scale_by_thirds(X: Array, y: NDArray[Any], C: float, seed: int) -> float:
+def _of(groups: Any, rows: Rows) -> Any:
+    return None if groups is None else groups[rows]
+
+
+def scale_by_thirds(X: Array, y: NDArray[Any], C: float, seed: int, groups: Any = None) -> float:
     """Scale whose elimination on two thirds of the rows serves the last third best."""
-    rows, rest = train_test_split(np.arange(len(y)), test_size=1 / 3, stratify=y, random_state=seed)
-    least = {scale: least_error(X, y, rows, rest, C, scale) for scale in (0.25, 1.0, 2.0, 4.0)}
+    rows, rest = held_out("TunedSVC", 1 / 3, y, groups, seed)
+    least = {
+        scale: least_error(X, y, rows, rest, C, scale, _of(groups, rows))
+        for scale in (0.25, 1.0, 2.0, 4.0)
+    }
     best = min(least, key=lambda scale: least[scale])
     error = np.sqrt(least[best] * (1 - least[best]) / len(rest))
     return best if least[best] < least[1.0] - error else 1.0
 
 
 def least_error(
-    X: Array,
-    y: NDArray[Any],
-    rows: NDArray[np.intp],
-    rest: NDArray[np.intp],
-    C: float,
-    scale: float,
+    X: Array, y: NDArray[Any], rows: Rows, rest: Rows, C: float, scale: float, groups: Any = None
 ) -> float:
-    """Least error on the rest of the subsets that an elimination on the rows leaves."""
+    """Least error on the rest of the subsets that an elimination on the rows leaves.
+
+    ``groups`` are those of the rows.
+    """
     machine = RelativeSVC(C, scale=scale)
-    judge = PosteriorSensitivity(machine, on="auto", n_values=16).fit(X[rows], y[rows])
+    judge = PosteriorSensitivity(machine, on="auto", n_values=16, unlabelled=None)
+    judge.fit(X[rows], y[rows], groups=groups)
     subset, least = np.arange(X.shape[1]), 1.0
     while len(subset) >= FEWEST:
         if len(subset) <= MOST:

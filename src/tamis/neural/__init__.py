@@ -1,10 +1,11 @@
-"""Networks that select: gates on their inputs, and what the gates cost.
+"""Gates on columns, learned by gradients: on the inputs of networks, and without a target.
 
 Everything is closed-form gradients in numpy; folds, restarts and grids are one computation.
 """
 
 from tamis.neural.network import NetworkClassifier
 from tamis.neural.path import GatePath, gate_path
+from tamis.neural.sammon import UFeSCoR
 from tamis.neural.selector import ClassFeature, GateSelector, PerClass
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "GateSelector",
     "NetworkClassifier",
     "PerClass",
+    "UFeSCoR",
     "gate_path",
 ]

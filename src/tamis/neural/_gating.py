@@ -154,7 +154,8 @@ def _open(objective: GateLoss, b: float) -> Array:
 
 def _widths(width: Any) -> Array:
     """One width, or those from the first to the last of a pair."""
-    return np.geomspace(*width, STAGES) if np.ndim(width) else np.array([width])
+    first, last = width if np.ndim(width) else (width, width)
+    return np.geomspace(first, last, STAGES if first != last else 1)
 
 
 class _Log:

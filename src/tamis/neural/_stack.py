@@ -41,7 +41,7 @@ class Stack(NamedTuple):
 
     @classmethod
     def drawn(cls, seed: int, n: int, n_inputs: int, hidden: int, n_classes: int) -> Self:
-        """Small random weights, those of the k-th network by its number (Glorot and Bengio 2010)."""
+        """Small random weights, those of network k by its number (Glorot and Bengio 2010)."""
         inner, outer = np.empty((n, n_inputs, hidden)), np.empty((n, hidden, n_classes))
         for k in range(n):
             draws = stream(seed, "weights", k)
@@ -61,14 +61,14 @@ class Stack(NamedTuple):
         """All weights of each network in one row."""
         return np.concatenate([part.reshape(len(part), -1) for part in self], axis=1)
 
-    def pick(self, which: NDArray[np.intp]) -> Self:
+    def pick(self, which: NDArray[np.intp]) -> "Stack":
         """Some of the networks."""
-        return self._make(part[which] for part in self)
+        return Stack(*(part[which] for part in self))
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Number of inputs, hidden units and classes."""
-        return (*self.inner.shape[1:], self.outer.shape[2])  # type: ignore[return-value]
+        return (*self.inner.shape[1:], self.outer.shape[2])
 
 
 def hidden_units(X: Array, inner: Array, bias: Array, activation: str) -> Array:

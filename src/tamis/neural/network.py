@@ -19,9 +19,9 @@ from tamis.neural._training import held_out_rows, train
 class NetworkClassifier(ClassifierMixin, BaseEstimator):
     """Multi-layer perceptron, kept where it was best on rows that it did not learn from.
 
-    Several networks are trained at one time: one for each fold left out, times ``restarts``. Each is
-    kept at the epoch of its greatest validation accuracy, of equals at the one of least validation
-    loss; the best of all predicts, or all of them together.
+    Several networks are trained at one time: one for each fold left out, times ``restarts``. Each
+    is kept at the epoch of its greatest validation accuracy, of equals at the one of least
+    validation loss; the best of all predicts, or all of them together.
 
     Parameters
     ----------
@@ -99,20 +99,20 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Train the networks on the standardised columns of ``X``."""
         self.check()
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        check_classification_targets(y)
-        self.classes_, codes = class_codes(y)
+        table, target = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        check_classification_targets(target)
+        self.classes_, codes = class_codes(target)
         if len(self.classes_) < 2:
             raise InvalidTarget(
                 f"NetworkClassifier needs at least two classes, but every sample has the class "
                 f"{str(self.classes_[0])!r}. Check the target column, or the split it came from."
             )
-        self._mean, deviation = X.mean(axis=0), X.std(axis=0)
+        self._mean, deviation = table.mean(axis=0), table.std(axis=0)
         constant = deviation <= 10 * np.finfo(float).eps * np.abs(self._mean)
         self._scale = np.where(constant, np.inf, deviation)
         settings = clone(self).set_params(random_state=draw_seed(self.random_state))
         held_out = held_out_rows(codes, self.validation, self.restarts, settings.random_state)
-        trained = train(settings, (X - self._mean) / self._scale, codes, held_out)
+        trained = train(settings, (table - self._mean) / self._scale, codes, held_out)
         self._stack, self._best = trained.stack, trained.best
         self.validation_score_ = float(trained.accuracy[self._best])
         self.history_, self.n_iter_ = trained.history, trained.n_iter
@@ -122,11 +122,9 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each class."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        stack = self.networks()
-        hidden = hidden_units(
-            (X - self._mean) / self._scale, stack.inner, stack.inner_bias, self.activation
-        )
+        table = validate_data(self, X, dtype=np.float64, reset=False)
+        stack, Z = self.networks(), (table - self._mean) / self._scale
+        hidden = hidden_units(Z, stack.inner, stack.inner_bias, self.activation)
         p: Array = probabilities(stack, hidden).mean(axis=0)
         return p
 

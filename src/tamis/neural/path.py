@@ -1,5 +1,6 @@
 """How accuracy and number of columns depend on what open gates and redundancy cost."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from tamis._arrays import Array, Mask, class_codes, standardised
+from tamis._arrays import Array, Mask, class_codes, is_int, standardised
 from tamis._random import draw_seed
 from tamis.contract import check_data, check_target
 from tamis.exceptions import InvalidParameter, NothingSelected
@@ -16,7 +17,7 @@ from tamis.neural._training import deal, train
 from tamis.trace import Trace
 
 #: Weights of the sparsity that "auto" tries.
-MUS = (1.0, 4.0)
+MUS = (0.25, 1.0, 4.0)
 #: Weights of the redundancy that "auto" tries, in multiples of mu / (2 mean phi), from which on
 #: all gates start to close.
 MULTIPLES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -86,8 +87,8 @@ def gate_path(
     selector : GateSelector
     X, y : the table and its classes
     mu, lam : arrays of numbers, optional
-        By default the numbers that the selector has; in place of "auto", 1 and 4 for ``mu``, and
-        for ``lam`` up to eight times the value at which all gates start to close.
+        By default the numbers that the selector has; in place of "auto", 0.25, 1 and 4 for ``mu``,
+        and for ``lam`` up to eight times the value at which all gates start to close.
     folds : int, default=3
 
     Examples
@@ -102,17 +103,16 @@ def gate_path(
     """
     selector = clone(selector)
     selector._check()
-    X, y = check_data(selector, X, y)
-    check_target(selector, y)
-    if not (isinstance(folds, int) and 2 <= folds <= len(X)):
-        raise InvalidParameter(f"gate_path needs folds between 2 and {len(X)}, not {folds!r}.")
+    table, target = check_data(selector, X, y)
+    check_target(selector, target)
+    if not (is_int(folds) and 2 <= folds <= len(table)):
+        raise InvalidParameter(f"gate_path needs folds between 2 and {len(table)}, not {folds!r}.")
     selector.random_state = draw_seed(selector.random_state)
-    _, codes = class_codes(y)
+    _, codes = class_codes(np.asarray(target))
     by_class = np.argsort(codes, kind="stable")
-    codes = codes[by_class]
-    given = {"mu": mu, "lam": lam}
-    grids = {name: _numbers(name, given[name], getattr(selector, name)) for name in given}
-    return walk(selector, standardised(X)[by_class], codes, *grids.values(), folds)
+    mus = _numbers("mu", mu, selector.mu)
+    lams = _numbers("lam", lam, selector.lam)
+    return walk(selector, standardised(table)[by_class], codes[by_class], mus, lams, folds)
 
 
 def _numbers(name: str, asked: Any, held: Any) -> Array | None:
@@ -144,8 +144,8 @@ def walk(
     n_rows = 1 if settings.scope == "global" else int(codes.max()) + 1
     chosen, points = [], None
     for level in lams:
-        weights = (np.repeat(w[which, None], n_rows, axis=1) for w in (mu, level))
-        gated = learn_gates(settings, folds, fold, *weights, start=points)
+        mus, now = (np.repeat(w[which, None], n_rows, axis=1) for w in (mu, level))
+        gated = learn_gates(settings, folds, fold, mus, now, start=points)
         points = gated.points
         chosen.append([_chosen(settings, np.abs(gates)) for gates in gated.gates])
     # (n_lam, n_folds, n_mu, F) -> (n_mu, n_lam, n_folds, F)
@@ -183,10 +183,8 @@ def _chosen(settings: Any, strength: Array) -> Mask:
     """The columns that the selector would keep; none where no gate passes its threshold."""
     support = np.zeros(strength.shape[1], dtype=bool)
     trace = Trace(len(support), settings.steps(strength))
-    try:
+    with suppress(NothingSelected):
         support[trace[settings._choice().pick(trace)].subset] = True
-    except NothingSelected:
-        pass
     return support
 
 

@@ -50,8 +50,9 @@ class PairMatrix:
 class SquaredCorrelation:
     """Squared correlations through the columns themselves, never held as a matrix of pairs.
 
-    With standardised columns z of length 1, sum_j (z_i . z_j)^2 s_j = z_i' (sum_j s_j z_j z_j') z_i:
-    n^2 numbers for each row of shares in place of F^2.
+    With standardised columns z of length 1,
+    sum_j (z_i . z_j)^2 s_j = z_i' (sum_j s_j z_j z_j') z_i,
+    so that each row of shares needs n^2 numbers in place of F^2.
     """
 
     def __init__(self, columns: Array):
@@ -120,8 +121,8 @@ class _Mean:
         self._parts = parts
 
     def times(self, shares: Array) -> Array:
-        total: Array = sum(part.times(shares) for part in self._parts) / len(self._parts)
-        return total
+        met: Array = np.mean([part.times(shares) for part in self._parts], axis=0)
+        return met
 
     @property
     def mean(self) -> float:

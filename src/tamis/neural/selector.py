@@ -37,14 +37,14 @@ class ClassFeature(NamedTuple):
 
     Attributes
     ----------
-    index : int
+    column : int
     name : str
     gate : float
     mean, spread : arrays of shape (n_classes,)
         Mean and standard deviation of the column in every class, in its own units.
     """
 
-    index: int
+    column: int
     name: str
     gate: float
     mean: Array
@@ -244,7 +244,8 @@ class GateSelector(Embedded):
     def _learn(self, X: Array, y: NDArray[Any] | None, seed: int) -> Iterator[Step]:
         self.classes_, codes = class_codes(np.asarray(y))
         settings = clone(self).set_params(random_state=seed)
-        settings.weights("mu", len(self.classes_)), settings.weights("lam", len(self.classes_))
+        for name in ("mu", "lam"):  # which only now can be held against the number of classes
+            settings.weights(name, len(self.classes_))
         self._warn_of_few_rows(codes)
         by_class = np.argsort(codes, kind="stable")
         Z, codes = standardised(X)[by_class], codes[by_class]
@@ -269,26 +270,38 @@ class GateSelector(Embedded):
 
     def _followed(self, settings: Self, folds: Folds) -> Gated:
         """Gates under the weights given, or under the best of a path walked up to there."""
-        n_classes = len(self.classes_)
-        mu, lam = (settings.weights(name, n_classes) for name in ("mu", "lam"))
-        self.path_ = None
-        levels = [lam]
-        if mu is None or lam is None:
-            grids = (None if w is None else w[:1] for w in (mu, lam))
-            self.path_ = walk(settings, folds.X, folds.codes, *grids, N_FOLDS)
-            best = self.path_.best
-            mu = np.full(self._n_rows(), self.path_.mu[best])
-            along = rising(mu[:1], None if lam is None else lam[:1], folds.mean_redundancy)
-            place = best % len(along)
-            levels = [np.full(self._n_rows(), level) for level in along[: place + 1, 0]]
+        mu, levels = self._levels(settings, folds)
         self.mu_, self.lam_ = mu, levels[-1]
         n_runs = len(folds.stack.inner) if self.joint else 1
         every, points = np.zeros(n_runs, dtype=np.intp), None
         for level in levels:
-            both = (np.tile(w, (n_runs, 1)) for w in (mu, level))
-            gated = learn_gates(settings, folds, every, *both, start=points)
+            mus, lams = (np.tile(w, (n_runs, 1)) for w in (mu, level))
+            gated = learn_gates(settings, folds, every, mus, lams, start=points)
             points = gated.points
         return gated
+
+    def _levels(self, settings: Self, folds: Folds) -> tuple[Array, list[Array]]:
+        """The weight of sparsity, and those of redundancy up to the one that is wanted."""
+        n_classes = len(self.classes_)
+        mu, lam = settings.weights("mu", n_classes), settings.weights("lam", n_classes)
+        self.path_ = None
+        if mu is not None and lam is not None:
+            return mu, [lam]
+        for name, given in (("mu", mu), ("lam", lam)):
+            if given is not None and np.ptp(given) > 0:
+                raise InvalidParameter(
+                    f"GateSelector needs {name} as one number where the other weight is 'auto', "
+                    f"not one for each class ({getattr(self, name)!r}). Give numbers for both."
+                )
+        # the grid of a weight that is given is that weight
+        mus, lams = (None if w is None else w[:1] for w in (mu, lam))
+        self.path_ = walk(settings, folds.X, folds.codes, mus, lams, N_FOLDS)
+        best, n_rows = self.path_.best, 1 if self.scope == "global" else n_classes
+        along = rising(self.path_.mu[[best]], lams, folds.mean_redundancy)[:, 0]
+        levels = [np.full(n_rows, level) for level in along[: best % len(along) + 1]]
+        if lam is not None:
+            levels = [lam]
+        return (np.full(n_rows, self.path_.mu[best]) if mu is None else mu), levels
 
     def features_for(self, label: Any) -> list[ClassFeature]:
         """Columns that tell one class, the widest gate first, with their profile by class.
@@ -300,7 +313,7 @@ class GateSelector(Embedded):
         Returns
         -------
         list of ClassFeature
-            For each column its index, name, gate, and its mean and standard deviation in every
+            For each column its number, name, gate, and its mean and standard deviation in every
             class, in the order of ``classes_``.
         """
         check_is_fitted(self)
@@ -380,9 +393,6 @@ class GateSelector(Embedded):
                 f"{self.scope!r} are {n_rows}, but got {len(values)}."
             )
         return np.full(n_rows, values)
-
-    def _n_rows(self) -> int:
-        return len(self.classes_) if self.scope == "class" else 1
 
     def _check(self) -> None:
         choices: dict[str, Collection[Any]] = {

@@ -9,6 +9,7 @@ search by keyword, and every recipe keeps half of the columns unless told otherw
 from tamis.recipes import (  # noqa: F401 (they write into the book)
     information,
     literature,
+    neural,
     sensitivity,
 )
 from tamis.recipes.book import Recipe, find, names, recipe

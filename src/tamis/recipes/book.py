@@ -91,7 +91,8 @@ def targets_of(selector: Any) -> frozenset[str]:
     """Kinds of target that every criterion inside can use."""
     if isinstance(selector, Then):
         return targets_of(selector.first) & targets_of(selector.second)
-    return frozenset(getattr(getattr(selector, "criterion", None), "targets", KINDS))
+    # an embedded selector is its own judge
+    return frozenset(getattr(getattr(selector, "criterion", selector), "targets", KINDS))
 
 
 def names() -> list[str]:

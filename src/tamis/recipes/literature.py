@@ -13,6 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, SVR
 
 from tamis.criteria import (
+    ColumnSubset,
     Correlation,
     CrossValidated,
     DiscriminantRatio,
@@ -131,6 +132,12 @@ def branch_and_bound_j3(ridge: float = 1e-3, **options: Any) -> BranchAndBound:
 def divergence_sffs(ridge: float = 1e-3, **options: Any) -> FloatingForward:
     """Floating forward selection by the divergence of Gaussian classes."""
     return FloatingForward(Divergence(ridge=ridge), **options)
+
+
+@published("Farahat, Elgohary, Ghodsi and Kamel (2015), Greedy column subset selection")
+def column_subset(**options: Any) -> Forward:
+    """Add the column that helps most to rebuild all others by least squares; needs no target."""
+    return Forward(ColumnSubset(), **options)
 
 
 @published("Guyon, Weston, Barnhill and Vapnik (2002), Gene selection for cancer classification")

@@ -1,4 +1,4 @@
-"""Sensitivity of trained models: FSPP 1 to 4, MLP-FSPP, SD-L and SD-G.
+"""Sensitivity of trained models: FSPP 1 to 4, MLP-FSPP, MOI, SD-L and SD-G.
 
 Without hyper-parameters each tunes its model once, on all columns, before anything is selected, and
 lets the kernel's width follow the number of columns; a ``gamma`` that is given is used as it is.
@@ -10,7 +10,13 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC, SVR
 
-from tamis.criteria import DensitySensitivity, PosteriorSensitivity, TunedSVC, TunedSVR
+from tamis.criteria import (
+    DensitySensitivity,
+    OutputInformation,
+    PosteriorSensitivity,
+    TunedSVC,
+    TunedSVR,
+)
 from tamis.recipes.book import published
 from tamis.search import Ranking, RecursiveElimination
 
@@ -99,6 +105,20 @@ def mlp_fspp_rfe(
     }
     criterion = PosteriorSensitivity(GridSearchCV(network, grid, cv=5), n_values=N_VALUES)
     return _eliminated(criterion, options)
+
+
+@published("Yang (2011), Feature selection and model selection, sec. 2.2.2, MOI")
+def moi_rfe(
+    n_hidden: int = 6, decay: float = 1.0, credit: str = "shares", **options: Any
+) -> RecursiveElimination:
+    """Drop the column credited with least of what a network's answers tell of y, train again.
+
+    ``credit="knockout"`` credits a column with what is lost when it is set to its mean.
+    """
+    network = MLPClassifier(
+        (n_hidden,), activation="tanh", solver="lbfgs", alpha=decay, max_iter=1000
+    )
+    return RecursiveElimination(OutputInformation(network, credit=credit), **options)
 
 
 def _density(noise: str, C: float | None, gamma: Any, epsilon: float | None) -> DensitySensitivity:

@@ -31,7 +31,9 @@
     [[parts]]                            # one block of columns of the table
     name = "200"
     data = { make = "make_weston", n_samples = 10000 }
-    train = 200                          # or folds = 5: cross-validation
+    train = 200
+    folds = 5                            # instead of train: cross-validation
+    splits = "raetsch"                   # instead of train: splits that came with the table
     published = { FisherS = 0 }          # one number, or one per entry of sizes
     signs = { FisherS = ["+"] }          # where the reference wins or loses by a paired t-test
 """
@@ -72,6 +74,9 @@ class Part:
     folds : int or None
         Stratified folds, in place of ``train``: each is a realization, with other folds when all
         are used up.
+    splits : str
+        Where the table came with splits, their name: its arrays ``NAME_train_idx`` and
+        ``NAME_test_idx`` are the rows, and ``train`` and the like are left out.
     sizes : tuple of int
         Numbers of columns at which is measured; without any, what each method keeps.
     steps : tuple of int
@@ -94,11 +99,12 @@ class Part:
 
     name: str
     data: Mapping[str, Any]
-    train: int | float | None
+    train: int | float
     test: int | float | None
     validation: int | float | None
     stratify: bool | None
     folds: int | None
+    splits: str
     sizes: tuple[int, ...]
     steps: tuple[int, ...]
     methods: Mapping[str, str]
@@ -171,8 +177,8 @@ class Experiment:
     def plan(self, part: Part, realizations: int | None = None) -> Plan:
         """The realizations of one part."""
         n = self.realizations if realizations is None else realizations
-        if part.train is None:
-            return CrossValidation(part.folds or 0, seed=self.seed).first(n)
+        if part.folds is not None:
+            return CrossValidation(part.folds, seed=self.seed).first(n)
         return Realizations(
             n,
             train=part.train,
@@ -292,9 +298,9 @@ def _part(plain: dict[str, Any], methods: Mapping[str, str]) -> Part:
     if not methods and not own:
         raise InvalidSpec(f"part {name} needs methods, its own or those of the file.")
     sizes, steps = (tuple(int(k) for k in plain.get(word, ())) for word in ("sizes", "steps"))
-    if ("train" in plain) == ("folds" in plain) or (sizes and steps):
+    if sum(word in plain for word in ("train", "folds", "splits")) != 1 or (sizes and steps):
         raise InvalidSpec(
-            f"part {name} needs train or folds, and not both; and sizes or steps, or neither."
+            f"part {name} needs one of train, folds and splits; and sizes or steps, or neither."
         )
     n_places = max(len(sizes), len(steps), 1)
     published, columns = (
@@ -310,11 +316,12 @@ def _part(plain: dict[str, Any], methods: Mapping[str, str]) -> Part:
     return Part(
         name=name,
         data=plain["data"],
-        train=plain.get("train"),
+        train=plain.get("train", Realizations.train),
         test=plain.get("test"),
         validation=plain.get("validation"),
         stratify=plain.get("stratify"),
         folds=plain.get("folds"),
+        splits=str(plain.get("splits", "")),
         sizes=sizes,
         steps=steps,
         methods=own,

@@ -3,7 +3,7 @@
 import json
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +11,20 @@ from scipy import stats
 from sklearn.base import BaseEstimator, clone
 
 from tamis import datasets
-from tamis.evaluation import Fresh, Results, Steps, Store, evaluate, mark, paired_t, same_rate
+from tamis.evaluation import (
+    Fresh,
+    GivenSplits,
+    Results,
+    Steps,
+    Store,
+    evaluate,
+    mark,
+    paired_t,
+    same_rate,
+)
 from tamis.evaluation._frame import frame_of
 from tamis.evaluation.metrics import metric
+from tamis.evaluation.realizations import Plan
 from tamis.evaluation.sources import as_sources
 from tamis.evaluation.tuning import tuned
 from tamis.exceptions import InvalidSpec, PiecesFailed, TamisError
@@ -72,6 +83,8 @@ class Reproduction:
         A sentence for each method or table that is not at hand.
     settings : tuple of str
         Hyper-parameters that were chosen.
+    results : dict of str to Results
+        Every score behind the cells of a part, realization by realization.
     remarks : tuple of str
         A sentence for each method that selected nothing in some realizations.
     """
@@ -80,6 +93,7 @@ class Reproduction:
     cells: tuple[Cell, ...]
     missing: tuple[str, ...]
     settings: tuple[str, ...] = ()
+    results: Mapping[str, Results] = field(default_factory=dict, compare=False)
     remarks: tuple[str, ...] = ()
 
     def counts(self) -> dict[str, int]:
@@ -142,6 +156,7 @@ class _Table:
         self.store = store
         self.missing: dict[str, None] = {}
         self.settings: list[str] = []
+        self.results: dict[str, Results] = {}
         self.remarks: list[str] = []
 
     def run(self, n_jobs: int | None, cluster: Any, progress: Progress | None) -> Reproduction:
@@ -151,6 +166,7 @@ class _Table:
         for place, part in enumerate(self.experiment.parts):
             found = self._part(part, n_jobs, cluster, _within(progress, place, n_parts))
             if found is not None:
+                self.results[part.name] = found[0]
                 cells += self._cells(part, *found)
         if progress is not None:
             progress(n_parts, n_parts)
@@ -159,6 +175,7 @@ class _Table:
             tuple(cells),
             tuple(self.missing),
             tuple(self.settings),
+            self.results,
             tuple(self.remarks),
         )
 
@@ -166,10 +183,10 @@ class _Table:
         self, part: Part, n_jobs: int | None, cluster: Any, progress: Progress | None
     ) -> tuple[Results, Results | None] | None:
         """What the methods found, and the baselines at the same numbers of columns."""
-        plan = self.experiment.plan(part, self.realizations)
         try:
             data = _data(part, self.experiment.seed)
-            estimators = self._estimators(part, data, n_jobs)
+            plan = self._plan(part, data)
+            estimators = self._estimators(part, data, plan, n_jobs)
         except (TamisError, TypeError) as error:
             self._miss(f"{part.name} is left out: {error}")
             return None
@@ -207,20 +224,33 @@ class _Table:
             self._miss(f"{part.name} is left out: {error}")
             return None
 
-    def _estimators(self, part: Part, data: Any, n_jobs: int | None) -> dict[str, BaseEstimator]:
+    def _plan(self, part: Part, data: Any) -> Plan:
+        """Which rows train: drawn, or those that came with the table."""
+        if not part.splits:
+            return self.experiment.plan(part, self.realizations)
+        (table,) = data.values()
+        parts = [f"{part.splits}_{rows}_idx" for rows in ("train", "test")]
+        given = getattr(table, "extras", {})
+        if missing := [name for name in parts if name not in given]:
+            raise InvalidSpec(f"{part.name} came without the splits {' and '.join(missing)}.")
+        plan = GivenSplits(*(given[name] for name in parts), seed=self.experiment.seed)
+        return plan.first(self.realizations or self.experiment.realizations)
+
+    def _estimators(
+        self, part: Part, data: Any, plan: Plan, n_jobs: int | None
+    ) -> dict[str, BaseEstimator]:
         texts = {**self.experiment.estimators, **part.estimators}
         made = {name: parse(text) for name, text in texts.items()}
         if self.tune and self.experiment.tuning is not None:
             name = self.experiment.tuning["estimator"]
-            made[name] = self._tuned(part, made[name], data, n_jobs)
+            made[name] = self._tuned(made[name], data, plan, n_jobs)
             self.settings.append(f"{part.name}: {write(made[name], strict=False)}")
         return made
 
-    def _tuned(self, part: Part, estimator: Any, data: Any, n_jobs: int | None) -> Any:
+    def _tuned(self, estimator: Any, data: Any, plan: Plan, n_jobs: int | None) -> Any:
         """Chosen settings, remembered in the store so that a resumed run need not choose again."""
         (source,) = as_sources(data).values()
         asked = self.experiment.tuning or {}
-        plan = self.experiment.plan(part, self.realizations)
         first = (source.fingerprint, plan.label(0), min(len(plan), 5), plan.seed)
         key = f"tuning {write(estimator)} {json.dumps([asked, first], sort_keys=True)}"
         known = self.store.checkpointed(key)

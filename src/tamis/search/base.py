@@ -38,6 +38,9 @@ from tamis.trace import Step, Trace
 
 log = logging.getLogger("tamis")
 
+#: Metadata of ``fit`` go to the ``fit`` of the parts; a pipeline calls ``fit_transform``.
+FITTING = MethodMapping().add(caller="fit", callee="fit").add(caller="fit_transform", callee="fit")
+
 Size: TypeAlias = "int | float | str | Choice"
 
 #: What each capability lets a criterion do, and who has it, for messages.
@@ -291,8 +294,7 @@ class Search(MetaEstimatorMixin, CallbackSupportMixin, Selection):
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Metadata given to ``fit`` go to the criterion's ``fit``."""
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        return MetadataRouter(owner=self).add(criterion=self.criterion, method_mapping=mapping)
+        return MetadataRouter(owner=self).add(criterion=self.criterion, method_mapping=FITTING)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

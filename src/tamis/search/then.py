@@ -10,13 +10,13 @@ from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import Tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 
 from tamis._arrays import Subset
 from tamis.contract import check_data
 from tamis.exceptions import IncompatibleCriterion
 from tamis.record import Record
-from tamis.search.base import Search
+from tamis.search.base import FITTING, Search
 from tamis.selection import Selection
 from tamis.trace import Trace
 
@@ -141,9 +141,8 @@ class Then(MetaEstimatorMixin, CallbackSupportMixin, Selection):
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Metadata given to ``fit`` go to both searches."""
-        mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add(
-            first=self.first, second=self.second, method_mapping=mapping
+            first=self.first, second=self.second, method_mapping=FITTING
         )
 
     def __sklearn_tags__(self) -> Tags:

@@ -1,5 +1,6 @@
 """Smooth functions of lambda that stand in for the validation error, with their derivatives."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,11 +13,12 @@ from tamis.svm.kernels import Array
 from tamis.svm.path import SVCPath
 
 
-class Objective:
+class Objective(ABC):
     """A function of lambda with its derivative."""
 
+    @abstractmethod
     def value(self, lam: float) -> tuple[float, float]:
-        raise NotImplementedError
+        """The function and its derivative at lambda."""
 
     def in_log_lambda(self, t: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Value and derivative by log lambda, in the form of scipy's minimisers."""

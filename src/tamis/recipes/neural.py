@@ -1,0 +1,72 @@
+"""Gates on columns: of networks, and without a target."""
+
+from typing import Any
+
+from tamis.criteria import Importances
+from tamis.neural import GateSelector, PerClass, UFeSCoR
+from tamis.recipes.book import published
+from tamis.search import RecursiveElimination
+
+VARSHNEY = (
+    "Varshney, Feature selection with multi layer perceptron using approximate L0-norm and "
+    "redundancy control"
+)
+
+
+@published(VARSHNEY)
+def fsmlp_al_grc(**options: Any) -> GateSelector:
+    """Gates on a trained network, few and on columns that are not redundant over all rows."""
+    return GateSelector(**options)
+
+
+@published(VARSHNEY)
+def fsmlp_al_grc_joint(**options: Any) -> GateSelector:
+    """As fsmlp-al-grc, with the weights of the network learned together with the gates."""
+    return GateSelector(joint=True, **options)
+
+
+def _per_class(options: dict[str, Any]) -> GateSelector:
+    return GateSelector(**({"scope": "class", "n_features_to_select": PerClass(1)} | options))
+
+
+@published(VARSHNEY)
+def fsmlp_al_crc(**options: Any) -> GateSelector:
+    """Gates for every class, not redundant inside it; the best column of each class is kept."""
+    return _per_class(options)
+
+
+@published(VARSHNEY)
+def fsmlp_al_crc_joint(**options: Any) -> GateSelector:
+    """As fsmlp-al-crc, with the weights of the network learned together with the gates."""
+    return _per_class({"joint": True} | options)
+
+
+@published(VARSHNEY)
+def gated_fsmlp_crc(**options: Any) -> GateSelector:
+    """Gates between closed and open for every class, not redundant inside it."""
+    return GateSelector(gate="bell", sparsity="bell", scope="class", **options)
+
+
+@published(VARSHNEY)
+def gated_fsmlp_crc_joint(**options: Any) -> GateSelector:
+    """As gated-fsmlp-crc, with the weights of the network learned together with the gates."""
+    return GateSelector(gate="bell", sparsity="bell", scope="class", joint=True, **options)
+
+
+@published("Chakraborty and Pal (2015), Feature selection with controlled redundancy")
+def fsmlp_redundancy(**options: Any) -> GateSelector:
+    """Gates between closed and open, learned with the network, that pay for redundancy alone."""
+    return GateSelector(gate="bell", sparsity="bell", loss="squared", mu=0, joint=True, **options)
+
+
+@published("Sun, Huang, Wong and Jang (2017), Variable selection for MLP with lasso")
+def lasso_mlp(mu: float = 1.0, hidden: int = 10, **options: Any) -> RecursiveElimination:
+    """Gates that pay by their size, learned again on the columns that are left, half of them."""
+    gates = GateSelector(sparsity="l1", mu=mu, lam=0, hidden=hidden)
+    return RecursiveElimination(Importances(gates), **{"step": 0.5} | options)
+
+
+@published("Banerjee and Pal (2015), Unsupervised feature selection with controlled redundancy")
+def ufescor(gamma: float = 1.0, **options: Any) -> UFeSCoR:
+    """Open the gates of columns that keep distances and are not redundant; needs no target."""
+    return UFeSCoR(gamma=gamma, **options)

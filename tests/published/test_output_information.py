@@ -1,0 +1,26 @@
+"""Hits of thirty by maximum output information: the recipe as it comes."""
+
+import pytest
+
+from tamis.datasets import make_corral, make_weston
+from tests.published.test_sensitivity import hits
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize(("n_samples", "bar"), [(200, 26), (90, 21), (70, 18)])
+@pytest.mark.parametrize("method", ["moi-rfe", "moi-rfe(credit='knockout')"])
+def test_weston(method, n_samples, bar):
+    """Yang (2011), table 3.1."""
+    assert hits(method, make_weston, n_samples) >= bar
+
+
+def test_corral():
+    """Yang (2011), table 3.2."""
+    assert hits("moi-rfe", make_corral, 128, variant=6) >= 27
+
+
+@pytest.mark.parametrize(("variant", "bar"), [(46, 22), (47, 16)])
+def test_shares_are_lost_among_many_columns(variant, bar):
+    """Published 9 and 10: among forty irrelevant columns the weights of the noise add up."""
+    assert hits("moi-rfe", make_corral, 128, variant=variant) <= bar

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
-from tamis.neural._optimise import adam, lbfgs
+from tamis.neural import _optimise
+from tamis.neural._optimise import _History, adam, lbfgs
 
 
 def rosenbrock(points, runs, rows=None):
@@ -12,12 +13,37 @@ def rosenbrock(points, runs, rows=None):
 
 
 @pytest.mark.parametrize("memory", [3, 8])
-def test_lbfgs_finds_every_minimum(memory):
+@pytest.mark.parametrize("single_from", [1, 100])
+def test_lbfgs_finds_every_minimum(memory, single_from, monkeypatch):
+    monkeypatch.setattr(_optimise, "SINGLE_FROM", single_from)
     start = np.random.default_rng(0).normal(size=(20, 6))
     points, values = lbfgs(rosenbrock, start, max_iter=2000, memory=memory, tol=1e-14)
     expected = [minimize(rosen, p, jac=rosen_der, method="L-BFGS-B").fun for p in start]
     assert np.all(values <= np.array(expected) + 1e-6)
     np.testing.assert_allclose(values, [rosen(p) for p in points])
+
+
+@pytest.mark.parametrize("n_steps", [0, 2, 3, 7])
+def test_compact_form_is_the_recursion_of_the_textbook(n_steps):
+    draw = np.random.default_rng(n_steps)
+    history, pairs = _History(1, 3, 5), []
+    for _ in range(n_steps):
+        step = draw.normal(size=5)
+        change = step * draw.uniform(0.5, 2, size=5)
+        history.add(0, step, change)
+        pairs = [*pairs, (step, change)][-3:]
+    gradient, shares = draw.normal(size=5), []
+    expected = gradient.copy()
+    for step, change in reversed(pairs):  # Nocedal and Wright, algorithm 7.4
+        shares.append(step @ expected / (step @ change))
+        expected -= shares[-1] * change
+    if pairs:
+        step, change = pairs[-1]
+        expected *= step @ change / (change @ change)
+    for step, change in pairs:
+        expected += (shares.pop() - change @ expected / (step @ change)) * step
+    result = history.times(np.array([0]), gradient[None])
+    np.testing.assert_allclose(result[0], expected, rtol=1e-12)
 
 
 def test_lbfgs_does_not_depend_on_the_company():

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 from tamis.choice import Threshold
-from tamis.criteria import Importances
+from tamis.criteria import FisherScore, Importances
 from tamis.datasets import make_class_redundancy
 from tamis.exceptions import (
     DegenerateData,
@@ -24,7 +24,7 @@ from tamis.exceptions import (
 )
 from tamis.neural import GateSelector, NetworkClassifier, PerClass
 from tamis.record import Record
-from tamis.search import RecursiveElimination
+from tamis.search import Ranking, RecursiveElimination, Then
 from tamis.spec import parse, write
 
 X, y = load_iris(return_X_y=True)
@@ -132,6 +132,16 @@ def test_the_union_grows_with_the_number_per_class():
         before = kept
     everything = GateSelector(n_features_to_select=PerClass(99), scope="class", **QUICK).fit(X, y)
     assert everything.n_features_ == 13
+
+
+def test_a_number_of_columns_takes_the_first_of_every_class_first():
+    X, y = load_wine(return_X_y=True)
+    gates = GateSelector(n_features_to_select=5, scope="class", **QUICK).fit(X, y)
+    firsts = {int(row.argmax()) for row in gates.class_gates_}
+    assert set(gates.order_[: len(firsts)]) == firsts
+    bounded = GateSelector(scope="class", gate="bell", sparsity="bell", **QUICK).fit(X, y)
+    falling = bounded.gates_[bounded.order_]
+    assert np.all(np.diff(falling) <= 1e-9)
 
 
 def test_threshold_keeps_open_gates():
@@ -341,3 +351,22 @@ def test_wdbc_two_columns_tell_most():
     gates = GateSelector(n_features_to_select=2, mu=1, lam=10, random_state=0)
     chain = make_pipeline(gates, NetworkClassifier(random_state=0))
     assert cross_val_score(chain, X, y, cv=3).mean() > 0.9
+
+
+def test_after_a_filter_in_terms_of_the_original_columns():
+    X, y = planted(noise=40)
+    gates = GateSelector(n_features_to_select=2, **QUICK)
+    search = Then(Ranking(FisherScore(), n_features_to_select=8), gates).fit(X, y)
+    assert set(search.get_support(indices=True)) in ({0, 1}, {1, 2})
+    assert sorted(search.order_) == list(range(X.shape[1]))
+    again = clone(search).resume(X, y, record=search.record_)
+    np.testing.assert_array_equal(again.order_, search.order_)
+    expression = write(search)
+    assert write(parse(expression)) == expression
+
+
+def test_metadata_are_refused_with_a_sentence():
+    with pytest.raises(InvalidParameter, match="GateSelector cannot use sample_weight"):
+        GateSelector(**QUICK).fit(X, y, sample_weight=np.ones(len(y)))
+    with pytest.raises(InvalidParameter, match="cannot use groups"):
+        Then(Ranking(FisherScore()), GateSelector(**QUICK)).fit(X, y, groups=y)

@@ -108,13 +108,14 @@ class GateLoss:
     def __call__(self, points: Array, runs: Runs, rows: Rows | None = None) -> tuple[Array, Array]:
         b = points[:, : self.n_gates].reshape(len(points), self.n_rows, -1)
         gate, opening = self.gate(b)
-        weights = points[:, self.n_gates :]
-        loss, by_gate, by_weights = self._loss(gate, weights, runs, rows)
+        gradient = np.zeros_like(points)
+        weights, by_weights = points[:, self.n_gates :], gradient[:, self.n_gates :]
+        loss, by_gate = self._loss(gate, weights, runs, rows, by_weights)
         sparsity, by_sparsity = self._sparsity(gate, runs)
         redundancy, by_redundancy = self._redundancy(gate, runs)
         self.terms = loss, sparsity, redundancy
         by_b = (by_gate + by_sparsity + by_redundancy) * opening
-        gradient = np.concatenate([by_b.reshape(len(points), -1), by_weights], axis=1)
+        gradient[:, : self.n_gates] = by_b.reshape(len(points), -1)
         return loss + sparsity + redundancy, gradient
 
     def _sparsity(self, gate: Array, runs: Runs) -> tuple[Array, Array]:
@@ -142,9 +143,9 @@ class GateLoss:
         return values, 2 * cost[:, :, None] * met * by_gate
 
     def _loss(
-        self, gate: Array, weights: Array, runs: Runs, rows: Rows | None
-    ) -> tuple[Array, Array, Array]:
-        """Loss of each run, and its derivatives by gates and (if learned) by packed weights."""
+        self, gate: Array, weights: Array, runs: Runs, rows: Rows | None, by_weights: Array
+    ) -> tuple[Array, Array]:
+        """Loss of each run and its derivative by the gates; that by learned weights is added."""
         n_runs, fold = len(gate), self.fold[runs]
         if self.joint:
             each, stack = 1, Stack.unpacked(weights, *self.stack.shape)
@@ -152,7 +153,7 @@ class GateLoss:
             each = len(self.stack.inner) // len(self.used)
             stack = self.stack.pick((fold[:, None] * each + np.arange(each)).ravel())
         values, by_gate = np.zeros(n_runs), np.zeros_like(gate)
-        total = [np.zeros_like(part) for part in stack] if self.joint else []
+        total = Stack.unpacked(by_weights, *self.stack.shape) if self.joint else None
         for g, X, target, shares in self._views(rows):
             opened = np.repeat(gate[:, g], each, axis=0)[:, :, None]
             hidden = hidden_units(X, opened * stack.inner, stack.inner_bias, self.activation)
@@ -167,16 +168,15 @@ class GateLoss:
             values += lost.reshape(n_runs, each).mean(axis=1)
             pull = np.einsum("kfh,kfh->kf", by_inner, stack.inner)
             by_gate[:, g] += pull.reshape(n_runs, each, -1).mean(axis=1)
-            if self.joint:
+            if total is not None:
                 by_inner *= opened
                 for part, more in zip(total, (by_inner, *slopes[1:]), strict=True):
                     part += more
-        if not self.joint:
-            return values, by_gate, weights
-        values += self.decay / 2 * (_squares(stack.inner) + _squares(stack.outer))
-        total[0] += self.decay * stack.inner
-        total[2] += self.decay * stack.outer
-        return values, by_gate, Stack(*total).packed()
+        if total is not None:
+            values += self.decay / 2 * (_squares(stack.inner) + _squares(stack.outer))
+            for part, weight in ((total.inner, stack.inner), (total.outer, stack.outer)):
+                part += self.decay * weight
+        return values, by_gate
 
     def _views(self, rows: Rows | None) -> Iterator[tuple[int, Array, NDArray[np.intp], Array]]:
         """For each row of gates the rows of X that pass it, their targets, their shares by fold."""

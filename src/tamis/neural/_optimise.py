@@ -6,7 +6,7 @@ call, so that twenty-five runs in one call are far cheaper than one after the ot
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ Watch = Callable[[Runs, Runs, Array], None]
 #: share of the slope that may be left (Armijo and Wolfe).
 SUFFICIENT_FALL, SLOPE_LEFT = 1e-4, 0.9
 MOST_TRIALS = 25
+#: From this number of parameters on past steps are remembered in single precision: reading them is
+#: most of the work, and they only shape the direction.
+SINGLE_FROM = 10_000
 
 
 class Objective(Protocol):
@@ -60,41 +63,47 @@ def lbfgs(
     everyone = np.arange(n_runs)
     values, gradients = objective(points, everyone)
     watch(everyone, everyone, points)
-    history = _History(n_runs, memory, n_parameters, points.dtype)
+    history = _History(n_runs, memory, n_parameters)
     directions = -gradients
-    steps = np.minimum(1 / np.maximum(1.0, _norm(gradients)), longest / _largest(directions))
+    slopes, furthest = _dot(gradients, directions), longest / _largest(directions)
+    steps = np.minimum(1 / np.maximum(1.0, _norm(gradients)), furthest)
     low, high, trials = np.zeros(n_runs), np.full(n_runs, np.inf), np.zeros(n_runs, dtype=int)
     iterations, five_ago = np.zeros(n_runs, dtype=int), values.copy()
     finite = np.isfinite(values) & np.isfinite(gradients).all(axis=1)
     active = np.flatnonzero(finite & (gradients != 0).any(axis=1))
     while len(active):
-        tried = points[active] + steps[active, None] * directions[active]
+        along = directions[active]
+        tried = steps[active, None] * along
+        tried += points[active]
         new_values, new_gradients = objective(tried, active)
-        slope = _dot(gradients[active], directions[active])
-        fallen = new_values <= values[active] + SUFFICIENT_FALL * steps[active] * slope
+        slope, step = slopes[active], steps[active]
+        fallen = new_values <= values[active] + SUFFICIENT_FALL * step * slope
         fallen &= np.isfinite(new_values)
-        flat = _dot(new_gradients, directions[active]) >= SLOPE_LEFT * slope
+        flat = _dot(new_gradients, along) >= SLOPE_LEFT * slope
         # too long where the value has not fallen, too short where it still falls steeply
-        high[active[~fallen]] = steps[active[~fallen]]
-        low[active[fallen & ~flat]] = steps[active[fallen & ~flat]]
+        high[active[~fallen]] = step[~fallen]
+        low[active[fallen & ~flat]] = step[fallen & ~flat]
         trials[active] += 1
-        far = steps[active] >= longest / _largest(directions[active])
+        far = step >= furthest[active]
         accepted = fallen & (flat | far | (trials[active] >= MOST_TRIALS))
         stuck = ~accepted & (trials[active] >= MOST_TRIALS)
-        longer = np.minimum(2 * steps[active], longest / _largest(directions[active]))
+        longer = np.minimum(2 * step, furthest[active])
         between = (low[active] + high[active]) / 2
         steps[active] = np.where(np.isinf(high[active]), longer, between)
         done = active[accepted]
         if len(done):
             watch(np.flatnonzero(accepted), done, tried[accepted])
-            history.add(
-                done, tried[accepted] - points[done], new_gradients[accepted] - gradients[done]
-            )
-            points[done], gradients[done] = tried[accepted], new_gradients[accepted]
+            for k, run in zip(np.flatnonzero(accepted), done, strict=True):
+                history.add(run, tried[k] - points[run], new_gradients[k] - gradients[run])
+                points[run], gradients[run] = tried[k], new_gradients[k]
             values[done] = new_values[accepted]
-            directions[done] = -history.times(done, gradients[done])
+            direction = -history.times(done, gradients[done])
+            uphill = _dot(gradients[done], direction) >= 0  # by rounding
+            direction[uphill] = -gradients[done[uphill]]
+            directions[done], slopes[done] = direction, _dot(gradients[done], direction)
+            furthest[done] = longest / _largest(direction)
             low[done], high[done], trials[done] = 0.0, np.inf, 0
-            steps[done] = np.minimum(1.0, longest / _largest(directions[done]))
+            steps[done] = np.minimum(1.0, furthest[done])
             iterations[done] += 1
         rested = done[iterations[done] % 5 == 0]
         ended = rested[
@@ -107,43 +116,63 @@ def lbfgs(
 
 
 class _History:
-    """Last steps of each run and the changes of the gradient over them, in rings."""
+    """Last steps of each run and the changes of the gradient over them, in rings.
 
-    def __init__(self, n_runs: int, memory: int, n_parameters: int, dtype: Any):
-        self._steps = np.zeros((n_runs, memory, n_parameters), dtype)
-        self._changes = np.zeros_like(self._steps)
-        self._curvature = np.zeros((n_runs, memory))  # 0 marks an empty place
+    The approximate inverse Hessian is used in its compact form (Byrd, Nocedal and Schnabel 1994,
+    theorem 2.2): it reads what is remembered three times for a direction, one run after the other,
+    where the usual recursion would go through it pair by pair.
+    """
+
+    def __init__(self, n_runs: int, memory: int, n_parameters: int):
+        dtype = np.float32 if n_parameters >= SINGLE_FROM else np.float64
+        self._memory = memory
+        self._pairs = np.zeros((n_runs, 2 * memory, n_parameters), dtype)  # steps, then changes
+        # steps and changes times changes; an empty place has a curvature of 1 and steps of 0
+        self._products = np.zeros((n_runs, 2 * memory, memory))
+        self._products[:, :memory] = np.eye(memory)
         self._scale = np.ones(n_runs)
         self._next = np.zeros(n_runs, dtype=np.intp)
 
-    def add(self, runs: Runs, steps: Array, changes: Array) -> None:
-        """Remember a step of each run, if the gradient grew along it."""
-        curvature, size = _dot(steps, changes), _dot(changes, changes)
-        useful = curvature > 1e-10 * size
-        runs, curvature, size = runs[useful], curvature[useful], size[useful]
-        place = self._next[runs]
-        self._steps[runs, place], self._changes[runs, place] = steps[useful], changes[useful]
-        self._curvature[runs, place] = curvature
-        self._scale[runs] = curvature / size
-        self._next[runs] = (place + 1) % self._steps.shape[1]
+    def add(self, run: int, step: Array, change: Array) -> None:
+        """Remember a step of a run, if the gradient grew along it."""
+        curvature, size = step @ change, change @ change
+        if not curvature > 1e-10 * size:
+            return
+        place, memory, pairs = self._next[run], self._memory, self._pairs[run]
+        pairs[place], pairs[memory + place] = step, change
+        products = pairs @ pairs[memory + place]
+        self._products[run, memory + place] = products[memory:]
+        self._products[run, :, place] = products
+        self._products[run, place, place] = curvature  # rounding could make it negative
+        self._scale[run] = curvature / size
+        self._next[run] = (place + 1) % memory
 
     def times(self, runs: Runs, gradients: Array) -> Array:
-        """The approximate inverse Hessian times each gradient, by the two-loop recursion."""
-        memory = self._steps.shape[1]
-        result, shares = gradients.copy(), []
-        for back in range(1, memory + 1):
-            place = (self._next[runs] - back) % memory
-            curvature = self._curvature[runs, place]
-            known = np.where(curvature > 0, curvature, np.inf)
-            share = _dot(self._steps[runs, place], result) / known
-            result -= share[:, None] * self._changes[runs, place]
-            shares.append((place, known, share))
-        result *= self._scale[runs, None]
-        for place, known, share in reversed(shares):
-            correction = share - _dot(self._changes[runs, place], result) / known
-            # an empty place has zero steps
-            result += correction[:, None] * self._steps[runs, place]
+        """The approximate inverse Hessian times each gradient."""
+        memory, scale = self._memory, self._scale[runs, None]
+        pairs = [self._pairs[run] for run in runs]
+        single = gradients.astype(self._pairs.dtype, copy=False)
+        along = np.array([pair @ g for pair, g in zip(pairs, single, strict=True)], dtype=float)
+        age = (self._next[runs, None] + np.arange(memory)) % memory  # the oldest first
+        row = np.arange(len(runs))[:, None]
+        products = self._products[runs]
+        R = np.triu(products[row[:, None], age[:, :, None], age[:, None]])
+        changes = products[row[:, None], memory + age[:, :, None], age[:, None]]
+        u = _solve(R, along[row, age])
+        w = np.einsum("rkk,rk->rk", R, u)
+        w += scale * (np.einsum("rkl,rl->rk", changes, u) - along[row, memory + age])
+        shares = np.empty_like(along)
+        shares[row, age] = _solve(R.swapaxes(1, 2), w)
+        shares[row, memory + age] = -scale * u
+        result = scale * gradients
+        for moved, share, pair in zip(result, shares.astype(single.dtype), pairs, strict=True):
+            moved += share @ pair
         return result
+
+
+def _solve(matrices: Array, rows: Array) -> Array:
+    """Solution of each system of equations."""
+    return np.linalg.solve(matrices, rows[:, :, None])[:, :, 0].astype(float, copy=False)
 
 
 def adam(

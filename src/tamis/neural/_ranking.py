@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tamis._arrays import EMPTY, Array, best_first
+from tamis._arrays import Array, Subset, best_first
 from tamis.trace import Step
 
 
@@ -13,22 +13,35 @@ def widest(strength: Array) -> Array:
     return np.max(strength, axis=0)
 
 
-def steps(strength: Array, per_class: bool) -> Iterator[Step]:
-    """Columns added one by one, the widest gate first; or per class, the next of every class.
-
-    ``strength`` has one row for each row of gates.
-    """
+def by_width(strength: Array) -> Iterator[Step]:
+    """Columns added one by one, the widest gate first."""
     price = widest(strength)
-    if not per_class:
-        order = best_first(price)
-        for k, j in enumerate(order):
-            yield Step(order[: k + 1], moved=order[k : k + 1], prices=price[[j]])
-        return
-    orders = np.array([best_first(row) for row in strength])
-    held = EMPTY
-    for next_of_each in orders.T:
-        fresh = np.setdiff1d(next_of_each, held)
-        held = np.union1d(held, fresh)
-        yield Step(held, moved=fresh, prices=price[fresh])
-        if len(held) == strength.shape[1]:
-            return
+    return _one_by_one(best_first(price), price)
+
+
+def by_place(strength: Array) -> Iterator[Step]:
+    """Columns added one by one, the first of every class, then the second of every class, ...
+
+    Linear gates are scales of their own for each class, so that only their order compares.
+    """
+    price, place = widest(strength), _places(strength).min(axis=0)
+    wide = best_first(price)
+    return _one_by_one(wide[np.argsort(place[wide], kind="stable")], price)
+
+
+def by_class(strength: Array) -> Iterator[Step]:
+    """The next column of every class at each step, together."""
+    price, place = widest(strength), _places(strength).min(axis=0)
+    for last in range(place.max() + 1):
+        fresh = np.flatnonzero(place == last)
+        yield Step(np.flatnonzero(place <= last), moved=fresh, prices=price[fresh])
+
+
+def _places(strength: Array) -> Subset:
+    """Place of each column in each row of gates, from 0 for the widest."""
+    return np.array([np.argsort(best_first(row)) for row in strength])
+
+
+def _one_by_one(order: Subset, price: Array) -> Iterator[Step]:
+    for k in range(len(order)):
+        yield Step(order[: k + 1], moved=order[[k]], prices=price[order[[k]]])

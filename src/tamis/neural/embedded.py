@@ -14,6 +14,7 @@ from tamis._arrays import Array
 from tamis._random import draw_seed
 from tamis.choice import Choice, resolve_choice
 from tamis.contract import check_data, check_target
+from tamis.exceptions import InvalidParameter
 from tamis.record import Record
 from tamis.selection import Selection
 from tamis.trace import Step, Trace
@@ -32,6 +33,7 @@ class Embedded(CallbackSupportMixin, Selection):
     #: Each step holds the one before; columns are priced together.
     nested: ClassVar[bool] = True
     prices_alone: ClassVar[bool] = False
+    _takes_metadata: ClassVar[bool] = False
 
     n_features_to_select: int | float | str | Choice
     random_state: Any
@@ -40,17 +42,29 @@ class Embedded(CallbackSupportMixin, Selection):
     def _learn(self, X: Array, y: NDArray[Any] | None, seed: int) -> Iterator[Step]:
         """Fit the model and add the columns, the best first, step by step."""
 
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """Fit the model and keep the columns that it needs."""
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> Self:
+        """Fit the model and keep the columns that it needs; it has no use for metadata."""
+        self._refuse(params)
         return self._run(X, y, None)
 
-    def resume(self, X: ArrayLike, y: ArrayLike | None = None, *, record: "Record | str") -> Self:
+    def resume(
+        self, X: ArrayLike, y: ArrayLike | None = None, *, record: "Record | str", **params: Any
+    ) -> Self:
         """Fit again with the seed of a record, or of its file, on the same data.
 
         The fit is one piece: there is nothing to go on from but the seed, which makes the result
         the one that the record was to have.
         """
+        self._refuse(params)
         return self._run(X, y, Record.of(record))
+
+    def _refuse(self, params: dict[str, Any]) -> None:
+        names = ", ".join(sorted(name for name, value in params.items() if value is not None))
+        if names:
+            raise InvalidParameter(
+                f"{type(self).__name__} cannot use {names}. Leave {names} out, or use a search "
+                "whose criterion can, such as RecursiveElimination(Importances(...))."
+            )
 
     @with_callbacks
     def _run(self, X: Any, y: Any, done: Record | None) -> Self:
@@ -59,7 +73,7 @@ class Embedded(CallbackSupportMixin, Selection):
         X, y = check_data(self, X, y)
         check_target(self, y)
         choice = self._choice()
-        choice.size(X.shape[1], type(self).__name__)
+        self._size(X.shape[1])
         fresh = Record.begin(self, X, y, {})
         if done is not None:
             done.check_continues(fresh)
@@ -86,6 +100,10 @@ class Embedded(CallbackSupportMixin, Selection):
 
     def _choice(self) -> Choice:
         return resolve_choice(self.n_features_to_select, type(self).__name__)
+
+    def _size(self, n_units: int) -> int | None:
+        """Number of columns kept, None where only the data can tell."""
+        return self._choice().size(n_units, type(self).__name__)
 
     def _check(self) -> None:
         """Refuse parameters that cannot work, before any data are seen."""

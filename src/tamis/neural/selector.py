@@ -11,11 +11,11 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import Array, best_first, class_codes, is_int, is_real, standardised
-from tamis.choice import Choice
+from tamis.choice import Choice, Threshold
 from tamis.contract import Criterion
 from tamis.exceptions import DegenerateData, IncompatibleCriterion, InvalidParameter, NotConverged
 from tamis.neural._gating import Folds, Gated, learn_gates
-from tamis.neural._ranking import steps, widest
+from tamis.neural._ranking import by_class, by_place, by_width, widest
 from tamis.neural._stack import LOSSES
 from tamis.neural.embedded import Embedded
 from tamis.neural.gates import GATES, SPARSITY
@@ -104,8 +104,10 @@ class GateSelector(Embedded):
     Parameters
     ----------
     n_features_to_select : int, float or Choice, default=0.5
-        How many columns are kept, by their gates (by the widest, where every class has its own):
-        a number, a share, ``Threshold(0.9)`` or, for gates of scope "class", ``PerClass(2)``.
+        How many columns are kept, by their gates: a number, a share, ``Threshold(0.9)`` or, for
+        gates of scope "class", ``PerClass(2)``. Where every class has its own, the widest counts;
+        linear gates have no common scale, so that a number takes the first of every class, then
+        the second of every class, and so on.
     gate : {"linear", "bell", "sigmoid"}, default="linear"
         The parameter b itself, from 1; exp(-b^2), from 0.99; or 1 / (1 + exp(-b)), from 0.9.
     scope : {"global", "class"}, default="global"
@@ -371,7 +373,12 @@ class GateSelector(Embedded):
 
     def steps(self, strength: Array) -> Iterator[Step]:
         """Columns in the order of their gates, as the choice needs them."""
-        return steps(strength, isinstance(self.n_features_to_select, PerClass))
+        if isinstance(self.n_features_to_select, PerClass):
+            return by_class(strength)
+        counted = not isinstance(self.n_features_to_select, Threshold)
+        if self.scope == "class" and self.gate == "linear" and counted:
+            return by_place(strength)
+        return by_width(strength)
 
     def weights(self, name: str, n_classes: int) -> Array | None:
         """``mu`` or ``lam`` for each row of gates, None where it is "auto"."""

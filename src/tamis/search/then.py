@@ -16,7 +16,7 @@ from tamis._arrays import Subset
 from tamis.contract import check_data
 from tamis.exceptions import IncompatibleCriterion
 from tamis.record import Record
-from tamis.search.base import FITTING, Search
+from tamis.search.base import FITTING
 from tamis.selection import Selection
 from tamis.trace import Trace
 
@@ -31,11 +31,11 @@ class Then(MetaEstimatorMixin, CallbackSupportMixin, Selection):
 
     Parameters
     ----------
-    first, second : Search or Then
+    first, second : Search, Then or an embedded selector
 
     Attributes
     ----------
-    first_, second_ : Search or Then
+    first_, second_ : selector
         Fitted clones; ``second_`` counts the columns that ``first_`` kept.
 
     Examples
@@ -50,7 +50,7 @@ class Then(MetaEstimatorMixin, CallbackSupportMixin, Selection):
     array([20, 23, 27])
     """
 
-    def __init__(self, first: "Search | Then", second: "Search | Then"):
+    def __init__(self, first: Any, second: Any):
         self.first = first
         self.second = second
 
@@ -114,7 +114,7 @@ class Then(MetaEstimatorMixin, CallbackSupportMixin, Selection):
     def _check(self) -> None:
         """Whether both parts can do their work, before any of it."""
         for part in (self.first, self.second):
-            if not isinstance(part, Search | Then):
+            if not isinstance(part, Selection):
                 raise IncompatibleCriterion(
                     f"Then needs two searches, not {part!r}. Write Then(Ranking(FisherScore(), "
                     "n_features_to_select=50), Forward(...))."

@@ -112,7 +112,7 @@ def test_gates_for_each_class(data, setting, bars):
 def test_numbers_of_columns_with_gates_for_each_class():
     """Table 4.2: classes share columns of iris and WDBC, and hardly any gene of SRBCT."""
     # the other program had 2.4 and 3.1 columns of iris under both settings, and its bars, 2.8 and
-    # 3.6 at the most, are met to a hair or missed with mu = 1: 2.8 and 3.8 here, 2.1 and 3.8 in print
+    # 3.6 at the most, are just met and missed with mu = 1: 2.8 and 3.8 here, 2.1 and 3.8 in print
     for setting, most in (("mu 0, lam 15", (2.8, 3.6)), ("mu 1, lam 10", (3.0, 3.9))):
         iris = row("4.2", "iris", setting)
         assert 2.0 <= iris[1].n_features <= most[0]

@@ -55,6 +55,46 @@ def test_a_curve_is_a_row_per_size(tamis, folder):
     assert "(0.80)" in result.stdout
 
 
+def test_baselines_stand_beside_every_number(tamis, folder):
+    (folder / "own.toml").write_text(
+        """
+title = "Accuracies"
+source = "Nobody (2020), table 1"
+metric = "accuracy"
+scale = 100
+agreement = 2
+[baselines]
+F = "Ranking(FisherScore())"
+[estimators]
+knn = "KNeighborsClassifier()"
+[[parts]]
+name = "iris"
+data = { load = "iris" }
+folds = 5
+steps = [1, 2]
+methods = { J3 = 'Forward(Scatter("J3"), n_features_to_select=1.0)' }
+published = { J3 = [10, 99.5] }
+published_columns = { J3 = [1.4, 2] }
+unsound = "nobody gets there"
+unsound_above = 99
+"""
+    )
+    result = tamis("reproduce", "own.toml", "--realizations", 2)
+    assert result.exit_code == 0
+    heading, *rows = [
+        line for line in result.stdout.splitlines() if "step" in line or "J3 " in line
+    ]
+    assert heading.split() == ["step", "columns", "accuracy", "F"]
+    assert [row.split()[:4] for row in rows] == [
+        ["J3", "1", "1.0", "(1.4)"],
+        ["J3", "2", "2.0", "(2.0)"],
+    ]
+    assert "(10.00) +" in rows[0]
+    assert "(99.50) ?" in rows[1]
+    assert "= no more than 2 apart" in result.stdout
+    assert "? iris: nobody gets there" in result.stdout
+
+
 def test_many_parts_are_rows_and_ranges_are_shown(tamis, folder):
     text = """
 title = "Errors"

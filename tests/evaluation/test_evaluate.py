@@ -18,13 +18,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from tamis.criteria import FisherScore
+from tamis.criteria import Correlation, FisherScore
 from tamis.datasets import load, make_additive, make_corral, make_weston
 from tamis.evaluation import (
     CrossValidation,
     Fresh,
     GivenSplits,
     Realizations,
+    Steps,
     Store,
     compare,
     evaluate,
@@ -38,7 +39,8 @@ from tamis.exceptions import (
     SelectedOutside,
     TamisError,
 )
-from tamis.search import Ranking
+from tamis.search import Ranking, Threshold
+from tamis.trace import Step
 
 WINE = load("wine")
 FISHER = Ranking(FisherScore())
@@ -112,6 +114,94 @@ def test_a_method_sees_scaled_training_rows_only():
         assert_array_equal(y, WINE.y[train])
         assert_allclose(X.mean(axis=0), 0, atol=1e-12)
         assert_allclose(X.std(axis=0), 1)
+
+
+class ByTwo(BaseEstimator):
+    """Adds columns two by two, and then one."""
+
+    def fit(self, X, y):
+        self.trace_ = [Step(np.arange(k)) for k in (2, 4, 5)]
+        self.order_ = np.arange(X.shape[1])
+        return self
+
+
+def test_a_trace_is_judged_after_its_steps():
+    plan = CrossValidation(3)
+    found = evaluate(
+        ByTwo(), WINE, plan, ["error", "n_features"], estimators=KNN, sizes=Steps([1, 3, 9])
+    )
+    by_size = evaluate(ByTwo(), WINE, plan, "error", estimators=KNN, sizes=[2, 5])
+    for step, size in ((1, 2), (3, 5), (9, 5)):  # after its last step it stays where it is
+        rule = f"step {step}"
+        assert found.values("error", "ByTwo()", rule=rule) == by_size.values(
+            "error", "ByTwo()", size=size
+        )
+        assert set(found.values("n_features", "ByTwo()", rule=rule).values()) == {size}
+    assert {cell.size for cell in found.means() if cell.rule == "step 9"} == {5}
+
+
+def test_the_same_columns_are_trained_on_once():
+    Remembers.seeds.clear()
+    evaluate(ByTwo(), WINE, CrossValidation(2), estimators=Remembers(), sizes=Steps([1, 3, 8, 9]))
+    assert len(Remembers.seeds) == 4  # two subsets in two folds
+
+
+def test_every_realization_may_have_sizes_of_its_own(tmp_path):
+    plan, store = CrossValidation(3), tmp_path / "s.sqlite"
+    asked = {"methods": FISHER, "data": WINE, "plan": plan, "estimators": KNN, "store": store}
+    whole = evaluate(**asked, sizes=[1, 4])
+    own = evaluate(**asked, sizes={0: [4], 2: [1, 4]})
+    (name,) = whole.methods
+    assert [(row.realization, row.size) for row in own.rows()] == [(0, 4), (2, 1), (2, 4)]
+    at_4 = whole.values("error", name, size=4)
+    assert own.values("error", name, size=4) == {0: at_4[0], 2: at_4[2]}
+    with Store(store) as kept:
+        assert len(kept) == 5  # the last realization was there already
+
+
+def test_steps_are_kept_apart_from_sizes_in_a_store(tmp_path):
+    store, plan = tmp_path / "s.sqlite", CrossValidation(2)
+    for sizes in ([1, 2], Steps([1, 2])):
+        evaluate(ByTwo(), WINE, plan, estimators=KNN, sizes=sizes, store=store)
+    with Store(store) as kept:
+        assert len(kept) == 4
+
+
+def test_steps_need_a_trace_and_a_number():
+    with pytest.raises(TamisError, match="keeps its steps in trace_, which Chosen does not"):
+        evaluate(Chosen(), WINE, CrossValidation(2), estimators=KNN, sizes=Steps([1]))
+    with pytest.raises(InvalidParameter, match=r"at least 1, not \[0, 2\]"):
+        Steps([0, 2])
+
+
+def test_without_any_column_the_most_frequent_class_stands():
+    method, plan = Ranking(Correlation(), n_features_to_select=Threshold(2)), CrossValidation(3)
+    found = evaluate(
+        {"none": method}, WINE, plan, ["error", "n_features"], estimators=KNN, sizes="own"
+    )
+    assert set(found.values("n_features", "none").values()) == {0}
+    for i, error in found.values("error", "none").items():
+        train, test, _ = plan.split(WINE.y, "wine", i)
+        most = np.bincount(WINE.y[train]).argmax()
+        assert_allclose(error, np.mean(WINE.y[test] != most))
+
+
+def test_without_any_column_the_mean_stands():
+    data = make_additive(60, random_state=0)
+    method = Ranking(Correlation(), n_features_to_select=Threshold(2))
+    plan = Realizations(1, train=0.5)
+    found = evaluate(
+        {"none": method}, data, plan, "mse", estimators=LinearRegression(), sizes="own"
+    )
+    train, test, _ = plan.split(data.y, "data", 0)
+    expected = np.mean((data.y[test] - data.y[train].mean()) ** 2)
+    assert_allclose(found.values("mse", "none")[0], expected)
+
+
+def test_who_selects_nothing_cannot_be_judged_at_given_sizes():
+    method = Ranking(Correlation(), n_features_to_select=Threshold(2))
+    with pytest.raises(TamisError, match="NothingSelected: No feature reaches the threshold"):
+        evaluate(method, WINE, CrossValidation(2), estimators=KNN, sizes=[1, 2])
 
 
 def test_columns_stay_as_they_are_on_request():

@@ -97,6 +97,15 @@ def test_columns_without_variance_are_never_chosen():
     assert not path.support[..., :6].any()
 
 
+def test_where_every_row_is_told_there_is_no_error():
+    """Shares of 18 rows add up to a little more than 1."""
+    codes = np.arange(54) % 2
+    shifted = codes[:, None] + 0.01 * np.random.default_rng(0).normal(size=(54, 3))
+    selector = GateSelector(n_features_to_select=2, hidden=2, random_state=0)
+    path = gate_path(selector, shifted, codes, mu=[1], lam=[1])
+    assert (path.accuracy[0], path.error[0]) == (1, 0)
+
+
 def test_the_seed_decides():
     selector = GateSelector(n_features_to_select=3, hidden=3, random_state=1)
     one, two = (gate_path(selector, X, y, mu=[1], lam=[1]) for _ in range(2))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tamis.evaluation import CrossValidation
 from tamis.evaluation.metrics import metric
 from tamis.exceptions import InvalidSpec
 from tamis.reproduction import experiments, names, read
@@ -44,8 +45,9 @@ def test_every_file_of_ours_can_be_read():
     found = experiments()
     assert len(found) == len(names()) >= 38
     for experiment in found:
-        drawn = not any(part.splits for part in experiment.parts)
-        assert experiment.realizations == (30 if drawn and "-6." not in experiment.name else 10)
+        few = "-6." in experiment.name or experiment.name.startswith("gates")
+        few |= any(part.splits for part in experiment.parts)
+        assert experiment.realizations == (10 if few else 30)
         metric(experiment.metric)
         printed = "-fig" not in experiment.name  # figures have no numbers
         assert all(part.published for part in experiment.parts) == printed, experiment.name
@@ -99,7 +101,13 @@ def test_a_file_of_ones_own(written):
         ('metric = "hit"', 'agreement = "luck"', "agreement needs to be one of"),
         ("train = 100", 'train = 100\nsigns = { Fisher = ["*"] }', "0 signs for Fisher"),
         ("train = 100", "train = 1.5", "train as a number of rows or a share"),
-        ("train = 100", "", "part 100 needs train"),
+        ("train = 100", "", "part 100 needs one of train, folds"),
+        ("train = 100", "train = 100\nfolds = 5", "needs one of train, folds"),
+        ("train = 100", "folds = 1", "n_folds as a whole number of at least 2"),
+        ("train = 100", "train = 100\nsizes = [1]\nsteps = [1]", "sizes or steps, or neither"),
+        ("train = 100", "train = 100\npublished_columns = { X = 2 }", "publishes X, which"),
+        ('metric = "hit"', "agreement = -1", "or a greatest difference, not -1"),
+        ('Fisher = "Ranking(FisherScore())"', "", "part 100 needs methods"),
         ('make = "make_weston"', 'build = "make_weston"', "needs data = "),
         ("data = { make", "data = 3 # { make", "needs data = "),
         ('estimator = "svm"', 'estimator = "svn"', "one of the names under"),
@@ -111,6 +119,59 @@ def test_a_wrong_file_gets_a_sentence(written, old, new, sentence):
     assert old in GOOD
     with pytest.raises(InvalidSpec, match=sentence):
         read(written(GOOD.replace(old, new)))
+
+
+FOLDS = """
+title = "Accuracies"
+source = "Nobody (2020), nothing, table 1"
+metric = "accuracy"
+agreement = 2
+realizations = 10
+[baselines]
+F = "Ranking(FisherScore())"
+[[parts]]
+name = "iris"
+data = { load = "iris" }
+folds = 5
+steps = [1, 3]
+methods = { gates = "GateSelector()" }
+published = { gates = [90, 97] }
+published_columns = { gates = [2.3, ""] }
+unsound = "out of reach"
+unsound_above = 96
+"""
+
+
+def test_folds_steps_and_what_is_out_of_reach(written):
+    experiment = read(written(FOLDS))
+    (part,) = experiment.parts
+    assert experiment.plan(part) == CrossValidation(5, n_repeats=2, n_first=10)
+    assert len(experiment.plan(part, 3)) == 3
+    assert (experiment.agreement, experiment.baselines.keys()) == (2.0, {"F"})
+    assert part.places == (1, 3)
+    assert [part.printed("gates", k) for k in (1, 3)] == [90, 97]
+    assert [part.printed_columns("gates", k) for k in (1, 3)] == [2.3, None]
+    assert part.printed("another", 1) is None
+    assert part.is_sound(96.0)
+    assert not part.is_sound(96.1)
+
+
+def test_a_part_is_sound_unless_it_says_otherwise(written):
+    (part,) = read(written(GOOD)).parts
+    assert part.is_sound(0.0)
+    (part,) = read(written(GOOD.replace("train = 100", 'train = 100\nunsound = "why"'))).parts
+    assert not part.is_sound(0.0)
+
+
+@pytest.mark.parametrize(("table", "n_rows"), [("4.1", 50), ("4.2", 50), ("4.3", 38), ("4.4", 3)])
+def test_the_tables_of_gates(table, n_rows):
+    """As many published accuracies as are in print, those of 4.3 also at the published sizes."""
+    parts = read(f"gates-{table}").parts
+    numbers = [x for part in parts for row in part.published.values() for x in row]
+    assert sum(x is not None for x in numbers) == n_rows
+    if table in ("4.1", "4.2"):
+        out_of_reach = {p.name: p.unsound_above for p in parts if p.unsound}
+        assert out_of_reach == {"sonar": 83, "glass": 71}
 
 
 def test_decimals_are_those_in_print(written):

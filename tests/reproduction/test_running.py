@@ -4,18 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from tamis.datasets import make_weston
+from tamis.criteria import FisherScore
+from tamis.datasets import load, make_weston
 from tamis.datasets import names as table_names
-from tamis.evaluation import Realizations
+from tamis.evaluation import CrossValidation, Realizations
 from tamis.evaluation.sources import as_sources
 from tamis.evaluation.tuning import tuned
 from tamis.exceptions import InvalidParameter
 from tamis.reproduction import names, read, reproduce
-from tamis.reproduction.running import _hits_mark, _mean_mark, _range_mark
+from tamis.reproduction.running import _hits_mark, _mean_mark, _near_mark, _range_mark
 
 HITS = """
 title = "Hits"
@@ -115,7 +117,7 @@ def test_marks_of_hits(hits):
     assert cells["corral", "Fisher"].mark == "-"
     assert found.counts() == {"=": 1, "-": 1, "?": 1}
     assert repr(found) == "<Reproduction of own: 1 =, 1 -, 1 ?>"
-    assert found.to_frame().shape == (6, 12)
+    assert found.to_frame().shape == (6, 15)
 
 
 @pytest.mark.parametrize(
@@ -171,6 +173,89 @@ def test_printed_numbers_are_rounded():
     assert _range_mark(1.0, 2.0, 10, 2.04, 0.05, False) == "="
     assert _range_mark(1.0, 2.0, 10, 2.06, 0.05, False) == "+"
     assert _range_mark(1.0, 2.0, 10, 0.96, 0.05, False) == "="
+
+
+@pytest.mark.parametrize(
+    ("ours", "greater", "mark"),
+    [
+        (92.0, True, "="),
+        (88.0, True, "="),
+        (92.1, True, "+"),
+        (87.9, True, "-"),
+        (92.1, False, "-"),
+    ],
+)
+def test_numbers_may_be_asked_to_be_near(ours, greater, mark):
+    assert _near_mark(ours, 90.0, 2.0, greater) == mark
+
+
+BESIDE = """
+title = "Accuracies"
+source = "Nobody (2020)"
+metric = "accuracy"
+scale = 100
+agreement = 2
+realizations = 10
+[baselines]
+F = "Ranking(FisherScore())"
+[estimators]
+knn = "KNeighborsClassifier()"
+[[parts]]
+name = "iris"
+data = { load = "iris" }
+folds = 5
+steps = [1, 2, 9]
+[parts.methods]
+gates = 'GateSelector(scope="class", n_features_to_select=PerClass(1), mu=1, lam=10, hidden=3)'
+[parts.published]
+gates = [94.3, 93.7, 20]
+[parts.published_columns]
+gates = [2.1, 3.8, ""]
+"""
+
+
+def test_baselines_have_the_columns_of_the_method_in_every_realization(file):
+    found = reproduce(file(BESIDE), realizations=5)
+    assert not found.missing
+    ours = {cell.size: cell for cell in found.cells if cell.beside is None}
+    theirs = {cell.size: cell for cell in found.cells if cell.beside == "gates"}
+    assert {cell.method for cell in theirs.values()} == {"F"}
+    assert 2 <= ours[1].n_features < ours[2].n_features <= ours[9].n_features == 4
+    assert [ours[k].published_n_features for k in (1, 2, 9)] == [2.1, 3.8, None]
+    assert ours[9].mark == "+"
+    # with all columns there is nothing to choose
+    assert (theirs[9].ours, theirs[9].published, theirs[9].mark) == (ours[9].ours, None, "")
+    assert theirs[1].n_features == ours[1].n_features
+
+
+def test_a_baseline_by_hand(file):
+    text = BESIDE.replace("steps = [1, 2, 9]", "sizes = [2]").replace("PerClass(1)", "2")
+    text = text.replace("[94.3, 93.7, 20]", "[94.3]").replace('[2.1, 3.8, ""]', "[2]")
+    found = reproduce(file(text), realizations=3)
+    (cell,) = (cell for cell in found.cells if cell.beside is not None)
+    X, y, *_ = load("iris")
+    scores = []
+    for i in range(3):
+        train, test, _ = CrossValidation(5).split(y, "iris", i)
+        scaler = StandardScaler().fit(X[train])
+        first = np.argsort(-FisherScore().fit(X[train], y[train]).scores_)[:2]
+        Z, Z_test = (scaler.transform(X[rows])[:, first] for rows in (train, test))
+        scores.append(KNeighborsClassifier().fit(Z, y[train]).score(Z_test, y[test]))
+    assert cell.ours == pytest.approx(100 * np.mean(scores))
+
+
+def test_methods_that_select_nothing_are_said(file):
+    text = BESIDE.replace("steps = [1, 2, 9]", "").replace("PerClass(1)", "Threshold(99)")
+    text = text.replace("[94.3, 93.7, 20]", "94.3").replace('[2.1, 3.8, ""]', "2")
+    text = text.replace("[parts.published]", 'all = "KNeighborsClassifier()"\n[parts.published]')
+    found = reproduce(file(text), realizations=2)
+    assert not found.missing
+    ours, theirs, everything = found.cells
+    assert (ours.n_features, everything.n_features) == (0, 4)
+    assert everything.beside is None  # and beside it is nobody
+    assert ours.ours == theirs.ours == pytest.approx(100 / 3)
+    (remark,) = found.remarks
+    assert remark.startswith("iris: gates selects nothing in 2 of 2 realizations")
 
 
 TUNED = """

@@ -1,6 +1,6 @@
 """The command ``reproduce``: published tables, computed again."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,6 +20,7 @@ LEGENDS = {
     "chance": "ours (published)  = equal within chance",
     "range": "range of ours (published)  = published within ours",
 }
+NEAR = "ours (published)  = no more than {:g} apart"
 LEGEND = "  + ours better  - ours worse  ? unsound in print"
 
 SIGNS = "./+: paired t-test, ours / published; + where {} wins"
@@ -107,15 +108,15 @@ def show(found: Reproduction) -> None:
     console.print(Text(f"{experiment.name}  {experiment.title}", style="bold"))
     console.print(Text(experiment.source, style="dim"))
     if found.cells:
-        shown = _by_size(found) if found.cells[0].size is not None else _by_part(found)
+        shown = _layout(found)(found)
         for one in shown:
             if not console.is_terminal:
                 console.width = max(PIPED, 30 * len(one.columns))
             console.print(one)
-        console.print(Text(LEGENDS[experiment.agreement] + LEGEND, style="dim"))
+        console.print(Text(_legend(experiment) + LEGEND, style="dim"))
         if any(cell.sign is not None for cell in found.cells):
             console.print(Text(SIGNS.format(experiment.reference), style="dim"))
-    for line in (*found.settings, *_footnotes(found)):
+    for line in (*found.settings, *found.remarks, *_footnotes(found)):
         console.print(Text(line))
     counted = ", ".join(f"{n} {mark}" for mark, n in found.counts().items())
     console.print(Text(f"{counted or 'nothing could be compared'}.\n"))
@@ -131,6 +132,47 @@ def _footnotes(found: Reproduction) -> list[str]:
     unsound += [f"? {p.name}: {p.unsound}" for p in experiment.parts if p.unsound and p.name in run]
     parts = [f"{part.name}: {part.note}" for part in experiment.parts if part.note]
     return [*unsound, *experiment.notes, *parts]
+
+
+def _legend(experiment: Experiment) -> str:
+    if isinstance(experiment.agreement, float):
+        return NEAR.format(experiment.agreement)
+    return LEGENDS[experiment.agreement]
+
+
+def _layout(found: Reproduction) -> Callable[[Reproduction], list[Table]]:
+    if found.experiment.baselines:
+        return _by_baseline
+    return _by_part if found.cells[0].size is None else _by_size
+
+
+def _by_baseline(found: Reproduction) -> list[Table]:
+    """For each part one row per method and size, with the baselines beside."""
+    made = []
+    for part in found.experiment.parts:
+        cells = [cell for cell in found.cells if cell.part == part.name]
+        if not cells:
+            continue
+        shown = bare_table(part.name)
+        places = ["step"] if part.steps else []
+        for name in ("", *places, "columns", found.experiment.metric, *found.experiment.baselines):
+            shown.add_column(Text(name))
+        placed = {(c.beside, c.size, c.method): c for c in cells if c.beside is not None}
+        for cell in [cell for cell in cells if cell.beside is None]:
+            others = [placed.get((cell.method, cell.size, n)) for n in found.experiment.baselines]
+            shown.add_row(
+                Text(cell.method),
+                *([str(cell.size)] if part.steps else []),
+                _columns(cell),
+                *(_written(c, found.experiment) for c in (cell, *others)),
+            )
+        made.append(shown)
+    return made
+
+
+def _columns(cell: Cell) -> str:
+    published = cell.published_n_features
+    return f"{cell.n_features:.1f}" + ("" if published is None else f" ({published:.1f})")
 
 
 def _by_part(found: Reproduction) -> list[Table]:

@@ -487,7 +487,7 @@ def make_class_redundancy(n_samples: int = 600, *, random_state: Any = None) -> 
 
     References
     ----------
-    Varshney, Feature selection with multi layer perceptron using approximate L0-norm and
+    Varshney (2019), Feature selection with multi layer perceptron using approximate L0-norm and
     redundancy control.
 
     Examples

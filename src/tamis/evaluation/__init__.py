@@ -7,6 +7,7 @@ and keeps every finished piece; :func:`compare` says which differences are more 
 from tamis.evaluation.comparison import Comparison, Contrast, compare, rank
 from tamis.evaluation.metrics import Metric, hit
 from tamis.evaluation.outcome import Outcome, Score
+from tamis.evaluation.piece import Steps
 from tamis.evaluation.ranks import Ranks, critical_difference, friedman
 from tamis.evaluation.realizations import CrossValidation, GivenSplits, Realizations, Split
 from tamis.evaluation.results import Failure, Results
@@ -43,6 +44,7 @@ __all__ = [
     "Score",
     "Split",
     "Stability",
+    "Steps",
     "Store",
     "Test",
     "bootstrap_interval",

@@ -6,8 +6,9 @@ from typing import NamedTuple
 class Score(NamedTuple):
     """One number: a metric at a number of columns.
 
-    ``rule`` says how that number came about: "given", "own" (what the method kept) or "best" (the
-    best on the inner rows of the plan). ``estimator`` is empty for a measure of the columns.
+    ``rule`` says how that number came about: "given", "own" (what the method kept), "best" (the
+    best on the inner rows of the plan) or "step 3" (what it held after its third step).
+    ``estimator`` is empty for a measure of the columns.
     """
 
     estimator: str

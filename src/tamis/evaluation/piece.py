@@ -3,32 +3,70 @@
 Everything is learned from the training part: the means and deviations that scale the columns, the
 selection, and the estimators that are judged on the test part. A method is any scikit-learn
 estimator. If it chooses columns, they are read from ``order_``, ``ranking_``, ``scores_`` or
-``support_`` and judged by training the given estimators on them; else it is judged itself.
+``support_`` and judged by training the given estimators on them; else it is judged itself. One that
+finds no column worth keeping is judged by what can be said without any.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import StandardScaler
 
-from tamis._arrays import Array, Subset, best_first
+from tamis._arrays import EMPTY, Array, Subset, best_first, target_kind
 from tamis._random import fix_seeds, stream
 from tamis.evaluation.checkpoint import Bookmark, fit
 from tamis.evaluation.metrics import OF_COLUMNS, Metric, of_columns
 from tamis.evaluation.outcome import Outcome, Score
 from tamis.evaluation.realizations import Plan, Split
 from tamis.evaluation.sources import Rows, Source
-from tamis.exceptions import InvalidParameter
+from tamis.exceptions import InvalidParameter, NothingSelected
 
 #: Name under which a method that predicts is judged.
 ITSELF = "itself"
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Where a search is judged: after these steps of its trace, whatever their numbers of columns.
+
+    A method that adds several columns at a time, such as the next of every class, is judged at the
+    subsets that it really held. After its last step it stays where it is.
+
+    Parameters
+    ----------
+    numbers : sequence of int
+        Counted from 1.
+
+    Examples
+    --------
+    >>> Steps([1, 2, 4])
+    Steps(numbers=(1, 2, 4))
+    """
+
+    numbers: Sequence[int]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "numbers", tuple(int(k) for k in self.numbers))
+        if min(self.numbers, default=0) < 1:
+            raise InvalidParameter(f"Steps needs numbers of at least 1, not {list(self.numbers)}.")
+
+    def subsets(self, fitted: Any) -> list[tuple[Subset, str]]:
+        """Columns held after each of the steps, and the name of the step."""
+        trace = getattr(_chooser(fitted), "trace_", None)
+        if trace is None:
+            raise InvalidParameter(
+                f"sizes=Steps(...) needs a method that keeps its steps in trace_, which "
+                f"{type(fitted).__name__} does not. Write sizes=[1, 2, 4]."
+            )
+        return [(trace[min(k, len(trace)) - 1].subset, f"step {k}") for k in self.numbers]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +75,14 @@ class Protocol:
 
     estimators: Mapping[str, BaseEstimator]
     metrics: Mapping[str, Metric]
-    sizes: str | tuple[int, ...]
+    sizes: str | tuple[int, ...] | Steps | Mapping[int, tuple[int, ...]]
     normalise: bool
+
+    def at(self, realization: int) -> "Protocol":
+        """How the pieces of one realization are judged, where each has sizes of its own."""
+        if not isinstance(self.sizes, Mapping):
+            return self
+        return replace(self, sizes=self.sizes.get(realization, ()))
 
     @property
     def judges(self) -> list[Metric]:
@@ -59,17 +103,17 @@ def run(
 
     ``label`` names the method for its draws; ``bookmark`` is where a long fit keeps how far it is.
     """
-    rows = source.at(i, plan.seed)
+    rows, protocol = source.at(i, plan.seed), protocol.at(i)
     split = plan.split(rows.y, source.name, i)
     work = _Work(rows, protocol, plan.seed, (source.name, i))
     fitted, seconds = work.fitted(method, label, split.train, bookmark)
-    order, support = chosen_columns(fitted)
+    order, support = (EMPTY, EMPTY) if fitted is None else chosen_columns(fitted)
     itself = _judged_itself(fitted, order, protocol)
     if order is None or itself:
         n_columns = rows.X.shape[1] if support is None else len(support)
         scores = work.judged(fitted, split, n_columns)
     else:
-        scores = work.scored(method, label, split, order, support)
+        scores = work.scored(method, label, split, fitted, order, support)
     if "seconds" in protocol.metrics:
         scores = [*scores, Score("", 0, "given", "seconds", seconds)]
     return Outcome(
@@ -121,37 +165,57 @@ class _Work:
     def fitted(
         self, method: Any, label: str, train: Subset, bookmark: Bookmark | None = None
     ) -> tuple[Any, float]:
-        """The method fitted on the training part, and the time this took."""
+        """The method fitted on the training part, and the time this took.
+
+        None where it keeps no column, and is free to: estimators are judged without any then.
+        """
         fresh = deepcopy(method) if fitted_before(method) else clone(method)
         root = int(stream(self.seed, "method", label, *self.place).integers(2**31))
         fix_seeds(fresh, root=root)
         X, _ = self.scaled(train, train)
         start = perf_counter()
-        fit(fresh, X, self.rows.y[train], bookmark)
+        try:
+            fit(fresh, X, self.rows.y[train], bookmark)
+        except NothingSelected:
+            if self.protocol.sizes != "own" or not self.protocol.estimators:
+                raise
+            fresh = None
         return fresh, perf_counter() - start
 
     def scored(
-        self, method: Any, label: str, split: Split, order: Subset, support: Subset | None
+        self,
+        method: Any,
+        label: str,
+        split: Split,
+        fitted: Any,
+        order: Subset,
+        support: Subset | None,
     ) -> list[Score]:
         """Scores at every number of columns that is asked for."""
         scores = self._hit(order)
         if self.protocol.sizes == "best":
             return scores + self._at_best(method, label, split, order)
-        for size, rule in self._sizes(order, support):
-            columns = order[:size] if rule == "given" or support is None else support
-            scores += self._measured(columns, rule)
-            for name in self.protocol.estimators:
-                scores += self._trained(name, split, columns, rule)
+        known: dict[bytes, list[Score]] = {}  # two steps may hold the same columns
+        for columns, rule in self._subsets(fitted, order, support):
+            same = columns.tobytes()
+            if same not in known:
+                known[same] = self._measured(columns, rule)
+                for name in self.protocol.estimators:
+                    known[same] += self._trained(name, split, columns, rule)
+            scores += [score._replace(rule=rule) for score in known[same]]
         return scores
 
-    def _sizes(self, order: Subset, support: Subset | None) -> list[tuple[int, str]]:
-        """Numbers of columns, each with its rule."""
+    def _subsets(
+        self, fitted: Any, order: Subset, support: Subset | None
+    ) -> list[tuple[Subset, str]]:
+        """Columns at which is measured, each with its rule."""
         asked = self.protocol.sizes
-        if asked == "all":
-            return [(k, "given") for k in range(1, len(order) + 1)]
-        if isinstance(asked, str):
-            return [(len(order) if support is None else len(support), "own")]
-        return [(k, "given") for k in asked if k <= len(order)]
+        if isinstance(asked, Steps):
+            return asked.subsets(fitted)
+        if asked == "own":
+            return [(order if support is None else support, "own")]
+        sizes = asked if isinstance(asked, tuple) else range(1, len(order) + 1)
+        return [(order[:k], "given") for k in sizes if k <= len(order)]
 
     def _at_best(self, method: Any, label: str, split: Split, order: Subset) -> list[Score]:
         """Scores at the number of columns that is best on the inner rows, for each estimator."""
@@ -198,7 +262,7 @@ class _Work:
         metrics = self.protocol.judges if metrics is None else metrics
         if not metrics:
             return []
-        fresh = clone(self.protocol.estimators[name])
+        fresh = clone(self.protocol.estimators[name]) if len(columns) else self._constant()
         root = int(stream(self.seed, "estimator", name, *self.place).integers(2**31))
         fix_seeds(fresh, root=root)
         X, X_test = self.scaled(split.train, split.test)
@@ -208,6 +272,11 @@ class _Work:
             Score(name, len(columns), rule, item.name, _value(item, fresh, X_test[:, columns], y))
             for item in metrics
         ]
+
+    def _constant(self) -> Any:
+        """What predicts without any column: the most frequent class, or the mean."""
+        of_classes = target_kind(self.rows.y) == "classes"
+        return DummyClassifier() if of_classes else DummyRegressor()
 
     def judged(self, fitted: Any, split: Split, size: int) -> list[Score]:
         """Scores of a method that predicts by itself."""
@@ -290,7 +359,7 @@ def _support(chooser: Any) -> Subset | None:
 
 def _chooser(fitted: Any) -> Any:
     """The estimator, if it chooses columns and is not itself a predictor made of steps."""
-    if hasattr(fitted, "steps"):
+    if isinstance(getattr(fitted, "steps", None), list):  # a pipeline
         return None if hasattr(fitted, "predict") else _chooser(fitted.steps[0][1])
     if any(hasattr(fitted, mark) for mark in ("order_", "ranking_", "get_support")):
         return fitted

@@ -12,7 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 
 from tamis._expression import write
 from tamis.evaluation.metrics import Metric, as_metrics
-from tamis.evaluation.piece import Protocol, fitted_before
+from tamis.evaluation.piece import Protocol, Steps, fitted_before
 from tamis.exceptions import InvalidParameter, InvalidSpec, SelectedOutside
 
 
@@ -81,18 +81,26 @@ def protocol_of(estimators: Any, metrics: Any, sizes: Any, normalise: bool) -> P
     if isinstance(sizes, str):
         if sizes not in ("all", "own", "best"):
             raise InvalidParameter(
-                f"evaluate needs sizes='all', 'own', 'best' or a list of numbers, not {sizes!r}."
+                "evaluate needs sizes='all', 'own', 'best', a list of numbers or Steps([1, 2, 4]), "
+                f"not {sizes!r}."
             )
-    else:
-        sizes = tuple(int(k) for k in sizes)
-        if min(sizes, default=1) < 1:
-            raise InvalidParameter(f"evaluate needs sizes of at least 1, not {min(sizes)}.")
+    elif isinstance(sizes, Mapping):
+        sizes = {int(i): _numbers(several) for i, several in sizes.items()}
+    elif not isinstance(sizes, Steps):
+        sizes = _numbers(sizes)
     protocol = Protocol(named(estimators, "estimators"), as_metrics(metrics), sizes, normalise)
     if sizes == "best" and not (protocol.judges and protocol.estimators):
         raise InvalidParameter(
             "sizes='best' needs a metric of predictions, such as 'error', and estimators."
         )
     return protocol
+
+
+def _numbers(sizes: Any) -> tuple[int, ...]:
+    numbers = tuple(int(k) for k in sizes)
+    if min(numbers, default=1) < 1:
+        raise InvalidParameter(f"evaluate needs sizes of at least 1, not {min(numbers)}.")
+    return numbers
 
 
 def warn_if_outside(name: str, method: Any) -> None:

@@ -113,6 +113,7 @@ class Results:
         data: str | None = None,
         estimator: str | None = None,
         size: int | None = None,
+        rule: str | None = None,
     ) -> dict[int, float]:
         """One score per realization.
 
@@ -123,8 +124,11 @@ class Results:
             May be left out where there is only one.
         size : int, optional
             Number of columns; may be left out where there is one score per realization.
+        rule : str, optional
+            How that number came about, such as "step 3".
         """
         wanted = {"metric": metric, "method": method, "data": data, "estimator": estimator}
+        wanted["rule"] = rule
         rows = [row for row in self.rows() if _fits(row, wanted, size)]
         found = {row.realization: row.value for row in rows}
         if not rows or len(found) < len(rows):

@@ -21,7 +21,14 @@ from tamis.evaluation.request import expression_of, metric_text, named, protocol
 from tamis.evaluation.results import Failure, Finished, Results
 from tamis.evaluation.sources import Source, as_sources
 from tamis.evaluation.store import Address, Store
-from tamis.exceptions import ClusterLost, NotCertified, PiecesFailed, TamisError
+from tamis.exceptions import (
+    ClusterLost,
+    DegenerateData,
+    NotCertified,
+    NotConverged,
+    PiecesFailed,
+    TamisError,
+)
 
 Progress = Callable[[int, int], None]
 #: Seconds between two writes of how far a long search has come.
@@ -75,9 +82,11 @@ def evaluate(
         scikit-learn.
     estimators : estimator, list or dict of estimators
         Trained on the chosen columns.
-    sizes : "all", "own", "best" or list of int
-        Numbers of columns at which is measured: all, what the method kept, the best by the first
-        metric on the plan's validation part or inner folds, or those given.
+    sizes : "all", "own", "best", list of int, dict of them, or Steps
+        Numbers of columns at which is measured: all, what the method kept (if that is none, the
+        most frequent class or the mean stands for the estimators), the best by the first metric on
+        the plan's validation part or inner folds, those given (for all realizations, or by the
+        number of each), or those held after some steps.
     normalise : bool, default=True
         Whether columns are scaled to mean 0 and standard deviation 1 of the training part.
     n_jobs : int, optional
@@ -236,6 +245,8 @@ def _answer(i: int, *arguments: Any) -> tuple[int, Outcome | str]:
             # an estimator that stops early or is unsure is judged as it is, thousands of times over
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", NotCertified)
+            warnings.simplefilter("ignore", NotConverged)
+            warnings.simplefilter("ignore", DegenerateData)
             return i, run(*arguments)
     except Exception as error:  # any method of any library may fail, and must not stop the rest
         return i, f"{type(error).__name__}: {error}"
@@ -252,12 +263,13 @@ def _pieces(
     judged = {
         "estimators": {n: expression_of(e, durable) for n, e in protocol.estimators.items()},
         "metrics": [metric_text(item) for item in protocol.metrics.values()],
-        "sizes": protocol.sizes,
         "normalise": protocol.normalise,
     }
     ours = version("tamis")
     for realization in range(len(plan)):
-        text = json.dumps({**judged, "plan": plan.label(realization)}, sort_keys=True)
+        sizes = protocol.at(realization).sizes
+        whole = {**judged, "sizes": sizes, "plan": plan.label(realization)}
+        text = json.dumps(whole, sort_keys=True, default=repr)
         for source in sources.values():
             for name, expression in expressions.items():
                 address = Address(

@@ -8,7 +8,7 @@ from tamis.recipes.book import published
 from tamis.search import RecursiveElimination
 
 VARSHNEY = (
-    "Varshney, Feature selection with multi layer perceptron using approximate L0-norm and "
+    "Varshney (2019), Feature selection with multi layer perceptron using approximate L0-norm and "
     "redundancy control"
 )
 

@@ -5,13 +5,17 @@
     title = "Hits on Weston's problem"
     source = "Author (year), title, table 3"
     metric = "hit"                       # or error, mse, cv_error, ...
-    agreement = "chance"                 # or range: the published number is within ours
+    agreement = "chance"                 # or range: the published number is within ours; or 2:
+                                         # the two differ by no more
     realizations = 30
     scale = 100                          # what the published numbers are multiplied by
     reference = "SD-L"                   # the method that the printed tests are about
 
     [methods]                            # expressions, recipes, or calls of the estimators below
     FisherS = "Ranking(FisherScore())"
+
+    [baselines]                          # shown beside, at the numbers of columns of the methods
+    F = "Ranking(FisherScore())"
 
     [estimators]                         # trained on the chosen columns
     svm = "SVC(C=8, gamma=0.125)"
@@ -28,6 +32,7 @@
     name = "200"
     data = { make = "make_weston", n_samples = 10000 }
     train = 200
+    folds = 5                            # instead of train: cross-validation
     splits = "raetsch"                   # instead of train: splits that came with the table
     published = { FisherS = 0 }          # one number, or one per entry of sizes
     signs = { FisherS = ["+"] }          # where the reference wins or loses by a paired t-test
@@ -41,12 +46,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tamis.evaluation import Realizations
+from tamis.evaluation import CrossValidation, Realizations
+from tamis.evaluation.realizations import Plan
 from tamis.exceptions import InvalidSpec, TamisError
 from tamis.spec import did_you_mean
 
 ENDING = ".toml"
-#: When ours and a published number are said to agree.
+#: When ours and a published number are said to agree, unless by a greatest difference.
 AGREEMENTS = ("chance", "range")
 
 
@@ -65,19 +71,29 @@ class Part:
     train, test, validation : int, float or None
     stratify : bool or None
         As in :class:`tamis.evaluation.Realizations`.
+    folds : int or None
+        Stratified folds, in place of ``train``: each is a realization, with other folds when all
+        are used up.
     splits : str
         Where the table came with splits, their name: its arrays ``NAME_train_idx`` and
         ``NAME_test_idx`` are the rows, and ``train`` and the like are left out.
     sizes : tuple of int
-        Numbers of columns at which is measured.
-    published : dict of str to tuple of float or None
-        For each method one number, or one per size.
+        Numbers of columns at which is measured; without any, what each method keeps.
+    steps : tuple of int
+        Steps of each method's trace after which is measured, in place of sizes.
+    methods : dict of str to str
+        Beside, or in place of, those of the experiment.
+    published, published_columns : dict of str to tuple of float or None
+        For each method one number, or one per size or step; and the mean numbers of columns printed
+        with them.
     signs : dict of str to tuple of str
         For each method and size "+" where the reference is printed to win, "-" to lose, or "".
     estimators : dict of str to str
         In place of those of the experiment.
     unsound : str
         Why the published numbers of this part are no target; empty where they are.
+    unsound_above : float or None
+        The numbers above this are meant; None for all.
     note : str
     """
 
@@ -87,13 +103,47 @@ class Part:
     test: int | float | None
     validation: int | float | None
     stratify: bool | None
+    folds: int | None
     splits: str
     sizes: tuple[int, ...]
+    steps: tuple[int, ...]
+    methods: Mapping[str, str]
     published: Mapping[str, tuple[float | None, ...]]
+    published_columns: Mapping[str, tuple[float | None, ...]]
     signs: Mapping[str, tuple[str, ...]]
     estimators: Mapping[str, str]
     unsound: str
+    unsound_above: float | None
     note: str
+
+    @property
+    def places(self) -> tuple[int | None, ...]:
+        """Where each method is measured: at these sizes, after these steps, or where it ends."""
+        return self.sizes or self.steps or (None,)
+
+    def where(self, place: int | None) -> dict[str, Any]:
+        """How :meth:`tamis.evaluation.Results.values` is asked for a place."""
+        return {"rule": f"step {place}"} if self.steps else {"size": place}
+
+    def printed(self, method: str, place: int | None) -> float | None:
+        """The published number of a method at a place, if there is one."""
+        return self._at(self.published, method, place)
+
+    def printed_columns(self, method: str, place: int | None) -> float | None:
+        """The mean number of columns that was published with it."""
+        return self._at(self.published_columns, method, place)
+
+    def _at(
+        self, table: Mapping[str, tuple[float | None, ...]], method: str, place: int | None
+    ) -> float | None:
+        row = table.get(method)
+        return None if row is None else row[0 if place is None else self.places.index(place)]
+
+    def is_sound(self, published: float) -> bool:
+        """Whether a published number is a target."""
+        return not self.unsound or (
+            self.unsound_above is not None and published <= self.unsound_above
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,19 +151,22 @@ class Experiment:
     """A published table and how to compute it again; the fields are those of the file.
 
     ``agreement`` says when ours and a published number agree: by "chance", where they differ no
-    more than means or counts of so many realizations do; or by "range", for the number of a single
-    realization, where it lies between the least and the greatest of ours.
+    more than means or counts of so many realizations do; by "range", for the number of a single
+    realization, where it lies between the least and the greatest of ours; or where they differ by
+    no more than a given number. ``baselines`` are other methods, that stand beside every number of
+    ours with the same number of columns in every realization.
     """
 
     name: str
     title: str
     source: str
     metric: str
-    agreement: str
+    agreement: str | float
     realizations: int
     scale: float
     seed: int
     methods: Mapping[str, str]
+    baselines: Mapping[str, str]
     estimators: Mapping[str, str]
     tuning: Mapping[str, Any] | None
     reference: str | None
@@ -121,10 +174,13 @@ class Experiment:
     notes: tuple[str, ...]
     parts: tuple[Part, ...]
 
-    def plan(self, part: Part, realizations: int | None = None) -> Realizations:
+    def plan(self, part: Part, realizations: int | None = None) -> Plan:
         """The realizations of one part."""
+        n = self.realizations if realizations is None else realizations
+        if part.folds is not None:
+            return CrossValidation(part.folds, seed=self.seed).first(n)
         return Realizations(
-            self.realizations if realizations is None else realizations,
+            n,
             train=part.train,
             test=part.test,
             validation=part.validation,
@@ -198,8 +254,8 @@ def read(name: str) -> Experiment:
 
 def _experiment(name: str, plain: dict[str, Any]) -> Experiment:
     known = {field.name for field in fields(Experiment)} - {"name"}
-    _check_words("the file", plain, known, needed=("title", "source", "methods", "parts"))
-    methods = _texts("methods", plain["methods"])
+    _check_words("the file", plain, known, needed=("title", "source", "parts"))
+    methods = _texts("methods", plain.get("methods", {}))
     parts = tuple(_part(part, methods) for part in plain["parts"])
     if not parts:
         raise InvalidSpec("an experiment needs at least one [[parts]].")
@@ -214,11 +270,12 @@ def _experiment(name: str, plain: dict[str, Any]) -> Experiment:
         title=str(plain["title"]),
         source=str(plain["source"]),
         metric=str(plain.get("metric", "error")),
-        agreement=str(plain.get("agreement", "chance")),
+        agreement=_agreement(plain.get("agreement", "chance")),
         realizations=int(plain.get("realizations", 30)),
         scale=float(plain.get("scale", 1)),
         seed=int(plain.get("seed", 0)),
         methods=methods,
+        baselines=_texts("baselines", plain.get("baselines", {})),
         estimators=estimators,
         tuning=tuning,
         reference=plain.get("reference"),
@@ -228,8 +285,6 @@ def _experiment(name: str, plain: dict[str, Any]) -> Experiment:
     )
     if made.reference is not None and made.reference not in methods:
         raise InvalidSpec(f"reference {made.reference!r} is not among [methods].")
-    if made.agreement not in AGREEMENTS:
-        raise InvalidSpec(f"agreement needs to be one of {AGREEMENTS}, not {made.agreement!r}.")
     for part in parts:
         made.plan(part)  # which checks the numbers
     return made
@@ -238,31 +293,55 @@ def _experiment(name: str, plain: dict[str, Any]) -> Experiment:
 def _part(plain: dict[str, Any], methods: Mapping[str, str]) -> Part:
     known = {field.name for field in fields(Part)}
     name = str(plain.get("name", "?"))
-    rows = "splits" if "splits" in plain else "train"
-    _check_words(f"part {name}", plain, known, needed=("name", "data", rows))
-    sizes = tuple(int(k) for k in plain.get("sizes", ()))
-    published = {
-        method: _numbers(method, name, given, max(len(sizes), 1))
-        for method, given in plain.get("published", {}).items()
-    }
+    _check_words(f"part {name}", plain, known, needed=("name", "data"))
+    own = _texts("methods", plain.get("methods", {}))
+    if not methods and not own:
+        raise InvalidSpec(f"part {name} needs methods, its own or those of the file.")
+    sizes, steps = (tuple(int(k) for k in plain.get(word, ())) for word in ("sizes", "steps"))
+    if sum(word in plain for word in ("train", "folds", "splits")) != 1 or (sizes and steps):
+        raise InvalidSpec(
+            f"part {name} needs one of train, folds and splits; and sizes or steps, or neither."
+        )
+    n_places = max(len(sizes), len(steps), 1)
+    published, columns = (
+        {m: _numbers(m, name, given, n_places) for m, given in plain.get(word, {}).items()}
+        for word in ("published", "published_columns")
+    )
     signs = {m: _signs(m, name, given, len(sizes)) for m, given in plain.get("signs", {}).items()}
-    if unknown := (published.keys() | signs.keys()) - methods.keys():
+    named = methods.keys() | own.keys()
+    if unknown := (published.keys() | columns.keys() | signs.keys()) - named:
         raise InvalidSpec(f"part {name} publishes {min(unknown)}, which [methods] does not name.")
     _check_data(name, plain["data"])
+    above = plain.get("unsound_above")
     return Part(
-        name,
-        plain["data"],
-        plain.get("train", Realizations.train),
-        plain.get("test"),
-        plain.get("validation"),
-        plain.get("stratify"),
-        str(plain.get("splits", "")),
-        sizes,
-        published,
-        signs,
-        _texts("estimators", plain.get("estimators", {})),
-        str(plain.get("unsound", "")),
-        str(plain.get("note", "")),
+        name=name,
+        data=plain["data"],
+        train=plain.get("train", Realizations.train),
+        test=plain.get("test"),
+        validation=plain.get("validation"),
+        stratify=plain.get("stratify"),
+        folds=plain.get("folds"),
+        splits=str(plain.get("splits", "")),
+        sizes=sizes,
+        steps=steps,
+        methods=own,
+        published=published,
+        published_columns=columns,
+        signs=signs,
+        estimators=_texts("estimators", plain.get("estimators", {})),
+        unsound=str(plain.get("unsound", "")),
+        unsound_above=None if above is None else float(above),
+        note=str(plain.get("note", "")),
+    )
+
+
+def _agreement(given: Any) -> str | float:
+    if isinstance(given, int | float) and not isinstance(given, bool) and given >= 0:
+        return float(given)
+    if given in AGREEMENTS:
+        return str(given)
+    raise InvalidSpec(
+        f"agreement needs to be one of {AGREEMENTS} or a greatest difference, not {given!r}."
     )
 
 

@@ -15,6 +15,7 @@ from tamis.evaluation import (
     Fresh,
     GivenSplits,
     Results,
+    Steps,
     Store,
     evaluate,
     mark,
@@ -44,9 +45,13 @@ class Cell(NamedTuple):
     worse, "?" where the published row is no target, and empty where one of them is missing. Hit
     counts are compared by Fisher's exact test; means by about two standard errors of their
     difference, the published one having the spread of ours; or, where the experiment says so, "="
-    where the published number is within the range of ours, ``low`` to ``high``. ``sign`` is "+"
-    where the reference of the table wins by a paired t-test, "-" where it loses, None where there
-    was no test.
+    where the published number is within the range of ours, ``low`` to ``high``, or differs by no
+    more than a given number. ``sign`` is "+" where the reference of the table wins by a paired
+    t-test, "-" where it loses, None where there was no test.
+
+    ``size`` is the number of columns that was asked for, or the step. ``n_features`` is the mean
+    number of columns, in experiments that have baselines: the cells of these name the method
+    ``beside`` which they stand, and have its number of columns in every realization.
     """
 
     part: str
@@ -61,6 +66,9 @@ class Cell(NamedTuple):
     mark: str
     sign: str | None
     published_sign: str | None
+    n_features: float | None = None
+    published_n_features: float | None = None
+    beside: str | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,6 +85,8 @@ class Reproduction:
         Hyper-parameters that were chosen.
     results : dict of str to Results
         Every score behind the cells of a part, realization by realization.
+    remarks : tuple of str
+        A sentence for each method that selected nothing in some realizations.
     """
 
     experiment: Experiment
@@ -84,6 +94,7 @@ class Reproduction:
     missing: tuple[str, ...]
     settings: tuple[str, ...] = ()
     results: Mapping[str, Results] = field(default_factory=dict, compare=False)
+    remarks: tuple[str, ...] = ()
 
     def counts(self) -> dict[str, int]:
         """Number of cells with each mark."""
@@ -146,6 +157,7 @@ class _Table:
         self.missing: dict[str, None] = {}
         self.settings: list[str] = []
         self.results: dict[str, Results] = {}
+        self.remarks: list[str] = []
 
     def run(self, n_jobs: int | None, cluster: Any, progress: Progress | None) -> Reproduction:
         """Part after part, so that one that cannot be had does not stop the others."""
@@ -154,17 +166,23 @@ class _Table:
         for place, part in enumerate(self.experiment.parts):
             found = self._part(part, n_jobs, cluster, _within(progress, place, n_parts))
             if found is not None:
-                self.results[part.name] = found
-                cells += self._cells(part, found)
+                self.results[part.name] = found[0]
+                cells += self._cells(part, *found)
         if progress is not None:
             progress(n_parts, n_parts)
         return Reproduction(
-            self.experiment, tuple(cells), tuple(self.missing), tuple(self.settings), self.results
+            self.experiment,
+            tuple(cells),
+            tuple(self.missing),
+            tuple(self.settings),
+            self.results,
+            tuple(self.remarks),
         )
 
     def _part(
         self, part: Part, n_jobs: int | None, cluster: Any, progress: Progress | None
-    ) -> Results | None:
+    ) -> tuple[Results, Results | None] | None:
+        """What the methods found, and the baselines at the same numbers of columns."""
         try:
             data = _data(part, self.experiment.seed)
             plan = self._plan(part, data)
@@ -172,25 +190,34 @@ class _Table:
         except (TamisError, TypeError) as error:
             self._miss(f"{part.name} is left out: {error}")
             return None
-        methods = self._methods(estimators)
+        methods = self._methods({**self.experiment.methods, **part.methods}, estimators)
         if not methods:
             return None
         by_hits = metric(self.experiment.metric).judge is None
+        baselines = self._methods(self.experiment.baselines, estimators)
+
+        def judged(methods: Mapping[str, Any], sizes: Any, progress: Progress | None) -> Results:
+            return evaluate(
+                methods,
+                data,
+                plan,
+                [self.experiment.metric, *(["n_features"] if baselines else [])],
+                estimators=None if by_hits else estimators,
+                sizes=sizes,
+                n_jobs=n_jobs,
+                cluster=cluster,
+                store=self.store,
+                progress=progress,
+            )
+
+        sizes = part.sizes or (Steps(part.steps) if part.steps else "own")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PiecesFailed)  # told among what is missing
-                return evaluate(
-                    methods,
-                    data,
-                    plan,
-                    self.experiment.metric,
-                    estimators=None if by_hits else estimators,
-                    sizes=part.sizes if part.sizes else "own",
-                    n_jobs=n_jobs,
-                    cluster=cluster,
-                    store=self.store,
-                    progress=progress,
-                )
+                if not baselines:
+                    return judged(methods, sizes, progress), None
+                found = judged(methods, sizes, _within(progress, 0, 2))
+                return found, judged(baselines, _sizes_met(found), _within(progress, 1, 2))
         except TamisError as error:
             if isinstance(error, ValueError | RuntimeError):  # the store or the cluster
                 raise
@@ -234,9 +261,11 @@ class _Table:
         self.store.checkpoint(key, write(chosen))
         return chosen
 
-    def _methods(self, estimators: Mapping[str, BaseEstimator]) -> dict[str, Any]:
+    def _methods(
+        self, texts: Mapping[str, str], estimators: Mapping[str, BaseEstimator]
+    ) -> dict[str, Any]:
         made = {}
-        for name, text in self.experiment.methods.items():
+        for name, text in texts.items():
             try:
                 made[name] = _method(text, estimators)
             except TamisError as error:
@@ -246,26 +275,72 @@ class _Table:
     def _miss(self, sentence: str) -> None:
         self.missing[sentence] = None
 
-    def _cells(self, part: Part, found: Results) -> list[Cell]:
-        failed = [failure.method for failure in found.failures]
-        for failure in {f.method: f for f in reversed(found.failures)}.values():
+    def _cells(self, part: Part, found: Results, baselines: Results | None) -> list[Cell]:
+        failures = (*found.failures, *(baselines.failures if baselines else ()))
+        failed = [failure.method for failure in failures]
+        for failure in {f.method: f for f in reversed(failures)}.values():
             times = f"{failed.count(failure.method)} times on {part.name}"
             self._miss(f"{failure.method} failed {times}, first by {failure.reason}")
-        hits = self.experiment.metric == "hit"
-        sizes: list[int | None] = [None] if hits or not part.sizes else list(part.sizes)
-        cells = []
-        for method in found.methods:
-            printed = part.published.get(method, (None,) * len(sizes))
-            for size, published in zip(sizes, printed, strict=True):
-                try:
-                    scores = found.values(self.experiment.metric, method, size=size)
-                except TamisError:  # a size that this method does not reach
-                    continue
-                values = np.array(list(scores.values()))
-                cell = self._cell(part, method, size, values, published)
-                sign, printed_sign = self._signs(part, found, cell, scores)
-                cells.append(cell._replace(sign=sign, published_sign=printed_sign))
-        return cells
+        rows = [
+            self._row(part, method, place, found, baselines)
+            for method in found.methods
+            for place in ([None] if self.experiment.metric == "hit" else part.places)
+        ]
+        return [cell for row in rows for cell in row]
+
+    def _row(
+        self, part: Part, method: str, place: int | None, found: Results, baselines: Results | None
+    ) -> list[Cell]:
+        """The cell of a method at one size or step, and those of the baselines beside it."""
+        where = part.where(place)
+        try:
+            scores = found.values(self.experiment.metric, method, **where)
+        except TamisError:  # a size that this method does not reach
+            return []
+        values = np.array(list(scores.values()))
+        cell = self._cell(part, method, place, values, part.printed(method, place))
+        sign, printed_sign = self._signs(part, found, cell, scores)
+        cell = cell._replace(sign=sign, published_sign=printed_sign)
+        if baselines is None:
+            return [cell]
+        sizes = found.values("n_features", method, **where)
+        cell = cell._replace(
+            n_features=float(np.mean(list(sizes.values()))),
+            published_n_features=part.printed_columns(method, place),
+        )
+        if nothing := list(sizes.values()).count(0):
+            self.remarks.append(
+                f"{part.name}: {method} selects nothing in {nothing} of {len(sizes)} realizations, "
+                "where the most frequent class stands for it."
+            )
+        if not found.orders(method):  # it predicts with all columns
+            return [cell]
+        return [cell, *self._beside(part, cell, scores, sizes, baselines)]
+
+    def _beside(
+        self,
+        part: Part,
+        cell: Cell,
+        scores: Mapping[int, float],
+        sizes: Mapping[int, float],
+        baselines: Results,
+    ) -> list[Cell]:
+        """The baselines at the numbers of columns that a cell has, realization by realization."""
+        of_size = {
+            (row.method, row.realization, row.size): row.value
+            for row in baselines.rows()
+            if row.metric == self.experiment.metric
+        }
+        made = []
+        for name in baselines.methods:
+            values = [  # without any column all methods are the same
+                of_size.get((name, i, int(sizes[i])), np.nan) if sizes[i] else score
+                for i, score in scores.items()
+            ]
+            if not np.isnan(values).any():
+                other = self._cell(part, name, cell.size, np.array(values), None)
+                made.append(other._replace(n_features=cell.n_features, beside=cell.method))
+        return made
 
     def _signs(
         self, part: Part, found: Results, cell: Cell, scores: Mapping[int, float]
@@ -275,7 +350,7 @@ class _Table:
         printed = None if signs is None else signs[part.sizes.index(cell.size or 0)]
         if reference not in found.methods or reference == cell.method or len(scores) < 2:
             return None, printed
-        against = found.values(self.experiment.metric, str(reference), size=cell.size)
+        against = found.values(self.experiment.metric, str(reference), **part.where(cell.size))
         common = sorted(scores.keys() & against.keys())
         if len(common) < 2:
             return None, printed
@@ -295,8 +370,8 @@ class _Table:
         cell = Cell(part.name, method, size, ours, spread, low, high, n, published, "", None, None)
         if published is None:
             return cell
-        unsound = part.unsound or method in self.experiment.unsound
-        return cell._replace(mark="?" if unsound else self._mark(cell, published))
+        sound = part.is_sound(published) and method not in self.experiment.unsound
+        return cell._replace(mark=self._mark(cell, published) if sound else "?")
 
     def _mark(self, cell: Cell, published: float) -> str:
         """How ours compares with what was published, by the rule of the experiment."""
@@ -307,6 +382,8 @@ class _Table:
         if self.experiment.agreement == "range":
             slack = 0.5 * 10.0**-self.experiment.decimals  # printed numbers are rounded
             return _range_mark(cell.low, cell.high, n, published, slack, better)
+        if isinstance(self.experiment.agreement, float):
+            return _near_mark(cell.ours, published, self.experiment.agreement, better)
         return _mean_mark(cell.ours, cell.deviation, n, published, n_published, better)
 
 
@@ -332,6 +409,13 @@ def _mean_mark(
     return "+" if (ours > published) == greater else "-"
 
 
+def _near_mark(ours: float, published: float, reach: float, greater: bool) -> str:
+    """Whether two numbers are no further apart than this."""
+    if abs(ours - published) <= reach + 1e-9:
+        return "="
+    return "+" if (ours > published) == greater else "-"
+
+
 def _range_mark(
     low: float, high: float, n: int, published: float, slack: float, greater: bool
 ) -> str:
@@ -341,6 +425,15 @@ def _range_mark(
     if low - slack <= published <= high + slack:
         return "="
     return "+" if (low > published) == greater else "-"
+
+
+def _sizes_met(found: Results) -> dict[int, list[int]]:
+    """For each realization the numbers of columns that the methods chose there."""
+    met: dict[int, set[int]] = {}
+    for piece in found.pieces:
+        sizes = {score.size for score in piece.outcome.scores if piece.outcome.order is not None}
+        met.setdefault(piece.realization, set()).update(sizes - {0})
+    return {i: sorted(sizes) for i, sizes in met.items()}
 
 
 def _data(part: Part, seed: int) -> Any:

@@ -6,10 +6,13 @@ Three columns tell three classes; columns 1 and 3 do so perfectly, but over all 
 pair that is correlated most. Inside every class all three are nearly the same.
 """
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 
 from tamis.datasets import make_class_redundancy
+from tamis.exceptions import DegenerateData
 from tamis.neural import GateSelector
 
 lams = [0, 0.1, 1, 10, 100]
@@ -38,6 +41,7 @@ first = 3 * draws.normal(size=400)
 X = np.column_stack([first, first + np.where(y, 1, -1) + 0.3 * draws.normal(size=400)])
 print("correlation inside the classes:", [np.corrcoef(X[y == c].T)[0, 1].round(3) for c in (0, 1)])
 
+warnings.simplefilter("ignore", DegenerateData)  # of gates that are kept although they are closed
 lams = np.geomspace(0.01, 100, 17)
 bell = GateSelector(gate="bell", sparsity="bell", scope="class", mu=0, hidden=5, random_state=0)
 fitted = [bell.set_params(lam=lam).fit(X, y).gates_ for lam in lams]

@@ -279,7 +279,7 @@ def test_classes_of_two_rows_are_warned_of():
 @pytest.mark.parametrize("scope", ["global", "class"])
 def test_columns_kept_with_closed_gates_are_warned_of(scope):
     gates = GateSelector(scope=scope, n_features_to_select=2, mu=100, lam=0, hidden=3)
-    with pytest.warns(DegenerateData, match="keeps 2 columns, but only . of their gates"):
+    with pytest.warns(DegenerateData, match="keeps 2 column.s., but only . of the gates"):
         gates.set_params(random_state=0).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -453,7 +453,7 @@ class GateSelector(Embedded):
         n_open = int(np.sum(self.gates_[self.support_] >= closed))
         if n_open < self.n_features_:
             warn(
-                f"GateSelector keeps {self.n_features_} columns, but only {n_open} of their gates "
+                f"GateSelector keeps {self.n_features_} column(s), but only {n_open} of the gates "
                 "are open; the order of the others is hardly more than chance. Ask for fewer "
                 "columns, or lower mu or lam.",
                 DegenerateData,

@@ -17,7 +17,7 @@ from tamis.evaluation.sources import as_sources
 from tamis.evaluation.tuning import tuned
 from tamis.exceptions import InvalidParameter
 from tamis.reproduction import names, read, reproduce
-from tamis.reproduction.running import _hits_mark, _mean_mark, _near_mark, _range_mark
+from tamis.reproduction.cells import _hits_mark, _mean_mark, _near_mark, _range_mark
 
 HITS = """
 title = "Hits"

@@ -3,10 +3,12 @@
 Everything is closed-form gradients in numpy; folds, restarts and grids are one computation.
 """
 
+from tamis.neural._ranking import PerClass
 from tamis.neural.network import NetworkClassifier
 from tamis.neural.path import GatePath, gate_path
+from tamis.neural.profile import ClassFeature
 from tamis.neural.sammon import UFeSCoR
-from tamis.neural.selector import ClassFeature, GateSelector, PerClass
+from tamis.neural.selector import GateSelector
 
 __all__ = [
     "ClassFeature",

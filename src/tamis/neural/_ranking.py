@@ -1,11 +1,51 @@
 """From gates to an order of the columns."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from tamis._arrays import Array, Subset, best_first
+from tamis._arrays import Array, Subset, best_first, is_int
+from tamis.choice import Choice
+from tamis.contract import Criterion
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 from tamis.trace import Step
+
+
+class PerClass(Choice):
+    """The best columns of every class, together.
+
+    For gates of scope "class": the union of the ``n_features`` widest gates of each class.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.neural import GateSelector
+    >>> X, y = load_iris(return_X_y=True)
+    >>> gates = GateSelector(n_features_to_select=PerClass(1), scope="class", mu=0.05, lam=0.1,
+    ...                      hidden=3, random_state=0)
+    >>> gates.fit(X, y).get_support(indices=True)
+    array([1, 2, 3])
+    """
+
+    needs_nested = True
+
+    def __init__(self, n_features: int):
+        self.n_features = n_features
+
+    def check(self, search: Any, criterion: Criterion) -> None:
+        if not (is_int(self.n_features) and self.n_features >= 1):
+            raise InvalidParameter(
+                f"PerClass needs a number of features of at least 1, not {self.n_features!r}."
+            )
+        if getattr(search, "scope", "global") != "class":
+            raise IncompatibleCriterion(
+                f"PerClass needs gates for each class, which {type(search).__name__} has only as "
+                "GateSelector(scope='class'). Use that, or ask for a number of features."
+            )
+
+    def pick(self, trace: Any) -> int:
+        return int(min(self.n_features, len(trace)) - 1)
 
 
 def widest(strength: Array) -> Array:

@@ -1,8 +1,7 @@
 """Selection by gates on the inputs of a network, with control of redundancy."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 from warnings import warn
 
 import numpy as np
@@ -11,16 +10,16 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import Array, best_first, class_codes, is_int, is_real, standardised
-from tamis.choice import Choice, Threshold
-from tamis.contract import Criterion
+from tamis.choice import Threshold
 from tamis.exceptions import DegenerateData, IncompatibleCriterion, InvalidParameter, NotConverged
 from tamis.neural._gating import Folds, Gated, learn_gates, strength
-from tamis.neural._ranking import by_class, by_place, by_width, widest
+from tamis.neural._ranking import PerClass, by_class, by_place, by_width, widest
 from tamis.neural._stack import LOSSES
 from tamis.neural.embedded import Embedded
 from tamis.neural.gates import GATES, SPARSITY
 from tamis.neural.network import NetworkClassifier, check_among
 from tamis.neural.path import rising, walk
+from tamis.neural.profile import ClassFeature, Profile
 from tamis.neural.redundancy import KINDS, Redundancy, mean_redundancy, redundancy
 from tamis.trace import Step
 
@@ -28,61 +27,6 @@ from tamis.trace import Step
 FEW_ROWS = 5
 #: Folds by which "auto" judges.
 N_FOLDS = 3
-
-
-class ClassFeature(NamedTuple):
-    """A column as the gates of one class see it.
-
-    Attributes
-    ----------
-    column : int
-    name : str
-    gate : float
-    mean, spread : arrays of shape (n_classes,)
-        Mean and standard deviation of the column in every class, in its own units.
-    """
-
-    column: int
-    name: str
-    gate: float
-    mean: Array
-    spread: Array
-
-
-class PerClass(Choice):
-    """The best columns of every class, together.
-
-    For gates of scope "class": the union of the ``n_features`` widest gates of each class.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from tamis.neural import GateSelector
-    >>> X, y = load_iris(return_X_y=True)
-    >>> gates = GateSelector(n_features_to_select=PerClass(1), scope="class", mu=0.05, lam=0.1,
-    ...                      hidden=3, random_state=0)
-    >>> gates.fit(X, y).get_support(indices=True)
-    array([1, 2, 3])
-    """
-
-    needs_nested = True
-
-    def __init__(self, n_features: int):
-        self.n_features = n_features
-
-    def check(self, search: Any, criterion: Criterion) -> None:
-        if not (is_int(self.n_features) and self.n_features >= 1):
-            raise InvalidParameter(
-                f"PerClass needs a number of features of at least 1, not {self.n_features!r}."
-            )
-        if getattr(search, "scope", "global") != "class":
-            raise IncompatibleCriterion(
-                f"PerClass needs gates for each class, which {type(search).__name__} has only as "
-                "GateSelector(scope='class'). Use that, or ask for a number of features."
-            )
-
-    def pick(self, trace: Any) -> int:
-        return int(min(self.n_features, len(trace)) - 1)
 
 
 class GateSelector(Embedded):
@@ -265,7 +209,7 @@ class GateSelector(Embedded):
         self.gates_ = widest(gates)
         if self.scope == "class":
             self.class_gates_ = gates
-        self._profile = _Profile.of(X, np.asarray(y), self.classes_)
+        self._profile = Profile.of(X, np.asarray(y), self.classes_)
         return self._steps(gates)
 
     def _followed(self, settings: Self, folds: Folds) -> Gated:
@@ -476,23 +420,3 @@ def _as_numbers(given: Any) -> Array:
         return np.asarray(np.nan if isinstance(given, str) else given, dtype=float)
     except (TypeError, ValueError):
         return np.array(np.nan)
-
-
-@dataclass(frozen=True)
-class _Profile:
-    """Mean and spread of every column in every class."""
-
-    mean: Array
-    spread: Array
-
-    @classmethod
-    def of(cls, X: Array, y: NDArray[Any], classes: NDArray[Any]) -> "_Profile":
-        parts = [X[y == label] for label in classes]
-        return cls(
-            np.array([part.mean(axis=0) for part in parts]),
-            np.array([part.std(axis=0) for part in parts]),
-        )
-
-    def of_column(self, j: int) -> tuple[Array, Array]:
-        """Its means and standard deviations, one for each class."""
-        return self.mean[:, j], self.spread[:, j]

@@ -4,8 +4,9 @@ tamis reproduce --list
 tamis reproduce thesis-3.1 --realizations 10
 """
 
+from tamis.reproduction.cells import Cell, Reproduction
 from tamis.reproduction.files import Experiment, Part, experiments, names, read
-from tamis.reproduction.running import Cell, Reproduction, reproduce
+from tamis.reproduction.running import reproduce
 
 __all__ = [
     "Cell",

@@ -1,0 +1,48 @@
+"""What columns look like in every class."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._arrays import Array
+
+
+class ClassFeature(NamedTuple):
+    """A column as the gates of one class see it.
+
+    Attributes
+    ----------
+    column : int
+    name : str
+    gate : float
+    mean, spread : arrays of shape (n_classes,)
+        Mean and standard deviation of the column in every class, in its own units.
+    """
+
+    column: int
+    name: str
+    gate: float
+    mean: Array
+    spread: Array
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Mean and spread of every column in every class."""
+
+    mean: Array
+    spread: Array
+
+    @classmethod
+    def of(cls, X: Array, y: NDArray[Any], classes: NDArray[Any]) -> "Profile":
+        parts = [X[y == label] for label in classes]
+        return cls(
+            np.array([part.mean(axis=0) for part in parts]),
+            np.array([part.std(axis=0) for part in parts]),
+        )
+
+    def of_column(self, j: int) -> tuple[Array, Array]:
+        """Its means and standard deviations, one for each class."""
+        return self.mean[:, j], self.spread[:, j]

@@ -20,13 +20,13 @@ from tamis._arrays import (
     ("y", "kind"),
     [
         (None, "none"),
-        (np.array(["a", "b"]), "classes"),
-        (np.array([True, False]), "classes"),
-        (np.array([0, 1, 2]), "classes"),
-        (np.array([0.0, 1.0, 2.0]), "classes"),
-        (np.array([0.0, 1.5]), "real"),
-        (np.arange(21), "real"),
-        (np.arange(20), "classes"),
+        (np.array(["a", "b"]), "classification"),
+        (np.array([True, False]), "classification"),
+        (np.array([0, 1, 2]), "classification"),
+        (np.array([0.0, 1.0, 2.0]), "classification"),
+        (np.array([0.0, 1.5]), "regression"),
+        (np.arange(21), "regression"),
+        (np.arange(20), "classification"),
     ],
 )
 def test_what_a_target_looks_like(y, kind):

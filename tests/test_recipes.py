@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.svm import SVC
 
-from tamis.contract import KINDS
+from tamis.contract import TASKS
 from tamis.criteria import Correlation, CrossValidated, FisherScore, Scatter
 from tamis.datasets import load
 from tamis.exceptions import (
@@ -29,7 +29,12 @@ from tamis.search import Forward, Genetic, Ranking, RecursiveElimination, Then
 from tamis.selection import Selection
 from tamis.spec import parse, write
 
-TABLES = {"iris": "classes", "wine": "classes", "wdbc": "classes", "diabetes": "real"}
+TABLES = {
+    "iris": "classification",
+    "wine": "classification",
+    "wdbc": "classification",
+    "diabetes": "regression",
+}
 PAIRS = [
     (name, table)
     for table, kind in TABLES.items()
@@ -70,7 +75,7 @@ def test_every_recipe_runs_without_arguments(name, table):
     [
         pytest.param(name, marks=pytest.mark.slow if name in SLOW_ON_DIGITS else ())
         for name in names()
-        if "classes" in BOOK[name].targets
+        if "classification" in BOOK[name].targets
     ],
 )
 def test_every_recipe_runs_on_digits(name):
@@ -84,7 +89,7 @@ def test_a_recipe_is_described(name):
     assert one.summary.endswith(".")
     assert re.search(r"\b(19|20)\d\d\b", one.reference)
     assert one.targets
-    assert one.targets <= KINDS
+    assert one.targets <= TASKS
     assert isinstance(one.make(), Selection)
     assert write(parse(one.expression)) == one.expression
     assert one in find(one.reference)
@@ -102,10 +107,10 @@ def test_options_reach_the_search(name):
 
 
 def test_a_recipe_made_for_classes_says_so():
-    assert BOOK["fisher-score"].targets == {"classes"}
-    assert BOOK["svr-rfe"].targets == {"real"}
-    assert BOOK["correlation"].targets == {"classes", "real"}
-    assert BOOK["t-test-fdr"].targets == {"classes", "real"}
+    assert BOOK["fisher-score"].targets == {"classification"}
+    assert BOOK["svr-rfe"].targets == {"regression"}
+    assert BOOK["correlation"].targets == {"classification", "regression"}
+    assert BOOK["t-test-fdr"].targets == {"classification", "regression"}
 
 
 def test_own_options():
@@ -178,7 +183,7 @@ def test_select_by_name_expression_and_object():
         Forward(Scatter("J3"), n_features_to_select=2),
     ):
         np.testing.assert_array_equal(select(X, y, asked).get_support(), expected)
-    chosen = select(X, y, 'Forward(Scatter("J3"))', n_features=2)
+    chosen = select(X, y, 'Forward(Scatter("J3"))', n_features_to_select=2)
     np.testing.assert_array_equal(chosen.get_support(), expected)
 
 
@@ -204,18 +209,20 @@ def test_methods_that_need_no_target_do_without(name):
 
 def test_labels_may_be_text():
     X, y, _, classes, *_ = load("wine")
-    by_name = select(X, classes[y], n_features=4)
-    np.testing.assert_array_equal(by_name.get_support(), select(X, y, n_features=4).get_support())
+    by_name = select(X, classes[y], n_features_to_select=4)
+    np.testing.assert_array_equal(
+        by_name.get_support(), select(X, y, n_features_to_select=4).get_support()
+    )
 
 
 def test_select_never_changes_what_it_is_given():
     given = Genetic(CrossValidated(LogisticRegression(), cv=KFold(shuffle=True)))
     before = write(given)
-    made = prepare(given, n_features=3, random_state=5, n_jobs=2)
+    made = prepare(given, n_features_to_select=3, random_state=5, n_jobs=2)
     assert write(given) == before
     assert made.n_features_to_select == 3
     assert made.random_state == 5
-    again = prepare(given, n_features=3, random_state=5, n_jobs=2)
+    again = prepare(given, n_features_to_select=3, random_state=5, n_jobs=2)
     assert write(again) == write(made)
     assert isinstance(made.criterion.estimator.random_state, int)
     assert isinstance(made.criterion.cv.random_state, int)
@@ -240,14 +247,14 @@ def test_select_is_reproducible():
 def test_n_features_of_a_composed_search():
     X, y, *_ = load("wine")
     asked = "Then(Ranking(FisherScore(), n_features_to_select=8), Forward(Scatter()))"
-    assert select(X, y, asked, n_features=3).n_features_ == 3
+    assert select(X, y, asked, n_features_to_select=3).n_features_ == 3
 
 
 @pytest.mark.parametrize("n_features", [0, 14, -1, 1.5, "most", True])
 def test_impossible_numbers_of_features(n_features):
     X, y, *_ = load("wine")
     with pytest.raises(InvalidParameter, match="n_features_to_select"):
-        select(X, y, n_features=n_features)
+        select(X, y, n_features_to_select=n_features)
 
 
 def test_the_kind_of_target_can_be_said():
@@ -255,11 +262,11 @@ def test_the_kind_of_target_can_be_said():
     y = np.arange(len(X)) // 50
     assert isinstance(prepare(None, y), RecursiveElimination)
     assert "RidgeClassifier" in write(prepare(None, y))
-    assert "Ridge()" in write(prepare(None, y, target="real"))
-    assert prepare("correlation", y, target="real").criterion.target == "real"
-    assert prepare(Ranking(Correlation(target="classes")), y, target="real").criterion.target == (
-        "classes"
-    )
+    assert "Ridge()" in write(prepare(None, y, task="regression"))
+    assert prepare("correlation", y, task="regression").criterion.task == "regression"
+    assert prepare(
+        Ranking(Correlation(task="classification")), y, task="regression"
+    ).criterion.task == ("classification")
     # integers of few values may be regressed on without a word
     assert prepare("svr-rfe", y) is not None
 
@@ -271,7 +278,7 @@ def test_a_method_for_classes_refuses_a_real_target():
     with pytest.raises(IncompatibleCriterion, match=r"Ranking\(FisherScore\(\)\) needs classes"):
         select(X, y, Ranking(FisherScore()))
     with pytest.raises(IncompatibleCriterion, match="svr-rfe needs a real target"):
-        select(X, y > 100, "svr-rfe", target="classes")
+        select(X, y > 100, "svr-rfe", task="classification")
     with pytest.raises(IncompatibleCriterion, match="different kinds"):
         select(X, y, Then(recipe("svr-rfe"), recipe("svm-rfe")))
 
@@ -280,8 +287,8 @@ def test_bad_arguments_of_select():
     X, y, *_ = load("wine")
     with pytest.raises(InvalidTarget, match="select needs y"):
         select(X)
-    with pytest.raises(InvalidParameter, match="target='auto'"):
-        select(X, y, target="class")
+    with pytest.raises(InvalidParameter, match="task='auto'"):
+        select(X, y, task="class")
     with pytest.raises(InvalidSpec, match="is no method"):
         select(X, y, 3)
     with pytest.raises(InvalidSpec, match="is no method"):

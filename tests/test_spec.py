@@ -54,7 +54,7 @@ OBJECTS = [
     Forward(Scatter("J2", ridge=1e-3), n_features_to_select=3),
     Ranking(PValue(), n_features_to_select=FalseDiscovery(0.01)),
     Ranking(FisherScore(), n_features_to_select=Threshold(-0.5), by="alone"),
-    Ranking(MutualInformation(n_bins=4, target="real")),
+    Ranking(MutualInformation(n_bins=4, task="regression")),
     RecursiveElimination(
         Importances(SVC(kernel="linear", C=0.1)), step=[(100, 100), (20, 20), (0, 1)], retune="tier"
     ),

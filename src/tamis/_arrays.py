@@ -20,24 +20,24 @@ EMPTY.flags.writeable = False
 # Bytes of a table that share one checksum.
 PIECE = 1 << 20
 # An integer target with more distinct values than this is read as a real one, as ages and counts
-# are; a criterion that can use both kinds takes ``target=`` to say otherwise.
+# are; a criterion that can use both kinds takes ``task=`` to say otherwise.
 MOST_CLASSES = 20
 
 
 def target_kind(y: NDArray[Any] | None) -> str:
-    """``"none"``, ``"classes"`` or ``"real"``: what a target looks like.
+    """``"none"``, ``"classification"`` or ``"regression"``: what a target looks like.
 
     >>> target_kind(np.array(["a", "b"])), target_kind(np.array([0.5, 1.5]))
-    ('classes', 'real')
+    ('classification', 'regression')
     >>> target_kind(np.arange(100))
-    'real'
+    'regression'
     """
     if y is None:
         return "none"
     if type_of_target(y) == "continuous":
-        return "real"
+        return "regression"
     numeric = np.issubdtype(y.dtype, np.number)
-    return "real" if numeric and len(np.unique(y)) > MOST_CLASSES else "classes"
+    return "regression" if numeric and len(np.unique(y)) > MOST_CLASSES else "classification"
 
 
 def class_codes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:

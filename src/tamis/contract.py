@@ -30,7 +30,7 @@ from sklearn.utils.validation import validate_data
 from tamis._arrays import Array, Subset, target_kind
 from tamis.exceptions import InvalidParameter, InvalidTarget
 
-KINDS = frozenset({"classes", "real"})
+TASKS = frozenset({"classification", "regression"})
 
 
 class Criterion(BaseEstimator, ABC):
@@ -43,8 +43,8 @@ class Criterion(BaseEstimator, ABC):
 
     #: Whether ``fit`` needs ``y``.
     needs_target: ClassVar[bool] = True
-    #: Kinds of target that can be used: "classes", "real" or both.
-    targets: ClassVar[frozenset[str]] = KINDS
+    #: Kinds of target that can be used: "classification", "regression" or both.
+    targets: ClassVar[frozenset[str]] = TASKS
     #: Whether ``fit`` can use sample weights, row groups and the like.
     takes_metadata: ClassVar[bool] = False
 
@@ -55,7 +55,7 @@ class Criterion(BaseEstimator, ABC):
         """Learn the data; ``params`` are per-row metadata such as ``sample_weight``."""
         self.check()
         X, y = check_data(self, X, y)
-        self.kind_ = check_target(self, y)
+        self.task_ = check_target(self, y)
         params = {name: value for name, value in params.items() if value is not None}
         if params and not self.takes_metadata:
             names = ", ".join(sorted(params))
@@ -180,7 +180,7 @@ def check_data(
 
 
 def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
-    """Kind of the target as the criterion will read it: "none", "classes" or "real"."""
+    """The task as the criterion will read it: "none", "classification" or "regression"."""
     if y is None:
         return "none"
     who = type(criterion).__name__
@@ -191,15 +191,17 @@ def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
             f"{who} needs labels of one type, but y mixes several ({error}). Convert it, for "
             "example with y.astype(str)."
         ) from error
-    asked = getattr(criterion, "target", "auto")
-    if asked not in {"auto", *KINDS}:
-        raise InvalidParameter(f"{who} needs target='auto', 'classes' or 'real', not {asked!r}.")
+    asked = getattr(criterion, "task", "auto")
+    if asked not in {"auto", *TASKS}:
+        raise InvalidParameter(
+            f"{who} needs task='auto', 'classification' or 'regression', not {asked!r}."
+        )
     kind = looks if asked == "auto" else asked
     if len(criterion.targets) == 1:
         (kind,) = criterion.targets
-    if kind == "classes" and criterion.needs_target:
+    if kind == "classification" and criterion.needs_target:
         _check_classes(who, y, looks)
-    if kind == "real" and not np.issubdtype(y.dtype, np.number):
+    if kind == "regression" and not np.issubdtype(y.dtype, np.number):
         raise InvalidTarget(
             f"{who} needs a numeric target, but y holds labels such as {str(y[0])!r}. Use a "
             "criterion for classes, or convert y with y.astype(float)."
@@ -209,7 +211,11 @@ def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
 
 def _check_classes(who: str, y: NDArray[Any], looks: str) -> None:
     """Refuse a target that is no set of at least two classes."""
-    if looks == "real" and np.issubdtype(y.dtype, np.floating) and not (y == np.rint(y)).all():
+    if (
+        looks == "regression"
+        and np.issubdtype(y.dtype, np.floating)
+        and not (y == np.rint(y)).all()
+    ):
         raise InvalidTarget(
             f"{who} needs classes, but y holds real numbers such as {y[0]}. Use a criterion for "
             "regression (Correlation, MutualInformation), or cut y into classes."

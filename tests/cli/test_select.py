@@ -147,7 +147,7 @@ def test_regression_and_classification(tamis, folder):
     assert "Ridge()" in real.stdout
     assert kept(real) == ["a"]
     by_correlation = tamis("select", "r.csv", "correlation", "-t", "rating", "--task", "regression")
-    assert "Correlation(target='real')" in by_correlation.stdout
+    assert "Correlation(task='regression')" in by_correlation.stdout
 
 
 def test_booleans_and_integers_are_numbers(tamis, folder):

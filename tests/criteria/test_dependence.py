@@ -42,7 +42,7 @@ def column_kernel(Z, gamma):
 
 
 def target_kernel(y, kind, kernel="gaussian"):
-    if kind == "classes":
+    if kind == "classification":
         return (y[:, None] == y).astype(float)
     if kernel == "linear":
         return np.outer(y - y.mean(), y - y.mean())
@@ -68,11 +68,11 @@ def by_traces(K, L, unbiased):
 
 
 @pytest.mark.parametrize("gamma", GAMMAS)
-@pytest.mark.parametrize("kind", ["classes", "real"])
+@pytest.mark.parametrize("kind", ["classification", "regression"])
 def test_equals_the_u_statistic(kind, gamma, either_path):
     X, classes, reals = table()
-    y = classes if kind == "classes" else reals
-    fitted = HSIC(gamma=gamma, target=kind).fit(X, y)
+    y = classes if kind == "classification" else reals
+    fitted = HSIC(gamma=gamma, task=kind).fit(X, y)
     for subset in ([2], [0, 3], [0, 1, 2, 3]):
         expected = u_statistic(column_kernel(X[:, subset], gamma), target_kernel(y, kind))
         assert fitted.value(np.array(subset)) == pytest.approx(expected, abs=1e-14)
@@ -80,11 +80,11 @@ def test_equals_the_u_statistic(kind, gamma, either_path):
 
 @pytest.mark.parametrize("unbiased", [True, False])
 @pytest.mark.parametrize("kernel", ["gaussian", "linear"])
-@pytest.mark.parametrize("kind", ["classes", "real"])
+@pytest.mark.parametrize("kind", ["classification", "regression"])
 def test_equals_its_traces(kind, kernel, unbiased, either_path):
     X, classes, reals = table(75, seed=1)
-    y = classes if kind == "classes" else reals
-    fitted = HSIC(unbiased=unbiased, target_kernel=kernel, target=kind).fit(X, y)
+    y = classes if kind == "classification" else reals
+    fitted = HSIC(unbiased=unbiased, target_kernel=kernel, task=kind).fit(X, y)
     L = target_kernel(y, kind, kernel)
     for subset in ([1], [0, 1, 2, 3]):
         expected = by_traces(column_kernel(X[:, subset], "dimension"), L, unbiased)

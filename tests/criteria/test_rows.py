@@ -158,10 +158,10 @@ class TestUnlabelled:
         X, y = table(2, 60)
         X, y = X[y >= 0], y[y >= 0]
         twice, mostly = np.tile(X, (2, 1)), np.r_[y, np.full(len(y), -1)]
-        search = prepare(name, y, n_features=2, random_state=0)
+        search = prepare(name, y, n_features_to_select=2, random_state=0)
         alone = search.fit(X, y)
         with pytest.warns(UnlabelledRows):
-            again = prepare(name, mostly, n_features=2, random_state=0).fit(twice, mostly)
+            again = prepare(name, mostly, n_features_to_select=2, random_state=0).fit(twice, mostly)
         assert_array_equal(again.order_, alone.order_)
         assert_allclose(again.scores_, alone.scores_, atol=1e-9)
 

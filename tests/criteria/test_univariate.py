@@ -164,11 +164,11 @@ def test_a_column_that_is_constant_in_each_class_is_beyond_measure():
 def test_how_the_target_is_read():
     X = np.random.default_rng(0).normal(size=(60, 3))
     y = np.arange(60) % 3
-    assert Correlation().fit(X, y).kind_ == "classes"
-    assert Correlation(target="real").fit(X, y).kind_ == "real"
-    assert Correlation().fit(X, np.arange(60)).kind_ == "real"
-    assert PValue(target="classes").fit(X, np.arange(60) // 2).kind_ == "classes"
-    with pytest.raises(InvalidParameter, match="target='auto'"):
-        Correlation(target="number").fit(X, y)
+    assert Correlation().fit(X, y).task_ == "classification"
+    assert Correlation(task="regression").fit(X, y).task_ == "regression"
+    assert Correlation().fit(X, np.arange(60)).task_ == "regression"
+    assert PValue(task="classification").fit(X, np.arange(60) // 2).task_ == "classification"
+    with pytest.raises(InvalidParameter, match="task='auto'"):
+        Correlation(task="number").fit(X, y)
     with pytest.raises(InvalidTarget, match="numeric target"):
-        Correlation(target="real").fit(X, np.array(["a", "b", "c"])[y])
+        Correlation(task="regression").fit(X, np.array(["a", "b", "c"])[y])

@@ -498,9 +498,9 @@ class TestBadInput:
             CrossValidated("svc").fit([[0.0], [1.0]], [0, 1])
 
     def test_targets(self):
-        assert CrossValidated(make_pipeline(StandardScaler(), SVC())).targets == {"classes"}
-        assert CrossValidated(GridSearchCV(Ridge(), {"alpha": [1]})).targets == {"real"}
-        assert CrossValidated(KernelDensity()).targets == {"classes", "real"}
+        assert CrossValidated(make_pipeline(StandardScaler(), SVC())).targets == {"classification"}
+        assert CrossValidated(GridSearchCV(Ridge(), {"alpha": [1]})).targets == {"regression"}
+        assert CrossValidated(KernelDensity()).targets == {"classification", "regression"}
         with pytest.raises(InvalidTarget, match="needs classes"):
             CrossValidated(LDA()).fit(np.ones((4, 2)), [0.1, 0.2, 0.3, 0.4])
 

@@ -19,7 +19,7 @@ PLANS = [
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=repr)
-@pytest.mark.parametrize("y", [CLASSES, REAL], ids=["classes", "real"])
+@pytest.mark.parametrize("y", [CLASSES, REAL], ids=["classification", "regression"])
 def test_parts_do_not_overlap_and_inner_rows_are_no_test_rows(plan, y):
     assert len(plan) == 6
     for i in range(6):

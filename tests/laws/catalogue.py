@@ -88,7 +88,7 @@ EXAMPLES = {
         DensitySensitivity(Ridge(), noise="gaussian", symmetric=True, by="zero"),
     ],
     "ScoreSensitivity": [ScoreSensitivity(LogisticRegression(), n_values=4)],
-    "Correlation": [Correlation(), Correlation(target="real")],
+    "Correlation": [Correlation(), Correlation(task="regression")],
 }
 
 

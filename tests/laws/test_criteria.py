@@ -68,7 +68,7 @@ def test_rows_may_come_in_any_order(criterion):
     [
         c
         for c in every(Criterion)
-        if c.needs_target and getattr(c, "target", "auto") == "auto" and "classes" in c.targets
+        if c.needs_target and getattr(c, "task", "auto") == "auto" and "classification" in c.targets
     ],
     ids=name,
 )

@@ -36,7 +36,7 @@ def hits(name, make, n_samples, **options):
     for realization in range(30):
         problem = make(n_samples=n_samples, random_state=1000 + realization, **options)
         size = len(problem.relevant)
-        search = prepare(name, problem.y, n_features=size, random_state=realization)
+        search = prepare(name, problem.y, n_features_to_select=size, random_state=realization)
         found += is_hit(search.fit(problem.X, problem.y).order_, problem)
     print(f"{name} {make.__name__} {n_samples} {options}: {found} of 30")  # shown by pytest -rP
     return found
@@ -71,7 +71,7 @@ def test_weston_by_a_kernel_machine(name):
     for realization in range(30):
         problem = make_weston(n_samples=2100, random_state=realization)
         X, y = problem.X, problem.y
-        search = prepare(name, y[:100], n_features=2, random_state=realization)
+        search = prepare(name, y[:100], n_features_to_select=2, random_state=realization)
         chosen = search.fit(X[:100], y[:100]).order_[:2]
         found += is_hit(chosen, problem)
         Z = StandardScaler().fit(X[:100]).transform(X)[:, chosen]
@@ -112,7 +112,7 @@ def test_madelon(seed):
     """Twelve columns, all of them relevant; none of the published probes."""
     table = load("madelon")
     train = table.extras["train_idx"]
-    search = prepare("fspp2-rfe", table.y[train], n_features=12, random_state=seed)
+    search = prepare("fspp2-rfe", table.y[train], n_features_to_select=12, random_state=seed)
     start = perf_counter()
     first = search.fit(table.X[train], table.y[train]).order_[:12]
     seconds = perf_counter() - start

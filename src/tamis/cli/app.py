@@ -37,9 +37,6 @@ class Task(StrEnum):
     regression = "regression"
 
 
-KINDS = {Task.auto: "auto", Task.classification: "classes", Task.regression: "real"}
-
-
 @app.callback(invoke_without_command=True)
 def root(
     context: typer.Context,
@@ -114,19 +111,19 @@ def select(
     check_output(output, file)
     check_output(save_record, file, endings=(".json",))
     left_out = [*(drop or []), *(id_columns or [])]
-    data = table(read(file, format, header=header), target, left_out, KINDS[task])
+    data = table(read(file, format, header=header), target, left_out, task.value)
     record = None if resume is None else load_record(resume)
     selector = selector_for(
         method,
         data,
         record,
-        n_features=number_of_features(features),
-        target=KINDS[task],
+        n_features_to_select=number_of_features(features),
+        task=task.value,
         n_jobs=jobs,
     )
     expression = spec.write(selector, strict=False)
     if method is not None or record is None:  # a record has the seeds that it began with
-        selector = prepare(selector, data.y, target=KINDS[task], random_state=seed)
+        selector = prepare(selector, data.y, task=task.value, random_state=seed)
     selection = run(selector, data, record, save_record)
     ranking = places(selection, data.X.columns)
     if output is not None:
@@ -142,7 +139,7 @@ def facts(file: Path, data: Table, selection: Selection) -> dict[str, Any]:
     return {
         "file": str(file),
         "target": data.target,
-        "task": "regression" if data.kind == "real" else "classification",
+        "task": data.kind,
         "method": spec.write(selection, strict=False),
         "selected": selection.get_feature_names_out().tolist(),
         "record": selection.record_.to_dict(),

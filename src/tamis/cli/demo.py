@@ -53,7 +53,7 @@ def _breast_cancer() -> Table:
     X, y, columns, classes, *_ = load("wdbc")
     frame = pl.DataFrame(X, schema=columns.tolist())
     labels = np.asarray(classes)[y]
-    return Table(frame, labels, "diagnosis", "classes")
+    return Table(frame, labels, "diagnosis", "classification")
 
 
 def _errors(selector: Any, data: Table) -> np.ndarray:

@@ -26,14 +26,14 @@ class Table(NamedTuple):
 
     def __str__(self) -> str:
         n, d = self.X.shape
-        what = "real" if self.kind == "real" else f"{len(np.unique(self.y))} classes"
+        what = "real" if self.kind == "regression" else f"{len(np.unique(self.y))} classes"
         return f"{n} rows, {d} columns, target {self.target} ({what})"
 
 
 def table(source: Source, target: str | None, drop: Sequence[str], kind: str = "auto") -> Table:
     """Features as numbers, and the target as classes or real numbers.
 
-    ``kind`` is "auto", "classes" or "real".
+    ``kind`` is "auto", "classification" or "regression".
     """
     frame = source.frame
     target = _target_name(source, target)
@@ -82,7 +82,7 @@ def _target(column: pl.Series, kind: str) -> tuple[NDArray[Any], str]:
             "row."
         )
     text = not (column.dtype.is_numeric() or column.dtype == pl.Boolean)
-    if kind == "real" and text:
+    if kind == "regression" and text:
         raise InvalidTarget(
             f"Regression needs a numeric target, but {column.name!r} holds values such as "
             f"{str(column[0])!r}. Write --task classification, or convert the column."

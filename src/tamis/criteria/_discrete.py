@@ -188,7 +188,7 @@ def coded_target(
     who: str, y: NDArray[Any], kind: str, n_bins: int | None, binning: str
 ) -> NDArray[np.intp]:
     """Classes as they are; a real target cut like a column."""
-    if kind == "classes":
+    if kind == "classification":
         return class_codes(y)[1]
     return coded_columns(who, y.astype(float)[:, None], n_bins, binning).column(0)
 

@@ -46,7 +46,7 @@ class HSIC(SubsetCriterion):
         dependence, the linear one gives the extremes of the target their weight.
     precision : {"double", "single"}, default="double"
         Of the exponentials of a large table, as in :class:`ParzenInformation`.
-    target : {"auto", "classes", "real"}, default="auto"
+    task : {"auto", "classification", "regression"}, default="auto"
         How to read ``y``; "auto" takes numbers of more than 20 distinct values as real.
 
     References
@@ -71,18 +71,18 @@ class HSIC(SubsetCriterion):
         unbiased: bool = True,
         target_kernel: str = "gaussian",
         precision: str = "double",
-        target: str = "auto",
+        task: str = "auto",
     ):
         self.gamma = gamma
         self.unbiased = unbiased
         self.target_kernel = target_kernel
         self.precision = precision
-        self.target = target
+        self.task = task
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it
         self._check(len(X))
-        self._target = _Target(y, self.kind_, self.target_kernel, self.unbiased)
+        self._target = _Target(y, self.task_, self.target_kernel, self.unbiased)
         self._X = X
         large = len(X) ** 2 * X.shape[1] >= COMPILED_FROM and self.gamma != "median"
         self._sums: _PlainSums | _CompiledSums
@@ -153,7 +153,7 @@ class _Target:
     """
 
     def __init__(self, y: NDArray[Any], kind: str, kernel: str, unbiased: bool):
-        if kind == "classes":
+        if kind == "classification":
             self.y, self.kind = class_codes(y)[1].astype(float), EQUALITY
         elif kernel == "linear":
             self.y, self.kind = y - y.mean(), PRODUCT

@@ -95,18 +95,18 @@ class PairwiseInformation(ForwardCriterion):
     _start: ClassVar[int] = 0
 
     def __init__(
-        self, *, n_bins: int | None = None, binning: str = "frequency", target: str = "auto"
+        self, *, n_bins: int | None = None, binning: str = "frequency", task: str = "auto"
     ):
         self.n_bins = n_bins
         self.binning = binning
-        self.target = target
+        self.task = task
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         who = type(self).__name__
         assert y is not None  # needs_target has seen to it
         self._check(who)
         self._coded = coded_columns(who, X, self.n_bins, self.binning)
-        self._target = coded_target(who, y, self.kind_, self.n_bins, self.binning)
+        self._target = coded_target(who, y, self.task_, self.n_bins, self.binning)
         self.relevance_ = self._coded.information(self._target)
         self._forget()
 
@@ -165,7 +165,7 @@ class MIFS(PairwiseInformation):
         number of samples, rounded up.
     binning : {"frequency", "width", "codes"}, default="frequency"
         Bins of equal frequency, of equal width, or every distinct value as a level of its own.
-    target : {"auto", "classes", "real"}, default="auto"
+    task : {"auto", "classification", "regression"}, default="auto"
         How to read ``y``; a real target is cut like a column.
 
     References
@@ -187,9 +187,9 @@ class MIFS(PairwiseInformation):
         beta: float = 0.5,
         n_bins: int | None = None,
         binning: str = "frequency",
-        target: str = "auto",
+        task: str = "auto",
     ):
-        super().__init__(n_bins=n_bins, binning=binning, target=target)
+        super().__init__(n_bins=n_bins, binning=binning, task=task)
         self.beta = beta
 
     def _check(self, who: str) -> None:
@@ -213,7 +213,7 @@ class MIFSU(PairwiseInformation):
     Parameters
     ----------
     beta : float, default=1
-    n_bins, binning, target
+    n_bins, binning, task
         As in :class:`MIFS`.
 
     References
@@ -235,9 +235,9 @@ class MIFSU(PairwiseInformation):
         beta: float = 1.0,
         n_bins: int | None = None,
         binning: str = "frequency",
-        target: str = "auto",
+        task: str = "auto",
     ):
-        super().__init__(n_bins=n_bins, binning=binning, target=target)
+        super().__init__(n_bins=n_bins, binning=binning, task=task)
         self.beta = beta
 
     def _check(self, who: str) -> None:
@@ -262,7 +262,7 @@ class MRMR(PairwiseInformation):
 
     Parameters
     ----------
-    n_bins, binning, target
+    n_bins, binning, task
         As in :class:`MIFS`.
 
     References
@@ -295,7 +295,7 @@ class NMIFS(PairwiseInformation):
 
     Parameters
     ----------
-    n_bins, binning, target
+    n_bins, binning, task
         As in :class:`MIFS`.
 
     References
@@ -326,7 +326,7 @@ class CMIM(PairwiseInformation):
 
     Parameters
     ----------
-    n_bins, binning, target
+    n_bins, binning, task
         As in :class:`MIFS`.
 
     References
@@ -361,7 +361,7 @@ class CIFE(PairwiseInformation):
 
     Parameters
     ----------
-    n_bins, binning, target
+    n_bins, binning, task
         As in :class:`MIFS`.
 
     References
@@ -393,7 +393,7 @@ class JMI(PairwiseInformation):
 
     Parameters
     ----------
-    n_bins, binning, target
+    n_bins, binning, task
         As in :class:`MIFS`.
 
     References
@@ -423,7 +423,7 @@ class DISR(PairwiseInformation):
 
     Parameters
     ----------
-    n_bins, binning, target
+    n_bins, binning, task
         As in :class:`MIFS`.
 
     References

@@ -19,7 +19,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from tamis._arrays import Array, Subset, is_int
 from tamis._random import fix_seeds
-from tamis.contract import KINDS, Criterion
+from tamis.contract import TASKS, Criterion
 from tamis.criteria._folds import folds_of
 from tamis.exceptions import InvalidParameter
 
@@ -62,10 +62,10 @@ class ModelCriterion(Criterion):
         """Kinds of target that the estimator can use."""
         check_trainable(self, self.estimator)
         if is_classifier(self.estimator):
-            return frozenset({"classes"})
+            return frozenset({"classification"})
         # a selector of our own, which is neither, says it itself
-        otherwise = getattr(self.estimator, "targets", KINDS)
-        return frozenset({"real"}) if is_regressor(self.estimator) else otherwise
+        otherwise = getattr(self.estimator, "targets", TASKS)
+        return frozenset({"regression"}) if is_regressor(self.estimator) else otherwise
 
     def _learn_model(
         self, X: Array, y: NDArray[Any] | None, metadata: Metadata, trainable: Any = slice(None)
@@ -126,7 +126,7 @@ class ModelCriterion(Criterion):
         n_folds: Any = getattr(tuner, "cv", "none")
         if groups is None or y is None or not (n_folds is None or is_int(n_folds)):
             return tuner, params
-        classes = self.kind_ == "classes" and is_classifier(self.estimator)
+        classes = self.task_ == "classification" and is_classifier(self.estimator)
         folds = folds_of(type(self).__name__, n_folds or 5, y, groups, classes=classes)
         params.pop(GROUPS, None)
         return clone(tuner).set_params(cv=folds), params

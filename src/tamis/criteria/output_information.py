@@ -104,7 +104,7 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
                     f"OutputInformation needs a classifier, not {type(self.estimator).__name__}. "
                     "For a real target use DensitySensitivity or ScoreSensitivity."
                 )
-        return frozenset({"classes"})
+        return frozenset({"classification"})
 
     def check(self) -> None:
         if self.credit not in CREDITS:

@@ -24,7 +24,7 @@ class ParzenCriterion(SubsetCriterion):
         The width in use.
     """
 
-    targets: ClassVar[frozenset[str]] = frozenset({"classes"})
+    targets: ClassVar[frozenset[str]] = frozenset({"classification"})
 
     def __init__(
         self,

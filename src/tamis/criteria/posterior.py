@@ -126,12 +126,12 @@ class PosteriorSensitivity(Sensitivity):
     @property
     def targets(self) -> frozenset[str]:  # type: ignore[override]
         """Classes."""
-        if "classes" not in super().targets:
+        if "classification" not in super().targets:
             raise IncompatibleCriterion(
                 f"PosteriorSensitivity needs a classifier, not {type(self.estimator).__name__}. "
                 "Use DensitySensitivity for a regressor."
             )
-        return frozenset({"classes"})
+        return frozenset({"classification"})
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         if self.output not in ("probability", "decision"):

@@ -106,12 +106,12 @@ class DensitySensitivity(Sensitivity):
     @property
     def targets(self) -> frozenset[str]:  # type: ignore[override]
         """A real target."""
-        if "real" not in super().targets:
+        if "regression" not in super().targets:
             raise IncompatibleCriterion(
                 f"DensitySensitivity needs a regressor, not {type(self.estimator).__name__}. Use "
                 "PosteriorSensitivity for a classifier."
             )
-        return frozenset({"real"})
+        return frozenset({"regression"})
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         if self.noise not in NOISES:
@@ -242,7 +242,7 @@ class ScoreSensitivity(Sensitivity):
         return predictions_of(fitted)
 
     def _constants(self) -> list[Piece]:
-        dummy = DummyClassifier() if self.kind_ == "classes" else DummyRegressor()
+        dummy = DummyClassifier() if self.task_ == "classification" else DummyRegressor()
         weights = {n: v for n, v in self._metadata.fit.items() if n == "sample_weight"}
         nothing = np.zeros((len(self._X), 0))
         assert self._y is not None

@@ -64,7 +64,7 @@ class ReducedParzenInformation(BackwardCriterion):
     array([0, 2])
     """
 
-    targets: ClassVar[frozenset[str]] = frozenset({"classes"})
+    targets: ClassVar[frozenset[str]] = frozenset({"classification"})
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ class Form(Protocol):
 class Separability(SubsetCriterion):
     """Criterion that reduces the data to matrices and asks a form for the prices."""
 
-    targets: ClassVar[frozenset[str]] = frozenset({"classes"})
+    targets: ClassVar[frozenset[str]] = frozenset({"classification"})
 
     @abstractmethod
     def _form(self, X: Array, y: NDArray[Any]) -> Form:

@@ -98,7 +98,7 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
         rows = self._trainable
         y = rows if self._y is None else self._y[rows]
         groups = None if self._groups is None else self._groups[rows]
-        classes = self.kind_ == "classes" and is_classifier(self.estimator)
+        classes = self.task_ == "classification" and is_classifier(self.estimator)
         folds = folds_of(type(self).__name__, n_folds, y, groups, classes=classes)
         return [(rows[train], rows[rest]) for train, rest in folds]
 

@@ -24,7 +24,7 @@ from tamis.criteria.sensitivity import MANY_COLUMNS
 from tamis.exceptions import InvalidParameter
 
 #: Rows that a search over hyper-parameters looks at.
-MOST_ROWS = {"classes": 1000, "real": 500}
+MOST_ROWS = {"classification": 1000, "regression": 500}
 #: What a regression is searched over.
 COSTS, TUBES = (0.5, 2.0, 8.0, 32.0, 128.0), (0.05, 0.2)
 SCALES = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0)
@@ -174,7 +174,7 @@ class TunedSVC(ClassifierMixin, _Tuned):
             best = RelativeSVC(self.C or 2.0)
         else:
             grid = {"C": [self.C] if self.C else [1, 8, 64], "scale": [0.25, 0.5, 1, 2]}
-            rows = _some_rows(y, "classes", seed)
+            rows = _some_rows(y, "classification", seed)
             folds = folds_of("TunedSVC", 5, y[rows], _of(groups, rows), classes=True)
             search = GridSearchCV(RelativeSVC(), grid, cv=folds)
             best = search.fit(X[rows], y[rows]).best_estimator_
@@ -210,7 +210,7 @@ class TunedSVR(RegressorMixin, _Tuned):
         """Search, and train the best machine on all rows; rows of a group stay together."""
         X, y = validate_data(self, X, y, dtype=np.float64, order="F", y_numeric=True)
         groups = None if groups is None else np.asarray(groups)
-        rows = _some_rows(y, "real", draw_seed(self.random_state))
+        rows = _some_rows(y, "regression", draw_seed(self.random_state))
         self._kept(RelativeSVR(**least_squares(X[rows], y[rows], _of(groups, rows))), X, y)
         return self
 
@@ -241,7 +241,7 @@ def _some_rows(y: NDArray[Any], kind: str, seed: int) -> Rows:
     """As many rows as a search may look at."""
     if len(y) <= MOST_ROWS[kind]:
         return np.arange(len(y))
-    shares = y if kind == "classes" else None
+    shares = y if kind == "classification" else None
     rows, _ = train_test_split(
         np.arange(len(y)), train_size=MOST_ROWS[kind], stratify=shares, random_state=seed
     )

@@ -64,7 +64,7 @@ class FisherScore(Univariate):
     array([ 1.62,  0.67, 16.06, 13.06])
     """
 
-    targets: ClassVar[frozenset[str]] = frozenset({"classes"})
+    targets: ClassVar[frozenset[str]] = frozenset({"classification"})
 
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         between, within = scatters(X, class_codes(y)[1])
@@ -86,7 +86,7 @@ class DiscriminantRatio(Univariate):
     array([ 7.7,  2.9, 86.1, 65.4])
     """
 
-    targets: ClassVar[frozenset[str]] = frozenset({"classes"})
+    targets: ClassVar[frozenset[str]] = frozenset({"classification"})
 
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         codes = class_codes(y)[1]
@@ -108,7 +108,7 @@ class Correlation(Univariate):
 
     Parameters
     ----------
-    target : {"auto", "classes", "real"}, default="auto"
+    task : {"auto", "classification", "regression"}, default="auto"
         How to read ``y``; "auto" takes numbers of more than 20 distinct values as real.
 
     Examples
@@ -118,11 +118,11 @@ class Correlation(Univariate):
     array([0.19, 0.04, 0.59, 0.44, 0.21, 0.17, 0.39, 0.43, 0.57, 0.38])
     """
 
-    def __init__(self, *, target: str = "auto"):
-        self.target = target
+    def __init__(self, *, task: str = "auto"):
+        self.task = task
 
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
-        return np.sqrt(explained(X, y, self.kind_))
+        return np.sqrt(explained(X, y, self.task_))
 
 
 class KolmogorovSmirnov(Univariate):
@@ -138,7 +138,7 @@ class KolmogorovSmirnov(Univariate):
     array([0.83, 0.59, 1.  , 1.  ])
     """
 
-    targets: ClassVar[frozenset[str]] = frozenset({"classes"})
+    targets: ClassVar[frozenset[str]] = frozenset({"classification"})
 
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         classes, codes = class_codes(y)
@@ -169,24 +169,24 @@ class PValue(Univariate):
 
     Parameters
     ----------
-    target : {"auto", "classes", "real"}, default="auto"
+    task : {"auto", "classification", "regression"}, default="auto"
         How to read ``y``; "auto" takes numbers of more than 20 distinct values as real.
     """
 
     prices_are_log_p: ClassVar[bool] = True
 
-    def __init__(self, *, target: str = "auto"):
-        self.target = target
+    def __init__(self, *, task: str = "auto"):
+        self.task = task
 
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
-        n_groups = 2 if self.kind_ == "real" else len(class_codes(y)[0])
+        n_groups = 2 if self.task_ == "regression" else len(class_codes(y)[0])
         freedom = len(X) - n_groups
         if freedom < 1:
             raise InvalidParameter(
                 f"PValue needs more samples than {n_groups} groups, not {len(X)}: no test has any "
                 "degree of freedom left."
             )
-        share = explained(X, y, self.kind_)
+        share = explained(X, y, self.task_)
         return _minus_log_p(share, n_groups - 1, freedom)
 
 
@@ -218,7 +218,7 @@ class MutualInformation(Univariate):
     binning : {"frequency", "width", "codes"}, default="frequency"
         Bins of equal frequency (equal values stay together), of equal width, or every distinct
         value as a level of its own.
-    target : {"auto", "classes", "real"}, default="auto"
+    task : {"auto", "classification", "regression"}, default="auto"
         How to read ``y``; "auto" takes numbers of more than 20 distinct values as real.
 
     Examples
@@ -229,15 +229,15 @@ class MutualInformation(Univariate):
     """
 
     def __init__(
-        self, *, n_bins: int | None = None, binning: str = "frequency", target: str = "auto"
+        self, *, n_bins: int | None = None, binning: str = "frequency", task: str = "auto"
     ):
         self.n_bins = n_bins
         self.binning = binning
-        self.target = target
+        self.task = task
 
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         coded = coded_columns("MutualInformation", X, self.n_bins, self.binning)
-        codes = coded_target("MutualInformation", y, self.kind_, self.n_bins, self.binning)
+        codes = coded_target("MutualInformation", y, self.task_, self.n_bins, self.binning)
         return coded.information(codes)
 
 
@@ -266,7 +266,7 @@ def ratio(above: Array, below: Array) -> Array:
 
 def explained(X: Array, y: NDArray[Any], kind: str) -> Array:
     """Share of each column's variance that the target explains, in [0, 1]."""
-    if kind == "classes":
+    if kind == "classification":
         between, within = scatters(X, class_codes(y)[1])
         return ratio(between, between + within)
     centred, target = X - X.mean(axis=0), y - y.mean()

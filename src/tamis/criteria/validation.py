@@ -126,7 +126,7 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
         plain = self.scoring is None or self.scoring == "accuracy"
         weighted = self._metadata.fit or self._metadata.score
         grouped = self.n_units_ != self.n_features_in_
-        if self._y is None or self.kind_ != "classes" or not plain or weighted or grouped:
+        if self._y is None or self.task_ != "classification" or not plain or weighted or grouped:
             return None
         _, codes = class_codes(self._y)
         for kind in (LDAFolds, KNNFolds):
@@ -140,7 +140,7 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
             return 0.0
         if self._folds is not None:
             return most_frequent(class_codes(self._y)[1], self._splits)
-        dummy = DummyClassifier() if self.kind_ == "classes" else DummyRegressor()
+        dummy = DummyClassifier() if self.task_ == "classification" else DummyRegressor()
         weights = {n: v for n, v in self._metadata.fit.items() if n == "sample_weight"}
         scorer = check_scoring(dummy, scoring=self.scoring)
         metadata = self._metadata._replace(fit=weights)

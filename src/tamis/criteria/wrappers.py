@@ -10,7 +10,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from tamis._arrays import Array, Subset, is_real
 from tamis._parallel import parallel_map
-from tamis.contract import KINDS, SubsetCriterion
+from tamis.contract import TASKS, SubsetCriterion
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 
 
@@ -25,7 +25,7 @@ class Wrapper(SubsetCriterion):
 
     @property
     def targets(self) -> frozenset[str]:  # type: ignore[override]
-        return getattr(self.criterion, "targets", KINDS)
+        return getattr(self.criterion, "targets", TASKS)
 
     @property
     def takes_metadata(self) -> bool:  # type: ignore[override]

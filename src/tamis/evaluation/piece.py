@@ -275,7 +275,7 @@ class _Work:
 
     def _constant(self) -> Any:
         """What predicts without any column: the most frequent class, or the mean."""
-        of_classes = target_kind(self.rows.y) == "classes"
+        of_classes = target_kind(self.rows.y) == "classification"
         return DummyClassifier() if of_classes else DummyRegressor()
 
     def judged(self, fitted: Any, split: Split, size: int) -> list[Score]:

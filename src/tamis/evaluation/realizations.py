@@ -276,7 +276,7 @@ def _rows(part: int | float, n_rows: int) -> int:
 
 def _groups(y: NDArray[Any], stratify: bool | None) -> NDArray[np.intp]:
     """For each row its class, or 0 for all where classes play no part."""
-    wanted = target_kind(y) == "classes" if stratify is None else stratify
+    wanted = target_kind(y) == "classification" if stratify is None else stratify
     if not wanted:
         return np.zeros(len(y), dtype=np.intp)
     return np.unique(y, return_inverse=True)[1].astype(np.intp)
@@ -310,7 +310,7 @@ def _shares(counts: NDArray[np.intp], size: int, rng: np.random.Generator) -> ND
 
 def _folds(y: NDArray[Any], rows: Subset, n_folds: int, seed: int) -> Pairs:
     """Pairs (the others, one fold) of the rows."""
-    of_classes = target_kind(y) == "classes"
+    of_classes = target_kind(y) == "classification"
     folds = (StratifiedKFold if of_classes else KFold)(n_folds, shuffle=True, random_state=seed)
     try:
         return tuple((rows[fit], rows[check]) for fit, check in folds.split(rows, y[rows]))

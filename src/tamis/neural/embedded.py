@@ -29,7 +29,7 @@ class Embedded(CallbackSupportMixin, Selection):
 
     #: As of a criterion.
     needs_target: ClassVar[bool] = True
-    targets: ClassVar[frozenset[str]] = frozenset({"classes"})
+    targets: ClassVar[frozenset[str]] = frozenset({"classification"})
     #: Each step holds the one before; columns are priced together.
     nested: ClassVar[bool] = True
     prices_alone: ClassVar[bool] = False

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 from tamis._arrays import Array, Mask, best_first, is_int, is_real, standardised
 from tamis._random import stream
-from tamis.contract import KINDS
+from tamis.contract import TASKS
 from tamis.exceptions import DegenerateData, InvalidParameter
 from tamis.neural.embedded import Embedded
 from tamis.neural.redundancy import KINDS as KINDS_OF_REDUNDANCY
@@ -91,7 +91,7 @@ class UFeSCoR(Embedded):
     """
 
     needs_target: ClassVar[bool] = False
-    targets: ClassVar[frozenset[str]] = KINDS
+    targets: ClassVar[frozenset[str]] = TASKS
 
     def __init__(
         self,

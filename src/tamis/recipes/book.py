@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import Any
 
-from tamis.contract import KINDS
+from tamis.contract import TASKS
 from tamis.exceptions import InvalidSpec
 from tamis.search import Then
 from tamis.selection import Selection
@@ -27,7 +27,7 @@ class Recipe:
     reference : str
         Who described it.
     targets : frozenset of str
-        Kinds of target it can use: "classes", "real" or both.
+        Kinds of target it can use: "classification", "regression" or both.
     make : callable
         Function of the options that returns the selector.
     """
@@ -92,7 +92,7 @@ def targets_of(selector: Any) -> frozenset[str]:
     if isinstance(selector, Then):
         return targets_of(selector.first) & targets_of(selector.second)
     # an embedded selector is its own judge
-    return frozenset(getattr(getattr(selector, "criterion", selector), "targets", KINDS))
+    return frozenset(getattr(getattr(selector, "criterion", selector), "targets", TASKS))
 
 
 def names() -> list[str]:

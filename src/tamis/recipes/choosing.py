@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from tamis._arrays import target_kind
 from tamis._random import fix_seeds
-from tamis.contract import KINDS, Criterion
+from tamis.contract import TASKS, Criterion
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidSpec, InvalidTarget
 from tamis.recipes.book import (
     BOOK,
@@ -26,7 +26,7 @@ from tamis.selection import Selection
 from tamis.spec import parse, write
 
 #: What :func:`select` runs when no method is named.
-DEFAULTS = {"classes": "ridge-rfe", "real": "ridge-regression-rfe"}
+DEFAULTS = {"classification": "ridge-rfe", "regression": "ridge-regression-rfe"}
 
 
 def method(text: str) -> Selection:
@@ -60,13 +60,13 @@ def prepare(
     asked: "str | Selection | None" = None,
     y: ArrayLike | None = None,
     *,
-    n_features: Any = None,
-    target: str = "auto",
+    n_features_to_select: Any = None,
+    task: str = "auto",
     random_state: int | None = None,
     n_jobs: int | None = None,
 ) -> Selection:
     """Selector that :func:`select` would fit; the parameters are described there."""
-    kind = _kind(y, target)
+    kind = _kind(y, task)
     if asked is None and kind == "none":
         raise InvalidTarget(
             "select needs y to choose a method by. Give y, or name a method that does without."
@@ -75,13 +75,13 @@ def prepare(
     made = method(asked) if isinstance(asked, str) else _as_selector(asked, asked)
     selector = clone(made)
     # integers that look like classes may be regressed on, as ratings are
-    integers = kind == "classes" and target == "auto" and np.asarray(y).dtype.kind in "iuf"
+    integers = kind == "classification" and task == "auto" and np.asarray(y).dtype.kind in "iuf"
     if kind != "none" and not integers:
         _check_kind(asked, selector, kind)
-    if target != "auto":
-        _fill(selector, "target", "auto", target)
-    if n_features is not None:
-        _resize(selector, n_features)
+    if task != "auto":
+        _fill(selector, "task", "auto", task)
+    if n_features_to_select is not None:
+        _resize(selector, n_features_to_select)
     if random_state is not None:
         fix_seeds(selector, root=random_state)
     if n_jobs is not None:
@@ -94,8 +94,8 @@ def select(
     y: ArrayLike | None = None,
     method: "str | Selection | None" = None,
     *,
-    n_features: Any = None,
-    target: str = "auto",
+    n_features_to_select: Any = None,
+    task: str = "auto",
     random_state: int | None = None,
     n_jobs: int | None = None,
     **params: Any,
@@ -112,9 +112,9 @@ def select(
         weigh the columns jointly, so that of several that say the same one suffices, cost a few
         least-squares fits at any number of rows and columns, draw nothing at random and have
         nothing to tune.
-    n_features : int, float, "best" or Choice, optional
-        How many columns to keep; in place of the method's ``n_features_to_select``.
-    target : {"auto", "classes", "real"}, default="auto"
+    n_features_to_select : int, float, "best" or Choice, optional
+        How many columns to keep; in place of the method's own number.
+    task : {"auto", "classification", "regression"}, default="auto"
         How to read ``y``. By itself, an integer target of at most 20 values is read as classes.
     random_state : int, optional
         Given to every part of the method that draws at random and has no seed of its own.
@@ -133,14 +133,14 @@ def select(
     >>> from sklearn.datasets import load_iris
     >>> from tamis.recipes import select
     >>> X, y = load_iris(return_X_y=True)
-    >>> select(X, y, "fisher-score", n_features=2).get_support(indices=True)
+    >>> select(X, y, "fisher-score", n_features_to_select=2).get_support(indices=True)
     array([2, 3])
     """
     selector = prepare(
         method,
         y,
-        n_features=n_features,
-        target=target,
+        n_features_to_select=n_features_to_select,
+        task=task,
         random_state=random_state,
         n_jobs=n_jobs,
     )
@@ -176,11 +176,13 @@ def _as_selector(made: Any, asked: Any) -> Selection:
     )
 
 
-def _kind(y: ArrayLike | None, target: str) -> str:
-    if target not in {"auto", *KINDS}:
-        raise InvalidParameter(f"select needs target='auto', 'classes' or 'real', not {target!r}.")
-    if y is None or target != "auto":
-        return "none" if y is None else target
+def _kind(y: ArrayLike | None, task: str) -> str:
+    if task not in {"auto", *TASKS}:
+        raise InvalidParameter(
+            f"select needs task='auto', 'classification' or 'regression', not {task!r}."
+        )
+    if y is None or task != "auto":
+        return "none" if y is None else task
     return target_kind(np.asarray(y))
 
 
@@ -194,13 +196,12 @@ def _check_kind(asked: Any, selector: Selection, kind: str) -> None:
             "criteria for the same kind in both."
         )
     need = min(able)
-    spoken = {"classes": "classes", "real": "a real target"}
-    tasks = {"classes": "classification", "real": "regression"}
+    spoken = {"classification": "classes", "regression": "a real target"}
     shown = asked if isinstance(asked, str) else write(selector, strict=False)
     others = ", ".join(name for name in names() if kind in BOOK[name].targets)
     raise IncompatibleCriterion(
-        f"{shown} needs {spoken[need]}, but y is read as {spoken[kind]}. Write target={need!r} "
-        f"(--task {tasks[need]}) to read it so, or use one of {others}."
+        f"{shown} needs {spoken[need]}, but y is read as {spoken[kind]}. Write task={need!r} "
+        f"(--task {need}) to read it so, or use one of {others}."
     )
 
 
@@ -212,10 +213,10 @@ def _fill(selector: Selection, name: str, empty: Any, value: Any, outside: str =
             selector.set_params(**{key: value})
 
 
-def _resize(selector: Selection, n_features: Any) -> None:
+def _resize(selector: Selection, n_features_to_select: Any) -> None:
     last = last_search(selector)
     if "n_features_to_select" not in last.get_params(deep=False):
         raise InvalidParameter(
-            f"{type(last).__name__} takes no number of features. Leave n_features out."
+            f"{type(last).__name__} takes no number of features. Leave n_features_to_select out."
         )
-    last.set_params(n_features_to_select=n_features)
+    last.set_params(n_features_to_select=n_features_to_select)

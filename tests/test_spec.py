@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from tamis import criteria, neural, search
-from tamis.contract import Criterion, SubsetCriterion
+from tamis.contract import Criterion, Search, SubsetCriterion
 from tamis.criteria import (
     CrossValidated,
     FisherScore,
@@ -47,7 +47,6 @@ from tamis.search import (
     Then,
     Threshold,
 )
-from tamis.search.base import Search
 from tamis.spec import catalogue, did_you_mean, parse, write
 
 OBJECTS = [

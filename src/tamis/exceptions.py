@@ -7,7 +7,8 @@ also inherits the built-in that a scikit-learn user already catches::
     ├── IncompatibleCriterion (TypeError)   search, criterion and choice do not fit together
     ├── InvalidParameter (ValueError)       a parameter outside what is possible
     ├── InvalidTarget (ValueError)          y is missing, or not what the criterion can use
-    ├── InvalidPrice (ValueError)           a criterion answered NaN
+    ├── InvalidScore (ValueError)           a criterion answered NaN
+    ├── InvalidStep (ValueError)            a search that breaks its promises
     ├── InvalidSpec (ValueError)            an expression that cannot be read
     ├── InvalidTable (ValueError)           a file or table that cannot be used
     ├── NothingSelected (ValueError)        no feature passes the asked threshold
@@ -23,6 +24,7 @@ Warnings are for results that stand but deserve doubt::
 
     TamisWarning (UserWarning)
     ├── DegenerateData      columns or classes that carry no information
+    ├── TiedScores          equal scores, so that the lowest index decided
     ├── NotProvenOptimal    an exact search that ran out of budget
     ├── NotCertified        a path or a best C that could not be vouched for
     ├── NotConverged        a model whose training did not come to rest
@@ -48,8 +50,16 @@ class InvalidTarget(TamisError, ValueError):
     """The target is missing or is not of a kind that the criterion can use."""
 
 
-class InvalidPrice(TamisError, ValueError):
-    """A criterion answered NaN where a price was asked."""
+class InvalidScore(TamisError, ValueError):
+    """A criterion answered NaN where a score was asked."""
+
+
+#: The first name of it, for those who catch it.
+InvalidPrice = InvalidScore
+
+
+class InvalidStep(TamisError, ValueError):
+    """A search yields a step that contradicts itself or what the search promises."""
 
 
 class InvalidSpec(TamisError, ValueError):
@@ -98,6 +108,10 @@ class TamisWarning(UserWarning):
 
 class DegenerateData(TamisWarning):
     """Columns or classes that carry no information."""
+
+
+class TiedScores(TamisWarning):
+    """Columns scored the same, and which of them is kept was decided by their index."""
 
 
 class NotProvenOptimal(TamisWarning):

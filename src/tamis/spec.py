@@ -23,9 +23,8 @@ from sklearn.utils import all_estimators
 from tamis import criteria, neural, search
 from tamis._expression import write
 from tamis.choice import Choice
-from tamis.contract import Criterion
+from tamis.contract import Criterion, Selection
 from tamis.exceptions import InvalidSpec
-from tamis.selection import Selection
 
 __all__ = ["catalogue", "parse", "write"]
 

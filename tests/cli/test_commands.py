@@ -15,9 +15,9 @@ from rich.console import Console
 import tamis as package
 from tamis.cli import main
 from tamis.cli.progress import SearchBar, progress_of
+from tamis.contract import Record
 from tamis.datasets import load
 from tamis.recipes import names, recipe
-from tamis.record import Record
 from tamis.search import Exhaustive, Ranking, Then
 from tamis.spec import catalogue, parse
 

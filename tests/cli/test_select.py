@@ -9,8 +9,8 @@ import pytest
 
 from tamis.cli import app as commands
 from tamis.cli.output import Place, plain, replace_file
+from tamis.contract import Record
 from tamis.recipes import select
-from tamis.record import Record
 from tamis.search import Forward
 
 GENETIC = "ga-knn(n_generations=2, population_size=6)"

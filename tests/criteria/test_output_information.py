@@ -259,7 +259,7 @@ class TestRefusals:
             OutputInformation(validation=0.01).fit(X, y)
 
     def test_it_only_prices_removals(self):
-        with pytest.raises(IncompatibleCriterion, match="only prices removals"):
+        with pytest.raises(IncompatibleCriterion, match="only scores removals"):
             Forward(OutputInformation()).fit(*problem(2))
 
 

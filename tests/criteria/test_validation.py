@@ -42,7 +42,7 @@ from tamis.criteria import _knn_folds
 from tamis.criteria._knn_folds import KNNFolds
 from tamis.criteria._lda_folds import LDAFolds
 from tamis.criteria.validation import CrossValidated
-from tamis.exceptions import InvalidParameter, InvalidPrice, InvalidTarget
+from tamis.exceptions import InvalidParameter, InvalidScore, InvalidTarget
 from tamis.search import Forward
 
 LDA, KNN = LinearDiscriminantAnalysis, KNeighborsClassifier
@@ -514,7 +514,7 @@ class TestBadInput:
     def test_a_score_that_is_nan_is_an_error(self):
         X, y = load_iris(return_X_y=True)
         criterion = CrossValidated(SVC(), scoring=_nan_for_two_columns).fit(X, y)
-        with pytest.raises(InvalidPrice, match=r"NaN in fold 0 on column\(s\) \[0, 1\]"):
+        with pytest.raises(InvalidScore, match=r"NaN in fold 0 on column\(s\) \[0, 1\]"):
             criterion.value(np.array([0, 1]))
 
     def test_several_scores(self):

@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from tamis.contract import Step
 from tamis.criteria import Correlation, FisherScore
 from tamis.datasets import load, make_additive, make_corral, make_weston
 from tamis.evaluation import (
@@ -40,7 +41,6 @@ from tamis.exceptions import (
     TamisError,
 )
 from tamis.search import Ranking, Threshold
-from tamis.trace import Step
 
 WINE = load("wine")
 FISHER = Ranking(FisherScore())

@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 from tamis.choice import Threshold
+from tamis.contract import Record
 from tamis.criteria import FisherScore, Importances
 from tamis.datasets import make_class_redundancy
 from tamis.exceptions import (
@@ -23,7 +24,6 @@ from tamis.exceptions import (
     RecordMismatch,
 )
 from tamis.neural import GateSelector, NetworkClassifier, PerClass
-from tamis.record import Record
 from tamis.search import Ranking, RecursiveElimination, Then
 from tamis.spec import parse, write
 

@@ -16,9 +16,9 @@ from tamis.cli.printing import print_class, print_methods, print_ranking, print_
 from tamis.cli.reproduction import reproduce
 from tamis.cli.running import load_record, number_of_features, run, selector_for
 from tamis.cli.tables import Table, table
+from tamis.contract import Selection
 from tamis.exceptions import InvalidSpec
 from tamis.recipes import find, names, prepare
-from tamis.selection import Selection
 
 app = typer.Typer(
     cls=Sentences,

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamis.contract import Selection
 from tamis.exceptions import InvalidParameter
-from tamis.selection import Selection
 
 ENDINGS = (".csv", ".json")
 
@@ -33,12 +33,7 @@ def places(selection: Selection, columns: Sequence[str]) -> list[Place]:
     The score is the price at which a column last entered or left; for one that never moved, the
     price it was last given.
     """
-    scores = np.array(selection.scores_, dtype=float)
-    last = selection.trace_[-1]
-    standing = last.prices[len(last.moved) :]
-    if len(standing):
-        still = last.subset[np.isnan(scores[last.subset])]
-        scores[still] = standing[np.isin(last.subset, still)]
+    scores = selection.scores_
     return [
         Place(rank, columns[j], _finite(scores[j]), bool(selection.support_[j]))
         for rank, j in enumerate(selection.order_, 1)

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from tamis.choice import resolve_choice
+from tamis.contract import resolve_choice
 from tamis.search import Exhaustive, Genetic
 
 #: Seconds between two looks at the trace; a ranking of 10^5 columns makes as many steps.
@@ -67,11 +67,11 @@ def progress_of(search: Any) -> tuple[float | None, str]:
     target = resolve_choice(search.n_features_to_select, type(search).__name__).size(n_units, "")
     if isinstance(search, Exhaustive):
         whole = 2**n_units - 1 if target is None else math.comb(n_units, target)
-        return step.state["valued"] / whole, f"{step.state['valued']} subsets"
+        return trace.state["valued"] / whole, f"{trace.state['valued']} subsets"
     state = f"{len(step.subset)} of {n_units} columns"
-    if "gap" in step.state:
-        return None, f"gap {step.state['gap']:.3g}"
-    if search.prices_alone:  # it ranks all, whatever is asked
+    if "gap" in trace.state:
+        return None, f"gap {trace.state['gap']:.3g}"
+    if search.scores_alone:  # it ranks all, whatever is asked
         target = None
     if len(trace[0].subset) > n_units / 2:  # it began with everything
         share = (n_units - len(step.subset)) / max(n_units - (target or 1), 1)

@@ -15,10 +15,9 @@ from tamis.cli.failing import INTERRUPTED
 from tamis.cli.printing import say, say_warnings, stderr
 from tamis.cli.progress import SearchBar
 from tamis.cli.tables import Table
+from tamis.contract import Record, Selection
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.recipes import prepare
-from tamis.record import Record
-from tamis.selection import Selection
 from tamis.spec import parse
 
 

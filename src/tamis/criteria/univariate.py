@@ -173,7 +173,7 @@ class PValue(Univariate):
         How to read ``y``; "auto" takes numbers of more than 20 distinct values as real.
     """
 
-    prices_are_log_p: ClassVar[bool] = True
+    scores_are_log_p: ClassVar[bool] = True
 
     def __init__(self, *, task: str = "auto"):
         self.task = task

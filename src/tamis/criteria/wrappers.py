@@ -97,8 +97,8 @@ class Remembered(Wrapper):
         self.criterion = criterion
 
     @property
-    def prices_are_log_p(self) -> bool:  # type: ignore[override]
-        return getattr(self.criterion, "prices_are_log_p", False)
+    def scores_are_log_p(self) -> bool:  # type: ignore[override]
+        return getattr(self.criterion, "scores_are_log_p", False)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         super()._learn(X, y, **params)

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from tamis.contract import Record
 from tamis.evaluation.store import Store
 from tamis.exceptions import TamisError
-from tamis.record import Record
 
 
 @dataclass(frozen=True)

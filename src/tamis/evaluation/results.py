@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis._arrays import Array, Mask
-from tamis.evaluation._frame import frame_of
+from tamis._frame import frame_of
 from tamis.evaluation.metrics import Metric
 from tamis.evaluation.outcome import Outcome, Score
 from tamis.exceptions import InvalidParameter

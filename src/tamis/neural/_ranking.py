@@ -7,9 +7,8 @@ import numpy as np
 
 from tamis._arrays import Array, Subset, best_first, is_int
 from tamis.choice import Choice
-from tamis.contract import Criterion
+from tamis.contract import Criterion, Step
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
-from tamis.trace import Step
 
 
 class PerClass(Choice):

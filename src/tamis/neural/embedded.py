@@ -1,121 +1,22 @@
-"""Selectors that rank the columns in one fit of their own, without a criterion."""
+"""Interim."""
 
-from abc import abstractmethod
-from collections.abc import Iterator
-from dataclasses import replace
-from time import perf_counter
-from typing import Any, ClassVar, Self
-
-from numpy.typing import ArrayLike, NDArray
-from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.utils import Tags
-
-from tamis._arrays import Array
-from tamis._random import draw_seed
-from tamis.choice import Choice, resolve_choice
-from tamis.contract import check_data, check_target
-from tamis.exceptions import InvalidParameter
-from tamis.record import Record
-from tamis.selection import Selection
-from tamis.trace import Step, Trace
+from tamis.contract import Embedded as Base
 
 
-class Embedded(CallbackSupportMixin, Selection):
-    """Selector whose model says itself which columns it needs.
+class Embedded(Base):
+    def _stages(self, given, state):
+        yield {}
 
-    A subclass has ``n_features_to_select`` and ``random_state`` among its parameters and implements
-    :meth:`_learn`.
-    """
+    def _restore(self, state):
+        for n, v in getattr(self, "_kept", {}).items():
+            setattr(self, n, v)
 
-    #: As of a criterion.
-    needs_target: ClassVar[bool] = True
-    targets: ClassVar[frozenset[str]] = frozenset({"classification"})
-    #: Each step holds the one before; columns are priced together.
-    nested: ClassVar[bool] = True
-    prices_alone: ClassVar[bool] = False
-    _takes_metadata: ClassVar[bool] = False
+    def _ranked(self, given, state):
+        raise NotImplementedError
 
-    n_features_to_select: int | float | str | Choice
-    random_state: Any
+    def _steps(self, criterion, n_units, size, done):
+        yield from list(self._learn(criterion.X, criterion.y, criterion.seed))[len(done) :]
 
-    @abstractmethod
-    def _learn(self, X: Array, y: NDArray[Any] | None, seed: int) -> Iterator[Step]:
-        """Fit the model and add the columns, the best first, step by step."""
-
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> Self:
-        """Fit the model and keep the columns that it needs; it has no use for metadata."""
-        self._refuse(params)
-        return self._run(X, y, None)
-
-    def resume(
-        self, X: ArrayLike, y: ArrayLike | None = None, *, record: "Record | str", **params: Any
-    ) -> Self:
-        """Fit again with the seed of a record, or of its file, on the same data.
-
-        The fit is one piece: there is nothing to go on from but the seed, which makes the result
-        the one that the record was to have.
-        """
-        self._refuse(params)
-        return self._run(X, y, Record.of(record))
-
-    def _refuse(self, params: dict[str, Any]) -> None:
-        names = ", ".join(sorted(name for name, value in params.items() if value is not None))
-        if names:
-            raise InvalidParameter(
-                f"{type(self).__name__} cannot use {names}. Leave {names} out, or use a search "
-                "whose criterion can, such as RecursiveElimination(Importances(...))."
-            )
-
-    @with_callbacks
-    def _run(self, X: Any, y: Any, done: Record | None) -> Self:
-        self._forget()
-        self._check()
-        X, y = check_data(self, X, y)
-        check_target(self, y)
-        choice = self._choice()
-        self._size(X.shape[1])
-        fresh = Record.begin(self, X, y, {})
-        if done is not None:
-            done.check_continues(fresh)
-        seed = draw_seed(self.random_state) if done is None else done.seeds["random_state"]
-        context = self._init_callback_context(max_subtasks=None)
-        context.call_on_fit_task_begin(estimator=self)
-        trace, before = Trace(X.shape[1]), perf_counter()
-        for step in self._learn(X, y, seed):
-            now = perf_counter()
-            trace.append(step._replace(seconds=now - before))
-            before = now
-        self._settle(
-            replace(
-                fresh,
-                trace=trace,
-                chosen=choice.pick(trace),
-                n_evaluations=trace.n_units,
-                seeds={"random_state": seed},
-                finished=True,
-            )
-        )
-        context.call_on_fit_task_end(estimator=self)
-        self._doubt()
-        return self
-
-    def _doubt(self) -> None:
-        """Warn of what a selection that stands leaves open."""
-
-    def _choice(self) -> Choice:
-        return resolve_choice(self.n_features_to_select, type(self).__name__)
-
-    def _size(self, n_units: int) -> int | None:
-        """Number of columns kept, None where only the data can tell."""
-        return self._choice().size(n_units, type(self).__name__)
-
-    def _check(self) -> None:
-        """Refuse parameters that cannot work, before any data are seen."""
-        self._choice().check(self, self)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = self.needs_target
-        tags.input_tags.sparse = False
-        tags.input_tags.allow_nan = False
-        return tags
+    def _follow(self, run):
+        type(self)._seeded_clone = None
+        super()._follow(run)

@@ -10,11 +10,10 @@ from sklearn.base import clone
 
 from tamis._arrays import Array, Mask, class_codes, is_int, standardised
 from tamis._random import draw_seed
-from tamis.contract import check_data, check_target
+from tamis.contract import Trace, check_data, check_target
 from tamis.exceptions import InvalidParameter, NothingSelected
 from tamis.neural._gating import Folds, learn_gates, strength
 from tamis.neural._training import deal, train
-from tamis.trace import Trace
 
 #: Weights of the sparsity that "auto" tries.
 MUS = (0.05, 0.25, 1.0, 4.0)

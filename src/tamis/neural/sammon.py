@@ -12,13 +12,12 @@ from scipy.optimize import minimize
 
 from tamis._arrays import Array, Mask, best_first, is_int, is_real, standardised
 from tamis._random import stream
-from tamis.contract import TASKS
+from tamis.contract import TASKS, Step
 from tamis.exceptions import DegenerateData, InvalidParameter
 from tamis.neural.embedded import Embedded
 from tamis.neural.redundancy import KINDS as KINDS_OF_REDUNDANCY
 from tamis.neural.redundancy import Redundancy
 from tamis.neural.redundancy import redundancy as dependences
-from tamis.trace import Step
 
 #: Distances shrink to this share at least where a gradient divides by them.
 LEAST = 1e-6

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import Array, best_first, class_codes, is_int, is_real, standardised
 from tamis.choice import Threshold
+from tamis.contract import Step
 from tamis.exceptions import DegenerateData, IncompatibleCriterion, InvalidParameter, NotConverged
 from tamis.neural._gating import Folds, Gated, learn_gates, strength
 from tamis.neural._ranking import PerClass, by_class, by_place, by_width, widest
@@ -21,7 +22,6 @@ from tamis.neural.network import NetworkClassifier, check_among
 from tamis.neural.path import rising, walk
 from tamis.neural.profile import ClassFeature, Profile
 from tamis.neural.redundancy import KINDS, Redundancy, mean_redundancy, redundancy
-from tamis.trace import Step
 
 #: Rows of a class below which correlations inside it are mostly chance.
 FEW_ROWS = 5

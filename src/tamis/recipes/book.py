@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import Any
 
-from tamis.contract import TASKS
+from tamis.contract import TASKS, Selection
 from tamis.exceptions import InvalidSpec
 from tamis.search import Then
-from tamis.selection import Selection
 from tamis.spec import catalogue, did_you_mean, write
 
 Make = Callable[..., Selection]

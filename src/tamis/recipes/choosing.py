@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from tamis._arrays import target_kind
 from tamis._random import fix_seeds
-from tamis.contract import TASKS, Criterion
+from tamis.contract import TASKS, Criterion, Selection
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidSpec, InvalidTarget
 from tamis.recipes.book import (
     BOOK,
@@ -22,7 +22,6 @@ from tamis.recipes.book import (
     targets_of,
     unknown,
 )
-from tamis.selection import Selection
 from tamis.spec import parse, write
 
 #: What :func:`select` runs when no method is named.

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
+from tamis._frame import frame_of
 from tamis.evaluation import Results, same_rate
-from tamis.evaluation._frame import frame_of
 from tamis.evaluation.metrics import metric
 from tamis.reproduction.files import Experiment
 

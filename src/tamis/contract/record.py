@@ -4,6 +4,7 @@ import json
 import os
 import platform
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
@@ -11,14 +12,20 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from scipy.stats import kendalltau
 from sklearn.base import BaseEstimator, clone
 
-from tamis._arrays import Array, fingerprint
+from tamis._arrays import Array, Subset, fingerprint
 from tamis._expression import write
+from tamis.contract.standing import order_of
+from tamis.contract.steps import Trace
+from tamis.contract.strict import check_record
 from tamis.exceptions import InvalidParameter, InvalidTable, RecordMismatch
-from tamis.trace import Trace
 
-FORMAT = 1
+FORMAT = 2
+
+#: Parameters that say how long and with what to compute, but not what.
+MEANS = frozenset({"n_jobs", "max_evaluations", "max_seconds"})
 
 
 @cache
@@ -38,6 +45,9 @@ class Record:
         The selector, as the expression that makes it.
     identity : str
         The expression without what does not change the result: processes and budgets.
+    walk : str
+        The identity without the number of features asked for: records of the same walk can be
+        extended to another size.
     data : str
         Fingerprint of the data, see :func:`tamis._arrays.fingerprint`.
     n_samples : int
@@ -57,6 +67,7 @@ class Record:
 
     expression: str
     identity: str
+    walk: str
     data: str
     n_samples: int
     feature_names: tuple[str, ...] | None
@@ -73,13 +84,22 @@ class Record:
         """Time spent in all steps."""
         return self.trace.seconds
 
+    @property
+    def kept(self) -> Subset:
+        """The columns of the step that was chosen."""
+        if not len(self.trace):
+            return np.empty(0, dtype=np.intp)
+        return np.flatnonzero(self.trace.mask(self.chosen))
+
     @classmethod
     def begin(cls, selector: BaseEstimator, X: Array, y: Any, params: Mapping[str, Any]) -> Self:
         """The record of a selector that has done nothing yet."""
         names = getattr(selector, "feature_names_in_", None)
+        bare = _without(selector, MEANS)
         return cls(
             expression=write(selector, strict=False),
-            identity=write(_without_means(selector), strict=False),
+            identity=write(bare, strict=False),
+            walk=write(selector._unsized(bare), strict=False),
             data=fingerprint(X, y, **params),
             n_samples=len(X),
             feature_names=None if names is None else tuple(map(str, names)),
@@ -89,16 +109,52 @@ class Record:
 
     def check_continues(self, fresh: "Record") -> None:
         """Refuse to continue another search, or on other data."""
-        if fresh.identity != self.identity:
+        if fresh.walk != self.walk:
             raise RecordMismatch(
                 f"The record belongs to {self.expression}, not to {fresh.expression}. Resume it "
-                "with the selector that made it, or call fit to start anew."
+                "with the selector that made it (n_features_to_select may differ), or call fit to "
+                "start anew."
             )
-        if fresh.data != self.data:
+        same_shape = (fresh.n_samples, fresh.trace.n_units) == (self.n_samples, self.trace.n_units)
+        if fresh.data != self.data or not same_shape:
             raise RecordMismatch(
                 f"The record was made on other data (fingerprint {self.data}, not {fresh.data}). "
                 "Resume it with the same X, y and weights, or call fit to start anew."
             )
+
+    def compare(self, other: "Record") -> "RecordComparison":
+        """What two records keep, and how far their orders of the columns agree.
+
+        Columns are matched by name where both records have names, else by position.
+        """
+        if not isinstance(other, Record):
+            raise InvalidParameter(
+                f"compare needs the record of another selection (search.record_), not {other!r}."
+            )
+        named = self.feature_names is not None and other.feature_names is not None
+        if not named and self.trace.n_units != other.trace.n_units:
+            raise RecordMismatch(
+                f"Records of {self.trace.n_units} and of {other.trace.n_units} columns can only be "
+                "compared by names, which they do not both have. Fit both on frames."
+            )
+        (ours, our_ranks), (theirs, their_ranks) = (r._ranked(named) for r in (self, other))
+        shared = [label for label in our_ranks if label in their_ranks]
+        agreement = float("nan")
+        if len(shared) > 1:
+            pairs = [[ranks[label] for label in shared] for ranks in (our_ranks, their_ranks)]
+            agreement = float(kendalltau(*pairs).statistic)
+        return RecordComparison(
+            both=tuple(label for label in ours if label in set(theirs)),
+            only_first=tuple(label for label in ours if label not in set(theirs)),
+            only_second=tuple(label for label in theirs if label not in set(ours)),
+            rank_agreement=agreement,
+        )
+
+    def _ranked(self, named: bool) -> tuple[list[Any], dict[Any, int]]:
+        """Labels of the kept columns, best first, and the position of every column."""
+        order = order_of(self.trace, self.chosen)[0].tolist()
+        labels = [self.feature_names[j] for j in order] if named and self.feature_names else order
+        return labels[: len(self.kept)], {label: rank for rank, label in enumerate(labels)}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dictionaries."""
@@ -112,13 +168,10 @@ class Record:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """The record that :meth:`to_dict` wrote."""
+        """The record that :meth:`to_dict` wrote; anything else is refused."""
+        check_record(plain, FORMAT)
         plain = dict(plain)
-        if plain.pop("format", None) != FORMAT:
-            raise InvalidTable(
-                f"This is no record that tamis {version('tamis')} can read: it needs 'format': "
-                f"{FORMAT}. Use the version that wrote it, or fit again."
-            )
+        del plain["format"]
         trace = Trace.from_dict(plain.pop("trace"))
         parts = tuple(cls.from_dict(part) for part in plain.pop("parts"))
         names = plain.pop("feature_names")
@@ -129,8 +182,16 @@ class Record:
         """Write the record as JSON; an existing file is replaced only by a complete one."""
         path = Path(path)
         draft = path.with_name(path.name + ".part")
-        draft.write_text(json.dumps(self.to_dict(), default=_plain) + "\n", encoding="utf-8")
-        os.replace(draft, path)
+        try:
+            draft.write_text(json.dumps(self.to_dict(), default=_plain) + "\n", encoding="utf-8")
+            os.replace(draft, path)
+        except OSError as error:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise InvalidTable(
+                f"The record cannot be written to {path}: {error.strerror}. Nothing of it is left "
+                "there; save it elsewhere."
+            ) from error
 
     @classmethod
     def of(cls, given: Any) -> Self:
@@ -148,23 +209,42 @@ class Record:
         """Read what :meth:`save` wrote."""
         try:
             plain = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
             raise InvalidTable(f"{path} is no record: {error}.") from error
-        if not isinstance(plain, dict):
-            raise InvalidTable(f"{path} is no record: it holds a {type(plain).__name__}.")
-        return cls.from_dict(plain)
+        try:
+            return cls.from_dict(plain)
+        except InvalidTable as error:
+            raise InvalidTable(f"{path}: {error}") from error
 
     def __repr__(self) -> str:
         end = "finished" if self.finished else "stopped"
         return f"<Record of {self.expression}: {len(self.trace)} steps, {end}>"
 
 
-def _without_means(selector: BaseEstimator) -> BaseEstimator:
-    """The selector without the parameters that say how long and with what to compute."""
+@dataclass(frozen=True)
+class RecordComparison:
+    """Two records beside each other.
+
+    Attributes
+    ----------
+    both, only_first, only_second : tuple of str or int
+        Columns kept by both and by one alone, in the order of the one that names them.
+    rank_agreement : float
+        Kendall's tau between the two orders of all shared columns: 1 for the same, -1 for the
+        reverse.
+    """
+
+    both: tuple[Any, ...]
+    only_first: tuple[Any, ...]
+    only_second: tuple[Any, ...]
+    rank_agreement: float
+
+
+def _without(selector: BaseEstimator, names: frozenset[str]) -> BaseEstimator:
+    """The selector with these parameters, wherever they stand, set to None."""
     bare = clone(selector)
-    means = {"n_jobs", "max_evaluations", "max_seconds"}
     for name in bare.get_params():
-        if name.split("__")[-1] in means:
+        if name.split("__")[-1] in names:
             bare.set_params(**{name: None})
     return bare
 

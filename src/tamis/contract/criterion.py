@@ -1,6 +1,6 @@
 """What a criterion promises a search.
 
-Three capabilities, because the field has three kinds of judges and none reduces to another:
+Three capabilities, because the field has three kinds of criteria and none reduces to another:
 
 * a :class:`ForwardCriterion` says what *adding* each candidate brings (mRMR, CMIM, ...);
 * a :class:`BackwardCriterion` says what *removing* each member costs, one training for all members
@@ -9,9 +9,9 @@ Three capabilities, because the field has three kinds of judges and none reduces
   information, cross-validation).
 
 Subsets are sorted indices of *units*. Unit j is column j; a criterion that reads its data through
-:meth:`Criterion.columns` will price whole groups of columns when units become groups.
+:meth:`Criterion.columns` will score whole groups of columns when units become groups.
 
-A price is a function of the subset alone. Random draws are made by label (seed, subset), see
+A score is a function of the subset alone. Random draws are made by label (seed, subset), see
 :func:`tamis._random.stream`, so that a result is the same after a resume, for any ``n_jobs`` and in
 any order. A criterion may keep what it computed for the last subset and update it, but caches never
 change results.
@@ -34,7 +34,7 @@ TASKS = frozenset({"classification", "regression"})
 
 
 class Criterion(BaseEstimator, ABC):
-    """Judge of features: parameters in ``__init__``, data in ``fit``, greater is better.
+    """How good features are: parameters in ``__init__``, data in ``fit``, greater is better.
 
     A subclass implements :meth:`_learn` and the methods of its capability. The class facts below
     are checked, together with the capability, before any work; a criterion that wraps an estimator
@@ -68,11 +68,11 @@ class Criterion(BaseEstimator, ABC):
 
     @abstractmethod
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        """Keep what prices need of finite, float64, column-major ``X`` and of ``y``."""
+        """Keep what scores need of finite, float64, column-major ``X`` and of ``y``."""
 
     @property
     def n_units_(self) -> int:
-        """Number of units that can be priced."""
+        """Number of units that can be scored."""
         return int(self.n_features_in_)
 
     def columns(self, subset: Subset) -> Subset:
@@ -87,7 +87,7 @@ class Criterion(BaseEstimator, ABC):
         """Use parameters that an earlier :meth:`tune` chose."""
 
     def errors(self, subset: Subset) -> Array | None:
-        """Standard errors of the prices last given for the subset, where they are known."""
+        """Standard errors of the scores last given for the subset, where they are known."""
         return None
 
     def __sklearn_tags__(self) -> Tags:
@@ -97,7 +97,7 @@ class Criterion(BaseEstimator, ABC):
 
 
 class ForwardCriterion(Criterion):
-    """Criterion that prices additions."""
+    """Criterion that scores additions."""
 
     @abstractmethod
     def gain(self, subset: Subset, candidates: Subset) -> Array:
@@ -105,7 +105,7 @@ class ForwardCriterion(Criterion):
 
 
 class BackwardCriterion(Criterion):
-    """Criterion that prices removals."""
+    """Criterion that scores removals."""
 
     @abstractmethod
     def loss(self, subset: Subset) -> Array:
@@ -121,8 +121,8 @@ class SubsetCriterion(ForwardCriterion, BackwardCriterion):
 
     #: Whether the value of a subset is the sum of the values of its members.
     additive: ClassVar[bool] = False
-    #: Whether prices are -log p-values, which the choice ``FalseDiscovery`` needs.
-    prices_are_log_p: ClassVar[bool] = False
+    #: Whether scores are -log p-values, which the choice ``FalseDiscovery`` needs.
+    scores_are_log_p: ClassVar[bool] = False
 
     @property
     def monotone(self) -> bool:
@@ -183,33 +183,33 @@ def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
     """The task as the criterion will read it: "none", "classification" or "regression"."""
     if y is None:
         return "none"
-    who = type(criterion).__name__
+    name = type(criterion).__name__
     try:
         looks, _ = target_kind(y), np.unique(y)
     except TypeError as error:  # labels of several types have no order
         raise InvalidTarget(
-            f"{who} needs labels of one type, but y mixes several ({error}). Convert it, for "
+            f"{name} needs labels of one type, but y mixes several ({error}). Convert it, for "
             "example with y.astype(str)."
         ) from error
     asked = getattr(criterion, "task", "auto")
     if asked not in {"auto", *TASKS}:
         raise InvalidParameter(
-            f"{who} needs task='auto', 'classification' or 'regression', not {asked!r}."
+            f"{name} needs task='auto', 'classification' or 'regression', not {asked!r}."
         )
     kind = looks if asked == "auto" else asked
     if len(criterion.targets) == 1:
         (kind,) = criterion.targets
     if kind == "classification" and criterion.needs_target:
-        _check_classes(who, y, looks)
+        _check_classes(name, y, looks)
     if kind == "regression" and not np.issubdtype(y.dtype, np.number):
         raise InvalidTarget(
-            f"{who} needs a numeric target, but y holds labels such as {str(y[0])!r}. Use a "
+            f"{name} needs a numeric target, but y holds labels such as {str(y[0])!r}. Use a "
             "criterion for classes, or convert y with y.astype(float)."
         )
     return kind
 
 
-def _check_classes(who: str, y: NDArray[Any], looks: str) -> None:
+def _check_classes(name: str, y: NDArray[Any], looks: str) -> None:
     """Refuse a target that is no set of at least two classes."""
     if (
         looks == "regression"
@@ -217,11 +217,12 @@ def _check_classes(who: str, y: NDArray[Any], looks: str) -> None:
         and not (y == np.rint(y)).all()
     ):
         raise InvalidTarget(
-            f"{who} needs classes, but y holds real numbers such as {y[0]}. Use a criterion for "
+            f"{name} needs classes, but y holds real numbers such as {y[0]}. Use a criterion for "
             "regression (Correlation, MutualInformation), or cut y into classes."
         )
     if len(labels := np.unique(y)) < 2:
         raise InvalidTarget(
-            f"{who} needs at least two classes, but every sample has the class {str(labels[0])!r}: "
-            "there is nothing to tell apart. Check the target column, or the split it came from."
+            f"{name} needs at least two classes, but every sample has the class "
+            f"{str(labels[0])!r}: there is nothing to tell apart. Check the target column, or the "
+            "split it came from."
         )

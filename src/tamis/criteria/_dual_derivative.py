@@ -21,9 +21,9 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
 from tamis._arrays import Array
-from tamis.criteria._machine import KernelMachine, kernel_machine
 from tamis.criteria._sigmoids import Sigmoids
 from tamis.exceptions import IncompatibleCriterion
+from tamis.svm.machine import KernelMachine, kernel_machine
 
 
 class Slopes(NamedTuple):

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from tamis._arrays import Array, Subset
-from tamis.criteria._machine import KernelMachine
+from tamis.svm.machine import KernelMachine
 
 #: Error of the interpolation, relative to the sum of |beta| K.
 TOLERANCE = 1e-11

@@ -8,10 +8,10 @@ from sklearn.pipeline import Pipeline
 from tamis._arrays import Array
 from tamis.criteria._engines import Engine, GenericEngine, Model
 from tamis.criteria._kernel_engine import KernelEngine
-from tamis.criteria._machine import kernel_machine
 from tamis.criteria._network_engine import NetworkEngine, first_layer
 from tamis.criteria._scaled_engine import ScaledEngine, scaling_of
 from tamis.exceptions import IncompatibleCriterion
+from tamis.svm.machine import kernel_machine
 
 #: Kernel values that an engine may hold: rows are taken in blocks beyond it (256 MB).
 MOST_VALUES = 32_000_000

@@ -4,11 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter
-
-Array = NDArray[np.float64]
 
 NAMES = ("linear", "rbf", "poly", "precomputed")
 
@@ -59,7 +57,7 @@ class Kernel:
 
 
 def resolve_kernel(
-    owner: str, name: Any, gamma: Any, degree: Any, coef0: Any, X: Array, weight: Any = None
+    asker: str, name: Any, gamma: Any, degree: Any, coef0: Any, X: Array, weight: Any = None
 ) -> Kernel:
     """Check the kernel's parameters and put numbers for ``"scale"`` and ``"auto"``, as SVC does.
 
@@ -67,13 +65,13 @@ def resolve_kernel(
     """
     if name not in NAMES:
         raise InvalidParameter(
-            f"{owner} needs a kernel among {', '.join(NAMES)}; got {name!r}. For another kernel "
+            f"{asker} needs a kernel among {', '.join(NAMES)}; got {name!r}. For another kernel "
             'compute its matrix and write kernel="precomputed".'
         )
     if name == "precomputed":
         if X.shape[0] != X.shape[1]:
             raise InvalidParameter(
-                f'{owner} with kernel="precomputed" needs a square matrix of kernel values between '
+                f'{asker} with kernel="precomputed" needs a square matrix of kernel values between '
                 f"the samples; got the shape {X.shape}."
             )
         return Kernel(name)
@@ -81,7 +79,7 @@ def resolve_kernel(
         spread = _variance(X, weight) if gamma == "scale" else 1.0
         gamma = 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
     if not (isinstance(gamma, int | float | np.number) and gamma > 0 and np.isfinite(gamma)):
-        raise InvalidParameter(f'{owner} needs a gamma above 0, "scale" or "auto"; got {gamma!r}.')
+        raise InvalidParameter(f'{asker} needs a gamma above 0, "scale" or "auto"; got {gamma!r}.')
     return Kernel(name, float(gamma), degree, float(coef0))
 
 
@@ -117,6 +115,11 @@ class Gram:
         K -= self.means
         K -= self.means[:, None] - self.mean
         self.K = np.ascontiguousarray((K + K.T) / 2) if kernel.name == "precomputed" else K
+
+    @property
+    def kappa(self) -> float:
+        """Size of the centred kernel."""
+        return max(float(np.diagonal(self.K).max()), 1e-300)
 
     def _raw(self, X: Array, moved: bool = False) -> Array:
         if not moved and self.kernel.name != "precomputed":

@@ -11,14 +11,16 @@ from sklearn.svm import SVR
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, NotCertified
-from tamis.svm._base import RANGE, RegularizationPath, check_range
-from tamis.svm._binary import BinaryPath, check_size
-from tamis.svm._pieces import ABSOLUTE, SQUARED, Pieces, error_pieces, mean_curve
-from tamis.svm._walk import walk
-from tamis.svm.certificate import Certificate, gather, uncertainty
-from tamis.svm.curve import ValidationCurve
-from tamis.svm.kernels import Array, Gram, Kernel, resolve_kernel
+from tamis.svm.curves.certificate import Certificate, gather
+from tamis.svm.curves.curve import ValidationCurve
+from tamis.svm.curves.errors import ABSOLUTE, SQUARED, mean_curve
+from tamis.svm.kernels import resolve_kernel
+from tamis.svm.path.base import RANGE, RegularizationPath, check_range
+from tamis.svm.path.binary import check_size
+from tamis.svm.path.follow import SolutionPath, breakpoints
+from tamis.svm.tube import tube_path
 
 CLOSED = 1e-3  # width of a bracket, relative to the value, that counts as closed
 
@@ -74,74 +76,29 @@ class SVRPath(RegressorMixin, RegularizationPath):
         """Follow the path; sample weights multiply C."""
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
-        kernel, bounds = prepare(self, X, sample_weight)
-        self._fit(kernel, X, y, bounds)
+        name = type(self).__name__
+        bounds = check_tube(name, self, X, sample_weight)
+        kernel = resolve_kernel(name, self.kernel, self.gamma, self.degree, self.coef0, X, bounds)
+        self._tube = tube_path(kernel, X, y, bounds, self.epsilon, self.lambda_range)
+        self.breakpoints_ = breakpoints([self._tube.solution])
+        self._vouch([self._tube.solution])
         return self
-
-    def _fit(
-        self, kernel: Kernel, X: Array, y: Array, bounds: Array, bracketed: bool = False
-    ) -> None:
-        self._member = np.flatnonzero(bounds > 0)
-        pairwise = kernel.name == "precomputed"
-        part = X[np.ix_(self._member, self._member)] if pairwise else X[self._member]
-        self._gram = Gram(kernel, part)
-        y, bounds = y[self._member], bounds[self._member]
-        # the intercept takes any shift of y; a small |y| keeps the linear term well scaled
-        self._shift = float(np.median(y))
-        y = y - self._shift
-        n = len(y)
-        cost = np.concatenate([y - self.epsilon, -y - self.epsilon])
-        self._path = BinaryPath(
-            walk(
-                self._gram.K,
-                np.tile(np.arange(n), 2),
-                np.repeat([1.0, -1.0], n),
-                np.tile(bounds, 2),
-                cost,
-                np.zeros(2 * n),
-                self.lambda_range,
-                bracketed,
-            ),
-            np.arange(n),
-            np.ones(n),
-            np.ones(n),
-            max(float(np.diagonal(self._gram.K).max()), 1e-300),
-        )
-        self._n_samples = len(X)
-        lams = [s.lam for s in self._path.walk.stretches]
-        self.breakpoints_ = 1.0 / np.unique(np.concatenate(lams))[::-1]
-        self._vouch([self._path.walk])
-
-    def _kernel_rows(self, X: Array) -> Array:
-        return self._gram.rows(X[:, self._member] if self.kernel == "precomputed" else X)
 
     def predict(self, X: ArrayLike, C: float = 1.0) -> Array:
         """Predictions at ``C``."""
         X = self._rows(X)
-        lam = self._lambda(C)
-        w, b = self._path.walk.weights(lam)
-        return (self._kernel_rows(X) @ w + b) / lam + self._shift
+        return self._tube.predict(X, self._lambda(C))
 
     def dual_coef(self, C: float = 1.0) -> Array:
         """Coefficients of all samples at ``C``."""
         check_is_fitted(self)
-        lam = self._lambda(C)
-        coef = np.zeros(self._n_samples)
-        coef[self._member] = self._path.walk.weights(lam)[0] / lam
-        return coef
+        return self._tube.dual_coef(self._lambda(C))
 
     def curve(self, X: ArrayLike, y: ArrayLike, scoring: str = SQUARED) -> ValidationCurve:
         """The exact mean squared ("mse") or absolute ("mae") error over C on a validation set."""
         X = self._rows(X)
         check_error(type(self).__name__, scoring)
-        return mean_curve([self._pieces(X, np.asarray(y, float), scoring)], np.ones(1))[0]
-
-    def _pieces(self, X: Array, y: Array, scoring: str, own: Any = None) -> Pieces:
-        rows = self._kernel_rows(X)
-        blocks = self._path.walk.outputs(rows)
-        part = X[:, self._member] if self.kernel == "precomputed" else X
-        norms = self._gram.norms(part, rows, own)
-        return error_pieces(blocks, y - self._shift, uncertainty(self._path, norms), scoring)
+        return mean_curve([self._tube.errors(X, np.asarray(y, float), scoring)], np.ones(1))[0]
 
 
 class SVRPathCV(RegressorMixin, BaseEstimator):
@@ -245,21 +202,24 @@ class SVRPathCV(RegressorMixin, BaseEstimator):
 
     def _try(self, gamma: Any, X: Array, y: Array, sample_weight: Any, splits: list[Any]) -> None:
         """The exact curve for one gamma; it is kept if it is better than those before."""
-        pieces, paths = [], []
-        pairwise = self.kernel == "precomputed"
+        name, pairwise = type(self).__name__, self.kernel == "precomputed"
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        errors, paths = [], []
         for train, test in splits:
-            path = SVRPath(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
-            path.set_params(epsilon=self.epsilon, lambda_range=self.lambda_range)
             inner = X[np.ix_(train, train)] if pairwise else X[train]
             outer = X[np.ix_(test, train)] if pairwise else X[test]
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64)[train]
-            kernel, bounds = prepare(path, inner, weight, type(self).__name__)
-            path._fit(kernel, inner, y[train], bounds, bracketed=True)
+            bounds = check_tube(name, self, inner, weight[train])
+            kernel = resolve_kernel(
+                name, self.kernel, gamma, self.degree, self.coef0, inner, bounds
+            )
+            tube = tube_path(
+                kernel, inner, y[train], bounds, self.epsilon, self.lambda_range, bracketed=True
+            )
             own = np.diagonal(X)[test] if pairwise else None
-            pieces.append(path._pieces(outer, y[test], self.scoring, own))
-            paths.append(path._path)
+            errors.append(tube.errors(outer, y[test], self.scoring, own))
+            paths.append(tube.solution)
         sizes = [1.0 if self.pool == "folds" else float(len(test)) for _, test in splits]
-        curve, slack = mean_curve(pieces, np.array(sizes))
+        curve, slack = mean_curve(errors, np.array(sizes))
         if not self.curves_ or curve.best < self.curve_.best:
             self.curve_, self.best_gamma_ = curve, gamma
             self.best_interval_ = curve.argmin[0]
@@ -279,7 +239,7 @@ def _certificate(
     curve: ValidationCurve,
     slack: Array,
     C: float,
-    paths: list[BinaryPath],
+    paths: list[SolutionPath],
     lambda_range: tuple[float, float],
 ) -> Certificate:
     at = np.maximum(np.append(slack, 0.0), np.append(0.0, slack))
@@ -292,37 +252,33 @@ def _certificate(
         for way in (-1.0, 1.0)
     )
     reason = ""
-    if any(p.walk.reached > lambda_range[0] * (1 + 1e-9) for p in paths):
+    if any(p.reached > lambda_range[0] * (1 + 1e-9) for p in paths):
         reason = "a path ended before the end of the range"
     elif not float(high(C)) - low.best <= CLOSED * abs(curve.best):
         reason = f"the least error is known only to lie in [{low.best:.8g}, {float(high(C)):.8g}]"
     return gather(curve, C, low, high, paths, reason)
 
 
-def prepare(path: SVRPath, X: Array, sample_weight: Any, owner: str = "") -> tuple[Kernel, Array]:
-    """Check the parameters and resolve kernel and bounds."""
-    owner = owner or type(path).__name__
-    check_range(owner, path.lambda_range)
-    check_size(owner, 2 * len(X))
-    if not (isinstance(path.epsilon, int | float) and path.epsilon >= 0):
+def check_tube(name: str, estimator: Any, X: Array, sample_weight: Any) -> Array:
+    """Check what paths of regression ask for; returns the bounds of the samples."""
+    check_range(name, estimator.lambda_range)
+    check_size(name, 2 * len(X))
+    if not (isinstance(estimator.epsilon, int | float) and estimator.epsilon >= 0):
         raise InvalidParameter(
-            f"{owner} needs an epsilon that is not negative; got {path.epsilon!r}."
+            f"{name} needs an epsilon that is not negative; got {estimator.epsilon!r}."
         )
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if (weight < 0).any():
-        raise InvalidParameter(f"{owner} needs sample weights that are not negative.")
+        raise InvalidParameter(f"{name} needs sample weights that are not negative.")
     if len(X) < 2:
-        raise InvalidParameter(f"{owner} needs at least 2 samples; got {len(X)} sample.")
-    return (
-        resolve_kernel(owner, path.kernel, path.gamma, path.degree, path.coef0, X, weight),
-        weight,
-    )
+        raise InvalidParameter(f"{name} needs at least 2 samples; got {len(X)} sample.")
+    return weight
 
 
-def check_error(owner: str, scoring: object) -> None:
+def check_error(name: str, scoring: object) -> None:
     """Refuse an error function that is not known."""
     if scoring not in (SQUARED, ABSOLUTE):
         raise InvalidParameter(
-            f'{owner} needs scoring="mse" (mean squared error) or "mae" (mean absolute error); '
+            f'{name} needs scoring="mse" (mean squared error) or "mae" (mean absolute error); '
             f"got {scoring!r}."
         )

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tamis.svm._elbow import (
+from tamis.compiled.margin_set import (
     CYCLE,
     DONE,
     EMPTY,
@@ -33,7 +33,7 @@ from tamis.svm._elbow import (
 TIE = 1e-12  # events closer than this, relative to tau, are simultaneous
 
 
-class Log(NamedTuple):
+class EpochLog(NamedTuple):
     """Where the path went, row by row; row 0 is where it began."""
 
     tau: NDArray[np.float64]
@@ -92,19 +92,19 @@ def _next_event(problem, state, dr, longest, tolerance, found):
 @njit(cache=True)
 def _dh_at(problem, state, p):
     """``dh`` at one point in play."""
-    row = problem.K[problem.place[p]]
+    row = problem.K[problem.origin[p]]
     dh = state.d[0]
     for k in range(state.tally[SLOTS]):
         i = state.slots[k]
-        dh += problem.sign[i] * state.d[k + 1] * row[problem.place[problem.point[i]]]
+        dh += problem.sign[i] * state.d[k + 1] * row[problem.origin[problem.point[i]]]
     return dh
 
 
 @njit(cache=True)
 def _speeds(problem, state, dh, dr):
-    """Speeds of the residuals, their error on the elbow, and what is too slow to be real.
+    """Speeds of the residuals, their error on the margin set, and what is too slow to be real.
 
-    Points of the elbow need no response, except where it is cheap to see the error.
+    Points of the margin set need no response, except where it is cheap to see the error.
     """
     n_ahead = problem.ahead.shape[1]
     response(problem, state, state.d, dh[:n_ahead])
@@ -129,8 +129,8 @@ def _speeds(problem, state, dh, dr):
 
 
 @njit(cache=True)
-def _elbow_errors(problem, state, dr):
-    """Speeds of the residuals on the elbow, which ought to be zero."""
+def _margin_errors(problem, state, dr):
+    """Speeds of the residuals on the margin set, which ought to be zero."""
     for k in range(state.tally[SLOTS]):
         i = state.slots[k]
         if state.side[i] == FREE:
@@ -192,7 +192,7 @@ def advance(problem, state, log, end):
 
     Two rows are kept free for an exchange, which needs one before and one after.
     """
-    dh = np.empty(problem.place.shape[0])
+    dh = np.empty(problem.origin.shape[0])
     dr = np.empty(problem.sign.shape[0])
     found = np.empty(2 * dr.shape[0] + 1, np.int64)
     scale = max(np.max(np.abs(problem.slope)), 1e-300)
@@ -203,7 +203,7 @@ def advance(problem, state, log, end):
         error, tolerance = _speeds(problem, state, dh, dr)
         # 0.05 tolerance is the error itself, or else no more than rounding
         if error > state.real[RESIDUAL] * scale and error >= 0.05 * tolerance:
-            _elbow_errors(problem, state, dr)
+            _margin_errors(problem, state, dr)
             _refine(problem, state, dr)
             error, tolerance = _speeds(problem, state, dh, dr)
             if error > state.real[RESIDUAL] * scale and error >= 0.05 * tolerance:
@@ -240,10 +240,10 @@ def advance(problem, state, log, end):
 def audit(sign, point, upper, slope, side, slot_of, followed, h, log, offset, tolerance):
     """Check every row of a log against the residuals ``h`` recomputed for all variables.
 
-    For each stretch between two rows: the largest violation of the optimality conditions; of those
-    off the elbow a bound on the duality gap ``sum x [r]+ + (u - x) [-r]+`` anywhere in it (x and r
-    are affine there); and the first stretch on which a variable that was not followed is on its
-    wrong side.
+    For each segment between two rows: the largest violation of the optimality conditions; of those
+    off the margin set a bound on the duality gap ``sum x [r]+ + (u - x) [-r]+`` anywhere in it (x
+    and r are affine there); and the first segment on which a variable that was not followed is on
+    its wrong side.
     """
     n_rows = log.tau.shape[0]
     violation = np.zeros(n_rows)

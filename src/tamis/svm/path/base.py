@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, NotCertified
-from tamis.svm._walk import ACCEPTED, Walk
-from tamis.svm.kernels import Array
+from tamis.svm.path.follow import ACCEPTED, SolutionPath
 
 RANGE = (2.0**-8, 2.0**9)
 
@@ -41,11 +41,11 @@ class RegularizationPath(BaseEstimator):
         check_is_fitted(self)
         return validate_data(self, X, dtype=np.float64, reset=False)
 
-    def _vouch(self, walks: list[Walk]) -> None:
-        """Keep the quality of the walks, and warn where it is not what is promised."""
-        self.violation_ = max(w.violation for w in walks)
-        self.n_repairs_ = sum(w.n_repairs for w in walks)
-        reached = max(w.reached for w in walks)
+    def _vouch(self, paths: list[SolutionPath]) -> None:
+        """Keep the quality of the paths, and warn where it is not what is promised."""
+        self.violation_ = max(p.violation for p in paths)
+        self.n_repairs_ = sum(p.n_repairs for p in paths)
+        reached = max(p.reached for p in paths)
         if self.violation_ > ACCEPTED or reached > self.lambda_range[0]:
             warn(
                 f"{type(self).__name__} reached lambda = {reached:.4g} with a violation of the "
@@ -56,7 +56,7 @@ class RegularizationPath(BaseEstimator):
             )
 
 
-def check_range(owner: str, lambda_range: Any) -> None:
+def check_range(name: str, lambda_range: Any) -> None:
     """Refuse a range that is not two rising positive numbers."""
     try:
         low, high = lambda_range
@@ -65,6 +65,6 @@ def check_range(owner: str, lambda_range: Any) -> None:
         sound = False
     if not sound:
         raise InvalidParameter(
-            f"{owner} needs lambda_range = (smallest, largest) with 0 < smallest < largest, where "
+            f"{name} needs lambda_range = (smallest, largest) with 0 < smallest < largest, where "
             f"lambda = 1 / C; got {lambda_range!r}."
         )

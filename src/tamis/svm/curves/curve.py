@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tamis._arrays import Array
 from tamis.exceptions import MissingExtra
 
-Array = NDArray[np.float64]
 
-
-class Interval(NamedTuple):
+class IntervalOfC(NamedTuple):
     """An interval of C with its ends: closed ones belong to it."""
 
     low: float
@@ -52,7 +51,7 @@ class ValidationCurve:
     --------
     >>> curve = ValidationCurve.steps([1.0, 2.0, 8.0], [0.3, 0.1], [0.3, 0.1, 0.1])
     >>> curve.best, curve.argmin
-    (0.1, [Interval(low=2.0, high=8.0, low_closed=True, high_closed=True)])
+    (0.1, [IntervalOfC(low=2.0, high=8.0, low_closed=True, high_closed=True)])
     >>> curve([1.0, 1.9, 4.0])
     array([0.3, 0.3, 0.1])
     """
@@ -124,11 +123,11 @@ class ValidationCurve:
         return float(self.values.max() if self.greater_is_better else self.values.min())
 
     @property
-    def argmin(self) -> list[Interval]:
+    def argmin(self) -> list[IntervalOfC]:
         """Where a curve of losses is smallest, in increasing C; for scores where it is largest."""
         return self.within(self.best)
 
-    def within(self, level: float) -> list[Interval]:
+    def within(self, level: float) -> list[IntervalOfC]:
         """Intervals on which the curve is no worse than ``level`` (points, for curved pieces).
 
         A breakpoint on its own has no width and is not reported.
@@ -149,14 +148,14 @@ class ValidationCurve:
             while k + 1 < n and inside[k + 1] and at[k + 1]:
                 k += 1
             low, high = self.breakpoints[first], self.breakpoints[k + 1]
-            found.append(Interval(float(low), float(high), bool(at[first]), bool(at[k + 1])))
+            found.append(IntervalOfC(float(low), float(high), bool(at[first]), bool(at[k + 1])))
             k += 1
         return found
 
-    def _points(self, inside: NDArray[np.bool_]) -> list[Interval]:
+    def _points(self, inside: NDArray[np.bool_]) -> list[IntervalOfC]:
         low, high = self.breakpoints[:-1], self.breakpoints[1:]
         C = np.unique((low + self._extremes[1] * (high - low))[inside])
-        return [Interval(float(c), float(c), True, True) for c in C]
+        return [IntervalOfC(float(c), float(c), True, True) for c in C]
 
     def to_frame(self) -> Any:
         """The pieces as a pandas DataFrame: ends, value at the ends, best value."""

@@ -1,16 +1,17 @@
-"""The elbow of a parametric quadratic programme: who is on it, and the inverse of its matrix.
+"""The margin set of a parametric quadratic programme: its members, and the inverse of its matrix.
 
 One parametric quadratic programme covers classification, regression and every repair of both::
 
     min_x  x'Qx / 2 - g'x    subject to  s'x = tau e,  0 <= x <= u,    g = g_a + tau g_b
 
 with ``Q_ij = s_i s_j K[p_i, p_j]`` and ``tau`` decreasing. With ``h = K (s x) + b`` the residual
-``r = s h - g`` is zero on the elbow (0 < x < u), >= 0 where x = 0 and <= 0 where x = u. Between two
-events everything is affine in tau, and the direction solves ``A_E [db; dx] = [-e; -g_b]`` with
-``A_E = [[0, s_E'], [s_E, Q_EE]]`` (Hastie et al. 2004; Ong, Shao and Yang 2010).
+``r = s h - g`` is zero on the margin set E (0 < x < u), >= 0 where x = 0 and <= 0 where x = u.
+Between two events everything is affine in tau, and the direction solves
+``A_E [db; dx] = [-e; -g_b]`` with ``A_E = [[0, s_E'], [s_E, Q_EE]]`` (Hastie et al. 2004; Ong, Shao
+and Yang 2010).
 
 The inverse of ``A_E`` is a matrix fixed during a call plus one symmetric rank-one term per change
-of the elbow: an index that leaves costs O(m) per term, one that enters one product with the matrix.
+of E: an index that leaves costs O(m) per term, one that enters one product with the matrix.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -21,7 +22,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-LOW, HIGH, FREE = 0, 1, 2  # x = 0, x = upper, on the elbow
+LOW, HIGH, FREE = 0, 1, 2  # x = 0, x = upper, in the margin set
 
 # Why a call returned.
 FULL, DONE, EMPTY, REFACTOR, CYCLE, INEXACT = 0, 1, 2, 3, 4, 5
@@ -69,20 +70,20 @@ def gather(matrix, rows, columns):
     return out
 
 
-class Programme(NamedTuple):
+class EpochProgramme(NamedTuple):
     """What stays fixed during a call: the programme, or its restriction to some variables."""
 
     K: NDArray[np.float64]  # over all points
-    ahead: NDArray[np.float64]  # rows of K of the points in play x those that may come to the elbow
-    place: NDArray[np.int64]  # of each point in play among all points
+    ahead: NDArray[np.float64]  # rows of K of the points in play x those that may enter
+    origin: NDArray[np.int64]  # of each point in play among all points
     point: NDArray[np.int64]  # of each variable, among the points in play
     sign: NDArray[np.float64]
     upper: NDArray[np.float64]
     slope: NDArray[np.float64]  # g_b
 
 
-class State(NamedTuple):
-    """What moves. Slots are places in the elbow; one that is left stays empty until the return."""
+class EpochState(NamedTuple):
+    """What moves. Slots hold the members of the margin set; one that is left stays empty."""
 
     x: NDArray[np.float64]
     r: NDArray[np.float64]
@@ -164,7 +165,7 @@ def _push(state, term, scale):
 
 @njit(cache=True)
 def leave(problem, state, k, up):
-    """Take slot ``k`` off the elbow: a rank-one term, and the new direction in O(m)."""
+    """Take slot ``k`` off the margin set: a rank-one term, and the new direction in O(m)."""
     i = state.slots[k]
     state.side[i] = HIGH if up else LOW
     state.x[i] = problem.upper[i] if up else 0.0
@@ -188,13 +189,13 @@ def leave(problem, state, k, up):
 def _schur(problem, state, j, u, v):
     """``v = A_E^-1 u_j``, the Schur complement of ``j`` and the size of ``(-v, 1)``."""
     m = state.tally[SLOTS]
-    here = problem.place[problem.point[j]]
+    here = problem.origin[problem.point[j]]
     row = problem.K[here]
     u[0] = problem.sign[j]
     for k in range(m):
         i = state.slots[k]
         free = i != j and state.side[i] == FREE
-        there = problem.place[problem.point[i]]
+        there = problem.origin[problem.point[i]]
         u[k + 1] = problem.sign[i] * problem.sign[j] * row[there] if free else 0.0
     apply_inverse(state, u, m + 1, v)
     S = row[here] - u[0] * v[0]
@@ -220,7 +221,7 @@ def _new_slot(state, j):
 
 @njit(cache=True)
 def _append(problem, state, j, u, v, S):
-    """Put ``j`` on the elbow; its own dx makes its residual stand still."""
+    """Put ``j`` on the margin set; its own dx makes its residual stand still."""
     k = state.slot_of[j]
     m = state.tally[SLOTS]
     speed = problem.slope[j] + u[0] * state.d[0]
@@ -261,7 +262,7 @@ def _null_limit(problem, state, j, way, v):
 
 @njit(cache=True)
 def enter(problem, state, j):
-    """Bring ``j`` to the elbow; where ``A_E`` would become singular, exchange along the null space.
+    """Let ``j`` enter; where ``A_E`` would become singular, exchange along the null space.
 
     Returns the exit code (FULL when all is well) and whether x was moved.
     """
@@ -300,7 +301,7 @@ def enter(problem, state, j):
             _new_slot(state, j)  # only slots are logged
         return code, True
     if not leave(problem, state, slot, v[slot + 1] * way < 0):
-        state.side[j] = FREE  # the elbow is j alone: its inverse is made anew
+        state.side[j] = FREE  # j is the only member: its inverse is made anew
         return REFACTOR, True
     S, size = _schur(problem, state, j, u, v)
     _append(problem, state, j, u, v, max(S, 1e-14 * kappa))

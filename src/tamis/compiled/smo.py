@@ -5,7 +5,7 @@
 import numpy as np
 from numba import njit
 
-from tamis.svm._elbow import accumulate
+from tamis.compiled.margin_set import accumulate
 
 
 @njit(cache=True)

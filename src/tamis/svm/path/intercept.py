@@ -1,15 +1,13 @@
-"""The intercept where the elbow is empty.
+"""The intercept where the margin set is empty.
 
 Every variable then bounds the intercept by a line ``a_i + tau c_i``, from below or from above. The
 intercept is the middle of the allowed interval, as in LIBSVM; the interval closes where a variable
-has to enter the elbow.
+has to enter the margin set.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from tamis._arrays import Array, Mask
 
 
 def interval(a: Array, c: Array, below: Mask, tau: float) -> tuple[int, int]:

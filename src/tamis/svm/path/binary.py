@@ -5,19 +5,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._arrays import Array
 from tamis.exceptions import PathTooLarge
-from tamis.svm._walk import Walk, walk
-from tamis.svm.kernels import Array, Gram
+from tamis.svm.kernels import Gram
+from tamis.svm.path.follow import SolutionPath, follow
+from tamis.svm.path.programme import QuadraticProgramme
 
 MAX_SAMPLES = 12_000  # an n x n kernel matrix of about 1 GB
 SAME = 1e-14  # squared distance, relative to the kernel, of points that are taken as one
 
 
-def check_size(owner: str, n_samples: int) -> None:
+def check_size(name: str, n_samples: int) -> None:
     """Refuse what cannot be held, and say what to do instead."""
     if n_samples > MAX_SAMPLES:
         raise PathTooLarge(
-            f"{owner} keeps the kernel matrix and follows every sample, which is possible up to "
+            f"{name} keeps the kernel matrix and follows every sample, which is possible up to "
             f"{MAX_SAMPLES} samples; got {n_samples}. Use GridC(step=1.0, refine=3), a grid over C "
             "with refinement around its best point."
         )
@@ -27,7 +29,7 @@ def check_size(owner: str, n_samples: int) -> None:
 class BinaryPath:
     """Path of a machine with labels +1 and -1."""
 
-    walk: Walk
+    solution: SolutionPath
     group: NDArray[np.int64]  # variable of each sample
     share: Array  # of the variable's bound that is the sample's
     sign: Array
@@ -35,21 +37,26 @@ class BinaryPath:
 
     def weights(self, lam: float) -> tuple[Array, float]:
         """Weights ``s x`` of the samples and intercept, both times lambda; exact at any lambda."""
-        w, b = self.walk.weights(lam)
+        w, b = self.solution.weights(lam)
         return w[self.group] * self.share, b
 
     def slopes(self, lam: float) -> tuple[Array, float]:
         """Derivatives of the weights and of the intercept by lambda."""
-        w, b = self.walk.slopes(lam)
+        w, b = self.solution.slopes(lam)
         return w[self.group] * self.share, b
 
     def outputs(self, rows: Array) -> list[tuple[Array, Array]]:
-        """Lambdas and h = lambda f (rows x points) of every stretch, from centred kernel rows."""
-        if len(self.share) == len(self.walk.upper):
-            return self.walk.outputs(rows)
+        """Lambdas and h = lambda f (rows x points) of every segment, from centred kernel rows."""
+        if len(self.share) == len(self.solution.upper):
+            return self.solution.outputs(rows)
         order = np.argsort(self.group, kind="stable")
-        firsts = np.searchsorted(self.group[order], np.arange(len(self.walk.upper)))
-        return self.walk.outputs(np.add.reduceat((rows * self.share)[:, order], firsts, axis=1))
+        firsts = np.searchsorted(self.group[order], np.arange(len(self.solution.upper)))
+        return self.solution.outputs(np.add.reduceat((rows * self.share)[:, order], firsts, axis=1))
+
+    @property
+    def bounds(self) -> Array:
+        """Upper bounds of the samples."""
+        return self.share * self.solution.upper[self.group]
 
     @property
     def band(self) -> float:
@@ -100,8 +107,8 @@ def binary_path(
         K = np.ascontiguousarray(K[np.ix_(representative, representative)])
         chosen = sign[representative]
     corner = _vertex(chosen, upper)
-    one = np.ones(n)
-    found = walk(K, np.arange(n), chosen, upper, one, corner, lambda_range, bracketed)
+    programme = QuadraticProgramme(K, np.arange(n), chosen, upper, np.ones(n))
+    found = follow(programme, corner, lambda_range, bracketed)
     kappa = max(float(np.diagonal(K).max()), 1e-300)
     return BinaryPath(found, group, bounds / upper[group], sign, kappa)
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, make_regression
 from sklearn.svm import SVC, SVR
 
-from tamis.svm.pairwise import kernel_of_model, machines
+from tamis.svm.machine import kernel_machine, multipliers
 
 
 @pytest.fixture(scope="module")
@@ -16,8 +16,8 @@ def iris():
 
 def decisions(model, X, y, weight=None):
     """Sum of the multipliers times the kernel, for each machine."""
-    kernel = kernel_of_model("test", model, X)
-    found = machines(model, y, weight)
+    kernel = kernel_machine(model).function
+    found = multipliers(model, y, weight)
     return np.column_stack([kernel(X, X[m.rows]) @ m.beta for m in found]), found
 
 
@@ -57,12 +57,12 @@ def test_regression():
 
 @pytest.mark.parametrize("C", [0.3, 5.0])
 def test_free_vectors_lie_on_the_margin(iris, C):
-    """Conditions of optimality: y f = 1 on the elbow, y f <= 1 on the bound, with any weights."""
+    """Conditions of optimality: y f = 1 on the margin, y f <= 1 on the bound, with any weights."""
     X, y = iris[0][50:], iris[1][50:]
     weight = np.random.default_rng(0).uniform(0.2, 3, size=100)
     weight[:7] = 0
     model = SVC(C=C, tol=1e-8, class_weight={1: 2.0, 2: 0.7}).fit(X, y, sample_weight=weight)
-    (machine,) = machines(model, y, weight)
+    (machine,) = multipliers(model, y, weight)
     assert_array_equal(machine.rows, np.arange(7, 100))
     margin = np.where(y == 2, 1, -1)[7:] * model.decision_function(X[7:])
     free, bounded = machine.free, (machine.beta != 0) & ~machine.free
@@ -71,13 +71,13 @@ def test_free_vectors_lie_on_the_margin(iris, C):
     assert_allclose(margin[free], 1, atol=1e-5)
     assert margin[bounded].max() < 1 + 1e-5
     assert margin[machine.beta == 0].min() > 1 - 1e-5
-    assert_allclose(machine.multipliers[bounded], machine.box[bounded], rtol=1e-9)
+    assert_allclose(machine.sizes[bounded], machine.box[bounded], rtol=1e-9)
 
 
 def test_support_alone(iris):
     X, y = iris
     model = SVC().fit(X, y)
-    for machine in machines(model, y):
+    for machine in multipliers(model, y):
         part = machine.on_support()
         assert (part.beta != 0).all()
         assert_array_equal(part.rows, machine.rows[machine.beta != 0])

@@ -3,11 +3,9 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter
-
-Array = NDArray[np.float64]
 
 
 def _ratio(a: Array, b: Array, otherwise: float = 0.0) -> Array:
@@ -59,18 +57,18 @@ SCORES: dict[str, Callable[[Array, Array], Array]] = {
 TWO_CLASSES = ("precision", "recall", "f1", "matthews_corrcoef", "roc_auc", "weighted_error")
 
 
-def check_scoring(owner: str, scoring: object, n_classes: int) -> None:
+def check_scoring(name: str, scoring: object, n_classes: int) -> None:
     """Refuse a validation function that is unknown or not defined for so many classes."""
     known = [*LOSSES, "weighted_error", *SCORES, "roc_auc"]
-    name, weight = (scoring, 1.0) if isinstance(scoring, str) else _weighted(scoring)
-    if name not in known or not weight > 0:
+    asked, weight = (scoring, 1.0) if isinstance(scoring, str) else _weighted(scoring)
+    if asked not in known or not weight > 0:
         raise InvalidParameter(
-            f"{owner} needs a scoring among {', '.join(known)}; got {scoring!r}. The weight of the "
+            f"{name} needs a scoring among {', '.join(known)}; got {scoring!r}. The weight of the "
             'negative class goes with the name: scoring=("weighted_error", 0.2).'
         )
-    if n_classes > 2 and name in TWO_CLASSES:
+    if n_classes > 2 and asked in TWO_CLASSES:
         raise InvalidParameter(
-            f'{owner} defines {name} for two classes; y has {n_classes}. Use scoring="error" or '
+            f'{name} defines {asked} for two classes; y has {n_classes}. Use scoring="error" or '
             '"balanced_error".'
         )
 

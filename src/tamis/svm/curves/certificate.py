@@ -1,7 +1,7 @@
 """What can be proved about a validation curve and its optimum.
 
-The path stands on the right elbow, or it would violate the optimality conditions; what residuals
-on the elbow do is known by one Newton step, ``||dw||`` and ``db``. Violations off the elbow leave a
+The path stands on the right margin set, or it would violate the optimality conditions; what
+residuals on it do is known by one Newton step, ``||dw||`` and ``db``. Violations off it leave a
 duality gap G of the scaled programme, and ``||w - w*||^2 / 2 <= G``; the intercept is a weighted
 median of the samples' lines, so it moves no more than they do. Hence for any point, with ``rho``
 its distance in the feature space from the mean of the training points and ``v`` the violation,
@@ -9,8 +9,8 @@ its distance in the feature space from the mean of the training points and ``v``
     |h - h*| <= ||dw|| rho + |db| + sqrt(2 G) (rho + max_i rho_i) + v,
 
 and a label is certain where |h| exceeds that. Counting the uncertain labels as right or as wrong
-brackets the validation function. (Close to an event the elbow is not known for certain, but there
-the sum of x, which is monotone in lambda, leaves no room for more.)
+brackets the validation function. (Close to an event the margin set is not known for certain, but
+there the sum of x, which is monotone in lambda, leaves no room for more.)
 """
 
 from dataclasses import dataclass, field
@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from tamis._arrays import Array
 from tamis.exceptions import MissingExtra
-from tamis.svm._binary import BinaryPath
-from tamis.svm._steps import Blocks
-from tamis.svm.curve import ValidationCurve
-from tamis.svm.kernels import Array
+from tamis.svm.curves.curve import ValidationCurve
+from tamis.svm.curves.steps import Blocks
+from tamis.svm.path.follow import SolutionPath
 
 
 @dataclass(frozen=True)
@@ -73,15 +73,14 @@ class Certificate:
         return pd.DataFrame(self.checkpoints, columns=["lambda", "violation", "gap"])
 
 
-def uncertainty(path: BinaryPath, norms: Array) -> list[Array]:
-    """Bound on the error of h for every stretch (rows x points)."""
-    walk = path.walk
-    largest = np.sqrt(path.kappa)
+def uncertainty(solution: SolutionPath, kappa: float, norms: Array) -> list[Array]:
+    """Bound on the error of h for every segment (rows x points), with the size of the kernel."""
+    largest = np.sqrt(kappa)
     bounds = []
-    for part in walk.stretches:
-        gap = _both_sides(part.gap + walk.ridge * float(walk.upper @ walk.upper))
+    for part in solution.segments:
+        gap = _both_sides(part.gap + solution.ridge * float(solution.upper @ solution.upper))
         wrong = _both_sides(part.violation)
-        rounding = 1e-15 * path.kappa * (1.0 + float(part.start.sum()))
+        rounding = 1e-15 * kappa * (1.0 + float(part.start.sum()))
         spread = np.sqrt(2 * gap)[:, None] * (norms + largest)
         own = _both_sides(part.error_w)[:, None] * norms
         bounds.append(spread + own + (_both_sides(part.error_b) + wrong + rounding)[:, None])
@@ -89,7 +88,7 @@ def uncertainty(path: BinaryPath, norms: Array) -> list[Array]:
 
 
 def _both_sides(error: Array) -> Array:
-    """A row speaks for the stretches on both its sides."""
+    """A row speaks for the segments on both its sides."""
     return np.maximum(error, np.append(error[1:], 0.0))
 
 
@@ -103,7 +102,7 @@ def certify(
     C: float,
     optimistic: ValidationCurve,
     pessimistic: ValidationCurve,
-    paths: list[BinaryPath],
+    paths: list[SolutionPath],
     complete: bool,
 ) -> Certificate:
     """Put the bracket together and say whether it closes at ``C``."""
@@ -125,13 +124,13 @@ def gather(
     C: float,
     optimistic: ValidationCurve,
     pessimistic: ValidationCurve,
-    paths: list[BinaryPath],
+    paths: list[SolutionPath],
     reason: str,
 ) -> Certificate:
     """A certificate with the checkpoints of all paths."""
-    checks = np.array(
-        [(c.lam, c.violation, c.gap) for p in paths for c in p.walk.checkpoints]
-    ).reshape(-1, 3)
+    checks = np.array([(c.lam, c.violation, c.gap) for path in paths for c in path.checks]).reshape(
+        -1, 3
+    )
     return Certificate(
         value=float(curve(C)),
         C=C,

@@ -11,14 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.svm.curve import ValidationCurve
-
-Array = NDArray[np.float64]
+from tamis._arrays import Array
+from tamis.svm.curves.curve import ValidationCurve
 
 SQUARED, ABSOLUTE = "mse", "mae"
 
 
-class Pieces(NamedTuple):
+class ErrorPieces(NamedTuple):
     """Mean error of one fold over rising C, and how far it may be from the truth."""
 
     C: Array  # edges
@@ -28,7 +27,7 @@ class Pieces(NamedTuple):
 
 def error_pieces(
     blocks: Sequence[tuple[Array, Array]], y: Array, bounds: Sequence[Array], scoring: str
-) -> Pieces:
+) -> ErrorPieces:
     """Mean squared or absolute error from the outputs along a path and bounds on their errors."""
     edges, coefficients, slacks = [], [], []
     for (lam, h), bound in zip(blocks, bounds, strict=True):
@@ -51,7 +50,7 @@ def error_pieces(
         coefficients.append(part)
         slacks.append(slack)
     C = np.concatenate([*(c[:-1] for c in edges), edges[-1][-1:]])
-    return Pieces(C, np.concatenate(coefficients), np.concatenate(slacks))
+    return ErrorPieces(C, np.concatenate(coefficients), np.concatenate(slacks))
 
 
 def _absolute(C: Array, e: Array) -> tuple[Array, Array, NDArray[np.intp]]:
@@ -68,7 +67,7 @@ def _absolute(C: Array, e: Array) -> tuple[Array, Array, NDArray[np.intp]]:
     return edges, np.column_stack([value[:-1], value[1:]]), piece
 
 
-def mean_curve(folds: Sequence[Pieces], weights: Array) -> tuple[ValidationCurve, Array]:
+def mean_curve(folds: Sequence[ErrorPieces], weights: Array) -> tuple[ValidationCurve, Array]:
     """Weighted mean over folds on their common pieces, and its slack."""
     low, high = max(f.C[0] for f in folds), min(f.C[-1] for f in folds)
     edges = np.unique(np.concatenate([f.C for f in folds]))
@@ -83,7 +82,7 @@ def mean_curve(folds: Sequence[Pieces], weights: Array) -> tuple[ValidationCurve
     return ValidationCurve(edges, coefficients, at), slack
 
 
-def restrict(fold: Pieces, edges: Array) -> tuple[Array, NDArray[np.intp]]:
+def restrict(fold: ErrorPieces, edges: Array) -> tuple[Array, NDArray[np.intp]]:
     """Bernstein coefficients over finer intervals, by the blossom of each piece."""
     middle = (edges[1:] + edges[:-1]) / 2
     piece = np.clip(np.searchsorted(fold.C, middle) - 1, 0, len(fold.coefficients) - 1)

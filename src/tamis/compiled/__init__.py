@@ -1,0 +1,1 @@
+"""Every loop that numba compiles, one module a topic."""

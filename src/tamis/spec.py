@@ -84,7 +84,7 @@ def catalogue() -> dict[str, dict[str, type]]:
         elif name in search.__all__ and not issubclass(kind, Criterion):
             groups["searches"][name] = kind
         elif name not in neural.__all__:
-            # what helps a criterion, such as a way to destroy a column, is listed with the criteria
+            # what helps a criterion, such as a way to perturb a column, is listed with the criteria
             groups["criteria"][name] = kind
         elif issubclass(kind, Selection):
             groups["embedded"][name] = kind

@@ -110,8 +110,7 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
         self._learn_model(X, y, metadata)
         self._worth_of_nothing = self._constant_score()
 
-    def _adopt(self, estimator: Any) -> None:
-        super()._adopt(estimator)
+    def _prepare(self, estimator: Any) -> None:
         self._best: tuple[Subset, float] | None = None
         self._scorer = check_scoring(estimator, scoring=self.scoring)
         if not callable(self._scorer) or isinstance(self.scoring, list | tuple | set | dict):

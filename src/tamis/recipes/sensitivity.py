@@ -47,13 +47,13 @@ def _eliminated(criterion: Any, options: dict[str, Any]) -> RecursiveElimination
 
 @published(SHEN)
 def fspp1_init(C: float | None = None, gamma: Any = None, **options: Any) -> Ranking:
-    """Rank by the share of rows whose predicted class changes as a column is destroyed."""
+    """Rank by the share of rows whose predicted class changes as a column is perturbed."""
     return _ranked(_fspp(C, gamma, output="decision"), options)
 
 
 @published(SHEN)
 def fspp2_init(C: float | None = None, gamma: Any = None, **options: Any) -> Ranking:
-    """Rank by how far the posterior moves as a column is destroyed."""
+    """Rank by how far the posterior moves as a column is perturbed."""
     return _ranked(_fspp(C, gamma), options)
 
 
@@ -71,13 +71,13 @@ def fspp4_init(C: float | None = None, gamma: Any = None, **options: Any) -> Ran
 
 @published(SHEN)
 def fspp1_rfe(C: float | None = None, gamma: Any = None, **options: Any) -> RecursiveElimination:
-    """Drop the tenth whose destruction changes the fewest predicted classes, train again."""
+    """Drop the tenth whose perturbation changes the fewest predicted classes, train again."""
     return _eliminated(_fspp(C, gamma, output="decision"), options)
 
 
 @published(SHEN)
 def fspp2_rfe(C: float | None = None, gamma: Any = None, **options: Any) -> RecursiveElimination:
-    """Drop the tenth whose destruction moves the posterior least, train again."""
+    """Drop the tenth whose perturbation moves the posterior least, train again."""
     return _eliminated(_fspp(C, gamma), options)
 
 
@@ -97,7 +97,7 @@ def fspp4_rfe(C: float | None = None, gamma: Any = None, **options: Any) -> Recu
 def mlp_fspp_rfe(
     n_hidden: int | None = None, decay: float | None = None, **options: Any
 ) -> RecursiveElimination:
-    """Drop the tenth whose destruction moves a network's posterior least, train again."""
+    """Drop the tenth whose perturbation moves a network's posterior least, train again."""
     network = MLPClassifier((6,), activation="tanh", solver="lbfgs", alpha=1.0, max_iter=1000)
     grid = {
         "hidden_layer_sizes": [6, 12] if n_hidden is None else [n_hidden],

@@ -12,20 +12,21 @@ from numpy.typing import NDArray
 from sklearn.neural_network import MLPClassifier
 
 from tamis._arrays import Array
-from tamis.criteria._engines import Model
-from tamis.criteria._opening import is_followed, last_step
+from tamis.response.engine import Model
+from tamis.response.opening import is_followed, last_step
+from tamis.svm.votes import vote_counts
 
 
 def probabilities_of(fitted: Any, classes: NDArray[Any]) -> Model:
     """Probabilities of a classifier with ``predict_proba``; 0 for classes that it did not see."""
-    places = np.searchsorted(classes, fitted.classes_)
-    two, all_known = len(classes) == 2, len(places) == len(classes)
+    known = np.searchsorted(classes, fitted.classes_)
+    two, all_known = len(classes) == 2, len(known) == len(classes)
 
     def raw(X: Array) -> Array:
         p = np.asarray(fitted.predict_proba(X), dtype=np.float64)
         if not all_known:
-            p, known = np.zeros((len(X), len(classes))), p
-            p[:, places] = known
+            p, seen = np.zeros((len(X), len(classes))), p
+            p[:, known] = seen
         return p[:, 1:] if two else p
 
     return Model(fitted, "predict_proba" if all_known else "probabilities", raw, as_it_is)
@@ -79,15 +80,9 @@ class Votes:
 
     def __init__(self, n_classes: int):
         self.n_classes = n_classes
-        self.pairs = [(a, b) for a in range(n_classes) for b in range(a + 1, n_classes)]
 
     def __call__(self, decisions: Array) -> Array:
-        votes = np.zeros((*decisions.shape[:-1], self.n_classes))
-        for place, (a, b) in enumerate(self.pairs):
-            first = decisions[..., place] > 0
-            votes[..., a] += first
-            votes[..., b] += ~first
-        return _greatest(votes)
+        return _greatest(vote_counts(~(decisions > 0), self.n_classes))
 
 
 def coded(codes: NDArray[np.intp], n_classes: int) -> Array:

@@ -1,6 +1,6 @@
-"""Kernel machines: all columns by matrix products.
+"""RBF machines: all columns by matrix products.
 
-Replacing x_r^j by x' changes the kernel by a factor of the column alone. For the RBF kernel
+Replacing x_r^j by x' changes the kernel by a factor of the column alone,
 
     K(x_(j), s) = K(x, s) exp(g [(x_r - s)^2 - (x' - s)^2])        (one column j, hence no index)
 
@@ -16,114 +16,40 @@ column is too wide for that (g times its squared range above about 10), the kern
 column is made for it, and its one-column kernel interpolated, which is always well-conditioned.
 """
 
-from collections.abc import Iterator
-from functools import cached_property, lru_cache
-from math import comb
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import gammaln
 
 from tamis._arrays import Array, Subset
+from tamis.response.engine import Batch
 from tamis.svm.machine import KernelMachine
 
-#: Error of the interpolation, relative to the sum of |beta| K.
+#: Error of the interpolation, relative to the sum of |beta| K: a tenth of the 1e-10 to which scores
+#: are promised.
 TOLERANCE = 1e-11
-#: The most that a shared expansion may magnify rounding, as an exponent.
+#: The most that a shared expansion may magnify rounding, as an exponent: 1e-16 times e^10 is still
+#: below the tolerance.
 STEEPEST = 10.0
 #: More nodes than this are not worth it: the centres themselves are the nodes then.
 MOST_NODES = 96
-#: Numbers of a batch that are held at a time.
-BATCH_SIZE = 4_000_000
 
 
-class KernelEngine:
-    """A kernel machine on some rows; new values lie between ``low`` and ``high``."""
+class KernelRows(Protocol):
+    """A machine on some rows: their kernel, and the squared distances that it is made of."""
 
-    def __init__(self, machine: KernelMachine, X: Array, low: Array, high: Array):
-        self.machine, self.X = machine, X
-        self.low, self.high = low, high
-        self.n_bytes = 2 * 8 * len(X) * len(machine.centres)
+    machine: KernelMachine
+    X: Array
 
-    @cached_property
-    def K(self) -> Array:
-        """Kernel between the rows and the centres."""
-        return self.machine.values(self.machine.grams(self.X))
+    @property
+    def K(self) -> Array: ...
 
-    @cached_property
-    def grams(self) -> Array:
-        """What the kernel is a function of; made for those batches alone that need it."""
-        return self.machine.grams(self.X)
-
-    def outputs(self) -> Array:
-        return self.K @ self.machine.weights + self.machine.offsets
-
-    def batches(self) -> "Iterator[PolynomialBatch | RadialBatch]":
-        if self.machine.kernel != "rbf":
-            terms = 1 + (1 if self.machine.kernel == "linear" else self.machine.degree)
-            for columns in self._split(np.arange(self.X.shape[1]), terms):
-                yield PolynomialBatch(self, columns)
-            return
-        spans = Spans.of(self)
-        # columns of like need together, so that one wide column costs no other
-        order = np.argsort(spans.n_nodes, kind="stable")
-        for count in np.unique(spans.n_nodes):
-            alike = order[spans.n_nodes[order] == count]
-            for columns in self._split(alike, max(1, abs(int(count)))):
-                yield RadialBatch(self, columns, spans, int(count))
-
-    def _split(self, columns: Subset, terms: int) -> Iterator[Subset]:
-        each = (len(self.X) + len(self.machine.centres)) * terms * self.machine.weights.shape[1]
-        at_once = int(np.clip(BATCH_SIZE // max(1, each), 1, 4096))
-        for start in range(0, len(columns), at_once):
-            yield columns[start : start + at_once]
+    @property
+    def grams(self) -> Array: ...
 
 
-class PolynomialBatch:
-    """Columns of a linear or polynomial machine: outputs are polynomials of the new value.
-
-    (G + g s (x' - x))^D = sum_i C(D, i) G^(D-i) (g s)^i (x' - x)^i
-    """
-
-    def __init__(self, engine: KernelEngine, columns: Subset):
-        machine = engine.machine
-        self.columns, self.offsets = columns, machine.offsets
-        self.degree = 1 if machine.kernel == "linear" else machine.degree
-        gamma = 1.0 if machine.kernel == "linear" else machine.gamma
-        self.slopes = gamma * machine.centres[:, columns]  # g s
-        self.engine, self.x = engine, engine.X[:, columns]
-        self.terms = np.stack([self._term(power) for power in range(self.degree + 1)])
-
-    def _term(self, power: int) -> Array:
-        """Coefficient of (x' - x)^power, of shape (columns, rows, outputs)."""
-        G, weights = self.engine.grams, self.engine.machine.weights
-        left = comb(self.degree, power) * G ** (self.degree - power)
-        raised = self.slopes.T[:, :, None] ** power * weights
-        return np.stack([left @ right for right in raised])
-
-    def at(self, some: slice, rows: slice, points: Array) -> Array:
-        change = points[:, None, :] - self.x[rows, some].T[:, :, None]
-        return self._horner(some, rows, change)
-
-    def paired(self, values: Array) -> Array:
-        return self._horner(slice(None), slice(None), (values - self.x).T[:, :, None])
-
-    def _horner(self, some: slice, rows: slice, change: Array) -> Array:
-        found = np.zeros((*change.shape, len(self.offsets)))
-        for term in self.terms[::-1]:
-            found *= change[..., None]
-            found += term[some, rows, None, :]
-        return found + self.offsets
-
-    def without(self) -> Array:
-        """Both the row and the centres at 0: (G - g x s)^D."""
-        weights, found = self.engine.machine.weights, []
-        for slopes, x in zip(self.slopes.T, self.x.T, strict=True):
-            found.append((self.engine.grams - x[:, None] * slopes) ** self.degree @ weights)
-        return np.stack(found)[:, :, None, :] + self.offsets
-
-
-class Spans(NamedTuple):
+class Nodes(NamedTuple):
     """Where the nodes of each column lie, and how many it needs.
 
     A negative count means that the column's own kernel is interpolated; ``-MOST_NODES - 1`` that
@@ -132,15 +58,16 @@ class Spans(NamedTuple):
 
     middle: Array
     half: Array
-    n_nodes: Any
+    counts: Any
 
     @classmethod
-    def of(cls, engine: KernelEngine) -> "Spans":
-        gamma, centres = engine.machine.gamma, engine.machine.centres
-        low, high = centres.min(axis=0), centres.max(axis=0)
+    def of(cls, machine: KernelMachine, columns: Subset, lowest: Array, highest: Array) -> "Nodes":
+        """Nodes of some columns, whose values lie between two bounds."""
+        gamma, centres = machine.gamma, machine.centres
+        low, high = centres.min(axis=0)[columns], centres.max(axis=0)[columns]
         middle, half = (low + high) / 2, (high - low) / 2
         # rows and new values may lie beyond the centres
-        reach = np.maximum(np.maximum(engine.high - middle, middle - engine.low), half)
+        reach = np.maximum(np.maximum(highest - middle, middle - lowest), half)
         rate, gain = 4 * gamma * reach * half, gamma * reach**2
         counts = np.empty(len(low), dtype=int)
         shared = rate + gain <= STEEPEST
@@ -179,16 +106,16 @@ def own_nodes(steepness: float) -> int:
     return need if need <= MOST_NODES else MOST_NODES + 1
 
 
-class RadialBatch:
+class RadialBatch(Batch):
     """Columns of an RBF machine, expanded at p nodes each."""
 
-    def __init__(self, engine: KernelEngine, columns: Subset, spans: Spans, count: int):
-        self.engine, self.columns, self.gamma = engine, columns, engine.machine.gamma
+    def __init__(self, engine: KernelRows, units: Subset, columns: Subset, nodes: Nodes):
+        self.engine, self.units, self.gamma = engine, units, engine.machine.gamma
         self.offsets = engine.machine.offsets
-        self.x = engine.X[:, columns] - spans.middle[columns]
-        self.middle = spans.middle[columns]
+        self.middle, half = nodes.middle[units], nodes.half[units]
+        self.x = engine.X[:, columns] - self.middle
         self.centres = engine.machine.centres[:, columns] - self.middle
-        half = spans.half[columns]
+        count = int(nodes.counts[units[0]])  # the same for all of them
         self.half = np.where(half > 0, half, 1.0)
         self.shared = count > 0
         self.exact = count < -MOST_NODES
@@ -211,27 +138,27 @@ class RadialBatch:
             np.matmul(self.engine.K, right, out=found[output].reshape(len(self.x), -1))
         return found
 
-    def _own_terms(self, place: int) -> Array:
+    def _own_terms(self, index: int) -> Array:
         """A_k of one column from the kernel without it, of shape (outputs, rows, p)."""
         weights = self.engine.machine.weights
-        rest = self._rest(place)
+        rest = self._rest(index)
         if self.exact:
             return np.stack([rest * beta for beta in weights.T])
         p = len(self.nodes)
-        T = _chebyshev(self.centres[:, place] / self.half[place], p)
+        T = _chebyshev(self.centres[:, index] / self.half[index], p)
         lagrange = _from_series(np.pi * (np.arange(p) + 0.5) / p) @ T  # (p, m)
         return np.stack([rest @ (lagrange * beta).T for beta in weights.T])
 
-    def _rest(self, place: int) -> Array:
+    def _rest(self, index: int) -> Array:
         """Kernel without one column; a difference of exponents, never a quotient of kernels."""
-        own = (self.x[:, place, None] - self.centres[:, place]) ** 2
+        own = (self.x[:, index, None] - self.centres[:, index]) ** 2
         np.subtract(self.engine.grams, own, out=own)
         np.maximum(own, 0, out=own)
         own *= -self.gamma
         return np.exp(own, out=own)
 
     def at(self, some: slice, rows: slice, points: Array) -> Array:
-        points = points - self.middle[some, None]
+        points = points[..., 0] - self.middle[some, None]
         if self.terms is None:
             return self._own_at(some, rows, points)
         nodes = self.nodes[:, some]
@@ -246,41 +173,41 @@ class RadialBatch:
 
     def _own_at(self, some: slice, rows: slice, points: Array) -> Array:
         found = []
-        for place, line in zip(range(len(self.columns))[some], points, strict=True):
-            bells = np.exp(-self.gamma * (line - self.nodes[:, place, None]) ** 2)
-            found.append(np.moveaxis(self._cached(place)[:, rows] @ bells, 0, -1))
+        for index, line in zip(range(len(self.units))[some], points, strict=True):
+            bells = np.exp(-self.gamma * (line - self.nodes[:, index, None]) ** 2)
+            found.append(np.moveaxis(self._cached(index)[:, rows] @ bells, 0, -1))
         return np.stack(found) + self.offsets
 
-    def _cached(self, place: int) -> Array:
+    def _cached(self, index: int) -> Array:
         """Terms of one column, kept from one block of rows to the next."""
-        if getattr(self, "_at_hand", (None, None))[0] != place:
-            self._at_hand = (place, self._own_terms(place))
+        if getattr(self, "_at_hand", (None, None))[0] != index:
+            self._at_hand = (index, self._own_terms(index))
         kept: Array = self._at_hand[1]
         return kept
 
     def paired(self, values: Array) -> Array:
-        values = values - self.middle
+        values = values[..., 0] - self.middle
         if self.terms is None:
             return self._own_paired(values)
         found = np.zeros((len(self.offsets), *values.shape))
         change, total = self.gamma * (self.x - values), self.x + values
-        for place, nodes in enumerate(self.nodes):
+        for index, nodes in enumerate(self.nodes):
             # exp(g [(x - t)^2 - (x' - t)^2]) with one exponential
             factor = np.exp(change * (total - 2 * nodes))
             for output, terms in enumerate(self.terms):
-                found[output] += terms[:, place] * factor
+                found[output] += terms[:, index] * factor
         return np.moveaxis(found, (0, 2), (-1, 0))[:, :, None, :] + self.offsets
 
     def _own_paired(self, values: Array) -> Array:
         found = []
-        for place, line in enumerate(values.T):
-            bells = np.exp(-self.gamma * (line[:, None] - self.nodes[:, place]) ** 2)
-            found.append((self._cached(place) * bells).sum(axis=-1).T)
+        for index, line in enumerate(values.T):
+            bells = np.exp(-self.gamma * (line[:, None] - self.nodes[:, index]) ** 2)
+            found.append((self._cached(index) * bells).sum(axis=-1).T)
         return np.stack(found)[:, :, None, :] + self.offsets
 
     def without(self) -> Array:
         weights = self.engine.machine.weights
-        found = np.stack([self._rest(place) @ weights for place in range(len(self.columns))])
+        found = np.stack([self._rest(index) @ weights for index in range(len(self.units))])
         return found[:, :, None, :] + self.offsets
 
 

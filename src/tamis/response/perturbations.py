@@ -1,8 +1,11 @@
-"""How a feature is destroyed: the one axis that all sensitivities share.
+"""Ways to perturb a column: the one axis that all sensitivities share.
 
 A *replacement* (:class:`Marginal`, :class:`Permutation`, :class:`Zero`) keeps the trained model and
 alters the rows it looks at; each alteration is a *draw* that an engine can follow without building
 the altered table. :class:`Derivative` and :class:`Removal` look at the model itself.
+
+A draw is made for units of one size, an array (units, size) of columns: the columns of a unit
+change together.
 """
 
 from abc import ABC, abstractmethod
@@ -14,42 +17,42 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from tamis._arrays import Array
+from tamis._arrays import Array, Subset, is_int
 from tamis._random import stream
 from tamis.exceptions import InvalidParameter
 
-WAYS = ("marginal", "permutation", "zero", "derivative", "removal")
+NAMES = ("marginal", "permutation", "zero", "derivative", "removal")
 
 
 @dataclass(frozen=True)
 class Points:
-    """Every row meets the same values of a column; columns differ in their values."""
+    """Every row meets the same values of a unit; units differ in their values."""
 
-    values: Array  # (n_columns, n_points)
-    weights: Array  # (n_columns, n_points), each row of sum 1
+    values: Array  # (units, points, size)
+    weights: Array  # (units, points), each row of sum 1
 
 
 @dataclass(frozen=True)
 class Shuffle:
-    """Each row receives the value that another row has."""
+    """Each row receives the values that another row has."""
 
     donors: NDArray[np.intp]
 
 
 @dataclass(frozen=True)
 class Centres:
-    """The column is 0 in the rows and in the centres of the kernel."""
+    """The unit is 0 in the rows and in the centres of the kernel."""
 
 
 Draw: TypeAlias = Points | Shuffle | Centres
 
 
 class Replacement(BaseEstimator, ABC):
-    """Way of destroying a column by putting other values in its place."""
+    """Way to perturb a column by putting other values in its place."""
 
     @abstractmethod
-    def draws(self, X: Array, seed: int) -> Iterator[Draw]:
-        """Alterations of the columns of ``X``, one by one; scores are averaged over them."""
+    def draws(self, X: Array, units: Subset, seed: int) -> Iterator[Draw]:
+        """Alterations of units (units, size) of ``X``, one by one; scores are averaged."""
 
     @property
     def n_draws(self) -> int:
@@ -60,7 +63,8 @@ class Replacement(BaseEstimator, ABC):
 class Marginal(Replacement):
     """Every row meets every value of the column: the exact expectation over shuffles.
 
-    Deterministic. With ``n_values`` each column is stood for by that many of its quantiles.
+    Deterministic. With ``n_values`` each column is stood for by that many of its quantiles; a unit
+    of several columns, which have no common order, by that many rows, drawn.
 
     Parameters
     ----------
@@ -71,7 +75,13 @@ class Marginal(Replacement):
     def __init__(self, n_values: int | None = None):
         self.n_values = n_values
 
-    def draws(self, X: Array, seed: int) -> Iterator[Draw]:
+    def draws(self, X: Array, units: Subset, seed: int) -> Iterator[Draw]:
+        if units.shape[1] == 1:
+            yield self._of_columns(X[:, units[:, 0]])
+        else:
+            yield self._joint(X, units, seed)
+
+    def _of_columns(self, X: Array) -> Points:
         rising = np.sort(X, axis=0)
         n_distinct = 1 + (np.diff(rising, axis=0) != 0).sum(axis=0)
         many = n_distinct > (len(X) if self.n_values is None else self.n_values)
@@ -85,10 +95,28 @@ class Marginal(Replacement):
             weights[column, : len(points)] = counts / len(X)
         if self.n_values is not None and any(many):
             # values that do occur: a column of whole numbers stays one
-            places = ((np.arange(self.n_values) + 0.5) / self.n_values * len(X)).astype(int)
-            values[many, : self.n_values] = rising[places][:, many].T
+            ranks = ((np.arange(self.n_values) + 0.5) / self.n_values * len(X)).astype(int)
+            values[many, : self.n_values] = rising[ranks][:, many].T
             weights[many, : self.n_values] = 1 / self.n_values
-        yield Points(values, weights)
+        return Points(values[..., None], weights)
+
+    def _joint(self, X: Array, units: Subset, seed: int) -> Points:
+        """Rows of several columns, as they occur together."""
+        found = []
+        for columns in units:
+            points, counts = np.unique(X[:, columns], axis=0, return_counts=True)
+            if self.n_values is not None and len(points) > self.n_values:
+                # one draw for all units, so that no score depends on where a unit stands
+                drawn = stream(seed, "values", X.shape[1]).permutation(len(X))[: self.n_values]
+                points, counts = X[drawn][:, columns], np.full(self.n_values, 1.0)
+            found.append((points, counts / counts.sum()))
+        width = max(len(points) for points, _ in found)
+        values = np.repeat([points[-1:] for points, _ in found], width, axis=1)
+        weights = np.zeros(values.shape[:2])
+        for unit, (points, shares) in enumerate(found):
+            values[unit, : len(points)] = points
+            weights[unit, : len(points)] = shares
+        return Points(values, weights)
 
 
 class Permutation(Replacement):
@@ -99,17 +127,16 @@ class Permutation(Replacement):
     n_repeats : int, default=1
         Shuffles over which scores are averaged; with two or more their standard error is known.
     stop_when_sure : bool, default=False
-        Whether a column is left alone once its place in the order is clear: at least three
-        shuffles, and no other score within two standard errors of both. ``n_repeats`` is then the
-        most.
+        Whether a column is left alone once its rank is clear: at least three shuffles, and no
+        other score within two standard errors of both. ``n_repeats`` is then the most.
     """
 
     def __init__(self, n_repeats: int = 1, *, stop_when_sure: bool = False):
         self.n_repeats = n_repeats
         self.stop_when_sure = stop_when_sure
 
-    def draws(self, X: Array, seed: int) -> Iterator[Draw]:
-        # one shuffle for all columns of a repeat, so that no price depends on a column's place
+    def draws(self, X: Array, units: Subset, seed: int) -> Iterator[Draw]:
+        # one shuffle for all units of a repeat, so that no score depends on where a unit stands
         for repeat in range(self.n_repeats):
             yield Shuffle(stream(seed, "shuffle", X.shape[1], repeat).permutation(len(X)))
 
@@ -131,11 +158,12 @@ class Zero(Replacement):
     def __init__(self, *, centres: bool = False):
         self.centres = centres
 
-    def draws(self, X: Array, seed: int) -> Iterator[Draw]:
+    def draws(self, X: Array, units: Subset, seed: int) -> Iterator[Draw]:
+        n_units, size = units.shape
         if self.centres:
             yield Centres()
         else:
-            yield Points(np.zeros((X.shape[1], 1)), np.ones((X.shape[1], 1)))
+            yield Points(np.zeros((n_units, 1, size)), np.ones((n_units, 1)))
 
 
 class Derivative(BaseEstimator):
@@ -155,38 +183,37 @@ class Removal(BaseEstimator):
     """The definition: a model trained without the column, one training per column."""
 
 
-Way: TypeAlias = Replacement | Derivative | Removal
+Perturbation: TypeAlias = Replacement | Derivative | Removal
 
 
-def resolve_way(who: str, by: Any, n_repeats: Any, n_values: Any) -> Way:
-    """The way of destroying a column that the parameters name, checked."""
-    _check_count(who, "n_repeats", n_repeats)
+def resolve(name: str, by: Any, n_repeats: Any = 1, n_values: Any = None) -> Perturbation:
+    """The way to perturb a column that the parameters of ``name`` say, checked."""
+    _check_count(name, "n_repeats", n_repeats)
     if n_values is not None:
-        _check_count(who, "n_values", n_values)
+        _check_count(name, "n_values", n_values)
     if isinstance(by, Marginal) and by.n_values is not None:
         _check_count("Marginal", "n_values", by.n_values)
     if isinstance(by, Permutation):
         _check_count("Permutation", "n_repeats", by.n_repeats)
     if isinstance(by, Replacement | Derivative | Removal):
         return by
-    ways: dict[str, Way] = {
+    known: dict[str, Perturbation] = {
         "marginal": Marginal(n_values),
         "permutation": Permutation(n_repeats),
         "zero": Zero(),
         "derivative": Derivative(),
         "removal": Removal(),
     }
-    if not isinstance(by, str) or by not in ways:
+    if not isinstance(by, str) or by not in known:
         raise InvalidParameter(
-            f"{who} needs by as one of {', '.join(map(repr, WAYS))}, or an object such as "
+            f"{name} needs by as one of {', '.join(map(repr, NAMES))}, or an object such as "
             f"Zero(centres=True), not {by!r}."
         )
-    return ways[by]
+    return known[by]
 
 
-def _check_count(who: str, name: str, count: Any) -> None:
-    whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
-    if not whole or count < 1:
+def _check_count(name: str, parameter: str, count: Any) -> None:
+    if not is_int(count) or count < 1:
         raise InvalidParameter(
-            f"{who} needs {name} as a whole number of at least 1, not {count!r}."
+            f"{name} needs {parameter} as a whole number of at least 1, not {count!r}."
         )

@@ -6,14 +6,14 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array
-from tamis.criteria._engines import Engine, GenericEngine, Model
-from tamis.criteria._kernel_engine import KernelEngine
-from tamis.criteria._network_engine import NetworkEngine, first_layer
-from tamis.criteria._scaled_engine import ScaledEngine, scaling_of
 from tamis.exceptions import IncompatibleCriterion
+from tamis.response.engine import Engine, GenericEngine, Model
+from tamis.response.kernel import KernelEngine
+from tamis.response.network import NetworkEngine, first_layer
+from tamis.response.scaled import ScaledEngine, scaling_of
 from tamis.svm.machine import kernel_machine
 
-#: Kernel values that an engine may hold: rows are taken in blocks beyond it (256 MB).
+#: Kernel values that an engine may hold (256 MB); rows are taken in blocks beyond it.
 MOST_VALUES = 32_000_000
 
 
@@ -26,7 +26,7 @@ def open_engine(model: Model, X: Array, low: Array, high: Array) -> Engine:
     for scaling in scalings:
         scaled = [scaling(values) for values in scaled]
     engine = _fast(replace(model, fitted=last), *scaled)
-    return ScaledEngine(engine, scalings, model.fitted) if engine else GenericEngine(model, X)
+    return ScaledEngine(engine, scalings) if engine else GenericEngine(model, X)
 
 
 def _fast(model: Model, X: Array, low: Array, high: Array) -> Engine | None:
@@ -34,7 +34,7 @@ def _fast(model: Model, X: Array, low: Array, high: Array) -> Engine | None:
     if plain and (machine := kernel_machine(model.fitted)):
         return KernelEngine(machine, X, low, high)
     if layer := first_layer(model):
-        return NetworkEngine(layer, model, X)
+        return NetworkEngine(layer, X)
     return None
 
 
@@ -52,14 +52,14 @@ def rows_at_once(model: Model, n_rows: int) -> int:
     return min(n_rows, max(1, MOST_VALUES // max(1, len(machine.centres))))
 
 
-def check_usable(who: str, estimator: Any) -> None:
-    """Refuse a model whose input has no columns that can be destroyed."""
+def check_usable(name: str, estimator: Any) -> None:
+    """Refuse a model whose input has no columns that can be perturbed."""
     last = last_step(estimator)
     if getattr(last, "kernel", None) == "precomputed" or (
         getattr(last, "metric", None) == "precomputed"
     ):
         raise IncompatibleCriterion(
-            f"{who} destroys columns, and {type(last).__name__} with a precomputed kernel sees "
+            f"{name} perturbs columns, and {type(last).__name__} with a precomputed kernel sees "
             "none. Give it the columns and a kernel such as kernel='rbf'."
         )
 

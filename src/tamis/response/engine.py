@@ -1,17 +1,20 @@
-"""Outputs of a trained model as one column of its rows is replaced, and who computes them fast.
+"""What an engine promises: outputs of a trained model as some columns of its rows are replaced.
 
-An engine belongs to a model and some rows. It hands out *batches* of columns; a batch answers for
-all its columns together, in arrays of shape (columns, rows, points, outputs).
+An engine belongs to a model and some rows. It hands out *batches* of units, which are columns that
+change together; a batch answers for all its units at once, in arrays of shape (units, rows, points,
+outputs). An engine that finds all columns in one pass over the model hands out one batch.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from tamis._arrays import Array, Subset
 from tamis.exceptions import IncompatibleCriterion
+from tamis.response.perturbations import Points
 
 Outputs: TypeAlias = Callable[[Array], Array]
 
@@ -34,39 +37,52 @@ class Model:
         return self.link(self.raw(X))
 
 
-class Batch(Protocol):
-    """Some columns of an engine."""
+class Batch(ABC):
+    """Some units of an engine, all of one size."""
 
-    columns: Subset
+    #: Which of the units that the engine was asked for.
+    units: Subset
 
+    @abstractmethod
     def at(self, some: slice, rows: slice, points: Array) -> Array:
-        """Raw outputs of rows that meet the points (columns, points) of some of the columns."""
+        """Raw outputs of rows that meet points (units, points, size) of some of the units."""
 
+    @abstractmethod
     def paired(self, values: Array) -> Array:
-        """Raw outputs of rows with one value each; values of shape (rows, columns)."""
+        """Raw outputs of rows with values of their own, of shape (rows, units, size)."""
 
     def without(self) -> Array:
-        """Raw outputs with the column 0 in rows and centres, where there are centres."""
+        """Raw outputs with the unit 0 in rows and centres, where the engine has centres."""
+        raise NotImplementedError
 
 
-class Engine(Protocol):
+class Engine(ABC):
     """A model on some rows."""
 
+    #: Whether its batches know the outputs without a unit in the centres of a kernel.
+    has_centres: ClassVar[bool] = False
     #: What it holds, so that few engines at a time are kept.
     n_bytes: int
 
+    @abstractmethod
     def outputs(self) -> Array:
         """Raw outputs of the rows as they are."""
 
-    def batches(self) -> Iterator[Batch]:
-        """All columns, some at a time."""
+    @abstractmethod
+    def batches(self, units: Subset) -> Iterator[Batch]:
+        """Batches of all units, an array (units, size) of columns; some units at a time."""
+
+    def condense(self, units: Subset, points: Points) -> Points:
+        """Fewer points of the same effect, where the model cannot tell some of them apart."""
+        return points
 
 
-#: Rows that the generic engine builds at a time.
+#: Rows that the generic engine builds at a time: few enough to stay small, enough for a model to
+#: spend its time on rows and not on being called.
 ROWS_AT_ONCE = 20_000
 
 
-class GenericEngine:
+class GenericEngine(Engine):
     """Any model: explicitly altered copies of the rows."""
 
     def __init__(self, model: Model, X: Array):
@@ -75,16 +91,17 @@ class GenericEngine:
     def outputs(self) -> Array:
         return self.model.raw(self.X)
 
-    def batches(self) -> "Iterator[GenericBatch]":
-        for column in range(self.X.shape[1]):
-            yield GenericBatch(self.model, self.X, column)
+    def batches(self, units: Subset) -> "Iterator[GenericBatch]":
+        for index, columns in enumerate(units):
+            yield GenericBatch(self, index, columns)
 
 
-class GenericBatch:
-    """One column, replaced in copies of the rows."""
+class GenericBatch(Batch):
+    """One unit, replaced in copies of the rows."""
 
-    def __init__(self, model: Model, X: Array, column: int):
-        self.model, self.X, self.columns = model, X, np.array([column])
+    def __init__(self, engine: GenericEngine, index: int, columns: Subset):
+        self.model, self.X = engine.model, engine.X
+        self.units, self.columns = np.array([index]), columns
 
     def at(self, some: slice, rows: slice, points: Array) -> Array:
         chosen = self.X[rows]
@@ -98,16 +115,13 @@ class GenericBatch:
     def _tiled(self, rows: Array, points: Array) -> Array:
         """Outputs of every row with every point, of shape (rows, points, outputs)."""
         altered = np.repeat(rows, len(points), axis=0)
-        altered[:, self.columns[0]] = np.tile(points, len(rows))
+        altered[:, self.columns] = np.tile(points, (len(rows), 1))
         return self.model.raw(altered).reshape(len(rows), len(points), -1)
 
     def paired(self, values: Array) -> Array:
         altered = self.X.copy()
-        altered[:, self.columns] = values
+        altered[:, self.columns] = values[:, 0]
         return self.model.raw(altered)[None, :, None, :]
-
-    def without(self) -> Array:
-        raise no_centres(self.model.fitted)
 
 
 def no_centres(fitted: Any) -> IncompatibleCriterion:

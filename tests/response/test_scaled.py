@@ -11,10 +11,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import SVC, SVR
 
-import tamis.criteria._opening as opening
+import tamis.response.opening as opening
 from tamis.criteria import DensitySensitivity, PosteriorSensitivity, Zero
-from tamis.criteria._engines import GenericEngine
 from tamis.exceptions import IncompatibleCriterion
+from tamis.response.engine import GenericEngine
 
 ALL = np.arange(5)
 
@@ -46,12 +46,12 @@ def network(kind):
     )  # fmt: skip
 
 
-def both_ways(judge, X, y, monkeypatch):
+def both_ways(criterion, X, y, monkeypatch):
     """Scores of the fast engine, and those of altered copies of the rows."""
-    fast = judge.fit(X, y).loss(ALL)
+    fast = criterion.fit(X, y).loss(ALL)
     with monkeypatch.context() as patch:
         patch.setattr(opening, "_fast", lambda *_: None)
-        slow = judge.fit(X, y).loss(ALL)
+        slow = criterion.fit(X, y).loss(ALL)
     return fast, slow
 
 
@@ -65,16 +65,16 @@ def test_posteriors(scalers, by, monkeypatch):
     for n_classes in (2, 3):
         X, y = table(n_classes)
         pipe = make_pipeline(*scalers, SVC(gamma=0.3))
-        judge = PosteriorSensitivity(pipe, by=by, random_state=0)
-        fast, slow = both_ways(judge, X, y, monkeypatch)
+        criterion = PosteriorSensitivity(pipe, by=by, random_state=0)
+        fast, slow = both_ways(criterion, X, y, monkeypatch)
         assert_allclose(fast, slow, atol=1e-9)
 
 
 def test_a_column_far_from_zero(monkeypatch):
     X, y = table()
     X[:, 3] += 1e6
-    judge = PosteriorSensitivity(make_pipeline(StandardScaler(), SVC(gamma=0.3)))
-    fast, slow = both_ways(judge, X, y, monkeypatch)
+    criterion = PosteriorSensitivity(make_pipeline(StandardScaler(), SVC(gamma=0.3)))
+    fast, slow = both_ways(criterion, X, y, monkeypatch)
     assert_allclose(fast, slow, atol=1e-9)
 
 
@@ -90,33 +90,33 @@ def test_no_copies_are_made(last, n_classes, output, monkeypatch):
     X, y = table(n_classes)
     if output == "decision" and isinstance(last, LogisticRegression):
         last = SVC(kernel="linear")
-    judge = PosteriorSensitivity(make_pipeline(StandardScaler(), last), output=output)
-    fast, slow = both_ways(judge, X, y, monkeypatch)
+    criterion = PosteriorSensitivity(make_pipeline(StandardScaler(), last), output=output)
+    fast, slow = both_ways(criterion, X, y, monkeypatch)
     assert_allclose(fast, slow, atol=1e-9)
     monkeypatch.setattr(GenericEngine, "batches", refuse)
-    assert_allclose(judge.fit(X, y).loss(ALL), fast)
+    assert_allclose(criterion.fit(X, y).loss(ALL), fast)
 
 
 @pytest.mark.parametrize("last", [SVR(C=20.0), network(MLPRegressor), Ridge()], ids=str)
 def test_densities(last, monkeypatch):
     X, y = make_regression(60, 5, n_informative=3, random_state=0)
-    judge = DensitySensitivity(make_pipeline(RobustScaler(), last))
-    fast, slow = both_ways(judge, X, y / y.std(), monkeypatch)
+    criterion = DensitySensitivity(make_pipeline(RobustScaler(), last))
+    fast, slow = both_ways(criterion, X, y / y.std(), monkeypatch)
     assert_allclose(fast, slow, rtol=1e-9, atol=1e-9)
     monkeypatch.setattr(GenericEngine, "batches", refuse)
-    assert_allclose(judge.fit(X, y / y.std()).loss(ALL), fast)
+    assert_allclose(criterion.fit(X, y / y.std()).loss(ALL), fast)
 
 
 @pytest.mark.parametrize("first", [PCA(4), MinMaxScaler(clip=True)], ids=str)
 def test_what_is_no_scaling_by_columns_is_left_to_copies(first, monkeypatch):
     X, y = load_iris(return_X_y=True)
-    judge = PosteriorSensitivity(make_pipeline(first, SVC(gamma=0.3)), n_values=3).fit(X, y)
+    criterion = PosteriorSensitivity(make_pipeline(first, SVC(gamma=0.3)), n_values=3).fit(X, y)
     monkeypatch.setattr(GenericEngine, "batches", refuse)
     with pytest.raises(AssertionError, match="altered copies"):
-        judge.loss(np.arange(4))
+        criterion.loss(np.arange(4))
 
 
 def test_centres_of_a_pipeline_are_refused():
-    judge = PosteriorSensitivity(make_pipeline(StandardScaler(), SVC()), by=Zero(centres=True))
+    criterion = PosteriorSensitivity(make_pipeline(StandardScaler(), SVC()), by=Zero(centres=True))
     with pytest.raises(IncompatibleCriterion, match="not Pipeline"):
-        judge.fit(*table()).loss(ALL)
+        criterion.fit(*table()).loss(ALL)

@@ -15,15 +15,9 @@ from tamis.criteria import (
     TunedSVC,
     TunedSVR,
 )
-from tamis.criteria.tuned import (
-    COSTS,
-    SCALES,
-    TUBES,
-    least_error,
-    least_squares,
-    scale_by_thirds,
-)
 from tamis.exceptions import InvalidParameter
+from tamis.response.tuned import least_error, scale_by_thirds
+from tamis.svm.tuned import COSTS, SCALES, TUBES, least_squares
 
 
 def hidden_xor(n_samples=240, n_features=40, seed=0):
@@ -85,11 +79,11 @@ def test_noise_keeps_the_scale_of_one():
 
 def test_a_criterion_uses_what_was_found():
     X, y = make_classification(60, 5, n_informative=3, random_state=0)
-    judge = PosteriorSensitivity(TunedSVC()).fit(X, y)
+    criterion = PosteriorSensitivity(TunedSVC()).fit(X, y)
     best = TunedSVC().fit(X, y).best_estimator_
     again = PosteriorSensitivity(best).fit(X, y)
     for subset in (np.arange(5), np.array([0, 2])):
-        assert_allclose(judge.loss(subset), again.loss(subset))
+        assert_allclose(criterion.loss(subset), again.loss(subset))
     X, y = load_diabetes(return_X_y=True)
     X, y = X[:60, :4] * 21, y[:60]
     tuned = TunedSVR().fit(X, y)

@@ -13,10 +13,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from tamis._arrays import Array, Subset
-from tamis.criteria._engines import Batch, Engine, no_centres
+from tamis.response.engine import Batch, Engine
 
 
-class Scaling(NamedTuple):
+class ColumnScaling(NamedTuple):
     """x -> (x - shift) * factor + offset for each column, in the order that keeps digits."""
 
     shift: Any
@@ -29,13 +29,13 @@ class Scaling(NamedTuple):
         return (values - shift) * factor + offset
 
 
-def scaling_of(fitted: Any) -> tuple[list[Scaling], Any]:
+def scaling_of(fitted: Any) -> tuple[list[ColumnScaling], Any]:
     """Scalings of a fitted pipeline and what comes after them; itself where there are none."""
     if isinstance(fitted, OneVsRestClassifier):
         return _common(fitted)
     if not isinstance(fitted, Pipeline):
         return [], fitted
-    found: list[Scaling] = []
+    found: list[ColumnScaling] = []
     for _, step in fitted.steps[:-1]:
         if step is None or step == "passthrough":
             continue
@@ -47,7 +47,7 @@ def scaling_of(fitted: Any) -> tuple[list[Scaling], Any]:
     return found + inner, last
 
 
-def _of_step(step: Any) -> Scaling | None:
+def _of_step(step: Any) -> ColumnScaling | None:
     """The map of a fitted scaler, None if it is another one."""
     # the class itself: a subclass may transform in its own way
     if type(step) is StandardScaler:
@@ -60,14 +60,16 @@ def _of_step(step: Any) -> Scaling | None:
         shift, scale = None, step.scale_
     elif type(step) is MinMaxScaler and not step.clip:
         lowest = np.full_like(step.scale_, step.feature_range[0])
-        return Scaling(step.data_min_, step.scale_, lowest)
+        return ColumnScaling(step.data_min_, step.scale_, lowest)
     else:
         return None
     zeros, ones = np.zeros(step.n_features_in_), np.ones(step.n_features_in_)
-    return Scaling(zeros if shift is None else shift, ones if scale is None else 1 / scale, zeros)
+    return ColumnScaling(
+        zeros if shift is None else shift, ones if scale is None else 1 / scale, zeros
+    )
 
 
-def _common(fitted: Any) -> tuple[list[Scaling], Any]:
+def _common(fitted: Any) -> tuple[list[ColumnScaling], Any]:
     """Machines one against the rest, each in a pipeline, where all scale alike."""
     parts = [scaling_of(one) for one in fitted.estimators_]
     first = parts[0][0]
@@ -78,37 +80,37 @@ def _common(fitted: Any) -> tuple[list[Scaling], Any]:
     return first, inner
 
 
-class ScaledEngine:
+class ScaledEngine(Engine):
     """The engine of a last step, asked in the units that the pipeline is asked in."""
 
-    def __init__(self, engine: Engine, scalings: list[Scaling], fitted: Any):
-        self.engine, self.scalings, self.fitted = engine, scalings, fitted
+    def __init__(self, engine: Engine, scalings: list[ColumnScaling]):
+        self.engine, self.scalings = engine, scalings
         self.n_bytes = engine.n_bytes
 
     def outputs(self) -> Array:
         return self.engine.outputs()
 
-    def batches(self) -> "Iterator[ScaledBatch]":
-        for batch in self.engine.batches():
-            yield ScaledBatch(self, batch)
+    def batches(self, units: Subset) -> "Iterator[ScaledBatch]":
+        for batch in self.engine.batches(units):
+            yield ScaledBatch(self, batch, units[batch.units])
 
-
-class ScaledBatch:
-    """Some columns of it."""
-
-    def __init__(self, engine: ScaledEngine, batch: Batch):
-        self.engine, self.batch, self.columns = engine, batch, batch.columns
-
-    def at(self, some: slice, rows: slice, points: Array) -> Array:
-        return self.batch.at(some, rows, self._scaled(points.T, self.columns[some]).T)
-
-    def paired(self, values: Array) -> Array:
-        return self.batch.paired(self._scaled(values, self.columns))
-
-    def _scaled(self, values: Array, columns: Subset) -> Array:
-        for scaling in self.engine.scalings:
+    def scaled(self, values: Array, columns: Subset) -> Array:
+        """Values of shape (..., units, size) as the last step sees them."""
+        for scaling in self.scalings:
             values = scaling(values, columns)
         return values
 
-    def without(self) -> Array:
-        raise no_centres(self.engine.fitted)
+
+class ScaledBatch(Batch):
+    """Some units of it."""
+
+    def __init__(self, engine: ScaledEngine, batch: Batch, columns: Subset):
+        self.engine, self.batch, self.columns = engine, batch, columns
+        self.units = batch.units
+
+    def at(self, some: slice, rows: slice, points: Array) -> Array:
+        scaled = self.engine.scaled(points.swapaxes(0, 1), self.columns[some])
+        return self.batch.at(some, rows, scaled.swapaxes(0, 1))
+
+    def paired(self, values: Array) -> Array:
+        return self.batch.paired(self.engine.scaled(values, self.columns))

@@ -14,9 +14,9 @@ from tamis._arrays import Array
 class Block(NamedTuple):
     """Altered outputs of some rows."""
 
-    rows: Any  # places among all rows
-    outputs: Array  # (columns, rows, points, outputs)
-    weights: Array  # (columns, points)
+    rows: Any  # indices among all rows
+    outputs: Array  # (units, rows, points, outputs)
+    weights: Array  # (units, points)
 
 
 class Statistic(Protocol):
@@ -27,10 +27,10 @@ class Statistic(Protocol):
     n_sums: int
 
     def sums(self, block: Block, scales: Array | None) -> Array:
-        """Sums over rows and points, of shape (columns, n_sums)."""
+        """Sums over rows and points, of shape (units, n_sums)."""
 
     def scores(self, sums: Array, scales: Array | None) -> Array:
-        """Scores of the columns (or, before the last pass, their scales)."""
+        """Scores of the units (or, before the last pass, their scales)."""
 
 
 class TotalVariation:

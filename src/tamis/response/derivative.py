@@ -21,24 +21,25 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
 from tamis._arrays import Array
-from tamis.criteria._sigmoids import Sigmoids
 from tamis.exceptions import IncompatibleCriterion
+from tamis.response.calibration import Sigmoids
+from tamis.response.units import Units
 from tamis.svm.machine import KernelMachine, kernel_machine
 
 
-class Slopes(NamedTuple):
-    """Outputs (rows, outputs) and their derivatives (columns, rows, outputs)."""
+class ScaleSlopes(NamedTuple):
+    """Outputs (rows, outputs) and their derivatives (units, rows, outputs)."""
 
     outputs: Array
     slopes: Array
 
     @classmethod
-    def joined(cls, parts: "list[Slopes]") -> "Slopes":
+    def joined(cls, parts: "list[ScaleSlopes]") -> "ScaleSlopes":
         outputs = np.concatenate([part.outputs for part in parts])
         return cls(outputs, np.concatenate([part.slopes for part in parts], axis=1))
 
-    def sigmoids(self, sigmoids: Sigmoids, codes: NDArray[np.intp]) -> "Slopes":
-        """Derivatives of A and B of each output, as Slopes of shape (outputs, 2), (columns, ...).
+    def sigmoids(self, sigmoids: Sigmoids, codes: NDArray[np.intp]) -> "ScaleSlopes":
+        """Derivatives of A and B of each output, of shapes (outputs, 2) and (units, ...).
 
         At the optimum sum (t - p) f = 0 and sum (t - p) = 0, with Platt's targets t (eq. 32-35,
         signs corrected).
@@ -55,16 +56,18 @@ class Slopes(NamedTuple):
             system = np.array([[w @ f**2, w @ f], [w @ f, w.sum()]])
             right = np.stack([df @ (w * a * f + t - p), df @ (w * a)])
             found[:, k] = lstsq(system, -right)[0].T
-        return Slopes(values, found)
+        return ScaleSlopes(values, found)
 
 
-def slopes_of(fitted: Any, X: Array) -> Slopes:
-    """Decisions of an SVC (or of several, one against the rest) on rows, and their slopes."""
+def slopes_of(fitted: Any, X: Array, units: Units) -> ScaleSlopes:
+    """Decisions of an SVC (or of several, one against the rest) on rows, and their slopes.
+
+    The columns of a unit are scaled together, so that their slopes add up.
+    """
     machines = fitted.estimators_ if isinstance(fitted, OneVsRestClassifier) else [fitted]
     parts = [_one_machine(one, X) for one in machines]
-    return Slopes(
-        np.stack([f for f, _ in parts], axis=1), np.stack([df for _, df in parts], axis=2)
-    )
+    slopes = units.summed(np.stack([df for _, df in parts], axis=2))
+    return ScaleSlopes(np.stack([f for f, _ in parts], axis=1), slopes)
 
 
 def _one_machine(fitted: Any, X: Array) -> tuple[Array, Array]:
@@ -112,7 +115,7 @@ def scaled_slopes(machine: KernelMachine, X: Array, grams: Array, beta: Array) -
     return 2 * X * (W @ S)
 
 
-def probability_slopes(part: Slopes, sigmoids: Sigmoids, follow: Slopes | None) -> Array:
+def probability_slopes(part: ScaleSlopes, sigmoids: Sigmoids, follow: ScaleSlopes | None) -> Array:
     """Sum over rows of half the absolute derivatives of the probabilities of all classes."""
     f, df = part
     a, b = sigmoids.slopes, sigmoids.offsets

@@ -21,7 +21,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.svm import LinearSVC, LinearSVR
 
 from tamis._arrays import Array, Subset
-from tamis.criteria._engines import Model, no_centres
+from tamis.response.engine import Batch, Engine, Model
 
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "tanh": lambda z: np.tanh(z, out=z),
@@ -34,7 +34,7 @@ LAST: dict[str, Callable[[Array], Array]] = {
     "logistic": expit,
     "identity": lambda z: z,
 }
-#: Hidden values that are held at a time.
+#: Hidden values that are held at a time (16 MB): few enough for a cache that several cores share.
 BLOCK = 2_000_000
 
 
@@ -85,28 +85,30 @@ def _network(model: Model) -> FirstLayer | None:
     return FirstLayer(first, offsets, rest)
 
 
-class NetworkEngine:
+class NetworkEngine(Engine):
     """A model with a linear first layer on some rows."""
 
-    def __init__(self, layer: FirstLayer, model: Model, X: Array):
-        self.layer, self.model, self.X = layer, model, X
+    def __init__(self, layer: FirstLayer, X: Array):
+        self.layer, self.X = layer, X
         self.Z = X @ layer.weights + layer.offsets
         self.n_bytes = self.Z.nbytes
 
     def outputs(self) -> Array:
         return self.layer.rest(self.Z.copy())
 
-    def batches(self) -> "Iterator[NetworkBatch]":
+    def batches(self, units: Subset) -> "Iterator[NetworkBatch]":
         at_once = max(1, BLOCK // max(1, self.Z.size))
-        for start in range(0, self.X.shape[1], at_once):
-            yield NetworkBatch(self, np.arange(start, min(start + at_once, self.X.shape[1])))
+        for start in range(0, len(units), at_once):
+            some = np.arange(start, min(start + at_once, len(units)))
+            yield NetworkBatch(self, some, units[some])
 
 
-class NetworkBatch:
-    """Some columns of it."""
+class NetworkBatch(Batch):
+    """Some units of it."""
 
-    def __init__(self, engine: NetworkEngine, columns: Subset):
-        self.engine, self.columns = engine, columns
+    def __init__(self, engine: NetworkEngine, units: Subset, columns: Subset):
+        self.engine, self.units = engine, units
+        # (rows, units, size) and (units, size, hidden)
         self.x, self.w = engine.X[:, columns], engine.layer.weights[columns]
 
     def at(self, some: slice, rows: slice, points: Array) -> Array:
@@ -114,23 +116,21 @@ class NetworkBatch:
         Z, x = self.engine.Z[rows], self.x[rows, some]
         at_once = max(1, BLOCK // max(1, Z.size))
         found = []
-        for line, column, w in zip(points, x.T, self.w[some], strict=True):
+        for unit, (line, w) in enumerate(zip(points, self.w[some], strict=True)):
             parts = [
-                self._shifted(Z, line[start : start + at_once] - column[:, None], w)
+                self._shifted(Z, line[start : start + at_once] - x[:, None, unit], w)
                 for start in range(0, len(line), at_once)
             ]
             found.append(np.concatenate(parts, axis=1))
         return np.stack(found)
 
     def _shifted(self, Z: Array, change: Array, w: Array) -> Array:
-        z = change[..., None] * w
+        z = change * w[0] if len(w) == 1 else change @ w
         z += Z[:, None, :]
         return self.engine.layer.rest(z)
 
     def paired(self, values: Array) -> Array:
-        z = (values - self.x).T[:, :, None] * self.w[:, None, :]
+        change = (values - self.x).transpose(1, 0, 2)
+        z = change * self.w if self.w.shape[1] == 1 else change @ self.w
         z += self.engine.Z
         return self.engine.layer.rest(z)[:, :, None, :]
-
-    def without(self) -> Array:
-        raise no_centres(self.engine.model.fitted)

@@ -10,9 +10,9 @@ from math import comb
 import numpy as np
 
 from tamis._arrays import Array, Subset
-from tamis.criteria._machine import KernelMachine
 from tamis.response.engine import Batch, Engine
 from tamis.response.radial import Nodes, RadialBatch
+from tamis.svm.machine import KernelMachine
 
 #: Numbers of a batch that are held at a time (32 MB): large matrix products, little memory.
 BATCH_SIZE = 4_000_000

@@ -13,10 +13,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from tamis.cli.output import places, write_ranking
+from tamis.cli.output import write_ranking
 from tamis.cli.printing import print_ranking, stderr, stdout
+from tamis.cli.ranking import ranked_columns
 from tamis.cli.running import run
-from tamis.cli.tables import Table
+from tamis.cli.tables import LabelledTable
 from tamis.datasets import load
 from tamis.recipes import recipe
 from tamis.spec import write
@@ -30,7 +31,7 @@ def run_demo(folder: Path) -> None:
     data = _breast_cancer()
     selector = recipe(METHOD, n_features_to_select=N_FEATURES)
     selection = run(selector, data)
-    ranking = places(selection, data.X.columns)
+    ranking = ranked_columns(selection, data.X.columns)
     path = folder / "ranking.csv"
     write_ranking(path, ranking, {})
     print_ranking(
@@ -49,14 +50,14 @@ def run_demo(folder: Path) -> None:
     console.print(Text(f"The ranking of all columns is in {path}"), soft_wrap=True)
 
 
-def _breast_cancer() -> Table:
+def _breast_cancer() -> LabelledTable:
     X, y, columns, classes, *_ = load("wdbc")
     frame = pl.DataFrame(X, schema=columns.tolist())
     labels = np.asarray(classes)[y]
-    return Table(frame, labels, "diagnosis", "classification")
+    return LabelledTable(frame, labels, "diagnosis", "classification")
 
 
-def _errors(selector: Any, data: Table) -> np.ndarray:
+def _errors(selector: Any, data: LabelledTable) -> np.ndarray:
     """Share of wrong answers in each fold; all that learns stands inside the pipeline."""
     steps = [StandardScaler(), *([] if selector is None else [selector]), SVC()]
     folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=3, random_state=0)

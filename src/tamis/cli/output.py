@@ -8,41 +8,15 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from tamis.cli.ranking import RankedColumns
 from tamis.exceptions import InvalidParameter
-from tamis.selection import Selection
 
 ENDINGS = (".csv", ".json")
-
-
-class Place(NamedTuple):
-    """One column in a ranking."""
-
-    rank: int
-    column: str
-    score: float | None
-    kept: bool
-
-
-def places(selection: Selection, columns: Sequence[str]) -> list[Place]:
-    """All columns of a fitted selection, best first.
-
-    The score is the price at which a column last entered or left; for one that never moved, the
-    price it was last given.
-    """
-    scores = np.array(selection.scores_, dtype=float)
-    last = selection.trace_[-1]
-    standing = last.prices[len(last.moved) :]
-    if len(standing):
-        still = last.subset[np.isnan(scores[last.subset])]
-        scores[still] = standing[np.isin(last.subset, still)]
-    return [
-        Place(rank, columns[j], _finite(scores[j]), bool(selection.support_[j]))
-        for rank, j in enumerate(selection.order_, 1)
-    ]
+FIELDS = ("rank", "column", "score", "kept")
 
 
 def check_output(path: Path | None, source: Path | None, endings: Sequence[str] = ENDINGS) -> None:
@@ -68,18 +42,19 @@ def check_output(path: Path | None, source: Path | None, endings: Sequence[str] 
         raise InvalidParameter(f"{path} holds the data. Give another file for the result.")
 
 
-def write_ranking(path: Path, ranking: Sequence[Place], facts: dict[str, Any]) -> None:
+def write_ranking(path: Path, ranking: RankedColumns, facts: dict[str, Any]) -> None:
     """Write the ranking; JSON also has the facts, among them the record."""
+    scores = [None if math.isnan(score) else score for score in ranking.scores.tolist()]
+    ranks, kept = range(1, len(ranking) + 1), ranking.kept.tolist()
+    rows = zip(ranks, ranking.names, scores, kept, strict=True)
     if path.suffix.lower() == ".json":
-        whole = {**facts, "ranking": [place._asdict() for place in ranking]}
+        whole = {**facts, "ranking": [dict(zip(FIELDS, row, strict=True)) for row in rows]}
         replace_file(path, json.dumps(plain(whole), indent=1, allow_nan=False) + "\n")
         return
     text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(Place._fields)
-    for place in ranking:
-        score = "" if place.score is None else repr(place.score)
-        rows.writerow([place.rank, place.column, score, str(place.kept).lower()])
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(FIELDS)
+    table.writerows((*row, "true" if kept else "false") for *row, kept in rows)
     replace_file(path, text.getvalue())
 
 
@@ -121,7 +96,3 @@ def plain(value: Any) -> Any:
 
 def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
-
-
-def _finite(score: float) -> float | None:
-    return None if np.isnan(score) else float(score)

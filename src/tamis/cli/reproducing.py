@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -13,8 +12,7 @@ from rich.text import Text
 
 from tamis.cli.printing import PIPED, bare_table, say, stderr, stdout
 from tamis.exceptions import InvalidParameter
-from tamis.reproduction import Cell, Experiment, Reproduction, names, read
-from tamis.reproduction import reproduce as run
+from tamis.reproduction import Cell, Experiment, Reproduction, names, read, reproduce, titles
 
 LEGENDS = {
     "chance": "ours (published)  = equal within chance",
@@ -26,58 +24,21 @@ LEGEND = "  + ours better  - ours worse  ? unsound in print"
 SIGNS = "./+: paired t-test, ours / published; + where {} wins"
 
 
-def reproduce(
-    experiments: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME...", help="Experiments, see --list; or *.toml.", show_default=False
-        ),
-    ] = None,
-    list_names: Annotated[bool, typer.Option("--list", help="List the names.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Run all of them.")] = False,
-    realizations: Annotated[
-        int | None, typer.Option(min=1, help="How many; by default as published.")
-    ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Number of processes.")] = None,
-    dask: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Dask scheduler to run on; local: this machine."),
-    ] = None,
-    store: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Keep finished pieces here, and go on from them."),
-    ] = None,
-    tune: Annotated[
-        bool, typer.Option("--tune", help="Choose hyper-parameters as published.")
-    ] = False,
-) -> None:
-    """Compute published tables again, and print ours beside the published numbers.
+def list_experiments() -> None:
+    """One name per line, with its title behind it."""
+    for name, title in titles().items():
+        typer.echo(f"{name}  {title}")
 
-    tamis reproduce --list
 
-    tamis reproduce thesis-3.1 --realizations 10 --jobs 2
-
-    tamis reproduce thesis-5.10 --store wine.sqlite
-    """
-    if list_names:
-        for name in names():
-            typer.echo(name)
-        return
-    chosen = names() if everything else list(experiments or [])
+def run_experiments(asked: Sequence[str], *, everything: bool, **options: Any) -> None:
+    """Compute the experiments of these names, or all, and print each as it is done."""
+    chosen = names() if everything else list(asked)
     if not chosen:
         raise InvalidParameter("Name an experiment; tamis reproduce --list lists them.")
     read_all = [read(name) for name in chosen]  # all names are looked up before any work
     for experiment in read_all:
         with _bar(experiment) as progress:
-            found = run(
-                experiment,
-                realizations=realizations,
-                tune=tune,
-                n_jobs=jobs,
-                cluster=dask,
-                store=store,
-                progress=progress,
-            )
+            found = reproduce(experiment, **options, progress=progress)
         show(found)
 
 
@@ -154,12 +115,12 @@ def _by_baseline(found: Reproduction) -> list[Table]:
         if not cells:
             continue
         shown = bare_table(part.name)
-        places = ["step"] if part.steps else []
-        for name in ("", *places, "columns", found.experiment.metric, *found.experiment.baselines):
+        steps = ["step"] if part.steps else []
+        for name in ("", *steps, "columns", found.experiment.metric, *found.experiment.baselines):
             shown.add_column(Text(name))
-        placed = {(c.beside, c.size, c.method): c for c in cells if c.beside is not None}
+        beside = {(c.beside, c.size, c.method): c for c in cells if c.beside is not None}
         for cell in [cell for cell in cells if cell.beside is None]:
-            others = [placed.get((cell.method, cell.size, n)) for n in found.experiment.baselines]
+            others = [beside.get((cell.method, cell.size, n)) for n in found.experiment.baselines]
             shown.add_row(
                 Text(cell.method),
                 *([str(cell.size)] if part.steps else []),
@@ -208,9 +169,9 @@ def _curves(part: str, cells: Sequence[Cell], experiment: Experiment) -> Table:
     methods = list(dict.fromkeys(cell.method for cell in cells))
     for method in methods:
         shown.add_column(Text(method))
-    placed = {(cell.size, cell.method): cell for cell in cells}
+    at = {(cell.size, cell.method): cell for cell in cells}
     for size in dict.fromkeys(cell.size for cell in cells):
-        row = [_written(placed.get((size, method)), experiment) for method in methods]
+        row = [_written(at.get((size, method)), experiment) for method in methods]
         shown.add_row(str(size), *row)
     return shown
 

@@ -229,9 +229,9 @@ class _Reader:
         )
 
     def _at(self, node: ast.expr | ast.keyword) -> str:
-        return self._place(node.lineno, self._characters(node.lineno, node.col_offset) + 1)
+        return self._position(node.lineno, self._characters(node.lineno, node.col_offset) + 1)
 
-    def _place(self, line: int, character: int) -> str:
+    def _position(self, line: int, character: int) -> str:
         where = f"at character {character}"
         return f"{where} of line {line}" if "\n" in self.text else where
 
@@ -246,7 +246,7 @@ class _Reader:
     def _unreadable(self, error: SyntaxError) -> InvalidSpec:
         if not self.text:
             return InvalidSpec('The expression is empty. Write one such as Forward(Scatter("J3")).')
-        where = self._place(error.lineno or 1, error.offset or 1)
+        where = self._position(error.lineno or 1, error.offset or 1)
         shown = self.text if len(self.text) <= 60 else self.text[:57] + "..."
         return InvalidSpec(
             f"{shown!r} is no expression: {error.msg} {where}. Write one such as "
@@ -257,23 +257,23 @@ class _Reader:
 def _check(make: Make, name: str, where: str, n_given: int, given: Iterable[str]) -> None:
     """Refuse arguments that do not fit the signature, naming those that would."""
     parameters = list(signature(make).parameters.values())
-    placed = [p.name for p in parameters if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
-    named = [*placed, *(p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY)]
+    positional = [p.name for p in parameters if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    named = [*positional, *(p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY)]
     kinds = {p.kind for p in parameters}
     offer = f"Its parameters are {', '.join(named)}." if named else "It takes no parameters."
     for word in given:
         if word not in named and Parameter.VAR_KEYWORD not in kinds:
             near = did_you_mean(word, named)
             raise InvalidSpec(f"{name} {where} has no parameter {word!r}.{near} {offer}")
-    if n_given > len(placed) and Parameter.VAR_POSITIONAL not in kinds:
+    if n_given > len(positional) and Parameter.VAR_POSITIONAL not in kinds:
         raise InvalidSpec(
-            f"{name} {where} takes {_count(len(placed))} without a name, not {n_given}. {offer} "
-            "Write the others as name=value."
+            f"{name} {where} takes {_count(len(positional))} without a name, not {n_given}. "
+            f"{offer} Write the others as name=value."
         )
-    if twice := set(placed[:n_given]) & set(given):
+    if twice := set(positional[:n_given]) & set(given):
         raise InvalidSpec(f"{name} {where} is given {min(twice)} twice. {offer}")
     required = [p.name for p in parameters if p.default is p.empty and p.name in named]
-    if missing := [p for p in required if p not in {*placed[:n_given], *given}]:
+    if missing := [p for p in required if p not in {*positional[:n_given], *given}]:
         raise InvalidSpec(f"{name} {where} needs {' and '.join(missing)}. {offer}")
 
 

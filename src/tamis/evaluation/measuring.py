@@ -1,93 +1,32 @@
-"""One piece of work: one method on one realization of one data set.
+"""One task: one method on one realization of one data set.
 
 Everything is learned from the training part: the means and deviations that scale the columns, the
-selection, and the estimators that are judged on the test part. A method is any scikit-learn
+selection, and the estimators that are measured on the test part. A method is any scikit-learn
 estimator. If it chooses columns, they are read from ``order_``, ``ranking_``, ``scores_`` or
-``support_`` and judged by training the given estimators on them; else it is judged itself. One that
-finds no column worth keeping is judged by what can be said without any.
+``support_`` and measured by training the given estimators on them; else it is measured itself. One
+that finds no column worth keeping is measured by what can be said without any.
 """
 
-from collections.abc import Mapping, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
-from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.frozen import FrozenEstimator
-from sklearn.preprocessing import StandardScaler
+from sklearn.base import BaseEstimator
 
-from tamis._arrays import EMPTY, Array, Subset, best_first, target_kind
-from tamis._random import fix_seeds, stream
-from tamis.evaluation.checkpoint import Bookmark, fit
+from tamis._arrays import EMPTY, Array, Subset, best_first
+from tamis.evaluation.checkpoint import Bookmark
+from tamis.evaluation.columns import chosen_columns
 from tamis.evaluation.metrics import OF_COLUMNS, Metric, of_columns
 from tamis.evaluation.outcome import Outcome, Score
+from tamis.evaluation.protocol import Protocol, Steps
 from tamis.evaluation.realizations import Plan, Split
-from tamis.evaluation.sources import Rows, Source
+from tamis.evaluation.sources import Source
+from tamis.evaluation.training import Training
 from tamis.exceptions import InvalidParameter, NothingSelected
 
-#: Name under which a method that predicts is judged.
+#: Name under which a method that predicts is measured.
 ITSELF = "itself"
-
-
-@dataclass(frozen=True)
-class Steps:
-    """Where a search is judged: after these steps of its trace, whatever their numbers of columns.
-
-    A method that adds several columns at a time, such as the next of every class, is judged at the
-    subsets that it really held. After its last step it stays where it is.
-
-    Parameters
-    ----------
-    numbers : sequence of int
-        Counted from 1.
-
-    Examples
-    --------
-    >>> Steps([1, 2, 4])
-    Steps(numbers=(1, 2, 4))
-    """
-
-    numbers: Sequence[int]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "numbers", tuple(int(k) for k in self.numbers))
-        if min(self.numbers, default=0) < 1:
-            raise InvalidParameter(f"Steps needs numbers of at least 1, not {list(self.numbers)}.")
-
-    def subsets(self, fitted: Any) -> list[tuple[Subset, str]]:
-        """Columns held after each of the steps, and the name of the step."""
-        trace = getattr(_chooser(fitted), "trace_", None)
-        if trace is None:
-            raise InvalidParameter(
-                f"sizes=Steps(...) needs a method that keeps its steps in trace_, which "
-                f"{type(fitted).__name__} does not. Write sizes=[1, 2, 4]."
-            )
-        return [(trace[min(k, len(trace)) - 1].subset, f"step {k}") for k in self.numbers]
-
-
-@dataclass(frozen=True, eq=False)
-class Protocol:
-    """How every piece of an experiment is judged."""
-
-    estimators: Mapping[str, BaseEstimator]
-    metrics: Mapping[str, Metric]
-    sizes: str | tuple[int, ...] | Steps | Mapping[int, tuple[int, ...]]
-    normalise: bool
-
-    def at(self, realization: int) -> "Protocol":
-        """How the pieces of one realization are judged, where each has sizes of its own."""
-        if not isinstance(self.sizes, Mapping):
-            return self
-        return replace(self, sizes=self.sizes.get(realization, ()))
-
-    @property
-    def judges(self) -> list[Metric]:
-        """The metrics that need a trained estimator."""
-        return [item for item in self.metrics.values() if item.judge is not None]
 
 
 def run(
@@ -99,21 +38,25 @@ def run(
     i: int,
     bookmark: Bookmark | None = None,
 ) -> Outcome:
-    """Fit the method on the training part of realization ``i`` and judge it on the test part.
+    """Fit the method on the training part of realization ``i`` and measure it on the test part.
 
     ``label`` names the method for its draws; ``bookmark`` is where a long fit keeps how far it is.
     """
     rows, protocol = source.at(i, plan.seed), protocol.at(i)
     split = plan.split(rows.y, source.name, i)
-    work = _Work(rows, protocol, plan.seed, (source.name, i))
-    fitted, seconds = work.fitted(method, label, split.train, bookmark)
+    training = Training(rows, protocol.normalise, plan.seed, (source.name, i))
+    fitted, seconds = _fitted(training, protocol, method, label, split, bookmark)
     order, support = (EMPTY, EMPTY) if fitted is None else chosen_columns(fitted)
-    itself = _judged_itself(fitted, order, protocol)
-    if order is None or itself:
+    _check_measurable(fitted, order, protocol)
+    measured = _Measured(training, protocol, split)
+    if order is None or _predicts_itself(fitted, protocol):
         n_columns = rows.X.shape[1] if support is None else len(support)
-        scores = work.judged(fitted, split, n_columns)
+        scores = measured.itself(fitted, n_columns)
+    elif protocol.sizes == "best":
+        scores = measured.hit(order) + measured.at_best_size(method, label, order)
     else:
-        scores = work.scored(method, label, split, fitted, order, support)
+        subsets = _subsets(protocol.sizes, fitted, order, support)
+        scores = measured.hit(order) + measured.at_subsets(subsets)
     if "seconds" in protocol.metrics:
         scores = [*scores, Score("", 0, "given", "seconds", seconds)]
     return Outcome(
@@ -127,125 +70,125 @@ def run(
     )
 
 
-def _judged_itself(fitted: Any, order: Subset | None, protocol: Protocol) -> bool:
-    """Whether a fitted method is judged by its own predictions."""
-    who, predicts = type(fitted).__name__, hasattr(fitted, "predict")
-    if order is None and not predicts:
+def _fitted(
+    training: Training,
+    protocol: Protocol,
+    method: Any,
+    label: str,
+    split: Split,
+    bookmark: Bookmark | None,
+) -> tuple[Any, float]:
+    """The fitted method and its time; None where it keeps no column, and is free to."""
+    start = perf_counter()
+    try:
+        return training.selection(method, label, split.train, bookmark)
+    except NothingSelected:
+        if protocol.sizes != "own" or not protocol.estimators:
+            raise
+        return None, perf_counter() - start
+
+
+def _check_measurable(fitted: Any, order: Subset | None, protocol: Protocol) -> None:
+    """Refuse a method of which nothing that is asked for can be measured."""
+    name = type(fitted).__name__
+    if hasattr(fitted, "predict"):
+        return
+    if order is None:
         raise InvalidParameter(
-            f"{who} neither chooses columns (order_, ranking_, scores_ or support_) nor predicts: "
-            "there is nothing to judge."
+            f"{name} neither chooses columns (order_, ranking_, scores_ or support_) nor predicts: "
+            "there is nothing to measure."
         )
-    if order is None or protocol.estimators or not protocol.judges:
-        return order is None
-    if not predicts:
+    if protocol.of_predictions and not protocol.estimators:
         raise InvalidParameter(
-            f"{who} chooses columns but does not predict, so {protocol.judges[0].name} needs an "
-            "estimator to train on them. Write estimators=SVC(), or metrics='hit'."
+            f"{name} chooses columns but does not predict, so {protocol.of_predictions[0].name} "
+            "needs an estimator to train on them. Write estimators=SVC(), or metrics='hit'."
         )
-    return True
 
 
-class _Work:
-    """The rows of one realization and how they are judged."""
+def _predicts_itself(fitted: Any, protocol: Protocol) -> bool:
+    """Whether a method that chooses columns is measured by its own predictions."""
+    wanted = bool(protocol.of_predictions) and not protocol.estimators
+    return wanted and hasattr(fitted, "predict")
 
-    def __init__(self, rows: Rows, protocol: Protocol, seed: int, place: tuple[str, int]):
-        self.rows, self.protocol, self.seed, self.place = rows, protocol, seed, place
-        self._scaled: dict[tuple[int, int], tuple[Array, Array]] = {}
 
-    def scaled(self, train: Subset, other: Subset) -> tuple[Array, Array]:
-        """Two parts, scaled by the statistics of the first."""
-        X, key = self.rows.X, (id(train), id(other))  # the rows outlive this object
-        if not self.protocol.normalise:
-            return X[train], X[other]
-        if key not in self._scaled:
-            scaler = StandardScaler().fit(X[train])
-            self._scaled[key] = scaler.transform(X[train]), scaler.transform(X[other])
-        return self._scaled[key]
+def _subsets(
+    sizes: Any, fitted: Any, order: Subset, support: Subset | None
+) -> list[tuple[Subset, str]]:
+    """Columns at which is measured, each with its rule."""
+    if isinstance(sizes, Steps):
+        return sizes.subsets(fitted)
+    if sizes == "own":
+        return [(order if support is None else support, "own")]
+    numbers = sizes if isinstance(sizes, tuple) else range(1, len(order) + 1)
+    return [(order[:k], "given") for k in numbers if k <= len(order)]
 
-    def fitted(
-        self, method: Any, label: str, train: Subset, bookmark: Bookmark | None = None
-    ) -> tuple[Any, float]:
-        """The method fitted on the training part, and the time this took.
 
-        None where it keeps no column, and is free to: estimators are judged without any then.
-        """
-        fresh = deepcopy(method) if fitted_before(method) else clone(method)
-        root = int(stream(self.seed, "method", label, *self.place).integers(2**31))
-        fix_seeds(fresh, root=root)
-        X, _ = self.scaled(train, train)
-        start = perf_counter()
-        try:
-            fit(fresh, X, self.rows.y[train], bookmark)
-        except NothingSelected:
-            if self.protocol.sizes != "own" or not self.protocol.estimators:
-                raise
-            fresh = None
-        return fresh, perf_counter() - start
+class _Measured:
+    """Scores on the test part of one split."""
 
-    def scored(
-        self,
-        method: Any,
-        label: str,
-        split: Split,
-        fitted: Any,
-        order: Subset,
-        support: Subset | None,
-    ) -> list[Score]:
-        """Scores at every number of columns that is asked for."""
-        scores = self._hit(order)
-        if self.protocol.sizes == "best":
-            return scores + self._at_best(method, label, split, order)
-        known: dict[bytes, list[Score]] = {}  # two steps may hold the same columns
-        for columns, rule in self._subsets(fitted, order, support):
+    def __init__(self, training: Training, protocol: Protocol, split: Split):
+        self.training, self.protocol, self.split = training, protocol, split
+
+    def itself(self, fitted: Any, size: int) -> list[Score]:
+        """Scores of a method that predicts by itself."""
+        _, X = self.training.scaled(self.split.train, self.split.test)
+        y = self.training.rows.y[self.split.test]
+        scores = [
+            Score(ITSELF, size, "own", item.name, _value(item, fitted, X, y))
+            for item in self.protocol.of_predictions
+        ]
+        if "n_features" in self.protocol.metrics:
+            scores.append(Score(ITSELF, size, "own", "n_features", float(size)))
+        return scores
+
+    def hit(self, order: Subset) -> list[Score]:
+        """Whether the order answers the problem: one score, whatever the sizes."""
+        rows = self.training.rows
+        if "hit" not in self.protocol.metrics:
+            return []
+        value = of_columns("hit", order, rows.relevant, rows.equivalent)
+        return [Score("", len(rows.relevant or ()), "given", "hit", value)]
+
+    def at_subsets(self, subsets: list[tuple[Subset, str]]) -> list[Score]:
+        """Scores at every subset that is asked for; two steps may hold the same columns."""
+        scores: list[Score] = []
+        known: dict[bytes, list[Score]] = {}
+        for columns, rule in subsets:
             same = columns.tobytes()
             if same not in known:
-                known[same] = self._measured(columns, rule)
+                known[same] = self._of_columns(columns, rule)
                 for name in self.protocol.estimators:
-                    known[same] += self._trained(name, split, columns, rule)
+                    known[same] += self._trained(name, self.split, columns, rule)
             scores += [score._replace(rule=rule) for score in known[same]]
         return scores
 
-    def _subsets(
-        self, fitted: Any, order: Subset, support: Subset | None
-    ) -> list[tuple[Subset, str]]:
-        """Columns at which is measured, each with its rule."""
-        asked = self.protocol.sizes
-        if isinstance(asked, Steps):
-            return asked.subsets(fitted)
-        if asked == "own":
-            return [(order if support is None else support, "own")]
-        sizes = asked if isinstance(asked, tuple) else range(1, len(order) + 1)
-        return [(order[:k], "given") for k in sizes if k <= len(order)]
-
-    def _at_best(self, method: Any, label: str, split: Split, order: Subset) -> list[Score]:
+    def at_best_size(self, method: Any, label: str, order: Subset) -> list[Score]:
         """Scores at the number of columns that is best on the inner rows, for each estimator."""
-        if not split.inner:
+        if not self.split.inner:
             raise InvalidParameter(
                 "sizes='best' needs rows on which the number of columns is chosen. Write "
                 "Realizations(..., validation=0.25) or Realizations(..., inner=5)."
             )
-        first = self.protocol.judges[0]
-        sizes = range(1, len(order) + 1)
+        first = self.protocol.of_predictions[0]
         scores = []
         for name in self.protocol.estimators:
-            curves = [self._curve(method, label, name, fit, check) for fit, check in split.inner]
-            prices = np.mean(curves, axis=0)
-            size = sizes[int(best_first(prices if first.greater_is_better else -prices)[0])]
+            curves = [self._curve(method, label, name, fold) for fold in self.split.inner]
+            means = np.mean(curves, axis=0)
+            size = 1 + int(best_first(means if first.greater_is_better else -means)[0])
             columns = order[:size]
-            scores += [row._replace(estimator=name) for row in self._measured(columns, "best")]
-            scores += self._trained(name, split, columns, "best")
+            scores += [row._replace(estimator=name) for row in self._of_columns(columns, "best")]
+            scores += self._trained(name, self.split, columns, "best")
         return scores
 
-    def _curve(self, method: Any, label: str, name: str, fit: Subset, check: Subset) -> Array:
-        """First metric on ``check`` at every number of columns, selected on ``fit``."""
-        order, _ = chosen_columns(self.fitted(method, label, fit)[0])
+    def _curve(self, method: Any, label: str, name: str, fold: tuple[Subset, Subset]) -> Array:
+        """First metric on the second part of a fold at every number of columns of the first."""
+        order, _ = chosen_columns(self.training.selection(method, label, fold[0])[0])
         if order is None:
             raise InvalidParameter("sizes='best' needs a method that ranks columns.")
-        judge = self.protocol.judges[0]
-        part = Split(fit, check)
+        first, part = self.protocol.of_predictions[:1], Split(*fold)
         return np.array(
             [
-                self._trained(name, part, order[:k], "inner", [judge])[0].value
+                self._trained(name, part, order[:k], "inner", first)[0].value
                 for k in range(1, len(order) + 1)
             ]
         )
@@ -259,110 +202,34 @@ class _Work:
         metrics: list[Metric] | None = None,
     ) -> list[Score]:
         """Scores of one estimator trained on some columns."""
-        metrics = self.protocol.judges if metrics is None else metrics
+        metrics = self.protocol.of_predictions if metrics is None else metrics
         if not metrics:
             return []
-        fresh = clone(self.protocol.estimators[name]) if len(columns) else self._constant()
-        root = int(stream(self.seed, "estimator", name, *self.place).integers(2**31))
-        fix_seeds(fresh, root=root)
-        X, X_test = self.scaled(split.train, split.test)
-        fresh.fit(X[:, columns], self.rows.y[split.train])
-        y = self.rows.y[split.test]
+        estimator = self.protocol.estimators[name]
+        fitted, X = self.training.estimator(estimator, name, split.train, split.test, columns)
+        y = self.training.rows.y[split.test]
         return [
-            Score(name, len(columns), rule, item.name, _value(item, fresh, X_test[:, columns], y))
+            Score(name, len(columns), rule, item.name, _value(item, fitted, X, y))
             for item in metrics
         ]
 
-    def _constant(self) -> Any:
-        """What predicts without any column: the most frequent class, or the mean."""
-        of_classes = target_kind(self.rows.y) == "classification"
-        return DummyClassifier() if of_classes else DummyRegressor()
-
-    def judged(self, fitted: Any, split: Split, size: int) -> list[Score]:
-        """Scores of a method that predicts by itself."""
-        _, X = self.scaled(split.train, split.test)
-        y = self.rows.y[split.test]
-        scores = [
-            Score(ITSELF, size, "own", item.name, _value(item, fitted, X, y))
-            for item in self.protocol.judges
-        ]
-        if "n_features" in self.protocol.metrics:
-            scores.append(Score(ITSELF, size, "own", "n_features", float(size)))
-        return scores
-
-    def _hit(self, order: Subset) -> list[Score]:
-        """Whether the order answers the problem: one score, whatever the sizes."""
-        relevant = self.rows.relevant
-        if "hit" not in self.protocol.metrics:
-            return []
-        value = of_columns("hit", order, relevant, self.rows.equivalent)
-        return [Score("", len(relevant or ()), "given", "hit", value)]
-
-    def _measured(self, columns: Subset, rule: str) -> list[Score]:
+    def _of_columns(self, columns: Subset, rule: str) -> list[Score]:
         """Measures of the chosen columns."""
-        relevant, equivalent = self.rows.relevant, self.rows.equivalent
+        rows = self.training.rows
         return [
-            Score("", len(columns), rule, name, of_columns(name, columns, relevant, equivalent))
+            Score(
+                "",
+                len(columns),
+                rule,
+                name,
+                of_columns(name, columns, rows.relevant, rows.equivalent),
+            )
             for name in OF_COLUMNS
             if name in self.protocol.metrics and name != "hit"
         ]
 
 
 def _value(item: Metric, fitted: Any, X: Array, y: NDArray[Any]) -> float:
-    if item.judge is None:
+    if item.function is None:
         raise InvalidParameter(f"{item.name} is a measure of columns.")
-    return float(item.judge(fitted, X, y))
-
-
-def fitted_before(method: Any) -> bool:
-    """Whether a part of the method was fitted beforehand and will stay so."""
-    values = [method, *method.get_params().values()] if hasattr(method, "get_params") else [method]
-    return any(
-        isinstance(value, FrozenEstimator) or getattr(value, "prefit", False) is True
-        for value in values
-    )
-
-
-def chosen_columns(fitted: Any) -> tuple[Subset | None, Subset | None]:
-    """Columns best first, and those kept, of a fitted estimator; None where it chooses none.
-
-    Of a pipeline without a predictor the first step is asked, which sees the original columns. A
-    method that only has a support has it for an order too.
-    """
-    chooser = _chooser(fitted)
-    if chooser is None:
-        return None, None
-    support = _support(chooser)
-    for name, rank in (("order_", None), ("ranking_", 1), ("scores_", -1)):
-        found = getattr(chooser, name, None)
-        if found is not None and np.ndim(found) == 1:
-            values = np.asarray(found)
-            order = values if rank is None else _sorted(rank * values)
-            return order.astype(np.intp), support
-    return support, support
-
-
-def _sorted(values: NDArray[Any]) -> Subset:
-    """Positions of ascending values, nan last."""
-    return np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable")
-
-
-def _support(chooser: Any) -> Subset | None:
-    mask = getattr(chooser, "support_", None)
-    if mask is None and hasattr(chooser, "get_support"):
-        mask = chooser.get_support()
-    if mask is None:
-        return None
-    mask = np.asarray(mask)
-    return np.flatnonzero(mask) if mask.dtype == bool else mask.astype(np.intp)
-
-
-def _chooser(fitted: Any) -> Any:
-    """The estimator, if it chooses columns and is not itself a predictor made of steps."""
-    if isinstance(getattr(fitted, "steps", None), list):  # a pipeline
-        return None if hasattr(fitted, "predict") else _chooser(fitted.steps[0][1])
-    if any(hasattr(fitted, mark) for mark in ("order_", "ranking_", "get_support")):
-        return fitted
-    # a support vector machine keeps the numbers of rows under the same name
-    mask = getattr(fitted, "support_", None)
-    return fitted if mask is not None and np.asarray(mask).dtype == bool else None
+    return float(item.function(fitted, X, y))

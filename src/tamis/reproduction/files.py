@@ -49,6 +49,7 @@ from tamis.evaluation import Realizations
 from tamis.exceptions import InvalidSpec, TamisError
 from tamis.reproduction.experiment import Experiment, Part
 from tamis.spec import did_you_mean
+from tamis.spec.rule import check_argument
 
 ENDING = ".toml"
 #: When ours and a published number are said to agree, unless by a greatest difference.
@@ -126,6 +127,7 @@ def _experiment(name: str, plain: dict[str, Any]) -> Experiment:
         _check_words("[tuning]", tuning, {"rule", "estimator", "grid", "scoring"}, ("rule", "grid"))
         if tuning.get("estimator") not in estimators:
             raise InvalidSpec("[tuning] needs estimator as one of the names under [estimators].")
+        check_argument("grid", tuning["grid"], "of [tuning]")
     made = Experiment(
         name=name,
         title=str(plain["title"]),

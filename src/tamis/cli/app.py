@@ -94,6 +94,10 @@ def select(
         str | None, typer.Option(metavar="NAME", help=f"The format: {', '.join(FORMATS)}.")
     ] = None,
     header: Annotated[bool, typer.Option(help="Whether a CSV file has names on top.")] = True,
+    safe_csv: Annotated[
+        bool,
+        typer.Option(help="Write ' before names in *.csv that spreadsheets would run as formulas."),
+    ] = True,
 ) -> None:
     """Select columns of a table.
 
@@ -121,6 +125,7 @@ def select(
             resume=resume,
             format=format,
             header=header,
+            safe_csv=safe_csv,
         )
     )
 

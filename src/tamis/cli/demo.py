@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from rich.text import Text
 from sklearn.base import clone
 from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -14,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from tamis.cli.output import write_ranking
-from tamis.cli.printing import print_ranking, stderr, stdout
+from tamis.cli.printing import print_ranking, stderr, stdout, text
 from tamis.cli.ranking import ranked_columns
 from tamis.cli.running import run
 from tamis.cli.tables import LabelledTable
@@ -42,12 +41,12 @@ def run_demo(folder: Path) -> None:
     console = stdout()
     with stderr().status("Cross-validating ..."):
         before, after = _errors(None, data), _errors(clone(selector), data)
-    console.print(Text("\nError of a support vector machine, with 3 times 5 folds:"))
+    console.print("\nError of a support vector machine, with 3 times 5 folds:")
     for what, errors in ((f"all {data.X.width} columns", before), (f"{N_FEATURES} columns", after)):
         console.print(f"  {what:<15}{100 * errors.mean():5.1f} % ± {100 * errors.std():.1f}")
     console.print("The columns were selected anew in each fold, so both numbers are honest.\n")
     console.print("Next: tamis methods, tamis select YOUR.csv --target COLUMN")
-    console.print(Text(f"The ranking of all columns is in {path}"), soft_wrap=True)
+    console.print(text(f"The ranking of all columns is in {path}"), soft_wrap=True)
 
 
 def _breast_cancer() -> LabelledTable:

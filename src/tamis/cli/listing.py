@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.table import Table
-from rich.text import Text
 
-from tamis.cli.printing import bare_table, stdout
+from tamis.cli.printing import bare_table, stdout, text
 
 INDEX = Path(__file__).with_name("methods.json")
 
@@ -112,7 +111,7 @@ def _recipe_table(recipes: Sequence[RecipeLine]) -> Table:
     table.add_column("target")
     table.add_column("reference", ratio=3, style="dim")
     for line in recipes:
-        table.add_row(line.name, Text(line.summary), line.target, Text(line.reference))
+        table.add_row(line.name, text(line.summary), line.target, text(line.reference))
     return table
 
 
@@ -121,7 +120,7 @@ def _class_table(group: str, kinds: dict[str, str]) -> Table:
     table.add_column("name", no_wrap=True, style="bold")
     table.add_column("what it does")
     for name, sentence in kinds.items():
-        table.add_row(name, Text(sentence))
+        table.add_row(name, text(sentence))
     return table
 
 
@@ -155,8 +154,8 @@ def _print_facts(title: str, facts: dict[str, str]) -> None:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, fact in facts.items():
-        table.add_row(name, Text(fact))
-    stdout().print(Text(title, style="bold"), table)
+        table.add_row(name, text(fact))
+    stdout().print(text(title, style="bold"), table)
 
 
 def _shown(value: Any) -> str:

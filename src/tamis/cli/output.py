@@ -1,22 +1,23 @@
 """Writing a ranking as CSV or JSON, completely or not at all."""
 
-import csv
-import io
 import json
 import math
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from tamis.cli.ranking import RankedColumns
 from tamis.exceptions import InvalidParameter
 
 ENDINGS = (".csv", ".json")
-FIELDS = ("rank", "column", "score", "kept")
+#: How a cell begins that spreadsheets run, or read without its first character.
+FORMULA = re.compile(r"[=+\-@\x00-\x1f\x7f-\x9f]")
 
 
 def check_output(path: Path | None, source: Path | None, endings: Sequence[str] = ENDINGS) -> None:
@@ -42,20 +43,28 @@ def check_output(path: Path | None, source: Path | None, endings: Sequence[str] 
         raise InvalidParameter(f"{path} holds the data. Give another file for the result.")
 
 
-def write_ranking(path: Path, ranking: RankedColumns, facts: dict[str, Any]) -> None:
-    """Write the ranking; JSON also has the facts, among them the record."""
-    scores = [None if math.isnan(score) else score for score in ranking.scores.tolist()]
-    ranks, kept = range(1, len(ranking) + 1), ranking.kept.tolist()
-    rows = zip(ranks, ranking.names, scores, kept, strict=True)
-    if path.suffix.lower() == ".json":
-        whole = {**facts, "ranking": [dict(zip(FIELDS, row, strict=True)) for row in rows]}
-        replace_file(path, json.dumps(plain(whole), indent=1, allow_nan=False) + "\n")
+def write_ranking(
+    path: Path, ranking: RankedColumns, facts: dict[str, Any], *, safe: bool = True
+) -> None:
+    """Write the ranking; JSON also has the facts, among them the record.
+
+    ``safe`` puts an apostrophe before a name that a spreadsheet would take for a formula, in CSV.
+    """
+    names = ranking.names
+    if safe and path.suffix.lower() == ".csv":
+        names = [f"'{name}" if FORMULA.match(name) else name for name in names]
+    columns = {
+        "rank": range(1, len(ranking) + 1),
+        "column": names,
+        "score": [None if math.isnan(score) else score for score in ranking.scores.tolist()],
+        "kept": ranking.kept.tolist(),
+    }
+    if path.suffix.lower() == ".csv":
+        replace_file(path, pl.DataFrame(columns).write_csv())
         return
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(FIELDS)
-    table.writerows((*row, "true" if kept else "false") for *row, kept in rows)
-    replace_file(path, text.getvalue())
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    text = json.dumps(plain({**facts, "ranking": rows}), indent=1, allow_nan=False)
+    replace_file(path, f"{text}\n")
 
 
 def replace_file(path: Path, text: str) -> None:

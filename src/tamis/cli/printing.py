@@ -1,5 +1,10 @@
-"""What a person reads: tables on stdout, sentences on stderr."""
+"""What a person reads: tables on stdout, sentences on stderr.
 
+Names come from files of anybody, so everything that is printed goes through :func:`text` or
+:func:`say`: what a terminal would obey instead of showing stands there as U+FFFD.
+"""
+
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -25,6 +30,26 @@ SILENT = (
     ImportWarning,
     RuntimeWarning,
 )
+#: Control characters, with which escape sequences begin (also those of Latin-1); what breaks lines;
+#: what turns the direction of writing; halves of characters; invisible tags.
+OBEYED = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff"
+    "\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+
+
+def harmless(words: object) -> str:
+    """The words with U+FFFD for every character that a terminal would obey.
+
+    >>> harmless("gene\x1b[2J")
+    'gene\ufffd[2J'
+    """
+    return OBEYED.sub("\ufffd", str(words))
+
+
+def text(words: object, style: str = "") -> Text:
+    """The words as they are, but harmless; nothing in them is markup."""
+    return Text(harmless(words), style=style)
 
 
 def stdout() -> Console:
@@ -39,7 +64,7 @@ def stderr() -> Console:
 
 def say(sentence: str) -> None:
     """One line on stderr."""
-    sys.stderr.write(f"tamis: {' '.join(sentence.split())}\n")
+    sys.stderr.write(f"tamis: {harmless(' '.join(sentence.split()))}\n")
 
 
 def say_warnings(caught: Iterable[WarningMessage]) -> None:
@@ -55,7 +80,7 @@ def bare_table(title: str | None = None) -> Table:
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         show_edge=False,
-        title=title,
+        title=None if title is None else text(title),
         title_justify="left",
         title_style="bold",
     )
@@ -79,18 +104,18 @@ def print_ranking(ranking: "RankedColumns", heading: Sequence[str], rows: int) -
         kept = bool(ranking.kept[i])
         table.add_row(
             str(i + 1),
-            Text(name),
+            text(name),
             "" if score != score else f"{score:.4g}",
-            Text(bar, style="blue"),
+            text(bar, style="blue"),
             "yes" if kept else "",
             style="" if kept else "dim",
         )
     if not console.is_terminal:  # nothing to fit into: no name is ever cut
         console.width = max(PIPED, 50 + max(map(len, names)))
     for line in heading:
-        console.print(Text(line, style="bold" if line is heading[0] else ""))
+        console.print(text(line, style="bold" if line is heading[0] else ""))
     summary = _summary(int(ranking.kept.sum()), len(ranking), len(tried), len(shown))
-    console.print("", table, "", Text(summary), sep="\n")
+    console.print("", table, "", text(summary), sep="\n")
 
 
 def _summary(n_kept: int, n_columns: int, n_tried: int, n_shown: int) -> str:

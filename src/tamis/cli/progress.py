@@ -19,7 +19,7 @@ class SearchBar:
 
     def __init__(self, console: Console):
         self.progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.fields[state]}"),
             TimeElapsedColumn(),

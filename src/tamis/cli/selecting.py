@@ -31,6 +31,7 @@ class Request(NamedTuple):
     resume: Path | None
     format: str | None
     header: bool
+    safe_csv: bool
 
 
 def run_select(asked: Request) -> None:
@@ -54,7 +55,8 @@ def run_select(asked: Request) -> None:
     selection = run(selector, data, record, asked.save_record)
     ranking = ranked_columns(selection, data.X.columns)
     if asked.output is not None:
-        write_ranking(asked.output, ranking, _facts(asked.file, data, selection))
+        facts = _facts(asked.file, data, selection)
+        write_ranking(asked.output, ranking, facts, safe=asked.safe_csv)
     print_ranking(ranking, [f"{asked.file.name}: {data}", expression], asked.rows)
     for what, path in (("ranking", asked.output), ("record", asked.save_record)):
         if path is not None:

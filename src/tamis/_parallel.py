@@ -109,7 +109,7 @@ def _on_cluster(
         except (TimeoutError, OSError, CancelledError, KilledWorker) as error:
             raise ClusterLost(
                 f"The cluster {client.scheduler.address} lost workers and what they were sent "
-                f"({str(error) or type(error).__name__}). Finished pieces are kept where a store "
+                f"({str(error) or type(error).__name__}). Finished tasks are kept where a store "
                 "is given: start workers and run again."
             ) from error
 

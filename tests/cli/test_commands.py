@@ -14,6 +14,7 @@ from rich.console import Console
 
 import tamis as package
 from tamis.cli import main
+from tamis.cli.listing import gathered, indexed
 from tamis.cli.progress import SearchBar, progress_of
 from tamis.contract import Record
 from tamis.datasets import load
@@ -38,6 +39,27 @@ def test_version_and_help(tamis):
         assert result.exit_code == 0
         assert all(word in result.stdout for word in ("select", "methods", "demo"))
     assert "--target" in tamis("select", "--help").stdout
+
+
+@pytest.mark.parametrize("args", [["--help"], ["select", "--help"], ["methods"], ["--version"]])
+def test_words_of_help_import_nothing_that_takes_time(args):
+    """Counted in modules, which no other load on the machine can change."""
+    heavy = {"numpy", "scipy", "sklearn", "joblib", "numba", "pandas", "polars", "tamis.criteria"}
+    code = (
+        "import atexit, sys\n"
+        f"atexit.register(lambda: print('loaded', sorted({heavy!r} & set(sys.modules))))\n"
+        f"sys.argv = ['tamis', *{args!r}]\n"
+        "from tamis.cli import main\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "loaded []"
+
+
+def test_the_index_of_methods_is_what_the_methods_say():
+    """When this fails, write it anew: python -m tamis.cli.listing."""
+    assert indexed() == gathered()
 
 
 def test_methods_lists_everything(tamis):

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tamis.cli import app as commands
-from tamis.cli.output import Place, plain, replace_file
+from tamis.cli import selecting
+from tamis.cli.output import plain, replace_file
 from tamis.contract import Record
 from tamis.recipes import select
 from tamis.search import Forward
@@ -234,7 +234,7 @@ def test_interrupt_without_a_record_writes_nothing(tamis, folder, monkeypatch):
     assert stopped.exit_code == 130
     assert stopped.stderr == "tamis: stopped; nothing was written.\n"
     assert sorted(p.name for p in folder.iterdir()) == ["wine.csv"]
-    monkeypatch.setattr(commands, "read", interrupt)
+    monkeypatch.setattr(selecting, "read", interrupt)
     assert tamis("select", "wine.csv", "-t", "kind").exit_code == 130
 
 
@@ -246,7 +246,7 @@ def test_an_error_of_ours_is_not_hidden(tamis, monkeypatch):
     def broken(*args, **options):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(commands, "read", broken)
+    monkeypatch.setattr(selecting, "read", broken)
     result = tamis("select", "wine.csv", "-t", "kind")
     assert isinstance(result.exception, RuntimeError)
 
@@ -369,7 +369,6 @@ def test_a_record_of_other_data_is_refused(tamis, refused, frame):
 def test_numbers_that_json_does_not_know():
     held = {"a": float("nan"), "b": [1.0, float("nan"), float("-inf")], "c": np.float64(2)}
     assert plain(held) == {"b": [1.0, None, None], "c": 2.0}
-    assert Place(1, "a", None, True)._asdict()["score"] is None
 
 
 def test_embedded_selectors_and_their_records(tamis, folder):

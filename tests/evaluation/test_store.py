@@ -35,7 +35,7 @@ def content(path):
     with sqlite3.connect(path) as file:
         query = (
             "SELECT key, expression, data, fingerprint, realization, seed, version, protocol, "
-            "outcome FROM piece"
+            "outcome FROM task"
         )
         rows = sorted(file.execute(query).fetchall())
     file.close()
@@ -43,9 +43,7 @@ def content(path):
 
 
 def numbers(results):
-    return [
-        (p.method, p.data, p.realization, p.outcome._replace(seconds=0)) for p in results.pieces
-    ]
+    return [(p.method, p.data, p.realization, p.outcome._replace(seconds=0)) for p in results.tasks]
 
 
 class Counted(Ranking):
@@ -58,7 +56,7 @@ class Counted(Ranking):
         return super().fit(X, y, **params)
 
 
-def test_finished_pieces_are_not_run_again(tmp_path):
+def test_finished_tasks_are_not_run_again(tmp_path):
     path = tmp_path / "s.sqlite"
     Counted.fits = 0
     few = evaluate({"f": Counted(FisherScore())}, WINE, Realizations(3), "n_features", store=path)
@@ -149,7 +147,7 @@ def test_progress_counts_what_was_there(tmp_path):
 def test_a_foreign_database_is_left_alone(tmp_path):
     path = tmp_path / "foreign.sqlite"
     with sqlite3.connect(path) as file:
-        file.execute("CREATE TABLE piece (mine)")
+        file.execute("CREATE TABLE task (mine)")
     file.close()
     before = path.read_bytes()
     with pytest.raises(InvalidStore, match="another program; nothing was changed"):
@@ -205,7 +203,7 @@ def test_a_row_that_cannot_be_read(tmp_path):
     path = tmp_path / "s.sqlite"
     evaluate(FISHER, WINE, Realizations(1), "n_features", store=path)
     with sqlite3.connect(path) as file:
-        file.execute("UPDATE piece SET outcome = '{}'")
+        file.execute("UPDATE task SET outcome = '{}'")
     file.close()
     with pytest.raises(InvalidStore, match="damaged"):
         evaluate(FISHER, WINE, Realizations(1), "n_features", store=path)
@@ -219,10 +217,10 @@ def test_a_full_disk_loses_nothing(tmp_path):
         with pytest.raises(InvalidStore, match=r"disk is full\. Make room and run again") as caught:
             evaluate(FISHER, WINE, Realizations(60), "n_features", store=store)
         done = len(store)
-    assert "Finished pieces are kept" in str(caught.value)
+    assert "Finished tasks are kept" in str(caught.value)
     assert 0 < done < 60
     whole = evaluate(FISHER, WINE, Realizations(60), "n_features", store=path)
-    assert len(whole.pieces) == 60
+    assert len(whole.tasks) == 60
 
 
 # ---- checkpoints ----
@@ -311,7 +309,7 @@ def started(path, n, pause):
 def rows_in(path):
     try:
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5) as file:
-            count = file.execute("SELECT count(*) FROM piece").fetchone()[0]
+            count = file.execute("SELECT count(*) FROM task").fetchone()[0]
         file.close()
         return count
     except sqlite3.OperationalError:
@@ -319,7 +317,7 @@ def rows_in(path):
 
 
 def killed_until_done(start, path, n, n_kills, seed):
-    """Kill -9 at random moments while pieces are written, then run to the end."""
+    """Kill -9 at random moments while tasks are written, then run to the end."""
     draw = np.random.default_rng(seed)
     for _ in range(n_kills):
         process, before = start(path, n, 0.01), rows_in(path)

@@ -282,7 +282,7 @@ published = { exact = 0.0 }
 """
 
 
-def test_tuned_machines_are_judged_by_what_they_found(file):
+def test_tuned_machines_are_measured_by_what_they_found(file):
     found = reproduce(file(TUNED), realizations=3)
     assert not found.missing
     cells = {(c.part, c.method): c for c in found.cells}

@@ -12,6 +12,7 @@ import polars as pl
 from sklearn.datasets import load_svmlight_file
 
 from tamis.cli.arff import read_arff
+from tamis.cli.formats import EXTENSIONS
 from tamis.exceptions import InvalidTable
 from tamis.spec import did_you_mean
 
@@ -22,28 +23,15 @@ LARGEST = 10**9
 #: How much of a text file is looked at to find its separator.
 SAMPLE = 1 << 16
 
-EXTENSIONS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".txt": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arff": "arff",
-    ".libsvm": "libsvm",
-    ".svmlight": "libsvm",
-    ".svm": "libsvm",
-}
 
-
-class Source(NamedTuple):
+class FileTable(NamedTuple):
     """What a file holds: columns, and the name of the target where the format has one."""
 
     frame: pl.DataFrame
     target: str | None = None
 
 
-def read(path: Path, kind: str | None = None, *, header: bool = True) -> Source:
+def read(path: Path, kind: str | None = None, *, header: bool = True) -> FileTable:
     """Columns of a file.
 
     Parameters
@@ -67,12 +55,12 @@ def read(path: Path, kind: str | None = None, *, header: bool = True) -> Source:
     try:
         if path.stat().st_size == 0:
             raise InvalidTable(f"{path} is empty. Give a file with a table.")
-        source = READERS[kind](path, header)
+        table = READERS[kind](path, header)
     except OSError as error:
         raise InvalidTable(f"{path} cannot be read: {error.strerror or error}.") from error
-    if source.frame.height == 0:
+    if table.frame.height == 0:
         raise InvalidTable(f"{path} has no rows below its header. Give a file with data.")
-    return source
+    return table
 
 
 def _kind(path: Path) -> str:
@@ -93,16 +81,16 @@ def _near_files(path: Path) -> str:
     return did_you_mean(path.name, (file.name for file in folder.iterdir() if file.is_file()))
 
 
-def _read_csv(path: Path, header: bool) -> Source:
+def _read_csv(path: Path, header: bool) -> FileTable:
     sample = _sample(path)
     return _read_separated(path, _separator(sample), sample, header)
 
 
-def _read_tsv(path: Path, header: bool) -> Source:
+def _read_tsv(path: Path, header: bool) -> FileTable:
     return _read_separated(path, "\t", _sample(path), header)
 
 
-def _read_separated(path: Path, separator: str, sample: str, header: bool) -> Source:
+def _read_separated(path: Path, separator: str, sample: str, header: bool) -> FileTable:
     text = sample.lstrip("\r\n")
     first = _fields(text, separator)
     names = _names(path, first) if header else [f"x{j}" for j in range(1, len(first) + 1)]
@@ -132,7 +120,7 @@ def _read_separated(path: Path, separator: str, sample: str, header: bool) -> So
         )
     frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
     frame = frame.with_columns(_tidied(column) for column in frame)
-    return Source(frame.filter(~pl.all_horizontal(pl.all().is_null())))  # blank lines
+    return FileTable(frame.filter(~pl.all_horizontal(pl.all().is_null())))  # blank lines
 
 
 def _tidied(column: pl.Series) -> pl.Series:
@@ -165,7 +153,7 @@ def _sample(path: Path) -> str:
 
 
 def _separator(sample: str) -> str:
-    """Of comma, semicolon and tab the one that cuts the first lines into most equal pieces."""
+    """Of comma, semicolon and tab the one that cuts the first lines into most equal fields."""
 
     def merit(separator: str) -> tuple[int, int]:
         rows = list(csv.reader(sample.splitlines()[:20], delimiter=separator))
@@ -206,20 +194,20 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _read_parquet(path: Path, header: bool) -> Source:
+def _read_parquet(path: Path, header: bool) -> FileTable:
     try:
         with path.open("rb") as stream:
-            return Source(pl.read_parquet(stream))
+            return FileTable(pl.read_parquet(stream))
     except pl.exceptions.PolarsError as error:
         raise InvalidTable(f"{path} is no Parquet file: {_first_line(error)}.") from error
 
 
-def _read_arff(path: Path, header: bool) -> Source:
+def _read_arff(path: Path, header: bool) -> FileTable:
     _sample(path)
-    return Source(read_arff(path, MISSING))
+    return FileTable(read_arff(path, MISSING))
 
 
-def _read_libsvm(path: Path, header: bool) -> Source:
+def _read_libsvm(path: Path, header: bool) -> FileTable:
     """Columns are called by their index in the file, whether it counts from 0 or from 1."""
     try:
         X, y = load_svmlight_file(str(path), zero_based=True)
@@ -242,7 +230,7 @@ def _read_libsvm(path: Path, header: bool) -> Source:
     names = [f"x{j}" for j in range(start, X.shape[1])]
     target = y.astype(np.int64) if (y == np.rint(y)).all() else y
     frame = pl.DataFrame(dense, schema=names)
-    return Source(frame.with_columns(pl.Series("target", target)), "target")
+    return FileTable(frame.with_columns(pl.Series("target", target)), "target")
 
 
 def _spoken(separator: str) -> str:
@@ -254,7 +242,7 @@ def _first_line(error: Exception) -> str:
     return lines[0].strip().rstrip(".")
 
 
-READERS: dict[str, Callable[[Path, bool], Source]] = {
+READERS: dict[str, Callable[[Path, bool], FileTable]] = {
     "csv": _read_csv,
     "tsv": _read_tsv,
     "parquet": _read_parquet,

@@ -14,7 +14,7 @@ import typer
 from tamis.cli.failing import INTERRUPTED
 from tamis.cli.printing import say, say_warnings, stderr
 from tamis.cli.progress import SearchBar
-from tamis.cli.tables import Table
+from tamis.cli.tables import LabelledTable
 from tamis.contract import Record, Selection
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.recipes import prepare
@@ -22,7 +22,7 @@ from tamis.spec import parse
 
 
 def run(
-    selector: Any, data: Table, record: Record | None = None, save_to: Path | None = None
+    selector: Any, data: LabelledTable, record: Record | None = None, save_to: Path | None = None
 ) -> Selection:
     """Fit a selector, or continue from a record; warnings are said after success only."""
     bar = SearchBar(stderr())
@@ -94,7 +94,7 @@ def load_record(path: Path) -> Record:
 
 
 def selector_for(
-    method: str | None, data: Table, record: Record | None, **options: Any
+    method: str | None, data: LabelledTable, record: Record | None, **options: Any
 ) -> Selection:
     """The selector that the arguments, or the record to go on from, ask for."""
     asked = record.expression if method is None and record is not None else method

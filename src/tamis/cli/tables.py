@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tamis._arrays import target_kind
-from tamis.cli.files import Source
+from tamis.cli.files import FileTable
 from tamis.exceptions import InvalidTable, InvalidTarget
 from tamis.spec import did_you_mean
 
@@ -16,27 +16,29 @@ from tamis.spec import did_you_mean
 NAMED = 5
 
 
-class Table(NamedTuple):
+class LabelledTable(NamedTuple):
     """Features and target of a file, checked."""
 
     X: pl.DataFrame
     y: NDArray[Any]
     target: str
-    kind: str
+    task: str
 
     def __str__(self) -> str:
         n, d = self.X.shape
-        what = "real" if self.kind == "regression" else f"{len(np.unique(self.y))} classes"
+        what = "real" if self.task == "regression" else f"{len(np.unique(self.y))} classes"
         return f"{n} rows, {d} columns, target {self.target} ({what})"
 
 
-def table(source: Source, target: str | None, drop: Sequence[str], kind: str = "auto") -> Table:
+def labelled(
+    content: FileTable, target: str | None, drop: Sequence[str], task: str = "auto"
+) -> LabelledTable:
     """Features as numbers, and the target as classes or real numbers.
 
-    ``kind`` is "auto", "classification" or "regression".
+    ``task`` is "auto", "classification" or "regression".
     """
-    frame = source.frame
-    target = _target_name(source, target)
+    frame = content.frame
+    target = _target_name(content, target)
     for name in (target, *drop):
         _check_column(name, frame.columns)
     if target in drop:
@@ -46,22 +48,22 @@ def table(source: Source, target: str | None, drop: Sequence[str], kind: str = "
         raise InvalidTable(
             f"No column is left beside the target {target!r}. Give a table with features."
         )
-    y, kind = _target(frame[target], kind)
-    return Table(_numbers(features), y, target, kind)
+    y, task = _target(frame[target], task)
+    return LabelledTable(_numbers(features), y, target, task)
 
 
-def _target_name(source: Source, asked: str | None) -> str:
-    if source.target is not None:
-        if asked not in (None, source.target):
+def _target_name(content: FileTable, asked: str | None) -> str:
+    if content.target is not None:
+        if asked not in (None, content.target):
             raise InvalidTable(
                 f"A LIBSVM file has its target at the start of each line, not in a column "
                 f"{asked!r}. Leave --target out."
             )
-        return source.target
+        return content.target
     if asked is None:
         raise InvalidTable(
             "Which column is the target? Write --target with one of "
-            f"{_listed(source.frame.columns[::-1])}."
+            f"{_listed(content.frame.columns[::-1])}."
         )
     return asked
 
@@ -74,7 +76,7 @@ def _check_column(name: str, columns: Sequence[str]) -> None:
         )
 
 
-def _target(column: pl.Series, kind: str) -> tuple[NDArray[Any], str]:
+def _target(column: pl.Series, task: str) -> tuple[NDArray[Any], str]:
     _check_complete(column, "")
     if column.dtype.is_nested():
         raise InvalidTarget(
@@ -82,7 +84,7 @@ def _target(column: pl.Series, kind: str) -> tuple[NDArray[Any], str]:
             "row."
         )
     text = not (column.dtype.is_numeric() or column.dtype == pl.Boolean)
-    if kind == "regression" and text:
+    if task == "regression" and text:
         raise InvalidTarget(
             f"Regression needs a numeric target, but {column.name!r} holds values such as "
             f"{str(column[0])!r}. Write --task classification, or convert the column."
@@ -96,7 +98,7 @@ def _target(column: pl.Series, kind: str) -> tuple[NDArray[Any], str]:
             f"The target {column.name!r} has the same value, {values[0]}, in every row: there is "
             "nothing to tell apart. Check the column, or the rows that were kept."
         )
-    return y, target_kind(y) if kind == "auto" else kind
+    return y, target_kind(y) if task == "auto" else task
 
 
 def _numbers(frame: pl.DataFrame) -> pl.DataFrame:

@@ -11,25 +11,25 @@ from sklearn.metrics import balanced_accuracy_score, get_scorer, get_scorer_name
 from tamis._arrays import Subset
 from tamis.exceptions import InvalidParameter
 
-Judge = Callable[[Any, NDArray[Any], NDArray[Any]], float]
+Measure = Callable[[Any, NDArray[Any], NDArray[Any]], float]
 #: Names of measures that need the chosen columns only, and no trained estimator.
 OF_COLUMNS = ("n_features", "useless", "hit")
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A named measure ``judge(fitted, X, y)`` of a fitted estimator.
+    """A named measure ``function(fitted, X, y)`` of a fitted estimator.
 
     Attributes
     ----------
     name : str
-    judge : callable or None
+    function : callable or None
         None for a measure of the chosen columns, or of the time it took to choose them.
     greater_is_better : bool
     """
 
     name: str
-    judge: Judge | None
+    function: Measure | None
     greater_is_better: bool
 
 

@@ -1,6 +1,6 @@
-"""Finished pieces of work in one SQLite file, so that a killed experiment continues.
+"""Finished tasks in one SQLite file, so that a killed experiment continues.
 
-The file is written with a write-ahead log, one row per finished piece: a process that is killed
+The file is written with a write-ahead log, one row per finished task: a process that is killed
 loses what it was computing and nothing else, and two processes may share a file.
 """
 
@@ -16,18 +16,18 @@ from time import monotonic, sleep
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from tamis.evaluation._frame import frame
+from tamis._frame import frame
 from tamis.evaluation.outcome import Outcome, Score
 from tamis.exceptions import InvalidStore
 
 # "tami" in ASCII: tells our files from other people's
 APPLICATION = 0x74616D69
-FORMAT = 1
+FORMAT = 2
 #: Seconds to wait for another process that is writing.
 PATIENCE = 60.0
 
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS piece (
+CREATE TABLE IF NOT EXISTS task (
     key TEXT PRIMARY KEY,
     expression TEXT NOT NULL,
     data TEXT NOT NULL,
@@ -49,7 +49,7 @@ CREATE TABLE IF NOT EXISTS checkpoint (
 
 
 class Address(NamedTuple):
-    """What a piece of work depends on; the same address always gives the same outcome."""
+    """What a task depends on; the same address always gives the same outcome."""
 
     expression: str
     data: str
@@ -66,7 +66,7 @@ class Address(NamedTuple):
 
 
 class Store:
-    """One experiment's finished pieces.
+    """One experiment's finished tasks.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Store:
             sleep(0.01)
 
     def _connect(self) -> None:
-        # pieces are handed out from the threads of a parallel run, one at a time under the lock
+        # tasks are handed out from the threads of a parallel run, one at a time under the lock
         self._file = sqlite3.connect(
             ":memory:" if self.path is None else self.path,
             timeout=PATIENCE,
@@ -160,35 +160,35 @@ class Store:
             raise _sentence(self.path, error) from error
 
     def save(self, address: Address, outcome: Outcome) -> None:
-        """Keep a finished piece; a piece that another process finished first stays as it is."""
+        """Keep a finished task; one that another process finished first stays as it is."""
         text = json.dumps(_plain(outcome))
         row = (address.key, *address, text, outcome.seconds)
         with self._spoken():
             marks = ", ".join("?" * len(row))
             self._file.execute(
-                "INSERT OR IGNORE INTO piece (key, expression, data, fingerprint, realization, "
+                "INSERT OR IGNORE INTO task (key, expression, data, fingerprint, realization, "
                 f"seed, version, protocol, outcome, seconds) VALUES ({marks})",
                 row,
             )
 
     def has(self, key: str) -> bool:
-        """Whether a piece is finished."""
+        """Whether a task is finished."""
         with self._spoken():
-            return self._one("SELECT 1 FROM piece WHERE key = ?", key) is not None
+            return self._one("SELECT 1 FROM task WHERE key = ?", key) is not None
 
     def keys(self) -> set[str]:
-        """Keys of all finished pieces."""
+        """Keys of all finished tasks."""
         with self._spoken():
-            return {key for (key,) in self._file.execute("SELECT key FROM piece")}
+            return {key for (key,) in self._file.execute("SELECT key FROM task")}
 
     def outcomes(self, keys: Iterable[str]) -> dict[str, Outcome]:
-        """Outcomes of those of the pieces that are finished."""
+        """Outcomes of those of the tasks that are finished."""
         wanted, found = list(keys), {}
         with self._spoken():
             for start in range(0, len(wanted), 500):
                 some = wanted[start : start + 500]
                 marks = ", ".join("?" * len(some))
-                query = f"SELECT key, outcome, seconds FROM piece WHERE key IN ({marks})"
+                query = f"SELECT key, outcome, seconds FROM task WHERE key IN ({marks})"
                 for key, text, seconds in self._file.execute(query, some):
                     found[key] = self._outcome(text, seconds)
         return found
@@ -213,7 +213,7 @@ class Store:
             return found
 
     def checkpoints(self) -> set[str]:
-        """Keys of the pieces that were stopped in the middle of a search."""
+        """Keys of the tasks that were stopped in the middle of a search."""
         with self._spoken():
             return {key for (key,) in self._file.execute("SELECT key FROM checkpoint")}
 
@@ -224,14 +224,12 @@ class Store:
 
     def __len__(self) -> int:
         with self._spoken():
-            return int(self._one("SELECT count(*) FROM piece"))
+            return int(self._one("SELECT count(*) FROM task"))
 
     def to_frame(self) -> Any:
-        """One row per finished piece, as polars or pandas frame; outcomes stay JSON."""
+        """One row per finished task, as polars or pandas frame; outcomes stay JSON."""
         with self._spoken():
-            cursor = self._file.execute(
-                "SELECT * FROM piece ORDER BY data, expression, realization"
-            )
+            cursor = self._file.execute("SELECT * FROM task ORDER BY data, expression, realization")
             names = [column[0] for column in cursor.description]
             rows = cursor.fetchall()
         return frame({name: [row[i] for row in rows] for i, name in enumerate(names)})
@@ -269,7 +267,7 @@ def _sentence(path: Path | None, error: Exception) -> InvalidStore:
     else:
         why = f"it is damaged ({text}). Name a new file, or restore this one from a copy"
         return InvalidStore(f"The store {path} cannot be used: {why}.")
-    return InvalidStore(f"The store {path} cannot be used: {why}. Finished pieces are kept.")
+    return InvalidStore(f"The store {path} cannot be used: {why}. Finished tasks are kept.")
 
 
 def _plain(outcome: Outcome) -> dict[str, Any]:

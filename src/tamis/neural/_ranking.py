@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from tamis._arrays import Array, Subset, best_first, is_int
-from tamis.choice import Choice
-from tamis.contract import Criterion, Step
+from tamis.contract import Choice, Criterion, Step
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 
 

@@ -90,7 +90,7 @@ def targets_of(selector: Any) -> frozenset[str]:
     """Kinds of target that every criterion inside can use."""
     if isinstance(selector, Then):
         return targets_of(selector.first) & targets_of(selector.second)
-    # an embedded selector is its own judge
+    # an embedded selector is its own criterion
     return frozenset(getattr(getattr(selector, "criterion", selector), "targets", TASKS))
 
 

@@ -10,7 +10,7 @@ from scipy import stats
 from tamis._frame import frame_of
 from tamis.evaluation import Results, same_rate
 from tamis.evaluation.metrics import metric
-from tamis.reproduction.files import Experiment
+from tamis.reproduction.experiment import Experiment
 
 #: How sure we must be before ours and the published number are said to differ.
 LEVEL = 0.05

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -11,10 +10,9 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from tamis.cli.printing import PIPED, bare_table, say, stderr, stdout
+from tamis.cli.printing import PIPED, bare_table, harmless, say, stderr, stdout, text
 from tamis.exceptions import InvalidParameter
-from tamis.reproduction import Cell, Experiment, Reproduction, names, read
-from tamis.reproduction import reproduce as run
+from tamis.reproduction import Cell, Experiment, Reproduction, names, read, reproduce, titles
 
 LEGENDS = {
     "chance": "ours (published)  = equal within chance",
@@ -26,58 +24,21 @@ LEGEND = "  + ours better  - ours worse  ? unsound in print"
 SIGNS = "./+: paired t-test, ours / published; + where {} wins"
 
 
-def reproduce(
-    experiments: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME...", help="Experiments, see --list; or *.toml.", show_default=False
-        ),
-    ] = None,
-    list_names: Annotated[bool, typer.Option("--list", help="List the names.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Run all of them.")] = False,
-    realizations: Annotated[
-        int | None, typer.Option(min=1, help="How many; by default as published.")
-    ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Number of processes.")] = None,
-    dask: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Dask scheduler to run on; local: this machine."),
-    ] = None,
-    store: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Keep finished pieces here, and go on from them."),
-    ] = None,
-    tune: Annotated[
-        bool, typer.Option("--tune", help="Choose hyper-parameters as published.")
-    ] = False,
-) -> None:
-    """Compute published tables again, and print ours beside the published numbers.
+def list_experiments() -> None:
+    """One name per line, with its title behind it."""
+    for name, title in titles().items():
+        typer.echo(harmless(f"{name}  {title}"))
 
-    tamis reproduce --list
 
-    tamis reproduce thesis-3.1 --realizations 10 --jobs 2
-
-    tamis reproduce thesis-5.10 --store wine.sqlite
-    """
-    if list_names:
-        for name in names():
-            typer.echo(name)
-        return
-    chosen = names() if everything else list(experiments or [])
+def run_experiments(asked: Sequence[str], *, everything: bool, **options: Any) -> None:
+    """Compute the experiments of these names, or all, and print each as it is done."""
+    chosen = names() if everything else list(asked)
     if not chosen:
         raise InvalidParameter("Name an experiment; tamis reproduce --list lists them.")
     read_all = [read(name) for name in chosen]  # all names are looked up before any work
     for experiment in read_all:
         with _bar(experiment) as progress:
-            found = run(
-                experiment,
-                realizations=realizations,
-                tune=tune,
-                n_jobs=jobs,
-                cluster=dask,
-                store=store,
-                progress=progress,
-            )
+            found = reproduce(experiment, **options, progress=progress)
         show(found)
 
 
@@ -86,14 +47,14 @@ def _bar(experiment: Experiment) -> Any:
     """A bar on stderr; without a terminal nothing is shown."""
     console: Console = stderr()
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         TimeRemainingColumn(),
     )
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     with bar:
-        task = bar.add_task(experiment.name)
+        task = bar.add_task(harmless(experiment.name))
 
         def told(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)
@@ -105,21 +66,21 @@ def show(found: Reproduction) -> None:
     """Print the table on stdout, what is missing on stderr."""
     experiment = found.experiment
     console = stdout()
-    console.print(Text(f"{experiment.name}  {experiment.title}", style="bold"))
-    console.print(Text(experiment.source, style="dim"))
+    console.print(text(f"{experiment.name}  {experiment.title}", style="bold"))
+    console.print(text(experiment.source, style="dim"))
     if found.cells:
         shown = _layout(found)(found)
         for one in shown:
             if not console.is_terminal:
                 console.width = max(PIPED, 30 * len(one.columns))
             console.print(one)
-        console.print(Text(_legend(experiment) + LEGEND, style="dim"))
+        console.print(text(_legend(experiment) + LEGEND, style="dim"))
         if any(cell.sign is not None for cell in found.cells):
-            console.print(Text(SIGNS.format(experiment.reference), style="dim"))
+            console.print(text(SIGNS.format(experiment.reference), style="dim"))
     for line in (*found.settings, *found.remarks, *_footnotes(found)):
-        console.print(Text(line))
+        console.print(text(line))
     counted = ", ".join(f"{n} {mark}" for mark, n in found.counts().items())
-    console.print(Text(f"{counted or 'nothing could be compared'}.\n"))
+    console.print(text(f"{counted or 'nothing could be compared'}."), "")
     for sentence in found.missing:
         say(f"{experiment.name}: {sentence}")
 
@@ -154,14 +115,14 @@ def _by_baseline(found: Reproduction) -> list[Table]:
         if not cells:
             continue
         shown = bare_table(part.name)
-        places = ["step"] if part.steps else []
-        for name in ("", *places, "columns", found.experiment.metric, *found.experiment.baselines):
-            shown.add_column(Text(name))
-        placed = {(c.beside, c.size, c.method): c for c in cells if c.beside is not None}
+        steps = ["step"] if part.steps else []
+        for name in ("", *steps, "columns", found.experiment.metric, *found.experiment.baselines):
+            shown.add_column(text(name))
+        beside = {(c.beside, c.size, c.method): c for c in cells if c.beside is not None}
         for cell in [cell for cell in cells if cell.beside is None]:
-            others = [placed.get((cell.method, cell.size, n)) for n in found.experiment.baselines]
+            others = [beside.get((cell.method, cell.size, n)) for n in found.experiment.baselines]
             shown.add_row(
-                Text(cell.method),
+                text(cell.method),
                 *([str(cell.size)] if part.steps else []),
                 _columns(cell),
                 *(_written(c, found.experiment) for c in (cell, *others)),
@@ -185,11 +146,11 @@ def _by_part(found: Reproduction) -> list[Table]:
     turned = len(parts) > len(methods) and found.experiment.metric != "hit"
     across, down = (methods, parts) if turned else (parts, methods)
     for name in across:
-        shown.add_column(Text(name))
+        shown.add_column(text(name))
     cells = {(c.part, c.method) if turned else (c.method, c.part): c for c in found.cells}
     for name in down:
         row = [_written(cells.get((name, other)), found.experiment) for other in across]
-        shown.add_row(Text(name), *row)
+        shown.add_row(text(name), *row)
     return [shown]
 
 
@@ -207,10 +168,10 @@ def _curves(part: str, cells: Sequence[Cell], experiment: Experiment) -> Table:
     shown.add_column("columns", justify="right")
     methods = list(dict.fromkeys(cell.method for cell in cells))
     for method in methods:
-        shown.add_column(Text(method))
-    placed = {(cell.size, cell.method): cell for cell in cells}
+        shown.add_column(text(method))
+    at = {(cell.size, cell.method): cell for cell in cells}
     for size in dict.fromkeys(cell.size for cell in cells):
-        row = [_written(placed.get((size, method)), experiment) for method in methods]
+        row = [_written(at.get((size, method)), experiment) for method in methods]
         shown.add_row(str(size), *row)
     return shown
 
@@ -218,7 +179,7 @@ def _curves(part: str, cells: Sequence[Cell], experiment: Experiment) -> Table:
 def _written(cell: Cell | None, experiment: Experiment) -> Text:
     """``ours (published) mark``."""
     if cell is None:
-        return Text("")
+        return text("")
     digits = 0 if experiment.metric == "hit" else max(2, experiment.decimals)
     published = "" if cell.published is None else f" ({cell.published:.{digits}f})"
     style = {"-": "red", "+": "green"}.get(cell.mark, "")
@@ -226,4 +187,4 @@ def _written(cell: Cell | None, experiment: Experiment) -> Text:
     ours = f"{cell.ours:.{digits}f}"
     if experiment.agreement == "range":
         ours = f"{cell.low:.{digits}f}-{cell.high:.{digits}f}"
-    return Text(f"{ours}{published} {cell.mark}{signs}", style=style)
+    return text(f"{ours}{published} {cell.mark}{signs}", style=style)

@@ -1,34 +1,16 @@
-"""Expressions and objects: the one language of command line, experiment files and records.
-
-An expression is the Python that makes the object, such as
-``FloatingForward(Scatter("J3"), n_features_to_select=5)``, read against a vocabulary: the criteria,
-searches and choices of tamis, the estimators of scikit-learn and of ``tamis.svm``, splitters. Only
-calls of these names and literals are read; nothing is ever evaluated.
-"""
+"""Reading an expression: one walk over its tree, calls of known names and literals only."""
 
 import ast
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from functools import cache
-from importlib import import_module
-from inspect import Parameter, isabstract, signature
+from inspect import Parameter
 from typing import Any
 
-from sklearn import model_selection
-from sklearn.base import BaseEstimator
-from sklearn.pipeline import make_pipeline
-from sklearn.utils import all_estimators
-
-from tamis import criteria, neural, search
-from tamis._expression import write
-from tamis.choice import Choice
-from tamis.contract import Criterion, Selection
 from tamis.exceptions import InvalidSpec
-
-__all__ = ["catalogue", "parse", "write"]
-
-Make = Callable[..., Any]
+from tamis.spec import vocabulary
+from tamis.spec.rule import check_argument, check_one_word
+from tamis.spec.vocabulary import Make, parameters_of
 
 LEGAL = (
     "an expression may hold calls of known classes, numbers, strings, True, False, None, lists, "
@@ -64,67 +46,6 @@ def parse(text: str, *, also: Mapping[str, Make] | None = None) -> Any:
     if not isinstance(text, str):
         raise InvalidSpec(f"parse needs the text of an expression, not {text!r}.")
     return _Reader(text.strip(), also or {}).read()
-
-
-@cache
-def catalogue() -> dict[str, dict[str, type]]:
-    """Classes of tamis that an expression may name, in groups.
-
-    >>> from tamis.spec import catalogue
-    >>> list(catalogue())
-    ['criteria', 'searches', 'embedded', 'choices']
-    """
-    groups: dict[str, dict[str, type]] = {
-        group: {} for group in ("criteria", "searches", "embedded", "choices")
-    }
-    found = _classes(criteria) | _classes(search) | _classes(neural)
-    for name, kind in sorted(found.items()):
-        if issubclass(kind, Choice):
-            groups["choices"][name] = kind
-        elif name in search.__all__ and not issubclass(kind, Criterion):
-            groups["searches"][name] = kind
-        elif name not in neural.__all__:
-            # what helps a criterion, such as a way to perturb a column, is listed with the criteria
-            groups["criteria"][name] = kind
-        elif issubclass(kind, Selection):
-            groups["embedded"][name] = kind
-    return groups
-
-
-@cache
-def _tamis_names() -> dict[str, Make]:
-    return {name: make for group in catalogue().values() for name, make in group.items()}
-
-
-@cache
-def _sklearn_names() -> dict[str, Make]:
-    """Estimators, splitters and pipelines; found on the first name that is not ours."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        estimators = dict(all_estimators())
-    splitters = {
-        name: kind for name, kind in _classes(model_selection).items() if hasattr(kind, "split")
-    }
-    return {**splitters, **estimators, "make_pipeline": make_pipeline}
-
-
-@cache
-def _own_estimators() -> dict[str, Make]:
-    """Our own estimators; imported on demand, because numba takes its time."""
-    package = import_module("tamis.svm")
-    found = {name: getattr(package, name) for name in package.__all__}
-    found["NetworkClassifier"] = neural.NetworkClassifier
-    return {name: kind for name, kind in found.items() if issubclass(kind, BaseEstimator)}
-
-
-def _classes(package: Any) -> dict[str, type]:
-    """Public classes of a package that can be instantiated; experimental ones are not there."""
-    members = {name: vars(package).get(name) for name in package.__all__}
-    return {
-        name: member
-        for name, member in members.items()
-        if isinstance(member, type) and not isabstract(member) and not name.startswith("Base")
-    }
 
 
 class _Reader:
@@ -189,11 +110,15 @@ class _Reader:
         _check(make, name, self._at(node), len(node.args), given)
         arguments = [self._object(argument) for argument in node.args]
         options = {word: self._object(value) for word, value in given.items()}
+        for word, value in (*zip(_positional(make), arguments, strict=False), *options.items()):
+            check_argument(word, value, at := f"of {name} {self._at(node)}")
+            if vocabulary.GUESTS.get(name) == "lightgbm":
+                check_one_word(word, value, at)
         try:
             return make(*arguments, **options)
-        except InvalidSpec:
+        except (InvalidSpec, RecursionError, MemoryError):
             raise
-        except (TypeError, ValueError) as error:
+        except Exception as error:  # constructors of any library, which refuse in their own ways
             raise InvalidSpec(
                 f"{name} {self._at(node)} cannot be made: {str(error).rstrip('.')}."
             ) from error
@@ -217,20 +142,25 @@ class _Reader:
         return given
 
     def _made_by(self, name: str, node: ast.expr) -> Make:
-        """What a name calls; scikit-learn is searched only when it is not ours."""
-        for names in (lambda: self.also, _tamis_names, _sklearn_names, _own_estimators):
-            if name in (known := names()):
-                return known[name]
-        everything = [*self.also, *_tamis_names(), *_sklearn_names(), *_own_estimators()]
+        """What a name calls."""
+        make = self.also.get(name) or vocabulary.found(name)
+        if make is not None:
+            return make
+        if (library := vocabulary.GUESTS.get(name)) is not None:
+            raise InvalidSpec(
+                f"{name} {self._at(node)} needs {library}, which is not installed. Write pip "
+                f"install {library}."
+            )
+        near = did_you_mean(name, [*self.also, *vocabulary.all_names()])
         raise InvalidSpec(
             f"No criterion, search or scikit-learn estimator is called {name} {self._at(node)}."
-            f"{did_you_mean(name, everything)} `tamis methods` lists what there is."
+            f"{near} `tamis methods` lists what there is."
         )
 
     def _at(self, node: ast.expr | ast.keyword) -> str:
-        return self._place(node.lineno, self._characters(node.lineno, node.col_offset) + 1)
+        return self._position(node.lineno, self._characters(node.lineno, node.col_offset) + 1)
 
-    def _place(self, line: int, character: int) -> str:
+    def _position(self, line: int, character: int) -> str:
         where = f"at character {character}"
         return f"{where} of line {line}" if "\n" in self.text else where
 
@@ -245,7 +175,7 @@ class _Reader:
     def _unreadable(self, error: SyntaxError) -> InvalidSpec:
         if not self.text:
             return InvalidSpec('The expression is empty. Write one such as Forward(Scatter("J3")).')
-        where = self._place(error.lineno or 1, error.offset or 1)
+        where = self._position(error.lineno or 1, error.offset or 1)
         shown = self.text if len(self.text) <= 60 else self.text[:57] + "..."
         return InvalidSpec(
             f"{shown!r} is no expression: {error.msg} {where}. Write one such as "
@@ -255,25 +185,30 @@ class _Reader:
 
 def _check(make: Make, name: str, where: str, n_given: int, given: Iterable[str]) -> None:
     """Refuse arguments that do not fit the signature, naming those that would."""
-    parameters = list(signature(make).parameters.values())
-    placed = [p.name for p in parameters if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
-    named = [*placed, *(p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY)]
+    parameters = parameters_of(make)
+    positional = _positional(make)
+    named = [*positional, *(p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY)]
     kinds = {p.kind for p in parameters}
     offer = f"Its parameters are {', '.join(named)}." if named else "It takes no parameters."
     for word in given:
-        if word not in named and Parameter.VAR_KEYWORD not in kinds:
+        if word not in named:
             near = did_you_mean(word, named)
             raise InvalidSpec(f"{name} {where} has no parameter {word!r}.{near} {offer}")
-    if n_given > len(placed) and Parameter.VAR_POSITIONAL not in kinds:
+    if n_given > len(positional) and Parameter.VAR_POSITIONAL not in kinds:
         raise InvalidSpec(
-            f"{name} {where} takes {_count(len(placed))} without a name, not {n_given}. {offer} "
-            "Write the others as name=value."
+            f"{name} {where} takes {_count(len(positional))} without a name, not {n_given}. "
+            f"{offer} Write the others as name=value."
         )
-    if twice := set(placed[:n_given]) & set(given):
+    if twice := set(positional[:n_given]) & set(given):
         raise InvalidSpec(f"{name} {where} is given {min(twice)} twice. {offer}")
     required = [p.name for p in parameters if p.default is p.empty and p.name in named]
-    if missing := [p for p in required if p not in {*placed[:n_given], *given}]:
+    if missing := [p for p in required if p not in {*positional[:n_given], *given}]:
         raise InvalidSpec(f"{name} {where} needs {' and '.join(missing)}. {offer}")
+
+
+def _positional(make: Make) -> list[str]:
+    """Names of the parameters that arguments without a name go to; repeated ones have none."""
+    return [p.name for p in parameters_of(make) if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
 
 
 def _count(n: int) -> str:

@@ -161,7 +161,7 @@ class FalseDiscovery(Choice):
         self.q = q
 
     def check(self, search: Walk, criterion: Criterion) -> None:
-        if not (search.prices_alone and getattr(criterion, "prices_are_log_p", False)):
+        if not (search.prices_alone and getattr(criterion, "scores_are_log_p", False)):
             raise IncompatibleCriterion(
                 f"FalseDiscovery needs the p-value of every feature; {type(search).__name__}"
                 f"({type(criterion).__name__}) has none. Use Ranking(PValue(), "

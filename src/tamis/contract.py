@@ -121,8 +121,8 @@ class SubsetCriterion(ForwardCriterion, BackwardCriterion):
 
     #: Whether the value of a subset is the sum of the values of its members.
     additive: ClassVar[bool] = False
-    #: Whether prices are -log p-values, which the choice ``FalseDiscovery`` needs.
-    prices_are_log_p: ClassVar[bool] = False
+    #: Whether scores are -log p-values, which the choice ``FalseDiscovery`` needs.
+    scores_are_log_p: ClassVar[bool] = False
 
     @property
     def monotone(self) -> bool:

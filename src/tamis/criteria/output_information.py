@@ -13,11 +13,11 @@ from sklearn.pipeline import Pipeline
 from tamis._arrays import Array, Subset, class_codes, is_real
 from tamis._random import draw_seed
 from tamis.contract import BackwardCriterion
-from tamis.criteria._discrete import settled
 from tamis.criteria._engines import Model
 from tamis.criteria._network_engine import ACTIVATIONS
 from tamis.criteria._opening import check_usable, last_step, open_engine
 from tamis.criteria.model import GROUPS, Metadata, ModelCriterion, check_trainable, rows_of
+from tamis.density.discrete import settled
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidTarget
 
 Rows = NDArray[np.intp]

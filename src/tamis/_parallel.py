@@ -12,7 +12,8 @@ from threadpoolctl import threadpool_limits
 
 from tamis.exceptions import ClusterLost, MissingExtra
 
-#: Seconds to wait for the scheduler of a cluster.
+#: Seconds to wait for the scheduler of a cluster: one that is there answers within one, through a
+#: tunnel within a few.
 REACH = 10
 
 

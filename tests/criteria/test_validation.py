@@ -37,12 +37,13 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from tamis._arrays import EMPTY
+from tamis.compiled import thresholds
 from tamis.contract import SubsetCriterion, with_unit
-from tamis.criteria import _knn_folds
-from tamis.criteria._knn_folds import KNNFolds
-from tamis.criteria._lda_folds import LDAFolds
 from tamis.criteria.validation import CrossValidated
 from tamis.exceptions import InvalidParameter, InvalidScore, InvalidTarget
+from tamis.folds import knn
+from tamis.folds.knn import KNNFolds
+from tamis.folds.lda import LDAFolds
 from tamis.search import Forward
 
 LDA, KNN = LinearDiscriminantAnalysis, KNeighborsClassifier
@@ -70,7 +71,7 @@ def data(request):
 @pytest.fixture
 def compiled(monkeypatch):
     """Neighbours by compiled loops, however small the data."""
-    monkeypatch.setattr(_knn_folds, "FEWEST_COLUMNS", 1)
+    monkeypatch.setattr(thresholds, "NEIGHBOUR_COLUMNS", 1)
 
 
 def reference(estimator, X, y, subset, **options):
@@ -294,11 +295,11 @@ class TestDiscriminantAnalysis:
         X, y = load_wine(return_X_y=True)
         subset, new = np.arange(6), np.arange(6, 13)
         expected = CrossValidated(LDA()).fit(X, y).gain(subset, new)
-        monkeypatch.setattr("tamis.criteria._lda_folds.KEPT", 200)
-        monkeypatch.setattr("tamis.criteria._lda_folds.BLOCK", 300)
+        monkeypatch.setattr("tamis.folds.moments.KEPT", 200)
+        monkeypatch.setattr("tamis.folds.lda.BLOCK", 300)
         criterion = CrossValidated(LDA()).fit(X, y)
         assert_array_equal(criterion.gain(subset, new), expected)
-        assert len(criterion._folds._rows) <= 3
+        assert len(criterion._folds.moments._rows) <= 3
 
 
 @pytest.mark.usefixtures("compiled")
@@ -347,7 +348,7 @@ class TestNeighbours:
         criterion = CrossValidated(KNN()).fit(X, y)
         subset, new = np.arange(3), np.arange(3, 13)
         expected = criterion.gain(subset, new)
-        monkeypatch.setattr(_knn_folds, "AT_ONCE", 3)
+        monkeypatch.setattr(knn, "AT_ONCE", 3)
         assert_array_equal(criterion.gain(subset, new), expected)
 
 

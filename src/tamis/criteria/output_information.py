@@ -14,8 +14,8 @@ from tamis._arrays import Array, Subset, class_codes, is_real
 from tamis._folds import Rows
 from tamis._random import draw_seed
 from tamis.contract import BackwardCriterion
-from tamis.criteria._discrete import settled
 from tamis.criteria.model import GROUPS, Metadata, ModelCriterion, check_trainable
+from tamis.density.discrete import settled
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidTarget
 from tamis.response.answers import as_it_is
 from tamis.response.engine import Model

@@ -33,7 +33,7 @@ class Form(Protocol):
 
 
 class Separability(SubsetCriterion):
-    """Criterion that reduces the data to matrices and asks a form for the prices."""
+    """Criterion that reduces the data to matrices and asks a form for the scores."""
 
     targets: ClassVar[frozenset[str]] = frozenset({"classification"})
 
@@ -236,11 +236,11 @@ class _DeterminantRatio:
 
     def values(self, subsets: list[Subset]) -> Array:
         values = np.ones(len(subsets))
-        for places, stack in stacked(subsets):
+        for indices, stack in stacked(subsets):
             within, total = blocks(self.within.W, stack), blocks(self.total.W, stack)
             good = independent(within)
             log_ratio = np.linalg.slogdet(total[good])[1] - np.linalg.slogdet(within[good])[1]
-            values[places[good]], values[places[~good]] = np.exp(log_ratio), -np.inf
+            values[indices[good]], values[indices[~good]] = np.exp(log_ratio), -np.inf
         return values
 
     def gains(self, subset: Subset) -> Array:

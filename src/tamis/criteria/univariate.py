@@ -9,7 +9,7 @@ from scipy import special
 
 from tamis._arrays import Array, Mask, Subset, class_codes
 from tamis.contract import SubsetCriterion
-from tamis.criteria._discrete import coded_columns, coded_target
+from tamis.density.discrete import coded_columns, coded_target
 from tamis.exceptions import InvalidParameter
 
 
@@ -264,9 +264,9 @@ def ratio(above: Array, below: Array) -> Array:
         return np.where(above == 0, 0.0, above / below)
 
 
-def explained(X: Array, y: NDArray[Any], kind: str) -> Array:
+def explained(X: Array, y: NDArray[Any], task: str) -> Array:
     """Share of each column's variance that the target explains, in [0, 1]."""
-    if kind == "classification":
+    if task == "classification":
         between, within = scatters(X, class_codes(y)[1])
         return ratio(between, between + within)
     centred, target = X - X.mean(axis=0), y - y.mean()

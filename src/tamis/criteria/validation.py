@@ -1,7 +1,7 @@
 """Cross-validation: how well does an estimator do with these columns?"""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,31 +14,11 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from tamis._arrays import Array, Subset, class_codes
 from tamis._parallel import parallel_map
 from tamis.contract import SubsetCriterion, with_unit
-from tamis.criteria._knn_folds import KNNFolds
-from tamis.criteria._lda_folds import LDAFolds
 from tamis.criteria.model import Metadata, ModelCriterion, rows_of, trained
-from tamis.exceptions import InvalidParameter, InvalidPrice
-
-Rows: TypeAlias = NDArray[np.intp]
-
-
-class Folds(Protocol):
-    """Accuracies of one kind of classifier, all candidates of a step together.
-
-    They are scikit-learn's to the last hit, or nan where that cannot be promised.
-    """
-
-    def essential(self, subset: Subset) -> Subset:
-        """The columns that the classifier does not leave out as constant."""
-
-    def value(self, subset: Subset) -> float:
-        """Mean accuracy of one subset."""
-
-    def grown(self, subset: Subset, candidates: Subset) -> Array:
-        """Mean accuracy of the subset and each candidate."""
-
-    def shrunk(self, subset: Subset) -> Array:
-        """Mean accuracy of the subset without each of its members."""
+from tamis.exceptions import InvalidParameter, InvalidScore
+from tamis.folds import FoldAccuracies, Rows, Splits, most_frequent
+from tamis.folds.knn import KNNFolds
+from tamis.folds.lda import LDAFolds
 
 
 class CrossValidated(ModelCriterion, SubsetCriterion):
@@ -120,7 +100,7 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
             )
         self._folds = self._shortcut(estimator)
 
-    def _shortcut(self, estimator: Any) -> Folds | None:
+    def _shortcut(self, estimator: Any) -> FoldAccuracies | None:
         """What scores all candidates of a step together, where the estimator is known."""
         plain = self.scoring is None or self.scoring == "accuracy"
         weighted = self._metadata.fit or self._metadata.score
@@ -175,13 +155,13 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
             found = np.full(len(candidates), np.nan)
         else:
             found = self._folds.grown(self._folds.essential(subset), candidates)
-        return self._changed(subset, found, lambda place: with_unit(subset, candidates[place]))
+        return self._changed(subset, found, lambda index: with_unit(subset, candidates[index]))
 
     def loss(self, subset: Subset) -> Array:
         found = np.full(len(subset), np.nan)
         if self._folds is not None and len(kept := self._folds.essential(subset)) > 1:
             found[np.isin(subset, kept)] = self._folds.shrunk(kept)
-        return -self._changed(subset, found, lambda place: np.delete(subset, place))
+        return -self._changed(subset, found, lambda index: np.delete(subset, index))
 
     def _changed(self, subset: Subset, found: Array, changed: Callable[[int], Subset]) -> Array:
         """Values of changed subsets less that of the subset; those not yet found are asked for.
@@ -190,7 +170,7 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
         """
         base = self.value(subset)
         missing = np.flatnonzero(np.isnan(found))
-        found[missing] = self.values([changed(int(place)) for place in missing])
+        found[missing] = self.values([changed(int(index)) for index in missing])
         if len(found):
             best = int(found.argmax())
             self._best = (changed(best), float(found[best]))
@@ -209,18 +189,12 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
         )
 
 
-def most_frequent(codes: Rows, splits: list[tuple[Rows, Rows]]) -> float:
-    """Mean accuracy of always answering the most frequent class, of equals the first."""
-    hits = [(codes[test] == np.bincount(codes[train]).argmax()).mean() for train, test in splits]
-    return float(np.mean(hits))
-
-
 def validated(
     estimator: Any,
     X: Array,
     y: NDArray[Any] | None,
     columns: Subset,
-    splits: list[tuple[Rows, Rows]],
+    splits: Splits,
     scorer: Any,
     metadata: Metadata,
 ) -> float:
@@ -237,7 +211,7 @@ def validated(
             )
             raise
         if np.isnan(score):
-            raise InvalidPrice(
+            raise InvalidScore(
                 f"CrossValidated: the score of {type(estimator).__name__} is NaN in fold {fold} on "
                 f"column(s) {columns.tolist()}. Use fewer folds, or another scoring."
             )

@@ -40,9 +40,9 @@ class Wrapper(SubsetCriterion):
         return getattr(self.criterion, "monotone", False)
 
     @property
-    def target(self) -> str:
+    def task(self) -> str:
         """How the criterion inside reads ``y``."""
-        return getattr(self.criterion, "target", "auto")
+        return getattr(self.criterion, "task", "auto")
 
     def check(self) -> None:
         if not isinstance(self.criterion, SubsetCriterion):
@@ -130,7 +130,7 @@ class Remembered(Wrapper):
 
 
 class Penalised(Wrapper):
-    """A criterion less a price for each feature, so that the best size is not "all".
+    """A criterion less a penalty for each feature, so that the best size is not "all".
 
     Parameters
     ----------

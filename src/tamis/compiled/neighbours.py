@@ -1,6 +1,4 @@
-"""Compiled loops of the nearest neighbours: which class do they vote for, and is it certain?"""
-
-from typing import TypeAlias
+"""Nearest neighbours: which class do they vote for, and is it certain?"""
 
 import numpy as np
 from numba import njit
@@ -8,11 +6,11 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset
 
-Codes: TypeAlias = NDArray[np.intp]
-
-# Distances held at a time, so that they stay in the cache.
+# Distances held at a time: half a megabyte, which stays in a core's second cache while every
+# candidate runs over it.
 BLOCK = 2**16
-# Relative difference of two sums that rounding can explain.
+# Relative difference of two sums that rounding can explain: some hundred terms, each rounded to
+# 1e-16, leave a tenth of it. A difference within it is a tie, which the estimator itself decides.
 TIE = 1e-12
 UNDECIDED = -1
 
@@ -20,19 +18,19 @@ UNDECIDED = -1
 @njit(cache=True, nogil=True)
 def votes(
     X: Array,
-    codes: Codes,
-    train: Codes,
-    test: Codes,
+    codes: NDArray[np.intp],
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
     subset: Subset,
     candidates: Subset,
     sign: float,
     k: int,
     n_classes: int,
-) -> Codes:
+) -> NDArray[np.intp]:
     """Class voted for each candidate and test row, (candidates, rows); UNDECIDED in a tie."""
     said = np.empty((len(candidates), len(test)), dtype=np.int64)
-    labels, places = codes[train], np.arange(len(train))
-    near, who = np.empty(k + 1), np.empty(k + 1, dtype=np.int64)
+    labels, everyone = codes[train], np.arange(len(train))
+    near, voters = np.empty(k + 1), np.empty(k + 1, dtype=np.int64)
     distances = np.empty(len(train))
     height = max(1, BLOCK // len(train))
     for top in range(0, len(test), height):
@@ -40,27 +38,29 @@ def votes(
         base = _summed(X, train, rows, subset)
         first = np.empty((len(rows), k + 1), dtype=np.int64)
         for q in range(len(rows)):
-            _nearest(base[q], places, np.inf, near, first[q])
+            _nearest(base[q], everyone, np.inf, near, first[q])
         for c in range(len(candidates)):
             column = X[:, candidates[c]]
             known = column[train]
             for q in range(len(rows)):
                 _add_column(base[q], known, column[rows[q]], sign, distances)
                 # differences carry the rounding of the sums they come from
-                slack = 0.0 if sign > 0 else 1e-15 * (len(subset) + 4) * _greatest(base[q], places)
+                slack = (
+                    0.0 if sign > 0 else 1e-15 * (len(subset) + 4) * _greatest(base[q], everyone)
+                )
                 # any k + 1 rows bound the distance sought; those nearest before are a good guess
                 bound = _greatest(distances, first[q]) + slack
-                _nearest(distances, labels, bound, near, who)
+                _nearest(distances, labels, bound, near, voters)
                 tie = slack + TIE * near[k]
                 if near[k] - near[k - 1] > tie:
-                    said[c, top + q] = _elected(who[:k], n_classes)
+                    said[c, top + q] = _elected(voters[:k], n_classes)
                 else:
                     said[c, top + q] = _tied(distances, labels, near[k - 1], tie, k, n_classes)
     return said
 
 
 @njit(cache=True, nogil=True)
-def _summed(X: Array, train: Codes, rows: Codes, subset: Subset) -> Array:
+def _summed(X: Array, train: NDArray[np.intp], rows: NDArray[np.intp], subset: Subset) -> Array:
     """Squared distances over a subset, (test rows, training rows)."""
     base = np.zeros((len(rows), len(train)))
     for j in subset:
@@ -79,7 +79,7 @@ def _add_column(base: Array, known: Array, x: float, sign: float, out: Array) ->
 
 
 @njit(cache=True, nogil=True)
-def _greatest(distances: Array, rows: Codes) -> float:
+def _greatest(distances: Array, rows: NDArray[np.intp]) -> float:
     greatest = 0.0
     for row in rows:
         greatest = max(greatest, distances[row])
@@ -87,30 +87,32 @@ def _greatest(distances: Array, rows: Codes) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _nearest(distances: Array, labels: Codes, bound: float, near: Array, who: Codes) -> None:
+def _nearest(
+    distances: Array, labels: NDArray[np.intp], bound: float, near: Array, voters: NDArray[np.intp]
+) -> None:
     """The smallest distances up to a bound, rising, and the labels of their rows."""
     last = len(near) - 1
-    for place in range(last + 1):
-        near[place] = np.inf
+    for index in range(last + 1):
+        near[index] = np.inf
     worst = np.nextafter(bound, np.inf)
     for row in range(len(distances)):
         distance = distances[row]
         if distance < worst:
-            place = last
-            while place > 0 and near[place - 1] > distance:
-                near[place] = near[place - 1]
-                who[place] = who[place - 1]
-                place -= 1
-            near[place] = distance
-            who[place] = labels[row]
+            index = last
+            while index > 0 and near[index - 1] > distance:
+                near[index] = near[index - 1]
+                voters[index] = voters[index - 1]
+                index -= 1
+            near[index] = distance
+            voters[index] = labels[row]
             worst = min(worst, near[last])
 
 
 @njit(cache=True, nogil=True)
-def _elected(who: Codes, n_classes: int) -> int:
+def _elected(voters: NDArray[np.intp], n_classes: int) -> int:
     """The class with most votes, of equals the first."""
     counts = np.zeros(n_classes, dtype=np.int64)
-    for label in who:
+    for label in voters:
         counts[label] += 1
     leader = 0
     for other in range(n_classes):
@@ -120,7 +122,9 @@ def _elected(who: Codes, n_classes: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _tied(distances: Array, labels: Codes, cut: float, tie: float, k: int, n_classes: int) -> int:
+def _tied(
+    distances: Array, labels: NDArray[np.intp], cut: float, tie: float, k: int, n_classes: int
+) -> int:
     """The class elected whichever of the rows at the k-th distance are taken, else UNDECIDED."""
     sure, rest = np.zeros(n_classes, dtype=np.int64), np.zeros(n_classes, dtype=np.int64)
     seats, claims = k, 0

@@ -8,17 +8,10 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from tamis._arrays import Array, class_codes, is_int
+from tamis.compiled import thresholds
 from tamis.exceptions import InvalidParameter
 
-Codes = NDArray[np.unsignedinteger[Any]]
-
 BINNINGS = ("frequency", "width", "codes")
-# Below this many entries numpy needs a millisecond for a pass; compiling needs seconds.
-COMPILED_FROM = 200_000
-# A pair of levels costs a bit set two thirds of a nanosecond for 128 samples, the histogram a
-# nanosecond a sample: beyond this many pairs of levels the histogram is faster.
-MOST_CELLS_BY_BITS = 240
-
 
 # Informations are whole multiples of this, about 2e-13 nats: what is 0 is exactly 0, columns that
 # differ only in the names of their levels tie, and sums do not depend on their order.
@@ -45,18 +38,19 @@ class Coded:
     def __init__(self, X: Array, n_bins: int, binning: str = "frequency"):
         self._columns = np.ascontiguousarray(X.T)  # one row a column, a view of what is fitted
         self.n_samples = len(X)
-        self.compiled = X.size >= COMPILED_FROM
+        self.compiled = X.size >= thresholds.COUNTED_ENTRIES
         self.cuts, self.n_levels = _cuts(self._columns, n_bins, binning, self.compiled)
         counts = np.arange(self.n_samples + 1, dtype=float)
         self._table = counts * np.log(np.maximum(counts, 1))
 
     @cached_property
-    def codes(self) -> Codes:
+    def codes(self) -> NDArray[np.unsignedinteger[Any]]:
         """Level of each entry, one row a column."""
         few = self.n_levels.max(initial=1) <= np.iinfo(np.uint16).max
-        codes: Codes = np.zeros(self._columns.shape, dtype=np.uint16 if few else np.uint32)
+        codes: NDArray[np.unsignedinteger[Any]]
+        codes = np.zeros(self._columns.shape, dtype=np.uint16 if few else np.uint32)
         if self.compiled:
-            from tamis.criteria._counting import encode
+            from tamis.compiled.counting import encode
 
             encode(self._columns, self.cuts, self.n_levels, codes)
         else:
@@ -83,10 +77,10 @@ class Coded:
         n_pivot = int(pivot.max()) + 1
         if not self.compiled:
             sums = self._sums_by_bincount(pivot, n_pivot)
-        elif (n_pivot - 1) * (self.n_levels.mean() - 1) <= MOST_CELLS_BY_BITS:
+        elif (n_pivot - 1) * (self.n_levels.mean() - 1) <= thresholds.CELLS_BY_BITS:
             sums = self._sums_by_bits(pivot, n_pivot)
         else:
-            from tamis.criteria._counting import sums_by_histogram
+            from tamis.compiled.counting import sums_by_histogram
 
             sums = sums_by_histogram(self.codes, self.n_levels, pivot, n_pivot, self._table)
         return settled(np.log(self.n_samples) - sums / self.n_samples)
@@ -103,7 +97,7 @@ class Coded:
         return self._table[counts].reshape(-1, n_cells).sum(axis=1)
 
     def _sums_by_bits(self, pivot: NDArray[np.intp], n_pivot: int) -> Array:
-        from tamis.criteria._counting import pack, sums_by_bits
+        from tamis.compiled.counting import pack, sums_by_bits
 
         bits, sizes, start = self._bits
         one = np.array([n_pivot])
@@ -114,7 +108,7 @@ class Coded:
 
     @cached_property
     def _bits(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
-        from tamis.criteria._counting import pack
+        from tamis.compiled.counting import pack
 
         start = np.concatenate([[0], np.cumsum(self.n_levels - 1)])
         return *pack(self._columns, self.cuts, self.n_levels, start), start
@@ -135,8 +129,9 @@ def _cuts(columns: Array, n_bins: int, binning: str, compiled: bool) -> tuple[Ar
 
 def _few_levels(columns: Array, most: int, compiled: bool) -> tuple[Array, NDArray[np.int64]]:
     """Distinct values of each column, rising, padded with infinity; and how many there are."""
+    # the loop compares each entry with every level: where most are new, sorting is faster
     if compiled and most < columns.shape[1] // 8:
-        from tamis.criteria._counting import few_levels
+        from tamis.compiled.counting import few_levels
 
         return few_levels(columns, most)
     ordered = np.sort(columns, axis=1)
@@ -150,7 +145,7 @@ def _few_levels(columns: Array, most: int, compiled: bool) -> tuple[Array, NDArr
 
 
 def _by_frequency(columns: Array, n_bins: int) -> Array:
-    """Cuts at the places that split the sorted column evenly; equal values stay together."""
+    """Cuts where they split the sorted column evenly; equal values stay together."""
     n_samples = columns.shape[1]
     starts = (np.arange(1, n_bins) * n_samples) // n_bins
     cuts = np.partition(columns, starts, axis=1)[:, starts]
@@ -172,25 +167,25 @@ def _distinct(cuts: Array, low: Array) -> Array:
     return np.sort(cuts, axis=1)
 
 
-def coded_columns(who: str, X: Array, n_bins: int | None, binning: str) -> Coded:
+def coded_columns(name: str, X: Array, n_bins: int | None, binning: str) -> Coded:
     """Columns cut as a criterion's parameters say; None is the cube root of N, rounded up."""
     rule = int(np.ceil(np.cbrt(len(X)))) if n_bins is None else n_bins
     if not (is_int(rule) and rule >= 2):
-        raise InvalidParameter(f"{who} needs an int n_bins >= 2 or None, not {n_bins!r}.")
+        raise InvalidParameter(f"{name} needs an int n_bins >= 2 or None, not {n_bins!r}.")
     if binning not in BINNINGS:
         raise InvalidParameter(
-            f"{who} needs binning='frequency', 'width' or 'codes', not {binning!r}."
+            f"{name} needs binning='frequency', 'width' or 'codes', not {binning!r}."
         )
     return Coded(X, int(rule), binning)
 
 
 def coded_target(
-    who: str, y: NDArray[Any], kind: str, n_bins: int | None, binning: str
+    name: str, y: NDArray[Any], task: str, n_bins: int | None, binning: str
 ) -> NDArray[np.intp]:
     """Classes as they are; a real target cut like a column."""
-    if kind == "classification":
+    if task == "classification":
         return class_codes(y)[1]
-    return coded_columns(who, y.astype(float)[:, None], n_bins, binning).column(0)
+    return coded_columns(name, y.astype(float)[:, None], n_bins, binning).column(0)
 
 
 def entropy_of(codes: NDArray[np.intp]) -> float:

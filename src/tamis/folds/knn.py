@@ -8,25 +8,19 @@ which of them is taken, the estimator itself is asked for those rows: its choice
 of its tree, and differs between its algorithms.
 """
 
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.neighbors import KDTree, KNeighborsClassifier
 
 from tamis._arrays import Array, Subset
+from tamis.compiled import thresholds
 from tamis.contract import with_unit
-from tamis.criteria.model import trained
+from tamis.folds import Rows, Splits
 
-Codes: TypeAlias = NDArray[np.intp]
-Splits: TypeAlias = "list[tuple[NDArray[np.intp], NDArray[np.intp]]]"
-
-# With fewer columns scikit-learn is done before the loops are compiled; with more rows its trees
-# win while the subset is small.
-FEWEST_COLUMNS = 16
-MOST_ROWS = 10_000
-# Candidates whose votes are held at a time.
+# Candidates whose votes are held at a time: of ten thousand rows in five folds, 16 megabytes.
 AT_ONCE = 1024
 
 
@@ -44,7 +38,7 @@ class KNNFolds:
     """
 
     @classmethod
-    def suited(cls, estimator: Any, X: Array, codes: Codes, splits: Splits) -> Self | None:
+    def suited(cls, estimator: Any, X: Array, codes: Rows, splits: Splits) -> Self | None:
         """The folds if the estimator is one that they describe exactly, else None."""
         if type(estimator) is not KNeighborsClassifier or estimator.weights != "uniform":
             return None
@@ -55,11 +49,11 @@ class KNNFolds:
         enough = min(len(train) for train, _ in splits) > k
         if not (euclidean and estimator.metric_params is None and enough):
             return None
-        if n_features < FEWEST_COLUMNS or n_samples > MOST_ROWS:
+        if n_features < thresholds.NEIGHBOUR_COLUMNS or n_samples > thresholds.NEIGHBOUR_ROWS:
             return None
         return cls(estimator, X, codes, splits)
 
-    def __init__(self, estimator: KNeighborsClassifier, X: Array, codes: Codes, splits: Splits):
+    def __init__(self, estimator: KNeighborsClassifier, X: Array, codes: Rows, splits: Splits):
         self.estimator, self.X, self.codes, self.splits = estimator, X, codes, splits
 
     def essential(self, subset: Subset) -> Subset:
@@ -87,27 +81,27 @@ class KNNFolds:
 
     def _accuracy(self, subset: Subset, candidates: Subset, sign: float) -> Array:
         # imported here because it brings numba, which takes longer to load than most criteria run
-        from tamis.criteria._knn_votes import UNDECIDED, votes
+        from tamis.compiled.neighbours import UNDECIDED, votes
 
         accuracies = np.empty((len(candidates), len(self.splits)))
         k, n_classes = self.estimator.n_neighbors, int(self.codes.max()) + 1
         for fold, (train, test) in enumerate(self.splits):
             said = votes(self.X, self.codes, train, test, subset, candidates, sign, k, n_classes)
             undecided = said == UNDECIDED
-            for place in np.flatnonzero(undecided.any(axis=1)):
-                rows, unit = np.flatnonzero(undecided[place]), candidates[place]
+            for index in np.flatnonzero(undecided.any(axis=1)):
+                rows, unit = np.flatnonzero(undecided[index]), candidates[index]
                 changed = with_unit(subset, unit) if sign > 0 else subset[subset != unit]
-                said[place, rows] = self._asked(changed, train, test[rows])
+                said[index, rows] = self._asked(changed, train, test[rows])
             accuracies[:, fold] = (said == self.codes[test]).mean(axis=1)
         return accuracies.mean(axis=1)
 
-    def _asked(self, subset: Subset, train: Codes, rows: Codes) -> Codes:
+    def _asked(self, subset: Subset, train: Rows, rows: Rows) -> Rows:
         """What the estimator itself says of some rows."""
         known, asked = self.X[np.ix_(train, subset)], self.X[np.ix_(rows, subset)]
         k, n_classes = self.estimator.n_neighbors, int(self.codes.max()) + 1
         with config_context(assume_finite=True, skip_parameter_validation=True):
             if not self._grows_tree(*known.shape):
-                model = trained(self.estimator, known, self.codes[train], {})
+                model = clone(self.estimator).fit(known, self.codes[train])
                 return np.asarray(model.predict(asked))
             # the very tree that the estimator grows, without the cost of its checks
             tree = KDTree(known, leaf_size=self.estimator.leaf_size)

@@ -1,4 +1,4 @@
-"""Contingency counts of many columns at once, compiled; loaded only when there is enough to do.
+"""Contingency counts of many columns at once.
 
 A column of few levels is a bit set over the samples for each level but the first; the count of a
 pair of levels is then a popcount, and the cells of the first levels follow from the margins.
@@ -21,6 +21,10 @@ def _popcount(typingctx: Any, word: Any) -> Any:
 
 
 popcount: Any = intrinsic(_popcount)
+
+# Samples looked at together for levels not met before: two kilobytes stay in the first cache while
+# the known levels are counted in them, and a column of many levels is given up after one block.
+LOOKED_AT = 256
 
 
 @njit(cache=True)
@@ -49,19 +53,19 @@ def few_levels(columns: Any, most: int) -> Any:
     count = np.zeros(n_columns, dtype=np.int64)
     for j in range(n_columns):
         row, known = columns[j], 0
-        for first in range(0, n_samples, 256):
-            block = row[first : first + 256]
+        for first in range(0, n_samples, LOOKED_AT):
+            block = row[first : first + LOOKED_AT]
             seen = 0
             for level in range(known):
                 seen += _count(block, levels[j, level])
-            place = 0
+            index = 0
             while seen < len(block) and known <= most:
-                if not (levels[j, :known] == block[place]).any():
+                if not (levels[j, :known] == block[index]).any():
                     if known < most:
-                        levels[j, known] = block[place]
-                        seen += _count(block, block[place])
+                        levels[j, known] = block[index]
+                        seen += _count(block, block[index])
                     known += 1
-                place += 1
+                index += 1
             if known > most:
                 break
         count[j] = known
@@ -82,10 +86,10 @@ def pack(columns: Any, cuts: Any, n_levels: Any, start: Any) -> Any:
         for word in range(n_words):
             block = row[64 * word : 64 * word + 64]
             above = uint64(0)
-            for place in range(last - 1, first - 1, -1):
-                reached = _at_least(block, cuts[j, place - first])
-                bits[place, word] = reached & ~above
-                sizes[place] += np.int64(popcount(reached & ~above))
+            for index in range(last - 1, first - 1, -1):
+                reached = _at_least(block, cuts[j, index - first])
+                bits[index, word] = reached & ~above
+                sizes[index] += np.int64(popcount(reached & ~above))
                 above = reached
     return bits, sizes
 
@@ -114,10 +118,10 @@ def sums_by_bits(
     for j in range(n_columns):
         left[:] = pivot_sizes  # of each pivot level, samples not yet met in a level of the column
         total, first_level = 0.0, n_samples
-        for place in range(start[j], start[j + 1]):
-            rest = sizes[place]
+        for index in range(start[j], start[j + 1]):
+            rest = sizes[index]
             first_level -= rest
-            members = bits[place]
+            members = bits[index]
             for a in range(n_pivot):
                 row, both = pivot[a], uint64(0)
                 for word in range(n_words):

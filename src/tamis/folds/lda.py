@@ -18,20 +18,19 @@ the border or a rank near the tolerance of scikit-learn, is answered nan, and as
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from tamis._arrays import Array, Mask, Subset
+from tamis.folds import Rows, Splits
+from tamis.folds.moments import FoldMoments
 
-# Past this many numbers the fold weights would not be worth their memory (leave-one-out of many).
+# Weights of rows in folds and classes, 256 megabytes of them: past this (leave-one-out of
+# thousands) they are not worth their memory.
 MOST_WEIGHTS = 2**25
-# Numbers in a block of test rows times candidates, and in the covariance rows that are kept.
+# Numbers in a block of test rows times candidates: 16 megabytes, several of which are held at once.
 BLOCK = 2**21
-KEPT = 2**25
-# Eigenvalues of a correlation matrix below this are rounding.
+# Eigenvalues of a correlation matrix below this are rounding: a thousand columns leave 1e-13.
 ZERO = 1e-12
-
-Splits = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 
 class Inverse(NamedTuple):
@@ -39,7 +38,7 @@ class Inverse(NamedTuple):
 
     matrix: Array  # (folds, size, size)
     trace: Array  # (folds,), of the inverse correlations: at least 1 / the least eigenvalue
-    rank: NDArray[np.intp]  # (folds,)
+    rank: Rows  # (folds,)
     clear: bool  # no eigenvalue near the tolerance that decides the rank
     exact: bool  # what is left out is rounding
 
@@ -64,9 +63,7 @@ class LDAFolds:
     """
 
     @classmethod
-    def suited(
-        cls, estimator: Any, X: Array, codes: NDArray[np.intp], splits: Splits
-    ) -> Self | None:
+    def suited(cls, estimator: Any, X: Array, codes: Rows, splits: Splits) -> Self | None:
         """The fold statistics if the estimator is one that they describe exactly, else None."""
         if type(estimator) is not LinearDiscriminantAnalysis or estimator.solver != "svd":
             return None
@@ -91,62 +88,17 @@ class LDAFolds:
     def __init__(
         self,
         X: Array,
-        codes: NDArray[np.intp],
+        codes: Rows,
         splits: Splits,
         priors: Array | None = None,
         tol: float = 1e-4,
     ):
-        self.tol, self.codes = tol, codes
+        self.tol = tol
+        self.moments = moments = FoldMoments(X, codes, splits, priors)
         self.constant: Mask = X.min(axis=0) == X.max(axis=0)
-        shift = X.mean(axis=0)
-        # nothing depends on the origin, except the accuracy of what follows
-        self.X = X - shift if (np.abs(shift) > X.std(axis=0)).any() else X
-        self._cut(splits)
-        self._average(priors)
-        self._rows: dict[int, Array] = {}
-
-    def _cut(self, splits: Splits) -> None:
-        """Training masks, and the test rows of all folds one below the other."""
-        self.training: Mask = np.zeros((len(splits), len(self.X)), dtype=bool)
-        for mask, (train, _) in zip(self.training, splits, strict=True):
-            mask[train] = True
-        tests = [test for _, test in splits]
-        self.sizes = np.array([len(test) for test in tests])
-        self.starts = np.cumsum(self.sizes) - self.sizes
-        self.parts = [slice(a, a + n) for a, n in zip(self.starts, self.sizes, strict=True)]
-        self.fold = np.repeat(np.arange(len(splits)), self.sizes)
-        rows = np.concatenate(tests)
-        self.tests: Array = np.asfortranarray(self.X[rows])
-        self.truth = self.codes[rows]
-
-    def _average(self, priors: Array | None) -> None:
-        """Class means, priors and variances within classes of each training fold."""
-        n_classes = int(self.codes.max()) + 1
-        members = self.codes == np.arange(n_classes)[:, None]
-        weights = (self.training[:, None] & members).astype(float)
-        counts = weights.sum(axis=2)
-        self.n_train = counts.sum(axis=1)
-        weights /= counts[..., None]
-        self.means: Array = weights @ self.X
-        shares = counts / self.n_train[:, None]
-        self.priors: Array = shares if priors is None else np.broadcast_to(priors, shares.shape)
-        self.log_odds = np.log(self.priors[:, 1:] / self.priors[:, :1])
-        variance = np.empty((len(counts), self.X.shape[1]))
-        for fold, mask in enumerate(self.training):
-            variance[fold] = self._variances(fold, mask)
-        self.spread = np.sqrt(variance)
         # a spread that is only rounding is noise, which scikit-learn scales up in its own way
-        flat = self.spread <= 1e-7 * np.abs(self.X).max(axis=0)
+        flat = moments.spread <= 1e-7 * np.abs(moments.X).max(axis=0)
         self.dubious: Mask = self.constant | flat.any(axis=0)
-
-    def _variances(self, fold: int, mask: Mask) -> Array:
-        block = max(1, BLOCK // len(mask))
-        codes, found = self.codes[mask], []
-        for first in range(0, self.X.shape[1], block):
-            columns = slice(first, first + block)
-            centred = self.X[mask, columns] - self.means[fold, codes, columns]
-            found.append(np.einsum("ij,ij->j", centred, centred) / len(codes))
-        return np.concatenate(found)
 
     def essential(self, subset: Subset) -> Subset:
         """The subset without constant columns, which scikit-learn leaves out of the model."""
@@ -157,8 +109,8 @@ class LDAFolds:
         inverse = self._inverse(subset)
         if not inverse.clear:
             return float("nan")
-        none = np.zeros((len(self.tests), 1)), np.zeros((*self.means.shape[:2], 1))
-        weight = np.zeros((len(self.sizes), 1))
+        none = np.zeros((len(self.moments.tests), 1)), np.zeros((*self.moments.means.shape[:2], 1))
+        weight = np.zeros((len(self.moments.sizes), 1))
         base, spaces = self._base(subset, inverse), self._between(subset, inverse)
         return float(
             self._accuracy(base, spaces, *none, weight, inverse.trace[:, None], inverse.rank)[0]
@@ -172,11 +124,11 @@ class LDAFolds:
         if not (inverse.clear and inverse.exact):
             return accuracies
         base, spaces = self._base(subset, inverse), self._between(subset, inverse)
-        block = max(1, BLOCK // len(self.tests))
+        block = max(1, BLOCK // len(self.moments.tests))
         for first in range(0, len(usable), block):
-            places = usable[first : first + block]
-            border = self._bordered(subset, candidates[places], inverse)
-            accuracies[places] = self._accuracy(base, spaces, *border, inverse.rank + 1)
+            indices = usable[first : first + block]
+            border = self._bordered(subset, candidates[indices], inverse)
+            accuracies[indices] = self._accuracy(base, spaces, *border, inverse.rank + 1)
         return accuracies
 
     def shrunk(self, subset: Subset) -> Array:
@@ -185,50 +137,34 @@ class LDAFolds:
         if not (inverse.clear and inverse.full) or len(subset) < 2:
             return np.full(len(subset), np.nan)
         A = inverse.matrix
-        rows = np.empty((len(self.tests), len(subset)))
-        for part, a in zip(self.parts, A, strict=True):
-            rows[part] = self.tests[part][:, subset] @ a
-        centres = self.means[:, :, subset] @ A
+        rows = np.empty((len(self.moments.tests), len(subset)))
+        for part, a in zip(self.moments.parts, A, strict=True):
+            rows[part] = self.moments.tests[part][:, subset] @ a
+        centres = self.moments.means[:, :, subset] @ A
         diagonal = np.diagonal(A, axis1=1, axis2=2)
-        scaled = (
-            A * self.spread[:, subset, None]
-        )  # columns of the inverse correlations, but for s_i
+        # columns of the inverse correlations, but for the deviation of the column itself
+        scaled = A * self.moments.spread[:, subset, None]
         trace = inverse.trace[:, None] - np.square(scaled).sum(axis=1) / diagonal
         base, spaces = self._base(subset, inverse), self._between(subset, inverse)
         return self._accuracy(base, spaces, rows, centres, -1 / diagonal, trace, inverse.rank - 1)
 
-    def _covariance_row(self, column: int) -> Array:
-        """Covariances of one column with all others, within classes, in each fold."""
-        if column not in self._rows:
-            if (len(self._rows) + 1) * self.means[:, 0].size > KEPT:
-                self._rows.clear()
-            x = self.X[:, column]
-            centred = np.where(self.training, x - self.means[:, self.codes, column], 0.0)
-            # columns centred on one side only: the other side's means meet sums that are zero
-            self._rows[column] = centred @ self.X / self.n_train[:, None]
-        return self._rows[column]
-
-    def _covariance(self, subset: Subset) -> Array:
-        """Covariances of the members of a subset with all columns, (folds, size, columns)."""
-        if len(subset) == 0:
-            return np.empty((len(self.sizes), 0, self.X.shape[1]))
-        return np.stack([self._covariance_row(int(j)) for j in subset], axis=1)
-
     def _inverse(self, subset: Subset) -> Inverse:
-        spread = self.spread[:, subset]
+        spread = self.moments.spread[:, subset]
         scale = spread[:, :, None] * spread[:, None, :]
         if self.dubious[subset].any():
             size = len(subset)
             nothing = np.zeros((len(spread), size, size))
             rank = np.zeros(len(spread), dtype=np.intp)
             return Inverse(nothing, np.zeros(len(spread)), rank, False, False)
-        correlation = self._covariance(subset)[:, :, subset] / scale
+        correlation = self.moments.covariance(subset)[:, :, subset] / scale
         correlation = (correlation + correlation.transpose(0, 2, 1)) / 2
         roots, vectors = np.linalg.eigh(correlation)
         limit = self.tol**2
         kept = roots > limit
         inverted = np.divide(1.0, roots, out=np.zeros_like(roots), where=kept)
         matrix = (vectors * inverted[:, None]) @ vectors.transpose(0, 2, 1) / scale
+        # scikit-learn cuts singular values of the data, whose squares these are: within a twentieth
+        # of the cut, or of the rounding of such a square, either side may be taken
         near = np.abs(roots - limit) <= 0.05 * limit + 10 * ZERO * limit**0.5
         return Inverse(
             matrix,
@@ -240,13 +176,13 @@ class LDAFolds:
 
     def _base(self, subset: Subset, inverse: Inverse) -> Array:
         """z_k of the subset itself at every test row, (rows, classes - 1)."""
-        means = self.means[:, :, subset]
+        means = self.moments.means[:, :, subset]
         step, middle = means[:, 1:] - means[:, :1], (means[:, 1:] + means[:, :1]) / 2
         normal = step @ inverse.matrix
-        constant = self.log_odds - np.einsum("fkj,fkj->fk", normal, middle)
-        scores = constant[self.fold]
-        for part, w in zip(self.parts, normal, strict=True):
-            scores[part] += self.tests[part][:, subset] @ w.T
+        constant = self.moments.log_odds - np.einsum("fkj,fkj->fk", normal, middle)
+        scores = constant[self.moments.fold]
+        for part, w in zip(self.moments.parts, normal, strict=True):
+            scores[part] += self.moments.tests[part][:, subset] @ w.T
         return scores
 
     def _between(self, subset: Subset, inverse: Inverse) -> Array | None:
@@ -254,30 +190,30 @@ class LDAFolds:
 
         Two classes span one direction; with more, their rank is checked.
         """
-        if self.means.shape[1] == 2:
+        if self.moments.means.shape[1] == 2:
             return None
-        centres = self._weighted(self.means[:, :, subset])
+        centres = self._weighted(self.moments.means[:, :, subset])
         return centres @ inverse.matrix @ centres.transpose(0, 2, 1)
 
     def _weighted(self, means: Array) -> Array:
-        overall = np.einsum("fk,fkj->fj", self.priors, means)
-        return np.sqrt(self.priors)[..., None] * (means - overall[:, None])
+        overall = np.einsum("fk,fkj->fj", self.moments.priors, means)
+        return np.sqrt(self.moments.priors)[..., None] * (means - overall[:, None])
 
     def _bordered(
         self, subset: Subset, candidates: Subset, inverse: Inverse
     ) -> tuple[Array, Array, Array, Array]:
         """e at the test rows and at the class means, ω, and the trace, for each candidate."""
-        across = self._covariance(subset)[:, :, candidates]
+        across = self.moments.covariance(subset)[:, :, candidates]
         u = inverse.matrix @ across
-        rows = self.tests[:, candidates]
-        for part, coefficients in zip(self.parts, u, strict=True):
-            rows[part] -= self.tests[part][:, subset] @ coefficients
-        centres = self.means[:, :, candidates] - self.means[:, :, subset] @ u
-        variance = self.spread[:, candidates] ** 2
+        rows = self.moments.tests[:, candidates]
+        for part, coefficients in zip(self.moments.parts, u, strict=True):
+            rows[part] -= self.moments.tests[part][:, subset] @ coefficients
+        centres = self.moments.means[:, :, candidates] - self.moments.means[:, :, subset] @ u
+        variance = self.moments.spread[:, candidates] ** 2
         left = variance - np.einsum("fsj,fsj->fj", across, u)
         # a candidate that depends on the subset is left to ``value``: its trace is infinite
         weight = np.divide(1.0, left, out=np.zeros_like(left), where=left > ZERO * variance)
-        scaled = np.square(u * self.spread[:, subset, None]).sum(axis=1)
+        scaled = np.square(u * self.moments.spread[:, subset, None]).sum(axis=1)
         trace = inverse.trace[:, None] + (variance + scaled) * weight
         return rows, centres, weight, np.where(weight > 0, trace, np.inf)
 
@@ -289,14 +225,17 @@ class LDAFolds:
         centres: Array,
         weight: Array,
         trace: Array,
-        rank: NDArray[np.intp],
+        rank: Rows,
     ) -> Array:
         """Mean accuracy of each change of the subset, nan where rounding could decide."""
         margins = self._margins(base, rows, centres, weight)
-        hits = np.add.reduceat(margins > 0, self.starts, axis=0, dtype=np.intp)
-        accuracies = (hits.T / self.sizes).mean(axis=1)
+        hits = np.add.reduceat(margins > 0, self.moments.starts, axis=0, dtype=np.intp)
+        accuracies = (hits.T / self.moments.sizes).mean(axis=1)
         size = np.abs(margins)
+        # the trace bounds the condition number: past this the rank, or half the digits, are lost
         trust = (trace < 1 / max(1.05 * self.tol**2, 1e-10)).all(axis=0)
+        # a margin that is rounding (of sums, and of the inverse, which the trace magnifies) decides
+        # nothing; a thousandfold of what double precision leaves is asked
         worst = np.where(trust, trace.max(axis=0), 0.0)
         trust &= size.min(axis=0) > (1e-10 + 1e-13 * worst) * (1 + size.max(axis=0))
         if spaces is not None:
@@ -308,21 +247,19 @@ class LDAFolds:
         slope = (centres[:, 1:] - centres[:, :1]) * weight[:, None]
         offset = slope * (centres[:, 1:] + centres[:, :1]) / 2
         true = np.zeros_like(rows)
-        other = np.where(self.truth == 0, -np.inf, 0.0)[:, None] + true
+        other = np.where(self.moments.truth == 0, -np.inf, 0.0)[:, None] + true
         for k in range(base.shape[1]):
-            score = slope[self.fold, k]
+            score = slope[self.moments.fold, k]
             score *= rows
-            score -= offset[self.fold, k]
+            score -= offset[self.moments.fold, k]
             score += base[:, k, None]
-            mine = self.truth == k + 1
+            mine = self.moments.truth == k + 1
             true[mine] = score[mine]
             score[mine] = -np.inf
             np.maximum(other, score, out=other)
         return true - other
 
-    def _spanned(
-        self, spaces: Array, centres: Array, weight: Array, rank: NDArray[np.intp]
-    ) -> Mask:
+    def _spanned(self, spaces: Array, centres: Array, weight: Array, rank: Rows) -> Mask:
         """Whether the class means clearly span as many directions as they can.
 
         scikit-learn leaves out directions below its tolerance, which the bilinear form keeps.

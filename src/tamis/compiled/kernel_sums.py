@@ -1,4 +1,4 @@
-"""Gaussian kernel sums, compiled: a row of squared distances in cache, all altered columns at once.
+"""Gaussian kernel sums: a row of squared distances in cache, all altered columns at once.
 
 The matrix of distances is never held. A row of it costs one multiplication for each column and
 sample, an exponential ten times that, so making it anew for every call is cheap; and a result
@@ -18,7 +18,9 @@ from numba.extending import overload
 
 REORDERED = {"reassoc", "contract", "nsz"}
 
-PAD = 16  # blocks of samples begin at multiples of this, so that loops have no remainders
+# Blocks of samples begin at multiples of this, so that loops have no remainders: sixteen single or
+# two times eight double numbers fill the widest registers there are.
+PAD = 16
 
 ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to a whole number
 LEAST = -1020.0  # below, the power is no longer a normal number
@@ -138,7 +140,7 @@ def class_sums(
     """Kernel sums of each sample over each class, for each altered column.
 
     A sign is -1 where a column leaves, +1 where it enters and 0 where it makes no difference.
-    Class k stands at bounds[k] to bounds[k+1]; ``rows`` are the places of the samples, ``far`` is
+    Class k stands at bounds[k] to bounds[k+1]; ``rows`` are the indices of the samples, ``far`` is
     infinite where no sample stands. The kernel is symmetric: each pair is computed once.
     """
     n_classes = len(bounds) - 1
@@ -151,15 +153,15 @@ def class_sums(
         first = (row + 1) // PAD * PAD
         _exponents(columns, members, row, first, far[first:], exponents[first:])
         exponents[first : row + 1] = -np.inf
-        for place in range(len(altered)):
-            column = columns[altered[place]]
-            x, sign = column[row], signs[place]
-            out[place, own, row] += 1.0  # the sample itself
+        for index in range(len(altered)):
+            column = columns[altered[index]]
+            x, sign = column[row], signs[index]
+            out[index, own, row] += 1.0  # the sample itself
             for k in range(own, n_classes):
                 low, high = max(first, bounds[k]), bounds[k + 1]
-                add = out[place, own, low:high]
+                add = out[index, own, low:high]
                 block, values = exponents[low:high], column[low:high]
-                out[place, k, row] += _sum_and_add(block, values, x, sign, add)
+                out[index, k, row] += _sum_and_add(block, values, x, sign, add)
     return out
 
 
@@ -177,15 +179,15 @@ def log_class_sums_of_others(
     for row in rows:
         _exponents(columns, members, row, 0, far, exponents)
         exponents[row] = -np.inf
-        for place in range(len(altered)):
-            column = columns[altered[place]]
-            x, sign = column[row], signs[place]
+        for index in range(len(altered)):
+            column = columns[altered[index]]
+            x, sign = column[row], signs[index]
             for k in range(n_classes):
                 block = exponents[bounds[k] : bounds[k + 1]]
                 values = column[bounds[k] : bounds[k + 1]]
                 greatest = _greatest(block, values, x, sign)
                 total = _relative(block, values, x, sign, greatest)
-                out[place, k, row] = np.log(total) + greatest * np.log(2.0)
+                out[index, k, row] = np.log(total) + greatest * np.log(2.0)
     return out
 
 
@@ -234,10 +236,10 @@ def pair_sums(
         left = weights[first:n_samples]
         _weights(y[first:], y[row], kind, offset[first:], offset[row], left)
         weights[first : row + 1] = 0.0
-        for place in range(len(altered)):
-            column = columns[altered[place]]
+        for index in range(len(altered)):
+            column = columns[altered[index]]
             values = column[first:]
-            out[place + 1] += _weighted(block, values, column[row], sign, weights[first:])
+            out[index + 1] += _weighted(block, values, column[row], sign, weights[first:])
         block *= widening
         out[0] += _weighted(block, columns[0, first:], 0.0, 0.0, weights[first:])
     return out

@@ -203,7 +203,7 @@ def test_a_finished_record_can_be_gone_on_from(tamis, folder):
 def test_interrupt_keeps_the_record_and_resume_ends_alike(tamis, folder, monkeypatch):
     whole = tamis("select", "wine.csv", "sfs-j3", "-t", "kind", "-k", 5, "-o", "whole.csv")
     assert whole.exit_code == 0
-    walk = Forward._walk
+    walk = Forward._steps
 
     def interrupted(self, *args):
         for number, step in enumerate(walk(self, *args)):
@@ -211,7 +211,7 @@ def test_interrupt_keeps_the_record_and_resume_ends_alike(tamis, folder, monkeyp
                 raise KeyboardInterrupt
             yield step
 
-    monkeypatch.setattr(Forward, "_walk", interrupted)
+    monkeypatch.setattr(Forward, "_steps", interrupted)
     args = ["select", "wine.csv", "sfs-j3", "-t", "kind", "-k", 5, "-o", "r.csv"]
     stopped = tamis(*args, "--save-record", "half.json")
     assert stopped.exit_code == 130
@@ -363,7 +363,15 @@ def test_a_record_of_other_data_is_refused(tamis, refused, frame):
     args = ["-t", "kind", "--resume", "r.json"]
     assert "other data" in refused("select", "other.csv", *args)
     assert "belongs to" in refused("select", "wine.csv", "fisher-score", *args)
-    assert "belongs to" in refused("select", "wine.csv", "-k", "2", *args)
+    assert "belongs to" in refused("select", "wine.csv", "svm-rfe", "-k", "2", *args)
+
+
+def test_a_record_is_extended_to_another_number_of_columns(tamis, folder):
+    tamis("select", "wine.csv", "sfs-j3", "-t", "kind", "-k", "2", "--save-record", "r.json")
+    args = ["select", "wine.csv", "sfs-j3", "-t", "kind", "-k", "4"]
+    longer = tamis(*args, "--resume", "r.json")
+    assert longer.exit_code == 0, longer.output
+    assert kept(longer) == kept(tamis(*args))
 
 
 def test_numbers_that_json_does_not_know():

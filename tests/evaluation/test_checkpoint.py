@@ -63,7 +63,7 @@ def test_a_stopped_search_goes_on(tmp_path, make):
         experiment(make(Fails("J3"), **options), tmp_path / "stopped.sqlite")
     with Store(tmp_path / "stopped.sqlite") as store:
         (key,) = store.checkpoints()
-        steps = json.loads(store.checkpointed(key))["trace"]["steps"]
+        steps = json.loads(store.checkpointed(key))["trace"]["value"]
     assert len(steps) >= 2
     Fails.left, Fails.valued = None, 0
     resumed = experiment(make(Fails("J3"), **options), tmp_path / "stopped.sqlite")

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from tamis._arrays import Array, Mask
 from tamis.contract import Selection
 
@@ -19,24 +17,26 @@ class RankedColumns(NamedTuple):
         The score at which a column last entered or left; for one that never moved, the score it
         was last given; nan where it was given none.
     kept : array of bool
+    tried : array of bool
+        Whether a column is kept, or entered or left at some step.
     """
 
     names: list[str]
     scores: Array
     kept: Mask
+    tried: Mask
 
     def __len__(self) -> int:
         return len(self.names)
 
-    @property
-    def tried(self) -> Mask:
-        """The columns that are kept or were given a score."""
-        return self.kept | ~np.isnan(self.scores)
-
 
 def ranked_columns(selection: Selection, names: Sequence[str]) -> RankedColumns:
     """The columns as a fitted selection orders them."""
-    order = selection.order_
+    order, tried = selection.order_, selection.support_.copy()
+    tried[selection.trace_.moves().unit] = True
     return RankedColumns(
-        [names[j] for j in order], selection.scores_[order], selection.support_[order]
+        [names[j] for j in order],
+        selection.scores_[order],
+        selection.support_[order],
+        tried[order],
     )

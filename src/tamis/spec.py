@@ -113,8 +113,7 @@ def _sklearn_names() -> dict[str, Make]:
 def _own_estimators() -> dict[str, Make]:
     """Our own estimators; imported on demand, because numba takes its time."""
     package = import_module("tamis.svm")
-    found = {name: getattr(package, name) for name in package.__all__}
-    found["NetworkClassifier"] = neural.NetworkClassifier
+    found = {name: getattr(package, name) for name in package.__all__} | _classes(neural)
     return {name: kind for name, kind in found.items() if issubclass(kind, BaseEstimator)}
 
 

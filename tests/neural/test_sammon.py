@@ -11,8 +11,8 @@ from sklearn.utils.estimator_checks import check_estimator
 from tamis.choice import Threshold
 from tamis.exceptions import DegenerateData, IncompatibleCriterion, InvalidParameter
 from tamis.neural import UFeSCoR
-from tamis.neural.redundancy import redundancy
-from tamis.neural.sammon import Objective, sammon_error
+from tamis.neural._distances import SammonObjective, sammon_error
+from tamis.neural.redundancy import dependences
 from tamis.spec import parse, write
 
 
@@ -39,8 +39,8 @@ def X():
 @pytest.mark.parametrize("weights", [(0, 0, 0), (3, 0, 0), (0, 2, 0), (0, 0, 5), (1.5, 0.3, 0.7)])
 def test_objective_and_gradient(X, weights):
     rng = np.random.default_rng(0)
-    (phi,) = redundancy("squared", X)
-    objective = Objective(X, 4, weights, phi, [])
+    (phi,) = dependences("squared", X)
+    objective = SammonObjective(X, 4, weights, phi, [])
     rho2 = np.corrcoef(X.T) ** 2
     for _ in range(3):
         b = rng.uniform(-1.5, 1.5, 13)
@@ -54,8 +54,8 @@ def test_objective_and_gradient(X, weights):
 
 
 def test_closed_gates_have_finite_gradients(X):
-    (phi,) = redundancy("squared", X)
-    objective = Objective(X, 4, (1, 1, 1), phi, [])
+    (phi,) = dependences("squared", X)
+    objective = SammonObjective(X, 4, (1, 1, 1), phi, [])
     for b in (np.zeros(13), np.full(13, 40.0), np.r_[np.zeros(1), np.full(12, 40.0)]):
         value, gradient = objective(b)
         assert np.isfinite(value)

@@ -1,6 +1,7 @@
 """Selectors that rank the columns in one fit of their own, without a criterion."""
 
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from time import perf_counter
@@ -15,6 +16,7 @@ from tamis._random import draw_seed
 from tamis.choice import Choice, resolve_choice
 from tamis.contract import check_data, check_target
 from tamis.exceptions import InvalidParameter
+from tamis.neural._state import State
 from tamis.record import Record
 from tamis.selection import Selection
 from tamis.trace import Step, Trace
@@ -23,14 +25,16 @@ from tamis.trace import Step, Trace
 class Embedded(CallbackSupportMixin, Selection):
     """Selector whose model says itself which columns it needs.
 
-    A subclass has ``n_features_to_select`` and ``random_state`` among its parameters and implements
-    :meth:`_learn`.
+    A subclass has ``n_features_to_select`` and ``random_state`` among its parameters. It trains in
+    :meth:`_stages`, which can be stopped after each of them and goes on from the state that it
+    gave; :meth:`_restore` makes the fitted attributes from the last state, and :meth:`_steps` adds
+    the columns one after the other.
     """
 
     #: As of a criterion.
     needs_target: ClassVar[bool] = True
     targets: ClassVar[frozenset[str]] = frozenset({"classification"})
-    #: Each step holds the one before; columns are priced together.
+    #: Each step holds the one before; columns are scored together.
     nested: ClassVar[bool] = True
     prices_alone: ClassVar[bool] = False
     _takes_metadata: ClassVar[bool] = False
@@ -39,8 +43,22 @@ class Embedded(CallbackSupportMixin, Selection):
     random_state: Any
 
     @abstractmethod
-    def _learn(self, X: Array, y: NDArray[Any] | None, seed: int) -> Iterator[Step]:
-        """Fit the model and add the columns, the best first, step by step."""
+    def _stages(self, X: Array, y: NDArray[Any] | None, seed: int, state: State) -> Iterator[State]:
+        """Train, and yield after each stage the state from which training can go on.
+
+        ``state`` is empty at first, or one that was yielded before, as JSON gives it back; from the
+        last one there is nothing left to do.
+        """
+
+    @abstractmethod
+    def _restore(self, X: Array, y: NDArray[Any] | None, state: State) -> None:
+        """Set the fitted attributes from the last state."""
+
+    @abstractmethod
+    def _steps(
+        self, criterion: None, n_units: int, size: int | None, done: Trace
+    ) -> Iterator[Step]:
+        """The columns of the fitted model, the best first, behind the steps already done."""
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> Self:
         """Fit the model and keep the columns that it needs; it has no use for metadata."""
@@ -52,8 +70,7 @@ class Embedded(CallbackSupportMixin, Selection):
     ) -> Self:
         """Fit again with the seed of a record, or of its file, on the same data.
 
-        The fit is one piece: there is nothing to go on from but the seed, which makes the result
-        the one that the record was to have.
+        The seed makes the result the one that the record was to have.
         """
         self._refuse(params)
         return self._run(X, y, Record.of(record))
@@ -72,8 +89,7 @@ class Embedded(CallbackSupportMixin, Selection):
         self._check()
         X, y = check_data(self, X, y)
         check_target(self, y)
-        choice = self._choice()
-        self._size(X.shape[1])
+        choice, size = self._choice(), self._size(X.shape[1])
         fresh = Record.begin(self, X, y, {})
         if done is not None:
             done.check_continues(fresh)
@@ -81,7 +97,9 @@ class Embedded(CallbackSupportMixin, Selection):
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
         trace, before = Trace(X.shape[1]), perf_counter()
-        for step in self._learn(X, y, seed):
+        (state,) = deque(self._stages(X, y, seed, {}), maxlen=1)
+        self._restore(X, y, state)
+        for step in self._steps(None, X.shape[1], size, trace):
             now = perf_counter()
             trace.append(step._replace(seconds=now - before))
             before = now

@@ -104,6 +104,22 @@ def test_rows_that_are_all_equal_in_the_sample():
     assert np.isfinite(found.trace_.values).all()
 
 
+@pytest.mark.parametrize("weight", ["alpha", "beta", "gamma"])
+def test_weights_too_large_get_a_sentence(weight):
+    X = load_iris(return_X_y=True)[0]
+    selector = UFeSCoR(n_features_to_select=1, redundancy="pearson", random_state=0)
+    with pytest.raises(InvalidParameter, match="is not finite"):
+        selector.set_params(**{weight: 1.7e308}).fit(X)
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200, 1.7e307])
+def test_columns_of_any_size(size):
+    X = load_iris(return_X_y=True)[0]
+    plain = UFeSCoR(random_state=0).fit(X)
+    stretched = UFeSCoR(random_state=0).fit(X * [1, size / 10, 1, 1])
+    assert_allclose(stretched.gates_, plain.gates_, atol=1e-5)
+
+
 def test_redundancy_costs():
     """A heavier weight leaves less correlation among what is kept."""
     X = load_breast_cancer(return_X_y=True)[0]

@@ -1,6 +1,7 @@
 """Gates: what they select, that they never are NaN, and how they say no."""
 
 import warnings
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
+from tamis._random import fix_seeds
 from tamis.choice import Threshold
 from tamis.criteria import FisherScore, Importances
 from tamis.datasets import make_class_redundancy
@@ -267,6 +269,57 @@ def test_the_result_is_that_of_the_seed_and_of_the_record(tmp_path):
     assert Record.load(tmp_path / "record.json").finished
     with pytest.raises(RecordMismatch):
         clone(gates).resume(X + 1, y, record=gates.record_)
+
+
+def test_at_most_twelve_parameters():
+    assert len(signature(GateSelector).parameters) <= 12
+
+
+def test_the_network_has_the_seed_of_the_selector_unless_it_brings_its_own():
+    for own, used in ((None, 0), (5, 5)):
+        gates = GateSelector(**QUICK | {"network": network(random_state=own)}).fit(X, y)
+        alone = network(random_state=used).fit(X, y)
+        np.testing.assert_allclose(gates.network_.predict_proba(X), alone.predict_proba(X), 1e-9)
+    assert QUICK["network"].random_state is None  # the one given is never changed
+
+
+def test_seeds_that_are_fixed_from_outside_leave_the_network_to_the_selector():
+    gates = GateSelector(network=network(), mu=1, lam=5)
+    for whole, path in (
+        (clone(gates), ""),
+        (make_pipeline(clone(gates)), "gateselector__"),
+        (RecursiveElimination(Importances(clone(gates))), "criterion__estimator__"),
+    ):
+        assert f"{path}random_state" in fix_seeds(whole, root=7)
+        assert whole.get_params()[f"{path}network__random_state"] is None
+    drawn = clone(gates).set_params(network__random_state=np.random.default_rng(0))
+    assert "network__random_state" in fix_seeds(drawn, root=7)
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200, 1.7e307, 1e-310])
+def test_columns_of_any_size(size):
+    stretched = X.copy()
+    stretched[:, 1] *= size / np.abs(X[:, 1]).max()
+    plain, gates = (GateSelector(scope="class", **QUICK).fit(table, y) for table in (X, stretched))
+    np.testing.assert_allclose(gates.gates_, plain.gates_, rtol=1e-4)
+    (found,) = (f for f in gates.features_for(0) if f.column == 1)
+    spread = [stretched[y == c, 1] / size for c in range(3)]
+    np.testing.assert_allclose(found.spread / size, [part.std() for part in spread], rtol=1e-6)
+    np.testing.assert_allclose(found.mean / size, [part.mean() for part in spread], rtol=1e-6)
+
+
+def test_a_training_part_of_one_class_gets_a_sentence():
+    chain = make_pipeline(GateSelector(**QUICK), NetworkClassifier(3))
+    parts = [(np.flatnonzero(y == 0), np.flatnonzero(y == 1))]
+    with pytest.raises(InvalidTarget, match="every sample has the class '0'"):
+        cross_val_score(chain, X, y, cv=parts, error_score="raise")
+
+
+def test_two_rows():
+    for settings in ({"mu": 1, "lam": 1}, {}):
+        gates = GateSelector(network=network(), random_state=0, **settings)
+        gates.fit(X[[0, 149]], y[[0, 149]])
+        assert np.isfinite(gates.gates_).all()
 
 
 def test_expression_there_and_back():

@@ -17,8 +17,8 @@ from tamis.neural._stack import ACTIVATIONS, LOSSES, Stack, hidden_units, probab
 from tamis.neural._state import State, packed, packed_all, unpacked, unpacked_all
 from tamis.neural._training import held_out_rows, train
 
-#: Standard deviations beyond which a new row is no farther away: sums of weights times numbers of
-#: this size are finite, and no activation or probability can tell it from what is farther.
+#: Standard deviations beyond which a new row is brought nearer: sums of weights times numbers of
+#: this size are finite, and activations or probabilities are at their ends long before.
 FARTHEST = 1e100
 
 
@@ -107,7 +107,8 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Train the networks on the standardised columns of ``X``."""
         self.check()
-        table, target = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        with np.errstate(over="ignore", invalid="ignore"):  # a sum of finite numbers may not be
+            table, target = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(target)
         self.classes_, codes = class_codes(target)
         if len(self.classes_) < 2:
@@ -128,10 +129,10 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each class."""
         check_is_fitted(self)
-        table = validate_data(self, X, dtype=np.float64, reset=False)
         stack = self.networks()
-        with np.errstate(over="ignore"):  # new rows may be out of all proportion
-            Z = np.clip(self._scaling(table), -FARTHEST, FARTHEST)
+        with np.errstate(over="ignore", invalid="ignore"):  # rows may be out of all proportion
+            table = validate_data(self, X, dtype=np.float64, reset=False)
+            Z = _within_reach(self._scaling(table))
         hidden = hidden_units(Z, stack.inner, stack.inner_bias, self.activation)
         p: Array = probabilities(stack, hidden).mean(axis=0)
         return p
@@ -204,3 +205,10 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
                 f"NetworkClassifier needs validation as a number of folds (at least 2), a share of "
                 f"the rows in (0, 1), or None, not {v!r}."
             )
+
+
+def _within_reach(Z: Array) -> Array:
+    """Rows in their own direction, none farther than what the networks can compute with."""
+    Z = np.nan_to_num(Z, nan=0.0)  # nan is a constant column, infinite in a new row
+    far = np.abs(Z).max(axis=1, keepdims=True)
+    return Z * (FARTHEST / np.maximum(far, FARTHEST))

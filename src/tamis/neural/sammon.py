@@ -226,11 +226,21 @@ class UFeSCoR(Embedded):
         jitter = draw.uniform(1 - JITTER, 1 + JITTER, n_columns)
         point = np.sqrt(-np.log(np.clip(share, 0.001, 0.95))) * jitter
         history: list[tuple[float, ...]] = []
-        for stage in STAGES:
-            weights = (alpha, stage * self.beta, self.gamma)
-            objective = SammonObjective(rows, size, weights, phi, history)
-            found = minimize(objective, point, jac=True, method="L-BFGS-B", callback=objective.note)
-            point = found.x
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # what is not finite is seen by its value
+            for stage in STAGES:
+                weights = (alpha, stage * self.beta, self.gamma)
+                objective = SammonObjective(rows, size, weights, phi, history)
+                found = minimize(
+                    objective, point, jac=True, method="L-BFGS-B", callback=objective.note
+                )
+                point = found.x
+        if not (np.isfinite(found.fun) and np.isfinite(point).all()):
+            raise InvalidParameter(
+                f"UFeSCoR cannot go on: what it minimises is not finite. alpha ({alpha:.3g}), beta "
+                f"({self.beta:.3g}) or gamma ({self.gamma:.3g}) is too large."
+            )
         value = float(found.fun) if size is None else objective.of_the_widest(point)
         terms = np.reshape(history, (-1, len(SammonObjective.TERMS)))
         return _Descent(value, np.exp(-(point**2)), terms)

@@ -3,7 +3,7 @@
 from hashlib import sha256
 from math import isfinite
 from numbers import Integral, Real
-from typing import Any, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 from zlib import crc32
 
 import numpy as np
@@ -46,22 +46,44 @@ def class_codes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     return classes, codes.astype(np.intp)
 
 
+class ColumnScale(NamedTuple):
+    """What brings columns to mean 0 and standard deviation 1, for rows that come later.
+
+    Columns are first divided by the power of two ``exponent``; ``deviation`` is infinite where a
+    column is constant, which makes it 0, whatever it is in new rows.
+    """
+
+    exponent: NDArray[np.intc]
+    mean: Array
+    deviation: Array
+
+    def __call__(self, X: Array) -> Array:
+        """The columns of other rows, on the scale of the rows it was made from."""
+        Z: Array = (np.ldexp(X, -self.exponent) - self.mean) / self.deviation
+        return Z
+
+
 def standardised(X: Array) -> Array:
     """Columns with mean 0 and standard deviation 1, as a new column-major array.
 
     A constant column becomes 0. "Constant" allows for the rounding of its mean, so that a column
     of equal large numbers is not blown up to noise.
     """
+    return scaled_columns(X, "F")[0]
+
+
+def scaled_columns(X: Array, order: Literal["F", "K"]) -> tuple[Array, ColumnScale]:
+    """The columns as :func:`standardised` has them, laid out in ``order``, and their scale."""
     # powers of two bring columns of any size to where squares neither over- nor underflow
     exponent = np.frexp(np.abs(X).max(axis=0))[1]
-    scaled = np.ldexp(X, -exponent, order="F")
+    scaled = np.ldexp(X, -exponent, order=order)
     mean = scaled.mean(axis=0)
     scaled -= mean
     deviation = scaled.std(axis=0)
     constant = deviation <= 10 * np.finfo(float).eps * np.abs(mean)
     scaled[:, constant] = 0
     scaled /= np.where(constant, 1.0, deviation)
-    return scaled
+    return scaled, ColumnScale(exponent, mean, np.where(constant, np.inf, deviation))
 
 
 def fingerprint(X: Array, y: NDArray[Any] | None, **params: Any) -> str:

@@ -380,7 +380,7 @@ def test_numbers_that_json_does_not_know():
 
 
 def test_embedded_selectors_and_their_records(tamis, folder):
-    method = "GateSelector(scope='class', mu=1, lam=1, hidden=3)"
+    method = "GateSelector(scope='class', mu=1, lam=1, network=NetworkClassifier(3))"
     first = tamis(
         "select", "wine.csv", "-t", "kind", method, "-k", "PerClass(1)", "--save-record", "r.json"
     )

@@ -116,8 +116,8 @@ class StopsEarly(_Wrong):
 
 
 class OrdersBackwards(_Wrong):
-    def _settle(self, record):
-        super()._settle(record)
+    def _settle(self, record, X, y):
+        super()._settle(record, X, y)
         self.order_ = self.order_[::-1]
 
 

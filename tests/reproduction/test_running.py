@@ -206,7 +206,7 @@ data = { load = "iris" }
 folds = 5
 steps = [1, 2, 9]
 [parts.methods]
-gates = 'GateSelector(scope="class", n_features_to_select=PerClass(1), mu=1, lam=10, hidden=3)'
+gates = 'GateSelector(scope="class", n_features_to_select=PerClass(1), mu=1, lam=10)'
 [parts.published]
 gates = [94.3, 93.7, 20]
 [parts.published_columns]

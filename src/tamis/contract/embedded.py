@@ -13,7 +13,7 @@ from tamis._random import draw_seed
 from tamis.contract.criterion import check_target
 from tamis.contract.record import Record
 from tamis.contract.selector import Selection
-from tamis.contract.steps import Event, Progress, Trace
+from tamis.contract.steps import Entries, Event, Progress, Trace
 from tamis.exceptions import InvalidParameter
 
 
@@ -31,10 +31,10 @@ class Given(NamedTuple):
 class Embedded(Selection):
     """Selection whose model says itself which columns it needs.
 
-    A subclass has ``n_features_to_select`` and ``random_state`` among its parameters and says
-    :meth:`_stages`, :meth:`_restore` and :meth:`_ranked`. What was learned is plain numbers in the
-    record, so that a selection that was stopped goes on from its last stage, and a finished one is
-    itself again without training.
+    A subclass has ``n_features_to_select`` and ``random_state`` among its parameters. It trains in
+    :meth:`_stages`, after each of which it can be stopped; :meth:`_restore` makes the fitted
+    attributes of the last state, which is in the record, so that what was trained is never trained
+    again; :meth:`_ranked` adds the columns.
     """
 
     #: As of a criterion.
@@ -42,36 +42,42 @@ class Embedded(Selection):
     targets: ClassVar[frozenset[str]] = frozenset({"classification"})
     #: Each step holds the one before; columns are scored together.
     nested: ClassVar[bool] = True
+    #: A model is trained for the number of columns that it is to keep.
+    extends: ClassVar[bool] = False
 
     random_state: Any
 
     @abstractmethod
-    def _stages(self, given: Given, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Train from a state, empty at first, and yield the state after each stage.
+    def _stages(
+        self, X: Array, y: NDArray[Any] | None, seed: int, state: dict[str, Any]
+    ) -> Iterator[dict[str, Any]]:
+        """Train, and yield after each stage the state from which training can go on.
 
-        States are what JSON can hold; the last one has all that :meth:`_restore` needs.
+        ``state`` is empty at first, or one that was yielded before, as JSON gives it back; from the
+        last one there is nothing left to do.
         """
 
     @abstractmethod
-    def _restore(self, state: dict[str, Any]) -> None:
-        """Set the fitted attributes that a finished training has."""
+    def _restore(self, X: Array, y: NDArray[Any] | None, state: dict[str, Any]) -> None:
+        """Set the fitted attributes from the last state."""
 
     @abstractmethod
-    def _ranked(self, given: Given, state: dict[str, Any]) -> Iterator[Event]:
-        """Add the columns, the best first."""
+    def _ranked(self) -> Iterator[Event]:
+        """Add the columns of the fitted model, the best first."""
 
     def _steps(
         self, criterion: Given, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Event]:
-        state = done.state
-        if not state.get("trained"):
-            for stage in self._stages(criterion, dict(state)):
+        X, y, seed, *_ = criterion
+        state = dict(done.state)
+        if not len(done):
+            for stage in self._stages(X, y, seed, state):
                 yield Progress(state := stage)
-            yield Progress(state := {**state, "trained": True})
-        skipped = len(done)
-        for event in self._ranked(criterion, state):
-            if skipped:  # made before it was stopped
-                skipped -= 1
+        self._restore(X, y, state)
+        made = len(done)
+        for event in self._ranked():
+            if made:  # before it was stopped
+                made -= len(event.units) if isinstance(event, Entries) else 1
                 continue
             yield event._replace(state=state)
 
@@ -90,9 +96,9 @@ class Embedded(Selection):
         seed = draw_seed(self.random_state) if seeds is None else seeds["random_state"]
         return clone(self).set_params(random_state=seed), {"random_state": seed}
 
-    def _settle(self, record: Record) -> None:
-        super()._settle(record)
-        self._restore(record.trace.state)
+    def _settle(self, record: Record, X: Array, y: NDArray[Any] | None) -> None:
+        super()._settle(record, X, y)
+        self._restore(X, y, record.trace.state)
         if record.finished:
             self._doubt()
 

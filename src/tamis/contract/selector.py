@@ -202,7 +202,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         if run.ended:
             self.record_ = run.settled()
         if len(run.trace):
-            self._settle(self.record_)
+            self._settle(self.record_, run.X, run.y)
         if run.ended and (tie := open_tie(self)):
             warn(tie, TiedScores, stacklevel=5)
 
@@ -221,7 +221,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
                 break
         context.call_on_fit_task_end(estimator=self)
 
-    def _settle(self, record: Record) -> None:
+    def _settle(self, record: Record, X: Array, y: NDArray[Any] | None) -> None:
         """Set the fitted attributes from the steps and the one that was chosen."""
         trace = record.trace
         self.record_, self.trace_ = record, trace

@@ -7,7 +7,7 @@ would cost memory of the order of the square of the number of units, and one obj
 time of a ranking of 10^5 columns.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Self, TypeAlias, overload
 
 import numpy as np
@@ -227,6 +227,17 @@ class Trace(Sequence[TracedStep]):
         }
         self._held: Mask | None = None  # the newest subset, once it has been asked for
         self._moves: Moves | None = None  # all moves so far, once they have been asked for
+
+    @classmethod
+    def of(cls, n_units: int, events: "Iterable[Event]") -> Self:
+        """The trace of some steps."""
+        trace = cls(n_units)
+        for event in events:
+            if isinstance(event, Entries):
+                trace.extend(event)
+            elif isinstance(event, Step):
+                trace.append(event)
+        return trace
 
     # -- growing --------------------------------------------------------------------------------
 

@@ -130,20 +130,19 @@ class Then(MetaEstimatorMixin, Selection):
     def _complete(self, trace: Trace) -> bool:
         return bool(self.second._complete(trace))
 
-    def _settle(self, record: Record) -> None:
-        super()._settle(record)
+    def _settle(self, record: Record, X: Array, y: NDArray[Any] | None) -> None:
+        super()._settle(record, X, y)
         if len(record.parts) < 2:
             return
-        self.first_, self.second_ = (
-            _settled(selection, part)
-            for selection, part in zip((self.first, self.second), record.parts, strict=True)
-        )
-        first, second, seen = self.first_, self.second_, self.first_.support_
-        self.order_ = np.r_[np.flatnonzero(seen)[second.order_], first.order_[first.n_features_ :]]
-        self.ranking_ = first.ranking_ + second.ranking_.max() - 1
-        self.ranking_[seen] = second.ranking_
-        self.scores_ = first.scores_.copy()
-        self.scores_[seen] = second.scores_
+        first, second = record.parts
+        self.first_ = _settled(self.first, first, X, y)
+        self.second_ = _settled(self.second, second, X[:, first.kept], y)
+        seen, before, after = self.first_.support_, self.first_, self.second_
+        self.order_ = np.r_[np.flatnonzero(seen)[after.order_], before.order_[before.n_features_ :]]
+        self.ranking_ = before.ranking_ + after.ranking_.max() - 1
+        self.ranking_[seen] = after.ranking_
+        self.scores_ = before.scores_.copy()
+        self.scores_[seen] = after.scores_
 
     def explain(self, column: Any) -> str:
         """Say in words what became of a column, in the part that decided it; see Selection."""
@@ -196,10 +195,10 @@ class Then(MetaEstimatorMixin, Selection):
         return tags
 
 
-def _settled(selection: Selection, record: Record) -> Selection:
+def _settled(selection: Selection, record: Record, X: Array, y: Any) -> Selection:
     """A fitted clone, from its record."""
     fitted: Selection = clone(selection)
     fitted.n_features_in_ = record.trace.n_units
     if len(record.trace):
-        fitted._settle(record)
+        fitted._settle(record, X, y)
     return fitted

@@ -101,8 +101,7 @@ def sklearn_names() -> dict[str, Make]:
 def own_estimators() -> dict[str, Make]:
     """Our own estimators; imported on demand, because numba takes its time."""
     package = import_module("tamis.svm")
-    members = {name: getattr(package, name) for name in package.__all__}
-    members["NetworkClassifier"] = neural.NetworkClassifier
+    members = {name: getattr(package, name) for name in package.__all__} | _classes(neural)
     return {name: kind for name, kind in members.items() if issubclass(kind, BaseEstimator)}
 
 

@@ -496,11 +496,11 @@ def test_sample_weights_reach_the_machine():
 
 def test_blocks_of_rows_change_nothing(monkeypatch):
     import tamis.response.comparison as comparison
-    import tamis.response.opening as opening
+    import tamis.response.kernel as kernel
 
     X, y = table()
     expected = PosteriorSensitivity(SVC(gamma=0.3)).fit(X, y).loss(all_of(X))
-    monkeypatch.setattr(opening, "MOST_VALUES", 500)
+    monkeypatch.setattr(kernel, "MOST_VALUES", 500)
     monkeypatch.setattr(comparison, "BLOCK", 100)
     monkeypatch.setattr(comparison, "KEPT", 0)
     found = PosteriorSensitivity(SVC(gamma=0.3)).fit(X, y).loss(all_of(X))

@@ -10,12 +10,14 @@ from math import comb
 import numpy as np
 
 from tamis._arrays import Array, Subset
-from tamis.criteria._machine import KernelMachine
-from tamis.response.engine import Batch, Engine
+from tamis.criteria._machine import KernelMachine, kernel_machine
+from tamis.response.engine import Batch, Engine, Model
 from tamis.response.radial import Nodes, RadialBatch
 
 #: Numbers of a batch that are held at a time (32 MB): large matrix products, little memory.
 BATCH_SIZE = 4_000_000
+#: Kernel values that an engine may hold (256 MB); rows are taken in blocks beyond it.
+MOST_VALUES = 32_000_000
 
 
 class KernelEngine(Engine):
@@ -27,6 +29,22 @@ class KernelEngine(Engine):
         self.machine, self.X = machine, X
         self.low, self.high = low, high
         self.n_bytes = 2 * 8 * len(X) * len(machine.centres)
+
+    @classmethod
+    def knows(cls, model: Model) -> bool:
+        plain = model.method in ("decision_function", "predict")
+        return plain and kernel_machine(model.fitted) is not None
+
+    @classmethod
+    def opened(cls, model: Model, X: Array, low: Array, high: Array) -> "KernelEngine | None":
+        machine = kernel_machine(model.fitted)
+        return cls(machine, X, low, high) if machine else None
+
+    @classmethod
+    def rows_at_once(cls, model: Model, n_rows: int) -> int:
+        machine = kernel_machine(model.fitted)
+        n_centres = len(machine.centres) if machine else 0
+        return min(n_rows, max(1, MOST_VALUES // max(1, n_centres)))
 
     @cached_property
     def K(self) -> Array:

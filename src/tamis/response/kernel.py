@@ -26,7 +26,7 @@ class KernelEngine(Engine):
     has_centres = True
 
     def __init__(self, machine: KernelMachine, X: Array, low: Array, high: Array):
-        self.machine, self.X = machine, X
+        self.machine, self.X = _with_centres(machine, X.shape[1]), X
         self.low, self.high = low, high
         self.n_bytes = 2 * 8 * len(X) * len(machine.centres)
 
@@ -181,6 +181,14 @@ class JointBatch(Batch):
     def without(self) -> Array:
         kernel = self.rest if self.radial else self.rest**self.degree
         return (kernel @ self.machine.weights + self.machine.offsets)[None, :, None, :]
+
+
+def _with_centres(machine: KernelMachine, n_columns: int) -> KernelMachine:
+    """The machine; one without centres, which answers a constant, with one that weighs nothing."""
+    if len(machine.centres):
+        return machine
+    weights = np.zeros((1, len(machine.offsets)))
+    return machine._replace(centres=np.zeros((1, n_columns)), weights=weights)
 
 
 def _power(machine: KernelMachine) -> tuple[int, float]:

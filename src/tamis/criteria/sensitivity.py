@@ -135,7 +135,7 @@ class PosteriorSensitivity(Sensitivity):
         How a column is perturbed: every row meets every value of it (deterministic); it is
         shuffled; set to 0, its mean once standardised; scaled by a factor, to first order, the
         machine following; or left out of a new training. Also an object such as
-        ``Zero(centres=True)``, ``Derivative(calibration=True)`` or
+        ``Zero(centres=True)``, ``Derivative(follow=False)`` or
         ``Permutation(20, stop_when_sure=True)``.
     output : {"probability", "decision"}, default="probability"
     on : {"training", "held-out", "auto"}, default="training"

@@ -167,15 +167,21 @@ class Zero(Replacement):
 
 
 class Derivative(BaseEstimator):
-    """The column is scaled by a factor v: first order at v = 1, the machine following (FSPP4).
+    """The column is scaled by a factor v: first order at v = 1 (FSPP4).
 
     Parameters
     ----------
+    follow : bool, default=True
+        Whether the machine follows, as printed: rows and centres are scaled, and the multipliers
+        go where a training would bring them. A machine that fits well makes up for the scale of a
+        relevant column by its multipliers, so that every derivative is small and the order says
+        little. With False the machine is kept and the rows alone are scaled, which ranks better.
     calibration : bool, default=False
         Whether the sigmoid follows too, by the implicit derivative of its two parameters.
     """
 
-    def __init__(self, *, calibration: bool = False):
+    def __init__(self, *, follow: bool = True, calibration: bool = False):
+        self.follow = follow
         self.calibration = calibration
 
 

@@ -22,6 +22,7 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 from tamis._random import stream
 from tamis.criteria import Derivative, Marginal, Permutation, PosteriorSensitivity, Zero
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidTarget
+from tamis.recipes import recipe
 from tamis.response.calibration import calibrating_parts
 from tamis.search import RecursiveElimination
 
@@ -322,6 +323,39 @@ def test_the_derivative_is_that_of_a_machine_trained_again(kernel):
     assert_allclose(criterion.loss(all_of(X)), expected, rtol=0.02, atol=2e-4)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_derivative_of_a_machine_that_is_kept(n_classes, kernel):
+    """Central differences of the outputs as a column of the rows is scaled."""
+    X, y = table(n_classes)
+    machine = SVC(kernel=kernel, C=3.0, gamma=0.3, coef0=1.0)
+    criterion = PosteriorSensitivity(machine, by=Derivative(follow=False)).fit(X, y)
+    outputs = criterion._compared.models(X)[0].model.outputs
+    expected = []
+    for j in range(5):
+        up, down = X.copy(), X.copy()
+        up[:, j] *= 1 + 1e-5
+        down[:, j] *= 1 - 1e-5
+        slopes = np.abs(outputs(up) - outputs(down)) / 2e-5
+        expected.append(slopes.sum(axis=1).mean() / (1 if n_classes == 2 else 2))
+    assert_allclose(criterion.loss(all_of(X)), expected, rtol=1e-6, atol=1e-9)
+
+
+def test_a_kept_machine_finds_the_columns_of_an_easy_problem():
+    """One that follows makes up for their scale by its multipliers, and finds hardly any."""
+    found = {"fspp4-rfe": 0, "fspp4-rfe-printed": 0}
+    for seed in range(3):
+        draw = np.random.default_rng(seed)
+        X = draw.normal(size=(200, 20))
+        relevant = draw.choice(20, 3, replace=False)
+        y = X[:, relevant].sum(axis=1) > 0
+        for name in found:
+            search = recipe(name, n_features_to_select=3).fit(X, y)
+            found[name] += len({*search.order_[:3]} & {*relevant})
+    assert found["fspp4-rfe"] == 9
+    assert found["fspp4-rfe-printed"] <= 3
+
+
 def test_the_sigmoid_may_follow_too():
     X, y = table(n_samples=70, seed=2)
     X[0, 4] = 0.0
@@ -496,11 +530,11 @@ def test_sample_weights_reach_the_machine():
 
 def test_blocks_of_rows_change_nothing(monkeypatch):
     import tamis.response.comparison as comparison
-    import tamis.response.opening as opening
+    import tamis.response.kernel as kernel
 
     X, y = table()
     expected = PosteriorSensitivity(SVC(gamma=0.3)).fit(X, y).loss(all_of(X))
-    monkeypatch.setattr(opening, "MOST_VALUES", 500)
+    monkeypatch.setattr(kernel, "MOST_VALUES", 500)
     monkeypatch.setattr(comparison, "BLOCK", 100)
     monkeypatch.setattr(comparison, "KEPT", 0)
     found = PosteriorSensitivity(SVC(gamma=0.3)).fit(X, y).loss(all_of(X))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.stats import kendalltau, laplace, norm
 from sklearn.base import clone
@@ -19,7 +19,8 @@ from sklearn.svm import SVC, SVR, LinearSVC, NuSVR
 
 from tamis._random import stream
 from tamis.criteria import DensitySensitivity, ScoreSensitivity, Zero
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.exceptions import DegenerateData, IncompatibleCriterion, InvalidParameter
+from tamis.recipes import recipe
 from tamis.response.engine import GenericEngine
 from tamis.response.scores import CopyComparison
 
@@ -144,6 +145,25 @@ def test_a_perfect_fit_still_has_finite_scores():
     scores = DensitySensitivity(Ridge(alpha=1e-12)).fit(X, y).loss(np.arange(5))
     assert np.isfinite(scores).all()
     assert scores[:2].min() > 10 * scores[2:].max()
+
+
+@pytest.mark.parametrize("by", ["marginal", "permutation", "zero", "removal"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+def test_a_machine_without_support_vectors_needs_no_column(kernel, by):
+    X, y = table()
+    machine = SVR(kernel=kernel, epsilon=2 * np.ptp(y))
+    assert len(machine.fit(X, y).support_) == 0
+    for kind in (DensitySensitivity, ScoreSensitivity):
+        losses = kind(machine, by=by, random_state=0).fit(X, y).loss(np.arange(5))
+        assert_allclose(losses, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["sd-l-rfe", "sd-g-rfe"])
+def test_a_constant_target_is_said_and_keeps_the_first(name):
+    X, _ = table()
+    with pytest.warns(DegenerateData, match=r"every row has the target 3\.0"):
+        search = recipe(name).fit(X, np.full(50, 3.0))
+    assert_array_equal(search.order_, np.arange(5))
 
 
 def test_gaussian_scores_order_as_the_rise_of_the_error_does():

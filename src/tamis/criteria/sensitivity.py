@@ -1,5 +1,6 @@
 """Sensitivities: how far a trained model's output moves when a column is perturbed."""
 
+import warnings
 from abc import abstractmethod
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ from tamis._arrays import Array, Subset
 from tamis._random import draw_seed
 from tamis.contract import BackwardCriterion
 from tamis.criteria.model import GROUPS, ModelCriterion, is_tuner
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.exceptions import DegenerateData, IncompatibleCriterion, InvalidParameter
 from tamis.response.losses import losses, mean_and_error
 from tamis.response.opening import check_usable
 from tamis.response.outputs import (
@@ -134,7 +135,7 @@ class PosteriorSensitivity(Sensitivity):
         How a column is perturbed: every row meets every value of it (deterministic); it is
         shuffled; set to 0, its mean once standardised; scaled by a factor, to first order, the
         machine following; or left out of a new training. Also an object such as
-        ``Zero(centres=True)``, ``Derivative(calibration=True)`` or
+        ``Zero(centres=True)``, ``Derivative(follow=False)`` or
         ``Permutation(20, stop_when_sure=True)``.
     output : {"probability", "decision"}, default="probability"
     on : {"training", "held-out", "auto"}, default="training"
@@ -329,6 +330,16 @@ class DensitySensitivity(Sensitivity):
             raise InvalidParameter(
                 f"DensitySensitivity needs noise='laplace' or 'gaussian', not {self.noise!r}."
             )
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        if y is not None and np.ptp(y) == 0:
+            warnings.warn(
+                f"DensitySensitivity: every row has the target {y[0]}, of which no column can tell "
+                "anything: all losses are 0. Check the target column.",
+                DegenerateData,
+                stacklevel=2,
+            )
+        super()._learn(X, y, **params)
 
     def _output(self, training: Training, estimator: Any) -> Output:
         return DensityOutput(training, estimator, self.noise, bool(self.symmetric))

@@ -26,7 +26,7 @@ class DrawComparison(Protocol):
 
 
 class EngineComparison:
-    """Draws compared by engines: outputs before, and how far they move from there."""
+    """By engines: outputs before, and a statistic of how far they move from there."""
 
     def __init__(self, models: list[FoldModel], X: Array, statistic: Callable[[Array], Statistic]):
         self.X = X

@@ -1,6 +1,7 @@
-"""Derivative of an SVM by the scale of its columns, its dual variables following (FSPP4).
+"""Derivative of an SVM by the scale of its columns (FSPP4).
 
-With column j multiplied by v, f(x) = sum_q beta_q K(v x, v s_q) + b. At v = 1
+With column j of the rows multiplied by v, and the machine kept, df/dv = sum_q beta_q x dK/dx at
+v = 1. With the machine following, f(x) = sum_q beta_q K(v x, v s_q) + b and
 
     df/dv = sum_q beta_q dK/dv + sum_q K dbeta_q/dv + db/dv,
 
@@ -59,40 +60,50 @@ class ScaleSlopes(NamedTuple):
         return ScaleSlopes(values, found)
 
 
-def slopes_of(fitted: Any, X: Array, units: Units) -> ScaleSlopes:
+def slopes_of(fitted: Any, X: Array, units: Units, follow: bool) -> ScaleSlopes:
     """Decisions of an SVC (or of several, one against the rest) on rows, and their slopes.
 
-    The columns of a unit are scaled together, so that their slopes add up.
+    The columns of a unit are scaled together, so that their slopes add up. ``follow`` says whether
+    the machine does.
     """
     machines = fitted.estimators_ if isinstance(fitted, OneVsRestClassifier) else [fitted]
-    parts = [_one_machine(one, X) for one in machines]
+    parts = [_one_machine(one, X, follow) for one in machines]
     slopes = units.summed(np.stack([df for _, df in parts], axis=2))
     return ScaleSlopes(np.stack([f for f, _ in parts], axis=1), slopes)
 
 
-def _one_machine(fitted: Any, X: Array) -> tuple[Array, Array]:
+def _one_machine(fitted: Any, X: Array, follow: bool) -> tuple[Array, Array]:
     machine = kernel_machine(fitted)
     if machine is None or not isinstance(fitted, SVC):
         raise IncompatibleCriterion(
             "by='derivative' needs an SVC with an RBF, polynomial or linear kernel, not "
             f"{type(fitted).__name__}. Use by='marginal'."
         )
-    free = free_vectors(fitted)
-    beta = machine.weights[:, 0]
-    centre_grams, grams = machine.grams(machine.centres[free]), machine.grams(X)
+    beta, grams = machine.weights[:, 0], machine.grams(X)
+    K = machine.values(grams.copy())
+    f = K @ beta + machine.offsets[0]
+    if not follow:
+        return f, row_slopes(machine, X, grams, beta).T
+    free, solution = _following(fitted, machine)
+    df = scaled_slopes(machine, X, grams, beta) + K[:, free] @ solution[:-1] + solution[-1]
+    return f, df.T
+
+
+def _following(fitted: Any, machine: KernelMachine) -> tuple[NDArray[np.intp], Array]:
+    """Free support vectors, and the slopes (free and offset, columns) of their variables."""
+    free, beta = free_vectors(fitted), machine.weights[:, 0]
+    n_columns = machine.centres.shape[1]
+    if not len(free):  # nothing says where the machine would go
+        return free, np.zeros((1, n_columns))
+    centre_grams = machine.grams(machine.centres[free])
     push = scaled_slopes(machine, machine.centres[free], centre_grams, beta)  # (F, d)
     K_free = machine.values(centre_grams.copy())[:, free]
     system = np.zeros((len(free) + 1, len(free) + 1))
     system[:-1, :-1] = K_free
     system[:-1, -1] = system[-1, :-1] = 1.0
-    right = np.zeros((len(free) + 1, X.shape[1]))
+    right = np.zeros((len(free) + 1, n_columns))
     right[:-1] = -push
-    # without a free vector nothing says where the machine would go
-    follow = lstsq(system, right)[0] if len(free) else np.zeros((1, X.shape[1]))
-    K = machine.values(grams.copy())
-    f = K @ beta + machine.offsets[0]
-    df = scaled_slopes(machine, X, grams, beta) + K[:, free] @ follow[:-1] + follow[-1]
-    return f, df.T
+    return free, lstsq(system, right)[0]
 
 
 def free_vectors(fitted: Any) -> NDArray[np.intp]:
@@ -113,6 +124,15 @@ def scaled_slopes(machine: KernelMachine, X: Array, grams: Array, beta: Array) -
         return 2 * X * (beta @ S)
     W = machine.degree * grams ** (machine.degree - 1) * g * beta
     return 2 * X * (W @ S)
+
+
+def row_slopes(machine: KernelMachine, X: Array, grams: Array, beta: Array) -> Array:
+    """sum_q beta_q dK(v x, s_q)/dv at v = 1 for each row and column: the rows alone are scaled."""
+    S, g = machine.centres, machine.gamma
+    if machine.kernel == "rbf":  # dK/dv = -2 g x (x - s) K
+        W = machine.values(grams.copy()) * beta
+        return -2 * g * X * (X * W.sum(axis=1)[:, None] - W @ S)
+    return scaled_slopes(machine, X, grams, beta) / 2  # rows and centres have equal parts in those
 
 
 def probability_slopes(part: ScaleSlopes, sigmoids: Sigmoids, follow: ScaleSlopes | None) -> Array:

@@ -57,12 +57,34 @@ class Batch(ABC):
 
 
 class Engine(ABC):
-    """A model on some rows."""
+    """A model on some rows.
+
+    An engine of a kind of models is found by :func:`tamis.response.open_engine` through its class
+    methods: it says which models it knows, and how many rows it may have.
+    """
 
     #: Whether its batches know the outputs without a unit in the centres of a kernel.
     has_centres: ClassVar[bool] = False
     #: What it holds, so that few engines at a time are kept.
     n_bytes: int
+
+    @classmethod
+    def knows(cls, model: Model) -> bool:
+        """Whether the engine can follow the raw outputs of a model."""
+        return False
+
+    @classmethod
+    def opened(cls, model: Model, X: Array, low: Array, high: Array) -> "Engine | None":
+        """The engine of a model on the rows of ``X``, for new values between two bounds.
+
+        None where the model turns out to be another one after all.
+        """
+        return None
+
+    @classmethod
+    def rows_at_once(cls, model: Model, n_rows: int) -> int:
+        """How many of the rows one engine may have, so that they fit the memory."""
+        return n_rows
 
     @abstractmethod
     def outputs(self) -> Array:

@@ -10,12 +10,14 @@ from math import comb
 import numpy as np
 
 from tamis._arrays import Array, Subset
-from tamis.response.engine import Batch, Engine
+from tamis.response.engine import Batch, Engine, Model
 from tamis.response.radial import Nodes, RadialBatch
-from tamis.svm.machine import KernelMachine
+from tamis.svm.machine import KernelMachine, kernel_machine
 
 #: Numbers of a batch that are held at a time (32 MB): large matrix products, little memory.
 BATCH_SIZE = 4_000_000
+#: Kernel values that an engine may hold (256 MB); rows are taken in blocks beyond it.
+MOST_VALUES = 32_000_000
 
 
 class KernelEngine(Engine):
@@ -24,9 +26,25 @@ class KernelEngine(Engine):
     has_centres = True
 
     def __init__(self, machine: KernelMachine, X: Array, low: Array, high: Array):
-        self.machine, self.X = machine, X
+        self.machine, self.X = _with_centres(machine, X.shape[1]), X
         self.low, self.high = low, high
         self.n_bytes = 2 * 8 * len(X) * len(machine.centres)
+
+    @classmethod
+    def knows(cls, model: Model) -> bool:
+        plain = model.method in ("decision_function", "predict")
+        return plain and kernel_machine(model.fitted) is not None
+
+    @classmethod
+    def opened(cls, model: Model, X: Array, low: Array, high: Array) -> "KernelEngine | None":
+        machine = kernel_machine(model.fitted)
+        return cls(machine, X, low, high) if machine else None
+
+    @classmethod
+    def rows_at_once(cls, model: Model, n_rows: int) -> int:
+        machine = kernel_machine(model.fitted)
+        n_centres = len(machine.centres) if machine else 0
+        return min(n_rows, max(1, MOST_VALUES // max(1, n_centres)))
 
     @cached_property
     def K(self) -> Array:
@@ -163,6 +181,14 @@ class JointBatch(Batch):
     def without(self) -> Array:
         kernel = self.rest if self.radial else self.rest**self.degree
         return (kernel @ self.machine.weights + self.machine.offsets)[None, :, None, :]
+
+
+def _with_centres(machine: KernelMachine, n_columns: int) -> KernelMachine:
+    """The machine; one without centres, which answers a constant, with one that weighs nothing."""
+    if len(machine.centres):
+        return machine
+    weights = np.zeros((1, len(machine.offsets)))
+    return machine._replace(centres=np.zeros((1, n_columns)), weights=weights)
 
 
 def _power(machine: KernelMachine) -> tuple[int, float]:

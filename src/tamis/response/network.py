@@ -93,6 +93,15 @@ class NetworkEngine(Engine):
         self.Z = X @ layer.weights + layer.offsets
         self.n_bytes = self.Z.nbytes
 
+    @classmethod
+    def knows(cls, model: Model) -> bool:
+        return first_layer(model) is not None
+
+    @classmethod
+    def opened(cls, model: Model, X: Array, low: Array, high: Array) -> "NetworkEngine | None":
+        layer = first_layer(model)
+        return cls(layer, X) if layer else None
+
     def outputs(self) -> Array:
         return self.layer.rest(self.Z.copy())
 

@@ -9,16 +9,27 @@ from tamis._arrays import Array
 from tamis.exceptions import IncompatibleCriterion
 from tamis.response.engine import Engine, GenericEngine, Model
 from tamis.response.kernel import KernelEngine
-from tamis.response.network import NetworkEngine, first_layer
+from tamis.response.network import NetworkEngine
 from tamis.response.scaled import ScaledEngine, scaling_of
-from tamis.svm.machine import kernel_machine
 
-#: Kernel values that an engine may hold (256 MB); rows are taken in blocks beyond it.
-MOST_VALUES = 32_000_000
+#: Engines that know kinds of models, asked in turn.
+ENGINES: tuple[type[Engine], ...] = (KernelEngine, NetworkEngine)
 
 
 def open_engine(model: Model, X: Array, low: Array, high: Array) -> Engine:
-    """The engine of a model on the rows of ``X``, for new values between two bounds."""
+    """The engine of a model on the rows of ``X``, for new values between two bounds.
+
+    >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
+    >>> from tamis.response.answers import predictions_of
+    >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]])
+    >>> model = predictions_of(Ridge().fit(X, X @ [1.0, 2.0]))
+    >>> engine = open_engine(model, X, X.min(axis=0), X.max(axis=0))
+    >>> [batch] = engine.batches(np.array([[0], [1]]))  # both columns, each by itself
+    >>> swapped = batch.paired(X[::-1][:, [[0], [1]]])  # each receives its values in reverse
+    >>> bool(np.allclose(swapped[1, :, 0], model.raw(np.c_[X[:, 0], X[::-1, 1]])))
+    True
+    """
     scalings, last = scaling_of(model.fitted)
     if not scalings:
         return _fast(model, X, low, high) or GenericEngine(model, X)
@@ -30,26 +41,25 @@ def open_engine(model: Model, X: Array, low: Array, high: Array) -> Engine:
 
 
 def _fast(model: Model, X: Array, low: Array, high: Array) -> Engine | None:
-    plain = model.method in ("decision_function", "predict")
-    if plain and (machine := kernel_machine(model.fitted)):
-        return KernelEngine(machine, X, low, high)
-    if layer := first_layer(model):
-        return NetworkEngine(layer, X)
-    return None
+    kind = _engine_of(model)
+    return kind.opened(model, X, low, high) if kind else None
+
+
+def _engine_of(model: Model) -> type[Engine] | None:
+    """The first engine that knows a model."""
+    return next((kind for kind in ENGINES if kind.knows(model)), None)
 
 
 def is_followed(model: Model) -> bool:
     """Whether an engine knows the model, so that no altered copies are made."""
-    last = scaling_of(model.fitted)[1]
-    return bool(kernel_machine(last) or first_layer(replace(model, fitted=last)))
+    return _engine_of(replace(model, fitted=scaling_of(model.fitted)[1])) is not None
 
 
 def rows_at_once(model: Model, n_rows: int) -> int:
     """How many rows an engine may have."""
-    machine = kernel_machine(scaling_of(model.fitted)[1])
-    if machine is None:
-        return n_rows
-    return min(n_rows, max(1, MOST_VALUES // max(1, len(machine.centres))))
+    model = replace(model, fitted=scaling_of(model.fitted)[1])
+    kind = _engine_of(model)
+    return kind.rows_at_once(model, n_rows) if kind else n_rows
 
 
 def check_usable(name: str, estimator: Any) -> None:

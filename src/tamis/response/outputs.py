@@ -150,11 +150,13 @@ class ProbabilityOutput(Output):
         follow: ScaleSlopes | None = None
         if way.calibration:
             parts = machines.calibrating
-            known = ScaleSlopes.joined([slopes_of(m, X[rows], units) for m, rows in parts])
+            known = ScaleSlopes.joined(
+                [slopes_of(m, X[rows], units, way.follow) for m, rows in parts]
+            )
             rows = np.concatenate([rows for _, rows in parts])
             follow = known.sigmoids(machines.sigmoids, self.training.codes[rows])
         total = sum(
-            probability_slopes(slopes_of(m, X[rows], units), machines.sigmoids, follow)
+            probability_slopes(slopes_of(m, X[rows], units, way.follow), machines.sigmoids, follow)
             for m, rows in machines.answering
         )
         return np.asarray(total / len(X))

@@ -77,14 +77,14 @@ class Marginal(Replacement):
 
     def draws(self, X: Array, units: Subset, seed: int) -> Iterator[Draw]:
         if units.shape[1] == 1:
-            yield self._of_columns(X[:, units[:, 0]])
+            yield self._of_columns(np.sort(X.T[units[:, 0]], axis=1).T)
         else:
             yield self._joint(X, units, seed)
 
-    def _of_columns(self, X: Array) -> Points:
-        rising = np.sort(X, axis=0)
+    def _of_columns(self, rising: Array) -> Points:
+        n_samples = len(rising)
         n_distinct = 1 + (np.diff(rising, axis=0) != 0).sum(axis=0)
-        many = n_distinct > (len(X) if self.n_values is None else self.n_values)
+        many = n_distinct > (n_samples if self.n_values is None else self.n_values)
         width = int(max(n_distinct[~many].max(initial=1), (self.n_values or 1) if any(many) else 1))
         values = np.repeat(rising[-1:].T, width, axis=1)
         weights = np.zeros_like(values)
@@ -92,10 +92,10 @@ class Marginal(Replacement):
             # those with fewer values are filled up with points that weigh nothing
             points, counts = np.unique(rising[:, column], return_counts=True)
             values[column, : len(points)] = points
-            weights[column, : len(points)] = counts / len(X)
+            weights[column, : len(points)] = counts / n_samples
         if self.n_values is not None and any(many):
             # values that do occur: a column of whole numbers stays one
-            ranks = ((np.arange(self.n_values) + 0.5) / self.n_values * len(X)).astype(int)
+            ranks = ((np.arange(self.n_values) + 0.5) / self.n_values * n_samples).astype(int)
             values[many, : self.n_values] = rising[ranks][:, many].T
             weights[many, : self.n_values] = 1 / self.n_values
         return Points(values[..., None], weights)
@@ -167,15 +167,21 @@ class Zero(Replacement):
 
 
 class Derivative(BaseEstimator):
-    """The column is scaled by a factor v: first order at v = 1, the machine following (FSPP4).
+    """The column is scaled by a factor v: first order at v = 1 (FSPP4).
 
     Parameters
     ----------
+    follow : bool, default=True
+        Whether the machine follows, as printed: rows and centres are scaled, and the multipliers
+        go where a training would bring them. A machine that fits well makes up for the scale of a
+        relevant column by its multipliers, so that every derivative is small and the order says
+        little. With False the machine is kept and the rows alone are scaled, which ranks better.
     calibration : bool, default=False
         Whether the sigmoid follows too, by the implicit derivative of its two parameters.
     """
 
-    def __init__(self, *, calibration: bool = False):
+    def __init__(self, *, follow: bool = True, calibration: bool = False):
+        self.follow = follow
         self.calibration = calibration
 
 

@@ -38,8 +38,9 @@ def run_select(asked: Request) -> None:
     """Select columns of a file as asked; what cannot be written is refused before any work."""
     check_output(asked.output, asked.file)
     check_output(asked.save_record, asked.file, endings=(".json",))
-    content = read(asked.file, asked.format, header=asked.header)
-    data = labelled(content, asked.target, asked.drop, asked.task)
+    data = labelled(
+        read(asked.file, asked.format, header=asked.header), asked.target, asked.drop, asked.task
+    )
     record = None if asked.resume is None else load_record(asked.resume)
     selector = selector_for(
         asked.method,

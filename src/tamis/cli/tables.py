@@ -14,6 +14,9 @@ from tamis.spec import did_you_mean
 
 #: How many columns a sentence names.
 NAMED = 5
+#: Columns that are copied at a time: enough that polars has more to do than Python, few enough that
+#: little of a long table is held twice.
+BLOCK = 256
 
 
 class LabelledTable(NamedTuple):
@@ -130,16 +133,19 @@ def _check_numeric(frame: pl.DataFrame) -> None:
 
 
 def _numbers(columns: list[pl.Series]) -> NDArray[np.float64]:
-    """All columns as one array; each is given up as soon as it is in there."""
+    """All columns as one array; they are given up, block by block, as soon as they are in there."""
     X = np.empty((len(columns[0]), len(columns)), order="F")
-    bad: dict[int, pl.Series] = {}
-    for j in reversed(range(len(columns))):
-        column = columns.pop()
-        X[:, j] = column.cast(pl.Float64).to_numpy()
-        if not np.isfinite(X[:, j]).all():
-            bad[j] = column
-    for j in sorted(bad):
-        _check_complete(bad[j], f", or write --drop {_quoted(bad[j].name)}")
+    bad: list[pl.Series] = []
+    while columns:
+        block = columns[-BLOCK:]
+        del columns[-BLOCK:]
+        part = X[:, len(columns) : len(columns) + len(block)]
+        frame = pl.DataFrame(block)
+        part[:] = frame.cast(pl.Float64).to_numpy(order="fortran")
+        finite = np.isfinite(part).all(axis=0)
+        bad = [frame.to_series(j) for j in np.flatnonzero(~finite).tolist()] or bad
+    for column in bad:
+        _check_complete(column, f", or write --drop {_quoted(column.name)}")
     return X
 
 

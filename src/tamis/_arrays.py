@@ -1,5 +1,6 @@
 """Arrays at the border: aliases, kinds of target, scaling, fingerprints, and who wins a tie."""
 
+from collections.abc import Iterator
 from hashlib import sha256
 from math import isfinite
 from numbers import Integral, Real
@@ -17,6 +18,8 @@ Mask: TypeAlias = NDArray[np.bool_]
 EMPTY: Subset = np.empty(0, dtype=np.intp)
 EMPTY.flags.writeable = False
 
+# Numbers in a block of columns: 8 MB, of which a few fit into the cache and thousands into memory.
+BLOCK = 1 << 20
 # Bytes of a table that share one checksum.
 PIECE = 1 << 20
 # An integer target with more distinct values than this is read as a real one, as ages and counts
@@ -69,7 +72,10 @@ def standardised(X: Array) -> Array:
     A constant column becomes 0. "Constant" allows for the rounding of its mean, so that a column
     of equal large numbers is not blown up to noise.
     """
-    return scaled_columns(X, "F")[0]
+    scaled = np.empty(X.shape, order="F")
+    for block in column_blocks(*X.shape):
+        scaled[:, block] = scaled_columns(X[:, block], "F")[0]
+    return scaled
 
 
 def scaled_columns(X: Array, order: Literal["F", "K"]) -> tuple[Array, ColumnScale]:
@@ -84,6 +90,13 @@ def scaled_columns(X: Array, order: Literal["F", "K"]) -> tuple[Array, ColumnSca
     scaled[:, constant] = 0
     scaled /= np.where(constant, 1.0, deviation)
     return scaled, ColumnScale(exponent, mean, np.where(constant, np.inf, deviation))
+
+
+def column_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Slices of columns that a temporary copy of may be made, where one of the table may not."""
+    width = max(1, BLOCK // max(n_rows, 1))
+    for start in range(0, n_columns, width):
+        yield slice(start, start + width)
 
 
 def fingerprint(X: Array, y: NDArray[Any] | None, **params: Any) -> str:

@@ -32,7 +32,7 @@ def run_demo(folder: Path) -> None:
     selection = run(selector, data)
     ranking = ranked_columns(selection, data.X.columns)
     path = folder / "ranking.csv"
-    write_ranking(path, ranking, {})
+    write_ranking(path, ranking, dict)
     print_ranking(
         ranking,
         [f"Breast cancer: {data}", f"{METHOD}: {write(selector)}"],

@@ -4,7 +4,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -44,7 +44,7 @@ def check_output(path: Path | None, source: Path | None, endings: Sequence[str] 
 
 
 def write_ranking(
-    path: Path, ranking: RankedColumns, facts: dict[str, Any], *, safe: bool = True
+    path: Path, ranking: RankedColumns, facts: Callable[[], dict[str, Any]], *, safe: bool = True
 ) -> None:
     """Write the ranking; JSON also has the facts, among them the record.
 
@@ -63,7 +63,7 @@ def write_ranking(
         replace_file(path, pl.DataFrame(columns).write_csv())
         return
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    text = json.dumps(plain({**facts, "ranking": rows}), indent=1, allow_nan=False)
+    text = json.dumps(plain({**facts(), "ranking": rows}), indent=1, allow_nan=False)
     replace_file(path, f"{text}\n")
 
 

@@ -18,6 +18,7 @@ from tamis.cli.tables import LabelledTable
 from tamis.contract import Record, Selection
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.recipes import prepare
+from tamis.search import Ranking
 from tamis.spec import parse
 
 
@@ -26,7 +27,8 @@ def run(
 ) -> Selection:
     """Fit a selector, or continue from a record; warnings are said after success only."""
     bar = SearchBar(stderr())
-    selector.set_callbacks(bar)
+    if not isinstance(selector, Ranking):  # which makes all its steps at once, and many of them
+        selector.set_callbacks(bar)
     try:
         with _stopping(bar), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -1,5 +1,6 @@
 """What ``tamis select`` does: read, select, write, print."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,8 +39,9 @@ def run_select(asked: Request) -> None:
     """Select columns of a file as asked; what cannot be written is refused before any work."""
     check_output(asked.output, asked.file)
     check_output(asked.save_record, asked.file, endings=(".json",))
-    content = read(asked.file, asked.format, header=asked.header)
-    data = labelled(content, asked.target, asked.drop, asked.task)
+    data = labelled(
+        read(asked.file, asked.format, header=asked.header), asked.target, asked.drop, asked.task
+    )
     record = None if asked.resume is None else load_record(asked.resume)
     selector = selector_for(
         asked.method,
@@ -55,7 +57,7 @@ def run_select(asked: Request) -> None:
     selection = run(selector, data, record, asked.save_record)
     ranking = ranked_columns(selection, data.X.columns)
     if asked.output is not None:
-        facts = _facts(asked.file, data, selection)
+        facts = partial(_facts, asked.file, data, selection)
         write_ranking(asked.output, ranking, facts, safe=asked.safe_csv)
     print_ranking(ranking, [f"{asked.file.name}: {data}", expression], asked.rows)
     for what, path in (("ranking", asked.output), ("record", asked.save_record)):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from tamis._arrays import Array, Mask, Subset, class_codes
+from tamis._arrays import Array, Mask, Subset, class_codes, column_blocks
 from tamis.contract import SubsetCriterion
 from tamis.density.discrete import coded_columns, coded_target
 from tamis.exceptions import InvalidParameter
@@ -34,7 +34,8 @@ class Univariate(SubsetCriterion):
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it
-        self.scores_ = self._scores(X, y)
+        blocks = [self._scores(X[:, block], y) for block in column_blocks(*X.shape)]
+        self.scores_ = np.concatenate(blocks)
 
     def value(self, subset: Subset) -> float:
         return float(self.scores_[self.columns(subset)].sum())

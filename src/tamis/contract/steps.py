@@ -585,7 +585,7 @@ def _weighed(scores: Scores, moved: Subset, *, adding: bool) -> tuple[Scores, in
 def _equal_from_here_on(score: Array) -> Subset:
     """For each of falling scores how many equal it, itself and what comes behind it counted."""
     cut = snapped(score)
-    fresh = np.append(np.flatnonzero(np.diff(cut) != 0) + 1, len(cut))
+    fresh = np.append(np.flatnonzero(cut[1:] != cut[:-1]) + 1, len(cut))
     ends: Subset = fresh[np.searchsorted(fresh, np.arange(len(cut)), side="right")]
     return ends - np.arange(len(cut))
 

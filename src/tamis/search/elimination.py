@@ -132,7 +132,7 @@ def _without_worst(criterion: Counted, subset: Subset, value: float, drop: int) 
     rising = np.lexsort((-np.arange(len(losses)), cut))
     kept = subset[np.sort(rising[drop:])]
     # with one feature the new value follows from the score, otherwise it must be asked for
-    value = value - losses[rising[0]] if drop == 1 else np.nan
+    value = float(value) - float(losses[rising[0]]) if drop == 1 else np.nan
     n_equal = int(np.count_nonzero(cut == cut[rising[drop - 1]]))
     return Step(
         kept,

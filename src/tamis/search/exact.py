@@ -156,7 +156,8 @@ class BranchAndBound(Search):
         tree = _Tree(criterion, n_units, size or n_units, done)
         started, gap = perf_counter(), done.state.get("gap")
         while tree.open:
-            if tree.found and self._spent(criterion, started):
+            if self._spent(criterion, started):
+                tree.settle_for_a_leaf()
                 _warn_of(tree.gap(), criterion.n_evaluations)
                 break
             if tree.expand():
@@ -205,9 +206,13 @@ class _Tree:
         else:
             self.open = [(everything, everything, np.inf)]
 
-    @property
-    def found(self) -> bool:
-        return len(self.subset) > 0
+    def settle_for_a_leaf(self) -> None:
+        """If none was found yet: what the newest node holds, less what it would miss least."""
+        if not len(self.subset):
+            subset, free, _ = self.open[-1]
+            least = free[len(free) - (len(subset) - self.size) :]
+            leaf = np.setdiff1d(subset, least, assume_unique=True)
+            self._offer(leaf, self.criterion.value(leaf))
 
     def gap(self) -> float:
         """How much better than the best leaf an open node can be."""

@@ -30,7 +30,7 @@ def grown(criterion: Counted, subset: Subset, value: float, candidates: Subset) 
     larger = with_unit(subset, candidates[chosen])
     return Step(
         larger,
-        _moved_value(criterion, value + gains[chosen], larger),
+        moved_value(criterion, value, gains[chosen], larger),
         Scores(candidates, gains, criterion.errors(subset), _n_equal(cut, chosen)),
     )
 
@@ -45,7 +45,7 @@ def shrunk(criterion: Counted, subset: Subset, value: float, fixed: Subset = EMP
     smaller = np.concatenate([subset[:chosen], subset[chosen + 1 :]])
     return Step(
         smaller,
-        _moved_value(criterion, value - losses[chosen], smaller),
+        moved_value(criterion, value, -losses[chosen], smaller),
         Scores(subset, losses, criterion.errors(subset), _n_equal(cut, chosen)),
     )
 
@@ -55,9 +55,10 @@ def _n_equal(cut: Array, chosen: int) -> int:
     return int(np.count_nonzero(cut == cut[chosen]))
 
 
-def _moved_value(criterion: Counted, value: float, subset: Subset) -> float:
+def moved_value(criterion: Counted, value: float, change: float, subset: Subset) -> float:
     """The value after a move; infinity less infinity is looked up."""
-    return criterion.start(subset) if np.isnan(value) else float(value)
+    after = float(value) + float(change)  # of Python, which does not warn
+    return criterion.start(subset) if np.isnan(after) else after
 
 
 def others(subset: Subset, n_units: int) -> Subset:

@@ -74,7 +74,8 @@ class Ranking(Search):
     def _values(self, criterion: Counted, falling: Array) -> Array:
         """Values of the nested subsets, where they follow from the scores."""
         if getattr(criterion.criterion, "additive", False):
-            return np.cumsum(falling)
+            with np.errstate(invalid="ignore"):  # infinity less infinity is no value
+                return np.cumsum(falling)
         return np.full(len(falling), np.nan)
 
     def _by(self) -> str:

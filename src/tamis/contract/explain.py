@@ -32,7 +32,8 @@ class Story:
     """A fitted selection, read for the sake of one unit."""
 
     def __init__(self, selection: Any, names: Sequence[str] | None):
-        self.name, self.trace = type(selection).__name__, selection.trace_
+        self.name = type(selection).__name__
+        self.trace: Trace = selection.trace_
         self.support, self.order = selection.support_, selection.order_
         self.chosen, self.names = selection.record_.chosen, names
         self.moves = self.trace.moves()
@@ -227,14 +228,15 @@ def open_tie(selection: Any) -> str | None:
 
 def _equals(story: Story, step: int) -> Subset:
     """Units that had as much right to move as the last one that did."""
-    trace = story.trace
-    at = trace[step]
-    if not len(at.scores.units) or at.scores.n_equal > len(at.scores.units):
-        # one of many entries: those equal to it come right behind
+    at = story.trace[step]
+    if not len(at.scores.units):  # one of many entries: those equal to it come right behind
         here = int(np.flatnonzero(story.moves.step == step)[0])
-        return story.moves.unit[here + 1 : here + at.scores.n_equal]
-    others = at.scores.units[~np.isin(at.scores.units, at.moved)]
+        behind: Subset = story.moves.unit[here + 1 : here + at.scores.n_equal]
+        return behind
+    stayed = ~np.isin(at.scores.units, at.moved)
+    others, scores = at.scores.units[stayed], at.scores.values[stayed]
     if len(at.moved) == 1:
         return others[: at.scores.n_equal - 1]
-    cut = snapped(np.append(trace.given[others], at.score[-1]))
-    return others[cut[:-1] == cut[-1]]
+    cut = snapped(np.append(scores, at.score[-1]))
+    equal: Subset = others[cut[:-1] == cut[-1]]
+    return equal

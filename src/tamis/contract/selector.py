@@ -156,7 +156,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             Per-row metadata (``sample_weight``, ``groups``) for the criterion: routed by requests
             when scikit-learn's metadata routing is enabled, passed on as they are otherwise.
         """
-        return self._run(X, y, params, None)
+        self._run(X, y, params, None)
+        return self
 
     def resume(
         self, X: ArrayLike, y: ArrayLike | None = None, *, record: "Record | str", **params: Any
@@ -168,7 +169,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         the new size. Otherwise only ``n_jobs`` and budgets may differ from the selection that made
         the record. Functions have no expression: that ``Scored`` holds the same one is not checked.
         """
-        return self._run(X, y, params, Record.of(record))
+        self._run(X, y, params, Record.of(record))
+        return self
 
     def explain(self, column: Any) -> str:
         """Say in words when a column was looked at, what it scored, and what won in its place.
@@ -182,13 +184,11 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         return explained(self, column)
 
     @with_callbacks
-    def _run(self, X: Any, y: Any, params: dict[str, Any], done: Record | None) -> Self:
+    def _run(self, X: Any, y: Any, params: dict[str, Any], done: Record | None) -> None:
         self._forget()
         self._check()
         X, y = check_data(self, X, y)
-        run = Run(self, X, y, params, done)
-        self._follow(run)
-        return self
+        self._follow(Run(self, X, y, params, done))
 
     def _follow(self, run: "Run") -> None:
         """Walk to the end, or to where a callback says stop, and keep what was found.

@@ -346,7 +346,8 @@ class Trace(Sequence[TracedStep]):
         """The units held after a step, or before the first one for index -1."""
         n_moves = int(self._columns["n_moved"].array[: index + 1].sum())
         crossed = np.bincount(self._columns["moved"].array[:n_moves], minlength=self.n_units)
-        return self.start ^ (crossed % 2 == 1)
+        held: Mask = self.start ^ (crossed % 2 == 1)
+        return held
 
     @overload
     def __getitem__(self, index: int) -> TracedStep: ...

@@ -28,6 +28,7 @@ from tamis.exceptions import (
     NotConverged,
     PiecesFailed,
     TamisError,
+    TiedScores,
 )
 
 Progress = Callable[[int, int], None]
@@ -233,6 +234,7 @@ def _answer(i: int, *arguments: Any) -> tuple[int, Outcome | str]:
             # an estimator that stops early or is unsure is measured as it is, thousands of times
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", NotCertified)
+            warnings.simplefilter("ignore", TiedScores)
             warnings.simplefilter("ignore", NotConverged)
             warnings.simplefilter("ignore", DegenerateData)
             return i, run(*arguments)

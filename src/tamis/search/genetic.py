@@ -210,9 +210,10 @@ def above_worst(fitness: Array) -> Array:
     finite = fitness[np.isfinite(fitness)]
     if not len(finite):
         return np.full(len(fitness), 1 / len(fitness))
-    weight = np.clip(fitness, finite.min(), finite.max()) - finite.min()
+    weight: Array = np.clip(fitness, finite.min(), finite.max()) - finite.min()
     weight = weight + 0.01 * weight.mean() if weight.any() else np.ones_like(weight)
-    return weight / weight.sum()
+    shares: Array = weight / weight.sum()
+    return shares
 
 
 def gained(values: Array, parents: Array) -> Array:

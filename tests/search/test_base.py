@@ -314,6 +314,11 @@ class TestThen:
         assert search.n_features_ == 2
         assert_array_equal(np.sort(search.order_[:2]), np.flatnonzero(search.support_))
 
+    def test_a_share_is_one_of_what_the_second_search_saw(self):
+        first = Ranking(FisherScore(), n_features_to_select=10)
+        search = Then(first, Ranking(MutualInformation(), n_features_to_select=0.5))
+        assert search.fit(self.X, self.y).n_features_ == 5
+
     def test_its_parts_must_be_searches(self):
         with pytest.raises(IncompatibleCriterion, match="two searches"):
             Then(Scatter(), Forward(Scatter())).fit(self.X, self.y)

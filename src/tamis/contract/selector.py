@@ -135,6 +135,10 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         root = draw_seed(getattr(self, "random_state", None))
         return work, fix_seeds(work, seeds, root=root)
 
+    def _picked(self, run: "Run") -> int:
+        """Position of the step to keep."""
+        return self._choice().pick(run.trace, run.context)
+
     def _choice(self) -> Choice:
         return resolve_choice(self.n_features_to_select, type(self).__name__)
 
@@ -320,7 +324,7 @@ class Run:
                 f"{self.name} was asked for {self.size} unit(s), but its walk ended without a "
                 f"subset of that size. Yield one from {self.name}._steps."
             )
-        return replace(record, chosen=self.selection._choice().pick(self.trace, self.context))
+        return replace(record, chosen=self.selection._picked(self))
 
     @property
     def context(self) -> Context:

@@ -127,6 +127,11 @@ class Then(MetaEstimatorMixin, Selection):
         choice: Choice = self.second._choice()
         return choice
 
+    def _picked(self, run: Run) -> int:
+        """What the second search keeps of the columns that it saw."""
+        assert run.source is not None
+        return run.source.parts[-1].chosen
+
     def _complete(self, trace: Trace) -> bool:
         return bool(self.second._complete(trace))
 

@@ -93,7 +93,7 @@ def test_ends_belong_to_the_piece_whose_label_is_positive():
     f = lambda C: path._machines.outputs(V, 1 / C)[:, 0]  # noqa: E731
     for k in range(1, len(curve.breakpoints) - 1):
         C = curve.breakpoints[k]
-        zero = np.abs(f(C)) < 1e-8
+        zero = np.abs(f(C)) < 1e-8 / C
         assert zero.any()
         labels = (f(C) >= 0) | zero
         assert curve.at_breakpoints[k] == pytest.approx((labels != (v == 1)).mean())

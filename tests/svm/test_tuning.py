@@ -129,7 +129,7 @@ def test_a_bracket_that_does_not_close_says_so():
     from tamis.svm.curves.certificate import certify
 
     found = search.certificate_
-    worse = certify(search.curve_, float(GRID[0]), found.optimistic, found.pessimistic, [], True)
+    worse = certify(search.curve_, float(GRID[0]), found.optimistic, found.pessimistic, [], 1.0)
     assert not worse.closed
     assert "cannot be excluded" in worse.reason
 

@@ -237,17 +237,14 @@ def advance(problem, state, log, end):
 
 
 @njit(cache=True)
-def audit(sign, point, upper, slope, side, slot_of, followed, h, log, offset, tolerance):
+def audit(sign, point, slope, side, slot_of, followed, h, log, offset, tolerance):
     """Check every row of a log against the residuals ``h`` recomputed for all variables.
 
-    For each segment between two rows: the largest violation of the optimality conditions; of those
-    off the margin set a bound on the duality gap ``sum x [r]+ + (u - x) [-r]+`` anywhere in it (x
-    and r are affine there); and the first segment on which a variable that was not followed is on
-    its wrong side.
+    For each segment between two rows: the largest violation of the optimality conditions, and the
+    first segment on which a variable that was not followed is on its wrong side.
     """
     n_rows = log.tau.shape[0]
     violation = np.zeros(n_rows)
-    gap = np.zeros(n_rows)
     bad = n_rows
     for row in range(n_rows):
         tau = log.tau[row]
@@ -263,8 +260,6 @@ def audit(sign, point, upper, slope, side, slot_of, followed, h, log, offset, to
             wrong = abs(r) if free else max(-r if here == LOW else r, 0.0)
             if wrong > 0.0:
                 violation[row] = max(violation[row], wrong)
-                if not free:
-                    gap[row] += upper[i] * wrong
                 if wrong > tolerance and row < bad and not followed[i]:
                     bad = row
-    return violation, gap, bad
+    return violation, bad

@@ -6,7 +6,7 @@ from numba import njit
 
 
 @njit(cache=True)
-def swaps(lam, h, positive, negative, band, state, out_lam, out_change):
+def swaps(lam, h, tie, positive, negative, state, out_lam, out_change):
     """Order changes of all pairs of opposite classes over one block; state is 0, 1/2 or 1.
 
     Returns how many there are, which may be more than there was room for.
@@ -17,6 +17,7 @@ def swaps(lam, h, positive, negative, band, state, out_lam, out_change):
             top = h[row, positive[a]]
             for b in range(negative.shape[0]):
                 d = top - h[row, negative[b]]
+                band = tie[row, positive[a]] + tie[row, negative[b]]
                 new = 1.0 if d > band else (0.0 if d < -band else 0.5)
                 old = state[a, b]
                 if new == old:

@@ -47,7 +47,8 @@ class SmoothError(SmoothObjective):
 
     def _fold(self, lam: float, path: BinaryPath, rows: Array, y: Array) -> tuple[float, float]:
         segments = path.solution.segments
-        lam = float(np.clip(lam, segments[-1].lam[-1], segments[0].lam[0]))
+        low, high = segments[-1].lam[-1], segments[0].lam[0]
+        lam = float(np.clip(lam, low * path.solution.lam_unit, high * path.solution.lam_unit))
         (w, b), (dw, db) = path.weights(lam), path.slopes(lam)
         h, dh = rows @ w + b, rows @ dw + db
         centred = h - h.mean()
@@ -64,7 +65,7 @@ class RadiusMarginObjective(SmoothObjective):
     """``(R^2 + 1 / C) (||w||^2 + 2 C sum xi)``, the bound of Chung et al. (2003) for hinge loss."""
 
     def __init__(self, machines: PairwisePaths) -> None:
-        self.path, self.K = machines.paths[0], machines.grams[0].K
+        self.path, self.K = machines.paths[0], machines.grams[0].matrix
         self.radius2 = sphere_around(self.K).radius2
 
     def value(self, lam: float) -> tuple[float, float]:
@@ -88,7 +89,7 @@ class SpanObjective(SmoothObjective):
     """
 
     def __init__(self, machines: PairwisePaths, lambda_range: tuple[float, float]) -> None:
-        self.path, self.K = machines.paths[0], machines.grams[0].K
+        self.path, self.K = machines.paths[0], machines.grams[0].matrix
         self.lambda_range = lambda_range
 
     def value(self, lam: float) -> tuple[float, float]:

@@ -1,18 +1,22 @@
 """The paths of all machines of a classifier, one for each pair of classes."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
 from tamis.svm.curves.ballots import Ballot, vote_steps
-from tamis.svm.curves.certificate import shifted, uncertainty
-from tamis.svm.curves.steps import Blocks, StepCounts, label_steps, order_steps
+from tamis.svm.curves.doubt import Bracketed, Doubt, doubt_of
+from tamis.svm.curves.steps import StepCounts, label_steps, order_steps
 from tamis.svm.kernels import Gram, Kernel
 from tamis.svm.path.binary import BinaryPath, binary_path
+from tamis.svm.path.follow import Block
 from tamis.svm.votes import class_pairs
+
+# Two outputs are equal within this share of what is not told from 0: the error of the path is
+# common to both.
+TIED = 0.01
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,9 @@ class PairwisePaths:
         columns = []
         for pair, path in enumerate(self.paths):
             w, b = path.weights(lam)
-            h = self.rows(pair, X) @ w + b
-            columns.append(np.where(np.abs(h) <= path.band, 0.0, h))
+            rows = self.rows(pair, X)
+            h = rows @ w + b
+            columns.append(np.where(np.abs(h) <= path.band(lam, rows), 0.0, h))
         return np.column_stack(columns)
 
     def dual_coef(self, lam: float) -> Array:
@@ -72,33 +77,53 @@ class PairwisePaths:
 
         ``own`` is the kernel of the points with themselves, where it is precomputed.
         """
-        rows = [self.rows(pair, X) for pair in range(len(self.paths))]
-        blocks: list[Blocks] = [p.outputs(r) for p, r in zip(self.paths, rows, strict=True)]
-        bounds: list[Any] = [None] * len(blocks)
-        if any(ways):
-            for pair, path in enumerate(self.paths):
-                norms = self.grams[pair].norms(self._own(pair, X), rows[pair], own)
-                bounds[pair] = uncertainty(path.solution, path.kappa, norms)
-        return [self._counted(blocks, bounds, target, scoring, way) for way in ways]
+        blocks: list[list[Block]] = []
+        doubts: list[Doubt] = []
+        for pair, path in enumerate(self.paths):
+            part, gram = self._own(pair, X), self.grams[pair]
+            rows = gram.rows(part)
+            blocks.append(path.outputs(rows))
+            if any(ways):
+                doubts.append(doubt_of(path.solution, blocks[-1], gram, part, rows, own))
+        # an order is of two points: there any zone may matter
+        bracketed = [
+            d.bracketed(np.ones(len(d.zone), bool) if scoring == "roc_auc" else d.unsure())
+            for d in doubts
+        ]
+        return [
+            self._bracketed(bracketed, target, scoring, way)
+            if way
+            else self._counted(blocks, target, scoring)
+            for way in ways
+        ]
 
     def _counted(
-        self,
-        blocks: list[Blocks],
-        bounds: list[Any],
-        target: NDArray[np.int64],
-        scoring: object,
-        way: int,
+        self, blocks: list[list[Block]], target: NDArray[np.int64], scoring: object
     ) -> StepCounts:
-        if len(self.paths) > 1:
-            machines = zip(class_pairs(self.n_classes), blocks, self.paths, bounds, strict=True)
-            ballots = [Ballot(i, j, b, p.band, e) for (i, j), b, p, e in machines]
-            return vote_steps(ballots, target, self.n_classes, way)
-        sign = np.where(target == 1, 1.0, -1.0)
-        moved = shifted(blocks[0], bounds[0], sign, way) if way else blocks[0]
-        band = self.paths[0].band
+        """Correct predictions as the path makes them."""
         if scoring == "roc_auc":
-            return order_steps(moved, target, 1e-2 * band)
-        return label_steps(moved, target, band)
+            ties = [b.rounding + TIED * b.zero[:, None] for b in blocks[0]]
+            return order_steps([(b.lam, b.h) for b in blocks[0]], ties, target)
+        lines = [[(b.lam, b.h + b.band) for b in machine] for machine in blocks]
+        if len(lines) == 1:
+            return label_steps(lines[0], target)
+        pairs = zip(class_pairs(self.n_classes), lines, strict=True)
+        return vote_steps([Ballot(i, j, line) for (i, j), line in pairs], target, self.n_classes)
+
+    def _bracketed(
+        self, machines: list[Bracketed], target: NDArray[np.int64], scoring: object, way: int
+    ) -> StepCounts:
+        """Correct predictions at best (1) or at worst (-1)."""
+        if len(machines) > 1:
+            pairs = zip(class_pairs(self.n_classes), machines, strict=True)
+            ballots = [Ballot(i, j, [(m.lam, m.h + m.band)], [m.error]) for (i, j), m in pairs]
+            return vote_steps(ballots, target, self.n_classes, way)
+        (machine,) = machines
+        # outputs moved to the benefit (1) or the detriment (-1) of the true labels
+        moved = machine.h + way * np.where(target == 1, 1.0, -1.0) * machine.error
+        if scoring == "roc_auc":
+            return order_steps([(machine.lam, moved)], [TIED * machine.band], target)
+        return label_steps([(machine.lam, moved + machine.band)], target)
 
 
 def pairwise_paths(

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, NotCertified
-from tamis.svm.curves.certificate import Certificate, gather
+from tamis.svm.curves.certificate import Certificate, doubts, gather
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.curves.errors import ABSOLUTE, SQUARED, mean_curve
 from tamis.svm.kernels import resolve_kernel
@@ -23,6 +23,7 @@ from tamis.svm.path.follow import SolutionPath, breakpoints
 from tamis.svm.tube import tube_path
 
 CLOSED = 1e-3  # width of a bracket, relative to the value, that counts as closed
+EXACT = 1e-8  # of the range of the target: an error that is known to this is known
 
 
 class SVRPath(RegressorMixin, RegularizationPath):
@@ -225,7 +226,9 @@ class SVRPathCV(RegressorMixin, BaseEstimator):
             self.best_interval_ = curve.argmin[0]
             self.best_C_ = self.best_interval_.middle
             self.best_score_ = float(curve(self.best_C_))
-            self.certificate_ = _certificate(curve, slack, self.best_C_, paths, self.lambda_range)
+            smallest, floor = self.lambda_range[0], EXACT * float(np.ptp(y))
+            floor = floor**2 if self.scoring == SQUARED else floor
+            self.certificate_ = _certificate(curve, slack, self.best_C_, paths, smallest, floor)
         self.curves_.append(curve)
 
     def predict(self, X: ArrayLike) -> Array:
@@ -240,7 +243,8 @@ def _certificate(
     slack: Array,
     C: float,
     paths: list[SolutionPath],
-    lambda_range: tuple[float, float],
+    smallest: float,
+    floor: float,
 ) -> Certificate:
     at = np.maximum(np.append(slack, 0.0), np.append(0.0, slack))
     low, high = (
@@ -251,10 +255,8 @@ def _certificate(
         )
         for way in (-1.0, 1.0)
     )
-    reason = ""
-    if any(p.reached > lambda_range[0] * (1 + 1e-9) for p in paths):
-        reason = "a path ended before the end of the range"
-    elif not float(high(C)) - low.best <= CLOSED * abs(curve.best):
+    reason = doubts(paths, smallest)
+    if not reason and not float(high(C)) - low.best <= CLOSED * abs(curve.best) + floor:
         reason = f"the least error is known only to lie in [{low.best:.8g}, {float(high(C)):.8g}]"
     return gather(curve, C, low, high, paths, reason)
 

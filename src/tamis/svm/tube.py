@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
-from tamis.svm.curves.certificate import uncertainty
+from tamis.svm.curves.doubt import doubt_of
 from tamis.svm.curves.errors import ErrorPieces, error_pieces
 from tamis.svm.kernels import Gram, Kernel
 from tamis.svm.path.follow import SolutionPath, follow
@@ -45,8 +45,10 @@ class TubePath:
         """
         part = self._own(X)
         rows = self.gram.rows(part)
-        bounds = uncertainty(self.solution, self.gram.kappa, self.gram.norms(part, rows, own))
-        return error_pieces(self.solution.outputs(rows), y - self.shift, bounds, scoring)
+        blocks = self.solution.outputs(rows)
+        doubt = doubt_of(self.solution, blocks, self.gram, part, rows, own)
+        wide = np.ones(len(doubt.zone), bool)
+        return error_pieces(doubt.bracketed(wide), y - self.shift, scoring)
 
 
 def tube_path(
@@ -73,6 +75,7 @@ def tube_path(
         np.repeat([1.0, -1.0], n),
         np.tile(bounds, 2),
         np.concatenate([y - epsilon, -y - epsilon]),
+        gram.noise,
     )
-    solution = follow(programme, np.zeros(2 * n), lambda_range, bracketed)
+    solution = follow(programme, np.zeros(2 * n), lambda_range, bracketed, gram.unit)
     return TubePath(len(X), members, gram, solution, shift)

@@ -269,9 +269,7 @@ class SVCPathCV(TunedClassifier):
         C = self.best_C_
         if self.rule == "one-standard-error":
             C = max(curve.argmin, key=lambda interval: interval.width).middle
-        smallest = self.lambda_range[0] * (1 + 1e-9)
-        complete = all(p.reached <= smallest for p in paths)
-        self.certificate_ = certify(curve, C, high, low, paths, complete)
+        self.certificate_ = certify(curve, C, high, low, paths, self.lambda_range[0])
 
 
 def choose(curve: ValidationCurve, fold_values: Array, rule: str) -> IntervalOfC:

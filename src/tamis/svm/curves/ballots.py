@@ -7,18 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
-from tamis.svm.curves.steps import Blocks, Crossings, StepCounts, crossings
+from tamis.svm.curves.steps import Crossings, Lines, StepCounts, crossings
 from tamis.svm.votes import vote_counts
 
 
 class Ballot(NamedTuple):
-    """Outputs of the machine between two classes; ``second`` wins where h >= -band."""
+    """Values of the machine between two classes; ``second`` wins where they are not negative."""
 
     first: int
     second: int
-    blocks: Blocks
-    band: float
-    bounds: Sequence[Array] | None = None  # how far h may be wrong
+    lines: Lines
+    bounds: Sequence[Array] | None = None  # how far the values may be wrong
 
 
 def vote_steps(
@@ -29,7 +28,7 @@ def vote_steps(
     With ``way`` = 1 (-1) a point is counted right (wrong) wherever the votes on it that are not
     certain can make it so.
     """
-    found = [crossings(v.blocks, v.band) for v in votes]
+    found = [crossings(v.lines) for v in votes]
     tally = _Tally(votes, found, target, n_classes)
     doubts = _doubts(votes) if way else []
     events = [(f, p, False) for p, f in enumerate(found)] + doubts
@@ -55,8 +54,7 @@ def vote_steps(
         change_at[e] = change[e] * plus
         now[i] = new
     total = np.bincount(target, minlength=n_classes).astype(float)
-    blocks = votes[0].blocks
-    ends = float(blocks[0][0][0]), max(float(v.blocks[-1][0][-1]) for v in votes)
+    ends = float(votes[0].lines[0][0][0]), max(float(v.lines[-1][0][-1]) for v in votes)
     return StepCounts(first, lam[order], change, change_at, total, *ends)
 
 
@@ -106,27 +104,26 @@ def _doubts(votes: Sequence[Ballot]) -> list[tuple[Crossings, int, bool]]:
     for pair, vote in enumerate(votes):
         assert vote.bounds is not None
         margin = [
-            (lam, bound - np.abs(h + vote.band))
-            for (lam, h), bound in zip(vote.blocks, vote.bounds, strict=True)
+            (lam, bound - np.abs(value))
+            for (lam, value), bound in zip(vote.lines, vote.bounds, strict=True)
         ]
-        # |h| has a kink at its zero: a row there keeps every segment affine
-        found.append((crossings(_with_zeros(vote, margin), 0.0), pair, True))
+        # |value| has a kink at its zero: a row there keeps every segment affine
+        found.append((crossings(_with_zeros(vote, margin)), pair, True))
     return found
 
 
-def _with_zeros(vote: Ballot, margin: list[tuple[Array, Array]]) -> Blocks:
-    """Insert the zeros of h as rows, where the margin of certainty is the bound itself."""
+def _with_zeros(vote: Ballot, margin: list[tuple[Array, Array]]) -> Lines:
+    """Insert the zeros of values as rows, where the margin of certainty is the bound itself."""
     out = []
-    for (lam, h), (_, m), bound in zip(vote.blocks, margin, vote.bounds or [], strict=True):
-        shifted = h + vote.band
-        row, point = np.nonzero((shifted[1:] >= 0) != (shifted[:-1] >= 0))
+    for (lam, value), (_, m), bound in zip(vote.lines, margin, vote.bounds or [], strict=True):
+        row, point = np.nonzero((value[1:] >= 0) != (value[:-1] >= 0))
         if not len(row):
             out.append((lam, m))
             continue
-        top, bottom = shifted[row, point], shifted[row + 1, point]
+        top, bottom = value[row, point], value[row + 1, point]
         t = top / (top - bottom)
         where = lam[row] + (lam[row + 1] - lam[row]) * t
-        rows = (1 - t)[:, None] * shifted[row] + t[:, None] * shifted[row + 1]
+        rows = (1 - t)[:, None] * value[row] + t[:, None] * value[row + 1]
         limit = np.maximum(bound[row], bound[row + 1])
         order = np.argsort(-np.concatenate([lam, where]), kind="stable")
         everything = np.concatenate([m, limit - np.abs(rows)])

@@ -1,16 +1,9 @@
 """What can be proved about a validation curve and its optimum.
 
-The path stands on the right margin set, or it would violate the optimality conditions; what
-residuals on it do is known by one Newton step, ``||dw||`` and ``db``. Violations off it leave a
-duality gap G of the scaled programme, and ``||w - w*||^2 / 2 <= G``; the intercept is a weighted
-median of the samples' lines, so it moves no more than they do. Hence for any point, with ``rho``
-its distance in the feature space from the mean of the training points and ``v`` the violation,
-
-    |h - h*| <= ||dw|| rho + |db| + sqrt(2 G) (rho + max_i rho_i) + v,
-
-and a label is certain where |h| exceeds that. Counting the uncertain labels as right or as wrong
-brackets the validation function. (Close to an event the margin set is not known for certain, but
-there the sum of x, which is monotone in lambda, leaves no room for more.)
+A label is certain where its output exceeds what the path and rounding can have done to it
+(:mod:`tamis.svm.curves.doubt`). Counting the uncertain labels once as right and once as wrong
+brackets the validation function: the best C is certain if it is worth, at worst, what no other can
+exceed at best.
 """
 
 from dataclasses import dataclass, field
@@ -21,8 +14,7 @@ import numpy as np
 from tamis._arrays import Array
 from tamis.exceptions import MissingExtra
 from tamis.svm.curves.curve import ValidationCurve
-from tamis.svm.curves.steps import Blocks
-from tamis.svm.path.follow import SolutionPath
+from tamis.svm.path.follow import ACCEPTED, SolutionPath
 
 
 @dataclass(frozen=True)
@@ -73,50 +65,34 @@ class Certificate:
         return pd.DataFrame(self.checkpoints, columns=["lambda", "violation", "gap"])
 
 
-def uncertainty(solution: SolutionPath, kappa: float, norms: Array) -> list[Array]:
-    """Bound on the error of h for every segment (rows x points), with the size of the kernel."""
-    largest = np.sqrt(kappa)
-    bounds = []
-    for part in solution.segments:
-        gap = _both_sides(part.gap + solution.ridge * float(solution.upper @ solution.upper))
-        wrong = _both_sides(part.violation)
-        rounding = 1e-15 * kappa * (1.0 + float(part.start.sum()))
-        spread = np.sqrt(2 * gap)[:, None] * (norms + largest)
-        own = _both_sides(part.error_w)[:, None] * norms
-        bounds.append(spread + own + (_both_sides(part.error_b) + wrong + rounding)[:, None])
-    return bounds
-
-
-def _both_sides(error: Array) -> Array:
-    """A row speaks for the segments on both its sides."""
-    return np.maximum(error, np.append(error[1:], 0.0))
-
-
-def shifted(blocks: Blocks, bounds: list[Array], sign: Array, way: float) -> Blocks:
-    """Outputs moved to the benefit (``way`` = 1) or the detriment (-1) of the true labels."""
-    return [(lam, h + way * sign * bound) for (lam, h), bound in zip(blocks, bounds, strict=True)]
-
-
 def certify(
     curve: ValidationCurve,
     C: float,
     optimistic: ValidationCurve,
     pessimistic: ValidationCurve,
     paths: list[SolutionPath],
-    complete: bool,
+    smallest: float,
 ) -> Certificate:
     """Put the bracket together and say whether it closes at ``C``."""
     lower, upper = optimistic.best, float(pessimistic(C))
     better = upper >= lower - 1e-12 if curve.greater_is_better else upper <= lower + 1e-12
-    reason = ""
-    if not complete:
-        reason = "a path ended before the end of the range"
-    elif not better:
+    reason = doubts(paths, smallest)
+    if not reason and not better:
         reason = (
             f"a value of {lower:.6g} cannot be excluded elsewhere, "
             f"against {upper:.6g} at C = {C:.6g}"
         )
     return gather(curve, C, optimistic, pessimistic, paths, reason)
+
+
+def doubts(paths: list[SolutionPath], smallest: float) -> str:
+    """Why paths cannot be vouched for, whatever they say; empty if they can."""
+    if any(path.reached > smallest * (1 + 1e-9) for path in paths):
+        return "a path ended before the end of the range"
+    worst = max((path.violation for path in paths), default=0.0)
+    if worst > ACCEPTED:
+        return f"a path violates the optimality conditions by {worst:.1e}"
+    return ""
 
 
 def gather(

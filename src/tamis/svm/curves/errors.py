@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array
 from tamis.svm.curves.curve import ValidationCurve
+from tamis.svm.curves.doubt import Bracketed
 
 SQUARED, ABSOLUTE = "mse", "mae"
 
@@ -25,46 +26,41 @@ class ErrorPieces(NamedTuple):
     slack: Array  # per piece
 
 
-def error_pieces(
-    blocks: Sequence[tuple[Array, Array]], y: Array, bounds: Sequence[Array], scoring: str
-) -> ErrorPieces:
+def error_pieces(outputs: Bracketed, y: Array, scoring: str) -> ErrorPieces:
     """Mean squared or absolute error from the outputs along a path and bounds on their errors."""
-    edges, coefficients, slacks = [], [], []
-    for (lam, h), bound in zip(blocks, bounds, strict=True):
-        C = 1.0 / lam
-        e = y - h * C[:, None]
-        doubt = bound * C[:, None]
-        keep = np.concatenate([C[1:] > C[:-1] * (1 + 1e-13), [True]])
-        C, e, doubt = C[keep], e[keep], doubt[keep]
-        if len(C) < 2:
-            continue
-        wrong = np.maximum(doubt[1:], doubt[:-1])
-        size = np.maximum(np.abs(e[1:]), np.abs(e[:-1]))
-        if scoring == SQUARED:
-            part = np.stack([(e[:-1] ** 2), e[:-1] * e[1:], e[1:] ** 2], axis=-1).mean(axis=1)
-            slack = (2 * size * wrong + wrong**2).mean(axis=1)
-        else:
-            C, part, piece = _absolute(C, e)
-            slack = wrong.mean(axis=1)[piece]
-        edges.append(C)
-        coefficients.append(part)
-        slacks.append(slack)
-    C = np.concatenate([*(c[:-1] for c in edges), edges[-1][-1:]])
-    return ErrorPieces(C, np.concatenate(coefficients), np.concatenate(slacks))
+    C = 1.0 / outputs.lam
+    e = y - outputs.h * C[:, None]
+    doubt = outputs.error * C[:, None]
+    long = C[1:] > C[:-1] * (1 + 1e-13)
+    wrong = np.maximum(doubt[1:], doubt[:-1])[long]
+    low, high = C[:-1][long], C[1:][long]
+    before, after = e[:-1][long], e[1:][long]
+    if scoring == SQUARED:
+        size = np.maximum(np.abs(before), np.abs(after))
+        part = np.stack([before**2, before * after, after**2], axis=-1).mean(axis=1)
+        slack = (2 * size * wrong + wrong**2).mean(axis=1)
+        return ErrorPieces(np.append(low, high[-1]), part, slack)
+    edges, part, piece = _absolute(low, high, before, after)
+    return ErrorPieces(edges, part, wrong.mean(axis=1)[piece])
 
 
-def _absolute(C: Array, e: Array) -> tuple[Array, Array, NDArray[np.intp]]:
+def _absolute(
+    low: Array, high: Array, before: Array, after: Array
+) -> tuple[Array, Array, NDArray[np.intp]]:
     """Edges, end values and original piece of the mean of |e|, cut where a residual is zero."""
-    row, point = np.nonzero((e[1:] > 0) != (e[:-1] > 0))
-    t = e[row, point] / (e[row, point] - e[row + 1, point])
-    cuts = C[row] + t * (C[row + 1] - C[row])
-    values = np.abs((1 - t)[:, None] * e[row] + t[:, None] * e[row + 1]).mean(axis=1)
-    everything = np.concatenate([C, cuts])
-    order = np.argsort(everything, kind="stable")
-    value = np.concatenate([np.abs(e).mean(axis=1), values])[order]
-    edges = everything[order]
-    piece = np.clip(np.searchsorted(C, (edges[1:] + edges[:-1]) / 2) - 1, 0, len(C) - 2)
-    return edges, np.column_stack([value[:-1], value[1:]]), piece
+    row, point = np.nonzero((before > 0) != (after > 0))
+    t = before[row, point] / (before[row, point] - after[row, point])
+    cuts = low[row] + t * (high[row] - low[row])
+    values = np.abs((1 - t)[:, None] * before[row] + t[:, None] * after[row]).mean(axis=1)
+    piece = np.concatenate([np.arange(len(low)), row])
+    starts = np.concatenate([low, cuts])
+    order = np.lexsort((starts, piece))
+    begin = np.concatenate([np.abs(before).mean(axis=1), values])[order]
+    piece, starts = piece[order], starts[order]
+    ends = np.abs(after).mean(axis=1)[piece]
+    inner = piece[1:] == piece[:-1]
+    ends[:-1][inner] = begin[1:][inner]
+    return np.append(starts, high[-1]), np.column_stack([begin, ends]), piece
 
 
 def mean_curve(folds: Sequence[ErrorPieces], weights: Array) -> tuple[ValidationCurve, Array]:

@@ -10,9 +10,11 @@ from tamis._arrays import Array, Mask
 from tamis.compiled.swaps import swaps
 from tamis.svm.curves.curve import ValidationCurve
 
-Blocks = Sequence[tuple[Array, Array]]
+#: Falling lambdas and values (rows x points) that are affine between the rows, block by block.
+Lines = Sequence[tuple[Array, Array]]
 
 MERGE = 1e-12  # crossings closer than this, relative to lambda, are one
+PAIRS = 50_000_000  # of points whose order is looked at in one compiled call, a tenth of a second
 
 
 class StepCounts(NamedTuple):
@@ -36,27 +38,27 @@ class Crossings(NamedTuple):
     plus: Mask
 
 
-def crossings(blocks: Blocks, band: float) -> Crossings:
-    """Changes of ``h >= -band`` along a path, in falling lambda.
+def crossings(lines: Lines) -> Crossings:
+    """Changes of sign of values that are affine between rows, in falling lambda.
 
-    A label is + on the crossing itself, whichever way it goes (sign(0) = +1).
+    The sign is + on the crossing itself, whichever way it goes (sign(0) = +1).
     """
     lams, points, news = [], [], []
     before = None
-    for lam, h in blocks:
-        plus = h >= -band
+    for lam, value in lines:
+        plus = value >= 0
         if before is not None and (jump := np.flatnonzero(plus[0] != before)).size:
             lams.append(np.full(len(jump), lam[0]))
             points.append(jump)
             news.append(plus[0, jump])
         row, point = np.nonzero(plus[1:] != plus[:-1])
         if len(row):
-            top, bottom = h[row, point] + band, h[row + 1, point] + band
+            top, bottom = value[row, point], value[row + 1, point]
             lams.append(lam[row] + (lam[row + 1] - lam[row]) * (top / (top - bottom)))
             points.append(point)
             news.append(plus[row + 1, point])
         before = plus[-1]
-    first = blocks[0][1][0] >= -band
+    first = lines[0][1][0] >= 0
     if not lams:
         return Crossings(first, np.empty(0), np.empty(0, np.int64), np.empty(0, bool))
     lam, point, new = np.concatenate(lams), np.concatenate(points), np.concatenate(news)
@@ -64,9 +66,9 @@ def crossings(blocks: Blocks, band: float) -> Crossings:
     return Crossings(first, lam[order], point[order], new[order])
 
 
-def label_steps(blocks: Blocks, target: NDArray[np.int64], band: float) -> StepCounts:
-    """Correct predictions of two classes, ``target`` 0 or 1, from one path."""
-    found = crossings(blocks, band)
+def label_steps(lines: Lines, target: NDArray[np.int64]) -> StepCounts:
+    """Correct predictions of two classes, ``target`` 0 or 1, from the values of one path."""
+    found = crossings(lines)
     mine = target[found.point]
     gain = np.where(found.plus == (mine == 1), 1.0, -1.0)
     change = np.zeros((len(mine), 2))
@@ -78,37 +80,66 @@ def label_steps(blocks: Blocks, target: NDArray[np.int64], band: float) -> StepC
         change=change,
         change_at=change * found.plus[:, None],
         total=np.bincount(target, minlength=2).astype(float),
-        largest=float(blocks[0][0][0]),
-        smallest=float(blocks[-1][0][-1]),
+        largest=float(lines[0][0][0]),
+        smallest=float(lines[-1][0][-1]),
     )
 
 
-def order_steps(blocks: Blocks, target: NDArray[np.int64], band: float) -> StepCounts:
-    """Pairs in the right order (ties count one half): the area under the ROC curve times pairs."""
+def order_steps(lines: Lines, ties: Sequence[Array], target: NDArray[np.int64]) -> StepCounts:
+    """Pairs in the right order (ties count one half): the area under the ROC curve times pairs.
+
+    Two points are tied where their values differ by no more than the sum of their ``ties``.
+    """
     positive, negative = np.flatnonzero(target == 1), np.flatnonzero(target == 0)
-    h0 = blocks[0][1][0]
-    d = h0[positive][:, None] - h0[negative]
-    state = np.where(d > band, 1.0, np.where(d < -band, 0.0, 0.5))
-    first = state.sum()
-    lams, changes = [], []
-    for lam, h in blocks:
-        size = 4096
-        while True:
-            trial = state.copy()
-            out_lam, out_change = np.empty(size), np.empty(size)
-            count = swaps(lam, h, positive, negative, band, trial, out_lam, out_change)
-            if count <= size:
-                break
-            size = count
-        state = trial
-        lams.append(out_lam[:count])
-        changes.append(out_change[:count])
+    state = np.full((len(positive), len(negative)), -1.0)
+    lams, changes, first = [], [], 0.0
+    for (lam, h), tie in zip(lines, ties, strict=True):
+        if not lams:
+            top = slice(0, 1)
+            swaps(lam[top], h[top], tie[top], positive, negative, state, np.empty(0), np.empty(0))
+            first = float(state.sum())
+        where, change = _swapped(lam, h, tie, positive, negative, state)
+        lams.append(where)
+        changes.append(change)
     lam, change = np.concatenate(lams), np.concatenate(changes)
     order = np.argsort(-lam, kind="stable")
     change = change[order, None]
     total = np.array([float(len(positive) * len(negative))])
-    ends = float(blocks[0][0][0]), float(blocks[-1][0][-1])
+    ends = float(lines[0][0][0]), float(lines[-1][0][-1])
     return StepCounts(np.array([first]), lam[order], change, change / 2, total, *ends)
+
+
+def _swapped(
+    lam: Array,
+    h: Array,
+    tie: Array,
+    positive: NDArray[np.intp],
+    negative: NDArray[np.intp],
+    state: Array,
+) -> tuple[Array, Array]:
+    """Where the order of pairs changes over the rows of a block, and by how much.
+
+    The rows go in parts that the compiled loop is done with in a moment, so that an interrupt is
+    answered; each begins with the row before, from which its first line starts.
+    """
+    height = max(1, PAIRS // max(1, state.size))
+    lams, changes = [], []
+    for begin in range(0, len(lam), height):
+        part = slice(max(begin - 1, 0), begin + height)
+        size = 4096
+        while True:
+            trial = state.copy()
+            out_lam, out_change = np.empty(size), np.empty(size)
+            count = swaps(
+                lam[part], h[part], tie[part], positive, negative, trial, out_lam, out_change
+            )
+            if count <= size:
+                break
+            size = count
+        state[:] = trial
+        lams.append(out_lam[:count])
+        changes.append(out_change[:count])
+    return np.concatenate(lams), np.concatenate(changes)
 
 
 def curve_of(

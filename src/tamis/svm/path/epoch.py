@@ -7,11 +7,13 @@ from tamis.compiled import margin_set as loops
 from tamis.compiled.events import EpochLog, advance, audit
 from tamis.compiled.margin_set import FREE, EpochState
 from tamis.svm.path.programme import Line, Segment, Stuck
+from tamis.svm.path.proofs import proof_of
 from tamis.svm.path.state import RESIDUAL, Indices, MarginSet, SolverState
 
 
 def run_epoch(state: SolverState, line: Line, end: float) -> int:
     """Follow the path down to ``end`` or for one epoch; returns why it stopped."""
+    state.slip()
     _polish(state, line)
     watch = state.watched(line)
     problem, moved = state.restricted(line, watch)
@@ -37,6 +39,9 @@ def run_epoch(state: SolverState, line: Line, end: float) -> int:
     else:
         state.width = max(int(0.97 * state.width), 32)
     _move_to(state, line, moved, moving, log, h, last)
+    if state.bracketed and line.record and not state.margin.sound(state.programme):
+        line.record[-1].proof.void()
+        state.refactor()
     return _settle(state, code, last)
 
 
@@ -93,10 +98,8 @@ def record(
     tolerance = 1e-11 * line.scale + 2 * noise + 1e-15 * float(np.abs(h[0]).max())
     followed = np.zeros(len(state.x), np.bool_)
     followed[watch] = True
-    fixed = programme.sign, programme.point, programme.upper, line.slope
-    violation, gap, bad = audit(
-        *fixed, state.side, slot_of, followed, h, log, line.offset, tolerance
-    )
+    fixed = programme.sign, programme.point, line.slope
+    violation, bad = audit(*fixed, state.side, slot_of, followed, h, log, line.offset, tolerance)
     last = len(log.tau) - 1
     if bad <= last:
         last = max(bad - 1, 0)
@@ -106,69 +109,19 @@ def record(
     sound = last - 1 if code == loops.INEXACT and last == len(log.tau) - 1 else last
     if line.record is not None and sound > 0:
         keep = slice(0, sound + 1)
-        error_w, error_b = _margin_errors(state, line, moving, log, h, moved)
+        log = EpochLog(*(part[keep] for part in log))
         line.record.append(
             Segment(
-                log.tau[keep].copy(),
-                log.b[keep].copy(),
+                log.tau.copy(),
+                log.b.copy(),
                 moving,
-                log.x[keep].copy(),
+                log.x.copy(),
                 state.x.copy(),
                 violation[keep],
-                gap[keep],
-                error_w[keep],
-                error_b[keep],
+                proof_of(state, moving, log, h[keep], moved),
             )
         )
     return last
-
-
-def _margin_errors(
-    state: SolverState,
-    line: Line,
-    moving: Indices,
-    log: EpochLog,
-    h: Array,
-    moved: EpochState | None,
-) -> tuple[Array, Array]:
-    """What the residuals on the margin set do to the weights and to the intercept, up to each row.
-
-    With the right margin set the optimum is one Newton step away: ``A_E [db; dx] = -[e; r]``, and
-    ``||dw||^2 = |r'dx|`` since the step keeps the constraint.
-    """
-    programme = state.programme
-    unknown = 0.0 if state.bracketed else np.inf
-    error_w, error_b = np.full(len(log.tau), unknown), np.full(len(log.tau), unknown)
-    if moved is None or not state.bracketed:
-        return error_w, error_b
-    s = programme.sign[moving]
-    r = (
-        s * h[:, programme.point[moving]]
-        - line.offset[moving]
-        - log.tau[:, None] * line.slope[moving]
-    )
-    excess = state.excess + (log.x - log.x[0]) @ s
-    floor = 1e-16 * float(np.abs(h[-1]).max() + programme.kappa)
-    free = log.side[:-1] == FREE  # on the segment that follows each row but the last
-    rhs = np.empty((len(r) - 1, r.shape[1] + 1))
-    rhs[:, 0] = excess[1:]
-    np.multiply(r[1:], free, out=rhs[:, 1:])
-    step = _solve_rows(moved, rhs, log.n_terms[:-1])
-    size = (np.abs(rhs[:, 1:]) + floor) * np.abs(step[:, 1:])
-    error_w[1:] = np.sqrt(np.einsum("ij,ij->i", size, free))
-    error_b[1:] = np.abs(step[:, 0])
-    return error_w, error_b
-
-
-def _solve_rows(moved: EpochState, rhs: Array, n_terms: Indices) -> Array:
-    """Each row times the inverse as it was then: the base and the first of the terms."""
-    m = len(moved.base)
-    step = np.zeros_like(rhs)
-    step[:, :m] = rhs[:, :m] @ moved.base
-    terms = moved.terms[: max(int(n_terms.max(initial=0)), 0), : rhs.shape[1]]
-    weight = (rhs @ terms.T) * moved.scale[: len(terms)]
-    weight[np.arange(len(terms)) >= n_terms[:, None]] = 0.0
-    return step + weight @ terms
 
 
 def _move_to(

@@ -26,14 +26,27 @@ from tamis.svm.path.state import EPOCH, MarginSet, SolverState
 MAX_MARGIN = 5e7  # variables x margin set: beyond, an event costs more than a fit
 REPAIR = 1e-10  # violation, relative to lambda, that is repaired at a checkpoint
 DRIFT = 1e-9  # the same between checkpoints
+PAIR_STEPS = 50_000_000  # variables looked at by one call of the compiled loop over pairs
 MANY = 4  # repairs and perturbations tried before giving up
 
 
 def start(state: SolverState, lam: float, x: Array, tolerance: float = 1e-3) -> None:
-    """Go to the optimum at ``lam`` from a feasible ``x``."""
-    programme, x = state.programme, x.copy()
-    fixed = programme.K, programme.point, programme.sign, programme.upper, lam * programme.cost
-    b = smo(*fixed, x, tolerance * lam * programme.scale, 20 * len(x) + 1000)
+    """Go to the optimum at ``lam`` from a feasible ``x``, or from 0 where that is better.
+
+    The path starts from the exact optimum of a nearby programme, so nothing depends on how far the
+    approach by pairs comes; a good point only saves events.
+    """
+    programme, g = state.programme, lam * state.programme.cost
+    h = programme.outputs(x)
+    if 0.5 * (programme.sign * h[programme.point]) @ x >= g @ x:
+        x, h = np.zeros_like(x), np.zeros_like(h)
+    x, b, left = x.copy(), 0.0, 20 * len(x) + 1000
+    fixed = programme.K, programme.point, programme.sign, programme.upper, g
+    while left > 0:
+        # in parts of about a tenth of a second, so that an interrupt is answered
+        part = min(left, max(1, PAIR_STEPS // len(x)))
+        b, n_steps = smo(*fixed, x, h, tolerance * lam * programme.scale, part)
+        left = left - part if n_steps == part else 0
     state.stand(x, b)
     repair(state, lam)
 
@@ -75,7 +88,7 @@ def trace(state: SolverState, line: Line, end: float) -> None:
             _perturb(state, line, 10.0 ** (perturbed - 11))
             stalled = 0
         elif line.record and (code == loops.INEXACT or _drifted(line)):
-            state.refresh()
+            state.refresh(line.record)
             repair(state, state.tau)
         stalled = stalled + 1 if state.tau >= before * (1 - 1e-12) else 0
 
@@ -107,7 +120,7 @@ def _drifted(line: Line) -> bool:
 
 def _perturb(state: SolverState, line: Line, size: float) -> None:
     """Leave a cycle: a random change of the linear term separates the ties."""
-    state.refresh()
+    state.refresh(line.record)
     draw = stream(0, "perturbation", len(state.x), size).uniform(-1, 1, len(state.x))
     noise = size * line.scale * draw
     target = line.offset + state.tau * line.slope + noise
@@ -124,8 +137,9 @@ def _perturb(state: SolverState, line: Line, size: float) -> None:
 
 def _bounds(state: SolverState, line: Line) -> tuple[Array, Array, Mask]:
     """The lines that bound the intercept, and which of them do so from below."""
-    sign = state.programme.sign
-    a = sign * (line.offset + line.noise) - (state.h - state.b)[state.programme.point]
+    programme, sign = state.programme, state.programme.sign
+    # made anew: outputs that hold a large intercept have lost the digits that decide here
+    a = sign * (line.offset + line.noise) - programme.outputs(state.x)[programme.point]
     return a, sign * line.slope, (sign > 0) == (state.side == LOW)
 
 
@@ -144,6 +158,7 @@ def _leave_last(state: SolverState, line: Line) -> None:
 
 def _without_margin(state: SolverState, line: Line, end: float) -> int:
     """An empty margin set: x stands still, the intercept is the middle of what is allowed."""
+    state.refresh(line.record)
     a, c, below = _bounds(state, line)
     tau, j = meeting(a, c, below, state.tau, end)
     rows = np.array(kinks(a, c, below, state.tau, tau))
@@ -152,10 +167,10 @@ def _without_margin(state: SolverState, line: Line, end: float) -> int:
         everything = np.arange(len(state.x))
         none = np.empty((len(rows), 0))
         log = EpochLog(rows, b, none, none.astype(np.int8), np.zeros(len(rows), np.int64))
-        h = (state.h - state.b) + b[:, None]
+        h = state.programme.outputs(state.x) + b[:, None]
         record(state, line, np.empty(0, np.int64), everything, log, h, loops.DONE, None)
-    state.h += b[-1] - state.b
     state.b, state.tau, state.speed = float(b[-1]), tau, None
+    state.refresh()
     if j >= 0:
         state.hold(j)
     return loops.DONE

@@ -11,15 +11,20 @@ from tamis._arrays import Array, Mask
 
 
 def interval(a: Array, c: Array, below: Mask, tau: float) -> tuple[int, int]:
-    """The variables whose lines bound the intercept at ``tau`` from below and from above."""
-    t = a + tau * c
-    return int(np.where(below, t, -np.inf).argmax()), int(np.where(below, np.inf, t).argmin())
+    """The variables whose lines bound the intercept at ``tau`` from below and from above.
+
+    Lines are compared by what is left of them after the largest slope, which with a large tau is
+    all that tells them apart.
+    """
+    low = np.where(below, a + tau * (c - c[below].max(initial=-np.inf)), -np.inf)
+    high = np.where(below, np.inf, a + tau * (c - c[~below].min(initial=np.inf)))
+    return int(low.argmax()), int(high.argmin())
 
 
 def middle(a: Array, c: Array, below: Mask, tau: float) -> float:
     """Middle of the allowed interval at ``tau``."""
     i, j = interval(a, c, below, tau)
-    return 0.5 * float(a[i] + tau * c[i] + a[j] + tau * c[j])
+    return 0.5 * float((a[i] + a[j]) + tau * (c[i] + c[j]))
 
 
 def opens(a: Array, c: Array, below: Mask, tau: float, tolerance: float) -> bool:
@@ -39,7 +44,7 @@ def meeting(a: Array, c: Array, below: Mask, tau: float, end: float) -> tuple[fl
     at = end
     for _ in range(100):
         i, j = interval(a, c, below, at)
-        width = a[j] + at * c[j] - a[i] - at * c[i]
+        width = (a[j] - a[i]) + at * (c[j] - c[i])
         growth = c[j] - c[i]
         if width >= 0:
             return at, -1 if at == end else i
@@ -60,21 +65,18 @@ def meeting(a: Array, c: Array, below: Mask, tau: float, end: float) -> tuple[fl
 def kinks(a: Array, c: Array, below: Mask, tau: float, end: float) -> list[float]:
     """``tau``, the points below it where another line becomes the bound, and ``end``."""
     points = {tau, end}
-    for lines, way in ((np.flatnonzero(below), 1.0), (np.flatnonzero(~below), -1.0)):
-        at = tau
-        own, slope = way * a[lines], way * c[lines]
-        while len(lines):
-            # of the lines that are highest here, the one that stays highest below has least slope
-            value = own + at * slope
-            top = value >= value.max() - 1e-14 * (1 + np.abs(value).max())
-            best = np.flatnonzero(top)[slope[top].argmin()]
-            steeper = slope < slope[best]
-            if not steeper.any():
-                break
-            cross = (own[steeper] - own[best]) / (slope[best] - slope[steeper])
-            cross = cross[cross < at * (1 - 1e-12)]
-            if not len(cross) or cross.max() <= end:
-                break
+    low, high = interval(a, c, below, tau)
+    for lines, way, best in ((below, 1.0, low), (~below, -1.0, high)):
+        own, slope, at = way * a[lines], way * c[lines], tau
+        height, fall = way * a[best], way * c[best]
+        # going down, a line can only be overtaken by one that falls less, that is of less slope
+        while (steeper := slope < fall).any():
+            cross = np.minimum((own[steeper] - height) / (fall - slope[steeper]), at)
             at = float(cross.max())
+            if at <= end:
+                break
             points.add(at)
+            new = np.flatnonzero(steeper)[cross == at]
+            new = new[slope[new].argmin()]
+            height, fall = own[new], slope[new]
     return sorted(points, reverse=True)

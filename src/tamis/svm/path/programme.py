@@ -23,6 +23,7 @@ class QuadraticProgramme:
     sign: Array
     upper: Array
     cost: Array  # the linear term of the path is lambda times this
+    noise: Array  # how far K may be from the truth: an entry by the sum of its points'
 
     @cached_property
     def kappa(self) -> float:
@@ -34,9 +35,38 @@ class QuadraticProgramme:
         """Largest entry of the linear term, what violations are relative to, times lambda."""
         return float(np.abs(self.cost).max())
 
+    @cached_property
+    def norms(self) -> Array:
+        """Length of every point in the space of the kernel."""
+        return np.sqrt(np.maximum(np.diagonal(self.K), 0.0))
+
     def outputs(self, x: Array) -> Array:
         """``K (s x)`` at all points, by one product: gathering rows would cost more."""
         return self.K @ np.bincount(self.point, self.sign * x, len(self.K))
+
+
+class Proof(NamedTuple):
+    """On which part of each interval between rows the optimum is known, and how well.
+
+    There the margin set is that of the optimum, which is affine: the errors hold all over it.
+    """
+
+    begin: Array  # share of the interval; nan where nothing is proved
+    end: Array
+    error_w: Array  # of the weights, by their norm
+    error_b: Array  # of the intercept
+    first: Array  # cost'x at the begin
+    last: Array  # cost'x at the end
+    doubt: Array  # error of these
+
+    @classmethod
+    def none(cls, n_intervals: int) -> "Proof":
+        """Nothing is proved."""
+        return cls(*(np.full(n_intervals, np.nan) for _ in cls._fields))
+
+    def void(self) -> None:
+        """Take everything back."""
+        self.begin.fill(np.nan)
 
 
 class Segment(NamedTuple):
@@ -48,9 +78,18 @@ class Segment(NamedTuple):
     x: Array  # rows x variables
     start: Array  # all variables at row 0
     violation: Array  # of the optimality conditions, up to each row
-    gap: Array  # bound on the duality gap off the margin set, up to each row
-    error_w: Array  # of the weights (norm) and of the intercept by residuals on the margin set
-    error_b: Array
+    proof: Proof
+
+    @property
+    def mass(self) -> Array:
+        """Sum of x, for every row."""
+        return self.total(np.ones(len(self.start)))
+
+    def total(self, weight: Array) -> Array:
+        """``weight'x``, for every row."""
+        still = np.ones(len(self.start), bool)
+        still[self.variables] = False
+        return weight[still] @ self.start[still] + self.x @ weight[self.variables]
 
 
 @dataclass

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Mask
+from tamis._random import stream
 from tamis.compiled import margin_set as loops
 from tamis.compiled.margin_set import (
     FREE,
@@ -17,7 +18,8 @@ from tamis.compiled.margin_set import (
     enter_all,
     gather,
 )
-from tamis.svm.path.programme import Line, QuadraticProgramme
+from tamis.svm.kernels import EPS
+from tamis.svm.path.programme import Line, QuadraticProgramme, Segment
 
 Indices = NDArray[np.int64]
 
@@ -65,6 +67,17 @@ class MarginSet(NamedTuple):
             return None
         return cls(members, (inverse + inverse.T) / 2)
 
+    def sound(self, programme: QuadraticProgramme) -> bool:
+        """Whether the inverse is one to a thousandth, seen by what it does to random signs."""
+        if len(self.members) < 2:
+            return True
+        s, p = programme.sign[self.members], programme.point[self.members]
+        signs = stream(0, "probe", len(s)).choice([-1.0, 1.0], (len(s) + 1, 2))
+        v = self.inverse @ signs
+        back = s[:, None] * (gather(programme.K, p, p) @ (s[:, None] * v[1:]) + v[0])
+        wrong = np.vstack([s @ v[1:], back]) - signs
+        return bool(np.abs(wrong).max() < 1e-3)
+
     @classmethod
     def collected(
         cls, moved: EpochState, variables: Indices, free: Mask, n_terms: int
@@ -95,9 +108,11 @@ class SolverState:
     residual: float = RESIDUAL
     speed: Array | None = None  # of the residuals, where it is known
     n_repairs: int = 0
+    since: int = 0  # segments recorded when they were last made anew
     x: Array = field(init=False)
     side: NDArray[np.int8] = field(init=False)
     h: Array = field(init=False)  # outputs at all points
+    drift: Array = field(init=False)  # how far these can be from what x makes
     width: int = field(init=False)  # how many variables off the margin set are followed
     budget: int = field(init=False)  # epochs; a sound path needs a tenth of it
 
@@ -105,7 +120,7 @@ class SolverState:
         n = len(self.programme.sign)
         self.x = np.zeros(n)
         self.side = np.full(n, LOW, np.int8)
-        self.h = np.zeros(len(self.programme.K))
+        self.h = self.drift = np.zeros(len(self.programme.K))
         self.width = max(64, n // 8)
         self.budget = 500 + 4 * n
 
@@ -127,9 +142,22 @@ class SolverState:
         self.build(np.flatnonzero(self.side == FREE))
         self.refresh()
 
-    def refresh(self) -> None:
-        """Recompute the outputs from x."""
-        self.h = self.programme.outputs(self.x) + self.b
+    def refresh(self, record: list[Segment] | None = None) -> None:
+        """Recompute the outputs from x; where they drifted too far, void what was proved since."""
+        h = self.programme.outputs(self.x) + self.b
+        if record is not None:
+            if (np.abs(h - self.h) > self.drift).any():
+                for segment in record[self.since :]:
+                    segment.proof.void()
+            self.since = len(record)
+        self.h, self.drift = h, np.zeros(len(h))
+        self.slip()
+
+    def slip(self) -> None:
+        """Add the rounding of one computation of the outputs to how far they can have drifted."""
+        norms = self.programme.norms
+        terms = norms * (norms[self.programme.point] @ self.x)
+        self.drift = self.drift + 4 * EPS * (np.abs(self.h) + terms)
 
     def residuals(self, g: Array) -> Array:
         """``s h - g`` of every variable."""

@@ -257,8 +257,10 @@ def _answer(i: int, *arguments: Any) -> tuple[int, Outcome | str]:
 def _gathered(
     store: Store, tasks: list[Task], failures: list[Failure], protocol: Protocol
 ) -> Results:
-    outcomes = store.outcomes(task.key for task in tasks)
-    _check_complete(store, len(tasks) - len(failures) - len(outcomes))
+    outcomes = store.outcomes({task.key for task in tasks})
+    failed = {(f.method, f.data, f.realization) for f in failures}
+    wanted = {t.key for t in tasks if (t.method, t.source.name, t.realization) not in failed}
+    _check_complete(store, len(wanted - outcomes.keys()))
     if failures and not outcomes:
         raise TamisError(f"evaluate could run no task at all. {_told(failures[0])}")
     if failures:

@@ -37,8 +37,9 @@ def target_kind(y: NDArray[Any] | None) -> str:
     """
     if y is None:
         return "none"
-    if type_of_target(y) == "continuous":
-        return "regression"
+    with np.errstate(invalid="ignore"):  # it looks for whole numbers by a cast, whatever their size
+        if type_of_target(y) == "continuous":
+            return "regression"
     numeric = np.issubdtype(y.dtype, np.number)
     return "regression" if numeric and len(np.unique(y)) > MOST_CLASSES else "classification"
 

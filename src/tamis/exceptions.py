@@ -30,7 +30,8 @@ Warnings are for results that stand but deserve doubt::
     ├── NotConverged        a model whose training did not come to rest
     ├── SelectedOutside     a selection that saw the rows on which it is judged
     ├── UnlabelledRows      rows whose label was read as "none"
-    └── PiecesFailed        part of an experiment that could not be run
+    ├── PiecesFailed        part of an experiment that could not be run
+    └── DamagedRow          a row of a store that is not as it was written
 """
 
 
@@ -136,3 +137,7 @@ class UnlabelledRows(TamisWarning):
 
 class PiecesFailed(TamisWarning):
     """A part of an experiment could not be run; the rest stands."""
+
+
+class DamagedRow(TamisWarning):
+    """A row of a store is not as it was written; its task is computed again."""

@@ -186,6 +186,27 @@ def test_a_terminal_that_knows_only_ascii(folder, frame):
     assert b"####" in done.stdout
 
 
+def full_disk():
+    """Files of this process may not grow beyond a few bytes, as on a disk that is full."""
+    resource = pytest.importorskip("resource")
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits")
+@pytest.mark.parametrize(
+    "option", [["--save-record", "r.json"], ["-o", "r.csv"], ["-o", "r.json"]], ids=" ".join
+)
+def test_a_full_disk_is_said_with_the_name_of_the_file(folder, option):
+    args = ["select", "wine.csv", "-t", "kind", "fisher-score", *option]
+    done = shell(*args, cwd=folder, preexec_fn=full_disk)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"tamis: {option[1]} cannot be written: File too large")
+    assert done.stderr.count("\n") == 1
+    assert [path.name for path in folder.iterdir()] == ["wine.csv"]
+
+
 def test_as_a_process_that_fails(folder):
     done = shell("select", "none.csv", "--target", "kind", cwd=folder)
     assert done.returncode == 2

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from tamis.cli.files import read
+from tamis.datasets import memory
 from tamis.exceptions import InvalidTable
 
 ARFF = """% a comment
@@ -213,7 +214,7 @@ BROKEN = {
     "latin.csv": ("größe,kind\n1,a\n".encode("latin1"), "is not written in UTF-8"),
     "table.xlsx": (b"PK", "the extension '.xlsx', which says nothing about its format"),
     "table": (b"a,b\n1,2\n", "has no extension, which says nothing"),
-    "huge.svm": (b"1 999999999:1\n0 1:1\n", "more than fit into the memory"),
+    "huge.svm": (b"1 2147483646:1\n" + b"0 1:1\n" * 99, "more than the"),
     "twice.csv": (b"a,b,a\n1,2,3\n", "more than one column called 'a'"),
     "twice.arff": (b"@attribute a real\n@attribute a real\n@data\n1,2\n", "called 'a'"),
     "ragged.csv": (b"a,b\n1,2\n1,2,3,4\n", "has 2 names in its first line but rows of 4 values"),
@@ -237,6 +238,13 @@ def test_broken_files(folder, name):
     assert sentence in str(caught.value)
     assert name in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_parquet_file_that_holds_more_than_the_machine(folder, frame, monkeypatch):
+    frame.write_parquet(folder / "wine.parquet")
+    monkeypatch.setattr(memory, "machine_memory", lambda: 1000.0)
+    with pytest.raises(InvalidTable, match=r"wine\.parquet holds .* more than the .* of memory"):
+        read(folder / "wine.parquet")
 
 
 def test_missing_files(folder):

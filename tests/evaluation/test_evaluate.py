@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.dummy import DummyClassifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.feature_selection import RFE, SelectFromModel, SelectKBest, f_classif
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -478,6 +478,33 @@ def test_frames_have_one_row_per_score():
     assert frame.shape == (4, 8)
     assert sorted(frame["value"].to_list()) == sorted(row.value for row in found.rows())
     assert found.means()[0].n_realizations == 2
+
+
+# ---- numbers out of all proportion ----
+
+
+@pytest.mark.parametrize("scale", [1e150, 1e200, 1e300, 1e307, 1e-200, 1e-300])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_the_scale_of_columns_changes_nothing(task, scale):
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(60, 4))
+    y = (X[:, 0] > 0).astype(int) if task == "classification" else X[:, 0] + X[:, 1]
+    scale = 2.0 ** np.round(np.log2(scale))  # no digit changes
+    method = {"f": Ranking(Correlation())}
+    metrics = ["error", "auc"] if task == "classification" else ["mse", "scc"]
+    model = KNN if task == "classification" else KNeighborsRegressor()
+    asked = {"plan": Realizations(3), "metrics": metrics, "estimators": model, "sizes": [1, 2]}
+    usual = evaluate(method, (X, y), **asked)
+    scaled = evaluate(method, (X * [scale, 1, scale, 1 / scale], y), **asked)
+    assert list(scaled.rows()) == list(usual.rows())
+
+
+def test_errors_that_overflow_are_infinite():
+    X, y = np.arange(40.0)[:, None] % 7, 1e200 * np.arange(40.0)
+    found = evaluate({"line": DummyRegressor()}, (X, y), Realizations(2), ["mse", "scc"])
+    assert set(found.values("mse", "line").values()) == {np.inf}
+    assert set(found.values("scc", "line").values()) == {0.0}
+    assert [cell.mean for cell in found.means()] == [np.inf, 0.0]
 
 
 # ---- honesty ----

@@ -11,13 +11,12 @@ from sklearn.datasets import load_svmlight_file
 from tamis.cli.arff import read_arff
 from tamis.cli.formats import EXTENSIONS
 from tamis.cli.separated import beginning, first_line, read_separated
+from tamis.datasets.memory import NUMBER, check_fits
 from tamis.exceptions import InvalidTable
 from tamis.spec import did_you_mean
 
 #: What is read as a missing value in text formats.
 MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
-#: Most values of a sparse file, which become 8 bytes each.
-LARGEST = 10**9
 
 
 @dataclass
@@ -96,6 +95,9 @@ def _near_files(path: Path) -> str:
 
 def _read_parquet(path: Path, header: bool) -> FileTable:
     try:
+        lazy = pl.scan_parquet(path.absolute(), glob=False)
+        n_rows, n_columns = lazy.select(pl.len()).collect().item(), len(lazy.collect_schema())
+        check_fits(str(path), NUMBER * n_rows * n_columns)  # a few bytes may stand for any number
         with path.open("rb") as stream:
             return FileTable(pl.read_parquet(stream))
     except pl.exceptions.PolarsError as error:
@@ -118,11 +120,7 @@ def _read_libsvm(path: Path, header: bool) -> FileTable:
         ) from error
     if not len(y) or not X.shape[1]:
         raise InvalidTable(f"{path} holds no values. Give a LIBSVM file with data.")
-    if X.shape[0] * X.shape[1] > LARGEST:
-        raise InvalidTable(
-            f"{path} has {X.shape[0]} rows and {X.shape[1]} columns, more than fit into the memory "
-            "with their zeros. Leave out rows or columns."
-        )
+    check_fits(f"{path}, its zeros included,", NUMBER * X.shape[0] * X.shape[1])
     start = 0 if X[:, [0]].nnz else 1
     dense = X[:, start:].toarray()
     if not dense.shape[1]:

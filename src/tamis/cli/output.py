@@ -4,7 +4,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -14,6 +15,7 @@ import polars as pl
 
 from tamis.cli.ranking import RankedColumns
 from tamis.exceptions import InvalidParameter
+from tamis.record import Record
 
 ENDINGS = (".csv", ".json")
 #: How a cell begins that spreadsheets run, or read without its first character.
@@ -67,8 +69,36 @@ def write_ranking(
     replace_file(path, f"{text}\n")
 
 
+def save_record(record: Record, path: Path) -> None:
+    """Write a record; where that fails nothing is left of the attempt, and the file is named."""
+    draft = path.with_name(f"{path.name}.part")
+    with _named(path):
+        try:
+            record.save(path)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Errors of the system with the name of the file that was to be written."""
+    try:
+        yield
+    except OSError as error:
+        raise InvalidParameter(
+            f"{path} cannot be written: {error.strerror or error}. Nothing of it is left; make "
+            "room, or choose another folder."
+        ) from error
+
+
 def replace_file(path: Path, text: str) -> None:
     """Put a complete text in place of what was there, or leave it as it was."""
+    with _named(path):
+        _replace_file(path, text)
+
+
+def _replace_file(path: Path, text: str) -> None:
     with NamedTemporaryFile(
         "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
     ) as draft:

@@ -73,14 +73,22 @@ def fit(method: Any, X: Any, y: Any, bookmark: Bookmark | None) -> None:
         method.fit(X, y)
         return
     method.set_callbacks(CheckpointCallback(method, bookmark))
-    if bookmark.record is not None:
+    record = _record_of(bookmark.record)
+    if record is not None:
         try:
-            record = Record.from_dict(json.loads(bookmark.record))
             method.resume(X, y, record=record)
             return
-        except (TamisError, ValueError, KeyError, TypeError):
+        except (TamisError, ValueError, TypeError, LookupError):
             pass  # what was kept cannot be used: start anew
     method.fit(X, y)
+
+
+def _record_of(text: str | None) -> Record | None:
+    """The record that was kept; None where there is none, or it cannot be read."""
+    try:
+        return None if text is None else Record.from_dict(json.loads(text))
+    except (TamisError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        return None
 
 
 def _plain(value: Any) -> Any:

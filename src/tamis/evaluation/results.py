@@ -202,7 +202,8 @@ def _mean(rows: list[Row]) -> Mean:
     values = np.array([row.value for row in rows])
     first, n = rows[0], len(rows)
     size = float(np.mean([row.size for row in rows]))
-    spread = float(values.std(ddof=1)) if n > 1 else float("nan")
+    with np.errstate(over="ignore", invalid="ignore"):  # errors may be infinite
+        spread = float(values.std(ddof=1)) if n > 1 else float("nan")
     return Mean(*first[:3], size, first.rule, first.metric, n, float(values.mean()), spread)
 
 

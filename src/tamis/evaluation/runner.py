@@ -23,7 +23,9 @@ from tamis.evaluation.store import Store
 from tamis.evaluation.task import Task, tasks_of
 from tamis.exceptions import (
     ClusterLost,
+    DamagedRow,
     DegenerateData,
+    InvalidStore,
     NotCertified,
     NotConverged,
     PiecesFailed,
@@ -122,10 +124,22 @@ def evaluate(
         warn_if_outside(name, method)
     with ExitStack() as stack:
         kept = store if isinstance(store, Store) else stack.enter_context(Store(store))
+        _drop_damaged(kept)
         tasks = list(tasks_of(asked, as_sources(data), plan, protocol, durable=store is not None))
         work = _Evaluation(kept, asked, plan, protocol, tasks)
         failures = work.through(n_jobs, cluster, progress)
         return _gathered(kept, tasks, failures, protocol)
+
+
+def _drop_damaged(store: Store) -> None:
+    """Warn of each row of the store that is damaged; it is computed again."""
+    for what in store.drop_damaged():
+        warnings.warn(
+            f"The store {store.path} is damaged: {what}, is not as it was written. It is computed "
+            "again. Copy the file to a disk that can be trusted.",
+            DamagedRow,
+            stacklevel=3,
+        )
 
 
 class _Evaluation:
@@ -245,7 +259,10 @@ def _answer(i: int, *arguments: Any) -> tuple[int, Outcome | str]:
 def _gathered(
     store: Store, tasks: list[Task], failures: list[Failure], protocol: Protocol
 ) -> Results:
-    outcomes = store.outcomes(task.key for task in tasks)
+    outcomes = store.outcomes({task.key for task in tasks})
+    failed = {(f.method, f.data, f.realization) for f in failures}
+    wanted = {t.key for t in tasks if (t.method, t.source.name, t.realization) not in failed}
+    _check_complete(store, len(wanted - outcomes.keys()))
     if failures and not outcomes:
         raise TamisError(f"evaluate could run no task at all. {_told(failures[0])}")
     if failures:
@@ -264,6 +281,14 @@ def _gathered(
         if t.key in outcomes
     )
     return Results(finished, tuple(failures), protocol.metrics)
+
+
+def _check_complete(store: Store, n_missing: int) -> None:
+    if n_missing > 0:
+        raise InvalidStore(
+            f"The store {store.path} lost {n_missing} finished tasks while others were computed: "
+            "their rows are gone or damaged. Run again, with a file on a disk that can be trusted."
+        )
 
 
 def _told(failure: Failure) -> str:

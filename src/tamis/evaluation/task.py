@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator
 from tamis.evaluation.protocol import Protocol
 from tamis.evaluation.realizations import Plan
 from tamis.evaluation.request import expression_of, metric_text
+from tamis.evaluation.row import Address
 from tamis.evaluation.sources import Source
-from tamis.evaluation.store import Address
 
 
 class Task(NamedTuple):

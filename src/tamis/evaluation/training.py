@@ -4,6 +4,7 @@ from copy import deepcopy
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.preprocessing import StandardScaler
@@ -13,6 +14,10 @@ from tamis._random import fix_seeds, stream
 from tamis.evaluation.checkpoint import Bookmark, fit
 from tamis.evaluation.columns import fitted_before
 from tamis.evaluation.sources import Rows
+
+#: Powers of two up to which columns are squared as they are: squares of 2**400, about 1e240, can
+#: be added up over any number of rows before they overflow, and those of 2**-400 do not vanish.
+FARTHEST = 400
 
 
 class Training:
@@ -38,8 +43,7 @@ class Training:
         if not self.normalise:
             return X[train], X[other]
         if key not in self._scaled:
-            scaler = StandardScaler().fit(X[train])
-            self._scaled[key] = scaler.transform(X[train]), scaler.transform(X[other])
+            self._scaled[key] = _scaled(X[train], X[other])
         return self._scaled[key]
 
     def selection(
@@ -76,3 +80,17 @@ class Training:
     def _constant(self) -> Any:
         of_classes = target_kind(self.rows.y) == "classification"
         return DummyClassifier() if of_classes else DummyRegressor()
+
+
+def _scaled(train: Array, other: Array) -> tuple[Array, Array]:
+    """Two parts with mean 0 and standard deviation 1 of the first.
+
+    Columns out of all proportion are first brought near 1 by powers of two, which change no digit.
+    """
+    exponent = np.frexp(np.abs(train).max(axis=0))[1]
+    exponent[np.abs(exponent) <= FARTHEST] = 0
+    if exponent.any():
+        with np.errstate(over="ignore"):  # a test row may be out of all proportion to the others
+            train, other = np.ldexp(train, -exponent), np.ldexp(other, -exponent)
+    scaler = StandardScaler().fit(train)
+    return scaler.transform(train), scaler.transform(other)

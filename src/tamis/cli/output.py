@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 
 from tamis.cli.ranking import RankedColumns
+from tamis.contract import Record
 from tamis.exceptions import InvalidParameter
-from tamis.record import Record
 
 ENDINGS = (".csv", ".json")
 #: How a cell begins that spreadsheets run, or read without its first character.

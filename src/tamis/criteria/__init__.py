@@ -3,6 +3,7 @@
 from tamis.criteria.bounds import RadiusMargin, Span
 from tamis.criteria.dependence import HSIC
 from tamis.criteria.destruction import Derivative, Marginal, Permutation, Removal, Zero
+from tamis.criteria.divergence import Divergence
 from tamis.criteria.importances import Importances
 from tamis.criteria.information import CIFE, CMIM, DISR, JMI, MIFS, MIFSU, MRMR, NMIFS
 from tamis.criteria.margins import WeightNorm
@@ -12,7 +13,7 @@ from tamis.criteria.posterior import PosteriorSensitivity
 from tamis.criteria.prediction import DensitySensitivity, ScoreSensitivity
 from tamis.criteria.reconstruction import ColumnSubset
 from tamis.criteria.reduced import ReducedParzenInformation
-from tamis.criteria.scatter import Divergence, Scatter
+from tamis.criteria.scatter import Scatter
 from tamis.criteria.tuned import RelativeSVC, RelativeSVR, TunedSVC, TunedSVR
 from tamis.criteria.univariate import (
     Correlation,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, ClassVar, Self, TypeAlias
+from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +28,7 @@ from tamis.contract import (
     check_target,
 )
 from tamis.exceptions import (
+    DegenerateData,
     IncompatibleCriterion,
     InvalidPrice,
     NothingSelected,
@@ -92,6 +94,11 @@ class Judge:
         if not self.has_value or self.criterion.additive or not np.isfinite(value):
             return 0.0
         return 1e-13 * abs(value)
+
+    def shunning(self, prices: Array, units: Subset) -> Array:
+        """Prices to choose by: units that can tell nothing come last, and leave first."""
+        idle = self.criterion.idle_[units]
+        return np.where(idle, -np.inf, prices) if idle.any() and not idle.all() else prices
 
     def errors(self, subset: Subset) -> Array:
         """Standard errors of the last prices, empty where they are not known."""
@@ -229,6 +236,10 @@ class Search(MetaEstimatorMixin, CallbackSupportMixin, Selection):
         if len(trace):
             chosen = self._picked(trace) if ended else len(trace) - 1
             self._settle(replace(self.record_, chosen=chosen))
+            if ended:
+                warn_of_idle(
+                    type(self).__name__, np.flatnonzero(self.support_ & judge.criterion.idle_)
+                )
 
     def _complete(self, trace: Trace) -> bool:
         """Whether a walk that ended has nothing left to do."""
@@ -302,6 +313,18 @@ class Search(MetaEstimatorMixin, CallbackSupportMixin, Selection):
         tags.input_tags.sparse = False
         tags.input_tags.allow_nan = False
         return tags
+
+
+def warn_of_idle(name: str, kept: Subset) -> None:
+    """Say that columns were kept which tell nothing."""
+    if len(kept):
+        some = ", ".join(map(str, kept[:5])) + (", ..." if len(kept) > 5 else "")
+        warn(
+            f"{name} keeps {len(kept)} column(s) that are constant or copies of others ({some}): "
+            "they tell nothing. Ask for fewer features, or drop them.",
+            DegenerateData,
+            stacklevel=5,
+        )
 
 
 def check_capability(search: Search, criterion: Any) -> None:

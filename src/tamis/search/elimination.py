@@ -105,11 +105,12 @@ def _without_worst(criterion: Judge, step: Step, drop: int) -> Step:
     """The step that removes the ``drop`` members of least loss; of equals the highest index."""
     losses, errors = criterion.loss(step.subset), criterion.errors(step.subset)
     positions = np.arange(len(losses))
-    rising = np.lexsort((-positions, snapped(losses, criterion.noise(step.value))))
+    shunned = criterion.shunning(losses, step.subset)
+    rising = np.lexsort((-positions, snapped(shunned, criterion.noise(step.value))))
     leaving, staying = rising[:drop], np.sort(rising[drop:])
     kept = step.subset[staying]
     # with one feature the new value follows from the price, otherwise it must be asked for
-    value = step.value - losses[leaving[0]] if drop == 1 else np.nan
+    value = float(step.value) - float(losses[leaving[0]]) if drop == 1 else np.nan
     value = criterion.value(kept) if np.isnan(value) else value
     weighed = np.r_[leaving, staying]
     return Step(

@@ -19,12 +19,12 @@ from tamis.trace import Step, Trace
 def grown(criterion: Judge, subset: Subset, value: float, candidates: Subset) -> Step:
     """The step that adds the best candidate; of equals the lowest index."""
     gains = criterion.gain(subset, candidates)
-    chosen = best(gains, criterion.noise(value))
+    chosen = best(criterion.shunning(gains, candidates), criterion.noise(value))
     unit, errors = candidates[chosen], criterion.errors(subset)
     larger = with_unit(subset, unit)
     return Step(
         larger,
-        _moved_value(criterion, value + gains[chosen], larger),
+        _moved_value(criterion, value, gains[chosen], larger),
         moved=np.array([unit]),
         prices=gains[[chosen]],
         errors=errors[[chosen]] if len(errors) else errors,
@@ -35,24 +35,26 @@ def shrunk(criterion: Judge, subset: Subset, value: float, fixed: Subset = EMPTY
     """The step that removes the least costly member not fixed; of equals the highest index."""
     losses = criterion.loss(subset)
     errors = criterion.errors(subset)
+    shunned = criterion.shunning(losses, subset)
     if len(fixed):
         free = np.flatnonzero(~np.isin(subset, fixed))
-        chosen = int(free[worst(losses[free], criterion.noise(value))])
+        chosen = int(free[worst(shunned[free], criterion.noise(value))])
     else:
-        chosen = worst(losses, criterion.noise(value))
+        chosen = worst(shunned, criterion.noise(value))
     smaller = np.concatenate([subset[:chosen], subset[chosen + 1 :]])
     return Step(
         smaller,
-        _moved_value(criterion, value - losses[chosen], smaller),
+        _moved_value(criterion, value, -losses[chosen], smaller),
         moved=subset[[chosen]],
         prices=_brought_forward(losses, chosen),
         errors=_brought_forward(errors, chosen) if len(errors) else errors,
     )
 
 
-def _moved_value(criterion: Judge, value: float, subset: Subset) -> float:
+def _moved_value(criterion: Judge, value: float, change: float, subset: Subset) -> float:
     """The value after a move; infinity less infinity is looked up."""
-    return criterion.start(subset) if np.isnan(value) else float(value)
+    moved = float(value) + float(change)  # of Python, which makes no fuss about infinity
+    return criterion.start(subset) if np.isnan(moved) else moved
 
 
 def _brought_forward(prices: Array, place: int) -> Array:

@@ -207,7 +207,9 @@ def stacked(subsets: Sequence[Subset]) -> "list[tuple[np.ndarray, np.ndarray]]":
     batches = []
     for size in np.unique(sizes[sizes > 0]):
         indices = np.flatnonzero(sizes == size)
-        for part in np.array_split(indices, -(-len(indices) * int(size) ** 2 // BATCH)):
+        together = max(1, BATCH // int(size) ** 2)  # one matrix may be larger than a batch
+        for first in range(0, len(indices), together):
+            part = indices[first : first + together]
             batches.append((part, np.stack([subsets[index] for index in part])))
     return batches
 

@@ -1,6 +1,7 @@
 """CrossValidated against scikit-learn's own cross-validation."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -268,12 +269,40 @@ class TestDiscriminantAnalysis:
             )
             assert criterion.gain(EMPTY, np.array([2])) == [0]
 
+    def test_a_column_constant_in_a_fold(self):
+        # it varies in one row, which is in one training fold less than in the others
+        X, y = load_iris(return_X_y=True)
+        X[:, 1] = 2.0
+        X[17, 1] = 3.0
+        criterion = CrossValidated(LDA()).fit(X, y)
+        assert_allclose(criterion.gain(EMPTY, np.array([1])), 0, atol=0.02)
+        both, others = np.array([0, 1]), np.array([2, 3])
+        assert criterion.value(both) == reference(LDA(), X, y, both, cv=5)
+        grown = [reference(LDA(), X, y, [0, 1, j], cv=5) for j in others]
+        assert_array_equal(criterion.gain(both, others), np.array(grown) - criterion.value(both))
+        search = Forward(CrossValidated(LDA()), n_features_to_select=3).fit(X, y)
+        assert search.support_.sum() == 3
+
+    def test_a_column_that_is_the_class(self):
+        # nothing varies inside a class, which scikit-learn cannot fit: the nearest mean answers
+        X, y = load_iris(return_X_y=True)
+        X = np.column_stack([X, y, y == 1])
+        criterion = CrossValidated(LDA()).fit(X, y)
+        assert criterion.value(np.array([4])) == criterion.value(np.array([4, 5])) == 1
+        assert criterion.value(np.array([5])) == pytest.approx(2 / 3)
+        assert criterion.loss(np.array([4, 5])).tolist() == [1 - criterion.value(np.array([5])), 0]
+        alone = Forward(CrossValidated(LDA()), n_features_to_select=1).fit(X, y)
+        assert alone.support_[4]
+
     @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # scikit-learn's own
     def test_balanced_means_are_decided_as_sklearn_does(self):
         # exclusive or: equal class means, so that rounding alone decides every row
         X = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]] * 10)
         y = np.array([0, 1, 1, 0] * 10)
-        check_like_sklearn(CrossValidated(LDA()).fit(X, y), X, y, np.array([0]))
+        criterion = CrossValidated(LDA()).fit(X, y)
+        with warnings.catch_warnings(action="error"):
+            criterion.gain(EMPTY, np.array([0, 1]))
+        check_like_sklearn(criterion, X, y, np.array([0]))
 
     def test_directions_below_its_tolerance(self):
         # the second direction between the classes is a millionth of the first

@@ -27,7 +27,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from tamis._arrays import Array, Subset, target_kind
+from tamis._arrays import Array, Mask, Subset, idle_columns, target_kind
 from tamis.exceptions import InvalidParameter, InvalidTarget
 
 TASKS = frozenset({"classification", "regression"})
@@ -47,6 +47,9 @@ class Criterion(BaseEstimator, ABC):
     targets: ClassVar[frozenset[str]] = TASKS
     #: Whether ``fit`` can use sample weights, row groups and the like.
     takes_metadata: ClassVar[bool] = False
+    #: Set by ``fit``: which units tell nothing beside the others, because they are constant or copy
+    #: one before them. Searches add them last and drop them first.
+    idle_: Mask
 
     def check(self) -> None:
         """Refuse parameters that cannot work, before any data are seen."""
@@ -63,6 +66,7 @@ class Criterion(BaseEstimator, ABC):
                 f"{type(self).__name__} cannot use {names}: it trains no estimator. "
                 f"Leave {names} out, or use a criterion such as CrossValidated or Importances."
             )
+        self.idle_ = idle_columns(X)
         self._learn(X, y, **params)
         return self
 
@@ -173,9 +177,10 @@ def check_data(
 ) -> tuple[Array, NDArray[Any] | None]:
     """Finite float64 column-major ``X`` and one-dimensional ``y``, checked by scikit-learn."""
     options = {"dtype": np.float64, "order": "F", "ensure_min_samples": 2}
-    if y is None and not estimator.__sklearn_tags__().target_tags.required:
-        return validate_data(estimator, X, **options), None
-    checked: tuple[Array, NDArray[Any]] = validate_data(estimator, X, y, **options)
+    with np.errstate(invalid="ignore"):  # it looks for infinity by a sum, which may overflow
+        if y is None and not estimator.__sklearn_tags__().target_tags.required:
+            return validate_data(estimator, X, **options), None
+        checked: tuple[Array, NDArray[Any]] = validate_data(estimator, X, y, **options)
     return checked
 
 
@@ -199,8 +204,10 @@ def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
     kind = looks if asked == "auto" else asked
     if len(criterion.targets) == 1:
         (kind,) = criterion.targets
+        if asked not in {"auto", kind}:
+            raise InvalidParameter(f"{name} can only do {kind}: write task={kind!r} or leave it.")
     if kind == "classification" and criterion.needs_target:
-        _check_classes(name, y, looks)
+        _check_classes(criterion, y, looks)
     if kind == "regression" and not np.issubdtype(y.dtype, np.number):
         raise InvalidTarget(
             f"{name} needs a numeric target, but y holds labels such as {str(y[0])!r}. Use a "
@@ -209,17 +216,22 @@ def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
     return kind
 
 
-def _check_classes(name: str, y: NDArray[Any], looks: str) -> None:
-    """Refuse a target that is no set of at least two classes."""
-    if (
-        looks == "regression"
-        and np.issubdtype(y.dtype, np.floating)
-        and not (y == np.rint(y)).all()
-    ):
-        raise InvalidTarget(
-            f"{name} needs classes, but y holds real numbers such as {y[0]}. Use a criterion for "
-            "regression (Correlation, MutualInformation), or cut y into classes."
-        )
+def _check_classes(criterion: Criterion, y: NDArray[Any], looks: str) -> None:
+    """Refuse a target that is no set of at least two classes, unless it is said to be one."""
+    name, asked = type(criterion).__name__, getattr(criterion, "task", None)
+    if looks == "regression":
+        if np.issubdtype(y.dtype, np.floating) and not (y == np.rint(y)).all():
+            raise InvalidTarget(
+                f"{name} needs classes, but y holds real numbers such as {y[0]}. Use a criterion "
+                "for regression (Correlation, MutualInformation), or cut y into classes."
+            )
+        if asked != "classification":
+            write = "task='classification'" if asked else "y.astype(str)"
+            raise InvalidTarget(
+                f"{name} needs classes, but y holds {len(np.unique(y))} different numbers such as "
+                f"{y[0]}, as a regression target does. Write {write} to take each as a class, or "
+                "use a criterion for regression (Correlation, MutualInformation)."
+            )
     if len(labels := np.unique(y)) < 2:
         raise InvalidTarget(
             f"{name} needs at least two classes, but every sample has the class "

@@ -79,6 +79,11 @@ class Counted:
             return 0.0
         return 1e-13 * abs(value)
 
+    def shunning(self, scores: Array, units: Subset) -> Array:
+        """Scores to choose by: units that can tell nothing come last, and leave first."""
+        idle = self.criterion.idle_[units]
+        return np.where(idle, -np.inf, scores) if idle.any() and not idle.all() else scores
+
     def errors(self, subset: Subset) -> Array:
         """Standard errors of the last scores, empty where they are not known."""
         errors = self.criterion.errors(subset)

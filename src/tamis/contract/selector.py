@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import Any, ClassVar, Protocol, Self
 from warnings import warn
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -29,6 +30,7 @@ from tamis.contract.record import Record
 from tamis.contract.standing import order_of, scores_of
 from tamis.contract.steps import Entries, Event, Progress, Step, Trace
 from tamis.exceptions import (
+    DegenerateData,
     InvalidStep,
     InvalidTable,
     NothingSelected,
@@ -207,8 +209,23 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             self.record_ = run.settled()
         if len(run.trace):
             self._settle(self.record_, run.X, run.y)
-        if run.ended and (tie := open_tie(self)):
-            warn(tie, TiedScores, stacklevel=5)
+        if run.ended:
+            self._say_doubts(run)
+
+    def _say_doubts(self, run: "Run") -> None:
+        """Warn of a tie that decided the answer, and of columns kept that tell nothing."""
+        if tie := open_tie(self):
+            warn(tie, TiedScores, stacklevel=6)
+        idle = getattr(run.context.criterion, "idle_", None)
+        if idle is not None and (self.support_ & idle).any():
+            kept = np.flatnonzero(self.support_ & idle)
+            some = ", ".join(map(str, kept[:5])) + (", ..." if len(kept) > 5 else "")
+            warn(
+                f"{type(self).__name__} keeps {len(kept)} column(s) that are constant or copies of "
+                f"others ({some}): they tell nothing. Ask for fewer features, or drop them.",
+                DegenerateData,
+                stacklevel=6,
+            )
 
     def _consume(self, run: "Run") -> None:
         """Take each event of the run; stop where a callback asks for it."""

@@ -2,6 +2,7 @@
 
 from tamis.criteria.bounds import RadiusMargin, Span
 from tamis.criteria.dependence import HSIC
+from tamis.criteria.divergence import Divergence
 from tamis.criteria.importances import Importances
 from tamis.criteria.information import CIFE, CMIM, DISR, JMI, MIFS, MIFSU, MRMR, NMIFS
 from tamis.criteria.margins import WeightNorm
@@ -9,7 +10,7 @@ from tamis.criteria.output_information import OutputInformation
 from tamis.criteria.parzen import KwakInformation, ParzenInformation
 from tamis.criteria.reconstruction import ColumnSubset
 from tamis.criteria.reduced import ReducedParzenInformation
-from tamis.criteria.scatter import Divergence, Scatter
+from tamis.criteria.scatter import Scatter
 from tamis.criteria.sensitivity import (
     DensitySensitivity,
     PosteriorSensitivity,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, Subset
+from tamis._arrays import Array, Subset, check_range, in_range
 from tamis.criteria.altered import AlteredCriterion
 from tamis.density.pairs import CompiledPairSums, PlainPairSums, TargetKernel
 from tamis.density.sums import PRECISIONS, check_precision, is_large
@@ -32,9 +32,10 @@ class HSIC(AlteredCriterion):
     Parameters
     ----------
     gamma : float, "dimension" or "median", default="dimension"
-        "dimension" is 1/(2 \|S\|), "median" 1/(2 median \|x - x'\|^2), of the columns in question:
-        the width follows the subset. A number is used for every subset; fixed at what suits all
-        columns it loses most of its power as columns leave.
+        "dimension" is 1/(2 \|S\|), constant columns not counted, "median" 1/(2 median
+        \|x - x'\|^2), of the columns in question: the width follows the subset. A number is used
+        for every subset; fixed at what suits all columns it loses most of its power as columns
+        leave.
     unbiased : bool, default=True
     target_kernel : {"gaussian", "linear"}, default="gaussian"
         Kernel of a real target. It can change the ranking much: the Gaussian one sees any
@@ -77,7 +78,13 @@ class HSIC(AlteredCriterion):
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it
         self._check(len(X))
+        if self.gamma == "median":
+            X = in_range(X, together=True)  # the width follows the scale
+        check_range("HSIC", X)
+        if self.task_ == "regression" and self.target_kernel == "linear":
+            check_range("HSIC, of y as a column,", y.astype(float)[:, None])
         self._target = TargetKernel(y, self.task_, self.target_kernel, self.unbiased)
+        self._varies = X.min(axis=0) < X.max(axis=0)
         self._sums: PlainPairSums | CompiledPairSums
         if is_large(X) and self.gamma != "median":
             self._sums = CompiledPairSums(X, self._target, PRECISIONS[self.precision])
@@ -106,9 +113,12 @@ class HSIC(AlteredCriterion):
             )
 
     def _values(self, members: Subset, altered: Subset, sign: int) -> Array:
-        sizes = len(members), len(members) + sign
-        gammas = [self._gamma_for(size) for size in sizes]
-        return self._sums(members, altered, sign, *gammas) + self._target.diagonal
+        # a constant column has no part in a distance, and none in the dimension
+        size = int(self._varies[members].sum())
+        gammas = [self._gamma_for(max(1, n)) for n in (size, size + sign)]
+        values = self._sums(members, altered, sign, *gammas) + self._target.diagonal
+        values[1:][~self._varies[altered]] = values[0]
+        return values
 
     def _gamma_for(self, size: int) -> float:
         """The width for so many columns; nan for the median rule, which must see them."""

@@ -108,6 +108,7 @@ class PairwiseInformation(ForwardCriterion):
         self._coded = coded_columns(name, X, self.n_bins, self.binning)
         self._target = coded_target(name, y, self.task_, self.n_bins, self.binning)
         self.relevance_ = self._coded.information(self._target)
+        self.idle_ = self.idle_ | (self._coded.entropy == 0)  # cut into bins, it may not vary
         self._forget()
 
     def _check(self, name: str) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, logsumexp
 
-from tamis._arrays import Array, Subset, class_codes
+from tamis._arrays import Array, Subset, check_range, class_codes
 from tamis._random import draw_seed
 from tamis.criteria.altered import AlteredCriterion
 from tamis.density.parzen import best_width, check_width
@@ -33,17 +33,20 @@ class ParzenCriterion(AlteredCriterion):
         leave_one_out: bool = False,
         precision: str = "double",
         random_state: Any = 0,
+        task: str = "auto",
     ):
         self.sigma = sigma
         self.leave_one_out = leave_one_out
         self.precision = precision
         self.random_state = random_state
+        self.task = task
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it
         name = type(self).__name__
         self._seed = draw_seed(self.random_state)
         check_precision(name, self.precision)
+        check_range(name, X)
         if self.sigma != "likelihood":
             check_width(name, self.sigma)
         codes = class_codes(y)[1]
@@ -123,6 +126,9 @@ class ParzenInformation(ParzenCriterion):
         right to about 1e-6, so only columns that are nearly equal may change places.
     random_state : int, default=0
         Seed of the folds.
+    task : {"auto", "classification"}, default="auto"
+        "auto" refuses numbers of more than 20 distinct values, which a regression target has;
+        "classification" takes each as a class.
 
     References
     ----------
@@ -162,7 +168,7 @@ class KwakInformation(ParzenCriterion):
 
     Parameters
     ----------
-    sigma, leave_one_out, precision, random_state
+    sigma, leave_one_out, precision, random_state, task
         As in :class:`ParzenInformation`.
 
     References

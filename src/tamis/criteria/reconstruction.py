@@ -8,10 +8,13 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from tamis._arrays import Array, Mask, Subset
+from tamis._arrays import FARTHEST, Array, Mask, Subset, check_range
 from tamis._linalg import DEPENDENT, MOVES, Residuals, TraceForm, blocks, independent, stacked
 from tamis.contract import SubsetCriterion
+from tamis.exceptions import InvalidTable
 
+#: The smallest number whose fourth power does not vanish.
+SMALLEST = 2.0**-FARTHEST
 #: From so many columns on, squaring their Gram matrix (d^3 operations, and d^2 numbers) pays only
 #: for as many subsets as would each cost d^2.
 MANY = 500
@@ -61,6 +64,13 @@ class ColumnSubset(SubsetCriterion):
         return True
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        check_range("ColumnSubset", X)
+        if X.any() and not np.abs(X).max() > SMALLEST:
+            raise InvalidTable(
+                f"ColumnSubset squares the columns, and the largest number of all, "
+                f"{np.abs(X).max():.3g}, is too small to be squared. Scale the columns, as a "
+                "search does with standardize=True."
+            )
         self._gram = X.T @ X
         self._total = float(self._gram.trace())
         self._square: Array | None = None

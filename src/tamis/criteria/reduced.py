@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from tamis._arrays import Array, Subset, class_codes, is_int
+from tamis._arrays import Array, Subset, check_range, class_codes, is_int
 from tamis._random import draw_seed, stream
 from tamis.contract import BackwardCriterion
 from tamis.density.parzen import best_width, check_width
@@ -40,6 +40,8 @@ class ReducedParzenInformation(BackwardCriterion):
     random_state : int, None or Generator, default=0
         Seed of the permutations, which depend on it and on the subset alone, and of the folds that
         choose the width.
+    task
+        As in :class:`ParzenInformation`.
 
     Attributes
     ----------
@@ -75,16 +77,19 @@ class ReducedParzenInformation(BackwardCriterion):
         n_repeats: int = 1,
         n_values: int | None = 16,
         random_state: Any = 0,
+        task: str = "auto",
     ):
         self.by = by
         self.sigma = sigma
         self.n_repeats = n_repeats
         self.n_values = n_values
         self.random_state = random_state
+        self.task = task
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it
         self._check()
+        check_range("ReducedParzenInformation", X)
         self._seed = draw_seed(self.random_state)
         self._X = X
         self._codes = class_codes(y)[1]
@@ -119,13 +124,19 @@ class ReducedParzenInformation(BackwardCriterion):
         self.sigma_ = params.get("sigma", self.sigma_)
 
     def loss(self, subset: Subset) -> Array:
-        if not len(subset):
-            return np.empty(0)
         columns = self.columns(subset)
         Z = self._X[:, columns]
+        losses = np.zeros(len(subset))
+        varies = Z.min(axis=0) < Z.max(axis=0)  # a constant column tells nothing, whatever the rest
+        if varies.any():
+            losses[varies] = self._losses(subset[varies], Z[:, varies])
+        return losses
+
+    def _losses(self, subset: Subset, Z: Array) -> Array:
+        """Information lost with each of these columns, none of them constant."""
         mixture = _Mixture(Z, self._codes, self._log_priors, self.sigma_)
         if self.by == "removal":
-            without = [self._information(np.delete(Z, j, axis=1)) for j in range(len(columns))]
+            without = [self._information(np.delete(Z, j, axis=1)) for j in range(len(subset))]
         else:
             without = [mixture.information(j, v) for j, v in enumerate(self._values(subset, Z))]
         return mixture.information() - np.array(without)

@@ -33,7 +33,8 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
     solver, and ``KNeighborsClassifier`` with uniform weights and Euclidean distances (from 16
     columns up to 10 000 rows). They run in one thread. A column that is constant counts for nothing
     in discriminant analysis, also where scikit-learn cannot fit it alone or takes the rounding of
-    its mean for spread.
+    its mean for spread; in a fold where no column of the subset varies inside a class, which
+    scikit-learn cannot fit either, the class of the nearest mean is answered.
 
     Parameters
     ----------
@@ -49,6 +50,9 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
         None is the estimator's own score: accuracy or R².
     n_jobs : int or None, default=None
         Subsets scored at the same time; the result does not depend on it.
+    task : {"auto", "classification", "regression"}, default="auto"
+        How to read ``y``. An estimator for one task settles it; "auto" then refuses, for a
+        classifier, numbers of more than 20 distinct values, which a regression target has.
 
     Notes
     -----
@@ -74,11 +78,13 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
         cv: Any = 5,
         scoring: Any = None,
         n_jobs: int | None = None,
+        task: str = "auto",
     ):
         self.estimator = estimator
         self.cv = cv
         self.scoring = scoring
         self.n_jobs = n_jobs
+        self.task = task
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         metadata = self._routed(params, len(X))
@@ -99,6 +105,8 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
                 "or a function of (estimator, X, y)."
             )
         self._folds = self._shortcut(estimator)
+        if self._folds is not None:
+            self._X = self._folds.X
 
     def _shortcut(self, estimator: Any) -> FoldAccuracies | None:
         """What scores all candidates of a step together, where the estimator is known."""
@@ -124,7 +132,8 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
         scorer = check_scoring(dummy, scoring=self.scoring)
         metadata = self._metadata._replace(fit=weights)
         nothing = np.zeros((len(self._y), 1)), self._y, np.array([0])
-        return validated(dummy, *nothing, self._splits, scorer, metadata)
+        every_fold = np.full(len(self._splits), np.nan)
+        return validated(dummy, *nothing, self._splits, scorer, metadata, every_fold)
 
     def value(self, subset: Subset) -> float:
         return float(self.values([subset])[0])
@@ -136,10 +145,19 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
         common = (self._splits, self._scorer, self._metadata)
         found[asked] = parallel_map(
             validated,
-            ((self.estimator_, self._X, self._y, self.columns(subsets[i]), *common) for i in asked),
+            (
+                (self.estimator_, self._X, self._y, self.columns(s), *common, self._untrainable(s))
+                for s in (subsets[i] for i in asked)
+            ),
             self.n_jobs,
         )
         return found
+
+    def _untrainable(self, subset: Subset) -> Array:
+        """Scores of the folds in which the estimator would fail, nan where it is to be trained."""
+        if self._folds is None:
+            return np.full(len(self._splits), np.nan)
+        return self._folds.untrainable(self.columns(subset))
 
     def _at_hand(self, subset: Subset) -> float:
         """Value that needs no training, else nan."""
@@ -197,11 +215,13 @@ def validated(
     splits: Splits,
     scorer: Any,
     metadata: Metadata,
+    known: Array,
 ) -> float:
-    """Mean score over the splits of clones trained on some columns."""
+    """Mean score over the splits of clones trained on some columns, but where it is known."""
     chosen = X[:, columns]
-    scores = []
-    for fold, (train, test) in enumerate(splits):
+    scores = known.copy()
+    for fold in np.flatnonzero(np.isnan(known)):
+        train, test = splits[fold]
         try:
             score = _fold_score(estimator, chosen, y, train, test, scorer, metadata)
         except Exception as error:
@@ -215,7 +235,7 @@ def validated(
                 f"CrossValidated: the score of {type(estimator).__name__} is NaN in fold {fold} on "
                 f"column(s) {columns.tolist()}. Use fewer folds, or another scoring."
             )
-        scores.append(score)
+        scores[fold] = score
     return float(np.mean(scores))
 
 
@@ -229,6 +249,8 @@ def _fold_score(
     metadata: Metadata,
 ) -> float:
     known = None if y is None else y[train]
-    model = trained(estimator, X[train], known, rows_of(metadata.fit, train))
+    # discriminant analysis divides zero by zero where class means agree, to no effect
+    with np.errstate(divide="ignore", invalid="ignore"):
+        model = trained(estimator, X[train], known, rows_of(metadata.fit, train))
     truth = () if y is None else (y[test],)
     return float(scorer(model, X[test], *truth, **rows_of(metadata.score, test)))

@@ -54,6 +54,7 @@ class Wrapper(SubsetCriterion):
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         self.criterion_ = clone(self.criterion).fit(X, y, **params)
+        self.idle_ = self.criterion_.idle_
 
     def columns(self, subset: Subset) -> Subset:
         return self.criterion_.columns(subset)

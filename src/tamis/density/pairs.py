@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
-from tamis._arrays import Array, Subset, class_codes
+from tamis._arrays import Array, Subset, class_codes, in_range
 from tamis.density.sums import altered_distances
 
 #: Kernels of the target: whether classes agree, a Gaussian (of a scaled target), a product.
@@ -31,7 +31,8 @@ class TargetKernel:
         elif kernel == "linear":
             self.y, self.kind = y - y.mean(), PRODUCT
         else:
-            gamma = median_gamma(pdist(_spread(y.astype(float))[:, None], "sqeuclidean"))
+            y = in_range(y.astype(float)[:, None])[:, 0]  # the width follows the scale
+            gamma = median_gamma(pdist(_spread(y)[:, None], "sqeuclidean"))
             self.y, self.kind = y * np.sqrt(gamma / np.log(2)), GAUSSIAN
         n, own = len(y), self._own()
         rows = self._row_sums() - (own if unbiased else 0)

@@ -80,7 +80,12 @@ def _folds(X: Array, n_folds: int, seed: int) -> NDArray[np.intp]:
 
 
 def best_width(X: Array, *, n_folds: int = 5, seed: int = 0) -> float:
-    """Width of the greatest held-out likelihood; of equals the greatest."""
+    """Width of the greatest held-out likelihood; of equals the greatest.
+
+    Constant columns, whose density would ask for no width at all, are left out.
+    """
+    varies = X.min(axis=0) < X.max(axis=0)
+    X = X[:, varies] if varies.any() and not varies.all() else X
     likelihood = held_out_likelihood(X, n_folds=n_folds, seed=seed)
     close = likelihood >= likelihood.max() - 1e-12 * max(1.0, abs(likelihood.max()))
     return float(WIDTHS[np.flatnonzero(close)[-1]])

@@ -21,8 +21,14 @@ class FoldAccuracies(Protocol):
     They are scikit-learn's to the last hit, or nan where that cannot be promised.
     """
 
+    #: The table on which the classifier itself is to be asked.
+    X: Array
+
     def essential(self, subset: Subset) -> Subset:
         """The columns that the classifier does not leave out as constant."""
+
+    def untrainable(self, subset: Subset) -> Array:
+        """Accuracy in each fold where the classifier cannot be trained, nan where it can."""
 
     def value(self, subset: Subset) -> float:
         """Mean accuracy of one subset."""

@@ -60,6 +60,10 @@ class KNNFolds:
         """The subset itself: every column counts."""
         return subset
 
+    def untrainable(self, subset: Subset) -> Array:
+        """Nowhere: neighbours are always found."""
+        return np.full(len(self.splits), np.nan)
+
     def value(self, subset: Subset) -> float:
         """Mean accuracy of one subset."""
         return float(self.grown(subset[:-1], subset[-1:])[0])

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from tamis._arrays import Array, Mask, Subset
+from tamis._arrays import Array, Mask, Subset, in_range
 from tamis.folds import Rows, Splits
 from tamis.folds.moments import FoldMoments
 
@@ -94,15 +94,49 @@ class LDAFolds:
         tol: float = 1e-4,
     ):
         self.tol = tol
+        self.X = X = in_range(X)  # discriminant analysis does not depend on the scale of a column
         self.moments = moments = FoldMoments(X, codes, splits, priors)
         self.constant: Mask = X.min(axis=0) == X.max(axis=0)
         # a spread that is only rounding is noise, which scikit-learn scales up in its own way
-        flat = moments.spread <= 1e-7 * np.abs(moments.X).max(axis=0)
-        self.dubious: Mask = self.constant | flat.any(axis=0)
+        self.flat: Mask = moments.spread <= 1e-7 * np.abs(moments.X).max(axis=0)
+        self.dubious: Mask = self.constant | self.flat.any(axis=0)
 
     def essential(self, subset: Subset) -> Subset:
         """The subset without constant columns, which scikit-learn leaves out of the model."""
         return subset[~self.constant[subset]]
+
+    def untrainable(self, subset: Subset) -> Array:
+        """Accuracy in each fold where nothing varies inside the classes, nan in the others.
+
+        scikit-learn fails there. What its answer tends to as such a spread shrinks to nothing is
+        the class of the nearest mean, of equally near ones the one of the greatest prior.
+        """
+        found = np.full(len(self.moments.sizes), np.nan)
+        for fold in np.flatnonzero(self.flat[:, subset].all(axis=1)).tolist():
+            if not self._rank(fold, subset):
+                found[fold] = self._nearest_mean(fold, subset)
+        return found
+
+    def _rank(self, fold: int, subset: Subset) -> int:
+        """Rank of the spread inside the classes, by scikit-learn's rule."""
+        centred = self.moments.centred(fold, subset)
+        spread = centred.std(axis=0)
+        spread[spread == 0] = 1.0
+        freedom = len(centred) - self.moments.means.shape[1]
+        singular = np.linalg.svd(centred / spread / np.sqrt(freedom), compute_uv=False)
+        return int((singular > self.tol).sum())
+
+    def _nearest_mean(self, fold: int, subset: Subset) -> float:
+        means, rows = self.moments.means[fold][:, subset], self.moments.parts[fold]
+        # in units of what the means differ by, so that no column decides by its scale
+        unit = np.ptp(means, axis=0)
+        rounding = 1e-12 * np.abs(self.moments.X[:, subset]).max(axis=0)
+        unit = np.where(unit > rounding, unit, np.inf)
+        away = (self.moments.tests[rows][:, None, subset] - means) / unit
+        distances = np.square(away).sum(axis=2).round(9)
+        by_prior = np.argsort(-self.moments.priors[fold], kind="stable")
+        answers = by_prior[distances[:, by_prior].argmin(axis=1)]
+        return float((answers == self.moments.truth[rows]).mean())
 
     def value(self, subset: Subset) -> float:
         """Mean accuracy of one subset."""

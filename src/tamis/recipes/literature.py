@@ -130,7 +130,7 @@ def branch_and_bound_j3(ridge: float = 1e-3, **options: Any) -> BranchAndBound:
 
 
 @published("Theodoridis and Koutroumbas (2009), Pattern Recognition, sec. 5.6 and 5.7")
-def divergence_sffs(ridge: float = 1e-3, **options: Any) -> FloatingForward:
+def divergence_sffs(ridge: float | str = "auto", **options: Any) -> FloatingForward:
     """Floating forward selection by the divergence of Gaussian classes."""
     return FloatingForward(Divergence(ridge=ridge), **options)
 

@@ -129,7 +129,7 @@ def _without_worst(criterion: Counted, subset: Subset, value: float, drop: int) 
     """The step that removes the ``drop`` members of least loss; of equals the highest index."""
     losses = criterion.loss(subset)
     cut = snapped(losses, criterion.noise(value))
-    rising = np.lexsort((-np.arange(len(losses)), cut))
+    rising = np.lexsort((-np.arange(len(losses)), criterion.shunning(cut, subset)))
     kept = subset[np.sort(rising[drop:])]
     # with one feature the new value follows from the score, otherwise it must be asked for
     value = float(value) - float(losses[rising[0]]) if drop == 1 else np.nan

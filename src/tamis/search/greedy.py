@@ -26,7 +26,7 @@ def grown(criterion: Counted, subset: Subset, value: float, candidates: Subset) 
     """The step that adds the best candidate; of equals the lowest index."""
     gains = criterion.gain(subset, candidates)
     cut = snapped(gains, criterion.noise(value))
-    chosen = int(np.argmax(cut))
+    chosen = int(np.argmax(criterion.shunning(cut, candidates)))
     larger = with_unit(subset, candidates[chosen])
     return Step(
         larger,
@@ -41,7 +41,7 @@ def shrunk(criterion: Counted, subset: Subset, value: float, fixed: Subset = EMP
     cut = snapped(losses, criterion.noise(value))
     if len(fixed):
         cut = np.where(np.isin(subset, fixed), np.nan, cut)
-    chosen = len(cut) - 1 - int(np.nanargmin(cut[::-1]))
+    chosen = len(cut) - 1 - int(np.nanargmin(criterion.shunning(cut, subset)[::-1]))
     smaller = np.concatenate([subset[:chosen], subset[chosen + 1 :]])
     return Step(
         smaller,

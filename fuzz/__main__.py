@@ -9,6 +9,7 @@ from collections import Counter
 from itertools import islice
 from time import monotonic
 
+from fuzz.methods import WAYS
 from fuzz.verdict import Case
 from fuzz.watching import Outcome, outcomes
 
@@ -19,15 +20,16 @@ def main() -> None:
     parser.add_argument("--count", type=int, help="how many cases; without it an hour of them")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--kind", choices=sorted(WAYS), help="only recipes, searches or paths")
     parser.add_argument("--seconds", type=float, default=3600.0, help="stop after so many")
     parser.add_argument("--only", type=int, help="run this one case here, to debug it")
     asked = parser.parse_args()
     if asked.only is not None:
-        case = Case(asked.seed, asked.only)
+        case = Case(asked.seed, asked.only, asked.kind)
         sys.exit(_line(Outcome(str(case), *case.run())))
     until = monotonic() + asked.seconds
     counts: Counter[str] = Counter()
-    for outcome in islice(outcomes(asked.seed, asked.first), asked.count):
+    for outcome in islice(outcomes(asked.seed, asked.first, asked.kind), asked.count):
         counts["failed" if outcome.wrong else outcome.ended] += 1
         if outcome.wrong:
             print(_line(outcome), flush=True)

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 import tamis.criteria
 import tamis.search
 from tamis.choice import FalseDiscovery, Threshold
-from tamis.contract import Criterion, Search
+from tamis.contract import Criterion, Search, Selection
 from tamis.criteria import (
     HSIC,
     MIFS,
@@ -42,6 +42,7 @@ from tamis.criteria import (
     WeightNorm,
 )
 from tamis.recipes import names, recipe
+from tamis.recipes.book import targets_of
 from tamis.search import BranchAndBound, Genetic, Ranking, RecursiveElimination, Then
 from tamis.svm import GradientC, GridC, SVCPath, SVCPathCV, SVRPath, SVRPathCV
 
@@ -130,10 +131,17 @@ def public(module: Any, base: type) -> list[Any]:
     return [c for c in found if not inspect.isabstract(c)]
 
 
-def method(draw: Draw) -> Any:
+def method(draw: Draw, kind: str | None = None) -> Any:
     """A recipe, a search with a criterion, or a path."""
-    kind = draw.choice(["recipe", "search", "search", "path"])
-    return {"recipe": _recipe, "search": _search, "path": _path}[str(kind)](draw)
+    drawn = str(draw.choice(["recipe", "recipe", "search", "search", "path"]))
+    return WAYS[kind or drawn](draw)
+
+
+def kinds(made: Any) -> frozenset[str]:
+    """Kinds of target that a method can use."""
+    if isinstance(made, SVRPath | SVRPathCV):
+        return frozenset({"regression"})
+    return targets_of(made) if isinstance(made, Selection) else frozenset({"classification"})
 
 
 def _recipe(draw: Draw) -> Any:
@@ -199,3 +207,6 @@ def _path(draw: Draw) -> Any:
     if cls is GridC:
         options |= {"step": 4.0, "solver": str(draw.choice(["libsvm", "path"]))}
     return cls(**options)
+
+
+WAYS: dict[str, Callable[[Draw], Any]] = {"recipe": _recipe, "search": _search, "path": _path}

@@ -22,11 +22,11 @@ class Table(NamedTuple):
     words: tuple[str, ...]
 
 
-def table(draw: Draw) -> Table:
-    """A table in which some things are as they should not be."""
+def table(draw: Draw, kinds: frozenset[str]) -> Table:
+    """A table in which some things are as they should not be, mostly with a target of the kinds."""
     shape, n, d = _shape(draw)
     X = draw.normal(size=(n, d))
-    target, y = _drawn(draw, TARGETS)(draw, X)
+    target, y = _target(draw, X, kinds)
     words = [shape, target]
     for _ in range(draw.integers(0, 4)):
         word, X = _drawn(draw, HARMS)(draw, X)
@@ -41,7 +41,7 @@ def table(draw: Draw) -> Table:
     return Table(held, y, weight, finite, tuple(words))
 
 
-def _drawn(draw: Draw, these: list[tuple[int, str, Callable[..., Any]]]) -> Callable[..., Any]:
+def _drawn(draw: Draw, these: "Ways") -> Callable[..., Any]:
     """One of the ways, in proportion to its weight, that also says which it is."""
     weights = np.array([weight for weight, *_ in these], dtype=float)
     _, word, make = these[draw.choice(len(these), p=weights / weights.sum())]
@@ -100,31 +100,53 @@ def _with_nan(draw: Draw, X: Any) -> Any:
     return y
 
 
-TARGETS: list[tuple[int, str, Callable[[Draw, Any], Any]]] = [
+Ways = list[tuple[int, str, Callable[[Draw, Any], Any]]]
+
+CLASSES: Ways = [
     (8, "two classes", _two),
     (4, "three classes", _three),
     (2, "class of one row", _one_row_class),
     (2, "rare class", _rare),
-    (6, "real target", _real),
-    (1, "constant target", lambda draw, X: np.full(len(X), 3.0)),
-    (1, "one class", lambda draw, X: np.ones(len(X), dtype=int)),
-    (1, "many integers", lambda draw, X: draw.permutation(len(X)) * 3),
     (1, "few integers", lambda draw, X: draw.integers(0, 5, size=len(X))),
     (1, "boolean target", lambda draw, X: _two(draw, X).astype(bool)),
     (1, "text target", _names),
     (1, "object target", lambda draw, X: _names(draw, X).astype(object)),
-    (1, "mixed target", lambda draw, X: np.array([*_two(draw, X)[:-1], "a"], dtype=object)),
-    (1, "target of nan", _with_nan),
+    (1, "random target", lambda draw, X: draw.integers(0, 2, size=len(X))),
+    (1, "target as a list", lambda draw, X: _two(draw, X).tolist()),
+]
+NUMBERS: Ways = [
+    (8, "real target", _real),
+    (2, "constant target", lambda draw, X: np.full(len(X), 3.0)),
+    (1, "many integers", lambda draw, X: draw.permutation(len(X)) * 3),
+    (1, "binary target", _two),
     (1, "huge target", lambda draw, X: 1e200 * _real(draw, X)),
     (1, "tiny target", lambda draw, X: 1e-200 * _real(draw, X)),
     (1, "far target", lambda draw, X: 1e12 + _real(draw, X)),
+    (1, "float32 target", lambda draw, X: _real(draw, X).astype(np.float32)),
+]
+ODD: Ways = [
+    (1, "one class", lambda draw, X: np.ones(len(X), dtype=int)),
+    (1, "mixed target", lambda draw, X: np.array([*_two(draw, X)[:-1], "a"], dtype=object)),
+    (1, "target of nan", _with_nan),
     (1, "no target", lambda draw, X: None),
     (1, "target too short", lambda draw, X: _two(draw, X)[:-1]),
     (1, "target of two columns", lambda draw, X: np.column_stack([_two(draw, X)] * 2)),
-    (1, "random target", lambda draw, X: draw.integers(0, 2, size=len(X))),
-    (1, "target as a list", lambda draw, X: _two(draw, X).tolist()),
-    (1, "float32 target", lambda draw, X: _real(draw, X).astype(np.float32)),
 ]
+#: Targets for the kinds of target that a method can use.
+TARGETS = {
+    frozenset({"classification"}): CLASSES,
+    frozenset({"regression"}): NUMBERS,
+    frozenset({"classification", "regression"}): CLASSES + NUMBERS,
+}
+#: Share of the targets that the method was not made for.
+FOREIGN = 0.15
+
+
+def _target(draw: Draw, X: Any, kinds: frozenset[str]) -> tuple[str, Any]:
+    """A target that the method can use, or now and then any other."""
+    fitting = TARGETS.get(kinds, CLASSES)
+    ways = CLASSES + NUMBERS + ODD if draw.random() < FOREIGN else fitting
+    return _drawn(draw, ways)(draw, X)
 
 
 # -- harms to the columns --------------------------------------------------------------------------
@@ -185,20 +207,20 @@ def _constant_but_one(draw: Draw, X: Any) -> Any:
     return X
 
 
-HARMS: list[tuple[int, str, Callable[[Draw, Any], Any]]] = [
-    (3, "constant", lambda draw, X: _changed(draw, X, lambda some: 0 * np.nan_to_num(some) + 2.5)),
+HARMS: Ways = [
+    (6, "constant", lambda draw, X: _changed(draw, X, lambda some: 0 * np.nan_to_num(some) + 2.5)),
     (1, "all constant", lambda draw, X: np.ones_like(X)),
     (1, "constant but one", _constant_but_one),
-    (3, "copy", _twice),
+    (6, "copy", _twice),
     (1, "all copies", lambda draw, X: np.repeat(X[:, :1], X.shape[1], axis=1)),
     (1, "sum of others", _sum_of_others),
     (1, "huge", _scaled(1e200)),
     (1, "tiny", _scaled(1e-200)),
     (1, "denormal", _scaled(1e-312)),
     (1, "largest", lambda draw, X: _changed(draw, X, lambda some: np.sign(some) * 1.7e308)),
-    (2, "million", _scaled(1e6)),
+    (3, "million", _scaled(1e6)),
     (1, "far off", lambda draw, X: _changed(draw, X, lambda some: some + 1e10)),
-    (2, "binary", lambda draw, X: _changed(draw, X, lambda some: (some > 0) * 1.0)),
+    (4, "binary", lambda draw, X: _changed(draw, X, lambda some: (some > 0) * 1.0)),
     (1, "same rows", _same_rows),
     (1, "outlier", _outlier),
     (1, "nan", _gap(np.nan)),
@@ -238,7 +260,7 @@ def _read_only(draw: Draw, X: Any) -> Any:
 
 
 def _integers(draw: Draw, X: Any) -> Any:
-    return np.clip(np.nan_to_num(X) * 10, -1e9, 1e9).astype(int)
+    return np.clip(np.nan_to_num(X), -1e8, 1e8).astype(int) * 3
 
 
 def _float32(draw: Draw, X: Any) -> Any:
@@ -250,9 +272,9 @@ def _strided(draw: Draw, X: Any) -> Any:
     return np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3]
 
 
-CONTAINERS: list[tuple[int, str, Callable[[Draw, Any], Any]]] = [
-    (12, "array", lambda draw, X: X),
-    (1, "column-major", lambda draw, X: np.asfortranarray(X)),
+CONTAINERS: Ways = [
+    (40, "array", lambda draw, X: X),
+    (3, "column-major", lambda draw, X: np.asfortranarray(X)),
     (1, "strided", _strided),
     (1, "read-only", _read_only),
     (1, "float32", _float32),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.methods import method
+from fuzz.methods import kinds, method
 from fuzz.tables import Table, table
 from tamis.contract import Selection
 from tamis.exceptions import TamisError, TamisWarning
@@ -29,11 +29,11 @@ SHORTEST = 20
 class Case:
     """One table and one method, both from the seed and the number of the case."""
 
-    def __init__(self, seed: int, number: int):
-        self.name = f"--seed {seed} --only {number}"
+    def __init__(self, seed: int, number: int, kind: str | None = None):
+        self.name = f"--seed {seed} --only {number}" + (f" --kind {kind}" if kind else "")
         draw = np.random.default_rng([seed, number])
-        self.method: Any = method(draw)
-        self.table: Table = table(draw)
+        self.method: Any = method(draw, kind)
+        self.table: Table = table(draw, kinds(self.method))
 
     def __str__(self) -> str:
         return f"{self.name}: {write(self.method, strict=False)} on {', '.join(self.table.words)}"
@@ -47,7 +47,9 @@ class Case:
             except Exception as error:
                 ended, wrong = type(error).__name__, _wrong_error(error, self.table)
         if wrong is None:
-            wrong = next((_said(w) for w in heard if not issubclass(w.category, TamisWarning)), None)
+            wrong = next(
+                (_said(w) for w in heard if not issubclass(w.category, TamisWarning)), None
+            )
         return ended, wrong
 
     def _wrong_answer(self) -> str | None:
@@ -111,7 +113,7 @@ def _wrong_error(error: Exception, table: Table) -> str | None:
     if isinstance(error, TamisError):
         is_sentence = len(text) >= SHORTEST and " " in text and text.rstrip()[-1] in ".'\")?"
         return None if is_sentence else f"no sentence: {said}"
-    if not isinstance(error, ValueError | TypeError) or "/sklearn/" not in where.filename:
+    if not isinstance(error, ValueError | TypeError) or "sklearn/" not in where.filename:
         return said
     # of finite numbers nobody may say that they are not
     if table.finite and table_is_numbers(table) and ("infinity" in text or "NaN" in text):

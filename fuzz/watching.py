@@ -21,11 +21,11 @@ class Outcome(NamedTuple):
     wrong: str | None
 
 
-def outcomes(seed: int, first: int = 0) -> Iterator[Outcome]:
+def outcomes(seed: int, first: int = 0, kind: str | None = None) -> Iterator[Outcome]:
     """The outcome of one case after the other, without end."""
     number = first
     while True:
-        with Worker(seed, number) as worker:
+        with Worker(seed, number, kind) as worker:
             alive = True
             while alive:
                 outcome, alive = worker.outcome()
@@ -36,10 +36,10 @@ def outcomes(seed: int, first: int = 0) -> Iterator[Outcome]:
 class Worker:
     """A process that runs the cases from one number on, until one of them hangs or kills it."""
 
-    def __init__(self, seed: int, first: int):
+    def __init__(self, seed: int, first: int, kind: str | None):
         context = multiprocessing.get_context("spawn")
         self.ours, theirs = context.Pipe(duplex=False)
-        self.process = context.Process(target=_serve, args=(theirs, seed, first), daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs, seed, first, kind), daemon=True)
         self.process.start()
         theirs.close()
         self.ours.poll(STARTING)
@@ -64,10 +64,10 @@ class Worker:
         self.process.join()
 
 
-def _serve(theirs: Connection, seed: int, first: int) -> None:
+def _serve(theirs: Connection, seed: int, first: int, kind: str | None) -> None:
     number = first
     while True:
-        case = Case(seed, number)
+        case = Case(seed, number, kind)
         theirs.send(str(case))
         theirs.send(case.run())
         number += 1

@@ -1,5 +1,6 @@
 """Arrays at the border: aliases, kinds of target, scaling, fingerprints, and who wins a tie."""
 
+import warnings
 from collections.abc import Iterator
 from hashlib import sha256
 from math import isfinite
@@ -37,7 +38,11 @@ def target_kind(y: NDArray[Any] | None) -> str:
     """
     if y is None:
         return "none"
-    if type_of_target(y) == "continuous":
+    with warnings.catch_warnings(), np.errstate(invalid="ignore"):
+        # it looks whether large numbers are whole by a cast, and doubts classes that are many
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        kind = type_of_target(y)
+    if kind == "continuous":
         return "regression"
     numeric = np.issubdtype(y.dtype, np.number)
     return "regression" if numeric and len(np.unique(y)) > MOST_CLASSES else "classification"

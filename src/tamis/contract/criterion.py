@@ -173,9 +173,10 @@ def check_data(
 ) -> tuple[Array, NDArray[Any] | None]:
     """Finite float64 column-major ``X`` and one-dimensional ``y``, checked by scikit-learn."""
     options = {"dtype": np.float64, "order": "F", "ensure_min_samples": 2}
-    if y is None and not estimator.__sklearn_tags__().target_tags.required:
-        return validate_data(estimator, X, **options), None
-    checked: tuple[Array, NDArray[Any]] = validate_data(estimator, X, y, **options)
+    with np.errstate(invalid="ignore"):  # it looks for infinity by a sum, which may overflow
+        if y is None and not estimator.__sklearn_tags__().target_tags.required:
+            return validate_data(estimator, X, **options), None
+        checked: tuple[Array, NDArray[Any]] = validate_data(estimator, X, y, **options)
     return checked
 
 

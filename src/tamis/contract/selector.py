@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import Any, ClassVar, Protocol, Self
 from warnings import warn
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -169,6 +170,16 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         the record. Functions have no expression: that ``Scored`` holds the same one is not checked.
         """
         return self._run(X, y, params, Record.of(record))
+
+    def transform(self, X: ArrayLike) -> Any:
+        """The columns that are kept.
+
+        Parameters
+        ----------
+        X : array, pandas or polars frame of shape (n_samples, n_features)
+        """
+        with np.errstate(invalid="ignore"):  # infinity is looked for by a sum, which may overflow
+            return super().transform(X)
 
     def explain(self, column: Any) -> str:
         """Say in words when a column was looked at, what it scored, and what won in its place.

@@ -23,7 +23,7 @@ from tamis.contract.criterion import (
 from tamis.contract.embedded import Embedded, Given
 from tamis.contract.record import Record, RecordComparison
 from tamis.contract.search import FITTING, Counted, Search
-from tamis.contract.selector import Run, Selection, Source
+from tamis.contract.selector import Run, Selection, StepSource
 from tamis.contract.steps import Entries, Event, Moves, Progress, Scores, Step, Trace, TracedStep
 
 __all__ = [
@@ -54,8 +54,8 @@ __all__ = [
     "Selection",
     "Size",
     "SizeLike",
-    "Source",
     "Step",
+    "StepSource",
     "Subset",
     "SubsetCriterion",
     "Trace",

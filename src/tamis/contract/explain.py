@@ -100,10 +100,12 @@ class Story:
         if np.isnan(score):
             return f"Step {step + 1} {'brought' if entered else 'took'} it with a whole subset."
         if entered and step > self.chosen:
-            last = self.trace[self.chosen]
+            last, said = self.trace[self.chosen], f"It scored {score:.4g} and came in at step"
+            if not len(last.moved):  # the walk went on from what it began with
+                return f"{said} {step + 1}, behind the subset that is kept."
             return (
-                f"It scored {score:.4g} and came in at step {step + 1}; the last that was kept, "
-                f"{self.winners(last.moved)}, scored {last.score[-1]:.4g}."
+                f"{said} {step + 1}; the last that was kept, {self.winners(last.moved)}, scored "
+                f"{last.score[-1]:.4g}."
             )
         verb = "entered" if entered else "left"
         what = "scored" if entered else "cost"

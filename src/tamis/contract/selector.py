@@ -43,7 +43,7 @@ from tamis.exceptions import (
 log = logging.getLogger("tamis")
 
 
-class Source(Protocol):
+class StepSource(Protocol):
     """What steps are made from: a fitted criterion, a table, the parts of a composition."""
 
     @property
@@ -106,7 +106,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     @abstractmethod
     def _open(self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record) -> Any:
-        """Learn the data: the :class:`Source` of the steps that follow those of a record."""
+        """Learn the data: the :class:`StepSource` of the steps that follow those of a record."""
 
     def _check(self) -> None:
         """Refuse parameters that cannot work, before any data are seen."""
@@ -177,6 +177,16 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         """
         self._run(X, y, params, Record.of(record))
         return self
+
+    def transform(self, X: ArrayLike) -> Any:
+        """The columns that are kept.
+
+        Parameters
+        ----------
+        X : array, pandas or polars frame of shape (n_samples, n_features)
+        """
+        with np.errstate(invalid="ignore"):  # infinity is looked for by a sum, which may overflow
+            return super().transform(X)
 
     def explain(self, column: Any) -> str:
         """Say in words when a column was looked at, what it scored, and what won in its place.
@@ -290,7 +300,7 @@ class Run:
         fresh = Record.begin(selection, X, y, self.params)
         self.start = fresh if done is None else self._continued(done, fresh)
         self.trace = self.start.trace
-        self.source: Source | None = None
+        self.source: StepSource | None = None
         self.ended = False
 
     def _continued(self, done: Record, fresh: Record) -> Record:

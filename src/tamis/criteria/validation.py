@@ -1,5 +1,6 @@
 """Cross-validation: how well does an estimator do with these columns?"""
 
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -7,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from tamis._arrays import Array, Subset, class_codes
+from tamis._folds import retold
 from tamis._parallel import parallel_map
 from tamis.contract import SubsetCriterion, with_unit
 from tamis.criteria.model import Metadata, ModelCriterion, rows_of, trained
@@ -89,10 +92,11 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         metadata = self._routed(params, len(X))
         splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        self._splits = [
-            (np.asarray(train), np.asarray(test))
-            for train, test in splitter.split(X, y, **metadata.split)
-        ]
+        with retold():
+            self._splits = [
+                (np.asarray(train), np.asarray(test))
+                for train, test in splitter.split(X, y, **metadata.split)
+            ]
         self._learn_model(X, y, metadata)
         self._worth_of_nothing = self._constant_score()
 
@@ -253,4 +257,6 @@ def _fold_score(
     with np.errstate(divide="ignore", invalid="ignore"):
         model = trained(estimator, X[train], known, rows_of(metadata.fit, train))
     truth = () if y is None else (y[test],)
-    return float(scorer(model, X[test], *truth, **rows_of(metadata.score, test)))
+    with warnings.catch_warnings():  # a score that is not defined is NaN, and refused
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        return float(scorer(model, X[test], *truth, **rows_of(metadata.score, test)))

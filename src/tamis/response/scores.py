@@ -17,13 +17,13 @@ from tamis.response.engine import Model
 from tamis.response.opening import last_step
 from tamis.response.outputs import Distance, Output
 from tamis.response.perturbations import Draw, Perturbation, Points, Shuffle
-from tamis.response.training import FoldModel, Training, rows_of, trained
+from tamis.response.training import FoldModel, SensitivityTraining, rows_of, trained
 
 
 class ScoreOutput(Output):
     """A score, which engines follow where it is accuracy, R² or the squared error."""
 
-    def __init__(self, training: Training, estimator: Any, scoring: Any):
+    def __init__(self, training: SensitivityTraining, estimator: Any, scoring: Any):
         super().__init__(training, estimator)
         self.scorer = one_scorer(training.name, estimator, scoring)
         self.plain = self._plain(plain_score(estimator, scoring))

@@ -18,6 +18,7 @@ also inherits the built-in that a scikit-learn user already catches::
     ├── PathTooLarge (ValueError)           a regularization path that cannot be held in memory
     ├── InvalidStore (ValueError)           a file that cannot keep the results of an experiment
     ├── ClusterLost (RuntimeError)          the machines of a cluster are gone
+    │   └── ClusterUnreachable              no scheduler answers
     └── MissingExtra (ImportError)          an optional dependency is not installed
 
 Warnings are for results that stand but deserve doubt::
@@ -97,6 +98,10 @@ class InvalidStore(TamisError, ValueError):
 
 class ClusterLost(TamisError, RuntimeError):
     """The machines of a cluster cannot be reached, or are gone."""
+
+
+class ClusterUnreachable(ClusterLost):
+    """No scheduler of a cluster answers."""
 
 
 class MissingExtra(TamisError, ImportError):

@@ -16,6 +16,7 @@ from tamis._random import draw_seed
 from tamis.choice import Choice, resolve_choice
 from tamis.contract import check_data, check_target
 from tamis.exceptions import InvalidParameter
+from tamis.neural._afford import check_affordable
 from tamis.neural._state import State
 from tamis.record import Record
 from tamis.selection import Selection
@@ -39,8 +40,16 @@ class Embedded(CallbackSupportMixin, Selection):
     prices_alone: ClassVar[bool] = False
     _takes_metadata: ClassVar[bool] = False
 
+    #: What leaves fewer columns, and the recipe that is done soon, where a table is too large.
+    fewer: ClassVar[str]
+    quick: ClassVar[str]
+
     n_features_to_select: int | float | str | Choice
     random_state: Any
+
+    @abstractmethod
+    def cost(self, n_samples: int, n_features: int) -> tuple[float, float]:
+        """Operations and bytes, about, of a fit to a table of this size."""
 
     @abstractmethod
     def _stages(self, X: Array, y: NDArray[Any] | None, seed: int, state: State) -> Iterator[State]:
@@ -90,6 +99,7 @@ class Embedded(CallbackSupportMixin, Selection):
         X, y = check_data(self, X, y)
         check_target(self, y)
         choice, size = self._choice(), self._size(X.shape[1])
+        self._afford(X, y)
         fresh = Record.begin(self, X, y, {})
         if done is not None:
             done.check_continues(fresh)
@@ -116,6 +126,12 @@ class Embedded(CallbackSupportMixin, Selection):
         context.call_on_fit_task_end(estimator=self)
         self._doubt()
         return self
+
+    def _afford(self, X: Array, y: NDArray[Any] | None) -> None:
+        """Refuse a table that does not fit into memory, and say where it takes long."""
+        check_affordable(
+            type(self).__name__, self.cost, *X.shape, fewer=self.fewer, quick=self.quick
+        )
 
     def _doubt(self) -> None:
         """Warn of what a selection that stands leaves open."""

@@ -13,6 +13,7 @@ from tamis._arrays import Array, Subset, best_first, is_int, is_real, standardis
 from tamis._random import stream
 from tamis.contract import TASKS
 from tamis.exceptions import DegenerateData, InvalidParameter
+from tamis.neural._cost import cost_of_distances
 from tamis.neural._distances import SammonObjective, distances, lost
 from tamis.neural._state import State, packed, packed_all, unpacked, unpacked_all
 from tamis.neural.embedded import Embedded
@@ -91,6 +92,8 @@ class UFeSCoR(Embedded):
 
     needs_target: ClassVar[bool] = False
     targets: ClassVar[frozenset[str]] = TASKS
+    fewer = "Then(Forward(ColumnSubset(), n_features_to_select={}), UFeSCoR(...))"
+    quick = "column-subset"
 
     def __init__(
         self,
@@ -130,8 +133,13 @@ class UFeSCoR(Embedded):
                 )
         super()._check()
 
+    def cost(self, n_samples: int, n_features: int) -> tuple[float, float]:
+        """Operations and bytes, about, of a fit to a table of this size."""
+        rows = min(n_samples, self.max_rows)
+        return cost_of_distances(self.redundancy, self.restarts, rows, n_samples, n_features)
+
     def _size(self, n_units: int) -> int | None:
-        check_columns(self.redundancy, n_units)
+        check_columns(self.redundancy, n_units, self.fewer)
         return super()._size(n_units)
 
     def _stages(self, X: Array, y: NDArray[Any] | None, seed: int, state: State) -> Iterator[State]:

@@ -9,6 +9,7 @@
 
 from tamis._arrays import EMPTY, Array, Mask, Subset
 from tamis.contract.choice import Best, Choice, Context, Fraction, Size, SizeLike, resolve_choice
+from tamis.contract.cost import Cost
 from tamis.contract.criterion import (
     TASKS,
     BackwardCriterion,
@@ -35,6 +36,7 @@ __all__ = [
     "Best",
     "Choice",
     "Context",
+    "Cost",
     "Counted",
     "Criterion",
     "Embedded",

@@ -28,6 +28,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from tamis._arrays import Array, Mask, Subset, idle_columns, target_kind
+from tamis.contract.cost import Cost
 from tamis.exceptions import InvalidParameter, InvalidTarget
 
 TASKS = frozenset({"classification", "regression"})
@@ -73,6 +74,10 @@ class Criterion(BaseEstimator, ABC):
     @abstractmethod
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         """Keep what scores need of finite, float64, column-major ``X`` and of ``y``."""
+
+    def cost(self, n_samples: int, n_features: int) -> Cost | None:
+        """Operations and bytes, about, of a search of this size; None where nobody knows."""
+        return None
 
     @property
     def n_units_(self) -> int:

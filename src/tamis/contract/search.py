@@ -11,6 +11,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from tamis._arrays import Array, Subset, standardised
 from tamis.contract.choice import SizeLike
+from tamis.contract.cost import check_affordable
 from tamis.contract.criterion import (
     BackwardCriterion,
     Criterion,
@@ -137,6 +138,17 @@ class Search(MetaEstimatorMixin, Selection):
 
     def _check_target(self, y: NDArray[Any] | None) -> None:
         check_target(self.criterion, y)
+
+    def _afford(self, X: Array, y: NDArray[Any] | None) -> None:
+        name, scored_by = type(self).__name__, type(self.criterion).__name__
+        if self.criterion.cost(*X.shape) is not None:
+            check_affordable(
+                f"{name}({scored_by})",
+                self.criterion.cost,
+                *X.shape,
+                fewer="Then(Ranking(Correlation(), n_features_to_select={}), " + f"{name}(...))",
+                quick="correlation",
+            )
 
     def _open(
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record

@@ -115,6 +115,9 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     def _check_target(self, y: NDArray[Any] | None) -> None:
         """Refuse a target that cannot be used."""
 
+    def _afford(self, X: Array, y: NDArray[Any] | None) -> None:
+        """Refuse a table that does not fit into memory, and say where it takes long."""
+
     def _size(self, n_units: int) -> int | None:
         """Number of units to walk to, None where only the data can tell."""
         return self._choice().size(n_units, type(self).__name__)
@@ -297,6 +300,7 @@ class Run:
         self.params = {name: value for name, value in params.items() if value is not None}
         selection._check_target(y)
         self.size = selection._size(X.shape[1])
+        selection._afford(X, y)
         fresh = Record.begin(selection, X, y, self.params)
         self.start = fresh if done is None else self._continued(done, fresh)
         self.trace = self.start.trace

@@ -16,6 +16,7 @@ import tamis as package
 from tamis.cli import main
 from tamis.cli.listing import gathered, indexed
 from tamis.cli.progress import SearchBar, progress_of
+from tamis.cli.ranking import ranked_columns
 from tamis.contract import Record
 from tamis.datasets import load
 from tamis.recipes import names, recipe
@@ -137,6 +138,23 @@ def test_the_bar_follows_every_search():
             recipe(name, n_features_to_select=4).set_callbacks(Watching(console)).fit(X, y)
         assert all(0 <= share <= 1 for share in shares), name
         assert shares[-1] == 1, name
+
+
+def test_long_traces_are_not_read_again_and_again(monkeypatch):
+    """A ranking of 20 000 columns has as many steps; how far it is follows from two sizes."""
+    X, y, *_ = load("wdbc")
+    searches = [recipe(name).fit(X, y) for name in ("fisher-score", "sfs-j3", "svm-rfe")]
+    looks = []
+    for kind in {type(search.trace_) for search in searches}:
+        for name in ("__getitem__", "__iter__", "moves"):
+            real = getattr(kind, name)
+            monkeypatch.setattr(kind, name, lambda *args, real=real: looks.append(1) or real(*args))
+    for search in searches:
+        progress_of(search)
+    assert looks == []
+    for search in searches:
+        ranked_columns(search, [f"x{j}" for j in range(X.shape[1])])
+    assert len(looks) <= len(searches)
 
 
 def test_the_bar_of_genetic_exhaustive_and_branch_and_bound():

@@ -347,7 +347,7 @@ def test_the_odd_text_among_numbers_is_shown(refused, folder):
 
 
 def test_damaged_records(refused, folder):
-    for text in ('{"format": 1}', "[1]", "{", '{"format": 9}'):
+    for text in ('{"format": 1}', "[1]", "{", '{"format": 9}', "null", "[" * 100_000):
         (folder / "r.json").write_text(text)
         assert "record" in refused("select", "wine.csv", "-t", "kind", "--resume", "r.json")
 

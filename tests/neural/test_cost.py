@@ -99,7 +99,7 @@ def test_what_takes_long_is_said_in_one_line(monkeypatch, caplog):
 
 def test_what_is_soon_done_is_not_announced(caplog):
     X, y = table(60, 5)
-    with caplog.at_level(logging.DEBUG, "tamis"):
+    with caplog.at_level(logging.INFO, "tamis"):
         GateSelector(**GIVEN).fit(X, y)
         UFeSCoR(restarts=1).fit(X)
     assert caplog.messages == []

@@ -1,0 +1,269 @@
+"""Tree ensembles behind the interface of engines: a model on some rows, all columns together."""
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tamis._arrays import Array, Subset
+from tamis.compiled import trees as loops
+from tamis.exceptions import IncompatibleCriterion, InvalidTable
+from tamis.response.trees.ensemble import Segments, TreeEnsemble
+from tamis.response.trees.forest import Integers
+from tamis.response.trees.grid import Grid, numbered
+from tamis.response.trees.links import Answer
+
+#: Numbers of altered outputs that a batch of columns may have (256 MB).
+AT_ONCE = 32_000_000
+
+#: What a statistic makes of rows and their outputs, of shape (rows, sums), to be added up.
+Terms: TypeAlias = Callable[[Integers, Array], Array]
+
+
+class TreeEngine:
+    """An ensemble on the rows of a table, answering as one method of its model does.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+    method : {"predict", "predict_proba", "decision_function", "codes"}
+    raw : callable
+        That method of the model: where a class hangs on rounding, it is asked itself.
+    X : array of shape (rows, columns)
+    n_jobs : int or None, default=None
+        Threads; the answer does not depend on their number.
+    """
+
+    def __init__(
+        self, ensemble: TreeEnsemble, method: str, raw: Callable[[Array], Array], X: Array,
+        n_jobs: int | None = None,
+    ):  # fmt: skip
+        self.ensemble, self.raw, self.X, self.n_jobs = ensemble, raw, X, n_jobs
+        self.answer = Answer(ensemble.trees, method)
+        self.codes = self._encode(X)
+        self.sums = ensemble.sums(self.codes, n_jobs)
+        self.n_bytes = X.nbytes + self.codes.nbytes + self.sums.nbytes
+        self._outputs: Array | None = None
+
+    def _encode(self, values: Array) -> Integers:
+        """Codes of a table; a missing value where none was announced has none."""
+        gone = np.isnan(values).any(axis=0) & ~self.ensemble.may_miss
+        if gone.any():
+            raise InvalidTable(
+                f"The trees were opened for a table without missing values in column "
+                f"{int(gone.argmax())}, and one came. Open them with the whole table."
+            )
+        return self.ensemble.encode(values)
+
+    def outputs(self) -> Array:
+        """Outputs of the rows as they are."""
+        if self._outputs is None:
+            self._outputs = self._answers(self.sums, lambda some: self.X[some])
+        return self._outputs
+
+    def _answers(self, sums: Array, altered: Callable[[Any], Array]) -> Array:
+        """Answers for sums of shape (..., outputs); ``altered`` builds rows that are in doubt."""
+        found = self.answer(sums)
+        doubtful = self.answer.doubtful(sums)
+        if doubtful.any():
+            found[doubtful] = self.raw(altered(np.nonzero(doubtful)))
+        return found
+
+    def batches(self) -> "Iterator[TreeBatch]":
+        """All columns, in as few batches as memory allows."""
+        size = max(1, self.sums.size)
+        n_columns = self.ensemble.trees.n_columns
+        step = int(np.clip(AT_ONCE // size, 1, max(1, n_columns)))
+        for first in range(0, n_columns, step):
+            yield TreeBatch(self, np.arange(first, min(first + step, n_columns)))
+
+    # ------------------------------------------------------------------ rows with another value
+
+    def shuffled(self, others: Array, units: list[Subset]) -> Array:
+        """Outputs of rows whose columns of a unit are those of other rows.
+
+        Of shape (units, rows, outputs); row r takes them from row r of the table ``others``.
+        """
+        known, changes = self.ensemble.changes(
+            self.codes, self._encode(others), units, self.n_jobs
+        )
+        changes += self.sums
+
+        def altered(some: Any) -> Array:
+            return _replaced(self.X, some[1], others, some[1], [units[known[u]] for u in some[0]])
+
+        found = np.repeat(self.outputs()[None], len(units), axis=0)
+        found[known] = self._answers(changes, altered)
+        return found
+
+    # -------------------------------------------------------------------- rows with every value
+
+    def grid(
+        self, values: Array, weights: Array | None = None, units: list[Subset] | None = None
+    ) -> Grid:
+        """Rows of values as points of the units, by default of each column."""
+        return self.ensemble.grid(self._encode(values), weights, units)
+
+    def over_points(
+        self, values: Array, grid: Grid, units: list[Subset], function: Callable[[Segments], Any]
+    ) -> Iterator[Any]:
+        """``function`` of segments whose sums have become outputs."""
+
+        def answered(found: Segments) -> Any:
+            def altered(some: Any) -> Array:
+                (which,) = some
+                source = grid.rows if found.by_slot else grid.alternatives.rows
+                at = [units[u] for u in found.units[which]]
+                return _replaced(
+                    self.X, found.rows[which], values, source[found.index[which]], at
+                )
+
+            return function(found._replace(sums=self._answers(found.sums, altered)))
+
+        yield from self.ensemble.over_segments(self.codes, self.sums, grid, answered, self.n_jobs)
+
+    def excess(
+        self, terms: Terms, values: Array, weights: Array | None = None,
+        units: list[Subset] | None = None,
+    ) -> Array:  # fmt: skip
+        """How far sums of terms over the rows and the points of a unit exceed those as they are.
+
+        sum over rows i and points q of w_q (terms_i(outputs of i at q) - terms_i(outputs of i)),
+        of shape (units, sums). Units without a used column have exactly 0.
+
+        Parameters
+        ----------
+        values : array of shape (points, columns)
+            Each row is a point of every unit.
+        weights : array of shape (points, units) or None
+            By default one share for each point.
+        """
+        units = self._units(units)
+        grid = self.grid(values, weights, units)
+        before = terms(np.arange(len(self.X)), self.outputs())
+
+        def summed(found: Segments) -> Array:
+            moved = terms(found.rows, found.sums) - before[found.rows]
+            moved *= found.weights[:, None]
+            return np.stack(
+                [np.bincount(found.units, column, minlength=len(units)) for column in moved.T],
+                axis=1,
+            )
+
+        parts = list(self.over_points(values, grid, units, summed))
+        return np.sum(parts, axis=0) if parts else np.zeros((len(units), before.shape[1]))
+
+    # -------------------------------------------------------------------------- point by point
+
+    def at(self, points: Array, units: list[Subset] | None = None) -> Array:
+        """Outputs of rows at each point of each unit, of shape (units, rows, points, outputs)."""
+        units = self._units(units)
+        found = np.repeat(self.outputs()[None], len(units), axis=0)
+        found = np.repeat(found[:, :, None], len(points), axis=2)
+
+        def fill(segments: Segments, first: Integers, count: Integers) -> None:
+            loops.fill_runs(found, segments.units, segments.rows, first, count, segments.sums)
+
+        order = self._over_numbered(points, units, fill)
+        for unit, places in enumerate(order):
+            found[unit][:, places] = found[unit].copy()
+        return found
+
+    def effects(self, points: Array, units: list[Subset] | None = None) -> Array:
+        """Mean outputs over the rows at each point of each unit, (units, points, outputs)."""
+        units, before = self._units(units), self.outputs()
+        n_points = len(points) + 1
+        found = np.zeros((len(units) * n_points, before.shape[1]))
+
+        def add(segments: Segments, first: Integers, count: Integers) -> Array:
+            moved, at = segments.sums - before[segments.rows], segments.units * n_points + first
+            return np.stack(
+                [
+                    np.bincount(at, column, minlength=len(found))
+                    - np.bincount(at + count, column, minlength=len(found))
+                    for column in moved.T
+                ],
+                axis=1,
+            )
+
+        order = self._over_numbered(points, units, add, found)
+        steps = found.reshape(len(units), n_points, -1)
+        means = np.cumsum(steps, axis=1)[:, :-1] / len(before) + before.mean(axis=0)
+        for unit, places in enumerate(order):
+            means[unit][places] = means[unit].copy()
+        return means
+
+    def _over_numbered(
+        self, points: Array, units: list[Subset],
+        function: Callable[[Segments, Integers, Integers], Any], total: Array | None = None,
+    ) -> Integers:  # fmt: skip
+        """``function`` of segments with their first point and the number of their points.
+
+        Points of a unit are numbered so that those of a segment are neighbours; answers which point
+        has each number, and adds up what the function answers.
+        """
+        grid = self.grid(points, np.ones((len(points), len(units))), units)
+        order, starts = numbered(grid, len(units))
+
+        def counted(segments: Segments) -> Any:
+            first = (grid.before if segments.by_slot else starts)[segments.index]
+            count = segments.weights
+            return function(segments, first.astype(np.int64), count.astype(np.int64))
+
+        for part in self.over_points(points, grid, units, counted):
+            if total is not None:
+                total += part
+        return order
+
+    def _units(self, units: list[Subset] | None) -> list[Subset]:
+        if units is not None:
+            return units
+        return list(np.arange(self.ensemble.trees.n_columns)[:, None])
+
+    def some(self, rows: slice) -> "TreeEngine":
+        """The engine of some of the rows."""
+        found = copy(self)
+        found.X, found.codes, found.sums = self.X[rows], self.codes[rows], self.sums[rows]
+        found._outputs = self.outputs()[rows]
+        return found
+
+
+def _replaced(
+    X: Array, rows: Integers, values: Array, sources: Integers, units: list[Subset]
+) -> Array:
+    """Copies of some rows, each with the values of one unit from a row of another table."""
+    found = X[rows]
+    for row, (source, columns) in enumerate(zip(sources, units, strict=True)):
+        found[row, columns] = values[source, columns]
+    return found
+
+
+class TreeBatch:
+    """Some columns of an engine."""
+
+    def __init__(self, engine: TreeEngine, columns: Subset):
+        self.engine, self.columns = engine, columns
+
+    def at(self, some: slice, rows: slice, points: Array) -> Array:
+        """Raw outputs of rows that meet the points (columns, points) of some of the columns."""
+        columns = self.columns[some]
+        return self.engine.some(rows).at(self._table(columns, points.T), list(columns[:, None]))
+
+    def paired(self, values: Array) -> Array:
+        """Raw outputs of rows with one value each; values of shape (rows, columns)."""
+        table = self._table(self.columns, values)
+        return self.engine.shuffled(table, list(self.columns[:, None]))[:, :, None, :]
+
+    def _table(self, columns: Subset, values: Array) -> Array:
+        """Values of some columns in a table of all; nobody looks at the others."""
+        found = np.zeros((len(values), self.engine.ensemble.trees.n_columns), order="F")
+        found[:, columns] = values
+        return found
+
+    def without(self) -> Array:
+        """There are no centres."""
+        raise IncompatibleCriterion(
+            "Zero(centres=True) needs a kernel machine (SVC, SVR) with an RBF, polynomial or linear "
+            "kernel, not an ensemble of trees. Use by='zero', which alters the rows alone."
+        )

@@ -1,0 +1,200 @@
+"""Points that the columns of an ensemble are set to: one for each cell that holds a value.
+
+Cells of a column with thresholds are *slots* in a row, with one more behind the last: the cells
+that lead to a node are a run of slots. Missing values where nodes differ, categories, and columns
+that are altered together have *alternatives* instead, each a row of codes by itself.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tamis._arrays import Array, Mask
+from tamis.compiled import trees as loops
+from tamis.response.trees.cells import Cells
+from tamis.response.trees.forest import Integers
+from tamis.response.trees.layout import Layout
+
+
+@dataclass
+class Alternatives:
+    """Rows of codes that take the place of some columns of codes of a row."""
+
+    #: In which group each column of codes is altered, -1 for none.
+    group: Integers
+    #: Alternatives of each group: ends[g] to ends[g + 1].
+    ends: Integers
+    #: For each alternative a row of the table that is it, its unit, and its weight.
+    rows: Integers
+    unit: Integers
+    weight: Array
+    #: For each group the alternative that each row of the table is, -1 where slots stand for it.
+    which: list[Integers]
+
+
+@dataclass
+class Grid:
+    """Points of the units of columns that are altered; weights of a unit have the sum 1."""
+
+    cells: Cells
+    #: The table whose values the points are, and its weights; the unit of each used column.
+    codes: Integers
+    weights: Array | None
+    units: Integers
+    #: For each slot its unit, and the weight of the points before it.
+    unit: Integers
+    before: Array
+    #: For each node slot 32 | number of slots 22: those that lead to it, none where no point is.
+    spans: Integers
+    alternatives: Alternatives
+
+    @cached_property
+    def rows(self) -> Integers:
+        """For each slot a row of the table whose value is there, or at the next slot that has one.
+
+        A run of slots with weight holds a value, so the first at or after its beginning is in it.
+        """
+        n, offsets = self.cells.n_thresholds, slot_offsets(self.cells)
+        found = np.full(len(self.unit) + 1, -1, dtype=np.int64)
+        for u in range(n):
+            rows = np.flatnonzero(~missing_rows(self.cells, self.codes, u))
+            if self.weights is not None and self.units[u] >= 0:
+                rows = rows[self.weights[rows, self.units[u]] > 0]
+            found[offsets[u] + self.codes[rows, u]] = rows
+        held = np.where(found >= 0, np.arange(len(found)), len(self.unit))
+        return found[np.minimum.accumulate(held[::-1])[::-1]]
+
+
+def slot_offsets(cells: Cells) -> Integers:
+    """The first slot of each used column with thresholds, and the end."""
+    return np.r_[0, np.cumsum(cells.n_cells + 1)].astype(np.int64)
+
+
+def missing_rows(cells: Cells, codes: Integers, u: int) -> Mask:
+    """Rows whose value of a used column is missing, where nodes differ about it."""
+    (twins,) = np.nonzero(cells.owner[cells.n_thresholds :] == u)
+    if not len(twins):
+        return np.zeros(len(codes), dtype=bool)
+    # above all cuts in the one column of codes, below all in the other
+    return np.asarray(codes[:, u] != codes[:, cells.n_thresholds + twins[0]])
+
+
+def grid_of(
+    cells: Cells, layout: Layout, units: Integers, codes: Integers, weights: Array | None = None
+) -> Grid:
+    """The values of a table, by its codes, as points.
+
+    ``units`` says for each used column in which unit it is altered, -1 for none. ``weights`` of
+    shape (rows, units) are those of the rows of the table, by default one share for each row.
+    """
+    n = cells.n_thresholds
+    by_slots = _alone(cells, units) if layout.words is not None else np.zeros(n, dtype=bool)
+    weight = _slot_weights(cells, units, codes, weights)
+    offsets = slot_offsets(cells)
+    weight[np.repeat(~by_slots, np.diff(offsets))] = 0.0
+    before = np.r_[0.0, np.cumsum(weight)]
+    return Grid(
+        cells, codes, weights, units,
+        np.repeat(units[:n], np.diff(offsets)).astype(np.int32),
+        before[:-1] - np.repeat(before[offsets[:-1]], np.diff(offsets)),
+        _spans(layout, by_slots, np.r_[0, np.cumsum(weight > 0)], offsets),
+        _alternatives(cells, units, by_slots, codes, weights),
+    )  # fmt: skip
+
+
+def _alone(cells: Cells, units: Integers) -> Mask:
+    """Used columns with thresholds that are altered by themselves."""
+    counts = np.bincount(units[units >= 0], minlength=1)
+    found = (units >= 0) & (counts[np.maximum(units, 0)] == 1)
+    return found[: cells.n_thresholds]
+
+
+def _slot_weights(
+    cells: Cells, units: Integers, codes: Integers, weights: Array | None
+) -> Array:
+    """Weight of each slot; missing values where nodes differ have none."""
+    n, offsets = cells.n_thresholds, slot_offsets(cells)
+    if weights is None:
+        counts = np.zeros(offsets[-1], dtype=np.int64)
+        loops.count_cells(codes, offsets, counts)
+        found = counts / len(codes)
+    else:
+        slots = codes[:, :n] + offsets[:-1]
+        shares = weights[:, np.maximum(units[:n], 0)]
+        found = np.bincount(slots.ravel(), shares.ravel(), minlength=offsets[-1])
+    for u in np.flatnonzero(cells.special[:n]):
+        gone = missing_rows(cells, codes, u)
+        shares = np.full(len(codes), 1 / len(codes)) if weights is None else weights[:, units[u]]
+        found[offsets[u] : offsets[u + 1]] = np.bincount(
+            codes[~gone, u], shares[~gone], minlength=offsets[u + 1] - offsets[u]
+        )
+    return found
+
+
+def _spans(layout: Layout, by_slots: Mask, held: Integers, offsets: Integers) -> Integers:
+    """Slots that lead to each node, where they hold a point; ``held`` counts points before."""
+    if not by_slots.any():
+        return np.zeros(len(layout.parent), dtype=np.uint64)
+    known = (layout.parent < len(by_slots)) & (layout.low <= layout.high)
+    u = np.where(known, layout.parent, 0)
+    first = offsets[u] + np.where(known, layout.low, 0)
+    count = np.where(known & by_slots[u], layout.high - layout.low + 1, 0)
+    count[held[first + count] == held[first]] = 0
+    return (first.astype(np.uint64) << np.uint64(22)) | count.astype(np.uint64)
+
+
+def _alternatives(
+    cells: Cells, units: Integers, by_slots: Mask, codes: Integers, weights: Array | None
+) -> Alternatives:
+    """Distinct rows of codes of each unit that slots do not stand for, or not all of."""
+    group = np.full(len(cells.owner), -1, dtype=np.int32)
+    found, owners, shares, sizes, whichs = [], [], [], [], []
+    for unit in np.unique(units[units >= 0]):
+        (members,) = np.nonzero(units == unit)
+        if len(members) == 1 and members[0] < len(by_slots) and by_slots[members[0]]:
+            if not cells.special[members[0]]:
+                continue
+            rows = np.flatnonzero(missing_rows(cells, codes, int(members[0])))
+        else:
+            rows = np.arange(len(codes))
+        if not len(rows):
+            continue
+        (mine,) = np.nonzero(np.isin(cells.owner, members))
+        _, first, which = np.unique(
+            codes[np.ix_(rows, mine)], axis=0, return_index=True, return_inverse=True
+        )
+        share = np.full(len(codes), 1 / len(codes)) if weights is None else weights[:, unit]
+        group[mine] = len(sizes)
+        whichs.append(np.full(len(codes), -1))
+        whichs[-1][rows] = which.ravel() + sum(sizes)
+        found.append(rows[first])
+        owners.append(np.full(len(first), unit))
+        shares.append(np.bincount(which.ravel(), share[rows], minlength=len(first)))
+        sizes.append(len(first))
+    empty: list[Integers] = [np.empty(0, dtype=np.int64)]
+    return Alternatives(
+        group, np.r_[0, np.cumsum(sizes)].astype(np.int64), np.concatenate(found or empty),
+        np.concatenate(owners or empty), np.concatenate(shares or [np.empty(0)]), whichs,
+    )  # fmt: skip
+
+
+def numbered(grid: Grid, n_units: int) -> tuple[Integers, Integers]:
+    """Points in an order where those of a slot, or of an alternative, are neighbours.
+
+    Answers, for each unit, which point has each number; and the number of the first point of each
+    alternative. Those of slots come first. All points have the weight 1.
+    """
+    n_points, alternatives = len(grid.codes), grid.alternatives
+    keys = np.zeros((n_units, n_points), dtype=np.int64)
+    starts = np.zeros(len(alternatives.rows), dtype=np.int64)
+    for u, unit in enumerate(grid.units[: grid.cells.n_thresholds]):
+        if unit >= 0:
+            keys[unit] = grid.codes[:, u]
+    for group, which in enumerate(alternatives.which):
+        mine = slice(alternatives.ends[group], alternatives.ends[group + 1])
+        unit, known = alternatives.unit[mine][0], which >= 0
+        keys[unit] = np.where(known, np.iinfo(np.int32).max + which, keys[unit])
+        counts = np.bincount(which[known] - mine.start)
+        starts[mine] = n_points - known.sum() + np.cumsum(counts) - counts
+    return np.argsort(keys, axis=1, kind="stable"), starts

@@ -30,9 +30,8 @@ JOB_COLUMN, JOB_ROW, JOB_NODE = U(16), U(32), U(42)
 ROWS, ALTERED = U(0x3FF), U((1 << 42) - 1)
 #: A row on its way: node | row 10.
 ROW_BITS = U(10)
-#: A noted change: row 10 | first slot 32 | number of points 22.
-NOTE_SLOT, NOTE_ROW = U(22), U(54)
-NOTE_COUNT, NOTE_SLOTS = U((1 << 22) - 1), U((1 << 32) - 1)
+#: A run of slots: the first 32 | the one behind the last 32.
+FIRST, BEHIND = U(32), U(0xFFFFFFFF)
 #: Rows of one column that are coded at a time.
 STRIP = 256
 #: Up to so many cuts are compared one by one, which vectorises; more by halving. With 32-bit
@@ -314,8 +313,6 @@ def _leave_with_points(
     for row in range(n):
         active[row] = row
     while n > ZERO:
-        jobs, origins = _longer(jobs, k + n), _longer(origins, k + n)
-        done, ends = _longer(done, m + n), _longer(ends, m + n)
         left = ZERO
         for a in range(n):
             row = active[a] & ROWS
@@ -324,7 +321,7 @@ def _leave_with_points(
             right = U(U(codes[row, j]) > (w & LOW))
             taken = ((w >> CHILD) & CHILDREN) + right
             other = ((w >> CHILD) & CHILDREN) + (right ^ ONE)
-            fires = U((span[other] & NOTE_COUNT) != ZERO)
+            fires = U(span[other] != ZERO)
             leaf = (w >> (LEAF + (right ^ ONE))) & ONE
             job = (other << JOB_NODE) | (row << JOB_ROW) | (j << JOB_COLUMN)
             jobs[k], origins[k] = job, other
@@ -335,7 +332,7 @@ def _leave_with_points(
             active[left] = (taken << ROW_BITS) | row
             left += ((w >> (LEAF + right)) & ONE) ^ ONE
         n = left
-    return k, m, jobs, origins, done, ends
+    return k, m
 
 
 @njit(cache=True, nogil=True)
@@ -352,7 +349,7 @@ def _spread(
         rest = job & ALTERED
         if owner[j] == owner[(job >> JOB_COLUMN) & LOW]:
             for side in range(TWO):
-                held = U((span[below + side] & NOTE_COUNT) != ZERO)
+                held = U(span[below + side] != ZERO)
                 leaf = (w >> (LEAF + side)) & ONE
                 job = ((below + side) << JOB_NODE) | rest
                 more[left], sources[left] = job, below + side
@@ -372,137 +369,134 @@ def _spread(
 
 @njit(cache=True, nogil=True)
 def _note(
-    span: Any, values: Any, root: Any, landed: Any, done: Any, ends: Any, m: Any, first: Any,
-    notes: Any, deltas: Any, e: Any,
+    span: Any, values: Any, root: Any, first: Any, landed: Any, done: Any, ends: Any, m: Any,
+    notes: Any, deltas: Any, counts: Any,
 ) -> Any:  # fmt: skip
-    """Write down where each finished job changes the sums of its row, and by how much."""
+    """Write down over which slots each finished job changes the sums of its row, and how far."""
+    most = U(counts.max())
+    if most + m > U(notes.shape[1]):
+        notes, deltas = _wider(notes, deltas, most + m)
     for a in range(m):
         job = done[a]
         row = (job >> JOB_ROW) & ROWS
-        notes[e] = (row << NOTE_ROW) | (span[ends[a]] + first)
+        e = counts[row]
+        counts[row] += ONE
+        notes[row, e] = span[ends[a]] + first
         for c in range(values.shape[1]):
             before = values[root + landed[row], c]
-            deltas[e, c] = values[root + (job >> JOB_NODE), c] - before
-        e += ONE
-    return e
+            deltas[row, e, c] = values[root + (job >> JOB_NODE), c] - before
+    return notes, deltas
+
+
+@njit(cache=True, nogil=True)
+def _wider(notes: Any, deltas: Any, needed: Any) -> Any:
+    """The same with room for at least so many notes of each row."""
+    n_rows, width = notes.shape
+    found = np.empty((n_rows, np.int64(TWO * needed)), notes.dtype)
+    found[:, :width] = notes
+    values = np.empty((n_rows, np.int64(TWO * needed), deltas.shape[2]))
+    values[:, :width] = deltas
+    return found, values
 
 
 @njit(cache=True, nogil=True)
 def note_changes(
-    words: Any, spans: Any, starts: Any, owner: Any, values: Any, outputs: Any, codes: Any
-) -> Any:
+    words: Any, spans: Any, starts: Any, depth: int, owner: Any, values: Any, outputs: Any,
+    codes: Any, notes: Any, deltas: Any,
+) -> Any:  # fmt: skip
     """What each point of each column alone does to the sums of up to 1,023 rows.
 
-    A span (slot 32 | number of points 22) says which points lead to a node. The answer is a list of
-    notes (row, slot, number of points) with the change of the sums over those points.
+    A span is the run of slots of the points that lead to a node, 0 where there are none. Answers
+    runs of slots for each row, with the change of the sums there, and the number of runs; they are
+    written to ``notes`` and ``deltas``, or to larger arrays where these are too small.
     """
-    n_rows, width = len(codes), values.shape[1]
+    n_rows = len(codes)
     active, landed = np.empty(n_rows, np.uint64), np.zeros(n_rows, np.uint64)
-    room = 64 * n_rows
+    room = n_rows * (depth + 1) + 1
     jobs, origins = np.empty(room, np.uint64), np.empty(room, np.uint32)
     more, sources = np.empty(room, np.uint64), np.empty(room, np.uint32)
     done, ends = np.empty(room, np.uint64), np.empty(room, np.uint32)
-    notes, deltas, e = np.empty(room, np.uint64), np.empty((room, width)), ZERO
+    counts = np.zeros(n_rows, np.uint64)
     for tree in range(len(starts) - 1):
         if starts[tree + 1] - starts[tree] == 1:
             continue
-        root, first = U(starts[tree]), U(outputs[tree]) << NOTE_SLOT
+        root, first = U(starts[tree]), U(outputs[tree]) << FIRST | U(outputs[tree])
         word = words[starts[tree] : starts[tree + 1]]
         span = spans[starts[tree] : starts[tree + 1]]
-        n, m, jobs, origins, done, ends = _leave_with_points(
+        n, m = _leave_with_points(
             word, span, codes, active, landed, jobs, origins, done, ends
         )
-        while True:
-            if e + m > U(len(notes)):
-                notes = _longer(notes, e + m)
-                held = deltas
-                deltas = np.empty((len(notes), width))
-                deltas[: len(held)] = held
-            e = _note(span, values, root, landed, done, ends, m, first, notes, deltas, e)
-            if n == ZERO:
-                break
+        while n > ZERO:
             more, sources = _longer(more, TWO * n), _longer(sources, TWO * n)
-            done, ends = _longer(done, TWO * n), _longer(ends, TWO * n)
+            done, ends = _longer(done, m + TWO * n), _longer(ends, m + TWO * n)
             n, m = _spread(
-                word, span, owner, codes, jobs, origins, n, more, sources, done, ends, ZERO
+                word, span, owner, codes, jobs, origins, n, more, sources, done, ends, m
             )
             jobs, more = more, jobs
             origins, sources = sources, origins
-    return notes[:e], deltas[:e]
-
-
-@njit(cache=True, nogil=True)
-def by_row(notes: Any, deltas: Any, n_rows: int) -> Any:
-    """Notes sorted by row, and where each row's end."""
-    ends = np.zeros(n_rows + 1, np.int64)
-    for a in range(len(notes)):
-        ends[(notes[a] >> NOTE_ROW) + ONE] += 1
-    for row in range(n_rows):
-        ends[row + 1] += ends[row]
-    sorted_notes, sorted_deltas = np.empty_like(notes), np.empty_like(deltas)
-    for a in range(len(notes)):
-        row = notes[a] >> NOTE_ROW
-        sorted_notes[ends[row]] = notes[a]
-        for c in range(deltas.shape[1]):
-            sorted_deltas[ends[row], c] = deltas[a, c]
-        ends[row] += 1
-    return sorted_notes, sorted_deltas, ends[:-1]
+        notes, deltas = _note(
+            span, values, root, first, landed, done, ends, m, notes, deltas, counts
+        )
+        if len(jobs) < room:  # the shorter of the two lists has come round
+            jobs, more = more, jobs
+            origins, sources = sources, origins
+    return notes, deltas, counts
 
 
 @njit(cache=True, nogil=True)
 def _scatter(notes: Any, deltas: Any, steps: Any, marks: Any, n_outputs: Any) -> None:
     """Add the notes of one row to its steps, and mark the slots that have one."""
     for a in range(len(notes)):
-        first = (notes[a] >> NOTE_SLOT) & NOTE_SLOTS
-        after = first + (notes[a] & NOTE_COUNT) * n_outputs
-        for c in range(deltas.shape[1]):
-            steps[first + U(c)] += deltas[a, c]
-            steps[after + U(c)] -= deltas[a, c]
+        first, behind = notes[a] >> FIRST, notes[a] & BEHIND
+        for c in range(U(deltas.shape[1])):
+            steps[first + c] += deltas[a, c]
+            steps[behind + c] -= deltas[a, c]
         if n_outputs != ONE:
-            first, after = first // n_outputs, after // n_outputs
+            first, behind = first // n_outputs, behind // n_outputs
         marks[first >> U(6)] |= ONE << (first & U(63))
-        marks[after >> U(6)] |= ONE << (after & U(63))
+        marks[behind >> U(6)] |= ONE << (behind & U(63))
 
 
 @njit(cache=True, nogil=True)
-def segments(notes: Any, deltas: Any, unit: Any, before: Any, base: Any) -> Any:
+def segments(
+    notes: Any, deltas: Any, counts: Any, stops: Any, before: Any, base: Any,
+    rows: Any, slots: Any, weights: Any, sums: Any,
+) -> int:  # fmt: skip
     """Runs of slots with weight over which the altered sums of a row are constant, not its own.
 
-    ``unit`` says whose each slot is, ``before`` the weight of the slots in front of it. Answers
-    rows, slots where runs begin, weights, and sums.
+    Each column has its slots side by side, ``stops`` says where they stop; ``before`` is the weight
+    of the column's slots in front of one. A last slot belongs to no column: runs to the end of
+    theirs stop there. Writes rows, slots where runs begin, weights, and sums; answers how many. There
+    are fewer than twice as many as notes, and one for each row.
     """
-    n_outputs = U(base.shape[1])
-    notes, deltas, ends = by_row(notes, deltas, len(base))
-    steps = np.zeros(len(unit) * base.shape[1])
-    marks = np.zeros(len(unit) // 64 + 1, np.uint64)
-    most = 2 * len(notes)
-    rows, slots = np.empty(most, np.int32), np.empty(most, np.int32)
-    weights, sums = np.empty(most), np.empty((most, base.shape[1]))
+    n_outputs, n_slots = U(base.shape[1]), U(len(stops) - 1)
+    steps = np.zeros(len(stops) * base.shape[1])
+    marks = np.zeros(len(stops) // 64 + 1, np.uint64)
     now = np.zeros(base.shape[1])
-    k, start = 0, 0
+    k = ZERO
     for row in range(len(base)):
-        _scatter(notes[start : ends[row]], deltas[start : ends[row]], steps, marks, n_outputs)
-        start = ends[row]
-        whose, begun = -1, ZERO
+        count = counts[row]
+        _scatter(notes[row, :count], deltas[row, :count], steps, marks, n_outputs)
+        marks[n_slots >> U(6)] |= ONE << (n_slots & U(63))
+        begun, stop = ZERO, ZERO
         for place in range(U(len(marks))):
             word = marks[place]
             marks[place] = ZERO
             while word != ZERO:
                 slot = (place << U(6)) + _lowest_bit(word)
                 word &= word - ONE
-                if unit[slot] != whose:
-                    whose, begun = unit[slot], slot
-                    now[:] = 0.0
+                weight = before[min(slot, stop)] - before[begun]
                 moved = False
                 for c in range(n_outputs):
                     moved |= now[c] != 0.0
                     sums[k, c] = base[row, c] + now[c]
-                    now[c] += steps[slot * n_outputs + c]
+                    now[c] = (now[c] if slot < stop else 0.0) + steps[slot * n_outputs + c]
                     steps[slot * n_outputs + c] = 0.0
-                rows[k], slots[k], weights[k] = row, begun, before[slot] - before[begun]
-                k += moved and weights[k] > 0
-                begun = slot
-    return rows[:k], slots[:k], weights[:k], sums[:k]
+                rows[k], slots[k], weights[k] = row, begun, weight
+                k += U(moved & (weight > 0.0))
+                begun, stop = slot, U(stops[slot])
+        now[:] = 0.0
+    return np.int64(k)
 
 
 # -------------------------------------------------------------------- several columns together
@@ -572,3 +566,15 @@ def fill_runs(
         for q in range(firsts[i], firsts[i] + counts[i]):
             for c in range(values.shape[1]):
                 out[units[i], rows[i], q, c] = values[i, c]
+
+
+@njit(cache=True, nogil=True)
+def add_absolute(
+    rows: Any, units: Any, weights: Any, outputs: Any, before: Any, found: Any
+) -> None:
+    """Add the weighted absolute changes of outputs to those of the units."""
+    for i in range(len(rows)):
+        change = 0.0
+        for c in range(outputs.shape[1]):
+            change += abs(outputs[i, c] - before[rows[i], c])
+        found[units[i]] += weights[i] * change

@@ -41,12 +41,19 @@ class TreeEngine:
     ):  # fmt: skip
         self.ensemble, self.raw, self.X, self.n_jobs = ensemble, raw, X, n_jobs
         self.answer = Answer(ensemble.trees, method)
+        self._table: tuple[Array, Integers] | None = None
         self.codes = self._encode(X)
         self.sums = ensemble.sums(self.codes, n_jobs)
         self.n_bytes = X.nbytes + self.codes.nbytes + self.sums.nbytes
         self._outputs: Array | None = None
 
     def _encode(self, values: Array) -> Integers:
+        """Codes of a table; those of the last one are kept, since shuffles come one by one."""
+        if self._table is None or self._table[0] is not values:
+            self._table = values, self._encoded(values)
+        return self._table[1]
+
+    def _encoded(self, values: Array) -> Integers:
         """Codes of a table; a missing value where none was announced has none."""
         gone = np.isnan(values).any(axis=0) & ~self.ensemble.may_miss
         if gone.any():
@@ -80,22 +87,23 @@ class TreeEngine:
 
     # ------------------------------------------------------------------ rows with another value
 
-    def shuffled(self, others: Array, units: list[Subset]) -> Array:
+    def shuffled(
+        self, table: Array, donors: Integers, units: list[Subset] | None = None
+    ) -> tuple[Subset, Array]:
         """Outputs of rows whose columns of a unit are those of other rows.
 
-        Of shape (units, rows, outputs); row r takes them from row r of the table ``others``.
+        Row r takes them from row donors[r] of the table. Answers the units that have a used
+        column, and outputs of shape (those units, rows, outputs); all others change nothing.
         """
-        known, changes = self.ensemble.changes(
-            self.codes, self._encode(others), units, self.n_jobs
-        )
-        changes += self.sums
+        units, others = self._units(units), self._encode(table)[donors]
+        known, sums = self.ensemble.changes(self.codes, others, units, self.n_jobs)
+        sums += self.sums
 
         def altered(some: Any) -> Array:
-            return _replaced(self.X, some[1], others, some[1], [units[known[u]] for u in some[0]])
+            at = [units[known[u]] for u in some[0]]
+            return _replaced(self.X, some[1], table, donors[some[1]], at)
 
-        found = np.repeat(self.outputs()[None], len(units), axis=0)
-        found[known] = self._answers(changes, altered)
-        return found
+        return known, self._answers(sums, altered)
 
     # -------------------------------------------------------------------- rows with every value
 
@@ -134,13 +142,14 @@ class TreeEngine:
 
         Parameters
         ----------
+        terms : callable
+            Of indices of rows and their outputs: what is added up, of shape (rows, sums).
         values : array of shape (points, columns)
             Each row is a point of every unit.
         weights : array of shape (points, units) or None
             By default one share for each point.
         """
         units = self._units(units)
-        grid = self.grid(values, weights, units)
         before = terms(np.arange(len(self.X)), self.outputs())
 
         def summed(found: Segments) -> Array:
@@ -151,8 +160,35 @@ class TreeEngine:
                 axis=1,
             )
 
-        parts = list(self.over_points(values, grid, units, summed))
-        return np.sum(parts, axis=0) if parts else np.zeros((len(units), before.shape[1]))
+        return self._added(summed, values, weights, units, before.shape[1])
+
+    def absolute(
+        self, values: Array, weights: Array | None = None, units: list[Subset] | None = None
+    ) -> Array:
+        """Sums over rows, points and outputs of w_q |output of i at q - output of i|.
+
+        The most common of all excesses, by a compiled loop; of shape (units,).
+        """
+        units, before = self._units(units), self.outputs()
+
+        def summed(found: Segments) -> Array:
+            total = np.zeros((len(units), 1))
+            loops.add_absolute(
+                found.rows, found.units, found.weights, found.sums, before, total[:, 0]
+            )
+            return total
+
+        return self._added(summed, values, weights, units, 1)[:, 0]
+
+    def _added(
+        self, function: Callable[[Segments], Array], values: Array, weights: Array | None,
+        units: list[Subset], n_sums: int,
+    ) -> Array:  # fmt: skip
+        grid = self.grid(values, weights, units)
+        total = np.zeros((len(units), n_sums))
+        for part in self.over_points(values, grid, units, function):
+            total += part
+        return total
 
     # -------------------------------------------------------------------------- point by point
 
@@ -248,14 +284,17 @@ class TreeBatch:
     def at(self, some: slice, rows: slice, points: Array) -> Array:
         """Raw outputs of rows that meet the points (columns, points) of some of the columns."""
         columns = self.columns[some]
-        return self.engine.some(rows).at(self._table(columns, points.T), list(columns[:, None]))
+        return self.engine.some(rows).at(self._whole(columns, points.T), list(columns[:, None]))
 
     def paired(self, values: Array) -> Array:
         """Raw outputs of rows with one value each; values of shape (rows, columns)."""
-        table = self._table(self.columns, values)
-        return self.engine.shuffled(table, list(self.columns[:, None]))[:, :, None, :]
+        table, everyone = self._whole(self.columns, values), np.arange(len(values))
+        known, moved = self.engine.shuffled(table, everyone, list(self.columns[:, None]))
+        found = np.repeat(self.engine.outputs()[None], len(self.columns), axis=0)
+        found[known] = moved
+        return found[:, :, None, :]
 
-    def _table(self, columns: Subset, values: Array) -> Array:
+    def _whole(self, columns: Subset, values: Array) -> Array:
         """Values of some columns in a table of all; nobody looks at the others."""
         found = np.zeros((len(values), self.engine.ensemble.trees.n_columns), order="F")
         found[:, columns] = values

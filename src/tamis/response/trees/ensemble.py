@@ -5,6 +5,7 @@ only at the first test that the new value answers otherwise.
 """
 
 from collections.abc import Callable, Iterator
+from threading import local
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +20,8 @@ from tamis.response.trees.layout import layout_of
 
 #: Changes of a block of rows that stay in a processor's cache (500 kB); a job has 10 bits for rows.
 CACHED, FEWEST, MOST = 62_500, 32, 1023
-#: Where the slot begins in a span.
-SLOT = loops.NOTE_SLOT
+#: Notes of a row, and segments, that there is room for at first.
+ROOM = 1024
 #: Changes of rows by alternatives that are held at a time (64 MB).
 HELD = 8_000_000
 
@@ -35,6 +36,23 @@ class Segments(NamedTuple):
     #: Where each begins among the slots of the grid, or which of its alternatives it is.
     index: Integers
     by_slot: bool
+
+
+class Workspace:
+    """Memory that blocks of rows are followed in, one after the other."""
+
+    def __init__(self, n_rows: int, trees: Trees):
+        self.notes = np.empty((n_rows, ROOM), dtype=np.uint64)
+        self.deltas = np.empty((n_rows, ROOM, trees.values.shape[1]))
+        self.n_outputs = trees.n_outputs
+        self.rows = np.empty(0, dtype=np.int32)
+        self.make_room(ROOM)
+
+    def make_room(self, n: int) -> None:
+        """Room for so many segments."""
+        if n > len(self.rows):
+            self.rows, self.slots = np.empty((2, 2 * n), dtype=np.int32)
+            self.weights, self.sums = np.empty(2 * n), np.empty((2 * n, self.n_outputs))
 
 
 class TreeEnsemble:
@@ -84,8 +102,8 @@ class TreeEnsemble:
         if units is None:
             return self.used.copy()
         where = np.full(self.trees.n_columns, -1, dtype=np.intp)
-        for unit, columns in enumerate(units):
-            where[columns] = unit
+        if units:
+            where[np.concatenate(units)] = np.repeat(np.arange(len(units)), [*map(len, units)])
         return where[self.used]
 
     def changes(
@@ -193,17 +211,26 @@ class TreeEnsemble:
         Few rows at a time, in their order: segments of all would not fit a memory.
         """
         lay, spans = self.layout, self._spans(grid)
+        mine = local()  # of each thread: fresh memory would cost as much as the walk
 
         def follow(block: slice) -> Any:
-            notes, deltas = loops.note_changes(
-                lay.words, spans, lay.starts, self.cells.owner, lay.values, lay.outputs,
-                codes[block],
+            n = block.stop - block.start
+            if not hasattr(mine, "workspace"):
+                mine.workspace = Workspace(self.rows_at_once, self.trees)
+            space = mine.workspace
+            space.notes, space.deltas, counts = loops.note_changes(
+                lay.words, spans, lay.starts, lay.depth, self.cells.owner, lay.values, lay.outputs,
+                codes[block], space.notes, space.deltas,
             )  # fmt: skip
-            rows, slots, weights, sums = loops.segments(
-                notes, deltas, grid.unit, grid.before, base[block]
+            space.make_room(2 * int(counts.sum()) + n)
+            k = loops.segments(
+                space.notes, space.deltas, counts, grid.stops, grid.before, base[block],
+                space.rows, space.slots, space.weights, space.sums,
+            )  # fmt: skip
+            rows, slots = space.rows[:k] + block.start, space.slots[:k]
+            return function(
+                Segments(rows, grid.unit[slots], space.sums[:k], space.weights[:k], slots, True)
             )
-            rows += block.start
-            return function(Segments(rows, grid.unit[slots], sums, weights, slots, True))
 
         if spans.any():
             yield from over_rows(len(codes), self.rows_at_once, follow, n_jobs)
@@ -216,14 +243,15 @@ class TreeEnsemble:
 
     def _spans(self, grid: Grid) -> Integers:
         """Slots of all outputs side by side."""
-        slots = (grid.spans >> SLOT) * np.uint64(self.trees.n_outputs)
-        return (slots << SLOT) | (grid.spans & loops.NOTE_COUNT)
+        n_outputs = np.uint64(self.trees.n_outputs)
+        first, behind = grid.spans >> loops.FIRST, grid.spans & loops.BEHIND
+        return (first * n_outputs << loops.FIRST) | (behind * n_outputs)
 
     @property
     def rows_at_once(self) -> int:
         """Rows of a block whose notes stay in a cache, more where trees are large."""
         nodes = len(self.layout.child) // max(1, len(self.layout.starts) - 1)
-        return int(np.clip(nodes // 4, 64, 512))
+        return int(np.clip(nodes // 4, 128, 512))
 
 
 def _moved(block: slice, changes: Array, base: Array, alternatives: Alternatives) -> Segments:

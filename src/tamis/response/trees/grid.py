@@ -42,10 +42,13 @@ class Grid:
     codes: Integers
     weights: Array | None
     units: Integers
-    #: For each slot its unit, and the weight of the points before it.
+    #: For each slot its unit, where the slots of its column stop, and the weight of the points of
+    #: the column before it. A last slot is of none.
     unit: Integers
+    stops: Integers
     before: Array
-    #: For each node slot 32 | number of slots 22: those that lead to it, none where no point is.
+    #: For each node the slots that lead to it, the first 32 | behind the last 32; 0 where none
+    #: holds a point, and up to the last of all where they go on to the end of their column.
     spans: Integers
     alternatives: Alternatives
 
@@ -56,13 +59,13 @@ class Grid:
         A run of slots with weight holds a value, so the first at or after its beginning is in it.
         """
         n, offsets = self.cells.n_thresholds, slot_offsets(self.cells)
-        found = np.full(len(self.unit) + 1, -1, dtype=np.int64)
+        found = np.full(len(self.unit), -1, dtype=np.int64)
         for u in range(n):
             rows = np.flatnonzero(~missing_rows(self.cells, self.codes, u))
             if self.weights is not None and self.units[u] >= 0:
                 rows = rows[self.weights[rows, self.units[u]] > 0]
             found[offsets[u] + self.codes[rows, u]] = rows
-        held = np.where(found >= 0, np.arange(len(found)), len(self.unit))
+        held = np.where(found >= 0, np.arange(len(found)), len(found) - 1)
         return found[np.minimum.accumulate(held[::-1])[::-1]]
 
 
@@ -88,16 +91,18 @@ def grid_of(
     ``units`` says for each used column in which unit it is altered, -1 for none. ``weights`` of
     shape (rows, units) are those of the rows of the table, by default one share for each row.
     """
-    n = cells.n_thresholds
+    n, offsets = cells.n_thresholds, slot_offsets(cells)
     by_slots = _alone(cells, units) if layout.words is not None else np.zeros(n, dtype=bool)
     weight = _slot_weights(cells, units, codes, weights)
-    offsets = slot_offsets(cells)
-    weight[np.repeat(~by_slots, np.diff(offsets))] = 0.0
-    before = np.r_[0.0, np.cumsum(weight)]
+    sizes = np.diff(offsets)
+    weight[np.repeat(~by_slots, sizes)] = 0.0
+    total = np.r_[0.0, np.cumsum(weight)]
     return Grid(
         cells, codes, weights, units,
-        np.repeat(units[:n], np.diff(offsets)).astype(np.int32),
-        before[:-1] - np.repeat(before[offsets[:-1]], np.diff(offsets)),
+        np.r_[np.repeat(units[:n], sizes), -1].astype(np.int32),
+        # the slot behind the last cell is there for its weight before
+        np.r_[np.repeat(offsets[1:] - 1, sizes), offsets[-1]].astype(np.int32),
+        total - np.r_[np.repeat(total[offsets[:-1]], sizes), total[-1]],
         _spans(layout, by_slots, np.r_[0, np.cumsum(weight > 0)], offsets),
         _alternatives(cells, units, by_slots, codes, weights),
     )  # fmt: skip
@@ -137,11 +142,13 @@ def _spans(layout: Layout, by_slots: Mask, held: Integers, offsets: Integers) ->
     if not by_slots.any():
         return np.zeros(len(layout.parent), dtype=np.uint64)
     known = (layout.parent < len(by_slots)) & (layout.low <= layout.high)
+    known &= by_slots[np.where(known, layout.parent, 0)]
     u = np.where(known, layout.parent, 0)
     first = offsets[u] + np.where(known, layout.low, 0)
-    count = np.where(known & by_slots[u], layout.high - layout.low + 1, 0)
-    count[held[first + count] == held[first]] = 0
-    return (first.astype(np.uint64) << np.uint64(22)) | count.astype(np.uint64)
+    behind = offsets[u] + np.where(known, layout.high + 1, 0)
+    known &= held[behind] > held[first]
+    behind[behind == offsets[u + 1] - 1] = offsets[-1]
+    return np.where(known, (first << 32) | behind, 0).astype(np.uint64)
 
 
 def _alternatives(
@@ -150,11 +157,10 @@ def _alternatives(
     """Distinct rows of codes of each unit that slots do not stand for, or not all of."""
     group = np.full(len(cells.owner), -1, dtype=np.int32)
     found, owners, shares, sizes, whichs = [], [], [], [], []
-    for unit in np.unique(units[units >= 0]):
+    plain = np.r_[by_slots & ~cells.special[: len(by_slots)], np.zeros(len(units) - len(by_slots), bool)]
+    for unit in np.unique(units[(units >= 0) & ~plain]):
         (members,) = np.nonzero(units == unit)
         if len(members) == 1 and members[0] < len(by_slots) and by_slots[members[0]]:
-            if not cells.special[members[0]]:
-                continue
             rows = np.flatnonzero(missing_rows(cells, codes, int(members[0])))
         else:
             rows = np.arange(len(codes))

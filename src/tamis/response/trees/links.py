@@ -3,14 +3,24 @@
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import softmax
 
 from tamis._arrays import Array, Mask
 from tamis.response.trees.forest import Trees
 
+
+def _logistic(raw: Array) -> Array:
+    """1 / (1 + exp(-raw)); numpy's exponential is vectorised, scipy's logistic function is not."""
+    found = np.negative(raw)
+    with np.errstate(over="ignore"):  # the answer is 0 there
+        np.exp(found, out=found)
+    found += 1
+    return np.divide(1, found, out=found)
+
+
 LINKS: dict[str, Callable[[Array], Array]] = {
     "identity": lambda raw: raw,
-    "logistic": expit,
+    "logistic": _logistic,
     "softmax": lambda raw: softmax(raw, axis=-1),
     "exponential": np.exp,
     "signed square": lambda raw: np.sign(raw) * raw**2,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from tamis._arrays import Array, Mask
-from tamis.response.trees.forest import NOTHING, Categories, Integers, NotFollowed, Trees, joined
+from tamis.response.trees.forest import NOTHING, Categories, Integers, NotFollowed, Trees
 
 LINKS = {
     "binary": "logistic",
@@ -38,18 +38,18 @@ def read(fitted: Any) -> Trees:
     if "sqrt" in options:
         link = "signed square"
     n_outputs = int(facts["num_tree_per_iteration"])
-    parts = [_tree(text.split("end of trees")[0]) for text in texts]
+    trees = [_facts(text.split("end of trees")[0]) for text in texts]
     n_columns = int(facts["max_feature_idx"]) + 1
-    nodes = joined([part[0] for part in parts])
+    nodes = _nodes(trees)
     kinds = _missing_kinds(nodes, n_columns)
-    sets, members, categories = _categories(nodes, [part[1] for part in parts])
+    sets, members, categories = _categories(nodes, trees)
     averaged = "average_output" in facts
     return Trees(
         n_columns=n_columns, starts=nodes["starts"], left=nodes["left"], right=nodes["right"],
         column=nodes["column"], threshold=_outside_zero(nodes["threshold"]), values=nodes["values"][:, None],
-        outputs=np.tile(np.arange(n_outputs), len(parts) // n_outputs),
+        outputs=np.tile(np.arange(n_outputs), len(trees) // n_outputs),
         bias=np.zeros(n_outputs), link=link,
-        divisor=len(parts) // n_outputs if averaged else 1.0,
+        divisor=len(trees) // n_outputs if averaged else 1.0,
         slope=_slope(options), missing_left=(nodes["kind"] & DEFAULT_LEFT) > 0,
         nan_is_zero=kinds == 0, zero_is_missing=kinds == 1,
         sets=sets, members=members, categories=categories,
@@ -76,37 +76,41 @@ def _slope(options: list[str]) -> float:
     return 1.0
 
 
-def _tree(text: str) -> tuple[dict[str, Any], list[Mask]]:
-    """Nodes of a tree, inner ones first; and the sets of categories that go left."""
-    facts = _facts(text)
-    if facts.get("is_linear", "0") != "0":
+def _nodes(trees: list[dict[str, str]]) -> dict[str, Any]:
+    """Nodes of all trees, of each the inner ones first."""
+    if any(tree.get("is_linear", "0") != "0" for tree in trees):
         raise NotFollowed("its leaves are linear models")
 
     def numbers(name: str, dtype: Any) -> Any:
-        return np.array(facts.get(name, "").split(), dtype=dtype)
+        # all trees at once: a call of numpy for each would take longer than reading them
+        return np.array(" ".join(tree.get(name, "") for tree in trees).split(), dtype=dtype)
 
-    leaves = numbers("leaf_value", np.float64)
-    inner = len(leaves) - 1
-    padding = np.zeros(len(leaves))
+    n_leaves = np.array([int(tree["num_leaves"]) for tree in trees])
+    n_inner = n_leaves - 1
+    sizes = n_leaves + n_inner
+    starts = np.r_[0, np.cumsum(sizes)]
+    within = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
+    inner = within < np.repeat(n_inner, sizes)
+
+    def spread(values: Any, at: Any, empty: float) -> Any:
+        found = np.full(len(inner), empty, dtype=values.dtype)
+        found[at] = values
+        return found
 
     def child(name: str) -> Integers:
         below = numbers(name, np.int32)  # of a leaf: its index, inverted
-        return np.r_[np.where(below < 0, inner + ~below, below), np.full(len(leaves), -1)]
+        leaf = np.repeat(n_inner, n_inner) + ~below
+        return spread(np.where(below < 0, leaf, below).astype(np.int32), inner, -1)
 
-    nodes = {
-        "left": child("left_child").astype(np.int32),
-        "right": child("right_child").astype(np.int32),
-        "column": np.r_[numbers("split_feature", np.int32), padding].astype(np.int32),
-        "threshold": np.r_[numbers("threshold", np.float64), padding],
-        "kind": np.r_[numbers("decision_type", np.int64), padding].astype(np.int64),
-        "values": np.r_[np.zeros(inner), leaves],
+    return {
+        "starts": starts,
+        "left": child("left_child"),
+        "right": child("right_child"),
+        "column": spread(numbers("split_feature", np.int32), inner, 0),
+        "threshold": spread(numbers("threshold", np.float64), inner, 0.0),
+        "kind": spread(numbers("decision_type", np.int64), inner, 0),
+        "values": spread(numbers("leaf_value", np.float64), ~inner, 0.0),
     }
-    bounds, words = numbers("cat_boundaries", np.int64), numbers("cat_threshold", np.uint32)
-    sets = [
-        np.unpackbits(words[first:last].view(np.uint8), bitorder="little").astype(bool)
-        for first, last in zip(bounds[:-1], bounds[1:], strict=True)
-    ]
-    return nodes, sets
 
 
 def _missing_kinds(nodes: dict[str, Any], n_columns: int) -> Integers:
@@ -121,14 +125,15 @@ def _missing_kinds(nodes: dict[str, Any], n_columns: int) -> Integers:
 
 
 def _categories(
-    nodes: dict[str, Any], by_tree: list[list[Mask]]
+    nodes: dict[str, Any], trees: list[dict[str, str]]
 ) -> tuple[Integers | None, list[Mask], dict[int, Categories]]:
     """Sets over all categories that any of a column's sets names; other values go right."""
     by_set = np.flatnonzero((nodes["left"] >= 0) & ((nodes["kind"] & BY_SET) > 0))
     if not len(by_set):
         return None, [], {}
+    of_trees = [_bitsets(tree) for tree in trees]
     tree = np.searchsorted(nodes["starts"], by_set, side="right") - 1
-    raw = [by_tree[t][int(nodes["threshold"][node])] for t, node in zip(tree, by_set, strict=True)]
+    raw = [of_trees[t][int(nodes["threshold"][i])] for t, i in zip(tree, by_set, strict=True)]
     size: dict[int, int] = {}
     for node, inside in zip(by_set, raw, strict=True):
         column = int(nodes["column"][node])
@@ -142,3 +147,13 @@ def _categories(
     sets[by_set] = np.arange(len(by_set))
     known = {c: Categories(np.arange(float(n)), truncated=True) for c, n in size.items()}
     return sets, members, known
+
+
+def _bitsets(tree: dict[str, str]) -> list[Mask]:
+    """The sets of one tree, by the numbers that its nodes have for thresholds."""
+    bounds = np.array(tree.get("cat_boundaries", "").split(), dtype=np.int64)
+    words = np.array(tree.get("cat_threshold", "").split(), dtype=np.uint32)
+    return [
+        np.unpackbits(words[first:last].view(np.uint8), bitorder="little").astype(bool)
+        for first, last in zip(bounds[:-1], bounds[1:], strict=True)
+    ]

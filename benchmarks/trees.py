@@ -156,9 +156,7 @@ def row(case: Case) -> list[str]:
     if case.name in GUESTS and find_spec(GUESTS[case.name]) is None:
         print(f"{label}: {GUESTS[case.name]} is not installed")
         return []
-    X, y = make_classification(
-        case.n_samples, case.n_features, n_informative=20, random_state=0
-    )
+    X, y = make_classification(case.n_samples, case.n_features, n_informative=20, random_state=0)
     if case.name == "ExtraTrees":
         y = np.random.default_rng(0).permutation(y)
     model = trained(case, X, y)

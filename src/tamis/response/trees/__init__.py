@@ -7,10 +7,8 @@
 >>> forest = RandomForestClassifier(20, random_state=0).fit(X, y)
 >>> trees = open_trees(forest, "predict_proba", forest.predict_proba, X)
 >>> engine = TreeEngine(trees, "predict_proba", forest.predict_proba, X)
->>> before = engine.outputs()
->>> moved = engine.excess(lambda rows, p: np.abs(p - before[rows]).sum(axis=1, keepdims=True), X)
->>> (moved[:, 0] / 2 / len(X)).round(2)
-array([0.03, 0.01, 0.31, 0.24])
+>>> (engine.absolute(X) / 2 / len(X)).round(2)
+array([0.07, 0.02, 0.34, 0.33])
 """
 
 from tamis.response.trees.engine import TreeBatch, TreeEngine

@@ -7,12 +7,13 @@ test of categories is a column of codes by itself, 0 for what goes left and 1 fo
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Mask, Subset
-from tamis.compiled import trees as loops
+from tamis.compiled import tree_cells
 from tamis.response.trees.forest import NOTHING, Categories, Integers, NotFollowed, Trees
 
 
@@ -58,27 +59,27 @@ class Cells:
 
     def encode(self, X: Array) -> Integers:
         """Codes of the rows, of shape (rows, columns of codes)."""
-        codes = np.empty((len(X), len(self.owner)), dtype=self.dtype)
+        codes: Integers = np.empty((len(X), len(self.owner)), dtype=self.dtype)
         columns = self.used[: self.n_thresholds]
         zeros = self.trees.nan_is_zero
         if zeros is not None and zeros[columns].any():
             X = np.where(np.isnan(X) & zeros, 0.0, X)
-        loops.encode(X, columns, self.cuts, self.bounds, codes)
-        for place, u, goes_left in self.missing:
+        tree_cells.encode(X, columns, self.cuts, self.bounds, codes)
+        for at, u, goes_left in self.missing:
             gone = self.is_missing(X[:, self.used[u]], int(self.used[u]))
             top = self.bounds[u + 1] - self.bounds[u]
-            codes[:, place] = np.where(gone, 0 if goes_left else top, codes[:, u])
+            codes[:, at] = np.where(gone, 0 if goes_left else top, codes[:, u])
         self._encode_categories(X, codes)
         return codes
 
     def _encode_categories(self, X: Array, codes: Integers) -> None:
         first = len(self.owner) - len(self.tests)
         known: dict[int, Integers] = {}
-        for place, (u, members) in enumerate(self.tests, start=first):
+        for at, (u, members) in enumerate(self.tests, start=first):
             column = int(self.used[u])
             if u not in known:
                 known[u] = category_codes(X[:, column], self.trees.categories[column])
-            codes[:, place] = ~members[known[u]]
+            codes[:, at] = ~members[known[u]]
 
     def is_missing(self, values: Array, column: int) -> Mask:
         """Which values of a column are missing to the trees."""
@@ -111,10 +112,10 @@ def cells_of(trees: Trees, may_miss: Mask) -> tuple[Cells, Integers, Integers]:
     column, cut = np.zeros((2, len(inner)), dtype=np.int32)
     column[numeric], cut[numeric] = which, cut_at
     owner, missing = _missing(trees, numeric, which, len(used), may_miss[used], column)
-    used_sets, tests, places = _tests(trees, named, len(used), len(owner))
+    used_sets, tests, of_test = _tests(trees, named, len(used), len(owner))
     if np.isin(used_sets, used).any():
         raise NotFollowed("a column has both thresholds and categories")
-    column[named] = places
+    column[named] = of_test
     owner = np.r_[owner, [u for u, _ in tests]].astype(np.int32)
     everything = np.r_[used, used_sets].astype(np.intp)
     return Cells(everything, owner, cuts, bounds, missing, tests, trees), column, cut
@@ -124,7 +125,8 @@ def _thresholds(
     trees: Trees, nodes: Integers
 ) -> tuple[Integers, Integers, NDArray[np.floating], Integers, Integers]:
     """Sorted cuts of all columns at once."""
-    columns, thresholds = trees.column[nodes], trees.threshold[nodes] + 0.0  # no -0.0
+    columns = trees.column[nodes]
+    thresholds: NDArray[Any] = trees.threshold[nodes] + 0.0  # no -0.0
     if trees.single:
         thresholds = _rounded_down(thresholds)
         ranks = _in_order(thresholds)
@@ -138,7 +140,7 @@ def _thresholds(
     return used, at_column, thresholds[first], bounds, at - bounds[at_column]
 
 
-def _rounded_down(values: Array) -> NDArray[np.float32]:
+def _rounded_down(values: NDArray[Any]) -> NDArray[np.float32]:
     """The greatest 32-bit numbers that are not above: x <= value iff x <= them, for such x."""
     with np.errstate(over="ignore"):
         near = values.astype(np.float32)
@@ -155,7 +157,7 @@ def _missing(
     trees: Trees, nodes: Integers, which: Integers, n_used: int, may_miss: Mask, column: Integers
 ) -> tuple[Integers, list[tuple[int, int, bool]]]:
     """Directions of missing values: a second column of codes where nodes of a column differ."""
-    owner, missing = list(range(n_used)), []
+    owner, missing = list(range(n_used)), list[tuple[int, int, bool]]()
     if trees.missing_left is None:
         return np.array(owner, dtype=np.int32), missing
     goes_left = trees.missing_left[nodes]
@@ -178,7 +180,7 @@ def _tests(
     used = np.unique(trees.column[nodes])
     known: dict[tuple[int, bytes], int] = {}
     tests: list[tuple[int, Mask]] = []
-    places = np.empty(len(nodes), dtype=np.int32)
+    of_node = np.empty(len(nodes), dtype=np.int32)
     for i, node in enumerate(nodes):
         assert trees.sets is not None
         members = trees.members[trees.sets[node]]
@@ -187,5 +189,5 @@ def _tests(
         if key not in known:
             known[key] = len(tests)
             tests.append((u, members))
-        places[i] = n_codes + known[key]
-    return used, tests, places
+        of_node[i] = n_codes + known[key]
+    return used, tests, of_node

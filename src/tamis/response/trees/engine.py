@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tamis._arrays import Array, Subset
-from tamis.compiled import trees as loops
+from tamis.compiled import tree_points
 from tamis.exceptions import IncompatibleCriterion, InvalidTable
 from tamis.response.trees.ensemble import Segments, TreeEnsemble
 from tamis.response.trees.forest import Integers
@@ -17,8 +17,8 @@ from tamis.response.trees.links import Answer
 #: Numbers of altered outputs that a batch of columns may have (256 MB).
 AT_ONCE = 32_000_000
 
-#: What a statistic makes of rows and their outputs, of shape (rows, sums), to be added up.
-Terms: TypeAlias = Callable[[Integers, Array], Array]
+#: What a statistic makes of rows, units and outputs, of shape (rows, sums), to be added up.
+Terms: TypeAlias = Callable[[Integers, Integers, Array], Array]
 
 
 class TreeEngine:
@@ -72,9 +72,10 @@ class TreeEngine:
     def _answers(self, sums: Array, altered: Callable[[Any], Array]) -> Array:
         """Answers for sums of shape (..., outputs); ``altered`` builds rows that are in doubt."""
         found = self.answer(sums)
-        doubtful = self.answer.doubtful(sums)
-        if doubtful.any():
-            found[doubtful] = self.raw(altered(np.nonzero(doubtful)))
+        if self.answer.rounds:
+            doubtful = self.answer.doubtful(sums)
+            if doubtful.any():
+                found[doubtful] = self.raw(altered(np.nonzero(doubtful)))
         return found
 
     def batches(self) -> "Iterator[TreeBatch]":
@@ -105,6 +106,24 @@ class TreeEngine:
 
         return known, self._answers(sums, altered)
 
+    def excess_of_shuffle(
+        self, terms: Terms, table: Array, donors: Integers, units: list[Subset] | None = None
+    ) -> Array:
+        """The excess of sums of terms over rows that have met another row, see :meth:`excess`."""
+        units, before = self._units(units), self.outputs()
+        found = np.zeros((len(units), _n_sums(terms, before)))
+        size = max(1, AT_ONCE // max(1, len(self.ensemble.used) * self.sums.shape[1]))
+        for start in range(0, len(self.X), size):
+            part = self.some(slice(start, start + size))
+            known, after = part.shuffled(table, donors[start : start + size], units)
+            shape = (len(known), len(part.X))
+            rows = np.broadcast_to(np.arange(start, start + shape[1]), shape).ravel()
+            whose = np.repeat(known, shape[1])
+            moved = terms(rows, whose, after.reshape(len(rows), -1))
+            moved = moved - terms(rows, whose, before[rows])
+            found[known] += moved.reshape(*shape, -1).sum(axis=1)
+        return found
+
     # -------------------------------------------------------------------- rows with every value
 
     def grid(
@@ -123,9 +142,7 @@ class TreeEngine:
                 (which,) = some
                 source = grid.rows if found.by_slot else grid.alternatives.rows
                 at = [units[u] for u in found.units[which]]
-                return _replaced(
-                    self.X, found.rows[which], values, source[found.index[which]], at
-                )
+                return _replaced(self.X, found.rows[which], values, source[found.where[which]], at)
 
             return function(found._replace(sums=self._answers(found.sums, altered)))
 
@@ -143,24 +160,27 @@ class TreeEngine:
         Parameters
         ----------
         terms : callable
-            Of indices of rows and their outputs: what is added up, of shape (rows, sums).
+            Of indices of rows, indices of units, and outputs: what is added up, of shape
+            (indices, sums).
         values : array of shape (points, columns)
             Each row is a point of every unit.
         weights : array of shape (points, units) or None
             By default one share for each point.
         """
-        units = self._units(units)
-        before = terms(np.arange(len(self.X)), self.outputs())
+        units, before = self._units(units), self.outputs()
 
         def summed(found: Segments) -> Array:
-            moved = terms(found.rows, found.sums) - before[found.rows]
-            moved *= found.weights[:, None]
+            moved = terms(found.rows, found.units, found.sums)
+            moved = moved - terms(found.rows, found.units, before[found.rows])
             return np.stack(
-                [np.bincount(found.units, column, minlength=len(units)) for column in moved.T],
+                [
+                    np.bincount(found.units, column * found.weights, minlength=len(units))
+                    for column in moved.T
+                ],
                 axis=1,
             )
 
-        return self._added(summed, values, weights, units, before.shape[1])
+        return self._added(summed, values, weights, units, _n_sums(terms, before))
 
     def absolute(
         self, values: Array, weights: Array | None = None, units: list[Subset] | None = None
@@ -173,7 +193,7 @@ class TreeEngine:
 
         def summed(found: Segments) -> Array:
             total = np.zeros((len(units), 1))
-            loops.add_absolute(
+            tree_points.add_absolute(
                 found.rows, found.units, found.weights, found.sums, before, total[:, 0]
             )
             return total
@@ -199,11 +219,11 @@ class TreeEngine:
         found = np.repeat(found[:, :, None], len(points), axis=2)
 
         def fill(segments: Segments, first: Integers, count: Integers) -> None:
-            loops.fill_runs(found, segments.units, segments.rows, first, count, segments.sums)
+            tree_points.fill_runs(found, segments.units, segments.rows, first, count, segments.sums)
 
         order = self._over_numbered(points, units, fill)
-        for unit, places in enumerate(order):
-            found[unit][:, places] = found[unit].copy()
+        for unit, point in enumerate(order):
+            found[unit][:, point] = found[unit].copy()
         return found
 
     def effects(self, points: Array, units: list[Subset] | None = None) -> Array:
@@ -226,8 +246,8 @@ class TreeEngine:
         order = self._over_numbered(points, units, add, found)
         steps = found.reshape(len(units), n_points, -1)
         means = np.cumsum(steps, axis=1)[:, :-1] / len(before) + before.mean(axis=0)
-        for unit, places in enumerate(order):
-            means[unit][places] = means[unit].copy()
+        for unit, point in enumerate(order):
+            means[unit][point] = means[unit].copy()
         return means
 
     def _over_numbered(
@@ -243,7 +263,7 @@ class TreeEngine:
         order, starts = numbered(grid, len(units))
 
         def counted(segments: Segments) -> Any:
-            first = (grid.before if segments.by_slot else starts)[segments.index]
+            first = (grid.before if segments.by_slot else starts)[segments.where]
             count = segments.weights
             return function(segments, first.astype(np.int64), count.astype(np.int64))
 
@@ -263,6 +283,12 @@ class TreeEngine:
         found.X, found.codes, found.sums = self.X[rows], self.codes[rows], self.sums[rows]
         found._outputs = self.outputs()[rows]
         return found
+
+
+def _n_sums(terms: Terms, outputs: Array) -> int:
+    """How many sums there are, from nothing."""
+    nobody = np.empty(0, dtype=np.int64)
+    return int(terms(nobody, nobody, outputs[:0]).shape[1])
 
 
 def _replaced(
@@ -303,6 +329,6 @@ class TreeBatch:
     def without(self) -> Array:
         """There are no centres."""
         raise IncompatibleCriterion(
-            "Zero(centres=True) needs a kernel machine (SVC, SVR) with an RBF, polynomial or linear "
-            "kernel, not an ensemble of trees. Use by='zero', which alters the rows alone."
+            "Zero(centres=True) needs a kernel machine (SVC, SVR) with an RBF, polynomial or "
+            "linear kernel, not an ensemble of trees. Use by='zero', which alters the rows alone."
         )

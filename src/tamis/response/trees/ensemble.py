@@ -4,6 +4,7 @@ Replacing a value moves a row only in trees that test its column on the row's ow
 only at the first test that the new value answers otherwise.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from threading import local
 from typing import Any, NamedTuple
@@ -11,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis._arrays import Array, Mask, Subset
-from tamis.compiled import trees as loops
+from tamis.compiled import tree_points
+from tamis.compiled import trees as walks
 from tamis.response.trees.blocks import over_rows
 from tamis.response.trees.cells import cells_of
 from tamis.response.trees.forest import Integers, Trees
@@ -34,7 +36,7 @@ class Segments(NamedTuple):
     sums: Array  # (segments, outputs)
     weights: Array
     #: Where each begins among the slots of the grid, or which of its alternatives it is.
-    index: Integers
+    where: Integers
     by_slot: bool
 
 
@@ -83,18 +85,20 @@ class TreeEnsemble:
         found = np.tile(self.trees.bias, (len(codes), 1))
         lay = self.layout
         if lay.words is None:
+
+            def take(block: slice, sums: Array, changes: Array) -> None:
+                found[block] = sums
+
             nothing = self._one_each(np.full(len(self.used), -1))
-            for block, part, _ in self._by_alternatives(nothing, codes, codes, True, n_jobs):
-                found[block] = part
+            deque(self._by_alternatives(nothing, codes, codes, True, take, n_jobs), maxlen=0)
             return found
 
         def add(block: slice) -> None:
-            loops.add_leaves(
+            walks.add_leaves(
                 lay.words, lay.starts, lay.values, lay.outputs, codes[block], found[block]
             )
 
-        for _ in over_rows(len(codes), MOST, add, n_jobs):
-            pass
+        deque(over_rows(len(codes), MOST, add, n_jobs), maxlen=0)
         return found
 
     def units_of(self, units: list[Subset] | None) -> Integers:
@@ -146,7 +150,7 @@ class TreeEnsemble:
 
         def add(block: slice) -> None:
             changes = np.zeros((n_outputs, n, block.stop - block.start))
-            loops.add_changes(
+            walks.add_changes(
                 lay.words, spans, lay.starts, lay.depth, lay.values, lay.outputs,
                 codes[block], others[block], changes,
             )  # fmt: skip
@@ -154,15 +158,17 @@ class TreeEnsemble:
                 found[to, block, c] = changes[c, mine]
 
         size = int(np.clip(CACHED // max(1, n * n_outputs), FEWEST, MOST))
-        for _ in over_rows(len(codes), size, add, n_jobs):
-            pass
+        deque(over_rows(len(codes), size, add, n_jobs), maxlen=0)
 
     def _add_slow(
         self, found: Array, units: Integers, codes: Integers, others: Integers, n_jobs: int | None
     ) -> None:
         one_each = self._one_each(units)
-        for block, _, changes in self._by_alternatives(one_each, codes, others, True, n_jobs):
+
+        def take(block: slice, sums: Array, changes: Array) -> None:
             found[one_each.unit, block] = changes.transpose(1, 0, 2)
+
+        deque(self._by_alternatives(one_each, codes, others, True, take, n_jobs), maxlen=0)
 
     def _one_each(self, units: Integers) -> Alternatives:
         """One alternative for each unit of the used columns: another row for each row."""
@@ -176,22 +182,22 @@ class TreeEnsemble:
 
     def _by_alternatives(
         self, alternatives: Alternatives, codes: Integers, others: Integers, paired: bool,
-        n_jobs: int | None,
-    ) -> Iterator[tuple[slice, Array, Array]]:  # fmt: skip
-        """Rows, their sums, and changes of shape (rows, alternatives, outputs)."""
+        take: Callable[[slice, Array, Array], Any], n_jobs: int | None,
+    ) -> Iterator[Any]:  # fmt: skip
+        """``take`` of rows, their sums, and changes of shape (rows, alternatives, outputs)."""
         lay, n_outputs = self.layout, self.trees.n_outputs
         n_alternatives = int(alternatives.ends[-1])
 
-        def walk(block: slice) -> tuple[slice, Array, Array]:
+        def walk(block: slice) -> Any:
             n = block.stop - block.start
             sums = np.tile(self.trees.bias, (n, 1))
             changes = np.zeros((n, n_alternatives, n_outputs))
-            loops.add_group_changes(
+            walks.add_group_changes(
                 lay.starts, lay.child, lay.column, lay.cut, lay.values, lay.outputs,
                 alternatives.group, alternatives.ends, paired, codes[block],
                 others[block] if paired else others, sums, changes,
             )  # fmt: skip
-            return block, sums, changes
+            return take(block, sums, changes)
 
         size = int(np.clip(HELD // max(1, n_alternatives * n_outputs), 1, MOST))
         yield from over_rows(len(codes), size, walk, n_jobs)
@@ -218,12 +224,12 @@ class TreeEnsemble:
             if not hasattr(mine, "workspace"):
                 mine.workspace = Workspace(self.rows_at_once, self.trees)
             space = mine.workspace
-            space.notes, space.deltas, counts = loops.note_changes(
+            space.notes, space.deltas, counts = tree_points.note_changes(
                 lay.words, spans, lay.starts, lay.depth, self.cells.owner, lay.values, lay.outputs,
                 codes[block], space.notes, space.deltas,
             )  # fmt: skip
             space.make_room(2 * int(counts.sum()) + n)
-            k = loops.segments(
+            k = tree_points.segments(
                 space.notes, space.deltas, counts, grid.stops, grid.before, base[block],
                 space.rows, space.slots, space.weights, space.sums,
             )  # fmt: skip
@@ -235,17 +241,18 @@ class TreeEnsemble:
         if spans.any():
             yield from over_rows(len(codes), self.rows_at_once, follow, n_jobs)
         if len(grid.alternatives.rows):
+
+            def take(block: slice, sums: Array, changes: Array) -> Any:
+                return function(_moved(block, changes, base, grid.alternatives))
+
             others = grid.codes[grid.alternatives.rows]
-            for block, _, changes in self._by_alternatives(
-                grid.alternatives, codes, others, False, n_jobs
-            ):
-                yield function(_moved(block, changes, base, grid.alternatives))
+            yield from self._by_alternatives(grid.alternatives, codes, others, False, take, n_jobs)
 
     def _spans(self, grid: Grid) -> Integers:
         """Slots of all outputs side by side."""
         n_outputs = np.uint64(self.trees.n_outputs)
-        first, behind = grid.spans >> loops.FIRST, grid.spans & loops.BEHIND
-        return (first * n_outputs << loops.FIRST) | (behind * n_outputs)
+        first, behind = grid.spans >> tree_points.FIRST, grid.spans & tree_points.BEHIND
+        return (first * n_outputs << tree_points.FIRST) | (behind * n_outputs)
 
     @property
     def rows_at_once(self) -> int:

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from tamis._arrays import Array, Mask
-from tamis.compiled import trees as loops
+from tamis.compiled import tree_cells
 from tamis.response.trees.cells import Cells
 from tamis.response.trees.forest import Integers
 from tamis.response.trees.layout import Layout
@@ -31,6 +31,24 @@ class Alternatives:
     weight: Array
     #: For each group the alternative that each row of the table is, -1 where slots stand for it.
     which: list[Integers]
+
+    def add(
+        self, cells: Cells, members: Integers, codes: Integers, rows: Integers, share: Array,
+        unit: int,
+    ) -> None:  # fmt: skip
+        """A group more: the distinct ones among some rows, in the columns of a unit."""
+        (mine,) = np.nonzero(np.isin(cells.owner, members))
+        _, first, which = np.unique(
+            codes[np.ix_(rows, mine)], axis=0, return_index=True, return_inverse=True
+        )
+        self.group[mine] = len(self.which)
+        of_rows = np.full(len(codes), -1)
+        of_rows[rows] = which.ravel() + self.ends[-1]
+        self.which.append(of_rows)
+        self.ends = np.r_[self.ends, self.ends[-1] + len(first)]
+        self.rows = np.r_[self.rows, rows[first]]
+        self.unit = np.r_[self.unit, np.full(len(first), unit)]
+        self.weight = np.r_[self.weight, np.bincount(which.ravel(), share[rows])]
 
 
 @dataclass
@@ -115,26 +133,27 @@ def _alone(cells: Cells, units: Integers) -> Mask:
     return found[: cells.n_thresholds]
 
 
-def _slot_weights(
-    cells: Cells, units: Integers, codes: Integers, weights: Array | None
-) -> Array:
+def _slot_weights(cells: Cells, units: Integers, codes: Integers, weights: Array | None) -> Array:
     """Weight of each slot; missing values where nodes differ have none."""
     n, offsets = cells.n_thresholds, slot_offsets(cells)
+    found = np.zeros(offsets[-1])
     if weights is None:
-        counts = np.zeros(offsets[-1], dtype=np.int64)
-        loops.count_cells(codes, offsets, counts)
-        found = counts / len(codes)
+        tree_cells.count_cells(codes, offsets, found)
+        found /= len(codes)
     else:
         slots = codes[:, :n] + offsets[:-1]
-        shares = weights[:, np.maximum(units[:n], 0)]
-        found = np.bincount(slots.ravel(), shares.ravel(), minlength=offsets[-1])
+        np.add.at(found, slots.ravel(), weights[:, np.maximum(units[:n], 0)].ravel())
     for u in np.flatnonzero(cells.special[:n]):
-        gone = missing_rows(cells, codes, u)
-        shares = np.full(len(codes), 1 / len(codes)) if weights is None else weights[:, units[u]]
-        found[offsets[u] : offsets[u + 1]] = np.bincount(
-            codes[~gone, u], shares[~gone], minlength=offsets[u + 1] - offsets[u]
-        )
+        gone = missing_rows(cells, codes, int(u))
+        mine = slice(offsets[u], offsets[u + 1])
+        share = _shares(codes, weights, units[u])[~gone]
+        found[mine] = np.bincount(codes[~gone, u], share, minlength=mine.stop - mine.start)
     return found
+
+
+def _shares(codes: Integers, weights: Array | None, unit: int) -> Array:
+    """Weights of the rows of the table as points of a unit."""
+    return np.full(len(codes), 1 / len(codes)) if weights is None else weights[:, unit]
 
 
 def _spans(layout: Layout, by_slots: Mask, held: Integers, offsets: Integers) -> Integers:
@@ -155,34 +174,21 @@ def _alternatives(
     cells: Cells, units: Integers, by_slots: Mask, codes: Integers, weights: Array | None
 ) -> Alternatives:
     """Distinct rows of codes of each unit that slots do not stand for, or not all of."""
-    group = np.full(len(cells.owner), -1, dtype=np.int32)
-    found, owners, shares, sizes, whichs = [], [], [], [], []
-    plain = np.r_[by_slots & ~cells.special[: len(by_slots)], np.zeros(len(units) - len(by_slots), bool)]
-    for unit in np.unique(units[(units >= 0) & ~plain]):
-        (members,) = np.nonzero(units == unit)
-        if len(members) == 1 and members[0] < len(by_slots) and by_slots[members[0]]:
-            rows = np.flatnonzero(missing_rows(cells, codes, int(members[0])))
-        else:
-            rows = np.arange(len(codes))
-        if not len(rows):
-            continue
-        (mine,) = np.nonzero(np.isin(cells.owner, members))
-        _, first, which = np.unique(
-            codes[np.ix_(rows, mine)], axis=0, return_index=True, return_inverse=True
-        )
-        share = np.full(len(codes), 1 / len(codes)) if weights is None else weights[:, unit]
-        group[mine] = len(sizes)
-        whichs.append(np.full(len(codes), -1))
-        whichs[-1][rows] = which.ravel() + sum(sizes)
-        found.append(rows[first])
-        owners.append(np.full(len(first), unit))
-        shares.append(np.bincount(which.ravel(), share[rows], minlength=len(first)))
-        sizes.append(len(first))
-    empty: list[Integers] = [np.empty(0, dtype=np.int64)]
-    return Alternatives(
-        group, np.r_[0, np.cumsum(sizes)].astype(np.int64), np.concatenate(found or empty),
-        np.concatenate(owners or empty), np.concatenate(shares or [np.empty(0)]), whichs,
+    whole = np.zeros(len(units), dtype=bool)
+    whole[: len(by_slots)] = by_slots
+    nothing = np.empty(0, dtype=np.int64)
+    found = Alternatives(
+        np.full(len(cells.owner), -1, dtype=np.int32), np.zeros(1, dtype=np.int64),
+        nothing, nothing, np.empty(0), [],
     )  # fmt: skip
+    for unit in np.unique(units[(units >= 0) & ~(whole & ~cells.special)]):
+        (members,) = np.nonzero(units == unit)
+        rows = np.arange(len(codes))
+        if whole[members[0]]:  # slots stand for all but missing values
+            rows = np.flatnonzero(missing_rows(cells, codes, int(members[0])))
+        if len(rows):
+            found.add(cells, members, codes, rows, _shares(codes, weights, unit), unit)
+    return found
 
 
 def numbered(grid: Grid, n_units: int) -> tuple[Integers, Integers]:

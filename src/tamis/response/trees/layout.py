@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tamis._arrays import Array
-from tamis.compiled import trees as loops
+from tamis.compiled import tree_cells
 from tamis.response.trees.cells import Cells
 from tamis.response.trees.forest import Integers, Trees
 
@@ -37,7 +37,7 @@ def layout_of(trees: Trees, cells: Cells, column: Integers, cut: Integers) -> La
     order, above, child, low, high, level = np.empty((6, n), dtype=np.int32)
     n_cells = np.r_[cells.n_cells, np.full(len(cells.used) - cells.n_thresholds, 2)]
     starts = trees.starts.astype(np.int64)
-    loops.lay_out(
+    tree_cells.lay_out(
         starts, trees.left, trees.right, column, cut, cells.owner, n_cells.astype(np.int32),
         order, above, child, low, high, level,
     )  # fmt: skip
@@ -50,7 +50,7 @@ def layout_of(trees: Trees, cells: Cells, column: Integers, cut: Integers) -> La
     fits = len(cells.owner) <= MOST_COLUMNS and sizes.max(initial=0) <= MOST_NODES
     if fits and n_cells.max(initial=0) <= MOST_CELLS:
         words = np.empty(n, dtype=np.uint64)
-        loops.pack(starts, column, cut, child, words)
+        tree_cells.pack(starts, column, cut, child, words)
     return Layout(
         starts, column, cut, child, values, trees.outputs.astype(np.int64), parent, low, high,
         words, int(level.max(initial=0)),

@@ -39,7 +39,8 @@ class Answer:
     def __init__(self, trees: Trees, method: str):
         self.trees, self.method = trees, method
         # sums of whole multiples are exact, and a tie is the model's own tie
-        self.exact = trees.link == "identity" and bool((trees.values % GRAIN == 0).all())
+        exact = trees.link == "identity" and bool((trees.values % GRAIN == 0).all())
+        self.rounds = method == "codes" and not exact
 
     def __call__(self, sums: Array) -> Array:
         raw = sums if self.trees.divisor == 1 else sums / self.trees.divisor
@@ -60,7 +61,7 @@ class Answer:
 
     def doubtful(self, sums: Array) -> Mask:
         """Rows whose class hangs on the rounding of their sums: the model itself must say."""
-        if self.method != "codes" or self.exact:
+        if not self.rounds:
             return np.zeros(sums.shape[:-1], dtype=bool)
         raw = sums / self.trees.divisor
         if raw.shape[-1] == 1:

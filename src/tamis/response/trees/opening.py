@@ -94,7 +94,7 @@ def _opened(
     reader = READERS.get(_name(type(fitted)))
     if reader is None:
         raise NotFollowed("its class is derived from one that is known, and may differ from it")
-    gone = np.isnan(X).any(axis=0) if may_miss is None else may_miss
+    gone: Mask = np.asarray(np.isnan(X).any(axis=0) if may_miss is None else may_miss)
     try:
         trees = reader(fitted)
         if trees.n_columns != X.shape[1]:
@@ -102,7 +102,7 @@ def _opened(
         if gone.any() and trees.missing_left is None:
             raise NotFollowed("it takes no missing values")
         if trees.zero_is_missing is not None:
-            gone = gone | trees.zero_is_missing
+            gone = np.asarray(gone | trees.zero_is_missing)
         ensemble = TreeEnsemble(trees, gone)
     except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
         # private fields and files of other libraries change with their versions
@@ -118,9 +118,7 @@ def _one_for_two(probabilities: Array) -> Array:
     return probabilities[:, 1:] if probabilities.shape[1] == 2 else probabilities
 
 
-def _guard(
-    ensemble: TreeEnsemble, method: str, raw: Callable[[Array], Array], X: Array
-) -> None:
+def _guard(ensemble: TreeEnsemble, method: str, raw: Callable[[Array], Array], X: Array) -> None:
     """Compare with the model's own answers: every promise rests on reading its trees right."""
     rows = guard_rows(ensemble, X)
     answer = Answer(ensemble.trees, method)

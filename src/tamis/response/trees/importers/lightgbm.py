@@ -1,5 +1,6 @@
 """LightGBM's classifier and regressor, from the text of the model."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,8 @@ def read(fitted: Any) -> Trees:
     averaged = "average_output" in facts
     return Trees(
         n_columns=n_columns, starts=nodes["starts"], left=nodes["left"], right=nodes["right"],
-        column=nodes["column"], threshold=_outside_zero(nodes["threshold"]), values=nodes["values"][:, None],
+        column=nodes["column"], threshold=_outside_zero(nodes["threshold"]),
+        values=nodes["values"][:, None],
         outputs=np.tile(np.arange(n_outputs), len(trees) // n_outputs),
         bias=np.zeros(n_outputs), link=link,
         divisor=len(trees) // n_outputs if averaged else 1.0,
@@ -63,7 +65,7 @@ def _facts(text: str) -> dict[str, str]:
 
 
 def _outside_zero(thresholds: Array) -> Array:
-    """Thresholds for values that are not rounded: those next to 0 are compared as if they were 0."""
+    """Thresholds for values as they come: LightGBM takes those next to 0 for 0."""
     below = (thresholds >= -NOTHING) & (thresholds < 0)
     above = (thresholds >= 0) & (thresholds < NOTHING)
     return np.where(below, np.nextafter(-NOTHING, -1), np.where(above, NOTHING, thresholds))
@@ -155,5 +157,5 @@ def _bitsets(tree: dict[str, str]) -> list[Mask]:
     words = np.array(tree.get("cat_threshold", "").split(), dtype=np.uint32)
     return [
         np.unpackbits(words[first:last].view(np.uint8), bitorder="little").astype(bool)
-        for first, last in zip(bounds[:-1], bounds[1:], strict=True)
+        for first, last in pairwise(bounds)
     ]

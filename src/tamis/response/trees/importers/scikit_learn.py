@@ -130,7 +130,9 @@ def _categories(
     bitsets = np.concatenate([tree.raw_left_cat_bitsets for tree in predictors])
     sizes = [len(tree.raw_left_cat_bitsets) for tree in predictors]
     first = np.repeat(np.r_[0, np.cumsum(sizes)[:-1]], [len(tree.nodes) for tree in predictors])
-    for node in np.flatnonzero(nodes["is_categorical"].astype(bool) & ~nodes["is_leaf"].astype(bool)):
+    for node in np.flatnonzero(
+        nodes["is_categorical"].astype(bool) & ~nodes["is_leaf"].astype(bool)
+    ):
         bits = bitsets[first[node] + nodes["bitset_idx"][node]]
         n = len(found[int(order[nodes["feature_idx"][node]])].values)
         inside = np.unpackbits(bits.view(np.uint8), bitorder="little")[:n].astype(bool)

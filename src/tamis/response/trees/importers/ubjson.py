@@ -7,7 +7,7 @@ import numpy as np
 
 LENGTH = Struct(">q")
 #: Types of numbers by their marks; all are big-endian.
-NUMBERS = {
+NUMBERS: dict[int, np.dtype[Any]] = {
     ord("i"): np.dtype(">i1"),
     ord("U"): np.dtype(">u1"),
     ord("I"): np.dtype(">i2"),

@@ -105,7 +105,7 @@ def _categories(
     for node, inside in named:
         column = int(nodes["column"][node])
         size[column] = max(size.get(column, 0), int(inside.max()) + 1)
-    sets, members = np.full(len(nodes["left"]), -1), []
+    sets, members = np.full(len(nodes["left"]), -1), list[Mask]()
     for node, inside in named:
         goes_left = np.ones(size[int(nodes["column"][node])] + 2, dtype=bool)
         goes_left[inside] = False

@@ -14,6 +14,7 @@ import numpy as np
 from tamis._arrays import Array, Mask, Subset
 from tamis.compiled import tree_points
 from tamis.compiled import trees as walks
+from tamis.exceptions import InvalidParameter
 from tamis.response.trees.blocks import over_rows
 from tamis.response.trees.cells import cells_of
 from tamis.response.trees.forest import Integers, Trees
@@ -107,7 +108,10 @@ class TreeEnsemble:
             return self.used.copy()
         where = np.full(self.trees.n_columns, -1, dtype=np.intp)
         if units:
-            where[np.concatenate(units)] = np.repeat(np.arange(len(units)), [*map(len, units)])
+            columns = np.concatenate(units)
+            where[columns] = np.repeat(np.arange(len(units)), [*map(len, units)])
+            if (where >= 0).sum() < len(columns):
+                raise InvalidParameter("Units of columns that are altered together need to differ.")
         return where[self.used]
 
     def changes(

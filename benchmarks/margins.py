@@ -1,4 +1,4 @@
-"""Prices of all columns of a kernel machine, and the smallest sphere, against explicit work.
+"""Scores of all columns of a kernel machine, and the smallest sphere, against explicit work.
 
 The norm without each column: one update for all columns against a kernel matrix for each. The
 sphere: the program over the simplex against a general solver of quadratic programs (cvxopt).
@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from benchmarks import medians
 from tamis.criteria import WeightNorm
 from tamis.svm.columns import ColumnKernel
-from tamis.svm.pairwise import kernel_of_model, machines
+from tamis.svm.machine import kernel_machine, multipliers
 from tamis.svm.radius import sphere_around
 
 N_SAMPLES, N_FEATURES = 2000, 500
@@ -47,8 +47,8 @@ def explicit_norms(model: Any, X: np.ndarray) -> np.ndarray:
 
 def updated_norms(model: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The norm without each column, from one kernel matrix."""
-    machine = machines(model, y)[0].on_support()
-    columns = ColumnKernel(kernel_of_model("benchmark", model, X), X[machine.rows])
+    machine = multipliers(model, y)[0].on_support()
+    columns = ColumnKernel(kernel_machine(model).function, X[machine.rows])
     return machine.beta @ columns.K @ machine.beta - columns.lost(machine.beta)
 
 

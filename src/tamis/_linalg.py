@@ -1,4 +1,4 @@
-"""Traces and determinants of sub-matrices, kept up to date as columns come and go."""
+"""Regressions, traces and determinants of sub-matrices, kept up to date as columns come and go."""
 
 from collections.abc import Sequence
 
@@ -6,46 +6,52 @@ import numpy as np
 
 from tamis._arrays import Array, Mask, Subset
 
-#: A column whose residual variance is below this share of its variance depends on the others.
+#: A column whose residual variance is below this share of its variance depends on the others. The
+#: rounding of sums over thousands of columns and rows leaves some 1e-13; what is above has digits.
 DEPENDENT = 1e-10
-#: Moves after which the updates start afresh, so that rounding cannot build up.
+#: Moves after which the updates start afresh, so that rounding cannot build up. Each move magnifies
+#: it where columns nearly depend; solving again every twentieth time is a small part of the work.
 MOVES = 20
-#: Numbers in one batch of stacked matrices.
+#: Numbers in one batch of stacked matrices: 16 megabytes, of which a solve holds several.
 BATCH = 1 << 21
 
 
 class Residuals:
-    """Regression of every column on the columns of a subset, in the inner product W.
+    r"""Regression of every column on the columns of a subset, in the inner product W: the sweep.
 
-    A subset in which a column depends on the others raises ``LinAlgError``.
+    .. math:: A = W_{SS}^{-1}, \quad C = A W_{S\cdot}, \quad R = W - W_{\cdot S} C
 
-    ``inverse`` is the inverse of W on the subset, ``coefs`` = inverse @ W[subset, :] has the
-    coefficients of all columns, ``left`` their residual variances. Moving by one column costs
-    O(|S| d) instead of the O(|S|^2 d) of solving again. ``members`` are in order of entry.
+    ``inverse`` is A, ``coefs`` C with the coefficients of all columns, ``left`` the diagonal of R,
+    the residual variances; ``products``, all of R, is kept only where it is asked for. Moving by
+    one column (Goodnight 1979) costs O(|S| d), with the products O(d^2), instead of the O(|S|^2 d)
+    of solving again. ``members`` are in order of entry. A subset in which a column depends on the
+    others raises ``LinAlgError``.
     """
 
-    def __init__(self, W: Array):
+    def __init__(self, W: Array, *, products: bool = False):
         self.W = W
         self.diagonal = W.diagonal().copy()
-        self._restart(np.empty(0, dtype=np.intp))
+        self.products: Array | None = W.copy() if products else None
+        self.restart(np.empty(0, dtype=np.intp))
 
     def move_to(self, subset: Subset) -> None:
         """Make the subset's regression the current one."""
         held, wanted = set(self.members.tolist()), set(subset.tolist())
         leaving, entering = held - wanted, sorted(wanted - held)
         if self.moves + len(leaving) + len(entering) > MOVES:
-            self._restart(subset)
+            self.restart(subset)
             return
         for column in leaving:
-            self._drop(column)
+            self.drop(column)
         for column in entering:
-            self._add(column)
+            self.add(column)
 
-    def dependent(self) -> np.ndarray:
+    def dependent(self, share: float = DEPENDENT) -> Mask:
         """Which columns the subset already determines."""
-        return self.left <= DEPENDENT * self.diagonal
+        return self.left <= share * self.diagonal
 
-    def _restart(self, subset: Subset) -> None:
+    def restart(self, subset: Subset) -> None:
+        """The regression from W itself; members are in the order given."""
         rows = self.W[subset]
         check_independent(rows[:, subset])
         self.members, self.moves = subset.copy(), 0
@@ -53,13 +59,19 @@ class Residuals:
         self.inverse = (self.inverse + self.inverse.T) / 2
         self.coefs = self.inverse @ rows
         self.left = self.diagonal - np.einsum("ij,ij->j", self.coefs, rows)
+        if self.products is not None:
+            self.products = self.W - rows.T @ self.coefs
+            self.products[subset] = self.products[:, subset] = 0
 
-    def _add(self, column: int) -> None:
+    def add(self, column: int) -> None:
         """Bordering: the new column is first freed of what the members explain."""
         explained, left = self.coefs[:, column].copy(), self.left[column]
         if left <= DEPENDENT * self.diagonal[column]:
             raise np.linalg.LinAlgError("a column depends on the others")
-        covariance = self.W[column] - explained @ self.W[self.members]
+        if self.products is None:
+            covariance = self.W[column] - explained @ self.W[self.members]
+        else:
+            covariance = self.products[column].copy()
         slope = covariance / left
         size = len(self.members)
         coefs = np.empty((size + 1, len(slope)))
@@ -71,16 +83,22 @@ class Residuals:
         inverse[size, size] = 1 / left
         self.coefs, self.inverse = coefs, inverse
         self.left = self.left - slope * covariance
+        if self.products is not None:
+            self.products -= np.outer(slope, covariance)
+            self.products[column] = self.products[:, column] = 0
         self.members = np.append(self.members, column)
         self.moves += 1
 
-    def _drop(self, column: int) -> None:
+    def drop(self, column: int) -> None:
         """The inverse of bordering."""
-        (place,) = np.flatnonzero(self.members == column)
-        slope, pivot = self.coefs[place], self.inverse[place, place]
-        stay = np.arange(len(self.members)) != place
-        share = self.inverse[stay, place] / pivot
+        (index,) = np.flatnonzero(self.members == column)
+        slope, pivot = self.coefs[index], self.inverse[index, index]
+        stay = np.arange(len(self.members)) != index
+        share = self.inverse[stay, index] / pivot
         self.left = self.left + slope**2 / pivot
+        if self.products is not None:
+            self.products += np.outer(slope, slope / pivot)
+            self.products[self.members[stay]] = self.products[:, self.members[stay]] = 0
         self.coefs = self.coefs[stay] - share[:, None] * slope
         self.inverse = self.inverse[stay][:, stay] - share[:, None] * (share * pivot)
         self.members = self.members[stay]
@@ -154,9 +172,9 @@ class TraceSum:
     def values(self, subsets: Sequence[Subset]) -> Array:
         """Value of each subset; those of one size are solved together."""
         values = np.zeros(len(subsets))
-        for places, stack in stacked(subsets):
-            values[places] = sum(form.traces(stack) for form in self.forms)
-            values[places] += self.per_column * stack.shape[1]
+        for indices, stack in stacked(subsets):
+            values[indices] = sum(form.traces(stack) for form in self.forms)
+            values[indices] += self.per_column * stack.shape[1]
         return values
 
     def gains(self, subset: Subset) -> Array:
@@ -175,22 +193,24 @@ class TraceSum:
         """
         bounds = self.values(subsets)
         check_finite(bounds)
-        for places, stack in stacked(subsets):
+        for indices, stack in stacked(subsets):
             surplus = stack.shape[1] - size
             floors = np.sum([form.floors(stack) for form in self.forms], axis=0) + self.per_column
             least = np.sort(floors, axis=1)[:, :surplus].sum(axis=1)
-            bounds[places] -= np.maximum(least, 0)
+            bounds[indices] -= np.maximum(least, 0)
         return bounds
 
 
 def stacked(subsets: Sequence[Subset]) -> "list[tuple[np.ndarray, np.ndarray]]":
-    """Places and stacked subsets, by size, in batches of bounded memory."""
+    """Indices and stacked subsets, by size, in batches of bounded memory."""
     sizes = np.array([len(subset) for subset in subsets], dtype=np.intp)
     batches = []
     for size in np.unique(sizes[sizes > 0]):
-        places = np.flatnonzero(sizes == size)
-        for part in np.array_split(places, -(-len(places) * int(size) ** 2 // BATCH)):
-            batches.append((part, np.stack([subsets[place] for place in part])))
+        indices = np.flatnonzero(sizes == size)
+        together = max(1, BATCH // int(size) ** 2)  # one matrix may be larger than a batch
+        for first in range(0, len(indices), together):
+            part = indices[first : first + together]
+            batches.append((part, np.stack([subsets[index] for index in part])))
     return batches
 
 

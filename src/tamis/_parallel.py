@@ -12,7 +12,8 @@ from threadpoolctl import threadpool_limits
 
 from tamis.exceptions import ClusterLost, MissingExtra
 
-#: Seconds to wait for the scheduler of a cluster.
+#: Seconds to wait for the scheduler of a cluster: one that is there answers within one, through a
+#: tunnel within a few.
 REACH = 10
 
 
@@ -109,7 +110,7 @@ def _on_cluster(
         except (TimeoutError, OSError, CancelledError, KilledWorker) as error:
             raise ClusterLost(
                 f"The cluster {client.scheduler.address} lost workers and what they were sent "
-                f"({str(error) or type(error).__name__}). Finished pieces are kept where a store "
+                f"({str(error) or type(error).__name__}). Finished tasks are kept where a store "
                 "is given: start workers and run again."
             ) from error
 

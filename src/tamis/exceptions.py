@@ -7,7 +7,8 @@ also inherits the built-in that a scikit-learn user already catches::
     ├── IncompatibleCriterion (TypeError)   search, criterion and choice do not fit together
     ├── InvalidParameter (ValueError)       a parameter outside what is possible
     ├── InvalidTarget (ValueError)          y is missing, or not what the criterion can use
-    ├── InvalidPrice (ValueError)           a criterion answered NaN
+    ├── InvalidScore (ValueError)           a criterion answered NaN
+    ├── InvalidStep (ValueError)            a search that breaks its promises
     ├── InvalidSpec (ValueError)            an expression that cannot be read
     ├── InvalidTable (ValueError)           a file or table that cannot be used
     ├── NothingSelected (ValueError)        no feature passes the asked threshold
@@ -23,12 +24,14 @@ Warnings are for results that stand but deserve doubt::
 
     TamisWarning (UserWarning)
     ├── DegenerateData      columns or classes that carry no information
+    ├── TiedScores          equal scores, so that the lowest index decided
     ├── NotProvenOptimal    an exact search that ran out of budget
     ├── NotCertified        a path or a best C that could not be vouched for
     ├── NotConverged        a model whose training did not come to rest
     ├── SelectedOutside     a selection that saw the rows on which it is judged
     ├── UnlabelledRows      rows whose label was read as "none"
-    └── PiecesFailed        part of an experiment that could not be run
+    ├── PiecesFailed        part of an experiment that could not be run
+    └── DamagedRow          a row of a store that is not as it was written
 """
 
 
@@ -48,8 +51,16 @@ class InvalidTarget(TamisError, ValueError):
     """The target is missing or is not of a kind that the criterion can use."""
 
 
-class InvalidPrice(TamisError, ValueError):
-    """A criterion answered NaN where a price was asked."""
+class InvalidScore(TamisError, ValueError):
+    """A criterion answered NaN where a score was asked."""
+
+
+#: The first name of it, for those who catch it.
+InvalidPrice = InvalidScore
+
+
+class InvalidStep(TamisError, ValueError):
+    """A search yields a step that contradicts itself or what the search promises."""
 
 
 class InvalidSpec(TamisError, ValueError):
@@ -100,6 +111,10 @@ class DegenerateData(TamisWarning):
     """Columns or classes that carry no information."""
 
 
+class TiedScores(TamisWarning):
+    """Columns scored the same, and which of them is kept was decided by their index."""
+
+
 class NotProvenOptimal(TamisWarning):
     """An exact search ran out of budget; the remaining gap is reported."""
 
@@ -122,3 +137,7 @@ class UnlabelledRows(TamisWarning):
 
 class PiecesFailed(TamisWarning):
     """A part of an experiment could not be run; the rest stands."""
+
+
+class DamagedRow(TamisWarning):
+    """A row of a store is not as it was written; its task is computed again."""

@@ -14,10 +14,11 @@ from rich.console import Console
 
 import tamis as package
 from tamis.cli import main
+from tamis.cli.listing import gathered, indexed
 from tamis.cli.progress import SearchBar, progress_of
+from tamis.contract import Record
 from tamis.datasets import load
 from tamis.recipes import names, recipe
-from tamis.record import Record
 from tamis.search import Exhaustive, Ranking, Then
 from tamis.spec import catalogue, parse
 
@@ -38,6 +39,27 @@ def test_version_and_help(tamis):
         assert result.exit_code == 0
         assert all(word in result.stdout for word in ("select", "methods", "demo"))
     assert "--target" in tamis("select", "--help").stdout
+
+
+@pytest.mark.parametrize("args", [["--help"], ["select", "--help"], ["methods"], ["--version"]])
+def test_words_of_help_import_nothing_that_takes_time(args):
+    """Counted in modules, which no other load on the machine can change."""
+    heavy = {"numpy", "scipy", "sklearn", "joblib", "numba", "pandas", "polars", "tamis.criteria"}
+    code = (
+        "import atexit, sys\n"
+        f"atexit.register(lambda: print('loaded', sorted({heavy!r} & set(sys.modules))))\n"
+        f"sys.argv = ['tamis', *{args!r}]\n"
+        "from tamis.cli import main\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "loaded []"
+
+
+def test_the_index_of_methods_is_what_the_methods_say():
+    """When this fails, write it anew: python -m tamis.cli.listing."""
+    assert indexed() == gathered()
 
 
 def test_methods_lists_everything(tamis):
@@ -102,7 +124,9 @@ def test_the_bar_follows_every_search():
     class Watching(SearchBar):
         def on_fit_task_end(self, estimator, context):
             if context.parent is not None:
-                shares.append(progress_of(estimator)[0])
+                share, where = progress_of(estimator)
+                assert (share is None) == where.startswith("part")  # of a composed search
+                shares.append(share or 0)
             self.looked = 0.0
             return super().on_fit_task_end(estimator, context)
 
@@ -160,6 +184,27 @@ def test_a_terminal_that_knows_only_ascii(folder, frame):
     assert done.returncode == 0
     assert done.stdout.isascii()
     assert b"####" in done.stdout
+
+
+def full_disk():
+    """Files of this process may not grow beyond a few bytes, as on a disk that is full."""
+    resource = pytest.importorskip("resource")
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits")
+@pytest.mark.parametrize(
+    "option", [["--save-record", "r.json"], ["-o", "r.csv"], ["-o", "r.json"]], ids=" ".join
+)
+def test_a_full_disk_is_said_with_the_name_of_the_file(folder, option):
+    args = ["select", "wine.csv", "-t", "kind", "fisher-score", *option]
+    done = shell(*args, cwd=folder, preexec_fn=full_disk)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"tamis: {option[1]} cannot be written: File too large")
+    assert done.stderr.count("\n") == 1
+    assert [path.name for path in folder.iterdir()] == ["wine.csv"]
 
 
 def test_as_a_process_that_fails(folder):

@@ -63,12 +63,12 @@ def test_a_stopped_search_goes_on(tmp_path, make):
         experiment(make(Fails("J3"), **options), tmp_path / "stopped.sqlite")
     with Store(tmp_path / "stopped.sqlite") as store:
         (key,) = store.checkpoints()
-        steps = json.loads(store.checkpointed(key))["trace"]["steps"]
+        steps = json.loads(store.checkpointed(key))["trace"]["value"]
     assert len(steps) >= 2
     Fails.left, Fails.valued = None, 0
     resumed = experiment(make(Fails("J3"), **options), tmp_path / "stopped.sqlite")
     assert Fails.valued < needed
-    first, second = (r.pieces[0].outcome._replace(seconds=0) for r in (whole, resumed))
+    first, second = (r.tasks[0].outcome._replace(seconds=0) for r in (whole, resumed))
     assert first == second
     with Store(tmp_path / "stopped.sqlite") as store:
         assert not store.checkpoints()
@@ -84,7 +84,7 @@ def test_a_checkpoint_that_cannot_be_read_is_passed_over(tmp_path):
         store.checkpoint(key, '{"format": 99}')
     Fails.left = None
     found = experiment(Forward(Fails("J3"), n_features_to_select=6), path)
-    assert found.pieces[0].outcome.support is not None
+    assert found.tasks[0].outcome.support is not None
 
 
 def test_short_searches_write_none(tmp_path, monkeypatch):

@@ -39,9 +39,7 @@ class Slow(BaseEstimator):
 
 
 def numbers(results):
-    return [
-        (p.method, p.data, p.realization, p.outcome._replace(seconds=0)) for p in results.pieces
-    ]
+    return [(p.method, p.data, p.realization, p.outcome._replace(seconds=0)) for p in results.tasks]
 
 
 def experiment(methods=None, n=5, **options):

@@ -9,8 +9,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from tamis.exceptions import InvalidParameter, InvalidTarget
 from tamis.svm import GradientC, GridC, SVCPath, SVCPathCV
-from tamis.svm._objectives import RadiusMargin, SmoothError, Span, enclosing_radius
-from tamis.svm.tuning import Fold
+from tamis.svm.objectives import RadiusMarginObjective, SmoothError, SpanObjective
+from tamis.svm.radius import sphere_around
+from tamis.svm.tuning import PathFold
 
 from .problems import classification
 
@@ -63,7 +64,7 @@ def test_refinement_tries_the_neighbours_of_the_best():
 def fold(seed=0):
     X, y = classification(seed=seed)
     path = SVCPath("rbf", gamma=0.2).fit(X[:80], y[:80])
-    return path, Fold(path, X[80:], y[80:], None)
+    return path, PathFold(path._machines, X[80:], y[80:], None)
 
 
 @pytest.mark.parametrize("lam", [0.03, 0.4, 3.0, 20.0])
@@ -78,7 +79,7 @@ def test_the_gradient_of_the_smoothed_error(lam):
 
 @pytest.mark.parametrize("lam", [0.03, 0.4, 3.0, 20.0])
 def test_the_gradient_of_the_radius_margin_bound(lam):
-    function = RadiusMargin(fold()[0])
+    function = RadiusMarginObjective(fold()[0]._machines)
     t = np.array([np.log(lam)])
     numeric = approx_fprime(t, lambda u: function.in_log_lambda(u)[0], 1e-6)
     np.testing.assert_allclose(function.in_log_lambda(t)[1], numeric, rtol=1e-3)
@@ -89,14 +90,14 @@ def test_the_bound_is_made_of_radius_norm_and_slack():
     path = SVCPath("linear").fit(X, y)
     w = path.dual_coef(0.5) @ X
     slack = np.maximum(1 - np.where(y == 1, 1, -1) * path.decision_function(X, 0.5), 0).sum()
-    function = RadiusMargin(path)
+    function = RadiusMarginObjective(path._machines)
     expected = (function.radius2 + 2.0) * (w @ w + 2 * 0.5 * slack)
     assert function.value(2.0)[0] == pytest.approx(expected)
 
 
 def test_the_smallest_enclosing_sphere():
     square = np.array([[0.0, 0], [0, 2], [2, 0], [2, 2], [1, 1.5]]) - 1
-    assert enclosing_radius(square @ square.T) == pytest.approx(np.sqrt(2))
+    assert sphere_around(square @ square.T).radius2 == pytest.approx(2)
 
 
 def test_the_span_estimate_is_near_the_leave_one_out_error():
@@ -105,11 +106,8 @@ def test_the_span_estimate_is_near_the_leave_one_out_error():
     C = 2.0
     keep = lambda i: np.arange(60) != i  # noqa: E731
     left = [SVC(C=C, gamma=0.2).fit(X[keep(i)], y[keep(i)]).predict(X[[i]])[0] for i in range(60)]
-    function = Span(path)
-    w, b = path._paths[0].weights(1 / C)
-    x = np.abs(w)
-    margin = path._paths[0].sign * (function.K @ w + b) * C
-    estimate = (x * C * function._span2(x) > margin).mean()
+    function = SpanObjective(path._machines, path.lambda_range)
+    estimate = (function.falls(1 / C) > 0).mean()
     assert estimate == pytest.approx((np.array(left) != y).mean(), abs=0.05)
 
 

@@ -213,8 +213,8 @@ def test_too_many_samples_are_refused_with_a_way_out():
         SVCPath().fit(X, np.arange(len(X)) % 2)
 
 
-def test_too_large_an_elbow_is_refused_with_a_way_out(monkeypatch):
-    monkeypatch.setattr("tamis.svm._homotopy.MAX_ELBOW", 100)
+def test_too_large_a_margin_set_is_refused_with_a_way_out(monkeypatch):
+    monkeypatch.setattr("tamis.svm.path.homotopy.MAX_MARGIN", 100)
     X, y = classification()
     with pytest.raises(PathTooLarge, match=r"on the margin at once.*GridC"):
         SVCPath(gamma=1.0).fit(X, y)
@@ -223,8 +223,8 @@ def test_too_large_an_elbow_is_refused_with_a_way_out(monkeypatch):
 def test_following_few_variables_gives_the_same_path(monkeypatch):
     X, y = classification(n=700, d=8)
     few = SVCPath("rbf", gamma=0.1).fit(X[:600], y[:600])
-    monkeypatch.setattr("tamis.svm._stance.SMALL", 10**6)
-    monkeypatch.setattr("tamis.svm._stance.EPOCH", 16)
+    monkeypatch.setattr("tamis.svm.path.state.SMALL", 10**6)
+    monkeypatch.setattr("tamis.svm.path.state.EPOCH", 16)
     everything = SVCPath("rbf", gamma=0.1).fit(X[:600], y[:600])
     for C in (0.01, 0.7, 9.0, 200.0):
         np.testing.assert_allclose(

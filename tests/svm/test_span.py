@@ -6,13 +6,13 @@ from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
-from tamis.svm.pairwise import machines
-from tamis.svm.span import elbow, feet, squared_spans
+from tamis.svm.machine import multipliers
+from tamis.svm.span import feet, margin_system, squared_spans
 from tests.explicit_machines import squared_distance
 
 
 def spans(K, free):
-    return squared_spans(K, elbow(K, free))
+    return squared_spans(K, margin_system(K, free))
 
 
 def some(n, size, seed=0):
@@ -35,9 +35,9 @@ def test_distance_to_the_affine_span(size, gamma):
 def test_feet_are_where_the_distance_is_taken(size):
     K = rbf_kernel(np.random.default_rng(0).normal(size=(15, 3)), gamma=0.5)
     free = some(15, size)
-    bent = elbow(K, free)
-    e = feet(K, bent)
-    assert_allclose(np.einsum("ij,ij->j", e, K @ e), squared_spans(K, bent), atol=1e-10)
+    system = margin_system(K, free)
+    e = feet(K, system)
+    assert_allclose(np.einsum("ij,ij->j", e, K @ e), squared_spans(K, system), atol=1e-10)
     assert_allclose(e.diagonal(), 1)
     others = ~free if size == 1 else np.ones(15, dtype=bool)
     if size:
@@ -62,11 +62,11 @@ def test_dependent_vectors_of_a_linear_kernel():
     assert_allclose(spans(K, some(20, 9)), 0, atol=1e-8)
 
 
-def test_an_empty_elbow_measures_from_the_origin():
+def test_no_free_vector_measures_from_the_origin():
     X = np.random.default_rng(3).normal(size=(6, 2))
     K = X @ X.T
     assert_allclose(spans(K, np.zeros(6, dtype=bool)), K.diagonal())
-    assert_allclose(feet(K, elbow(K, np.zeros(6, dtype=bool))), np.eye(6))
+    assert_allclose(feet(K, margin_system(K, np.zeros(6, dtype=bool))), np.eye(6))
 
 
 def test_one_free_vector_is_where_distances_are_taken_from():
@@ -95,11 +95,11 @@ def test_hard_margin_is_the_fall_of_the_output_when_a_row_is_left_out():
         X, y = clouds(seed)
         make = SVC(C=1e9, gamma=0.5, tol=1e-10)
         whole = make.fit(X, y)
-        (machine,) = machines(whole, y)
+        (machine,) = multipliers(whole, y)
         outputs = whole.decision_function(X)
         K = rbf_kernel(X, gamma=0.5)
         assert (machine.free == (machine.beta != 0)).all()
-        falls = machine.multipliers * spans(K, machine.free)
+        falls = machine.sizes * spans(K, machine.free)
         for p in np.flatnonzero(machine.beta):
             model, rest = left_out(SVC(C=1e9, gamma=0.5, tol=1e-10), X, y, p)
             roles = np.zeros(len(y), dtype=bool)
@@ -121,10 +121,10 @@ def leave_one_out_errors(X, y, **params):
 
 
 def bound_and_bounded(X, y, **params):
-    (machine,) = machines(SVC(**params).fit(X, y), y)
+    (machine,) = multipliers(SVC(**params).fit(X, y), y)
     K = rbf_kernel(X, gamma=params["gamma"])
     bounded = ((machine.beta != 0) & ~machine.free).sum()
-    return machine.multipliers @ spans(K, machine.free), bounded
+    return machine.sizes @ spans(K, machine.free), bounded
 
 
 def test_hard_margin_bounds_the_errors():

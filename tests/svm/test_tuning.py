@@ -126,10 +126,10 @@ def test_the_bracket_holds_the_curve():
 def test_a_bracket_that_does_not_close_says_so():
     X, y = classification(n=60)
     search = SVCPathCV("rbf", gamma=0.5, cv=3).fit(X, y)
-    from tamis.svm.certificate import certify
+    from tamis.svm.curves.certificate import certify
 
     found = search.certificate_
-    worse = certify(search.curve_, float(GRID[0]), found.optimistic, found.pessimistic, [], True)
+    worse = certify(search.curve_, float(GRID[0]), found.optimistic, found.pessimistic, [], 1.0)
     assert not worse.closed
     assert "cannot be excluded" in worse.reason
 

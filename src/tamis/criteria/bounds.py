@@ -5,17 +5,17 @@ from typing import Any
 import numpy as np
 
 from tamis._arrays import Array
-from tamis.criteria.kernel_machines import MachineCriterion, View
+from tamis.criteria.kernel_machines import MachineCriterion, MachineView
 from tamis.criteria.margins import multiplier_slopes, norm_slopes
-from tamis.svm.pairwise import Machine
+from tamis.svm.machine import Multipliers
 from tamis.svm.radius import sphere_around
-from tamis.svm.span import elbow, feet, squared_spans
+from tamis.svm.span import feet, margin_system, squared_spans
 
 
 class BoundCriterion(MachineCriterion):
     """Criterion that ranks by the bound without each column: the least bound leaves first."""
 
-    def _priced(self, lost: Array) -> Array:
+    def _scored(self, lost: Array) -> Array:
         return -lost
 
 
@@ -64,21 +64,21 @@ class RadiusMargin(BoundCriterion):
     >>> from sklearn.svm import SVR
     >>> from tamis.datasets import make_exponential
     >>> X, y, relevant, _ = make_exponential(50, n_features=5, random_state=0)
-    >>> judge = RadiusMargin(SVR(C=8, gamma=0.25), retrain=True).fit(X / X.std(axis=0), y)
-    >>> losses = judge.loss(np.arange(5))
+    >>> criterion = RadiusMargin(SVR(C=8, gamma=0.25), retrain=True).fit(X / X.std(axis=0), y)
+    >>> losses = criterion.loss(np.arange(5))
     >>> sorted(np.argsort(-losses)[:2]) == sorted(relevant)
     True
     """
 
     _on_support = False
 
-    def _quantity(self, machine: Machine, K: Array, hint: Array | None = None) -> float:
+    def _quantity(self, machine: Multipliers, K: Array, hint: Array | None = None) -> float:
         return sphere_around(K, hint).radius2 * _size(machine, K)
 
-    def _hint(self, view: View) -> Array:
+    def _hint(self, view: MachineView) -> Array:
         return sphere_around(view.columns.K).weights
 
-    def _slopes(self, view: View) -> Array:
+    def _slopes(self, view: MachineView) -> Array:
         machine, columns = view
         radius2, g = sphere_around(columns.K)
         # g is optimal, so that the radius changes as if it stayed (Danskin)
@@ -122,12 +122,12 @@ class Span(BoundCriterion):
     For a hard margin αₚSₚ² is the fall of yₚf(xₚ) when p is left out, wherever the others keep
     their roles, and the sum bounds the leave-one-out errors. For a soft margin it is a bound only
     with the number of support vectors on their bound added, which is not done here: a count of
-    rows is no price of columns.
+    rows is no score of columns.
 
     A free vector that depends on other free ones (a copy of a row) has a span of 0. Where no other
-    vector is free (an empty elbow: every multiplier on its bound), the distance is that to the
+    vector is free (every multiplier on its bound), the distance is that to the
     origin, :math:`S_p^2 = K_{pp}`: with a Gaussian kernel this is 1 with any columns, so that all
-    have the price 0. Without any column the bound is 0.
+    have the score 0. Without any column the bound is 0.
 
     References
     ----------
@@ -142,28 +142,28 @@ class Span(BoundCriterion):
     >>> from sklearn.svm import SVR
     >>> from tamis.datasets import make_exponential
     >>> X, y, relevant, _ = make_exponential(50, n_features=5, random_state=0)
-    >>> judge = Span(SVR(C=8, gamma=0.25), retrain=True).fit(X / X.std(axis=0), y)
-    >>> losses = judge.loss(np.arange(5))
+    >>> criterion = Span(SVR(C=8, gamma=0.25), retrain=True).fit(X / X.std(axis=0), y)
+    >>> losses = criterion.loss(np.arange(5))
     >>> sorted(np.argsort(-losses)[:2]) == sorted(relevant)
     True
     """
 
-    def _quantity(self, machine: Machine, K: Array, hint: Any = None) -> float:
-        return float(machine.multipliers @ squared_spans(K, elbow(K, machine.free)))
+    def _quantity(self, machine: Multipliers, K: Array, hint: Any = None) -> float:
+        return float(machine.sizes @ squared_spans(K, margin_system(K, machine.free)))
 
-    def _slopes(self, view: View) -> Array:
+    def _slopes(self, view: MachineView) -> Array:
         machine, columns = view
-        bent = elbow(columns.K, machine.free)
-        e = feet(columns.K, bent)
-        slopes = columns.slopes((e * machine.multipliers) @ e.T)
+        system = margin_system(columns.K, machine.free)
+        e = feet(columns.K, system)
+        slopes = columns.slopes((e * machine.sizes) @ e.T)
         if not self.retrain:
             return slopes
-        grown = np.sign(machine.beta) * squared_spans(columns.K, bent)
+        grown = np.sign(machine.beta) * squared_spans(columns.K, system)
         return slopes + grown @ multiplier_slopes(view)
 
 
-def _size(machine: Machine, K: Array) -> float:
+def _size(machine: Multipliers, K: Array) -> float:
     """‖w‖², or the sum of the multipliers in regression."""
     if machine.regression:
-        return float(machine.multipliers.sum())
+        return float(machine.sizes.sum())
     return float(machine.beta @ K @ machine.beta)

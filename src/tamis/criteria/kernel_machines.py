@@ -1,4 +1,4 @@
-"""What criteria of support vector machines share: one training, all columns priced from it."""
+"""What criteria of support vector machines share: one training, all columns scored from it."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
@@ -13,24 +13,22 @@ from tamis.contract import BackwardCriterion
 from tamis.criteria.model import ModelCriterion
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 from tamis.svm.columns import ColumnKernel
-from tamis.svm.pairwise import Machine, kernel_of_model, machines
-
-KERNELS = ("linear", "poly", "rbf")
+from tamis.svm.machine import KERNELS, KernelMachine, Multipliers, kernel_machine, multipliers
 
 
-class View(NamedTuple):
-    """A machine and the kernel of its rows."""
+class MachineView(NamedTuple):
+    """The multipliers of a machine and the kernel of its rows."""
 
-    machine: Machine
+    machine: Multipliers
     columns: ColumnKernel
 
 
 class MachineCriterion(ModelCriterion, BackwardCriterion):
-    """Criterion that prices columns by a quantity of a support vector machine.
+    """Criterion that scores columns by a quantity of a support vector machine.
 
     The quantity is summed over the machines of an ``SVC``, one for each pair of classes. A subclass
     says what it is (:meth:`_quantity`), its derivatives by the scales of the columns
-    (:meth:`_slopes`) and how a change is priced (:meth:`_priced`).
+    (:meth:`_slopes`) and how a change is scored (:meth:`_scored`).
     """
 
     #: Whether the quantity needs the support vectors alone, and not all rows.
@@ -42,19 +40,18 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
         self.retrain = retrain
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        who = type(self).__name__
+        name = type(self).__name__
         if isinstance(self.order, bool) or self.order not in (0, 1):
             raise InvalidParameter(
-                f"{who} needs order=0 (the column removed) or order=1 (the derivative by its "
+                f"{name} needs order=0 (the column removed) or order=1 (the derivative by its "
                 f"scale), not {self.order!r}."
             )
         if not isinstance(self.retrain, bool | np.bool_):
-            raise InvalidParameter(f"{who} needs retrain=True or False, not {self.retrain!r}.")
+            raise InvalidParameter(f"{name} needs retrain=True or False, not {self.retrain!r}.")
         self._learn_model(X, y, self._routed(params, len(X)))
 
-    def _adopt(self, estimator: Any) -> None:
+    def _prepare(self, estimator: Any) -> None:
         check_machine(type(self).__name__, estimator)
-        super()._adopt(estimator)
 
     def loss(self, subset: Subset) -> Array:
         X, model = self._X[:, self.columns(subset)], self._fitted(subset)
@@ -63,93 +60,102 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
             return np.abs(np.sum([self._slopes(view) for view in views], axis=0))
         hints = [self._hint(view) for view in views]
         if self.retrain:
-            return self._priced(self._lost_anew(subset, X, views, hints))
+            return self._scored(self._lost_anew(subset, X, views, hints))
         pairs = zip(views, hints, strict=True)
-        return self._priced(np.sum([self._lost(view, hint) for view, hint in pairs], axis=0))
+        return self._scored(np.sum([self._lost(view, hint) for view, hint in pairs], axis=0))
 
     @abstractmethod
-    def _quantity(self, machine: Machine, K: Array, hint: Any = None) -> float:
+    def _quantity(self, machine: Multipliers, K: Array, hint: Any = None) -> float:
         """The quantity of a machine whose rows have this kernel matrix."""
 
     @abstractmethod
-    def _slopes(self, view: View) -> Array:
+    def _slopes(self, view: MachineView) -> Array:
         """Derivative of the quantity by the scale of each column."""
 
     @abstractmethod
-    def _priced(self, lost: Array) -> Array:
+    def _scored(self, lost: Array) -> Array:
         """Losses from how much smaller the quantity is without each column."""
 
-    def _hint(self, view: View) -> Any:
+    def _hint(self, view: MachineView) -> Any:
         """What the quantity with all columns tells about those without one."""
         return None
 
-    def _lost(self, view: View, hint: Any) -> Array:
+    def _lost(self, view: MachineView, hint: Any) -> Array:
         """How much smaller the quantity is without each column, the multipliers kept."""
         machine, columns = view
-        places = range(columns.X.shape[1])
-        left = [self._quantity(machine, columns.without(j), hint) for j in places]
+        each = range(columns.X.shape[1])
+        left = [self._quantity(machine, columns.without(j), hint) for j in each]
         return self._quantity(machine, columns.K, hint) - np.array(left)
 
-    def _lost_anew(self, subset: Subset, X: Array, views: list[View], hints: list[Any]) -> Array:
+    def _lost_anew(
+        self, subset: Subset, X: Array, views: list[MachineView], hints: list[Any]
+    ) -> Array:
         """How much smaller the quantity is for machines trained without each column."""
         pairs = zip(views, hints, strict=True)
         held = sum(self._quantity(v.machine, v.columns.K, hint) for v, hint in pairs)
-        places = range(len(subset))
-        return held - np.array([self._retrained(subset, X, p, views, hints) for p in places])
+        each = range(len(subset))
+        return held - np.array([self._retrained(subset, X, k, views, hints) for k in each])
 
     def _retrained(
-        self, subset: Subset, X: Array, place: int, views: list[View], hints: list[Any]
+        self, subset: Subset, X: Array, index: int, views: list[MachineView], hints: list[Any]
     ) -> float:
         """The quantity of machines trained without one member."""
-        kept = np.delete(subset, place)
+        kept = np.delete(subset, index)
         if not len(kept):
             return 0.0  # points that cannot be told apart: no norm, no radius, no span
         model = self._fitted(kept)
-        kernel = kernel_of_model(type(self).__name__, model, np.delete(X, place, axis=1))
+        kernel = _seen(model).function
         total = 0.0
         for machine, (_, columns), hint in zip(self._machines(model), views, hints, strict=True):
             if self._on_support:
                 columns = columns.restricted(np.flatnonzero(machine.beta))
                 machine = machine.on_support()
-            total += self._quantity(machine, columns.without(place, kernel), hint)
+            total += self._quantity(machine, columns.without(index, kernel), hint)
         return total
 
-    def _views(self, model: Any, X: Array) -> list[View]:
+    def _views(self, model: Any, X: Array) -> list[MachineView]:
         """Each machine of a fitted model with the kernel of its rows, or of its support vectors.
 
         Machines trained without a column have other support vectors, so they need all rows.
         """
-        kernel = kernel_of_model(type(self).__name__, model, X)
+        kernel = _seen(model).function
         found = self._machines(model)
         if self._on_support and not (self.retrain and self.order == 0):
             found = [machine.on_support() for machine in found]
-        return [View(machine, ColumnKernel(kernel, X[machine.rows])) for machine in found]
+        return [MachineView(machine, ColumnKernel(kernel, X[machine.rows])) for machine in found]
 
-    def _machines(self, model: Any) -> list[Machine]:
-        return machines(model, np.asarray(self._y), self._metadata.fit.get("sample_weight"))
+    def _machines(self, model: Any) -> list[Multipliers]:
+        return multipliers(model, np.asarray(self._y), self._metadata.fit.get("sample_weight"))
 
 
-def check_machine(who: str, estimator: Any) -> None:
+def _seen(model: Any) -> KernelMachine:
+    machine = kernel_machine(model)
+    assert machine is not None  # check_machine has refused what has no such view
+    return machine
+
+
+def check_machine(criterion: str, estimator: Any) -> None:
     """Refuse what is no SVC or SVR with a kernel whose columns can be told apart."""
     name = type(estimator).__name__
     if isinstance(estimator, Pipeline):
         raise IncompatibleCriterion(
-            f"{who} needs an SVC or SVR itself, not a Pipeline: it follows columns through the "
-            f"kernel. Write {who}(SVC(...)); the searches standardise the columns."
+            f"{criterion} needs an SVC or SVR itself, not a Pipeline: it follows columns through "
+            f"the kernel. Write {criterion}(SVC(...)); the searches standardise the columns."
         )
     if not isinstance(estimator, SVC | SVR):
         raise IncompatibleCriterion(
-            f"{who} needs an SVC or SVR, or a search over their parameters, not {name}. Write "
-            f"{who}(SVC(kernel='linear')) or {who}(SVR()), or use Importances({name}(...))."
+            f"{criterion} needs an SVC or SVR, or a search over their parameters, not {name}. "
+            f"Write {criterion}(SVC(kernel='linear')) or {criterion}(SVR()), or use "
+            f"Importances({name}(...))."
         )
     if estimator.kernel in KERNELS:
         return
     if estimator.kernel == "precomputed" or callable(estimator.kernel):
         kind = "a precomputed kernel" if estimator.kernel == "precomputed" else "a callable kernel"
         raise IncompatibleCriterion(
-            f"{who} cannot take a column out of {kind}: it says nothing of single columns. Write "
-            f"{name}(kernel='rbf'), 'poly' or 'linear'."
+            f"{criterion} cannot take a column out of {kind}: it says nothing of single columns. "
+            f"Write {name}(kernel='rbf'), 'poly' or 'linear'."
         )
     raise IncompatibleCriterion(
-        f"{who} needs kernel='linear', 'poly' or 'rbf', not {estimator.kernel!r}."
+        f"{criterion} needs kernel='linear', 'poly' or 'rbf', not {estimator.kernel!r}."
     )

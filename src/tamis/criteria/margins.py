@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from tamis._arrays import Array
-from tamis.criteria.kernel_machines import MachineCriterion, View
-from tamis.svm.pairwise import Machine
-from tamis.svm.span import elbow, followed
+from tamis.criteria.kernel_machines import MachineCriterion, MachineView
+from tamis.svm.machine import Multipliers
+from tamis.svm.span import followed, margin_system
 
 
 class WeightNorm(MachineCriterion):
@@ -19,7 +19,7 @@ class WeightNorm(MachineCriterion):
     .. math:: L_j = \bigl|\, \|w\|^2 - \|w_{-j}\|^2 \bigr|, \qquad \|w_{-j}\|^2 = \beta' K_{-j}\beta
 
     For a linear kernel this is the squared weight of the column, and the order of elimination that
-    of scikit-learn's ``RFE``. All columns are priced at the cost of a few matrix products.
+    of scikit-learn's ``RFE``. All columns are scored at the cost of a few matrix products.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class WeightNorm(MachineCriterion):
     Notes
     -----
     Without any column the norm is 0. A machine without support vectors (a regression whose
-    ``epsilon`` is wider than the target) prices every column at 0. Copies of a row change nothing.
+    ``epsilon`` is wider than the target) scores every column 0. Copies of a row change nothing.
 
     References
     ----------
@@ -56,28 +56,28 @@ class WeightNorm(MachineCriterion):
     True
     """
 
-    def _quantity(self, machine: Machine, K: Array, hint: Any = None) -> float:
+    def _quantity(self, machine: Multipliers, K: Array, hint: Any = None) -> float:
         return float(machine.beta @ K @ machine.beta)
 
-    def _lost(self, view: View, hint: Any) -> Array:
+    def _lost(self, view: MachineView, hint: Any) -> Array:
         return view.columns.lost(view.machine.beta)
 
-    def _slopes(self, view: View) -> Array:
+    def _slopes(self, view: MachineView) -> Array:
         return norm_slopes(view, self.retrain)
 
-    def _priced(self, lost: Array) -> Array:
+    def _scored(self, lost: Array) -> Array:
         return np.abs(lost)
 
 
-def norm_slopes(view: View, follow: bool) -> Array:
+def norm_slopes(view: MachineView, follow: bool) -> Array:
     """Derivatives of β'Kβ by the scales of the columns, with β kept or following."""
     beta, columns = view.machine.beta, view.columns
     kept = columns.slopes(np.outer(beta, beta))
     return kept + 2 * (columns.K @ beta) @ multiplier_slopes(view) if follow else kept
 
 
-def multiplier_slopes(view: View) -> Array:
+def multiplier_slopes(view: MachineView) -> Array:
     """Derivatives of β by the scales of the columns: an array (row, column)."""
     machine, columns = view
-    bent = elbow(columns.K, machine.free)
-    return followed(bent, columns.slope_times(machine.beta), len(machine.beta))
+    system = margin_system(columns.K, machine.free)
+    return followed(system, columns.slope_times(machine.beta), len(machine.beta))

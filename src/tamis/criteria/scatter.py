@@ -1,4 +1,4 @@
-"""Class separability from scatter matrices and from Gaussian class densities."""
+"""Class separability from scatter matrices."""
 
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, Subset, class_codes, is_real
+from tamis._arrays import Array, Subset, class_codes, in_range, is_real
 from tamis._linalg import (
     Residuals,
     TraceForm,
@@ -21,6 +21,8 @@ from tamis.contract import SubsetCriterion
 from tamis.exceptions import InvalidParameter, NothingToAdd, SingularScatter
 
 MEASURES = ("J1", "J2", "J3")
+#: Logarithm of the largest number.
+LARGEST = float(np.log(np.finfo(float).max))
 
 
 class Form(Protocol):
@@ -33,7 +35,7 @@ class Form(Protocol):
 
 
 class Separability(SubsetCriterion):
-    """Criterion that reduces the data to matrices and asks a form for the prices."""
+    """Criterion that reduces the data to matrices and asks a form for the scores."""
 
     targets: ClassVar[frozenset[str]] = frozenset({"classification"})
 
@@ -106,6 +108,9 @@ class Scatter(Separability):
     ridge : float, default=0
         Added to the diagonal of S_w, in units of its mean over all columns. It is fixed once, so
         J2 and J3 stay monotone.
+    task : {"auto", "classification"}, default="auto"
+        "auto" refuses numbers of more than 20 distinct values, which a regression target has;
+        "classification" takes each as a class.
 
     References
     ----------
@@ -119,9 +124,10 @@ class Scatter(Separability):
     21.782
     """
 
-    def __init__(self, measure: str = "J3", *, ridge: float = 0.0):
+    def __init__(self, measure: str = "J3", *, ridge: float = 0.0, task: str = "auto"):
         self.measure = measure
         self.ridge = ridge
+        self.task = task
 
     @property
     def monotone(self) -> bool:
@@ -136,6 +142,8 @@ class Scatter(Separability):
         check_ridge(self)
 
     def _form(self, X: Array, y: NDArray[Any]) -> Form:
+        # J1 and a ridge weigh columns by their scale
+        X = in_range(X, together=self.measure == "J1" or self.ridge > 0)
         means, covariances, priors = class_statistics(X, y, self.ridge)
         distance = (means - priors @ means) * np.sqrt(priors)[:, None]
         within = np.tensordot(priors, covariances, axes=1)
@@ -147,55 +155,6 @@ class Scatter(Separability):
             return _DeterminantRatio(within, within + between)
         # tr(Sw^-1 Sm) = |S| + tr(Sw^-1 Sb)
         return TraceSum([TraceForm(within, between, distance)], per_column=1.0)
-
-
-class Divergence(Separability):
-    r"""Average symmetric Kullback-Leibler divergence between Gaussian classes.
-
-    .. math:: \sum_{k,l} P_k P_l d_{kl}, \qquad d_{kl} = \tfrac12 \mathrm{tr}(\Sigma_k^{-1}\Sigma_l
-        + \Sigma_l^{-1}\Sigma_k - 2I) + \tfrac12 (\mu_k-\mu_l)'(\Sigma_k^{-1}+\Sigma_l^{-1})
-        (\mu_k-\mu_l)
-
-    over all ordered pairs. Unlike :class:`Scatter` it sees classes that differ in their spread
-    alone. The empty subset is worth 0; a marginal divergence never exceeds the joint one, so it is
-    monotone. Columns that determine each other inside a class are treated as in :class:`Scatter`.
-
-    Parameters
-    ----------
-    ridge : float, default=0
-        Added to the diagonal of every class covariance, in units of the mean variance within
-        classes over all columns.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> criterion = Divergence().fit(*load_iris(return_X_y=True))
-    >>> round(criterion.value(np.array([2, 3])), 2)
-    123.42
-    """
-
-    def __init__(self, *, ridge: float = 0.0):
-        self.ridge = ridge
-
-    @property
-    def monotone(self) -> bool:
-        """A marginal divergence never exceeds the joint one."""
-        return True
-
-    def check(self) -> None:
-        check_ridge(self)
-
-    def _form(self, X: Array, y: NDArray[Any]) -> Form:
-        means, covariances, priors = class_statistics(X, y, self.ridge)
-        forms = []
-        for k, covariance in enumerate(covariances):
-            # sum over l of P_k P_l (Sigma_l + delta delta'), which W = Sigma_k meets in the trace
-            weights = priors[k] * np.where(np.arange(len(priors)) == k, 0, priors)
-            shift = (means - means[k]) * np.sqrt(weights)[:, None]
-            met = np.tensordot(weights, covariances, axes=1) + shift.T @ shift
-            check_within(covariance, met, X)
-            forms.append(TraceForm(covariance, met))
-        return TraceSum(forms, per_column=(priors**2).sum() - 1)
 
 
 class _TraceRatio:
@@ -236,11 +195,16 @@ class _DeterminantRatio:
 
     def values(self, subsets: list[Subset]) -> Array:
         values = np.ones(len(subsets))
-        for places, stack in stacked(subsets):
+        for indices, stack in stacked(subsets):
             within, total = blocks(self.within.W, stack), blocks(self.total.W, stack)
             good = independent(within)
             log_ratio = np.linalg.slogdet(total[good])[1] - np.linalg.slogdet(within[good])[1]
-            values[places[good]], values[places[~good]] = np.exp(log_ratio), -np.inf
+            if log_ratio.max(initial=0.0) > LARGEST:
+                raise SingularScatter(
+                    f"J2 of {stack.shape[1]} columns passes the largest number there is. Use "
+                    'Scatter("J3"), or give the criterion a ridge such as ridge=1e-3.'
+                )
+            values[indices[good]], values[indices[~good]] = np.exp(log_ratio), -np.inf
         return values
 
     def gains(self, subset: Subset) -> Array:

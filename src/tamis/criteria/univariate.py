@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from tamis._arrays import Array, Mask, Subset, class_codes
+from tamis._arrays import Array, Mask, Subset, class_codes, column_blocks, in_range
 from tamis.contract import SubsetCriterion
-from tamis.criteria._discrete import coded_columns, coded_target
+from tamis.density.discrete import coded_columns, coded_target
 from tamis.exceptions import InvalidParameter
 
 
@@ -34,7 +34,8 @@ class Univariate(SubsetCriterion):
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it
-        self.scores_ = self._scores(X, y)
+        blocks = [self._scores(X[:, block], y) for block in column_blocks(*X.shape)]
+        self.scores_ = np.concatenate(blocks)
 
     def value(self, subset: Subset) -> float:
         return float(self.scores_[self.columns(subset)].sum())
@@ -50,12 +51,27 @@ class Univariate(SubsetCriterion):
         return float(np.sort(self.scores_[self.columns(subset)])[-size:].sum())
 
 
-class FisherScore(Univariate):
+class ClassScore(Univariate):
+    """Score that needs classes."""
+
+    targets: ClassVar[frozenset[str]] = frozenset({"classification"})
+
+    def __init__(self, *, task: str = "auto"):
+        self.task = task
+
+
+class FisherScore(ClassScore):
     r"""Scatter between the classes over scatter within: ANOVA's F times (c - 1)/(N - c).
 
     .. math:: \sum_k N_k (\mu_k - \mu)^2 \Big/ \sum_k \sum_{i \in k} (x_i - \mu_k)^2
 
     A constant column scores 0, one that is constant in every class but not overall infinity.
+
+    Parameters
+    ----------
+    task : {"auto", "classification"}, default="auto"
+        "auto" refuses numbers of more than 20 distinct values, which a regression target has;
+        "classification" takes each as a class.
 
     Examples
     --------
@@ -64,20 +80,23 @@ class FisherScore(Univariate):
     array([ 1.62,  0.67, 16.06, 13.06])
     """
 
-    targets: ClassVar[frozenset[str]] = frozenset({"classification"})
-
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         between, within = scatters(X, class_codes(y)[1])
         return ratio(between, within)
 
 
-class DiscriminantRatio(Univariate):
+class DiscriminantRatio(ClassScore):
     r"""Fisher's discriminant ratio, summed over the pairs of classes.
 
     .. math:: \sum_{k<l} (\mu_k - \mu_l)^2 / (\sigma_k^2 + \sigma_l^2)
 
     with the variances of the samples at hand (divided by N_k). A column that does not vary scores
     0; one that separates two classes without varying inside them scores infinity.
+
+    Parameters
+    ----------
+    task
+        As in :class:`FisherScore`.
 
     Examples
     --------
@@ -86,11 +105,9 @@ class DiscriminantRatio(Univariate):
     array([ 7.7,  2.9, 86.1, 65.4])
     """
 
-    targets: ClassVar[frozenset[str]] = frozenset({"classification"})
-
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         codes = class_codes(y)[1]
-        mean, variance = class_moments(X, codes)
+        mean, variance = class_moments(in_range(X), codes)
         scores = np.zeros(X.shape[1])
         for k in range(len(mean)):
             for other in range(k):
@@ -125,11 +142,16 @@ class Correlation(Univariate):
         return np.sqrt(explained(X, y, self.task_))
 
 
-class KolmogorovSmirnov(Univariate):
+class KolmogorovSmirnov(ClassScore):
     """Largest distance between the distribution functions of a class and of the rest.
 
     For two classes the two-sample Kolmogorov-Smirnov statistic; for more the largest over the
     classes, each against all others.
+
+    Parameters
+    ----------
+    task
+        As in :class:`FisherScore`.
 
     Examples
     --------
@@ -137,8 +159,6 @@ class KolmogorovSmirnov(Univariate):
     >>> KolmogorovSmirnov().fit(*load_iris(return_X_y=True)).scores_.round(2)
     array([0.83, 0.59, 1.  , 1.  ])
     """
-
-    targets: ClassVar[frozenset[str]] = frozenset({"classification"})
 
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         classes, codes = class_codes(y)
@@ -173,7 +193,7 @@ class PValue(Univariate):
         How to read ``y``; "auto" takes numbers of more than 20 distinct values as real.
     """
 
-    prices_are_log_p: ClassVar[bool] = True
+    scores_are_log_p: ClassVar[bool] = True
 
     def __init__(self, *, task: str = "auto"):
         self.task = task
@@ -242,13 +262,14 @@ class MutualInformation(Univariate):
 
 
 def class_moments(X: Array, codes: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Mean and variance of each column in each class."""
+    """Mean and variance of each column in each class, of columns in range."""
     groups = [X[codes == k] for k in range(codes.max() + 1)]
     return np.array([g.mean(axis=0) for g in groups]), np.array([g.var(axis=0) for g in groups])
 
 
 def scatters(X: Array, codes: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Sum of squares of each column between and within the classes."""
+    """Sum of squares of each column (in range) between and within the classes."""
+    X = in_range(X)
     mean, variance = class_moments(X, codes)
     count = np.bincount(codes)[:, None]
     between = (count * (mean - X.mean(axis=0)) ** 2).sum(axis=0)
@@ -264,11 +285,12 @@ def ratio(above: Array, below: Array) -> Array:
         return np.where(above == 0, 0.0, above / below)
 
 
-def explained(X: Array, y: NDArray[Any], kind: str) -> Array:
+def explained(X: Array, y: NDArray[Any], task: str) -> Array:
     """Share of each column's variance that the target explains, in [0, 1]."""
-    if kind == "classification":
+    if task == "classification":
         between, within = scatters(X, class_codes(y)[1])
         return ratio(between, between + within)
+    X, y = in_range(X), in_range(y.astype(float)[:, None])[:, 0]
     centred, target = X - X.mean(axis=0), y - y.mean()
     product = target @ centred
     norms = (centred**2).sum(axis=0) * (target**2).sum()

@@ -12,21 +12,21 @@ from typing import Any
 
 import numpy as np
 
+from tamis.contract import Record
 from tamis.evaluation.store import Store
 from tamis.exceptions import TamisError
-from tamis.record import Record
 
 
 @dataclass(frozen=True)
 class Bookmark:
-    """Where a piece keeps how far it has come, and what it kept the last time.
+    """Where a task keeps how far it has come, and what it kept the last time.
 
     Attributes
     ----------
     path : Path
         The store.
     key : str
-        The piece.
+        The task.
     record : str or None
         What was kept before.
     every : float
@@ -39,11 +39,11 @@ class Bookmark:
     every: float
 
 
-class Checkpoint:
-    """Callback that writes the record of its owner into a store, now and then."""
+class CheckpointCallback:
+    """Callback that writes the record of an estimator into a store, now and then."""
 
-    def __init__(self, owner: Any, bookmark: Bookmark):
-        self.owner, self.bookmark, self.last = owner, bookmark, monotonic()
+    def __init__(self, estimator: Any, bookmark: Bookmark):
+        self.estimator, self.bookmark, self.last = estimator, bookmark, monotonic()
 
     def setup(self, estimator: Any, context: Any) -> None:
         """Called before the fit."""
@@ -57,7 +57,7 @@ class Checkpoint:
     def on_fit_task_end(self, estimator: Any, context: Any, **more: Any) -> bool:
         """Called after a step: write, if it is time; never stop."""
         record = getattr(estimator, "record_", None)
-        if estimator is self.owner and record is not None:
+        if estimator is self.estimator and record is not None:
             now = monotonic()
             if now - self.last >= self.bookmark.every:
                 self.last = now
@@ -72,15 +72,23 @@ def fit(method: Any, X: Any, y: Any, bookmark: Bookmark | None) -> None:
     if bookmark is None or not (hasattr(method, "resume") and hasattr(method, "set_callbacks")):
         method.fit(X, y)
         return
-    method.set_callbacks(Checkpoint(method, bookmark))
-    if bookmark.record is not None:
+    method.set_callbacks(CheckpointCallback(method, bookmark))
+    record = _record_of(bookmark.record)
+    if record is not None:
         try:
-            record = Record.from_dict(json.loads(bookmark.record))
             method.resume(X, y, record=record)
             return
-        except (TamisError, ValueError, KeyError, TypeError):
+        except (TamisError, ValueError, TypeError, LookupError):
             pass  # what was kept cannot be used: start anew
     method.fit(X, y)
+
+
+def _record_of(text: str | None) -> Record | None:
+    """The record that was kept; None where there is none, or it cannot be read."""
+    try:
+        return None if text is None else Record.from_dict(json.loads(text))
+    except (TamisError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        return None
 
 
 def _plain(value: Any) -> Any:

@@ -27,7 +27,7 @@ class Split(NamedTuple):
     Attributes
     ----------
     train, test : array of int
-        The rows that everything is learned from, and those that judge it.
+        The rows that everything is learned from, and those it is measured on.
     inner : tuple of (fit, check) pairs
         Rows on which the number of features is chosen: the training and a validation part, or the
         folds of the training part. Empty where the plan has neither.
@@ -147,7 +147,7 @@ class CrossValidation:
     """Stratified folds, each once the test part, the whole repeated with other folds.
 
     With ``inner`` this is two-level cross-validation: the number of features is chosen by folds of
-    each training part, and judged on the fold outside.
+    each training part, and measured on the fold outside.
 
     Parameters
     ----------
@@ -321,11 +321,11 @@ def _folds(y: NDArray[Any], rows: Subset, n_folds: int, seed: int) -> Pairs:
         ) from error
 
 
-def _check_counts(who: str, *, least: int = 1, **counts: Any) -> None:
-    for name, value in counts.items():
+def _check_counts(name: str, *, least: int = 1, **counts: Any) -> None:
+    for parameter, value in counts.items():
         if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
             raise InvalidParameter(
-                f"{who} needs {name} as a whole number of at least {least}, not {value!r}."
+                f"{name} needs {parameter} as a whole number of at least {least}, not {value!r}."
             )
 
 

@@ -4,11 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tamis.svm.certificate import Certificate
     from tamis.svm.comparison import GradientC, GridC
-    from tamis.svm.curve import ValidationCurve
-    from tamis.svm.path import SVCPath
-    from tamis.svm.regression import SVRPath, SVRPathCV
+    from tamis.svm.curves.certificate import Certificate
+    from tamis.svm.curves.curve import ValidationCurve
+    from tamis.svm.svc import SVCPath
+    from tamis.svm.svr import SVRPath, SVRPathCV
     from tamis.svm.tuning import SVCPathCV
 
 __all__ = [
@@ -23,14 +23,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Certificate": "certificate",
+    "Certificate": "curves.certificate",
     "GradientC": "comparison",
     "GridC": "comparison",
-    "SVCPath": "path",
+    "SVCPath": "svc",
     "SVCPathCV": "tuning",
-    "SVRPath": "regression",
-    "SVRPathCV": "regression",
-    "ValidationCurve": "curve",
+    "SVRPath": "svr",
+    "SVRPathCV": "svr",
+    "ValidationCurve": "curves.curve",
 }
 
 

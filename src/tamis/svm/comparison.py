@@ -10,16 +10,22 @@ from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
 from sklearn.utils import Tags
 
+from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, InvalidTarget
-from tamis.svm._base import RANGE
-from tamis.svm._binary import check_size
-from tamis.svm._objectives import RadiusMargin, SmoothError, Span
-from tamis.svm._steps import curve_of
-from tamis.svm.curve import ValidationCurve
-from tamis.svm.kernels import Array, resolve_kernel
-from tamis.svm.path import SVCPath
-from tamis.svm.scores import scorer
-from tamis.svm.tuning import Fold, TunedClassifier, fold_path
+from tamis.svm.curves.curve import ValidationCurve
+from tamis.svm.curves.scores import scorer
+from tamis.svm.curves.steps import curve_of
+from tamis.svm.kernels import resolve_kernel
+from tamis.svm.objectives import (
+    RadiusMarginObjective,
+    SmoothError,
+    SmoothObjective,
+    SpanObjective,
+)
+from tamis.svm.pairs import pairwise_paths
+from tamis.svm.path.base import RANGE
+from tamis.svm.path.binary import check_size
+from tamis.svm.tuning import PathFold, TunedClassifier
 
 OBJECTIVES = ("error", "radius-margin", "span")
 SOLVERS = ("libsvm", "path")
@@ -139,7 +145,7 @@ class GridC(TunedClassifier):
         if self.solver == "libsvm":
             return lambda exponent: self._value(exponent, X, target, bounds, splits)
         check_size("GridC", len(X))
-        folds = [fold_path(self, self.gamma, X, target, bounds, *split) for split in splits]
+        folds = [self._fold(self.gamma, X, target, bounds, split) for split in splits]
         curve = _curve(self, folds)
         return lambda exponent: float(curve(2.0**exponent))
 
@@ -256,23 +262,11 @@ class GradientC(TunedClassifier):
         X, y, target, bounds = self._begin(X, y, sample_weight)
         check_size("GradientC", len(X))
         self._check()
-        folds = [
-            fold_path(self, self.gamma, X, target, bounds, train, test)
-            for train, test in self._splits(X, y, target)
-        ]
-        if self.objective == "error":
-            function: Any = SmoothError(folds)
-        else:
-            path = SVCPath(self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
-            path.set_params(lambda_range=self.lambda_range)
-            kernel = resolve_kernel(
-                "GradientC", self.kernel, self.gamma, self.degree, self.coef0, X
-            )
-            path._fit(kernel, X, target, bounds)
-            function = (RadiusMargin if self.objective == "radius-margin" else Span)(path)
+        splits = self._splits(X, y, target)
+        folds = [self._fold(self.gamma, X, target, bounds, split) for split in splits]
         low, high = np.log(self.lambda_range)
         found = minimize(
-            function.in_log_lambda,
+            self._function(folds, X, target, bounds).in_log_lambda,
             np.clip(np.log(self.start), low, high),
             jac=True,
             method="L-BFGS-B",
@@ -287,6 +281,17 @@ class GradientC(TunedClassifier):
         if self.refit:
             self._refit(X, y, sample_weight)
         return self
+
+    def _function(
+        self, folds: list[PathFold], X: Array, target: NDArray[np.int64], bounds: Array
+    ) -> SmoothObjective:
+        if self.objective == "error":
+            return SmoothError(folds)
+        kernel = resolve_kernel("GradientC", self.kernel, self.gamma, self.degree, self.coef0, X)
+        machines = pairwise_paths(kernel, X, target, bounds, self.lambda_range)
+        if self.objective == "radius-margin":
+            return RadiusMarginObjective(machines)
+        return SpanObjective(machines, self.lambda_range)
 
     def _check(self) -> None:
         if self.objective not in OBJECTIVES:
@@ -306,7 +311,7 @@ class GradientC(TunedClassifier):
             )
 
 
-def _curve(owner: Any, folds: list[Fold]) -> ValidationCurve:
+def _curve(search: Any, folds: list[PathFold]) -> ValidationCurve:
     """The exact validation function over the folds."""
-    steps = [f.path._steps(f.X, f.target, owner.scoring, own=f.own)[0] for f in folds]
-    return curve_of(steps, *scorer(owner.scoring), owner.pool)[0]
+    steps = [fold.steps(search.scoring)[0] for fold in folds]
+    return curve_of(steps, *scorer(search.scoring), search.pool)[0]

@@ -1,16 +1,17 @@
 """Kernels and the centred kernel matrix that a path is walked on."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis.exceptions import InvalidParameter
-
-Array = NDArray[np.float64]
+from tamis._arrays import Array
+from tamis.exceptions import InvalidParameter, InvalidTable
 
 NAMES = ("linear", "rbf", "poly", "precomputed")
+EPS = float(np.finfo(float).eps)
+TINY = 100 * float(np.finfo(float).smallest_subnormal)
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class Kernel:
         """``-gamma ||x - y||^2``, exactly 0 on the diagonal of a matrix with itself."""
         G = X @ Y.T
         G *= 2.0
-        G -= np.einsum("ij,ij->i", X, X)[:, None]
-        G -= np.einsum("ij,ij->i", Y, Y)
+        G -= _squares(X)[:, None]
+        G -= _squares(Y)
         np.minimum(G, 0.0, out=G)
         if X is Y:
             np.fill_diagonal(G, 0.0)
@@ -52,14 +53,14 @@ class Kernel:
         """Kernel of each row of ``X`` with itself."""
         if self.name == "rbf":
             return np.ones(len(X))
-        squares = np.einsum("ij,ij->i", X, X)
+        squares = _squares(X)
         if self.name == "linear":
             return squares
         return (self.gamma * squares + self.coef0) ** self.degree
 
 
 def resolve_kernel(
-    owner: str, name: Any, gamma: Any, degree: Any, coef0: Any, X: Array, weight: Any = None
+    asker: str, name: Any, gamma: Any, degree: Any, coef0: Any, X: Array, weight: Any = None
 ) -> Kernel:
     """Check the kernel's parameters and put numbers for ``"scale"`` and ``"auto"``, as SVC does.
 
@@ -67,13 +68,13 @@ def resolve_kernel(
     """
     if name not in NAMES:
         raise InvalidParameter(
-            f"{owner} needs a kernel among {', '.join(NAMES)}; got {name!r}. For another kernel "
+            f"{asker} needs a kernel among {', '.join(NAMES)}; got {name!r}. For another kernel "
             'compute its matrix and write kernel="precomputed".'
         )
     if name == "precomputed":
         if X.shape[0] != X.shape[1]:
             raise InvalidParameter(
-                f'{owner} with kernel="precomputed" needs a square matrix of kernel values between '
+                f'{asker} with kernel="precomputed" needs a square matrix of kernel values between '
                 f"the samples; got the shape {X.shape}."
             )
         return Kernel(name)
@@ -81,7 +82,7 @@ def resolve_kernel(
         spread = _variance(X, weight) if gamma == "scale" else 1.0
         gamma = 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
     if not (isinstance(gamma, int | float | np.number) and gamma > 0 and np.isfinite(gamma)):
-        raise InvalidParameter(f'{owner} needs a gamma above 0, "scale" or "auto"; got {gamma!r}.')
+        raise InvalidParameter(f'{asker} needs a gamma above 0, "scale" or "auto"; got {gamma!r}.')
     return Kernel(name, float(gamma), degree, float(coef0))
 
 
@@ -98,25 +99,58 @@ class Gram:
     Since ``s'x = 0`` on the whole path, adding a function of the row or of the column to the kernel
     changes the intercept alone. Centring makes nearly constant kernels usable; there the constant 1
     of the RBF kernel is left out from the beginning (``expm1``).
+
+    The matrix is kept in units of a power of two near its largest entry: a path that knows no other
+    unit is the same for a kernel of any size, and nothing is rounded by it.
     """
 
     def __init__(self, kernel: Kernel, X: Array) -> None:
         self.kernel, self.X = kernel, X
         # both kernels are blind to a shift, and lose fewer digits without it
         shiftable = kernel.name in ("linear", "rbf")
-        self.origin = X.mean(axis=0) if shiftable else np.zeros(())
-        if shiftable:
-            self.X = X - self.origin
-        self.flat = False
-        if kernel.name == "rbf":
-            spread = 4 * float((self.X**2).sum(axis=1).max())
-            self.flat = kernel.gamma * spread < 1e-2
-        K = self._raw(self.X, moved=True)
-        self.means = K.mean(axis=0)
-        self.mean = float(self.means.mean())
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.origin = X.mean(axis=0) if shiftable else np.zeros(())
+            if shiftable:
+                self.X = X - self.origin
+            named = kernel.name != "precomputed"
+            self.squares = _squares(self.X) if named else np.zeros(len(X))
+            self.flat = kernel.name == "rbf" and 4 * kernel.gamma * self.squares.max() < 1e-2
+            K = self._raw(self.X, moved=True)
+            largest = float(np.abs(K).max())
+            self.means = K.mean(axis=0)
+            self.mean = float(self.means.mean())
+        if not np.isfinite(largest + self.mean):
+            raise InvalidTable(
+                f"The {kernel.name} kernel of these columns is too large for a number. Scale the "
+                "columns, for example by StandardScaler()."
+            )
         K -= self.means
         K -= self.means[:, None] - self.mean
-        self.K = np.ascontiguousarray((K + K.T) / 2) if kernel.name == "precomputed" else K
+        if kernel.name == "precomputed":
+            K = np.ascontiguousarray((K + K.T) / 2)
+        size = float(np.abs(np.diagonal(K)).max())
+        self.unit = 2.0 ** int(np.frexp(size)[1]) if size > 0 else 1.0
+        K /= self.unit
+        self.K = K
+        # how far an entry may be wrong: by the share of its row and that of its column
+        own = self._rounding(np.full(len(K), largest), self.squares, self.squares)
+        self.noise = (own + TINY) / self.unit
+
+    @cached_property
+    def definite(self) -> bool:
+        """Whether the kernel has no negative eigenvalue beyond rounding: some have by nature."""
+        if self.kernel.name != "precomputed" and self.kernel.coef0 >= 0:
+            return True
+        try:
+            np.linalg.cholesky(self.K + 32 * EPS * len(self.K) * np.eye(len(self.K)))
+        except np.linalg.LinAlgError:
+            return False
+        return True
+
+    @property
+    def matrix(self) -> Array:
+        """The centred kernel matrix in its own size."""
+        return self.K * self.unit
 
     def _raw(self, X: Array, moved: bool = False) -> Array:
         if not moved and self.kernel.name != "precomputed":
@@ -128,9 +162,35 @@ class Gram:
         K = self.kernel(X, self.X)
         return K.copy() if self.kernel.name == "precomputed" else K
 
+    def _rounding(self, largest: Any, squares: Any, product: Any) -> Any:
+        """Shares of points in the rounding of their kernel values: of two points add both.
+
+        Points have kernel values up to ``largest``, such squared norms, and a ``product`` of norms
+        with the others. A sum of d products is exact to about sqrt(d) roundings of its size; an
+        exponent is a difference of squared norms; four more are for the centring.
+        """
+        numbers = self.kernel
+        if numbers.name == "precomputed":
+            return 4 * EPS * largest
+        sums = (4 + np.sqrt(self.X.shape[1])) * EPS
+        if numbers.name == "linear":
+            return sums * product + 4 * EPS * largest
+        if numbers.name == "rbf":
+            exponent = 2 * numbers.gamma * sums * squares
+            return exponent if self.flat else largest * exponent + 4 * EPS
+        inner = numbers.gamma * product + abs(numbers.coef0)
+        return sums * (numbers.degree + 1) * np.maximum(inner**numbers.degree, largest)
+
     def rows(self, X: Array) -> Array:
-        """Kernel rows of new points, up to what the path cannot see."""
+        """Kernel rows of new points, up to what the path cannot see, in the kernel's own size."""
         return self._raw(X) - self.means
+
+    def rounding(self, X: Array, rows: Array) -> Array:
+        """Shares of new points in the rounding of their kernel rows, in the kernel's own size."""
+        squares = 0.0 if self.kernel.name == "precomputed" else _squares(X - self.origin)
+        product = np.sqrt(squares * self.squares.max())
+        found = self._rounding(np.abs(rows).max(axis=1), squares, product)
+        return found + 4 * EPS * np.abs(self.means).max()
 
     def norms(self, X: Array, rows: Array, own: Array | None = None) -> Array:
         """Distance in the feature space of new points from the mean of the training points.
@@ -142,4 +202,11 @@ class Gram:
             if self.kernel.name == "precomputed":
                 return np.full(len(X), np.inf)
             own = self.kernel.diagonal(X - self.origin) - (1.0 if self.flat else 0.0)
-        return np.sqrt(np.maximum(own - 2 * rows.mean(axis=1) - self.mean, 0.0))
+        mean = rows.mean(axis=1)
+        rounding = 8 * EPS * (np.abs(own) + np.abs(rows).max(axis=1) + abs(self.mean))
+        return np.sqrt(np.maximum(own - 2 * mean - self.mean, 0.0) + rounding)
+
+
+def _squares(X: Array) -> Array:
+    """Squared norm of each row."""
+    return np.einsum("ij,ij->i", X, X)

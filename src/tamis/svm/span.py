@@ -1,4 +1,4 @@
-"""The span of support vectors, from the linear system of those that are free (the elbow)."""
+"""The span of support vectors, from the linear system of those that are free (the margin set)."""
 
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ _SINGULAR = 1e10
 _ZERO, _RAISED = 1e-12, 1e-18
 
 
-class Elbow(NamedTuple):
+class MarginSystem(NamedTuple):
     """Inverse of M = [[K_FF, 1], [1', 0]], F the free vectors.
 
     Attributes
@@ -36,16 +36,16 @@ class Elbow(NamedTuple):
         return len(self.free) < 2
 
 
-def elbow(K: Array, free: Mask) -> Elbow:
-    """The elbow of a machine with these free vectors; K is the kernel matrix of its rows."""
-    places = np.flatnonzero(free)
-    m = len(places)
+def margin_system(K: Array, free: Mask) -> MarginSystem:
+    """The system of a machine with these free vectors; K is the kernel matrix of its rows."""
+    members = np.flatnonzero(free)
+    m = len(members)
     if m == 0:
-        return Elbow(places, np.zeros((1, 1)), np.zeros((1, 1)))
+        return MarginSystem(members, np.zeros((1, 1)), np.zeros((1, 1)))
     M = np.ones((m + 1, m + 1))
-    M[:m, :m] = K[np.ix_(places, places)]
+    M[:m, :m] = K[np.ix_(members, members)]
     M[m, m] = 0
-    return Elbow(places, *_inverses(M))
+    return MarginSystem(members, *_inverses(M))
 
 
 def _inverses(M: Array) -> tuple[Any, Any]:
@@ -64,7 +64,7 @@ def _inverses(M: Array) -> tuple[Any, Any]:
     return inverse, inverse + null @ null.T / (_RAISED * largest)
 
 
-def squared_spans(K: Array, bent: Elbow) -> Array:
+def squared_spans(K: Array, system: MarginSystem) -> Array:
     r"""Squared distance of every row to what the other free support vectors span.
 
     .. math:: S_p^2 = \frac{1}{(M^{-1})_{pp}} \text{ for } p \in F, \qquad
@@ -76,44 +76,44 @@ def squared_spans(K: Array, bent: Elbow) -> Array:
     --------
     >>> points = np.array([[0.0], [1.0], [3.0]])
     >>> K = points @ points.T
-    >>> squared_spans(K, elbow(K, np.array([False, False, True])))  # distances to the third
+    >>> squared_spans(K, margin_system(K, np.array([False, False, True])))  # distances to the third
     array([9., 4., 9.])
     """
-    m, found = len(bent.free), K.diagonal().copy()
+    m, found = len(system.free), K.diagonal().copy()
     if m:
-        v = np.vstack([K[bent.free], np.ones(len(K))])
-        found -= np.einsum("ij,ij->j", v, bent.inverse @ v)
-        found[bent.free] = K.diagonal()[bent.free]
-    if not bent.alone:
-        found[bent.free] = 1 / bent.stiff.diagonal()[:m]
+        v = np.vstack([K[system.free], np.ones(len(K))])
+        found -= np.einsum("ij,ij->j", v, system.inverse @ v)
+        found[system.free] = K.diagonal()[system.free]
+    if not system.alone:
+        found[system.free] = 1 / system.stiff.diagonal()[:m]
     return np.maximum(found, 0)
 
 
-def feet(K: Array, bent: Elbow) -> Array:
+def feet(K: Array, system: MarginSystem) -> Array:
     """Vectors e_p with S_p² = e_p'Ke_p: 1 at p, minus the weights of the nearest point elsewhere.
 
     They are optimal, so the derivative of S_p² is e_p'K'e_p (Danskin). Columns of the answer.
     """
-    m, n = len(bent.free), len(K)
+    m, n = len(system.free), len(K)
     found = np.eye(n)
     if m:
-        v = np.vstack([K[bent.free], np.ones(n)])
-        found[bent.free] -= (bent.inverse @ v)[:m]
-        found[:, bent.free] = np.eye(n)[:, bent.free]
-    if not bent.alone:
-        own = bent.stiff[:m, :m]
-        found[np.ix_(bent.free, bent.free)] = own / own.diagonal()
+        v = np.vstack([K[system.free], np.ones(n)])
+        found[system.free] -= (system.inverse @ v)[:m]
+        found[:, system.free] = np.eye(n)[:, system.free]
+    if not system.alone:
+        own = system.stiff[:m, :m]
+        found[np.ix_(system.free, system.free)] = own / own.diagonal()
     return found
 
 
-def followed(bent: Elbow, moved: Array, n_rows: int) -> Array:
+def followed(system: MarginSystem, moved: Array, n_rows: int) -> Array:
     """How multipliers follow when the kernel changes: dβ for each column of K'β.
 
-    On the elbow K_F β + b stays what it is and Σβ = 0, so M (dβ_F, db) = -(K'β)_F, 0; the others
+    Of free vectors K_F β + b stays what it is and Σβ = 0, so M (dβ_F, db) = -(K'β)_F, 0; the others
     stay on their bounds (the conditions of optimality, differentiated).
     """
-    m, found = len(bent.free), np.zeros((n_rows, moved.shape[1]))
+    m, found = len(system.free), np.zeros((n_rows, moved.shape[1]))
     if m:
-        right = np.vstack([-moved[bent.free], np.zeros(moved.shape[1])])
-        found[bent.free] = (bent.inverse @ right)[:m]
+        right = np.vstack([-moved[system.free], np.zeros(moved.shape[1])])
+        found[system.free] = (system.inverse @ right)[:m]
     return found

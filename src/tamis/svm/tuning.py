@@ -11,31 +11,37 @@ from sklearn.svm import SVC
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, InvalidTarget, NotCertified
-from tamis.svm._base import RANGE, check_range
-from tamis.svm._binary import check_size
-from tamis.svm._steps import curve_of
-from tamis.svm.certificate import Certificate, certify
-from tamis.svm.curve import Interval, ValidationCurve
-from tamis.svm.kernels import Array, resolve_kernel
-from tamis.svm.path import SVCPath, box, encode
-from tamis.svm.scores import check_scoring, scorer
+from tamis.svm.curves.certificate import Certificate, certify
+from tamis.svm.curves.curve import IntervalOfC, ValidationCurve
+from tamis.svm.curves.scores import check_scoring, scorer
+from tamis.svm.curves.steps import StepCounts, curve_of
+from tamis.svm.kernels import resolve_kernel
+from tamis.svm.pairs import PairwisePaths, pairwise_paths
+from tamis.svm.path.base import RANGE, check_range
+from tamis.svm.path.binary import check_size
+from tamis.svm.svc import box, encode
 
 RULES = ("largest-lambda", "widest", "one-standard-error")
 POOLS = ("folds", "samples")
 
 
-class Fold(NamedTuple):
-    """One training part with its path, and the part it is judged on."""
+class PathFold(NamedTuple):
+    """The paths of one training part, and the part on which they are validated."""
 
-    path: SVCPath
+    machines: PairwisePaths
     X: Array
     target: NDArray[np.int64]
     own: Array | None  # kernel of the points with themselves, where precomputed
 
+    def steps(self, scoring: object, ways: tuple[int, ...] = (0,)) -> list[StepCounts]:
+        """Correct predictions along the path, as :meth:`PairwisePaths.steps`."""
+        return self.machines.steps(self.X, self.target, scoring, ways, self.own)
+
 
 class TunedClassifier(ClassifierMixin, BaseEstimator):
-    """What every classifier with a tuned C does after the tuning: ask its best estimator."""
+    """What classifiers with a tuned C share: the folds before, the best estimator after."""
 
     best_estimator_: SVC  # declared, so that criteria know it for a search over hyper-parameters
 
@@ -69,13 +75,13 @@ class TunedClassifier(ClassifierMixin, BaseEstimator):
     ) -> tuple[Array, NDArray[Any], NDArray[np.int64], Array]:
         """Validate everything before any work."""
         X, y = validate_data(self, X, y, dtype=np.float64)
-        owner = type(self).__name__
-        check_range(owner, self.lambda_range)
-        self.classes_, target = encode(owner, y)
-        check_scoring(owner, self.scoring, len(self.classes_))
+        name = type(self).__name__
+        check_range(name, self.lambda_range)
+        self.classes_, target = encode(name, y)
+        check_scoring(name, self.scoring, len(self.classes_))
         if self.pool not in POOLS:
-            raise InvalidParameter(f"{owner} needs pool among {POOLS}; got {self.pool!r}.")
-        return X, y, target, box(owner, self, X, y, target, sample_weight)
+            raise InvalidParameter(f"{name} needs pool among {POOLS}; got {self.pool!r}.")
+        return X, y, target, box(name, self.class_weight, X, y, target, sample_weight)
 
     def _splits(self, X: Array, y: NDArray[Any], target: NDArray[np.int64]) -> list[Any]:
         """The folds; every class has to be in every training part."""
@@ -94,6 +100,26 @@ class TunedClassifier(ClassifierMixin, BaseEstimator):
                     f"fold {k} has one. Use fewer folds or StratifiedKFold."
                 )
         return splits
+
+    def _fold(
+        self,
+        gamma: Any,
+        X: Array,
+        target: NDArray[np.int64],
+        bounds: Array,
+        split: tuple[NDArray[np.intp], NDArray[np.intp]],
+    ) -> PathFold:
+        """Paths of one training part, with ``gamma`` resolved on it as SVC would."""
+        train, test = split
+        pairwise = self.kernel == "precomputed"
+        inner = X[np.ix_(train, train)] if pairwise else X[train]
+        outer = X[np.ix_(test, train)] if pairwise else X[test]
+        name = type(self).__name__
+        kernel = resolve_kernel(name, self.kernel, gamma, self.degree, self.coef0, inner)
+        machines = pairwise_paths(
+            kernel, inner, target[train], bounds[train], self.lambda_range, bracketed=True
+        )
+        return PathFold(machines, outer, target[test], np.diagonal(X)[test] if pairwise else None)
 
     def _refit(self, X: Array, y: NDArray[Any], sample_weight: ArrayLike | None) -> None:
         self.best_estimator_ = SVC(
@@ -138,7 +164,7 @@ class SVCPathCV(TunedClassifier):
     ----------
     best_C_, best_gamma_, best_score_
         ``best_C_`` lies inside ``best_interval_``; the score is the value of ``scoring`` there.
-    best_interval_ : Interval
+    best_interval_ : IntervalOfC
     curve_ : ValidationCurve
         The exact curve for the best gamma.
     curves_ : list of ValidationCurve
@@ -222,14 +248,14 @@ class SVCPathCV(TunedClassifier):
         splits: list[Any],
     ) -> None:
         """The exact curve for one gamma; it is kept if it is better than those before."""
-        paths, judged = [], []
-        for train, test in splits:
-            fold = fold_path(self, gamma, X, target, bounds, train, test)
-            paths += fold.path._paths
-            judged.append(fold.path._steps(fold.X, fold.target, self.scoring, (0, 1, -1), fold.own))
+        paths, counted = [], []
+        for split in splits:
+            fold = self._fold(gamma, X, target, bounds, split)
+            paths += [path.solution for path in fold.machines.paths]
+            counted.append(fold.steps(self.scoring, (0, 1, -1)))
         score = scorer(self.scoring)
         (curve, values), (high, _), (low, _) = (
-            curve_of(steps, *score, self.pool) for steps in zip(*judged, strict=True)
+            curve_of(steps, *score, self.pool) for steps in zip(*counted, strict=True)
         )
         if self.curves_ and not _better(curve, self.curve_):
             self.curves_.append(curve)
@@ -243,35 +269,10 @@ class SVCPathCV(TunedClassifier):
         C = self.best_C_
         if self.rule == "one-standard-error":
             C = max(curve.argmin, key=lambda interval: interval.width).middle
-        smallest = self.lambda_range[0] * (1 + 1e-9)
-        complete = all(p.walk.reached <= smallest for p in paths)
-        self.certificate_ = certify(curve, C, high, low, paths, complete)
+        self.certificate_ = certify(curve, C, high, low, paths, self.lambda_range[0])
 
 
-def fold_path(
-    owner: Any,
-    gamma: Any,
-    X: Array,
-    target: NDArray[np.int64],
-    bounds: Array,
-    train: NDArray[np.intp],
-    test: NDArray[np.intp],
-) -> Fold:
-    """Path of one training part, with ``gamma`` resolved on it as SVC would."""
-    pairwise = owner.kernel == "precomputed"
-    inner = X[np.ix_(train, train)] if pairwise else X[train]
-    outer = X[np.ix_(test, train)] if pairwise else X[test]
-    path = SVCPath(owner.kernel, gamma=gamma, degree=owner.degree, coef0=owner.coef0)
-    path.lambda_range = owner.lambda_range
-    kernel = resolve_kernel(
-        type(owner).__name__, owner.kernel, gamma, owner.degree, owner.coef0, inner
-    )
-    path.classes_ = np.unique(target)
-    path._fit(kernel, inner, target[train], bounds[train], bracketed=True)
-    return Fold(path, outer, target[test], np.diagonal(X)[test] if pairwise else None)
-
-
-def choose(curve: ValidationCurve, fold_values: Array, rule: str) -> Interval:
+def choose(curve: ValidationCurve, fold_values: Array, rule: str) -> IntervalOfC:
     """The interval of C that the rule prefers."""
     if rule == "largest-lambda":
         return curve.argmin[0]

@@ -1,0 +1,265 @@
+"""The inner loop of the path: from one event to the next, and the audit of what was walked."""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tamis.compiled.margin_set import (
+    CYCLE,
+    DONE,
+    EMPTY,
+    FREE,
+    FULL,
+    KAPPA,
+    LOW,
+    N_FREE,
+    REFACTOR,
+    RESIDUAL,
+    SLOTS,
+    TAU,
+    TERMS,
+    ZEROS,
+    B,
+    apply_inverse,
+    enter,
+    leave,
+    response,
+)
+
+TIE = 1e-12  # events closer than this, relative to tau, are simultaneous
+
+
+class EpochLog(NamedTuple):
+    """Where the path went, row by row; row 0 is where it began."""
+
+    tau: NDArray[np.float64]
+    b: NDArray[np.float64]
+    x: NDArray[np.float64]  # of every slot
+    side: NDArray[np.int8]
+    n_terms: NDArray[np.int64]  # -1: in the middle of an exchange
+
+
+@njit(cache=True)
+def _next_event(problem, state, dr, longest, tolerance, found):
+    """Length of the step to the next event and the variable it belongs to (-1: none)."""
+    best = longest
+    tie = TIE * state.real[TAU]
+    n_found = 0
+    for k in range(state.tally[SLOTS]):
+        dx = state.d[k + 1]
+        i = state.slots[k]
+        if state.side[i] != FREE or abs(dx) * state.real[KAPPA] <= tolerance:
+            continue
+        room = problem.upper[i] - state.x[i] if dx > 0 else state.x[i]
+        step = max(room, 0.0) / abs(dx)
+        if step <= best + tie:
+            best = min(best, step)
+            found[n_found] = i
+            n_found += 1
+    for i in range(dr.shape[0]):
+        side = state.side[i]
+        if side == FREE:
+            continue
+        speed = -dr[i] if side == LOW else dr[i]
+        if speed <= tolerance:
+            continue
+        room = state.r[i] if side == LOW else -state.r[i]
+        if room <= (best + tie) * speed:
+            best = min(best, max(room, 0.0) / speed)
+            found[n_found] = i
+            n_found += 1
+    winner = -1
+    pivot = 0.0
+    for f in range(n_found):
+        i = found[f]
+        if state.side[i] == FREE:
+            dx = state.d[state.slot_of[i] + 1]
+            room = problem.upper[i] - state.x[i] if dx > 0 else state.x[i]
+            size, step = abs(dx) * state.real[KAPPA], room / abs(dx)
+        else:
+            size, step = abs(dr[i]), abs(state.r[i]) / abs(dr[i])
+            if (state.r[i] < 0) == (state.side[i] == LOW):
+                step = 0.0
+        if step <= best + tie and size > pivot:
+            winner, pivot = i, size
+    return best, winner
+
+
+@njit(cache=True)
+def _dh_at(problem, state, p):
+    """``dh`` at one point in play."""
+    row = problem.K[problem.origin[p]]
+    dh = state.d[0]
+    for k in range(state.tally[SLOTS]):
+        i = state.slots[k]
+        dh += problem.sign[i] * state.d[k + 1] * row[problem.origin[problem.point[i]]]
+    return dh
+
+
+@njit(cache=True)
+def _speeds(problem, state, dh, dr):
+    """Speeds of the residuals, their error on the margin set, and what is too slow to be real.
+
+    Points of the margin set need no response, except where it is cheap to see the error.
+    """
+    n_ahead = problem.ahead.shape[1]
+    response(problem, state, state.d, dh[:n_ahead])
+    for k in range(state.tally[SLOTS]):
+        i = state.slots[k]
+        if problem.point[i] >= n_ahead and state.side[i] != FREE:
+            dh[problem.point[i]] = _dh_at(problem, state, problem.point[i])
+    error = 0.0
+    for i in range(dr.shape[0]):
+        p = problem.point[i]
+        if state.side[i] != FREE:
+            dr[i] = problem.sign[i] * dh[p] + problem.slope[i]
+        elif p < n_ahead:
+            dr[i] = problem.sign[i] * dh[p] + problem.slope[i]
+            error = max(error, abs(dr[i]))
+        else:
+            dr[i] = 0.0
+    size = abs(state.d[0])
+    for k in range(state.tally[SLOTS]):
+        size += abs(state.d[k + 1]) * state.real[KAPPA]
+    return error, max(20.0 * error, 4e-15 * size)
+
+
+@njit(cache=True)
+def _margin_errors(problem, state, dr):
+    """Speeds of the residuals on the margin set, which ought to be zero."""
+    for k in range(state.tally[SLOTS]):
+        i = state.slots[k]
+        if state.side[i] == FREE:
+            dh = _dh_at(problem, state, problem.point[i])
+            dr[i] = problem.sign[i] * dh + problem.slope[i]
+
+
+@njit(cache=True)
+def _refine(problem, state, dr):
+    """One step of iterative refinement of the direction."""
+    size = state.tally[SLOTS] + 1
+    rhs = np.zeros(size)
+    for k in range(size - 1):
+        i = state.slots[k]
+        if state.side[i] == FREE:
+            rhs[k + 1] = dr[i]
+    change = np.empty(size)
+    apply_inverse(state, rhs, size, change)
+    for k in range(size):
+        if k == 0 or state.side[state.slots[k - 1]] == FREE:
+            state.d[k] -= change[k]
+
+
+@njit(cache=True)
+def _move(problem, state, dr, step):
+    state.real[TAU] -= step
+    state.real[B] += step * state.d[0]
+    for k in range(state.tally[SLOTS]):
+        state.x[state.slots[k]] += step * state.d[k + 1]
+    for i in range(dr.shape[0]):
+        if state.side[i] != FREE:
+            state.r[i] += step * dr[i]
+
+
+@njit(cache=True)
+def _stands_on_bound(problem, state):
+    """Whether the only free variable, which cannot move alone, is at a bound."""
+    for k in range(state.tally[SLOTS]):
+        i = state.slots[k]
+        if state.side[i] == FREE:
+            room = min(state.x[i], problem.upper[i] - state.x[i])
+            return room <= TIE * problem.upper[i]
+    return False
+
+
+@njit(cache=True)
+def _write(state, log, row, complete):
+    log.tau[row] = state.real[TAU]
+    log.b[row] = state.real[B]
+    log.n_terms[row] = state.tally[TERMS] if complete else -1
+    for k in range(state.tally[SLOTS]):
+        log.x[row, k] = state.x[state.slots[k]]
+        log.side[row, k] = state.side[state.slots[k]]
+
+
+@njit(cache=True)
+def advance(problem, state, log, end):
+    """Follow the path down to ``end`` or until the log is full; returns the exit code and rows.
+
+    Two rows are kept free for an exchange, which needs one before and one after.
+    """
+    dh = np.empty(problem.origin.shape[0])
+    dr = np.empty(problem.sign.shape[0])
+    found = np.empty(2 * dr.shape[0] + 1, np.int64)
+    scale = max(np.max(np.abs(problem.slope)), 1e-300)
+    row = 0
+    _write(state, log, row, True)
+    n_terms = state.terms.shape[0] - 2
+    while row + 2 < log.tau.shape[0] and state.tally[TERMS] < n_terms:
+        error, tolerance = _speeds(problem, state, dh, dr)
+        # 0.05 tolerance is the error itself, or else no more than rounding
+        if error > state.real[RESIDUAL] * scale and error >= 0.05 * tolerance:
+            _margin_errors(problem, state, dr)
+            _refine(problem, state, dr)
+            error, tolerance = _speeds(problem, state, dh, dr)
+            if error > state.real[RESIDUAL] * scale and error >= 0.05 * tolerance:
+                return REFACTOR, row + 1
+        step, j = _next_event(problem, state, dr, state.real[TAU] - end, tolerance, found)
+        _move(problem, state, dr, step)
+        row += 1
+        if j < 0:
+            state.real[TAU] = end
+            _write(state, log, row, True)
+            return DONE, row + 1
+        state.tally[ZEROS] = state.tally[ZEROS] + 1 if step <= TIE * state.real[TAU] else 0
+        code = FULL
+        if state.side[j] == FREE:
+            k = state.slot_of[j]
+            if not leave(problem, state, k, state.d[k + 1] > 0):
+                code = EMPTY if state.tally[N_FREE] == 0 else REFACTOR
+            elif state.tally[N_FREE] == 1 and _stands_on_bound(problem, state):
+                code = EMPTY
+        else:
+            _write(state, log, row, False)
+            code, moved = enter(problem, state, j)
+            if moved:
+                row += 1
+        _write(state, log, row, True)
+        if code != FULL:
+            return code, row + 1
+        if state.tally[ZEROS] > 3 * dr.shape[0] + 50:
+            return CYCLE, row + 1
+    return FULL, row + 1
+
+
+@njit(cache=True)
+def audit(sign, point, slope, side, slot_of, followed, h, log, offset, tolerance):
+    """Check every row of a log against the residuals ``h`` recomputed for all variables.
+
+    For each segment between two rows: the largest violation of the optimality conditions, and the
+    first segment on which a variable that was not followed is on its wrong side.
+    """
+    n_rows = log.tau.shape[0]
+    violation = np.zeros(n_rows)
+    bad = n_rows
+    for row in range(n_rows):
+        tau = log.tau[row]
+        for i in range(side.shape[0]):
+            r = sign[i] * h[row, point[i]] - offset[i] - tau * slope[i]
+            k = slot_of[i]
+            if k >= 0:
+                here = log.side[row, k]
+                before = log.side[max(row - 1, 0), k]
+            else:
+                here = before = side[i]
+            free = here == FREE or before == FREE
+            wrong = abs(r) if free else max(-r if here == LOW else r, 0.0)
+            if wrong > 0.0:
+                violation[row] = max(violation[row], wrong)
+                if wrong > tolerance and row < bad and not followed[i]:
+                    bad = row
+    return violation, bad

@@ -1,0 +1,427 @@
+"""The one run loop: from a table to a settled selection, for searches and all that acts like one.
+
+A :class:`Selection` says what it checks (:meth:`~Selection._check`), to which size it walks
+(:meth:`~Selection._size`) and which steps it makes (:meth:`~Selection._steps`). Validation, seeds,
+callbacks, record, resume and choice are written here, once.
+"""
+
+import logging
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import replace
+from time import perf_counter
+from typing import Any, ClassVar, Protocol, Self
+from warnings import warn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from tamis._arrays import Array, Mask
+from tamis._random import draw_seed, fix_seeds
+from tamis.contract.choice import Choice, Context, SizeLike, resolve_choice
+from tamis.contract.criterion import check_data
+from tamis.contract.explain import explained, open_tie
+from tamis.contract.record import Record
+from tamis.contract.standing import order_of, scores_of
+from tamis.contract.steps import Entries, Event, Progress, Step, Trace
+from tamis.exceptions import (
+    DegenerateData,
+    InvalidStep,
+    InvalidTable,
+    NothingSelected,
+    NothingToAdd,
+    RecordMismatch,
+    TamisError,
+    TiedScores,
+)
+
+log = logging.getLogger("tamis")
+
+
+class Source(Protocol):
+    """What steps are made from: a fitted criterion, a table, the parts of a composition."""
+
+    @property
+    def n_evaluations(self) -> int:
+        """Scores asked for so far."""
+
+    @property
+    def parts(self) -> tuple[Record, ...]:
+        """Records of the selections inside."""
+
+    @property
+    def criterion(self) -> Any:
+        """The fitted criterion, None where there is none."""
+
+
+class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
+    """Selector that remembers how it came to its answer.
+
+    Attributes
+    ----------
+    support_ : array of bool
+        The columns that are kept.
+    order_ : array of int
+        All columns, best first: those kept by their last score (by order of entry in a search
+        that only adds), then the others in the reverse order of leaving, those that never moved
+        last. Of equals the lowest index is first.
+    ranking_ : array of int
+        1 for all kept, then by step of leaving, as in scikit-learn.
+    scores_ : array of float
+        The score at which a column last entered or left; of one that never moved, the last score
+        it was given; nan where it was given none, as in searches that only value whole subsets.
+    trace_ : Trace
+        The steps, see :class:`tamis.contract.TracedStep`.
+    n_features_, n_evaluations_ : int
+        Number of columns kept; number of scores asked of the criterion.
+    record_ : Record
+        Everything needed to report, compare, save and resume.
+    """
+
+    #: Whether each step holds, or is held by, the step before.
+    nested: ClassVar[bool] = False
+    #: Whether each unit is scored without the others.
+    scores_alone: ClassVar[bool] = False
+    #: Whether the steps on the way to one size are also made on the way to another.
+    extends: ClassVar[bool] = True
+
+    n_features_to_select: SizeLike
+
+    # -- what a subclass says ---------------------------------------------------------------------
+
+    @abstractmethod
+    def _steps(
+        self, criterion: Any, n_units: int, size: int | None, done: Trace
+    ) -> Iterator[Event]:
+        """Yield the steps that follow those already done.
+
+        ``criterion`` is what :meth:`_open` made, ``size`` the number of units asked for, or None
+        where the walk must go the whole way.
+        """
+
+    @abstractmethod
+    def _open(self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record) -> Any:
+        """Learn the data: the :class:`Source` of the steps that follow those of a record."""
+
+    def _check(self) -> None:
+        """Refuse parameters that cannot work, before any data are seen."""
+        self._choice().check(self, self)
+
+    def _check_target(self, y: NDArray[Any] | None) -> None:
+        """Refuse a target that cannot be used."""
+
+    def _size(self, n_units: int) -> int | None:
+        """Number of units to walk to, None where only the data can tell."""
+        return self._choice().size(n_units, type(self).__name__)
+
+    def _complete(self, trace: Trace) -> bool:
+        """Whether a walk that ended has nothing left to do."""
+        return True
+
+    def _common(self, done: Record, size: int | None) -> int:
+        """How many of the steps of a record a walk to another size makes too."""
+        return len(done.trace)
+
+    def _unsized(self, bare: Any) -> Any:
+        """A clone without the number of features that is asked for."""
+        return bare.set_params(n_features_to_select=None)
+
+    def _seeded(self, seeds: dict[str, int] | None) -> tuple[Self, dict[str, int]]:
+        """A clone whose random parts have numbers for seeds, and these numbers."""
+        work = clone(self)
+        root = draw_seed(getattr(self, "random_state", None))
+        return work, fix_seeds(work, seeds, root=root)
+
+    def _picked(self, run: "Run") -> int:
+        """Position of the step to keep."""
+        return self._choice().pick(run.trace, run.context)
+
+    def _choice(self) -> Choice:
+        return resolve_choice(self.n_features_to_select, type(self).__name__)
+
+    @property
+    def _takes_metadata(self) -> bool:
+        return False
+
+    # -- what it offers ---------------------------------------------------------------------------
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> Self:
+        """Find the best columns of ``X``.
+
+        Parameters
+        ----------
+        X : array, pandas or polars frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Classes (of any type) or real numbers, as the criterion needs.
+        **params
+            Per-row metadata (``sample_weight``, ``groups``) for the criterion: routed by requests
+            when scikit-learn's metadata routing is enabled, passed on as they are otherwise.
+        """
+        self._run(X, y, params, None)
+        return self
+
+    def resume(
+        self, X: ArrayLike, y: ArrayLike | None = None, *, record: "Record | str", **params: Any
+    ) -> Self:
+        """Go on from a record, or the file of one, on the same data.
+
+        A selection that was stopped ends as an undisturbed ``fit`` would have. With another
+        ``n_features_to_select`` the record is extended: its steps are kept and the walk goes on to
+        the new size. Otherwise only ``n_jobs`` and budgets may differ from the selection that made
+        the record. Functions have no expression: that ``Scored`` holds the same one is not checked.
+        """
+        self._run(X, y, params, Record.of(record))
+        return self
+
+    def explain(self, column: Any) -> str:
+        """Say in words when a column was looked at, what it scored, and what won in its place.
+
+        Parameters
+        ----------
+        column : int or str
+            Its index, or its name where ``X`` had names.
+        """
+        check_is_fitted(self)
+        return explained(self, column)
+
+    @with_callbacks
+    def _run(self, X: Any, y: Any, params: dict[str, Any], done: Record | None) -> None:
+        self._forget()
+        self._check()
+        X, y = check_data(self, X, y)
+        self._follow(Run(self, X, y, params, done))
+
+    def _follow(self, run: "Run") -> None:
+        """Walk to the end, or to where a callback says stop, and keep what was found.
+
+        An exception loses nothing: the steps made are in ``record_`` before it goes on its way.
+        """
+        try:
+            self._consume(run)
+        finally:
+            self.trace_, self.record_ = run.trace, run.record
+        if run.ended:
+            self.record_ = run.settled()
+        if len(run.trace):
+            self._settle(self.record_, run.X, run.y)
+        if run.ended:
+            self._say_doubts(run)
+
+    def _say_doubts(self, run: "Run") -> None:
+        """Warn of a tie that decided the answer, and of columns kept that tell nothing."""
+        if tie := open_tie(self):
+            warn(tie, TiedScores, stacklevel=6)
+        idle = getattr(run.context.criterion, "idle_", None)
+        if idle is not None and (self.support_ & idle).any():
+            kept = np.flatnonzero(self.support_ & idle)
+            some = ", ".join(map(str, kept[:5])) + (", ..." if len(kept) > 5 else "")
+            warn(
+                f"{type(self).__name__} keeps {len(kept)} column(s) that are constant or copies of "
+                f"others ({some}): they tell nothing. Ask for fewer features, or drop them.",
+                DegenerateData,
+                stacklevel=6,
+            )
+
+    def _consume(self, run: "Run") -> None:
+        """Take each event of the run; stop where a callback asks for it."""
+        context = self._init_callback_context(max_subtasks=None)
+        watched = bool(getattr(self, "_skl_callbacks", []))
+        context.call_on_fit_task_begin(estimator=self)
+        for _ in run:
+            if not watched:
+                continue
+            self.trace_, self.record_ = run.trace, run.record
+            task = context.subcontext(task_name="step")
+            task.call_on_fit_task_begin(estimator=self)
+            if task.call_on_fit_task_end(estimator=self):
+                break
+        context.call_on_fit_task_end(estimator=self)
+
+    def _settle(self, record: Record, X: Array, y: NDArray[Any] | None) -> None:
+        """Set the fitted attributes from the steps and the one that was chosen."""
+        trace = record.trace
+        self.record_, self.trace_ = record, trace
+        self.n_evaluations_ = record.n_evaluations
+        self.support_ = trace.mask(record.chosen)
+        self.n_features_ = int(self.support_.sum())
+        self.scores_ = scores_of(trace)
+        self.order_, self.ranking_ = order_of(trace, record.chosen)
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit found, so that nothing of it outlives one that fails."""
+        for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
+            delattr(self, name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "support_")
+
+    def _get_support_mask(self) -> Mask:
+        check_is_fitted(self)
+        return self.support_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        tags.input_tags.allow_nan = False
+        return tags
+
+
+class Run:
+    """A selection on its way: iterating makes its steps, ``record`` is what could be saved now."""
+
+    def __init__(
+        self,
+        selection: Selection,
+        X: Array,
+        y: NDArray[Any] | None,
+        params: dict[str, Any],
+        done: Record | None = None,
+    ):
+        self.selection, self.name = selection, type(selection).__name__
+        self.X, self.y = X, y
+        self.params = {name: value for name, value in params.items() if value is not None}
+        selection._check_target(y)
+        self.size = selection._size(X.shape[1])
+        fresh = Record.begin(selection, X, y, self.params)
+        self.start = fresh if done is None else self._continued(done, fresh)
+        self.trace = self.start.trace
+        self.source: Source | None = None
+        self.ended = False
+
+    def _continued(self, done: Record, fresh: Record) -> Record:
+        """The record to go on from: as it is, or with the steps that another size has in common."""
+        done.check_continues(fresh)
+        trace = done.trace.copy()
+        if done.identity == fresh.identity:
+            return replace(done, trace=trace)
+        if not self.selection.extends:
+            raise RecordMismatch(
+                f"The steps of {self.name} depend on the number of features asked for, so that the "
+                f"record of {done.expression} says nothing of another one. Call fit to start anew."
+            )
+        n_common = self.selection._common(done, self.size)
+        return replace(
+            fresh,
+            trace=trace if n_common == len(trace) else trace.head(n_common),
+            seeds=done.seeds,
+            parts=done.parts,
+        )
+
+    @property
+    def record(self) -> Record:
+        """What has been done so far."""
+        source = self.source
+        return replace(
+            self.start,
+            trace=self.trace,
+            chosen=max(0, len(self.trace) - 1),
+            n_evaluations=self.start.n_evaluations if source is None else source.n_evaluations,
+            finished=self.ended and self.selection._complete(self.trace),
+            parts=self.start.parts if source is None else source.parts,
+        )
+
+    def settled(self) -> Record:
+        """The record of a run that ended, with the step that was chosen."""
+        if self.start.finished:
+            return self.start
+        record, sizes = self.record, self.trace.sizes
+        if not sizes.any():
+            raise NothingSelected(
+                f"{self.name} found no subset that its criterion can value: each one holds columns "
+                "that are constant or depend on each other. Drop those columns, or give the "
+                "criterion a ridge where it has one."
+            )
+        if self.size is not None and self.size not in sizes:
+            raise InvalidStep(
+                f"{self.name} was asked for {self.size} unit(s), but its walk ended without a "
+                f"subset of that size. Yield one from {self.name}._steps."
+            )
+        return replace(record, chosen=self.selection._picked(self))
+
+    @property
+    def context(self) -> Context:
+        """What a choice may look at beside the trace."""
+        criterion = None if self.source is None else self.source.criterion
+        return Context(criterion, self.X, self.y)
+
+    def __iter__(self) -> Iterator[Event]:
+        if self.start.finished:
+            self.ended = True
+            return
+        seeds = dict(self.start.seeds) or None
+        work, seeds = self.selection._seeded(seeds)
+        self.start = replace(self.start, seeds=seeds)
+        self.source = source = work._open(self.X, self.y, self.params, self.start)
+        before = perf_counter()
+        steps = work._steps(source, self.trace.n_units, self.size, self.trace)
+        try:
+            for event in self._restarted(steps):
+                self._take(event, perf_counter() - before)
+                yield event
+                before = perf_counter()
+        except NothingToAdd:
+            if self.size is not None:
+                raise
+        self.ended = True
+
+    def _restarted(self, steps: Iterator[Event]) -> Iterator[Event]:
+        """The steps, where those of a record have a state that the search can read."""
+        if self.trace.state:
+            try:
+                first = next(steps, None)
+            except (LookupError, TypeError, ValueError, AttributeError) as error:
+                if isinstance(error, TamisError):
+                    raise
+                raise InvalidTable(
+                    f"This is a damaged record: {self.name} cannot go on from its state "
+                    f"({type(error).__name__}: {error}). Start the search anew."
+                ) from error
+            if first is None:
+                return
+            yield first
+        yield from steps
+
+    def _take(self, event: Event, seconds: float) -> None:
+        """Add what happened to the trace, unless it breaks a promise."""
+        assert self.source is not None
+        if isinstance(event, Progress):
+            self.trace.state = event.state
+            return
+        n_evaluations = self.source.n_evaluations
+        try:
+            if isinstance(event, Entries):
+                self.trace.extend(event, n_evaluations=n_evaluations, seconds=seconds)
+            else:
+                if self.selection.nested:
+                    self._check_nested(event)
+                self.trace.append(event, n_evaluations=n_evaluations, seconds=seconds)
+        except InvalidStep as error:
+            raise InvalidStep(
+                f"{self.name}, at step {len(self.trace) + 1}, {error}. Correct what "
+                f"{self.name}._steps yields."
+            ) from None
+        log.debug("%s: step %d", self.name, len(self.trace))
+
+    def _check_nested(self, step: Step) -> None:
+        """Refuse a step that is neither inside nor around the one before, or passes the size."""
+        moved, entered, before = self.trace.change(step)
+        if not len(moved):
+            if len(self.trace):
+                raise InvalidStep("moves nothing, although it promises to grow or shrink")
+            return
+        growing = self.trace.growing
+        if entered.any() != entered.all() or growing not in (None, bool(entered[0])):
+            raise InvalidStep(
+                "both adds and takes away, although it promises that each step holds, or is held "
+                "by, the step before"
+            )
+        after = before + (len(moved) if entered[0] else -len(moved))
+        if self.size is not None and min(before, after) < self.size < max(before, after):
+            raise InvalidStep(
+                f"goes from {before} to {after} units and passes over the {self.size} asked for"
+            )

@@ -1,0 +1,174 @@
+"""How far the outputs of a path at new points can be from those of the optimum.
+
+Between two events the margin set is proved to be that of the optimum, up to a little at both ends,
+and the optimum to be within ``||dw||`` and ``|db|`` of the path (:mod:`tamis.svm.path.proofs`). For
+any point, with ``rho`` its distance in the feature space from the mean of the training points, that
+makes ``|h - h*| <= ||dw|| rho + |db|``. Between two proved parts, from lambda_a down to lambda_b,
+the optimum cannot go far: of any two, ``||w1 - w2||^2 <= (lambda_1 - lambda_2) c'(x1 - x2)``,
+so ``c'x`` only falls, and what it falls by from a to b bounds the way of w; the intercept is a
+weighted median of the samples' lines, and moves no more than they do. Where much is unproved, this
+bound is wide.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._arrays import Array, Mask
+from tamis.svm.kernels import EPS, Gram
+from tamis.svm.path.follow import Block, SolutionPath
+from tamis.svm.path.programme import Proof, Segment
+
+
+class Doubt(NamedTuple):
+    """Outputs along a whole path, rows x points, with bounds on their errors.
+
+    The bound of a known part of the path holds between its two rows, that of a zone between known
+    parts on the whole of it.
+    """
+
+    lam: Array
+    h: Array
+    band: Array  # what counts as 0
+    known: NDArray[np.intp]  # rows above the intervals with a known part
+    begin: Array  # of the known parts, as shares of their intervals
+    end: Array
+    bound: Array  # known parts x points
+    zone: Array  # zones x points: above the first known part, between, below the last
+
+    @property
+    def zone_of(self) -> NDArray[np.intp]:
+        """The zone of every row."""
+        return np.searchsorted(self.known, np.arange(len(self.lam)))
+
+    def unsure(self) -> Mask:
+        """The zones in which the sign of some value is not certain."""
+        value = np.abs(self.h + self.band)
+        rows = (value <= self.zone[self.zone_of]).any(axis=1)
+        found = np.zeros(len(self.zone), bool)
+        found[self.zone_of[rows]] = True
+        return found
+
+    def bracketed(self, wide: Mask) -> "Bracketed":
+        """Rows with the edges of these zones among them, and what holds between the rows.
+
+        Where a zone is left out, its rows speak for the known parts beside it.
+        """
+        bound = np.vstack([self.bound, np.zeros((1, self.bound.shape[1]))])
+        beside = np.maximum(bound, np.roll(bound, 1, axis=0))  # of zones, by the parts around
+        above, below = np.flatnonzero(wide[1:]), np.flatnonzero(wide[:-1])
+        ends, begins = self.known[above], self.known[below]
+        rows = np.arange(len(self.lam))
+        # an edge is two rows, of the known part and of the zone, in the order of the path
+        key = [(ends, self.end[above], 0), (ends, self.end[above], 1), (rows, 0.0, 2)]
+        key += [(begins, self.begin[below], 3), (begins, self.begin[below], 4)]
+        index = np.concatenate([k for k, _, _ in key])
+        share = np.concatenate([np.broadcast_to(t, k.shape) for k, t, _ in key])
+        kind = np.concatenate([np.full(len(k), which) for k, _, which in key])
+        order = np.lexsort((kind, index + share))
+        of_rows = np.where(wide[:, None], self.zone, beside)[self.zone_of]
+        errors = [self.bound[above], self.zone[above + 1], of_rows]
+        errors += [self.zone[below], self.bound[below]]
+        error = np.concatenate(errors)[order]
+        index, share = index[order], share[order]
+        following = np.minimum(index + 1, len(rows) - 1)
+        lines = []
+        for part in (self.lam, self.h, self.band):
+            weight = share if part.ndim == 1 else share[:, None]
+            lines.append((1 - weight) * part[index] + weight * part[following])
+        return Bracketed(*lines, error)
+
+
+class Bracketed(NamedTuple):
+    """Outputs that are affine between rows, and bounds on their errors that are so too."""
+
+    lam: Array
+    h: Array
+    band: Array
+    error: Array
+
+
+def doubt_of(
+    solution: SolutionPath,
+    blocks: Sequence[Block],
+    gram: Gram,
+    X: Array,
+    rows: Array,
+    own: Array | None = None,
+) -> Doubt:
+    """Bounds on the errors of h at new points ``X``, of which ``blocks`` are the outputs.
+
+    ``rows`` are the kernel rows of the points, ``own`` is their kernel with themselves, where it is
+    precomputed.
+    """
+    proof = _joined(solution.segments)
+    lam, h, rounding = (np.concatenate(part) for part in list(zip(*blocks, strict=True))[:3])
+    band = rounding + np.concatenate([b.zero for b in blocks])[:, None]
+    known = np.flatnonzero(~np.isnan(proof.begin)) if gram.definite else np.empty(0, np.intp)
+    begin, end = proof.begin[known], proof.end[known]
+    norms = gram.norms(X, rows, own) / np.sqrt(solution.unit)
+    error = np.multiply.outer(proof.error_w[known], norms) + proof.error_b[known, None]
+    zone = _zones(solution, proof, known, norms)
+    moved = np.abs(np.diff(h, axis=0)) / solution.unit
+    zone[1:] += (1 - end)[:, None] * moved[known]
+    zone[:-1] += begin[:, None] * moved[known]
+    edges = np.concatenate([[-1], known, [len(moved)]])
+    for between in np.flatnonzero(np.diff(edges) > 1):
+        zone[between] += moved[edges[between] + 1 : edges[between + 1]].sum(axis=0)
+    none = np.zeros((1, len(norms)))
+    zone += np.maximum(np.vstack([none, error]), np.vstack([error, none]))
+    computed = _rounding(solution, gram, X, rows) + 0.1 * rounding
+    error = error * solution.unit + np.maximum(computed[known], computed[known + 1])
+    zone *= solution.unit
+    np.add.at(zone, np.searchsorted(known, np.arange(len(lam))), computed)
+    return Doubt(lam, h, band, known, begin, end, error, zone)
+
+
+def _joined(segments: Sequence[Segment]) -> Proof:
+    """The proofs of all segments as one; nothing is proved between two segments."""
+    nothing = Proof.none(1)
+    parts = [part for segment in segments for part in (segment.proof, nothing)][:-1]
+    return Proof(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _rounding(solution: SolutionPath, gram: Gram, X: Array, rows: Array) -> Array:
+    """What the rounding of the kernel does to outputs, rows x points."""
+    noise = solution.programme.noise[solution.programme.point]
+    total = np.concatenate([s.total(noise) for s in solution.segments])
+    mass = np.concatenate([s.mass for s in solution.segments])
+    return solution.unit * total[:, None] + np.multiply.outer(mass, gram.rounding(X, rows))
+
+
+def _zones(solution: SolutionPath, proof: Proof, known: NDArray[np.intp], norms: Array) -> Array:
+    """How far the optimum can move between known parts, above the first and below the last."""
+    programme = solution.programme
+    lam = np.concatenate([s.lam for s in solution.segments])
+    drop = lam[known] - lam[known + 1]
+    tops = np.append(lam[0], lam[known] - proof.end[known] * drop)
+    bottoms = np.append(lam[known] - proof.begin[known] * drop, lam[-1])
+    most, least = _ends(solution)
+    doubt = np.append(0.0, proof.doubt[known]) + np.append(proof.doubt[known], 0.0)
+    fall = np.append(most, proof.last[known]) - np.append(proof.first[known], least) + doubt
+    way = np.maximum(tops - bottoms, 0.0)
+    error_w = np.sqrt(way * np.maximum(fall, 0.0))
+    error_b = error_w * float(programme.norms.max(initial=0.0)) + way * programme.scale
+    return np.multiply.outer(error_w, norms) + error_b[:, None]
+
+
+def _ends(solution: SolutionPath) -> tuple[float, float]:
+    """The most that cost'x of the optimum can be at the first row, the least at the last.
+
+    A duality gap G bounds it: ``lambda |c'x - c'x*| <= ||w|| sqrt(2 G) + 2 G``.
+    """
+    programme, segments = solution.programme, solution.segments
+    found = []
+    for segment, check, row in ((segments[0], solution.checks[0], 0), (segments[-1], None, -1)):
+        check = check or solution.checks[-1]
+        lam, total = segment.lam[row], float(segment.total(programme.cost)[row])
+        rounding = float((programme.noise + 8 * EPS).max()) * float(segment.mass[row])
+        gap = check.gap * lam * programme.scale + rounding * float(programme.upper.sum())
+        reach = np.sqrt(max(lam * total, 0.0) * 2 * gap)
+        found.append((total, (reach + 2 * gap) / lam))
+    return found[0][0] + found[0][1], found[1][0] - found[1][1]

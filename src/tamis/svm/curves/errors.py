@@ -1,0 +1,96 @@
+"""Squared and absolute error along a path: piecewise polynomials in C, and their sums over folds.
+
+Between two events h = a + c lambda, so f = h / lambda = c + a C is affine in C: the squared error
+is a parabola and the absolute error a line between the zeros of the residuals. Pieces are kept by
+their Bernstein coefficients, which lose nothing to cancellation.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._arrays import Array
+from tamis.svm.curves.curve import ValidationCurve
+from tamis.svm.curves.doubt import Bracketed
+
+SQUARED, ABSOLUTE = "mse", "mae"
+
+
+class ErrorPieces(NamedTuple):
+    """Mean error of one fold over rising C, and how far it may be from the truth."""
+
+    C: Array  # edges
+    coefficients: Array
+    slack: Array  # per piece
+
+
+def error_pieces(outputs: Bracketed, y: Array, scoring: str) -> ErrorPieces:
+    """Mean squared or absolute error from the outputs along a path and bounds on their errors."""
+    C = 1.0 / outputs.lam
+    e = y - outputs.h * C[:, None]
+    doubt = outputs.error * C[:, None]
+    long = C[1:] > C[:-1] * (1 + 1e-13)
+    wrong = np.maximum(doubt[1:], doubt[:-1])[long]
+    low, high = C[:-1][long], C[1:][long]
+    before, after = e[:-1][long], e[1:][long]
+    if scoring == SQUARED:
+        size = np.maximum(np.abs(before), np.abs(after))
+        part = np.stack([before**2, before * after, after**2], axis=-1).mean(axis=1)
+        slack = (2 * size * wrong + wrong**2).mean(axis=1)
+        return ErrorPieces(np.append(low, high[-1]), part, slack)
+    edges, part, piece = _absolute(low, high, before, after)
+    return ErrorPieces(edges, part, wrong.mean(axis=1)[piece])
+
+
+def _absolute(
+    low: Array, high: Array, before: Array, after: Array
+) -> tuple[Array, Array, NDArray[np.intp]]:
+    """Edges, end values and original piece of the mean of |e|, cut where a residual is zero."""
+    row, point = np.nonzero((before > 0) != (after > 0))
+    t = before[row, point] / (before[row, point] - after[row, point])
+    cuts = low[row] + t * (high[row] - low[row])
+    values = np.abs((1 - t)[:, None] * before[row] + t[:, None] * after[row]).mean(axis=1)
+    piece = np.concatenate([np.arange(len(low)), row])
+    starts = np.concatenate([low, cuts])
+    order = np.lexsort((starts, piece))
+    begin = np.concatenate([np.abs(before).mean(axis=1), values])[order]
+    piece, starts = piece[order], starts[order]
+    ends = np.abs(after).mean(axis=1)[piece]
+    inner = piece[1:] == piece[:-1]
+    ends[:-1][inner] = begin[1:][inner]
+    return np.append(starts, high[-1]), np.column_stack([begin, ends]), piece
+
+
+def mean_curve(folds: Sequence[ErrorPieces], weights: Array) -> tuple[ValidationCurve, Array]:
+    """Weighted mean over folds on their common pieces, and its slack."""
+    low, high = max(f.C[0] for f in folds), min(f.C[-1] for f in folds)
+    edges = np.unique(np.concatenate([f.C for f in folds]))
+    edges = np.concatenate([[low], edges[(edges > low) & (edges < high)], [high]])
+    coefficients = np.zeros((len(edges) - 1, folds[0].coefficients.shape[1]))
+    slack = np.zeros(len(edges) - 1)
+    for fold, weight in zip(folds, weights / weights.sum(), strict=True):
+        part, piece = restrict(fold, edges)
+        coefficients += weight * part
+        slack += weight * fold.slack[piece]
+    at = np.append(coefficients[:, 0], coefficients[-1, -1])
+    return ValidationCurve(edges, coefficients, at), slack
+
+
+def restrict(fold: ErrorPieces, edges: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Bernstein coefficients over finer intervals, by the blossom of each piece."""
+    middle = (edges[1:] + edges[:-1]) / 2
+    piece = np.clip(np.searchsorted(fold.C, middle) - 1, 0, len(fold.coefficients) - 1)
+    low, width = fold.C[piece], np.diff(fold.C)[piece]
+    width = np.where(width > 0, width, 1.0)
+    s = np.clip((edges[:-1] - low) / width, 0.0, 1.0)
+    t = np.clip((edges[1:] - low) / width, 0.0, 1.0)
+    c = fold.coefficients[piece].T
+    if len(c) == 2:
+        return np.column_stack([(1 - s) * c[0] + s * c[1], (1 - t) * c[0] + t * c[1]]), piece
+
+    def blossom(u: Array, v: Array) -> Array:
+        return (1 - u) * (1 - v) * c[0] + (u * (1 - v) + v * (1 - u)) * c[1] + u * v * c[2]
+
+    return np.column_stack([blossom(s, s), blossom(s, t), blossom(t, t)]), piece

@@ -1,0 +1,185 @@
+"""From outputs along paths to step functions: crossings, order swaps, sums over folds."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._arrays import Array, Mask
+from tamis.compiled.swaps import swaps
+from tamis.svm.curves.curve import ValidationCurve
+
+#: Falling lambdas and values (rows x points) that are affine between the rows, block by block.
+Lines = Sequence[tuple[Array, Array]]
+
+MERGE = 1e-12  # crossings closer than this, relative to lambda, are one
+PAIRS = 50_000_000  # of points whose order is looked at in one compiled call, a tenth of a second
+
+
+class StepCounts(NamedTuple):
+    """Numbers of correct predictions, one per class, as step functions of falling lambda."""
+
+    first: Array  # (n_classes,) at the largest lambda
+    lam: Array  # (n_events,) falling
+    change: Array  # (n_events, n_classes) below the event
+    change_at: Array  # (n_events, n_classes) on it
+    total: Array  # (n_classes,)
+    largest: float
+    smallest: float
+
+
+class Crossings(NamedTuple):
+    """Where the label of each point changes: ``plus[0]`` at first, then the events."""
+
+    first: Mask
+    lam: Array
+    point: NDArray[np.int64]
+    plus: Mask
+
+
+def crossings(lines: Lines) -> Crossings:
+    """Changes of sign of values that are affine between rows, in falling lambda.
+
+    The sign is + on the crossing itself, whichever way it goes (sign(0) = +1).
+    """
+    lams, points, news = [], [], []
+    before = None
+    for lam, value in lines:
+        plus = value >= 0
+        if before is not None and (jump := np.flatnonzero(plus[0] != before)).size:
+            lams.append(np.full(len(jump), lam[0]))
+            points.append(jump)
+            news.append(plus[0, jump])
+        row, point = np.nonzero(plus[1:] != plus[:-1])
+        if len(row):
+            top, bottom = value[row, point], value[row + 1, point]
+            lams.append(lam[row] + (lam[row + 1] - lam[row]) * (top / (top - bottom)))
+            points.append(point)
+            news.append(plus[row + 1, point])
+        before = plus[-1]
+    first = lines[0][1][0] >= 0
+    if not lams:
+        return Crossings(first, np.empty(0), np.empty(0, np.int64), np.empty(0, bool))
+    lam, point, new = np.concatenate(lams), np.concatenate(points), np.concatenate(news)
+    order = np.argsort(-lam, kind="stable")
+    return Crossings(first, lam[order], point[order], new[order])
+
+
+def label_steps(lines: Lines, target: NDArray[np.int64]) -> StepCounts:
+    """Correct predictions of two classes, ``target`` 0 or 1, from the values of one path."""
+    found = crossings(lines)
+    mine = target[found.point]
+    gain = np.where(found.plus == (mine == 1), 1.0, -1.0)
+    change = np.zeros((len(mine), 2))
+    change[np.arange(len(mine)), mine] = gain
+    right = found.first == (target == 1)
+    return StepCounts(
+        first=np.bincount(target, right, 2).astype(float),
+        lam=found.lam,
+        change=change,
+        change_at=change * found.plus[:, None],
+        total=np.bincount(target, minlength=2).astype(float),
+        largest=float(lines[0][0][0]),
+        smallest=float(lines[-1][0][-1]),
+    )
+
+
+def order_steps(lines: Lines, ties: Sequence[Array], target: NDArray[np.int64]) -> StepCounts:
+    """Pairs in the right order (ties count one half): the area under the ROC curve times pairs.
+
+    Two points are tied where their values differ by no more than the sum of their ``ties``.
+    """
+    positive, negative = np.flatnonzero(target == 1), np.flatnonzero(target == 0)
+    state = np.full((len(positive), len(negative)), -1.0)
+    lams, changes, first = [], [], 0.0
+    for (lam, h), tie in zip(lines, ties, strict=True):
+        if not lams:
+            top = slice(0, 1)
+            swaps(lam[top], h[top], tie[top], positive, negative, state, np.empty(0), np.empty(0))
+            first = float(state.sum())
+        where, change = _swapped(lam, h, tie, positive, negative, state)
+        lams.append(where)
+        changes.append(change)
+    lam, change = np.concatenate(lams), np.concatenate(changes)
+    order = np.argsort(-lam, kind="stable")
+    change = change[order, None]
+    total = np.array([float(len(positive) * len(negative))])
+    ends = float(lines[0][0][0]), float(lines[-1][0][-1])
+    return StepCounts(np.array([first]), lam[order], change, change / 2, total, *ends)
+
+
+def _swapped(
+    lam: Array,
+    h: Array,
+    tie: Array,
+    positive: NDArray[np.intp],
+    negative: NDArray[np.intp],
+    state: Array,
+) -> tuple[Array, Array]:
+    """Where the order of pairs changes over the rows of a block, and by how much.
+
+    The rows go in parts that the compiled loop is done with in a moment, so that an interrupt is
+    answered; each begins with the row before, from which its first line starts.
+    """
+    height = max(1, PAIRS // max(1, state.size))
+    lams, changes = [], []
+    for begin in range(0, len(lam), height):
+        part = slice(max(begin - 1, 0), begin + height)
+        size = 4096
+        while True:
+            trial = state.copy()
+            out_lam, out_change = np.empty(size), np.empty(size)
+            count = swaps(
+                lam[part], h[part], tie[part], positive, negative, trial, out_lam, out_change
+            )
+            if count <= size:
+                break
+            size = count
+        state[:] = trial
+        lams.append(out_lam[:count])
+        changes.append(out_change[:count])
+    return np.concatenate(lams), np.concatenate(changes)
+
+
+def curve_of(
+    folds: Sequence[StepCounts],
+    score: Callable[[Array, Array], Array],
+    greater_is_better: bool,
+    pool: str,
+) -> tuple[ValidationCurve, Array]:
+    """The curve of the mean over folds (or of all samples pooled), and the folds' values."""
+    largest = min(f.largest for f in folds)
+    smallest = max(f.smallest for f in folds)
+    cuts = _distinct(np.concatenate([f.lam for f in folds]), largest, smallest)
+    inside, on = [], []
+    for fold in folds:
+        piece = np.searchsorted(-cuts, -fold.lam * (1 + 2 * MERGE))
+        k, n = len(fold.first), len(cuts)
+        change, change_at = np.zeros((n, k)), np.zeros((n, k))
+        keep = piece < n
+        np.add.at(change, piece[keep], fold.change[keep])
+        np.add.at(change_at, piece[keep], fold.change_at[keep])
+        below = fold.first + np.cumsum(change, axis=0)  # just below each cut
+        inside.append(below.T)
+        on.append((below - change + change_at).T)
+    totals = [f.total[:, None] for f in folds]
+    if pool == "samples":
+        inside, on, totals = ([np.sum(a, axis=0)] for a in (inside, on, totals))
+    piece_values = np.array([score(r[:, :-1], t) for r, t in zip(inside, totals, strict=True)])
+    cut_values = np.array([score(r, t) for r, t in zip(on, totals, strict=True)])
+    curve = ValidationCurve.steps(
+        1.0 / cuts,
+        piece_values.mean(axis=0),
+        cut_values.mean(axis=0),
+        greater_is_better,
+    )
+    return curve, piece_values
+
+
+def _distinct(lam: Array, largest: float, smallest: float) -> Array:
+    """Falling lambdas of all events, merged where they are closer than rounding, with the ends."""
+    lam = np.sort(lam[(lam < largest * (1 - MERGE)) & (lam > smallest * (1 + MERGE))])[::-1]
+    if len(lam):
+        lam = lam[np.concatenate([[True], lam[1:] < lam[:-1] * (1 - MERGE)])]
+    return np.concatenate([[largest], lam, [smallest]])

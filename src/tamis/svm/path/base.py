@@ -1,0 +1,70 @@
+"""What the paths of classifiers and regressors share: a range of C, and a word on their quality."""
+
+from typing import Any
+from warnings import warn
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tamis._arrays import Array
+from tamis.exceptions import InvalidParameter, NotCertified
+from tamis.svm.path.follow import ACCEPTED, SolutionPath
+
+RANGE = (2.0**-8, 2.0**9)
+
+
+class RegularizationPath(BaseEstimator):
+    """Solutions for all C of a range; ``kernel`` and ``lambda_range`` are parameters of all."""
+
+    kernel: str
+    lambda_range: tuple[float, float]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def _lambda(self, C: float) -> float:
+        low, high = self.lambda_range
+        sound = isinstance(C, int | float | np.number) and 0 < C < np.inf
+        if not (sound and low * (1 - 1e-9) <= 1 / C <= high * (1 + 1e-9)):
+            raise InvalidParameter(
+                f"{type(self).__name__} knows C from {1 / high:.6g} to {1 / low:.6g}; got {C!r}. "
+                "Fit with another lambda_range (lambda = 1 / C)."
+            )
+        return 1.0 / C
+
+    def _rows(self, X: ArrayLike) -> Array:
+        check_is_fitted(self)
+        return validate_data(self, X, dtype=np.float64, reset=False)
+
+    def _vouch(self, paths: list[SolutionPath]) -> None:
+        """Keep the quality of the paths, and warn where it is not what is promised."""
+        self.violation_ = max(p.violation for p in paths)
+        self.n_repairs_ = sum(p.n_repairs for p in paths)
+        reached = max(p.reached for p in paths)
+        if self.violation_ > ACCEPTED or reached > self.lambda_range[0]:
+            warn(
+                f"{type(self).__name__} reached lambda = {reached:.4g} with a violation of the "
+                f"optimality conditions of {self.violation_:.1e} lambda; the path below is not "
+                "vouched for. Scale the columns, or use GridC.",
+                NotCertified,
+                stacklevel=4,
+            )
+
+
+def check_range(name: str, lambda_range: Any) -> None:
+    """Refuse a range that is not two rising positive numbers."""
+    try:
+        low, high = lambda_range
+        sound = bool(0 < low < high < np.inf)
+    except (TypeError, ValueError):
+        sound = False
+    if not sound:
+        raise InvalidParameter(
+            f"{name} needs lambda_range = (smallest, largest) with 0 < smallest < largest, where "
+            f"lambda = 1 / C; got {lambda_range!r}."
+        )

@@ -1,0 +1,163 @@
+"""One epoch of a path: many events on few variables, then an audit of all of them."""
+
+import numpy as np
+
+from tamis._arrays import Array
+from tamis.compiled import margin_set as loops
+from tamis.compiled.events import EpochLog, advance, audit
+from tamis.compiled.margin_set import FREE, EpochState
+from tamis.svm.path.programme import Line, Segment, Stuck
+from tamis.svm.path.proofs import proof_of
+from tamis.svm.path.state import RESIDUAL, Indices, MarginSet, SolverState
+
+
+def run_epoch(state: SolverState, line: Line, end: float) -> int:
+    """Follow the path down to ``end`` or for one epoch; returns why it stopped."""
+    state.slip()
+    _polish(state, line)
+    watch = state.watched(line)
+    problem, moved = state.restricted(line, watch)
+    m, n_rows = len(moved.slots), state.length + 2
+    log = EpochLog(
+        np.empty(n_rows),
+        np.empty(n_rows),
+        np.empty((n_rows, m)),
+        np.full((n_rows, m), -1, np.int8),
+        np.empty(n_rows, np.int64),
+    )
+    code, n_rows = advance(problem, moved, log, end)
+    slots = moved.slots[: moved.tally[loops.SLOTS]]
+    moving = watch[slots]
+    log = _trimmed(state, log, n_rows, moving)
+    h = _outputs(state, moving, log)
+    if not np.isfinite(h[-1]).all():
+        raise Stuck
+    last = record(state, line, moving, watch, log, h, code, moved)
+    if last < n_rows - 1:
+        code = loops.FULL
+        state.width = min(int((1.5 if last else 3.0) * state.width) + 1, len(state.x))
+    else:
+        state.width = max(int(0.97 * state.width), 32)
+    _move_to(state, line, moved, moving, log, h, last)
+    if state.bracketed and line.record and not state.margin.sound(state.programme):
+        line.record[-1].proof.void()
+        state.refactor()
+    return _settle(state, code, last)
+
+
+def _polish(state: SolverState, line: Line) -> None:
+    """Newton's step on the margin set, against the drift of many short steps."""
+    programme, i = state.programme, state.margin.members
+    s, p = programme.sign[i], programme.point[i]
+    r = state.residuals(line.term(state.tau))[i]
+    if np.abs(r).max() <= 1e-13 * line.scale:
+        return
+    excess = state.excess - state.tau * line.excess
+    step = -state.margin.inverse @ np.concatenate([[excess], r])
+    x = state.x[i] + step[1:]
+    if (x < 0).any() or (x > programme.upper[i]).any():
+        return
+    h = state.h + (s * step[1:]) @ programme.K[p] + step[0]
+    if np.abs(s * (h - state.h)[p] + r).max() < 0.1 * np.abs(r).max():
+        state.x[i], state.h, state.b = x, h, state.b + float(step[0])
+
+
+def _trimmed(state: SolverState, log: EpochLog, n_rows: int, moving: Indices) -> EpochLog:
+    """The rows written; before its first event a variable was where it had been."""
+    x, side = log.x[:n_rows, : len(moving)], log.side[:n_rows, : len(moving)]
+    x = np.where(side < 0, state.x[moving], x)
+    side = np.where(side < 0, state.side[moving], side)
+    return EpochLog(log.tau[:n_rows], log.b[:n_rows], x, side, log.n_terms[:n_rows])
+
+
+def _outputs(state: SolverState, moving: Indices, log: EpochLog) -> Array:
+    """h at all points for every row of the log, by one product."""
+    programme = state.programme
+    change = (log.x - log.x[0]) * programme.sign[moving]
+    h = change @ programme.K[programme.point[moving]]
+    h += state.h
+    h += (log.b - log.b[0])[:, None]
+    return h
+
+
+def record(
+    state: SolverState,
+    line: Line,
+    moving: Indices,
+    watch: Indices,
+    log: EpochLog,
+    h: Array,
+    code: int,
+    moved: EpochState | None,
+) -> int:
+    """Audit a log, keep what is sound, and return its last sound row."""
+    programme = state.programme
+    slot_of = np.full(len(state.x), -1)
+    slot_of[moving] = np.arange(len(moving))
+    noise = float(np.abs(line.noise).max())
+    tolerance = 1e-11 * line.scale + 2 * noise + 1e-15 * float(np.abs(h[0]).max())
+    followed = np.zeros(len(state.x), np.bool_)
+    followed[watch] = True
+    fixed = programme.sign, programme.point, line.slope
+    violation, bad = audit(*fixed, state.side, slot_of, followed, h, log, line.offset, tolerance)
+    last = len(log.tau) - 1
+    if bad <= last:
+        last = max(bad - 1, 0)
+        while log.n_terms[last] < 0:
+            last -= 1
+    # what follows an inexact null move is repaired at the same lambda before it counts
+    sound = last - 1 if code == loops.INEXACT and last == len(log.tau) - 1 else last
+    if line.record is not None and sound > 0:
+        keep = slice(0, sound + 1)
+        log = EpochLog(*(part[keep] for part in log))
+        line.record.append(
+            Segment(
+                log.tau.copy(),
+                log.b.copy(),
+                moving,
+                log.x.copy(),
+                state.x.copy(),
+                violation[keep],
+                proof_of(state, moving, log, h[keep], moved),
+            )
+        )
+    return last
+
+
+def _move_to(
+    state: SolverState,
+    line: Line,
+    moved: EpochState,
+    moving: Indices,
+    log: EpochLog,
+    h: Array,
+    last: int,
+) -> None:
+    """Stand on row ``last``."""
+    programme = state.programme
+    state.x[moving], state.side[moving] = log.x[last], log.side[last]
+    state.b, state.tau, state.h = float(log.b[last]), float(log.tau[last]), h[last].copy()
+    state.zeros = int(moved.tally[loops.ZEROS])
+    free, n_terms = log.side[last] == FREE, int(log.n_terms[last])
+    state.margin = MarginSet.collected(moved, moving, free, n_terms)
+    drop = log.tau[:last] - state.tau
+    earlier = np.flatnonzero(drop > 1e-9 * abs(state.tau))
+    state.speed = None
+    if len(earlier):
+        dh = (state.h - h[earlier[-1]]) / drop[earlier[-1]]
+        state.speed = programme.sign * dh[programme.point] + line.slope
+
+
+def _settle(state: SolverState, code: int, last: int) -> int:
+    """Make the inverse anew where the walk asked for it, and accept what cannot be bettered."""
+    if code == loops.REFACTOR:
+        if last == 0:
+            state.residual *= 100
+        if state.residual > 1e-5:
+            state.residual = 1e-8
+            state.build(state.margin.members.copy())
+            return loops.INEXACT
+        return state.refactor()
+    if code == loops.DONE:
+        state.residual = RESIDUAL
+    return code

@@ -1,0 +1,269 @@
+"""The whole path: from the largest lambda to the smallest, with checkpoints and repairs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._arrays import Array
+from tamis.exceptions import InvalidParameter
+from tamis.svm.kernels import EPS
+from tamis.svm.path.homotopy import REPAIR, repair, start, trace
+from tamis.svm.path.programme import Line, Proof, QuadraticProgramme, Segment, Stuck
+from tamis.svm.path.state import SolverState
+
+SPACING = 16.0  # of the checkpoints
+WANTED = 1e-8  # violation relative to lambda; above it the walk is tried again
+ACCEPTED = 1e-6  # above it the path is not vouched for
+# A decision value f = h / lambda of this size counts as 0: on a margin of 1 the path is exact to
+# about as much, and points on which symmetric machines cannot decide would change by noise.
+ZERO = 1e-10
+# So does an output of this share of the terms that it is the sum of: some dozen roundings.
+ROUNDED = 64 * EPS
+# Lambdas, in units of kernel and cost, whose squares are numbers still.
+SMALLEST, LARGEST = 1e-100, 1e100
+# Ridges that a walk which fails is tried with, relative to the kernel: the largest moves the
+# optimality conditions by less than is accepted.
+RIDGES = (0.0, 1e-12, 1e-11, 1e-10, 1e-9)
+
+
+@dataclass(frozen=True)
+class OptimalityCheck:
+    """What was found on recomputing everything at one lambda."""
+
+    lam: float
+    violation: float  # of the optimality conditions, relative to lambda, after repair
+    gap: float  # duality gap of the programme scaled by lambda**2, relative to lambda and cost
+
+    def scaled(self, lam_unit: float) -> "OptimalityCheck":
+        """The same with lambda in another unit; the rest is relative to it."""
+        return replace(self, lam=self.lam * lam_unit)
+
+
+class Block(NamedTuple):
+    """Outputs h = lambda f at new points along a segment (rows x points), and what is 0 of them."""
+
+    lam: Array
+    h: Array
+    rounding: Array  # rows x points: an output of this size may be rounding alone
+    zero: Array  # for every row: an output of this size is not told from 0 by the path
+
+    @property
+    def band(self) -> Array:
+        """What counts as 0; the label of 0 is +."""
+        return self.rounding + self.zero[:, None]
+
+
+@dataclass(frozen=True)
+class SolutionPath:
+    """The solutions of one programme: segments of lambda, affine between their rows.
+
+    Segments and checks are in the units of the programme; what is given and answered is in the
+    kernel's and the cost's own.
+    """
+
+    programme: QuadraticProgramme = field(repr=False)
+    segments: list[Segment] = field(repr=False)
+    checks: list[OptimalityCheck] = field(repr=False)
+    n_repairs: int
+    reached: float  # the smallest lambda that was reached
+    unit: float  # of the kernel
+    lam_unit: float  # of lambda
+    blur: float = 0.0  # how far the kernel was changed on purpose
+
+    @cached_property
+    def violation(self) -> float:
+        """Largest violation of the optimality conditions relative to lambda."""
+        found = [c.violation for c in self.checks] or [np.inf]
+        for part in self.segments:
+            wrong = part.violation + self.blur * part.mass
+            found.append(float((wrong / part.lam).max()) / self.programme.scale)
+        return max(found)
+
+    def _row(self, lam: float) -> tuple[Segment, int, float]:
+        """The segment that holds ``lam``, the row at its lower end, and how far it is from there.
+
+        Between the rows (0) and on the lower one (1) all is affine.
+        """
+        lam = lam / self.lam_unit
+        ends = np.array([s.lam[-1] for s in self.segments])
+        part = self.segments[min(int(np.searchsorted(-ends, -lam)), len(ends) - 1)]
+        row = int(np.clip(np.searchsorted(-part.lam, -lam), 1, len(part.lam) - 1))
+        top, bottom = part.lam[row - 1], part.lam[row]
+        t = 0.0 if top == bottom else float(np.clip((top - lam) / (top - bottom), 0.0, 1.0))
+        return part, row, t
+
+    def weights(self, lam: float) -> tuple[Array, float]:
+        """``s x`` summed over the variables of each point, and the intercept, times lambda both."""
+        part, row, t = self._row(lam)
+        x = part.start.copy()
+        x[part.variables] = (1 - t) * part.x[row - 1] + t * part.x[row]
+        x = np.clip(x, 0.0, self.programme.upper)
+        b = (1 - t) * part.b[row - 1] + t * part.b[row]
+        return self._per_point(x), float(b) * self.unit
+
+    def slopes(self, lam: float) -> tuple[Array, float]:
+        """Derivatives of :meth:`weights` by lambda (from below, on a breakpoint)."""
+        part, row, _ = self._row(lam)
+        dx = np.zeros_like(part.start)
+        drop = (part.lam[row] - part.lam[row - 1]) * self.lam_unit
+        if drop == 0:
+            return self._per_point(dx), 0.0
+        dx[part.variables] = (part.x[row] - part.x[row - 1]) / drop
+        db = (part.b[row] - part.b[row - 1]) * self.unit / drop
+        return self._per_point(dx), float(db)
+
+    def band(self, lam: float, sizes: Array) -> Array:
+        """What counts as 0 at ``lam``, for points whose kernel rows have entries of such sizes."""
+        part, row, t = self._row(lam)
+        ends = [a[row - 1 : row + 1] for a in self._doubtful(part, sizes)]
+        above, below = ends[0] + ends[1][:, None]
+        return (1 - t) * above + t * below
+
+    def _doubtful(self, part: Segment, sizes: Array) -> tuple[Array, Array]:
+        """Outputs that may be rounding alone, and those that are not told from 0, of a segment."""
+        terms = np.multiply.outer(part.mass, sizes)
+        terms += np.abs(part.b[:, None]) * self.unit
+        zero = ZERO * self.lam_unit if len(part.variables) else 0.0
+        return ROUNDED * terms, zero * part.lam
+
+    def outputs(self, K: Array) -> list[Block]:
+        """For every segment its lambdas and h = lambda f (rows x points) for kernel rows ``K``."""
+        point, sign, sizes = self.programme.point, self.programme.sign, np.abs(K).max(axis=1)
+        blocks = []
+        for part in self.segments:
+            s = sign[part.variables]
+            change = (part.x - part.x[0]) * s
+            h = change @ K[:, point[part.variables]].T
+            h += K @ self._per_point(part.start)
+            h += part.b[:, None] * self.unit
+            blocks.append(Block(part.lam * self.lam_unit, h, *self._doubtful(part, sizes)))
+        return blocks
+
+    def _per_point(self, x: Array) -> Array:
+        programme = self.programme
+        weight = np.bincount(programme.point, programme.sign * x, len(programme.K))
+        return weight.astype(np.float64)
+
+    @property
+    def margin_set_sizes(self) -> NDArray[np.intp]:
+        """How many variables are strictly inside their bounds, after each breakpoint."""
+        upper = self.programme.upper
+        return np.concatenate(
+            [((s.x > 0) & (s.x < upper[s.variables])).sum(axis=1)[1:] for s in self.segments]
+        )
+
+
+def breakpoints(paths: Sequence[SolutionPath]) -> Array:
+    """Increasing values of C at which a path changes its course."""
+    lams = [segment.lam * path.lam_unit for path in paths for segment in path.segments]
+    return 1.0 / np.unique(np.concatenate(lams))[::-1]
+
+
+def follow(
+    programme: QuadraticProgramme,
+    first: Array,
+    lambda_range: tuple[float, float],
+    bracketed: bool = False,
+    unit: float = 1.0,
+    blur: float = 0.0,
+) -> SolutionPath:
+    """Trace ``g = lambda cost`` over a range (smallest, largest) from a feasible ``first``.
+
+    A walk that ends early or inexact is walked again with a ridge on the kernel, small enough to
+    be within what is promised; the ridge is counted as a violation. Only a ``bracketed`` path can
+    say how far its outputs may be from the truth. The kernel is in units of ``unit``, and its
+    entries were changed by up to ``blur``.
+    """
+    programme, lam_unit = _normalised(programme, unit)
+    if programme.scale == 0:  # nothing to gain: x = 0 for every lambda
+        return _still(programme, lambda_range, unit)
+    low, high = (end / lam_unit for end in lambda_range)
+    if not SMALLEST <= low < high <= LARGEST:
+        raise InvalidParameter(
+            f"lambda = 1 / C from {lambda_range[0]:.3g} to {lambda_range[1]:.3g} is too far from "
+            f"kernel values of size {unit:.3g} and a target of size {unit / lam_unit:.3g}. Scale "
+            "the columns and the target, or give another lambda_range."
+        )
+    best: SolutionPath | None = None
+    for ridge in RIDGES:
+        size = ridge * programme.kappa
+        K = programme.K + size * np.eye(len(programme.K)) if ridge else programme.K
+        tried = replace(programme, K=K, noise=programme.noise + (blur + size) / 2)
+        with np.errstate(over="ignore", invalid="ignore"):  # an indefinite kernel may explode
+            found = _walk(SolverState(tried, bracketed), first, (low, high), size)
+        found = replace(found, reached=found.reached * lam_unit, unit=unit, lam_unit=lam_unit)
+        found = replace(found, blur=blur, checks=[c.scaled(lam_unit) for c in found.checks])
+        if best is None or _merit(found) < _merit(best):
+            best = found
+        if best.reached <= lambda_range[0] * (1 + 1e-12) and best.violation <= WANTED:
+            break
+    assert best is not None
+    return best
+
+
+def _normalised(programme: QuadraticProgramme, unit: float) -> tuple[QuadraticProgramme, float]:
+    """The programme with a cost near 1, and the unit of lambda that goes with it."""
+    exponent = int(np.frexp(programme.scale)[1]) - 1
+    cost = np.ldexp(programme.cost, -exponent)
+    return replace(programme, cost=cost), float(np.ldexp(unit, -exponent))
+
+
+def _still(
+    programme: QuadraticProgramme, lambda_range: tuple[float, float], unit: float
+) -> SolutionPath:
+    """The path of a programme without a linear term: x = 0 and an intercept of 0."""
+    lam = np.array(lambda_range[::-1])
+    zeros, none = np.zeros(2), np.zeros((2, 0))
+    proof = Proof(np.zeros(1), np.ones(1), *(np.zeros(1) for _ in range(5)))
+    x = np.zeros(len(programme.sign))
+    segment = Segment(lam, zeros, np.empty(0, np.int64), none, x, zeros, proof)
+    check = OptimalityCheck(lambda_range[0], 0.0, 0.0)
+    programme = replace(programme, cost=np.full_like(programme.cost, np.finfo(float).tiny))
+    return SolutionPath(programme, [segment], [check], 0, lambda_range[0], unit, 1.0)
+
+
+def _merit(found: SolutionPath) -> tuple[float, float]:
+    return found.reached, found.violation
+
+
+def _walk(
+    state: SolverState, first: Array, lambda_range: tuple[float, float], ridge: float
+) -> SolutionPath:
+    smallest, largest = lambda_range
+    programme = state.programme
+    cost = programme.cost
+    segments: list[Segment] = []
+    checks: list[OptimalityCheck] = []
+    lam = largest
+    try:
+        start(state, lam, first)
+        while True:
+            checks.append(_check(state, lam, ridge, segments))
+            if lam <= smallest:
+                break
+            below = max(lam / SPACING, smallest)
+            below = smallest if below < smallest * SPACING**0.5 else below
+            state.tau = lam
+            line = Line(np.zeros_like(cost), cost, 0.0, below * programme.scale, record=segments)
+            trace(state, line, below)
+            lam = below
+    except Stuck:
+        lam = segments[-1].lam[-1] if segments else np.inf
+    return SolutionPath(programme, segments, checks, state.n_repairs, float(lam), 1.0, 1.0)
+
+
+def _check(state: SolverState, lam: float, ridge: float, record: list[Segment]) -> OptimalityCheck:
+    programme = state.programme
+    g, scale = lam * programme.cost, lam * programme.scale
+    state.refresh(record)
+    if state.violation(g) > REPAIR * scale:
+        repair(state, lam)
+    r = state.residuals(g)
+    x, rest = state.x, programme.upper - state.x
+    gap = float(x @ np.maximum(r, 0) + rest @ np.maximum(-r, 0)) + ridge * float(x @ x)
+    violation = state.violation(g) + ridge * float(programme.upper.max())
+    return OptimalityCheck(lam, violation / scale, gap / scale)

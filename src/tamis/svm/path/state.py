@@ -1,0 +1,273 @@
+"""Where the solver stands: the point, its margin set with the inverse of its matrix, outputs."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._arrays import Array, Mask
+from tamis._random import stream
+from tamis.compiled import margin_set as loops
+from tamis.compiled.margin_set import (
+    FREE,
+    HIGH,
+    LOW,
+    EpochProgramme,
+    EpochState,
+    enter_all,
+    gather,
+)
+from tamis.svm.kernels import EPS
+from tamis.svm.path.programme import Line, QuadraticProgramme, Segment
+
+Indices = NDArray[np.int64]
+
+# Events per epoch, twice as many in small problems: enough that the product which recomputes all
+# outputs after an epoch costs little per event, few enough that the rank-one terms of the inverse
+# stay cheaper than the inverse itself.
+EPOCH = 64
+# Variables below which all are followed: choosing among fewer costs more than it saves.
+SMALL = 256
+# Error of an inverse that can still be refined: each step of refinement gains its digits.
+SOUND = 1e-5
+# Residual of a direction, relative to the linear term, that asks for a new inverse.
+RESIDUAL = 1e-10
+
+
+class MarginSet(NamedTuple):
+    """The variables strictly inside their bounds, and the inverse of ``[[0, s'], [s, Q]]``."""
+
+    members: Indices
+    inverse: Array
+
+    @classmethod
+    def empty(cls) -> "MarginSet":
+        """No variable."""
+        return cls(np.empty(0, np.int64), np.zeros((1, 1)))
+
+    @classmethod
+    def single(cls, programme: QuadraticProgramme, i: int) -> "MarginSet":
+        """One variable."""
+        own, s = programme.K[programme.point[i], programme.point[i]], programme.sign[i]
+        return cls(np.array([i]), np.array([[-own, s], [s, 0.0]]))
+
+    @classmethod
+    def inverted(cls, programme: QuadraticProgramme, members: Indices) -> "MarginSet | None":
+        """These variables, or None where their matrix cannot be inverted well enough."""
+        s, p = programme.sign[members], programme.point[members]
+        A = np.zeros((len(s) + 1, len(s) + 1))
+        A[0, 1:] = A[1:, 0] = s
+        A[1:, 1:] = s[:, None] * s * programme.K[np.ix_(p, p)]
+        try:
+            inverse = np.linalg.inv(A)
+        except np.linalg.LinAlgError:
+            return None
+        if not np.abs(A @ inverse - np.eye(len(A))).max() < SOUND:
+            return None
+        return cls(members, (inverse + inverse.T) / 2)
+
+    def sound(self, programme: QuadraticProgramme) -> bool:
+        """Whether the inverse is one to a thousandth, seen by what it does to random signs."""
+        if len(self.members) < 2:
+            return True
+        s, p = programme.sign[self.members], programme.point[self.members]
+        signs = stream(0, "probe", len(s)).choice([-1.0, 1.0], (len(s) + 1, 2))
+        v = self.inverse @ signs
+        back = s[:, None] * (gather(programme.K, p, p) @ (s[:, None] * v[1:]) + v[0])
+        wrong = np.vstack([s @ v[1:], back]) - signs
+        return bool(np.abs(wrong).max() < 1e-3)
+
+    @classmethod
+    def collected(
+        cls, moved: EpochState, variables: Indices, free: Mask, n_terms: int
+    ) -> "MarginSet":
+        """The slots that are free after a call, with the rank-one terms added to the inverse."""
+        keep = np.concatenate([[0], np.flatnonzero(free) + 1])
+        old = keep[keep < len(moved.base)]
+        terms = moved.terms[:n_terms, keep]
+        inverse = (terms * moved.scale[:n_terms, None]).T @ terms
+        inverse[: len(old), : len(old)] += gather(moved.base, old, old)
+        return cls(variables[free], inverse)
+
+
+@dataclass
+class SolverState:
+    """The point x with the sides of its variables, its margin set, intercept and outputs.
+
+    The optimum of the programme for the linear term that ``tau`` stands for on some line; see
+    :mod:`tamis.svm.path.homotopy` for how it moves.
+    """
+
+    programme: QuadraticProgramme
+    bracketed: bool = False  # whether to measure what residuals on the margin set do
+    margin: MarginSet = field(default_factory=MarginSet.empty)
+    b: float = 0.0
+    tau: float = 1.0
+    zeros: int = 0  # steps of length zero since the last longer one
+    residual: float = RESIDUAL
+    speed: Array | None = None  # of the residuals, where it is known
+    n_repairs: int = 0
+    since: int = 0  # segments recorded when they were last made anew
+    x: Array = field(init=False)
+    side: NDArray[np.int8] = field(init=False)
+    h: Array = field(init=False)  # outputs at all points
+    drift: Array = field(init=False)  # how far these can be from what x makes
+    width: int = field(init=False)  # how many variables off the margin set are followed
+    budget: int = field(init=False)  # epochs; a sound path needs a tenth of it
+
+    def __post_init__(self) -> None:
+        n = len(self.programme.sign)
+        self.x = np.zeros(n)
+        self.side = np.full(n, LOW, np.int8)
+        self.h = self.drift = np.zeros(len(self.programme.K))
+        self.width = max(64, n // 8)
+        self.budget = 500 + 4 * n
+
+    @property
+    def length(self) -> int:
+        """Events of an epoch."""
+        return EPOCH if len(self.x) > SMALL else 2 * EPOCH
+
+    @property
+    def excess(self) -> float:
+        """``s'x``, by how much the constraint is missed."""
+        return float(self.programme.sign @ self.x)
+
+    def stand(self, x: Array, b: float) -> None:
+        """Stand on a feasible point: every variable inside its bounds is of the margin set."""
+        self.x, self.b = x, b
+        self.side = np.where(x <= 0, LOW, np.where(x >= self.programme.upper, HIGH, FREE))
+        self.side = self.side.astype(np.int8)
+        self.build(np.flatnonzero(self.side == FREE))
+        self.refresh()
+
+    def refresh(self, record: list[Segment] | None = None) -> None:
+        """Recompute the outputs from x; where they drifted too far, void what was proved since."""
+        h = self.programme.outputs(self.x) + self.b
+        if record is not None:
+            if (np.abs(h - self.h) > self.drift).any():
+                for segment in record[self.since :]:
+                    segment.proof.void()
+            self.since = len(record)
+        self.h, self.drift = h, np.zeros(len(h))
+        self.slip()
+
+    def slip(self) -> None:
+        """Add the rounding of one computation of the outputs to how far they can have drifted."""
+        norms = self.programme.norms
+        terms = norms * (norms[self.programme.point] @ self.x)
+        self.drift = self.drift + 4 * EPS * (np.abs(self.h) + terms)
+
+    def residuals(self, g: Array) -> Array:
+        """``s h - g`` of every variable."""
+        return self.programme.sign * self.h[self.programme.point] - g
+
+    def violation(self, g: Array) -> float:
+        """Largest violation of the optimality conditions for the linear term ``g``."""
+        r = self.residuals(g)
+        wrong = np.where(self.side == LOW, -r, np.where(self.side == HIGH, r, np.abs(r)))
+        return max(float(wrong.max()), abs(self.excess) * self.programme.kappa, 0.0)
+
+    def consistent(self, g: Array) -> Array:
+        """The linear term nearest to ``g`` for which the present point is optimal."""
+        sh = self.programme.sign * self.h[self.programme.point]
+        wrong = np.where(self.side == LOW, sh < g, (self.side == FREE) | (sh > g))
+        return np.where(wrong, sh, g)
+
+    def hold(self, i: int) -> None:
+        """Make ``i`` the only member of the margin set."""
+        self.side[i] = FREE
+        self.margin = MarginSet.single(self.programme, i)
+
+    def build(self, candidates: Indices) -> None:
+        """Make a margin set of the candidates; dependent ones are moved to a bound."""
+        self.margin = MarginSet.empty()
+        still = np.zeros_like(self.programme.sign)
+        line, everything = Line(still, still), np.arange(len(still))
+        done = 0
+        while done < len(candidates):
+            if not len(self.margin.members):
+                self.hold(int(candidates[done]))
+                done += 1
+                continue
+            problem, moved = self.restricted(line, everything)
+            done = enter_all(problem, moved, candidates, done)
+            self.x, self.side, self.b = moved.x, moved.side, float(moved.real[loops.B])
+            slots = moved.slots[: moved.tally[loops.SLOTS]]
+            n_terms = int(moved.tally[loops.TERMS])
+            self.margin = MarginSet.collected(moved, slots, self.side[slots] == FREE, n_terms)
+            if not len(self.margin.members):  # an exchange of the only one for another
+                self.hold(int(candidates[done - 1]))
+
+    def refactor(self) -> int:
+        """Invert the matrix of the margin set anew; members that depend on others leave it."""
+        members = self.margin.members
+        if len(members) < 2:
+            if len(members):
+                self.hold(int(members[0]))
+            return loops.FULL
+        margin = MarginSet.inverted(self.programme, members)
+        if margin is not None:
+            self.margin = margin
+            return loops.FULL
+        self.build(members.copy())
+        return loops.INEXACT
+
+    def watched(self, line: Line) -> Indices:
+        """The variables to follow: the margin set and those that could reach it first."""
+        n, m = len(self.x), len(self.margin.members)
+        size = self.width + m
+        if self.speed is None or n < SMALL or self.width > 0.6 * (n - m):
+            return np.arange(n)
+        r = self.residuals(line.term(self.tau))
+        closing = np.where(self.side == LOW, -self.speed, self.speed)
+        score = np.abs(r) / np.maximum(closing, 0.3 * np.abs(self.speed).mean() + 1e-300)
+        score[self.margin.members] = -1.0
+        return np.sort(np.argpartition(score, size)[:size])
+
+    def restricted(self, line: Line, watch: Indices) -> tuple[EpochProgramme, EpochState]:
+        """The programme on ``watch``, with all else standing still, and the state on it."""
+        whole, members = self.programme, self.margin.members
+        sign, slope = whole.sign[watch], line.slope[watch]
+        index, point, ahead = np.arange(len(whole.K)), whole.point[watch], whole.K
+        if len(watch) < len(self.x) or len(members) > max(SMALL, len(watch) / 4):
+            index, point, n_ahead = self._in_play(watch)
+            ahead = gather(whole.K, index, index[:n_ahead])
+        problem = EpochProgramme(whole.K, ahead, index, point, sign, whole.upper[watch], slope)
+        m, n = len(members), len(watch)
+        length = self.length
+        slots = np.zeros(m + length + 4, np.int64)
+        slots[:m] = np.searchsorted(watch, members)
+        slot_of = np.full(n, -1)
+        slot_of[slots[:m]] = np.arange(m)
+        d = np.zeros(len(slots) + 1)
+        wanted = np.concatenate([[-line.excess], -line.slope[members]])
+        d[: m + 1] = self.margin.inverse @ wanted
+        moved = EpochState(
+            x=self.x[watch],
+            r=sign * self.h[whole.point[watch]] - line.term(self.tau)[watch],
+            side=self.side[watch],
+            slots=slots,
+            slot_of=slot_of,
+            base=np.ascontiguousarray(self.margin.inverse),
+            terms=np.empty((length + 4, len(d))),
+            scale=np.zeros(length + 4),
+            d=d,
+            tally=np.array([m, 0, m, self.zeros]),
+            real=np.array([self.tau, self.b, whole.kappa, self.residual, line.scale]),
+        )
+        return problem, moved
+
+    def _in_play(self, watch: Indices) -> tuple[Indices, Any, int]:
+        """Points of the watched variables, first those that also have one off the margin set."""
+        point, n_points = self.programme.point, len(self.programme.K)
+        off = self.side[watch] != FREE
+        ahead, rest = point[watch[off]], point[watch[~off]]
+        if len(self.x) > n_points:  # several variables per point
+            ahead = np.unique(ahead)
+            rest = np.setdiff1d(rest, ahead)
+        index = np.concatenate([ahead, rest])
+        number = np.empty(n_points, np.int64)
+        number[index] = np.arange(len(index))
+        return index, number[point[watch]], len(ahead)

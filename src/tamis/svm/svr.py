@@ -1,0 +1,286 @@
+"""The regularization path of support vector regression and the C with the least error on it."""
+
+from typing import Any, Self
+from warnings import warn
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.model_selection import check_cv
+from sklearn.svm import SVR
+from sklearn.utils import Tags
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from tamis._arrays import Array
+from tamis.exceptions import InvalidParameter, NotCertified
+from tamis.svm.curves.certificate import Certificate, doubts, gather
+from tamis.svm.curves.curve import ValidationCurve
+from tamis.svm.curves.errors import ABSOLUTE, SQUARED, mean_curve
+from tamis.svm.kernels import resolve_kernel
+from tamis.svm.path.base import RANGE, RegularizationPath, check_range
+from tamis.svm.path.binary import check_size
+from tamis.svm.path.follow import SolutionPath, breakpoints
+from tamis.svm.tube import tube_path
+
+CLOSED = 1e-3  # width of a bracket, relative to the value, that counts as closed
+EXACT = 1e-8  # of the range of the target: an error that is known to this is known
+
+
+class SVRPath(RegressorMixin, RegularizationPath):
+    """Support vector regression for every C at once.
+
+    Two variables per sample, above and below the tube, make the regression the same parametric
+    programme as the classification, with the linear term ``lambda (+-y - epsilon)``.
+
+    Parameters
+    ----------
+    kernel : {"linear", "rbf", "poly", "precomputed"}, default="rbf"
+    gamma, degree, coef0, lambda_range
+        As in :class:`SVCPath`.
+    epsilon : float, default=0.1
+        Half-width of the tube within which errors cost nothing.
+
+    Attributes
+    ----------
+    breakpoints_ : ndarray
+        Increasing values of C at which the solution changes its course.
+    violation_ : float
+        Largest violation of the optimality conditions, relative to lambda and the range of y.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> path = SVRPath("linear", epsilon=5.0).fit(X[:60], y[:60])
+    >>> path.predict(X[:2], C=100.0).round(1)
+    array([145.6, 116.3])
+    """
+
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        *,
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        epsilon: float = 0.1,
+        lambda_range: tuple[float, float] = RANGE,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.epsilon = epsilon
+        self.lambda_range = lambda_range
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Follow the path; sample weights multiply C."""
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        y = np.asarray(y, dtype=np.float64)
+        name = type(self).__name__
+        bounds = check_tube(name, self, X, sample_weight)
+        kernel = resolve_kernel(name, self.kernel, self.gamma, self.degree, self.coef0, X, bounds)
+        self._tube = tube_path(kernel, X, y, bounds, self.epsilon, self.lambda_range)
+        self.breakpoints_ = breakpoints([self._tube.solution])
+        self._vouch([self._tube.solution])
+        return self
+
+    def predict(self, X: ArrayLike, C: float = 1.0) -> Array:
+        """Predictions at ``C``."""
+        X = self._rows(X)
+        return self._tube.predict(X, self._lambda(C))
+
+    def dual_coef(self, C: float = 1.0) -> Array:
+        """Coefficients of all samples at ``C``."""
+        check_is_fitted(self)
+        return self._tube.dual_coef(self._lambda(C))
+
+    def curve(self, X: ArrayLike, y: ArrayLike, scoring: str = SQUARED) -> ValidationCurve:
+        """The exact mean squared ("mse") or absolute ("mae") error over C on a validation set."""
+        X = self._rows(X)
+        check_error(type(self).__name__, scoring)
+        return mean_curve([self._tube.errors(X, np.asarray(y, float), scoring)], np.ones(1))[0]
+
+
+class SVRPathCV(RegressorMixin, BaseEstimator):
+    """Support vector regression with the C that minimises the cross-validated error, exactly.
+
+    Parameters
+    ----------
+    kernel, gamma, degree, coef0, epsilon, lambda_range
+        As in :class:`SVRPath`; ``gamma`` may be a sequence.
+    cv : int, splitter or iterable, default=5
+    scoring : {"mse", "mae"}, default="mse"
+    pool : {"folds", "samples"}, default="folds"
+        Mean of the folds' errors, or the error of all predictions together.
+    refit : bool, default=True
+
+    Attributes
+    ----------
+    best_C_, best_gamma_, best_score_, best_interval_, curve_, curves_, certificate_
+        As in :class:`SVCPathCV`. The curve is continuous: its certificate is closed when the
+        bracket is no wider than a thousandth of the value.
+    best_estimator_ : SVR
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> search = SVRPathCV("linear", epsilon=5.0, cv=3).fit(X[:60], y[:60])
+    >>> round(search.best_score_)
+    4343
+    """
+
+    curve_: ValidationCurve
+    certificate_: Certificate
+    best_C_: float
+    best_gamma_: Any
+
+    best_estimator_: SVR  # declared, so that criteria know it for a search over hyper-parameters
+
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        *,
+        gamma: Any = "scale",
+        cv: Any = 5,
+        scoring: str = SQUARED,
+        pool: str = "folds",
+        epsilon: float = 0.1,
+        lambda_range: tuple[float, float] = RANGE,
+        degree: int = 3,
+        coef0: float = 0.0,
+        refit: bool = True,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.cv = cv
+        self.scoring = scoring
+        self.pool = pool
+        self.epsilon = epsilon
+        self.lambda_range = lambda_range
+        self.degree = degree
+        self.coef0 = coef0
+        self.refit = refit
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the best C and train with it."""
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        y = np.asarray(y, dtype=np.float64)
+        check_error(type(self).__name__, self.scoring)
+        if self.pool not in ("folds", "samples"):
+            raise InvalidParameter(
+                f'{type(self).__name__} needs pool="folds" or "samples"; got {self.pool!r}.'
+            )
+        splits = list(check_cv(self.cv).split(X, y))
+        several = not isinstance(self.gamma, str) and np.ndim(self.gamma) > 0
+        self.curves_: list[ValidationCurve] = []
+        for gamma in list(self.gamma) if several else [self.gamma]:
+            self._try(gamma, X, y, sample_weight, splits)
+        if not self.certificate_.closed:
+            warn(
+                f"{type(self).__name__} could not certify its best C: {self.certificate_.reason}. "
+                "See certificate_; the curve stands as computed.",
+                NotCertified,
+                stacklevel=2,
+            )
+        if self.refit:
+            self.best_estimator_ = SVR(
+                C=self.best_C_,
+                kernel=self.kernel,
+                gamma=self.best_gamma_,
+                degree=self.degree,
+                coef0=self.coef0,
+                epsilon=self.epsilon,
+                cache_size=500,
+            ).fit(X, y, sample_weight)
+        return self
+
+    def _try(self, gamma: Any, X: Array, y: Array, sample_weight: Any, splits: list[Any]) -> None:
+        """The exact curve for one gamma; it is kept if it is better than those before."""
+        name, pairwise = type(self).__name__, self.kernel == "precomputed"
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        errors, paths = [], []
+        for train, test in splits:
+            inner = X[np.ix_(train, train)] if pairwise else X[train]
+            outer = X[np.ix_(test, train)] if pairwise else X[test]
+            bounds = check_tube(name, self, inner, weight[train])
+            kernel = resolve_kernel(
+                name, self.kernel, gamma, self.degree, self.coef0, inner, bounds
+            )
+            tube = tube_path(
+                kernel, inner, y[train], bounds, self.epsilon, self.lambda_range, bracketed=True
+            )
+            own = np.diagonal(X)[test] if pairwise else None
+            errors.append(tube.errors(outer, y[test], self.scoring, own))
+            paths.append(tube.solution)
+        sizes = [1.0 if self.pool == "folds" else float(len(test)) for _, test in splits]
+        curve, slack = mean_curve(errors, np.array(sizes))
+        if not self.curves_ or curve.best < self.curve_.best:
+            self.curve_, self.best_gamma_ = curve, gamma
+            self.best_interval_ = curve.argmin[0]
+            self.best_C_ = self.best_interval_.middle
+            self.best_score_ = float(curve(self.best_C_))
+            smallest, floor = self.lambda_range[0], EXACT * float(np.ptp(y))
+            floor = floor**2 if self.scoring == SQUARED else floor
+            self.certificate_ = _certificate(curve, slack, self.best_C_, paths, smallest, floor)
+        self.curves_.append(curve)
+
+    def predict(self, X: ArrayLike) -> Array:
+        """Predictions of the machine with the best C."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.best_estimator_.predict(X)
+
+
+def _certificate(
+    curve: ValidationCurve,
+    slack: Array,
+    C: float,
+    paths: list[SolutionPath],
+    smallest: float,
+    floor: float,
+) -> Certificate:
+    at = np.maximum(np.append(slack, 0.0), np.append(0.0, slack))
+    low, high = (
+        ValidationCurve(
+            curve.breakpoints,
+            curve.coefficients + way * slack[:, None],
+            curve.at_breakpoints + way * at,
+        )
+        for way in (-1.0, 1.0)
+    )
+    reason = doubts(paths, smallest)
+    if not reason and not float(high(C)) - low.best <= CLOSED * abs(curve.best) + floor:
+        reason = f"the least error is known only to lie in [{low.best:.8g}, {float(high(C)):.8g}]"
+    return gather(curve, C, low, high, paths, reason)
+
+
+def check_tube(name: str, estimator: Any, X: Array, sample_weight: Any) -> Array:
+    """Check what paths of regression ask for; returns the bounds of the samples."""
+    check_range(name, estimator.lambda_range)
+    check_size(name, 2 * len(X))
+    if not (isinstance(estimator.epsilon, int | float) and estimator.epsilon >= 0):
+        raise InvalidParameter(
+            f"{name} needs an epsilon that is not negative; got {estimator.epsilon!r}."
+        )
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if (weight < 0).any():
+        raise InvalidParameter(f"{name} needs sample weights that are not negative.")
+    if len(X) < 2:
+        raise InvalidParameter(f"{name} needs at least 2 samples; got {len(X)} sample.")
+    return weight
+
+
+def check_error(name: str, scoring: object) -> None:
+    """Refuse an error function that is not known."""
+    if scoring not in (SQUARED, ABSOLUTE):
+        raise InvalidParameter(
+            f'{name} needs scoring="mse" (mean squared error) or "mae" (mean absolute error); '
+            f"got {scoring!r}."
+        )

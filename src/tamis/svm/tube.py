@@ -1,0 +1,81 @@
+"""The path of support vector regression: two variables a sample, above and below the tube."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._arrays import Array
+from tamis.svm.curves.doubt import doubt_of
+from tamis.svm.curves.errors import ErrorPieces, error_pieces
+from tamis.svm.kernels import Gram, Kernel
+from tamis.svm.path.follow import SolutionPath, follow
+from tamis.svm.path.programme import QuadraticProgramme
+
+
+@dataclass(frozen=True)
+class TubePath:
+    """Path of a regression on a training set."""
+
+    n_samples: int
+    members: NDArray[np.intp]  # samples with a weight
+    gram: Gram
+    solution: SolutionPath
+    shift: float  # taken from the target before
+
+    def _own(self, X: Array) -> Array:
+        """What the path sees of new points: of a precomputed kernel the columns of its members."""
+        return X[:, self.members] if self.gram.kernel.name == "precomputed" else X
+
+    def predict(self, X: Array, lam: float) -> Array:
+        """Predictions at lambda."""
+        w, b = self.solution.weights(lam)
+        return (self.gram.rows(self._own(X)) @ w + b) / lam + self.shift
+
+    def dual_coef(self, lam: float) -> Array:
+        """Coefficients of all samples."""
+        coef = np.zeros(self.n_samples)
+        coef[self.members] = self.solution.weights(lam)[0] / lam
+        return coef
+
+    def errors(self, X: Array, y: Array, scoring: str, own: Array | None = None) -> ErrorPieces:
+        """Mean error on new points along the path, and how far it may be from the truth.
+
+        ``own`` is the kernel of the points with themselves, where it is precomputed.
+        """
+        part = self._own(X)
+        rows = self.gram.rows(part)
+        blocks = self.solution.outputs(rows)
+        doubt = doubt_of(self.solution, blocks, self.gram, part, rows, own)
+        wide = np.ones(len(doubt.zone), bool)
+        return error_pieces(doubt.bracketed(wide), y - self.shift, scoring)
+
+
+def tube_path(
+    kernel: Kernel,
+    X: Array,
+    y: Array,
+    bounds: Array,
+    epsilon: float,
+    lambda_range: tuple[float, float],
+    bracketed: bool = False,
+) -> TubePath:
+    """Follow the path of a regression; samples with a bound of 0 do not take part."""
+    members = np.flatnonzero(bounds > 0)
+    part = X[np.ix_(members, members)] if kernel.name == "precomputed" else X[members]
+    gram = Gram(kernel, part)
+    y, bounds = y[members], bounds[members]
+    # the intercept takes any shift of y; a small |y| keeps the linear term well scaled
+    shift = float(np.median(y))
+    y = y - shift
+    n = len(y)
+    programme = QuadraticProgramme(
+        gram.K,
+        np.tile(np.arange(n), 2),
+        np.repeat([1.0, -1.0], n),
+        np.tile(bounds, 2),
+        np.concatenate([y - epsilon, -y - epsilon]),
+        gram.noise,
+    )
+    solution = follow(programme, np.zeros(2 * n), lambda_range, bracketed, gram.unit)
+    return TubePath(len(X), members, gram, solution, shift)

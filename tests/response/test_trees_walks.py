@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
 
-from tamis.exceptions import IncompatibleCriterion
+from tamis.response import Model
+from tamis.response.answers import as_it_is
 from tamis.response.trees import TreeEngine, ensemble, layout
 from tamis.response.trees.ensemble import TreeEnsemble
 from tamis.response.trees.forest import Trees
@@ -104,28 +105,49 @@ def test_columns_without_a_test_change_nothing(forest):
 def test_the_engine_s_batches(forest):
     X, model, engine = forest
     raw = asked(model, "predict_proba")
-    (batch,) = engine.batches()
-    assert_array_equal(batch.columns, np.arange(D))
     donors = np.random.default_rng(0).permutation(N)
-    found = batch.paired(X[donors])
-    assert found.shape == (D, N, 1, 3)
-    assert_allclose(found[:, :, 0], copies_shuffled(raw, X, donors, singles()), atol=1e-14)
-    points = X[:5].T[1:4]
-    found = batch.at(slice(1, 4), slice(10, 30), points)
-    assert_allclose(found, copies_at(raw, X, X[:5], singles())[1:4, 10:30], atol=1e-14)
-    with pytest.raises(IncompatibleCriterion, match="not an ensemble of trees"):
-        batch.without()
+    for units in (np.arange(D)[:, None], np.array([[0, 3], [5, 2], [1, 4]])):
+        (batch,) = engine.batches(units)
+        assert_array_equal(batch.units, np.arange(len(units)))
+        found = batch.paired(X[donors][:, units])
+        assert found.shape == (len(units), N, 1, 3)
+        assert_allclose(found[:, :, 0], copies_shuffled(raw, X, donors, units), atol=1e-14)
+        points = X[:5][:, units[1:3]].swapaxes(0, 1)
+        found = batch.at(slice(1, 3), slice(10, 30), points)
+        assert_allclose(found, copies_at(raw, X, X[:5], units)[1:3, 10:30], atol=1e-14)
 
 
 def test_batches_of_few_columns(forest, monkeypatch):
     X, _, engine = forest
-    (whole,) = engine.batches()
-    expected = whole.paired(X[::-1])
+    units = np.arange(D)[:, None]
+    (whole,) = engine.batches(units)
+    expected = whole.paired(X[::-1, :, None])
     monkeypatch.setattr("tamis.response.trees.engine.AT_ONCE", 2 * N * 3)
-    batches = list(engine.batches())
-    assert [list(batch.columns) for batch in batches] == [[0, 1], [2, 3], [4, 5]]
+    batches = list(engine.batches(units))
+    assert [list(batch.units) for batch in batches] == [[0, 1], [2, 3], [4, 5]]
     found = [batch.paired(X[::-1][:, batch.columns]) for batch in batches]
     assert_array_equal(np.concatenate(found), expected)
+
+
+def test_the_engine_s_models():
+    X = table("continuous")
+    y = target(X, "2")
+    forest, boosting = (made(name, "2").fit(X, y) for name in ("RandomForest", "GradientBoosting"))
+    for fitted in (forest, boosting):
+        for method in ("predict_proba", "codes"):
+            model = Model(fitted, method, asked(fitted, method), as_it_is)
+            assert TreeEngine.knows(model)
+            engine = TreeEngine.opened(model, X, X.min(axis=0), X.max(axis=0))
+            assert_allclose(engine.outputs(), model.raw(X), atol=1e-15)
+    decisions = Model(boosting, "decision_function", boosting.decision_function, as_it_is)
+    assert not TreeEngine.knows(decisions)
+
+
+def test_classes_that_a_model_has_not_seen_are_left_to_copies():
+    X = table("continuous")
+    model = made("RandomForest", "2").fit(X, target(X, "2"))
+    more = Model(model, "codes", lambda rows: np.eye(3)[model.predict(rows)], as_it_is)
+    assert TreeEngine.opened(more, X, X.min(axis=0), X.max(axis=0)) is None
 
 
 @pytest.mark.parametrize("kind", ["tied", "missing"])

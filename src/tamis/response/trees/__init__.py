@@ -12,10 +12,6 @@ array([0.07, 0.02, 0.34, 0.33])
 """
 
 from tamis.response.trees.engine import TreeBatch, TreeEngine
-from tamis.response.trees.ensemble import Segments, TreeEnsemble
 from tamis.response.trees.opening import LoopInstead, is_tree_model, open_trees
 
-__all__ = [
-    "LoopInstead", "Segments", "TreeBatch", "TreeEngine", "TreeEnsemble", "is_tree_model",
-    "open_trees",
-]  # fmt: skip
+__all__ = ["LoopInstead", "TreeBatch", "TreeEngine", "is_tree_model", "open_trees"]

@@ -2,27 +2,34 @@
 
 from collections.abc import Callable, Iterator
 from copy import copy
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from tamis._arrays import Array, Subset
-from tamis.compiled import tree_points
-from tamis.exceptions import IncompatibleCriterion, InvalidTable
-from tamis.response.trees.ensemble import Segments, TreeEnsemble
+from tamis.exceptions import InvalidTable
+from tamis.response.engine import Batch, Engine, Model
 from tamis.response.trees.forest import Integers
-from tamis.response.trees.grid import Grid, numbered
 from tamis.response.trees.links import Answer
+from tamis.response.trees.opening import METHODS, is_tree_model, open_trees
 
-#: Numbers of altered outputs that a batch of columns may have (256 MB).
+if TYPE_CHECKING:  # both load numba
+    from tamis.response.trees.ensemble import Segments, TreeEnsemble
+    from tamis.response.trees.grid import Grid
+
+#: Numbers of altered outputs that are held at a time (256 MB).
 AT_ONCE = 32_000_000
 
 #: What a statistic makes of rows, units and outputs, of shape (rows, sums), to be added up.
 Terms: TypeAlias = Callable[[Integers, Integers, Array], Array]
 
 
-class TreeEngine:
+class TreeEngine(Engine):
     """An ensemble on the rows of a table, answering as one method of its model does.
+
+    Beside the batches of every engine it adds up what a statistic makes of all rows and all points
+    without holding them (:meth:`excess`, :meth:`absolute`, :meth:`excess_of_shuffle`). Units are
+    lists of columns that are altered together, by default each column by itself.
 
     Parameters
     ----------
@@ -36,7 +43,7 @@ class TreeEngine:
     """
 
     def __init__(
-        self, ensemble: TreeEnsemble, method: str, raw: Callable[[Array], Array], X: Array,
+        self, ensemble: "TreeEnsemble", method: str, raw: Callable[[Array], Array], X: Array,
         n_jobs: int | None = None,
     ):  # fmt: skip
         self.ensemble, self.raw, self.X, self.n_jobs = ensemble, raw, X, n_jobs
@@ -46,6 +53,17 @@ class TreeEngine:
         self.sums = ensemble.sums(self.codes, n_jobs)
         self.n_bytes = X.nbytes + self.codes.nbytes + self.sums.nbytes
         self._outputs: Array | None = None
+
+    @classmethod
+    def knows(cls, model: Model) -> bool:
+        # classes are read off probabilities and predictions, not off decision values
+        return model.method in METHODS[:3] and is_tree_model(model.fitted)
+
+    @classmethod
+    def opened(cls, model: Model, X: Array, low: Array, high: Array) -> "TreeEngine | None":
+        may_miss = np.asarray(np.isnan(low) | np.isnan(high))
+        ensemble = open_trees(model.fitted, model.method, model.raw, X, may_miss)
+        return cls(ensemble, model.method, model.raw, X) if ensemble else None
 
     def _encode(self, values: Array) -> Integers:
         """Codes of a table; those of the last one are kept, since shuffles come one by one."""
@@ -78,13 +96,12 @@ class TreeEngine:
                 found[doubtful] = self.raw(altered(np.nonzero(doubtful)))
         return found
 
-    def batches(self) -> "Iterator[TreeBatch]":
-        """All columns, in as few batches as memory allows."""
-        size = max(1, self.sums.size)
-        n_columns = self.ensemble.trees.n_columns
-        step = int(np.clip(AT_ONCE // size, 1, max(1, n_columns)))
-        for first in range(0, n_columns, step):
-            yield TreeBatch(self, np.arange(first, min(first + step, n_columns)))
+    def batches(self, units: Subset) -> "Iterator[TreeBatch]":
+        """As few batches as memory allows: each is a pass over all trees."""
+        step = max(1, AT_ONCE // max(1, self.sums.size))
+        for first in range(0, len(units), step):
+            some = np.arange(first, min(first + step, len(units)))
+            yield TreeBatch(self, some, units[some])
 
     # ------------------------------------------------------------------ rows with another value
 
@@ -128,16 +145,17 @@ class TreeEngine:
 
     def grid(
         self, values: Array, weights: Array | None = None, units: list[Subset] | None = None
-    ) -> Grid:
+    ) -> "Grid":
         """Rows of values as points of the units, by default of each column."""
         return self.ensemble.grid(self._encode(values), weights, units)
 
     def over_points(
-        self, values: Array, grid: Grid, units: list[Subset], function: Callable[[Segments], Any]
-    ) -> Iterator[Any]:
+        self, values: Array, grid: "Grid", units: list[Subset],
+        function: "Callable[[Segments], Any]",
+    ) -> Iterator[Any]:  # fmt: skip
         """``function`` of segments whose sums have become outputs."""
 
-        def answered(found: Segments) -> Any:
+        def answered(found: "Segments") -> Any:
             def altered(some: Any) -> Array:
                 (which,) = some
                 source = grid.rows if found.by_slot else grid.alternatives.rows
@@ -169,7 +187,7 @@ class TreeEngine:
         """
         units, before = self._units(units), self.outputs()
 
-        def summed(found: Segments) -> Array:
+        def summed(found: "Segments") -> Array:
             moved = terms(found.rows, found.units, found.sums)
             moved = moved - terms(found.rows, found.units, before[found.rows])
             return np.stack(
@@ -189,9 +207,11 @@ class TreeEngine:
 
         The most common of all excesses, by a compiled loop; of shape (units,).
         """
+        from tamis.compiled import tree_points
+
         units, before = self._units(units), self.outputs()
 
-        def summed(found: Segments) -> Array:
+        def summed(found: "Segments") -> Array:
             total = np.zeros((len(units), 1))
             tree_points.add_absolute(
                 found.rows, found.units, found.weights, found.sums, before, total[:, 0]
@@ -201,7 +221,7 @@ class TreeEngine:
         return self._added(summed, values, weights, units, 1)[:, 0]
 
     def _added(
-        self, function: Callable[[Segments], Array], values: Array, weights: Array | None,
+        self, function: "Callable[[Segments], Array]", values: Array, weights: Array | None,
         units: list[Subset], n_sums: int,
     ) -> Array:  # fmt: skip
         grid = self.grid(values, weights, units)
@@ -214,11 +234,13 @@ class TreeEngine:
 
     def at(self, points: Array, units: list[Subset] | None = None) -> Array:
         """Outputs of rows at each point of each unit, of shape (units, rows, points, outputs)."""
+        from tamis.compiled import tree_points
+
         units = self._units(units)
         found = np.repeat(self.outputs()[None], len(units), axis=0)
         found = np.repeat(found[:, :, None], len(points), axis=2)
 
-        def fill(segments: Segments, first: Integers, count: Integers) -> None:
+        def fill(segments: "Segments", first: Integers, count: Integers) -> None:
             tree_points.fill_runs(found, segments.units, segments.rows, first, count, segments.sums)
 
         order = self._over_numbered(points, units, fill)
@@ -232,7 +254,7 @@ class TreeEngine:
         n_points = len(points) + 1
         found = np.zeros((len(units) * n_points, before.shape[1]))
 
-        def add(segments: Segments, first: Integers, count: Integers) -> Array:
+        def add(segments: "Segments", first: Integers, count: Integers) -> Array:
             moved, at = segments.sums - before[segments.rows], segments.units * n_points + first
             return np.stack(
                 [
@@ -252,17 +274,19 @@ class TreeEngine:
 
     def _over_numbered(
         self, points: Array, units: list[Subset],
-        function: Callable[[Segments, Integers, Integers], Any], total: Array | None = None,
+        function: "Callable[[Segments, Integers, Integers], Any]", total: Array | None = None,
     ) -> Integers:  # fmt: skip
         """``function`` of segments with their first point and the number of their points.
 
         Points of a unit are numbered so that those of a segment are neighbours; answers which point
         has each number, and adds up what the function answers.
         """
+        from tamis.response.trees.grid import numbered
+
         grid = self.grid(points, np.ones((len(points), len(units))), units)
         order, starts = numbered(grid, len(units))
 
-        def counted(segments: Segments) -> Any:
+        def counted(segments: "Segments") -> Any:
             first = (grid.before if segments.by_slot else starts)[segments.where]
             count = segments.weights
             return function(segments, first.astype(np.int64), count.astype(np.int64))
@@ -301,34 +325,26 @@ def _replaced(
     return found
 
 
-class TreeBatch:
-    """Some columns of an engine."""
+class TreeBatch(Batch):
+    """Some units of an engine."""
 
-    def __init__(self, engine: TreeEngine, columns: Subset):
-        self.engine, self.columns = engine, columns
+    def __init__(self, engine: TreeEngine, units: Subset, columns: Subset):
+        self.engine, self.units, self.columns = engine, units, columns
 
     def at(self, some: slice, rows: slice, points: Array) -> Array:
-        """Raw outputs of rows that meet the points (columns, points) of some of the columns."""
         columns = self.columns[some]
-        return self.engine.some(rows).at(self._whole(columns, points.T), list(columns[:, None]))
+        table = self._whole(columns, points.swapaxes(0, 1))
+        return self.engine.some(rows).at(table, list(columns))
 
     def paired(self, values: Array) -> Array:
-        """Raw outputs of rows with one value each; values of shape (rows, columns)."""
         table, everyone = self._whole(self.columns, values), np.arange(len(values))
-        known, moved = self.engine.shuffled(table, everyone, list(self.columns[:, None]))
+        known, moved = self.engine.shuffled(table, everyone, list(self.columns))
         found = np.repeat(self.engine.outputs()[None], len(self.columns), axis=0)
         found[known] = moved
         return found[:, :, None, :]
 
     def _whole(self, columns: Subset, values: Array) -> Array:
-        """Values of some columns in a table of all; nobody looks at the others."""
-        found = np.zeros((len(values), self.engine.ensemble.trees.n_columns), order="F")
+        """Values (rows, units, size) in a table of all columns; nobody looks at the others."""
+        found = np.zeros((len(values), self.engine.X.shape[1]), order="F")
         found[:, columns] = values
         return found
-
-    def without(self) -> Array:
-        """There are no centres."""
-        raise IncompatibleCriterion(
-            "Zero(centres=True) needs a kernel machine (SVC, SVR) with an RBF, polynomial or "
-            "linear kernel, not an ensemble of trees. Use by='zero', which alters the rows alone."
-        )

@@ -2,16 +2,18 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tamis._arrays import Array, Mask
 from tamis.exceptions import TamisWarning
-from tamis.response.trees.ensemble import TreeEnsemble
 from tamis.response.trees.forest import NotFollowed, Trees
 from tamis.response.trees.importers import catboost, lightgbm, scikit_learn, xgboost
 from tamis.response.trees.links import Answer
+
+if TYPE_CHECKING:  # it loads numba
+    from tamis.response.trees.ensemble import TreeEnsemble
 
 Reader = Callable[[Any], Trees]
 #: Classes by the first part of their module; nothing is imported to know them.
@@ -35,9 +37,13 @@ READERS: dict[tuple[str, str], Reader] = {
     },
     **{("catboost", f"CatBoost{kind}"): catboost.read for kind in ("Classifier", "Regressor")},
 }
-METHODS = ("predict", "predict_proba", "decision_function", "codes")
+METHODS = ("predict", "predict_proba", "codes", "decision_function")
 #: Rows on which an opened model is compared with its own answers, as they are and altered.
 GUARDS = 256
+
+
+class OtherAnswers(Exception):
+    """More classes are asked for than a model has seen: nobody's fault."""
 
 
 class LoopInstead(TamisWarning):
@@ -56,11 +62,11 @@ def _name(kind: type) -> tuple[str, str]:
 def open_trees(
     fitted: Any, method: str, raw: Callable[[Array], Array], X: Array,
     may_miss: Mask | None = None,
-) -> TreeEnsemble | None:  # fmt: skip
+) -> "TreeEnsemble | None":  # fmt: skip
     """The trees of a fitted model, or None where altered copies of the rows must be made.
 
-    A model that is none of trees gives None in silence, one whose trees cannot be followed with a
-    warning.
+    A model that is none of trees gives None in silence, and so does one that has not seen all
+    classes that are asked for; one whose trees cannot be followed does with a warning.
 
     Parameters
     ----------
@@ -78,6 +84,8 @@ def open_trees(
         return None
     try:
         return _opened(fitted, method, raw, X, may_miss)
+    except OtherAnswers:
+        return None
     except NotFollowed as reason:
         warnings.warn(
             f"{type(fitted).__name__} is asked by altered copies of the rows, which takes longer: "
@@ -90,7 +98,9 @@ def open_trees(
 
 def _opened(
     fitted: Any, method: str, raw: Callable[[Array], Array], X: Array, may_miss: Mask | None
-) -> TreeEnsemble:
+) -> "TreeEnsemble":
+    from tamis.response.trees.ensemble import TreeEnsemble
+
     reader = READERS.get(_name(type(fitted)))
     if reader is None:
         raise NotFollowed("its class is derived from one that is known, and may differ from it")
@@ -118,14 +128,14 @@ def _one_for_two(probabilities: Array) -> Array:
     return probabilities[:, 1:] if probabilities.shape[1] == 2 else probabilities
 
 
-def _guard(ensemble: TreeEnsemble, method: str, raw: Callable[[Array], Array], X: Array) -> None:
+def _guard(ensemble: "TreeEnsemble", method: str, raw: Callable[[Array], Array], X: Array) -> None:
     """Compare with the model's own answers: every promise rests on reading its trees right."""
     rows = guard_rows(ensemble, X)
     answer = Answer(ensemble.trees, method)
     sums = ensemble.sums(ensemble.encode(rows))
     found, expected = answer(sums), raw(rows)
     if found.shape != expected.shape:
-        raise NotFollowed(f"it answers with the shape {expected.shape}, not {found.shape}")
+        raise OtherAnswers
     sure = ~answer.doubtful(sums)
     off = np.abs(found - expected)[sure].max(initial=0.0)
     size = max(float(np.abs(expected).max(initial=0.0)), np.finfo(float).tiny)
@@ -133,7 +143,7 @@ def _guard(ensemble: TreeEnsemble, method: str, raw: Callable[[Array], Array], X
         raise NotFollowed(f"trees as they were read differ from its answers by {off:.0e}")
 
 
-def guard_rows(ensemble: TreeEnsemble, X: Array) -> Array:
+def guard_rows(ensemble: "TreeEnsemble", X: Array) -> Array:
     """Some rows, and as many with one value altered: to that of another row, or to a threshold."""
     n = min(GUARDS, len(X))
     rows = X[np.linspace(0, len(X) - 1, n).astype(int)] if n else X

@@ -234,5 +234,5 @@ def test_a_missing_value_that_nobody_announced():
     engine = TreeEngine(ensemble, "predict_proba", raw, whole)
     with pytest.raises(ValueError, match="without missing values in column 0, and one came"):
         engine.shuffled(X, np.arange(N))
-    announced = open_trees(model, "predict_proba", raw, whole, np.ones(6, dtype=bool))
+    announced = open_trees(model, "predict_proba", raw, whole, may_miss=np.ones(6, dtype=bool))
     TreeEngine(announced, "predict_proba", raw, whole).shuffled(X, np.arange(N))

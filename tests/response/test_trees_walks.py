@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.decomposition import PCA
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from tamis.response import Model
@@ -321,3 +324,28 @@ def test_values_between_32_bit_neighbours():
     points = 1 + draw.uniform(0, 60, size=(80, 2)) * 2.0**-23
     units = list(np.arange(2)[:, None])
     assert_allclose(engine.at(points), copies_at(raw, X, points, units), atol=1e-14)
+
+
+@pytest.mark.parametrize("task", ["2", "regression"])
+def test_behind_scalers(task):
+    X = table("tied") * [1e3, 1, 0.1, 1, 1, 1] / 3
+    y = target(X, task)
+    scalers = [StandardScaler(), MinMaxScaler((-1, 2))]
+    inner = make_pipeline(RobustScaler(), made("HistGradientBoosting", task))
+    for pipe in (make_pipeline(*scalers, made("RandomForest", task)), make_pipeline(inner)):
+        fitted = pipe.fit(X, y)
+        for method in ["predict"] if task == "regression" else ["predict_proba", "codes"]:
+            model = Model(fitted, method, asked(fitted, method), as_it_is)
+            assert TreeEngine.knows(model)
+            engine = TreeEngine.opened(model, X, X.min(axis=0), X.max(axis=0))
+            expected = copies_at(model.raw, X, X, singles())
+            assert_allclose(engine.at(X), expected, atol=1e-12)
+            donors = np.random.default_rng(0).permutation(N)
+            found = every_shuffled(engine, X, donors, singles())
+            assert_allclose(found, copies_shuffled(model.raw, X, donors, singles()), atol=1e-12)
+
+
+def test_behind_something_that_mixes_columns():
+    X = table("continuous")
+    pipe = make_pipeline(PCA(3), made("RandomForest", "2")).fit(X, target(X, "2"))
+    assert not TreeEngine.knows(Model(pipe, "codes", asked(pipe, "codes"), as_it_is))

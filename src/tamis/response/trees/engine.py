@@ -5,10 +5,12 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array, Subset
 from tamis.exceptions import InvalidTable
 from tamis.response.engine import Batch, Engine, Model
+from tamis.response.scaled import scaling_of
 from tamis.response.trees.forest import Integers
 from tamis.response.trees.links import Answer
 from tamis.response.trees.opening import METHODS, is_tree_model, open_trees
@@ -38,15 +40,18 @@ class TreeEngine(Engine):
     raw : callable
         That method of the model: where a class hangs on rounding, it is asked itself.
     X : array of shape (rows, columns)
+    prepare : callable or None, default=None
+        What a pipeline makes of each column before the trees see a table.
     n_jobs : int or None, default=None
         Threads; the answer does not depend on their number.
     """
 
     def __init__(
-        self, ensemble: "TreeEnsemble", method: str, raw: Callable[[Array], Array], X: Array,
-        n_jobs: int | None = None,
+        self, ensemble: "TreeEnsemble", method: str, raw: Callable[[Array], Array], X: Array, *,
+        prepare: Callable[[Array], Array] | None = None, n_jobs: int | None = None,
     ):  # fmt: skip
         self.ensemble, self.raw, self.X, self.n_jobs = ensemble, raw, X, n_jobs
+        self.prepare = prepare
         self.answer = Answer(ensemble.trees, method)
         self._table: tuple[Array, Integers] | None = None
         self.codes = self._encode(X)
@@ -57,13 +62,15 @@ class TreeEngine(Engine):
     @classmethod
     def knows(cls, model: Model) -> bool:
         # classes are read off probabilities and predictions, not off decision values
-        return model.method in METHODS[:3] and is_tree_model(model.fitted)
+        return model.method in METHODS[:3] and is_tree_model(scaling_of(model.fitted)[1])
 
     @classmethod
     def opened(cls, model: Model, X: Array, low: Array, high: Array) -> "TreeEngine | None":
         may_miss = np.asarray(np.isnan(low) | np.isnan(high))
-        ensemble = open_trees(model.fitted, model.method, model.raw, X, may_miss)
-        return cls(ensemble, model.method, model.raw, X) if ensemble else None
+        prepare = preparation(model.fitted)
+        last = scaling_of(model.fitted)[1]
+        ensemble = open_trees(last, model.method, model.raw, X, may_miss=may_miss, prepare=prepare)
+        return cls(ensemble, model.method, model.raw, X, prepare=prepare) if ensemble else None
 
     def _encode(self, values: Array) -> Integers:
         """Codes of a table; those of the last one are kept, since shuffles come one by one."""
@@ -79,7 +86,7 @@ class TreeEngine(Engine):
                 f"The trees were opened for a table without missing values in column "
                 f"{int(gone.argmax())}, and one came. Open them with the whole table."
             )
-        return self.ensemble.encode(values)
+        return self.ensemble.encode(values if self.prepare is None else self.prepare(values))
 
     def outputs(self) -> Array:
         """Outputs of the rows as they are."""
@@ -307,6 +314,21 @@ class TreeEngine(Engine):
         found.X, found.codes, found.sums = self.X[rows], self.codes[rows], self.sums[rows]
         found._outputs = self.outputs()[rows]
         return found
+
+
+def preparation(fitted: Any) -> Callable[[Array], Array] | None:
+    """What the scalers of a pipeline make of a table, by themselves: trees tell the last digit."""
+    steps = []
+    while isinstance(fitted, Pipeline):
+        steps += [step for _, step in fitted.steps[:-1] if step not in (None, "passthrough")]
+        fitted = fitted.steps[-1][1]
+
+    def prepare(table: Array) -> Array:
+        for step in steps:
+            table = step.transform(table)
+        return table
+
+    return prepare if steps else None
 
 
 def _n_sums(terms: Terms, outputs: Array) -> int:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # it loads numba
     from tamis.response.trees.ensemble import TreeEnsemble
 
 Reader = Callable[[Any], Trees]
+Outputs = Callable[[Array], Array]
 #: Classes by the first part of their module; nothing is imported to know them.
 READERS: dict[tuple[str, str], Reader] = {
     **{
@@ -60,8 +61,8 @@ def _name(kind: type) -> tuple[str, str]:
 
 
 def open_trees(
-    fitted: Any, method: str, raw: Callable[[Array], Array], X: Array,
-    may_miss: Mask | None = None,
+    fitted: Any, method: str, raw: Outputs, X: Array, *, may_miss: Mask | None = None,
+    prepare: Outputs | None = None,
 ) -> "TreeEnsemble | None":  # fmt: skip
     """The trees of a fitted model, or None where altered copies of the rows must be made.
 
@@ -79,11 +80,13 @@ def open_trees(
         A table on which the answers are compared.
     may_miss : boolean array or None
         Columns that can hold missing values; by default those that do in ``X``.
+    prepare : callable or None
+        What is made of a table, column by column, before the trees see it.
     """
     if method not in METHODS or not is_tree_model(fitted):
         return None
     try:
-        return _opened(fitted, method, raw, X, may_miss)
+        return _opened(fitted, method, raw, X, may_miss, prepare)
     except OtherAnswers:
         return None
     except NotFollowed as reason:
@@ -97,7 +100,12 @@ def open_trees(
 
 
 def _opened(
-    fitted: Any, method: str, raw: Callable[[Array], Array], X: Array, may_miss: Mask | None
+    fitted: Any,
+    method: str,
+    raw: Outputs,
+    X: Array,
+    may_miss: Mask | None,
+    prepare: Outputs | None,
 ) -> "TreeEnsemble":
     from tamis.response.trees.ensemble import TreeEnsemble
 
@@ -117,33 +125,31 @@ def _opened(
     except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
         # private fields and files of other libraries change with their versions
         raise NotFollowed(f"its trees cannot be read ({type(error).__name__}: {error})") from error
-    _guard(ensemble, method, raw, X)
+    rows = guard_rows(ensemble, X, at_cuts=prepare is None)
+    prepared = rows if prepare is None else prepare(rows)
+    sums = ensemble.sums(ensemble.encode(prepared))
+    _guard(Answer(trees, method), sums, raw(rows))
     if method == "codes" and hasattr(fitted, "predict_proba"):
         # classes alone would let wrong leaves pass
-        _guard(ensemble, "predict_proba", lambda rows: _one_for_two(fitted.predict_proba(rows)), X)
+        probabilities = np.asarray(fitted.predict_proba(prepared), dtype=np.float64)
+        second = slice(1, None) if probabilities.shape[1] == 2 else slice(None)
+        _guard(Answer(trees, "predict_proba"), sums, probabilities[:, second])
     return ensemble
 
 
-def _one_for_two(probabilities: Array) -> Array:
-    return probabilities[:, 1:] if probabilities.shape[1] == 2 else probabilities
-
-
-def _guard(ensemble: "TreeEnsemble", method: str, raw: Callable[[Array], Array], X: Array) -> None:
+def _guard(answer: Answer, sums: Array, expected: Array) -> None:
     """Compare with the model's own answers: every promise rests on reading its trees right."""
-    rows = guard_rows(ensemble, X)
-    answer = Answer(ensemble.trees, method)
-    sums = ensemble.sums(ensemble.encode(rows))
-    found, expected = answer(sums), raw(rows)
+    found = answer(sums)
     if found.shape != expected.shape:
         raise OtherAnswers
     sure = ~answer.doubtful(sums)
     off = np.abs(found - expected)[sure].max(initial=0.0)
     size = max(float(np.abs(expected).max(initial=0.0)), np.finfo(float).tiny)
-    if not off <= ensemble.trees.tolerance * size:
+    if not off <= answer.trees.tolerance * size:
         raise NotFollowed(f"trees as they were read differ from its answers by {off:.0e}")
 
 
-def guard_rows(ensemble: "TreeEnsemble", X: Array) -> Array:
+def guard_rows(ensemble: "TreeEnsemble", X: Array, *, at_cuts: bool = True) -> Array:
     """Some rows, and as many with one value altered: to that of another row, or to a threshold."""
     n = min(GUARDS, len(X))
     rows = X[np.linspace(0, len(X) - 1, n).astype(int)] if n else X
@@ -152,7 +158,7 @@ def guard_rows(ensemble: "TreeEnsemble", X: Array) -> Array:
     for i in range(n if len(used) else 0):
         u = i % len(used)
         value = rows[(i * 7 + 1) % n, used[u]]
-        if i % 2 and u < cells.n_thresholds:
+        if at_cuts and i % 2 and u < cells.n_thresholds:
             cuts = cells.cuts[cells.bounds[u] : cells.bounds[u + 1]]
             border = cuts[i % len(cuts)]
             if i % 4 == 3 and abs(border) < 1e30:  # just above it

@@ -189,8 +189,8 @@ class Record:
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
             raise InvalidTable(
-                f"The record cannot be written to {path}: {error.strerror}. Nothing of it is left "
-                "there; save it elsewhere."
+                f"{path} cannot be written: {error.strerror}. Nothing of the record is left there; "
+                "save it elsewhere."
             ) from error
 
     @classmethod

@@ -14,7 +14,6 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from tamis._arrays import Array, Subset, class_codes
-from tamis._folds import retold
 from tamis._parallel import parallel_map
 from tamis.contract import SubsetCriterion, with_unit
 from tamis.criteria.model import Metadata, ModelCriterion, rows_of, trained
@@ -22,6 +21,7 @@ from tamis.exceptions import InvalidParameter, InvalidScore
 from tamis.folds import FoldAccuracies, Rows, Splits, most_frequent
 from tamis.folds.knn import KNNFolds
 from tamis.folds.lda import LDAFolds
+from tamis.folds.rows import retold
 
 
 class CrossValidated(ModelCriterion, SubsetCriterion):

@@ -1,6 +1,6 @@
-"""Cross-validated accuracy of known classifiers, for all candidates of a step together.
+"""Folds of rows, and cross-validated accuracy of known classifiers for a whole step together.
 
-Each module knows one classifier of scikit-learn well enough to give its accuracy to the last hit
+:mod:`tamis.folds.rows` makes the folds; each of the others knows one classifier of scikit-learn well enough to give its accuracy to the last hit
 without training it anew for every subset.
 """
 

@@ -10,7 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.multiclass import OneVsRestClassifier
 
 from tamis._arrays import Array, is_int
-from tamis._folds import Fold, Rows, held_out
+from tamis.folds.rows import Fold, Rows, held_out
 from tamis.response.answers import Decided
 from tamis.response.engine import Model
 from tamis.response.opening import last_step

@@ -8,8 +8,8 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import check_scoring
 
 from tamis._arrays import Array, Mask, Subset
-from tamis._folds import Rows
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.folds.rows import Rows
 from tamis.response.answers import coded, decisions_of, predictions_of
 from tamis.response.comparison import DrawComparison, EngineComparison
 from tamis.response.distances import Statistic, WeightedLoss

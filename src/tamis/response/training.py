@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tamis._arrays import Array, class_codes, is_int
-from tamis._folds import Fold, Rows, folds_of, retold
 from tamis.exceptions import InvalidParameter, UnlabelledRows
+from tamis.folds.rows import Fold, Rows, folds_of, retold
 from tamis.response.engine import Model
 
 #: on="auto" compares outputs on held-out rows beyond so many columns and from so many rows on: with

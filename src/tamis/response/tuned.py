@@ -13,8 +13,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array
-from tamis._folds import Rows, folds_of, held_out
 from tamis._random import draw_seed
+from tamis.folds.rows import Rows, folds_of, held_out
 from tamis.response.losses import losses
 from tamis.response.outputs import ProbabilityOutput
 from tamis.response.perturbations import Marginal

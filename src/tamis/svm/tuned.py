@@ -15,8 +15,8 @@ from sklearn.svm import SVR
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array
-from tamis._folds import Rows, folds_of
 from tamis._random import draw_seed
+from tamis.folds.rows import Rows, folds_of
 from tamis.svm.relative import RelativeSVR
 
 #: Rows that a search over hyper-parameters looks at: the time of a machine grows with their square.

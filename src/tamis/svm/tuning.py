@@ -12,8 +12,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array
-from tamis._folds import retold
 from tamis.exceptions import InvalidParameter, InvalidTarget, NotCertified
+from tamis.folds.rows import retold
 from tamis.svm.curves.certificate import Certificate, certify
 from tamis.svm.curves.curve import IntervalOfC, ValidationCurve
 from tamis.svm.curves.scores import check_scoring, scorer

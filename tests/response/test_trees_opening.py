@@ -17,17 +17,21 @@ from sklearn.linear_model import LogisticRegression
 from tamis.response.trees import LoopInstead, TreeEngine, is_tree_model, open_trees
 from tamis.response.trees.ensemble import TreeEnsemble
 from tamis.response.trees.importers import scikit_learn
-from tamis.response.trees.opening import GUARDS, READERS, guard_rows
+from tamis.response.trees.opening import GUARDS, READERS, guard_rows, say
 from tests.response.tree_models import N, asked, made, opened, table, target
 
 
 def refused(model, method, X, reason):
     """One warning with the reason, and no trees."""
     raw = asked(model, method)
+    say.cache_clear()
     with pytest.warns(LoopInstead, match=reason) as said:
         assert open_trees(model, method, raw, X) is None
     assert len(said) == 1
     assert type(model).__name__ in str(said[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert open_trees(model, method, raw, X) is None
 
 
 def test_models_of_no_trees_are_none_in_silence():
@@ -99,6 +103,7 @@ def test_corrupted_models_are_not_read():
     raw = asked(model, "predict_proba")
     predictors = model._predictors
     model._predictors = [[object()]]
+    say.cache_clear()
     with pytest.warns(LoopInstead, match="cannot be read .AttributeError"):
         assert open_trees(model, "predict_proba", raw, X) is None
     model._predictors = predictors
@@ -122,6 +127,7 @@ def test_a_start_that_is_a_model():
 def test_another_number_of_columns():
     X = table("continuous")
     model = made("RandomForest", "regression").fit(X, target(X, "regression"))
+    say.cache_clear()
     with pytest.warns(LoopInstead, match="it has 6 columns and the rows 4"):
         assert open_trees(model, "predict", asked(model, "predict"), X[:, :4]) is None
 
@@ -172,6 +178,7 @@ def test_vector_leaves():
     model = made("XGB", "3", multi_strategy="multi_output_tree", tree_method="hist")
     Y = np.stack([target(X, "2"), X[:, 0] > 0], axis=1)
     model.fit(X, Y)
+    say.cache_clear()
     with pytest.warns(LoopInstead, match="its leaves are vectors"):
         assert open_trees(model, "predict_proba", model.predict_proba, X) is None
 
@@ -182,6 +189,7 @@ def test_counters_of_catboost():
     frame[:, 1] = X[:, 1].astype(int).astype(str)
     model = made("CatBoost", "2", cat_features=[1]).fit(frame, target(X, "2"))
     raw = asked(model, "predict_proba")
+    say.cache_clear()
     with pytest.warns(LoopInstead, match="it counts categories"):
         assert open_trees(model, "predict_proba", raw, X) is None
 

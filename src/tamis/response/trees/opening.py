@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,13 +91,18 @@ def open_trees(
     except OtherAnswers:
         return None
     except NotFollowed as reason:
-        warnings.warn(
-            f"{type(fitted).__name__} is asked by altered copies of the rows, which takes longer: "
-            f"{reason}.",
-            LoopInstead,
-            stacklevel=2,
-        )
+        say(type(fitted).__name__, str(reason))
         return None
+
+
+@cache
+def say(name: str, reason: str) -> None:
+    """Warn once of a kind of models: an elimination opens hundreds of them."""
+    warnings.warn(
+        f"{name} is asked by altered copies of the rows, which takes longer: {reason}.",
+        LoopInstead,
+        stacklevel=3,
+    )
 
 
 def _opened(

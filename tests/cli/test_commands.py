@@ -220,7 +220,9 @@ def test_a_full_disk_is_said_with_the_name_of_the_file(folder, option):
     done = shell(*args, cwd=folder, preexec_fn=full_disk)
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
-    assert done.stderr.startswith(f"tamis: {option[1]} cannot be written: File too large")
+    assert option[1] in done.stderr
+    assert "cannot be written" in done.stderr
+    assert "File too large" in done.stderr
     assert done.stderr.count("\n") == 1
     assert [path.name for path in folder.iterdir()] == ["wine.csv"]
 

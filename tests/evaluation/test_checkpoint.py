@@ -107,16 +107,16 @@ def test_short_searches_write_none(tmp_path, monkeypatch):
 GATES = "GateSelector(n_features_to_select=3)"
 
 
-class Stops:
-    """Pulls the plug after so many records were kept."""
+class Keeping:
+    """Counts the records that are kept, and pulls the plug after so many."""
 
-    def __init__(self, monkeypatch, left):
-        self.left, keep = left, checkpoint.StoreKeeper.keep
+    def __init__(self, monkeypatch, stop_after=None):
+        self.n_kept, keep = 0, checkpoint.StoreKeeper.keep
 
         def kept(keeper, record):
             keep(keeper, record)
-            self.left -= 1
-            if self.left == 0:
+            self.n_kept += 1
+            if self.n_kept == stop_after:
                 raise Power
 
         monkeypatch.setattr(checkpoint.StoreKeeper, "keep", kept)
@@ -134,19 +134,23 @@ FILTER = Ranking(FisherScore(), n_features_to_select=9)
 
 
 @pytest.mark.skipif(not run_loops_are_one(), reason="Then and embedded selectors report no steps")
+@pytest.mark.parametrize("share", [0.2, 0.8])
 @pytest.mark.parametrize(
-    ("method", "after"),
+    "method",
     [
-        (Then(FILTER, Forward(Scatter("J3"), n_features_to_select=6)), 12),
-        (Then(Backward(Scatter("J3"), n_features_to_select=12), FILTER), 5),
-        (parse(GATES), 2),
+        Then(FILTER, Forward(Scatter("J3"), n_features_to_select=6)),
+        Then(Backward(Scatter("J3"), n_features_to_select=12), FILTER),
+        parse(GATES),
     ],
-    ids=["in the second of two", "in the first of two", "gates"],
+    ids=["filter first", "filter last", "gates"],
 )
-def test_compositions_and_embedded_selectors_go_on(tmp_path, monkeypatch, method, after):
-    whole = experiment(method, tmp_path / "whole.sqlite")
+def test_compositions_and_embedded_selectors_go_on(tmp_path, monkeypatch, method, share):
     with monkeypatch.context() as patched:
-        Stops(patched, after)
+        watched = Keeping(patched)
+        whole = experiment(method, tmp_path / "whole.sqlite")
+    assert watched.n_kept > 2
+    with monkeypatch.context() as patched:
+        Keeping(patched, stop_after=max(1, round(share * watched.n_kept)))
         with pytest.raises(Power):
             experiment(method, tmp_path / "stopped.sqlite")
     gone_on = []

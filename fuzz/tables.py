@@ -235,20 +235,20 @@ HOSTILE = ("", "a,b", "\x1b[31m", "\u202e", "'", '"', "=1+1", "\n", "x" * 300, "
 
 
 def _named(draw: Draw, X: Any) -> Any:
-    import pandas as pd  # noqa: PLC0415 (only for frames)
+    import pandas as pd
 
     names = [f"{draw.choice(HOSTILE)}{k if k else ''}" for k in range(X.shape[1])]
     return pd.DataFrame(X, columns=names)
 
 
 def _polars(draw: Draw, X: Any) -> Any:
-    import polars  # noqa: PLC0415
+    import polars
 
     return polars.DataFrame({f"c{k}": X[:, k] for k in range(X.shape[1])})
 
 
 def _sparse(draw: Draw, X: Any) -> Any:
-    from scipy.sparse import csr_array  # noqa: PLC0415
+    from scipy.sparse import csr_array
 
     return csr_array(X)
 

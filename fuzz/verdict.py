@@ -73,11 +73,10 @@ def _wrong_selection(fitted: Selection, table: Table) -> str | None:
         return f"order_ is {fitted.order_}"
     if not fitted.support_[fitted.order_[: fitted.n_features_]].all():
         return f"order_ {fitted.order_} does not begin with the columns kept"
-    if isinstance(fitted, SCORED) and np.isnan(fitted.trace_.moves().score).any():
-        if len(fitted.trace_) > 1:  # a walk from all columns begins without scores
-            moves = fitted.trace_.moves()
-            if np.isnan(moves.score[moves.step > 0]).any():
-                return f"scores of moves are {moves.score}"
+    moves = fitted.trace_.moves()
+    # a walk from all columns begins without scores
+    if isinstance(fitted, SCORED) and np.isnan(moves.score[moves.step > 0]).any():
+        return f"scores of moves are {moves.score}"
     asked = fitted.n_features_to_select if hasattr(fitted, "n_features_to_select") else None
     if isinstance(asked, int) and fitted.n_features_ != asked:
         return f"{fitted.n_features_} columns where {asked} were asked for"

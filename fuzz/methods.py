@@ -50,7 +50,7 @@ Draw = np.random.Generator
 
 #: Kernels, and what a user may have written for the width.
 KERNELS = ("linear", "rbf", "poly")
-SIZES = (0.5, 0.5, 1, 2, 3, 1.0, "best", Threshold(0.1), FalseDiscovery(0.05))
+SIZES = (0.5, 0.3, 0.7, 0.5, 1, 2, 3, 1.0, "best", Threshold(0.1), FalseDiscovery(0.05))
 
 
 def absolute_sum(X: Any, y: Any) -> float:

@@ -23,9 +23,11 @@ from tamis.contract.criterion import (
 )
 from tamis.contract.embedded import Embedded, Given
 from tamis.contract.record import Record, RecordComparison
+from tamis.contract.run import Run, StepSource
 from tamis.contract.search import FITTING, Counted, Search
-from tamis.contract.selector import Run, Selection, StepSource
-from tamis.contract.steps import Entries, Event, Moves, Progress, Scores, Step, Trace, TracedStep
+from tamis.contract.selector import Selection
+from tamis.contract.steps import Entries, Event, Progress, Scores, Step, TracedStep
+from tamis.contract.trace import Moves, Trace
 
 __all__ = [
     "EMPTY",

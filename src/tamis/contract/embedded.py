@@ -14,7 +14,8 @@ from tamis.contract.cost import Cost, check_affordable
 from tamis.contract.criterion import check_target
 from tamis.contract.record import Record
 from tamis.contract.selector import Selection
-from tamis.contract.steps import Entries, Event, Progress, Trace
+from tamis.contract.steps import Entries, Event, Progress
+from tamis.contract.trace import Trace
 from tamis.exceptions import InvalidParameter
 
 

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis._arrays import Subset, is_int, snapped
-from tamis.contract.steps import BEST, Trace
+from tamis.contract.steps import BEST
+from tamis.contract.trace import Trace
 from tamis.exceptions import InvalidParameter
 
 

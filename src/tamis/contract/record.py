@@ -18,8 +18,8 @@ from sklearn.base import BaseEstimator, clone
 from tamis._arrays import Array, Subset, fingerprint
 from tamis._expression import write
 from tamis.contract.standing import order_of
-from tamis.contract.steps import Trace
 from tamis.contract.strict import check_record
+from tamis.contract.trace import Trace
 from tamis.exceptions import InvalidParameter, InvalidTable, RecordMismatch
 
 FORMAT = 2

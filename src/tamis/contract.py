@@ -19,7 +19,7 @@ change results.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +31,21 @@ from tamis._arrays import Array, Mask, Subset, idle_columns, target_kind
 from tamis.exceptions import InvalidParameter, InvalidTarget
 
 TASKS = frozenset({"classification", "regression"})
+
+
+class Cost(NamedTuple):
+    """What some work takes, to within a factor of about three.
+
+    Attributes
+    ----------
+    operations : float
+        Each about a nanosecond of one core.
+    bytes : float
+        Memory held at once beside the table.
+    """
+
+    operations: float
+    bytes: float
 
 
 class Criterion(BaseEstimator, ABC):
@@ -82,6 +97,14 @@ class Criterion(BaseEstimator, ABC):
     def columns(self, subset: Subset) -> Subset:
         """Columns of the units of a subset."""
         return subset
+
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        """What learning a table of this size and scoring every column so many times takes.
+
+        In a round each column is scored once, added to few or, by a criterion that only scores
+        removals, removed from all. Classes are taken to be two. None where nobody can say.
+        """
+        return None
 
     def tune(self, subset: Subset) -> dict[str, Any]:
         """Choose hyper-parameters anew for the subset, use them, and say which."""

@@ -15,6 +15,7 @@ also inherits the built-in that a scikit-learn user already catches::
     ├── SingularScatter (ValueError)        a scatter matrix that cannot be inverted
     │   └── NothingToAdd                    every column left depends on those chosen
     ├── RecordMismatch (ValueError)         a record of other data or another search
+    ├── NotEnoughMemory (MemoryError)       work that needs more memory than is free
     ├── PathTooLarge (ValueError)           a regularization path that cannot be held in memory
     ├── InvalidStore (ValueError)           a file that cannot keep the results of an experiment
     ├── ClusterLost (RuntimeError)          the machines of a cluster are gone
@@ -86,6 +87,10 @@ class NothingToAdd(SingularScatter):
 
 class RecordMismatch(TamisError, ValueError):
     """A record belongs to other data or to another search."""
+
+
+class NotEnoughMemory(TamisError, MemoryError):
+    """Work needs more memory than is free."""
 
 
 class PathTooLarge(TamisError, ValueError):

@@ -7,8 +7,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from tamis.contract import Cost
 from tamis.contract import cost as costs
-from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.exceptions import InvalidParameter, NotEnoughMemory
 from tamis.neural import GateSelector, GateSolver, NetworkClassifier, UFeSCoR
 
 pytestmark = pytest.mark.filterwarnings("ignore::tamis.exceptions.DegenerateData")
@@ -78,22 +79,23 @@ def test_a_weight_left_to_the_data_costs_more():
 @pytest.mark.parametrize("selector", [GateSelector(**GIVEN), UFeSCoR()])
 def test_what_does_not_fit_is_refused_with_what_would(selector, monkeypatch):
     X, y = table(100, 50)
-    monkeypatch.setattr(costs, "free_bytes", lambda: selector.cost(100, 20)[1])
-    with pytest.raises(InvalidTable, match=r"100 rows and 50 columns.* 20 columns would fit.*Then"):
+    monkeypatch.setattr(costs, "free_memory", lambda: selector.cost(100, 20).bytes)
+    with pytest.raises(NotEnoughMemory, match=r"100 rows and 50 columns.* 20 columns would.*Then"):
         selector.fit(X, y)
-    monkeypatch.setattr(costs, "free_bytes", lambda: 100.0)
-    with pytest.raises(InvalidTable, match="use a sample"):
+    monkeypatch.setattr(costs, "free_memory", lambda: 100.0)
+    with pytest.raises(NotEnoughMemory, match="Use the recipe"):
         selector.fit(X, y)
     assert not hasattr(selector, "gates_")
 
 
 def test_what_takes_long_is_said_in_one_line(monkeypatch, caplog):
     X, y = table(60, 5)
-    monkeypatch.setattr(costs, "SPEED", GateSelector(**GIVEN).cost(60, 5)[0] / 7200)
+    monkeypatch.setattr(GateSelector, "cost", lambda self, n, d, n_classes: Cost(7.2e12, 1.0))
     with caplog.at_level(logging.WARNING, "tamis"):
         GateSelector(**GIVEN).fit(X, y)
     assert caplog.messages == [
-        "GateSelector takes about 2 hours for 60 rows and 5 columns; the recipe mrmr takes seconds."
+        "GateSelector on 60 rows and 5 columns will take about 2 hours; the recipe 'mrmr' takes "
+        "seconds."
     ]
 
 
@@ -113,7 +115,7 @@ def test_too_many_columns_for_all_pairs_are_refused_before_any_work(selector):
 
 
 def test_free_memory_is_known():
-    assert costs.free_bytes() > 1e6
+    assert costs.free_memory() > 1e6
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an alarm clock")

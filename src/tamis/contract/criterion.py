@@ -75,10 +75,6 @@ class Criterion(BaseEstimator, ABC):
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         """Keep what scores need of finite, float64, column-major ``X`` and of ``y``."""
 
-    def cost(self, n_samples: int, n_features: int) -> Cost | None:
-        """Operations and bytes, about, of a search of this size; None where nobody knows."""
-        return None
-
     @property
     def n_units_(self) -> int:
         """Number of units that can be scored."""
@@ -87,6 +83,14 @@ class Criterion(BaseEstimator, ABC):
     def columns(self, subset: Subset) -> Subset:
         """Columns of the units of a subset."""
         return subset
+
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        """What learning a table of this size and scoring every column so many times takes.
+
+        In a round each column is scored once, added to few or, by a criterion that only scores
+        removals, removed from all. Classes are taken to be two. None where nobody can say.
+        """
+        return None
 
     def tune(self, subset: Subset) -> dict[str, Any]:
         """Choose hyper-parameters anew for the subset, use them, and say which."""

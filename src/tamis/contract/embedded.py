@@ -10,7 +10,7 @@ from sklearn.utils import Tags
 
 from tamis._arrays import Array
 from tamis._random import draw_seed
-from tamis.contract.cost import Cost, check_affordable
+from tamis.contract.cost import Cost, check_cost
 from tamis.contract.criterion import check_target
 from tamis.contract.record import Record
 from tamis.contract.selector import Selection
@@ -55,7 +55,7 @@ class Embedded(Selection):
 
     @abstractmethod
     def cost(self, n_samples: int, n_features: int) -> Cost:
-        """Operations and bytes, about, of a fit to a table of this size."""
+        """What a fit to a table of this size takes."""
 
     @abstractmethod
     def _stages(
@@ -102,9 +102,9 @@ class Embedded(Selection):
             )
         return Given(X, y, self.random_state, X.shape[1])
 
-    def _afford(self, X: Array, y: NDArray[Any] | None) -> None:
+    def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
         name = type(self).__name__
-        check_affordable(name, self.cost, *X.shape, fewer=self.fewer, quick=self.quick)
+        return check_cost(name, self.cost, *X.shape, fewer=self.fewer, quick=self.quick)
 
     def _seeded(self, seeds: dict[str, int] | None) -> tuple[Self, dict[str, int]]:
         seed = draw_seed(self.random_state) if seeds is None else seeds["random_state"]

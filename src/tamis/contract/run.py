@@ -59,7 +59,8 @@ class Run:
         self.params = {name: value for name, value in params.items() if value is not None}
         selection._check_target(y)
         self.size = selection._size(X.shape[1])
-        selection._afford(X, y)
+        if notice := selection._afford(X, y):
+            log.warning(notice)
         fresh = Record.begin(selection, X, y, self.params)
         self.start = fresh if done is None else self._continued(done, fresh)
         self.trace = self.start.trace

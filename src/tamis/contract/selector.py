@@ -87,8 +87,9 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     def _check_target(self, y: NDArray[Any] | None) -> None:
         """Refuse a target that cannot be used."""
 
-    def _afford(self, X: Array, y: NDArray[Any] | None) -> None:
-        """Refuse a table that does not fit into memory, and say where it takes long."""
+    def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
+        """Refuse a table that does not fit into memory; a line to say where it takes long."""
+        return None
 
     def _size(self, n_units: int) -> int | None:
         """Number of units to walk to, None where only the data can tell."""

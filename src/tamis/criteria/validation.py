@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from tamis._arrays import Array, Subset, class_codes
+from tamis._arrays import Array, Subset, class_codes, is_int
 from tamis._parallel import parallel_map
-from tamis.contract import SubsetCriterion, with_unit
+from tamis.contract import Cost, SubsetCriterion, with_unit
 from tamis.criteria.model import Metadata, ModelCriterion, rows_of, trained
 from tamis.exceptions import InvalidParameter, InvalidScore
 from tamis.folds import FoldAccuracies, Rows, Splits, most_frequent
@@ -88,6 +90,14 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
         self.scoring = scoring
         self.n_jobs = n_jobs
         self.task = task
+
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        """Known where all candidates are scored together, on a number of folds."""
+        kinds = {LinearDiscriminantAnalysis: LDAFolds, KNeighborsClassifier: KNNFolds}
+        kind: Any = kinds.get(type(self.estimator))
+        if kind is None or self.scoring not in (None, "accuracy") or not is_int(self.cv):
+            return None
+        return kind.cost(n_samples, n_features, self.cv, n_rounds)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         metadata = self._routed(params, len(X))

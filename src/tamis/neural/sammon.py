@@ -132,7 +132,7 @@ class UFeSCoR(Embedded):
         super()._check()
 
     def cost(self, n_samples: int, n_features: int) -> Cost:
-        """Operations and bytes, about, of a fit to a table of this size."""
+        """What a fit to a table of this size takes."""
         rows = min(n_samples, self.max_rows)
         return cost_of_distances(self.redundancy, self.restarts, rows, n_samples, n_features)
 

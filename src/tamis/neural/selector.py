@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._arrays import Array, Mask, best_first, class_codes, is_int
 from tamis._random import draw_seed
 from tamis.contract import Cost, Embedded, Event, Trace
-from tamis.contract.cost import check_affordable
+from tamis.contract.cost import check_cost
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSelected
 from tamis.neural._checks import check_among, part_of
-from tamis.neural._cost import GateCost, TableSize
+from tamis.neural._cost import AT_ONCE, GateCost, TableSize
 from tamis.neural._doubts import warn_of_closed_gates, warn_of_divergence, warn_of_few_rows
 from tamis.neural._gating import GateSettings
 from tamis.neural._learning import N_FOLDS, GateTraining, GateWeights
@@ -235,18 +235,18 @@ class GateSelector(Embedded):
         )
 
     def cost(self, n_samples: int, n_features: int, n_classes: int = 2) -> Cost:
-        """Operations and bytes, about, of a fit to a table of this size."""
+        """What a fit to a table of this size takes."""
         settings = self._settings(0, 0)
         network = settings.network
         folds = min(network.validation or 1, n_samples) if is_int(network.validation) else 1
         auto = any(isinstance(weight, str) for weight in (self.mu, self.lam))
         size = TableSize(n_samples, n_features, n_classes)
         cost = GateCost(settings, size, round(folds) * network.restarts, auto, N_FOLDS)
-        return Cost(cost.operations(), cost.bytes())
+        return Cost(cost.operations() / AT_ONCE, cost.bytes())
 
-    def _afford(self, X: Array, y: NDArray[Any] | None) -> None:
+    def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
         cost = partial(self.cost, n_classes=len(np.unique(np.asarray(y))))
-        check_affordable("GateSelector", cost, *X.shape, fewer=self.fewer, quick=self.quick)
+        return check_cost("GateSelector", cost, *X.shape, fewer=self.fewer, quick=self.quick)
 
     def features_for(self, label: Any) -> list[ClassFeature]:
         """Columns that tell one class, the widest gate first, with their profile by class.

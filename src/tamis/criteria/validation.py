@@ -267,6 +267,7 @@ def _fold_score(
     with np.errstate(divide="ignore", invalid="ignore"):
         model = trained(estimator, X[train], known, rows_of(metadata.fit, train))
     truth = () if y is None else (y[test],)
-    with warnings.catch_warnings():  # a score that is not defined is NaN, and refused
+    # a score that is not defined is NaN, and refused
+    with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         return float(scorer(model, X[test], *truth, **rows_of(metadata.score, test)))

@@ -1,5 +1,6 @@
 """Probabilities of decision values: Platt's sigmoids, fitted by scikit-learn, and their rows."""
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,7 +74,9 @@ def fit_sigmoids(decisions: Array, codes: NDArray[np.intp], weights: Any = None)
     fitted = CalibratedClassifierCV(
         known, method="sigmoid", ensemble=False, cv=[(everything, everything)]
     )
-    fitted.fit(decisions, codes, sample_weight=weights)
+    with warnings.catch_warnings():  # the machines behind the decisions had the weights already
+        warnings.filterwarnings("ignore", "Since FrozenEstimator does not appear", UserWarning)
+        fitted.fit(decisions, codes, sample_weight=weights)
     calibrators = fitted.calibrated_classifiers_[0].calibrators
     slopes = np.array([float(one.a_) for one in calibrators])
     return Sigmoids(slopes, np.array([float(one.b_) for one in calibrators]))

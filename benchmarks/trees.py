@@ -111,13 +111,8 @@ def opened(columns: Columns, X: np.ndarray) -> TreeEngine:
 def shuffles(columns: Columns, X: np.ndarray, all_donors: list[np.ndarray]) -> np.ndarray:
     """Mean change with each column shuffled, over several shuffles."""
     engine = opened(columns, X)
-    before = engine.outputs()
-    found = np.zeros(X.shape[1])
-    for donors in all_donors:
-        known, after = engine.shuffled(X, donors)
-        after -= before
-        found[known] += np.abs(after, out=after).mean(axis=(1, 2))
-    return found / len(all_donors)
+    found = [engine.absolute_of_shuffle(X, donors) / len(X) for donors in all_donors]
+    return np.asarray(np.mean(found, axis=0))
 
 
 def every_value(columns: Columns, X: np.ndarray) -> np.ndarray:

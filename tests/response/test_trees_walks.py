@@ -58,6 +58,7 @@ def test_excess_of_any_terms(forest):
     found = engine.excess_of_shuffle(absolute(before), X, donors)
     expected = copies_shuffled(asked(model, "predict_proba"), X, donors, singles())
     assert_allclose(found[:, 0], np.abs(expected - before).sum(axis=(1, 2)), atol=1e-10)
+    assert_allclose(engine.absolute_of_shuffle(X, donors), found[:, 0], atol=1e-12)
 
     def terms(rows, units, outputs):  # with scales that units have
         return np.stack([outputs[:, 0] ** 2, outputs[:, 1] * (1 + units)], axis=1)
@@ -78,6 +79,7 @@ def test_shuffles_in_blocks_of_rows(forest, monkeypatch):
     monkeypatch.setattr("tamis.response.trees.engine.AT_ONCE", 200)
     parts = engine.excess_of_shuffle(absolute(engine.outputs()), X, donors)
     assert_allclose(parts, whole, atol=1e-12)
+    assert_allclose(engine.absolute_of_shuffle(X, donors), whole[:, 0], atol=1e-12)
 
 
 def test_weights_of_points(forest):

@@ -136,17 +136,34 @@ class TreeEngine(Engine):
         """The excess of sums of terms over rows that have met another row, see :meth:`excess`."""
         units, before = self._units(units), self.outputs()
         found = np.zeros((len(units), _n_sums(terms, before)))
-        size = max(1, AT_ONCE // max(1, len(self.ensemble.used) * self.sums.shape[1]))
-        for start in range(0, len(self.X), size):
-            part = self.some(slice(start, start + size))
-            known, after = part.shuffled(table, donors[start : start + size], units)
-            shape = (len(known), len(part.X))
+        for start, known, after in self._shuffled_blocks(table, donors, units):
+            shape = after.shape[:2]
             rows = np.broadcast_to(np.arange(start, start + shape[1]), shape).ravel()
             whose = np.repeat(known, shape[1])
             moved = terms(rows, whose, after.reshape(len(rows), -1))
             moved = moved - terms(rows, whose, before[rows])
             found[known] += moved.reshape(*shape, -1).sum(axis=1)
         return found
+
+    def absolute_of_shuffle(
+        self, table: Array, donors: Integers, units: list[Subset] | None = None
+    ) -> Array:
+        """Sums over rows and outputs of |output after - output before|, of shape (units,)."""
+        units, before = self._units(units), self.outputs()
+        found = np.zeros(len(units))
+        for start, known, after in self._shuffled_blocks(table, donors, units):
+            after -= before[start : start + after.shape[1]]
+            found[known] += np.abs(after, out=after).sum(axis=(1, 2))
+        return found
+
+    def _shuffled_blocks(
+        self, table: Array, donors: Integers, units: list[Subset]
+    ) -> Iterator[tuple[int, Subset, Array]]:
+        """The first row of a block, and what :meth:`shuffled` answers for its rows."""
+        size = max(1, AT_ONCE // max(1, len(self.ensemble.used) * self.sums.shape[1]))
+        for start in range(0, len(self.X), size):
+            part = self.some(slice(start, start + size))
+            yield start, *part.shuffled(table, donors[start : start + size], units)
 
     # -------------------------------------------------------------------- rows with every value
 

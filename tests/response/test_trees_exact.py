@@ -1,5 +1,7 @@
 """Tree ensembles of every library against explicitly altered copies of the rows."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -177,12 +179,9 @@ def test_training_that_stopped_early(name):
     if name == "HistGradientBoosting":
         model = made(name, "2", max_iter=50, early_stopping=True, n_iter_no_change=3).fit(X, y)
     elif name == "LGBM":
-        from lightgbm import early_stopping
-
-        stop = early_stopping(3, verbose=False)
-        model = made(name, "2", n_estimators=50).fit(
-            X[:60], y[:60], eval_set=[(X[held], y[held])], callbacks=[stop]
-        )
+        model = made(name, "2", n_estimators=50)
+        stop = import_module("lightgbm").early_stopping(3, verbose=False)
+        model.fit(X[:60], y[:60], eval_set=[(X[held], y[held])], callbacks=[stop])
     elif name == "XGB":
         model = made(name, "2", n_estimators=50, early_stopping_rounds=3)
         model.fit(X[:60], y[:60], eval_set=[(X[held], y[held])], verbose=False)

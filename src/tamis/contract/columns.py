@@ -26,6 +26,14 @@ class Growing:
         self._held[self._n : end] = values
         self._n = end
 
+    def push(self, value: float) -> None:
+        """Add one value."""
+        if self._n < len(self._held):
+            self._held[self._n] = value
+            self._n += 1
+        else:
+            self.extend(value)
+
     @property
     def array(self) -> NDArray[Any]:
         """What has been added so far."""

@@ -85,11 +85,16 @@ class Trace(Sequence[TracedStep]):
 
     def change(self, step: Step) -> tuple[Subset, Mask, int]:
         """What a step would move, whether each enters, and the size before."""
+        before, after = self._sides(step)
+        moved = np.flatnonzero(before ^ after)
+        return moved, after[moved], int(before.sum())
+
+    def _sides(self, step: Step) -> tuple[Mask, Mask]:
+        """What is held before and after a step."""
         before, after = self._newest(), self._mask_of(step.subset)
         if not len(self) and step.scores is None and after.all():
             before = after  # where a walk from everything stands before its first move
-        moved = np.flatnonzero(before ^ after)
-        return moved, after[moved], int(before.sum())
+        return before, after
 
     @property
     def growing(self) -> bool | None:
@@ -99,31 +104,36 @@ class Trace(Sequence[TracedStep]):
 
     def append(self, step: Step, *, n_evaluations: int = 0, seconds: float = 0.0) -> None:
         """Add a step; what moved is what differs from the subset before."""
-        moved, entered, before = self.change(step)
+        before, after = self._sides(step)
+        moved = np.flatnonzero(before ^ after)
         scores = checked(Scores(EMPTY, NOTHING) if step.scores is None else step.scores)
-        adding = bool(entered.any())
+        adding = bool(after[moved].any())
         moved = best_first_moved(moved, scores, adding)
         best, n_equal = weighed(scores, moved, adding=adding)
         if not len(self):
-            self.start[:] = before > 0
+            self.start[:] = before
         self.state = step.state
         if step.params:
             self.params[len(self)] = step.params
         self._give(scores)
+        given = self.given_at[moved] == len(self)
         self._write(
-            value=step.value,
-            n_moved=len(moved),
-            n_scored=len(best.units),
-            n_equal=n_equal,
-            n_evaluations=n_evaluations,
-            seconds=seconds,
             moved=moved,
-            score=looked_up(moved, scores.units, scores.values),
+            score=np.where(given, self.given[moved], np.nan),
             error=looked_up(moved, scores.units, scores.errors),
             candidate=best.units,
             candidate_score=best.values,
         )
-        self._held = self._mask_of(step.subset)
+        for name, value in (
+            ("n_moved", len(moved)),
+            ("n_scored", len(best.units)),
+            ("n_equal", n_equal),
+            ("n_evaluations", n_evaluations),
+            ("seconds", seconds),
+            ("value", step.value),
+        ):
+            self._columns[name].push(value)
+        self._held = after
 
     def extend(self, entries: Entries, *, n_evaluations: int = 0, seconds: float = 0.0) -> None:
         """Add one step for each unit that enters, in one go."""
@@ -162,7 +172,7 @@ class Trace(Sequence[TracedStep]):
             raise InvalidStep(f"names unit {outside}, where units go from 0 to {self.n_units - 1}")
         mask = np.zeros(self.n_units, dtype=bool)
         mask[units] = True
-        if int(mask.sum()) != len(units):
+        if np.count_nonzero(mask) != len(units):
             twice = np.flatnonzero(np.bincount(units) > 1)[0]
             raise InvalidStep(f"holds unit {twice} twice")
         return mask

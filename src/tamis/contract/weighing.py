@@ -31,8 +31,9 @@ def weighed(scores: Scores, moved: Subset, *, adding: bool) -> tuple[Scores, int
     worth = scores.values if adding else -scores.values
     n_kept = min(BEST, len(worth))
     if len(worth) > BEST:
-        head = np.argpartition(-worth, BEST - 1)[:BEST]
-        head = np.union1d(head, np.flatnonzero(np.isin(scores.units, moved)))
+        wanted = np.isin(scores.units, moved)
+        wanted[np.argpartition(-worth, BEST - 1)[:BEST]] = True
+        head = np.flatnonzero(wanted)
     else:
         head = np.arange(n_kept)
     head = head[np.argsort(-worth[head], kind="stable")]

@@ -39,14 +39,16 @@ def shrunk(criterion: Counted, subset: Subset, value: float, fixed: Subset = EMP
     """The step that removes the least costly member not fixed; of equals the highest index."""
     losses = criterion.loss(subset)
     cut = snapped(losses, criterion.noise(value))
-    free = ~np.isin(subset, fixed)
-    order = np.where(free, criterion.shunning(cut, subset), np.nan)
-    chosen = len(order) - 1 - int(np.nanargmin(order[::-1]))
+    order = criterion.shunning(cut, subset)
+    if len(fixed):
+        free = ~np.isin(subset, fixed)
+        order, cut = np.where(free, order, np.inf), np.where(free, cut, np.nan)
+    chosen = len(order) - 1 - int(np.argmin(order[::-1]))
     smaller = np.concatenate([subset[:chosen], subset[chosen + 1 :]])
     return Step(
         smaller,
         moved_value(criterion, value, -losses[chosen], smaller),
-        Scores(subset, losses, criterion.errors(subset), _n_equal(cut[free], cut[chosen])),
+        Scores(subset, losses, criterion.errors(subset), _n_equal(cut, cut[chosen])),
     )
 
 

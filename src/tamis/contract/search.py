@@ -50,6 +50,7 @@ class Counted:
         self.criterion: Any = criterion
         self.n_evaluations = n_evaluations
         self.has_value = isinstance(criterion, SubsetCriterion)
+        self.any_idle = bool(criterion.idle_.any())
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
         """What adding each candidate brings."""
@@ -83,6 +84,8 @@ class Counted:
 
     def shunning(self, scores: Array, units: Subset) -> Array:
         """Scores to choose by: units that can tell nothing come last, and leave first."""
+        if not self.any_idle:
+            return scores
         idle = self.criterion.idle_[units]
         return np.where(idle, -np.inf, scores) if idle.any() and not idle.all() else scores
 

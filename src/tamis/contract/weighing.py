@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tamis._arrays import Array, Subset, snapped
+from tamis._arrays import Array, Mask, Subset, snapped
 from tamis.contract.steps import BEST, Scores
 from tamis.exceptions import InvalidStep
 
@@ -31,7 +31,7 @@ def weighed(scores: Scores, moved: Subset, *, adding: bool) -> tuple[Scores, int
     worth = scores.values if adding else -scores.values
     n_kept = min(BEST, len(worth))
     if len(worth) > BEST:
-        wanted = np.isin(scores.units, moved)
+        wanted = _among(scores.units, moved)
         wanted[np.argpartition(-worth, BEST - 1)[:BEST]] = True
         head = np.flatnonzero(wanted)
     else:
@@ -41,9 +41,14 @@ def weighed(scores: Scores, moved: Subset, *, adding: bool) -> tuple[Scores, int
     if scores.n_equal or not len(moved):
         return best, scores.n_equal
     cut = snapped(worth)
-    with np.errstate(invalid="ignore"):
-        last = cut[np.isin(scores.units, moved)]
+    last = cut[_among(scores.units, moved)]
     return best, int((cut == last.min()).sum()) if len(last) else 0
+
+
+def _among(units: Subset, moved: Subset) -> Mask:
+    """Which units moved; mostly one did, which is found faster."""
+    found: Mask = units == moved[0] if len(moved) == 1 else np.isin(units, moved)
+    return found
 
 
 def equal_from_here_on(score: Array) -> Subset:

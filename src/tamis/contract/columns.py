@@ -17,7 +17,7 @@ class Growing:
 
     def extend(self, values: ArrayLike) -> None:
         """Add values behind the last."""
-        values = np.atleast_1d(values)
+        values = np.asarray(values)
         end = self._n + len(values)
         if end > len(self._held):
             larger = np.empty(max(end, 2 * self._n), dtype=self._held.dtype)
@@ -32,7 +32,7 @@ class Growing:
             self._held[self._n] = value
             self._n += 1
         else:
-            self.extend(value)
+            self.extend([value])
 
     @property
     def array(self) -> NDArray[Any]:

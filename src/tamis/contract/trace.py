@@ -165,7 +165,7 @@ class Trace(Sequence[TracedStep]):
     def _mask_of(self, subset: ArrayLike) -> Mask:
         """A subset as a mask; refused where it is none."""
         units = np.asarray(subset)
-        if units.ndim != 1 or (len(units) and not np.issubdtype(units.dtype, np.integer)):
+        if units.ndim != 1 or (len(units) and units.dtype.kind not in "iu"):
             raise InvalidStep(f"gives {subset!r} for a subset, which needs an array of indices")
         if len(units) and not (units.min() >= 0 and units.max() < self.n_units):
             outside = units[(units < 0) | (units >= self.n_units)][0]

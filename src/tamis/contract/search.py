@@ -50,7 +50,8 @@ class Counted:
         self.criterion: Any = criterion
         self.n_evaluations = n_evaluations
         self.has_value = isinstance(criterion, SubsetCriterion)
-        self.any_idle = bool(criterion.idle_.any())
+        # a criterion with a fit of its own may know nothing of idle units
+        self.any_idle = bool(np.any(getattr(criterion, "idle_", False)))
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
         """What adding each candidate brings."""

@@ -4,12 +4,14 @@ Of two classes one column stands for both: the probability of the second, or 1 w
 predicted. Of more there is one column for each.
 """
 
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array
 from tamis.response.engine import Model
@@ -50,9 +52,21 @@ def decisions_of(fitted: Any, classes: NDArray[Any]) -> Model:
     model = Model(fitted, "decision_function", Decided(fitted), link)
     if not is_followed(model):
         return by_predicting
-    if votes:  # the pairwise values, which its predictions come from
-        last.decision_function_shape = "ovo"
-    return model
+    if not votes:
+        return model
+    pairwise = _pairwise(fitted)  # the values that its predictions come from
+    return replace(model, fitted=pairwise, raw=Decided(pairwise))
+
+
+def _pairwise(fitted: Any) -> Any:
+    """The same machine, which answers with a decision for each pair of classes."""
+    found = copy(fitted)
+    if isinstance(fitted, Pipeline):
+        name, last = fitted.steps[-1]
+        found.steps = [*fitted.steps[:-1], (name, _pairwise(last))]
+    else:
+        found.decision_function_shape = "ovo"
+    return found
 
 
 def predictions_of(fitted: Any) -> Model:

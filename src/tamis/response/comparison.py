@@ -30,7 +30,7 @@ class EngineComparison:
 
     def __init__(self, models: list[FoldModel], X: Array, statistic: Callable[[Array], Statistic]):
         self.X = X
-        self.parts = list(_in_blocks(models))
+        self.parts = list(in_blocks(models))
         # what any draw may put in the place of a value: another one, or 0
         self.bounds = np.minimum(X.min(axis=0), 0.0), np.maximum(X.max(axis=0), 0.0)
         self.kept: dict[int, Engine] = {}
@@ -79,7 +79,7 @@ class EngineComparison:
         self, batch: Batch, units: Subset, part: FoldModel, draw: Draw
     ) -> Iterator[tuple[Subset, DistanceBlock]]:
         if isinstance(draw, Points):
-            yield from _of_points(batch, part, draw)
+            yield from blocks_at(batch, part, draw)
             return
         model, rows = part
         if isinstance(draw, Shuffle):
@@ -89,7 +89,7 @@ class EngineComparison:
         yield batch.units, DistanceBlock(rows, model.link(raw), np.ones((len(batch.units), 1)))
 
 
-def _of_points(
+def blocks_at(
     batch: Batch, part: FoldModel, draw: Points
 ) -> Iterator[tuple[Subset, DistanceBlock]]:
     """Altered outputs of the units of a batch at given values."""
@@ -106,7 +106,7 @@ def _of_points(
             yield batch.units[some], DistanceBlock(rows[chosen], outputs, weights[some])
 
 
-def _in_blocks(models: list[FoldModel]) -> Iterator[FoldModel]:
+def in_blocks(models: list[FoldModel]) -> Iterator[FoldModel]:
     """Models with as many rows as an engine may have."""
     for model, rows in models:
         size = rows_at_once(model, len(rows))

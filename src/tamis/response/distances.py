@@ -54,6 +54,22 @@ class TotalVariation:
         return sums[..., 0] / len(self.before)
 
 
+class MeanChange:
+    """Mean absolute change of what a regression answers, over rows and outputs."""
+
+    n_passes = n_sums = 1
+
+    def __init__(self, before: Array):
+        self.before = before
+
+    def sums(self, block: DistanceBlock, scales: Array | None) -> Array:
+        change = block.outputs - self.before[block.rows][None, :, None, :]
+        return np.einsum("jrqk,jq->j", np.abs(change, out=change), block.weights)[:, None]
+
+    def scores(self, sums: Array, scales: Array | None) -> Array:
+        return sums[..., 0] / self.before.size
+
+
 class WeightedLoss:
     """How far a weighted mean of the losses of rows rises: sum_i w_i (loss_i altered - loss_i).
 

@@ -31,7 +31,7 @@ class ScoreOutput(Output):
     def _plain(self, plain: str | None) -> str | None:
         """The score where engines can follow it: no weights, and R² with something to explain."""
         training = self.training
-        if plain is None or training.y is None or training.score_params:
+        if plain is None or training.y is None or training.y.ndim > 1 or training.score_params:
             return None
         if plain == "r2" and any(not self._spread(rows) > 0 for _, rows in training.parts):
             return None
@@ -49,11 +49,11 @@ class ScoreOutput(Output):
     def models(self, X: Array) -> list[FoldModel]:
         training = self.training
         return [
-            FoldModel(self._answers(training.fitted(self.estimator, X, train)), rest)
+            FoldModel(self.answers(training.fitted(self.estimator, X, train)), rest)
             for train, rest in training.parts
         ]
 
-    def _answers(self, fitted: Any) -> Model:
+    def answers(self, fitted: Any) -> Model:
         """What a plain score looks at; any other asks the model itself."""
         if self.plain == "accuracy":
             return decisions_of(fitted, self.training.classes)

@@ -33,7 +33,8 @@ class SensitivityTraining:
     """Rows to train on and rows that models answer for.
 
     ``name`` is the one that sentences speak of; all rows are answered for, and ``rows`` are those
-    that may train. ``stratified`` says whether folds have equal shares of the classes.
+    that may train. ``stratified`` says whether folds have equal shares of the classes; ``labels``
+    are those that models know, where the rows may not have them all.
     """
 
     name: str
@@ -46,11 +47,12 @@ class SensitivityTraining:
     groups: Any = None
     fit_params: dict[str, Any] = field(default_factory=dict)
     score_params: dict[str, Any] = field(default_factory=dict)
+    labels: NDArray[Any] | None = None
     seed: int = 0
 
     @cached_property
     def classes(self) -> NDArray[Any]:
-        """Labels of the rows that may train."""
+        """Labels of the rows that may train, and others that models know."""
         return self._coded[0]
 
     @cached_property
@@ -63,7 +65,11 @@ class SensitivityTraining:
     @cached_property
     def _coded(self) -> tuple[NDArray[Any], NDArray[np.intp]]:
         assert self.y is not None
-        return class_codes(self.y[self.rows])
+        y = self.y[self.rows]
+        if self.labels is None:
+            return class_codes(y)
+        classes = np.union1d(self.labels, y)
+        return classes, np.searchsorted(classes, y)
 
     @cached_property
     def parts(self) -> list[Fold]:

@@ -13,7 +13,12 @@ from tamis.response.engine import Batch, Engine, Model
 from tamis.response.scaled import scaling_of
 from tamis.response.trees.forest import Integers
 from tamis.response.trees.links import Answer
-from tamis.response.trees.opening import METHODS, is_tree_model, open_trees
+from tamis.response.trees.opening import (
+    METHODS,
+    columns_with_nan,
+    is_tree_model,
+    open_trees,
+)
 
 if TYPE_CHECKING:  # both load numba
     from tamis.response.trees.ensemble import Segments, TreeEnsemble
@@ -80,7 +85,7 @@ class TreeEngine(Engine):
 
     def _encoded(self, values: Array) -> Integers:
         """Codes of a table; a missing value where none was announced has none."""
-        gone = np.isnan(values).any(axis=0) & ~self.ensemble.may_miss
+        gone = columns_with_nan(values) & ~self.ensemble.may_miss
         if gone.any():
             raise InvalidTable(
                 f"The trees were opened for a table without missing values in column "

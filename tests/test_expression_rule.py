@@ -31,6 +31,7 @@ ANY_TEXT = {
     "outlier_label": "a class",
     "pos_label": "a class",
     "refit": "a name of a score",
+    "resource": "a parameter of the estimator, or n_samples",
     "scoring": "a name of scikit-learn's table of scorers",
     "separator": "what stands between two names",
     "threshold": "a statistic, such as mean or 1.5*median",

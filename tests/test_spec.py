@@ -188,7 +188,7 @@ REFUSED = {
     "Scater('J3')": "Did you mean Scatter?",
     "floatingforward(Scatter())": "Did you mean FloatingForward",
     "Forward(Scatter(measur='J1'))": "Scatter at character 9 has no parameter 'measur'. Did you "
-    "mean measure? Its parameters are measure, ridge.",
+    "mean measure? Its parameters are measure, ridge, task.",
     "FisherScore(1)": "FisherScore at character 1 takes no argument without a name, not 1",
     "Forward(Scatter(), 3)": "takes 1 argument without a name, not 2. Its parameters are "
     "criterion, n_features_to_select, standardize. Write the others as name=value.",

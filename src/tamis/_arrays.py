@@ -1,5 +1,6 @@
 """Arrays at the border: aliases, kinds of target, scaling, fingerprints, and who wins a tie."""
 
+import warnings
 from collections.abc import Iterator
 from hashlib import sha256
 from math import isfinite
@@ -42,7 +43,9 @@ def target_kind(y: NDArray[Any] | None) -> str:
     """
     if y is None:
         return "none"
-    with np.errstate(invalid="ignore"):  # it looks whether large numbers are whole by a cast
+    with warnings.catch_warnings(), np.errstate(invalid="ignore"):
+        # it looks whether large numbers are whole by a cast, and doubts classes that are many
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         kind = type_of_target(y)
     if kind == "continuous":
         return "regression"

@@ -110,19 +110,28 @@ class TraceForm:
 
     Adding j gains m_j / w_j, the residual variances of j in M and in W after its regression on S
     in W. Removing i loses l_i = (A M_SS A)_ii / A_ii with A = W_SS^-1. Both cost far less where M
-    is of low rank and known as F'F.
+    is of low rank and given as F, with M = F'F.
     """
 
-    def __init__(self, W: Array, M: Array, F: Array | None = None):
+    def __init__(self, W: Array, M: Array | None = None, *, F: Array | None = None):
         self.W, self.M, self.F = W, M, F
         self.state = Residuals(W)
 
+    def met(self, stack: np.ndarray) -> Array:
+        """The sub-matrices of M that belong to a stack of subsets of one size."""
+        if self.F is None:
+            assert self.M is not None
+            return blocks(self.M, stack)
+        factors = self.F.T[stack]
+        return factors @ factors.swapaxes(1, 2)
+
     def traces(self, stack: np.ndarray) -> Array:
         """J of a stack of subsets of one size, -inf where W is singular."""
-        W, M = blocks(self.W, stack), blocks(self.M, stack)
+        W = blocks(self.W, stack)
         good = independent(W)
         traces = np.full(len(stack), -np.inf)
-        traces[good] = np.trace(np.linalg.solve(W[good], M[good]), axis1=1, axis2=2)
+        solved = np.linalg.solve(W[good], self.met(stack[good]))
+        traces[good] = np.trace(solved, axis1=1, axis2=2)
         return traces
 
     def gains(self, subset: Subset) -> Array:
@@ -132,6 +141,7 @@ class TraceForm:
         if self.F is not None:
             left = ((self.F - self.F[:, members] @ coefs) ** 2).sum(axis=0)
         else:
+            assert self.M is not None
             rows = self.M[members]
             residual = coefs * (rows[:, members] @ coefs - 2 * rows)
             left = self.M.diagonal() + residual.sum(axis=0)
@@ -145,6 +155,7 @@ class TraceForm:
         if self.F is not None:
             lost = ((self.F[:, members] @ A) ** 2).sum(axis=0)
         else:
+            assert self.M is not None
             lost = ((A @ self.M[members][:, members]) * A).sum(axis=1)
         return (lost / A.diagonal())[members.argsort()]
 
@@ -157,7 +168,7 @@ class TraceForm:
         """
         A = np.linalg.inv(blocks(self.W, stack))
         diagonal = np.diagonal(A, axis1=1, axis2=2)
-        losses = np.diagonal(A @ blocks(self.M, stack) @ A, axis1=1, axis2=2) / diagonal
+        losses = np.diagonal(A @ self.met(stack) @ A, axis1=1, axis2=2) / diagonal
         scale = 1 / np.sqrt(diagonal)
         largest = np.linalg.eigvalsh(A * scale[:, :, None] * scale[:, None, :])[:, -1:]
         return losses / largest

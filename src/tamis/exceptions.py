@@ -15,9 +15,11 @@ also inherits the built-in that a scikit-learn user already catches::
     ├── SingularScatter (ValueError)        a scatter matrix that cannot be inverted
     │   └── NothingToAdd                    every column left depends on those chosen
     ├── RecordMismatch (ValueError)         a record of other data or another search
+    ├── NotEnoughMemory (MemoryError)       work that needs more memory than is free
     ├── PathTooLarge (ValueError)           a regularization path that cannot be held in memory
     ├── InvalidStore (ValueError)           a file that cannot keep the results of an experiment
     ├── ClusterLost (RuntimeError)          the machines of a cluster are gone
+    │   └── ClusterUnreachable              no scheduler answers
     └── MissingExtra (ImportError)          an optional dependency is not installed
 
 Warnings are for results that stand but deserve doubt::
@@ -87,6 +89,10 @@ class RecordMismatch(TamisError, ValueError):
     """A record belongs to other data or to another search."""
 
 
+class NotEnoughMemory(TamisError, MemoryError):
+    """Work needs more memory than is free."""
+
+
 class PathTooLarge(TamisError, ValueError):
     """A regularization path needs more memory or time than is sensible."""
 
@@ -97,6 +103,10 @@ class InvalidStore(TamisError, ValueError):
 
 class ClusterLost(TamisError, RuntimeError):
     """The machines of a cluster cannot be reached, or are gone."""
+
+
+class ClusterUnreachable(ClusterLost):
+    """No scheduler of a cluster answers."""
 
 
 class MissingExtra(TamisError, ImportError):

@@ -148,5 +148,6 @@ def test_mistakes_get_one_sentence(refused, arguments, sentence):
 
 
 def test_an_unreadable_file_gets_one_sentence(refused, folder):
-    (folder / "own.toml").write_text("title = ")
-    assert "own.toml cannot be read as an experiment" in refused("reproduce", "own.toml")
+    for content in (b"title = ", b"title = '\xff'", b"title = " + b"[" * 100_000):
+        (folder / "own.toml").write_bytes(content)
+        assert "own.toml cannot be read as an experiment" in refused("reproduce", "own.toml")

@@ -479,6 +479,7 @@ def test_one_column():
     [
         ({"gate": "step"}, "gate as one of 'linear', 'bell', 'sigmoid', not 'step'"),
         ({"scope": "row"}, "scope as one of 'global', 'class'"),
+        ({"task": "regression"}, "task as one of 'auto', 'classification', not 'regression'"),
         ({"sparsity": "l2"}, "sparsity as one of"),
         ({"sparsity": "bell"}, "gate='bell'"),
         ({"redundancy": "spearman"}, "redundancy as one of 'pearson'"),

@@ -16,8 +16,9 @@ from tamis.criteria import (
     TunedSVR,
 )
 from tamis.exceptions import InvalidParameter
+from tamis.recipes import recipe
 from tamis.response.tuned import least_error, scale_by_thirds
-from tamis.svm.tuned import COSTS, SCALES, TUBES, least_squares
+from tamis.svm.tuned import COSTS, SCALES, TUBES, UNTUNED, least_squares
 
 
 def hidden_xor(n_samples=240, n_features=40, seed=0):
@@ -96,10 +97,36 @@ def test_a_criterion_uses_what_was_found():
 
 def test_regression_is_tuned_as_a_grid_search_would():
     X, y = load_diabetes(return_X_y=True)
-    X, y = X[:70, :6] * 21, y[:70]
+    X, y = X[:100] * 21, y[:100]
     grid = {"cost": COSTS, "tube": TUBES, "scale": SCALES}
     theirs = GridSearchCV(RelativeSVR(), grid, cv=5, scoring="neg_mean_squared_error").fit(X, y)
     assert least_squares(X, y) == theirs.best_params_
+
+
+def swinging(seed, n_samples=150):
+    """Four of 32 columns in a target of which a machine on all columns learns next to nothing."""
+    draw = np.random.default_rng(seed)
+    X = draw.normal(size=(n_samples, 32))
+    relevant = draw.choice(32, 4, replace=False)
+    a, b, c, d = X[:, relevant].T
+    y = b * np.sin(2 * a) + 0.3 * np.cos(2 * c) + 0.3 * d
+    return X, y + 0.3 * y.std() * draw.normal(size=n_samples), relevant
+
+
+def test_a_machine_that_hardly_learns_is_not_tuned():
+    X, y, _ = swinging(0)
+    assert TunedSVR().fit(X, y).best_params_ == UNTUNED
+    assert TunedSVR().fit(X, X[:, 0]).best_params_ != UNTUNED
+
+
+@pytest.mark.parametrize("name", ["sd-l-rfe", "sd-g-rfe"])
+def test_an_elimination_finds_columns_where_the_first_machine_hardly_learns(name):
+    found = 0
+    for seed in range(4):
+        X, y, relevant = swinging(seed)
+        search = recipe(name, n_features_to_select=4).fit(X, y)
+        found += len({*search.order_[:4]} & {*relevant})
+    assert found >= 13  # 10 from the machine of least error, 2 by chance
 
 
 def test_tuned_machines_predict():

@@ -186,3 +186,12 @@ def test_in_a_search_that_only_adds_the_first_k_are_the_subset_of_size_k():
     assert np.diff(search.trace_.moves().score).max() > 0
     for step in search.trace_:
         assert_array_equal(np.sort(search.order_[: len(step.subset)]), step.subset)
+
+
+def test_what_the_other_side_holds_stays_even_if_it_tells_nothing():
+    """Both sides of a bidirectional search agree, although columns are constant or copies."""
+    X, y = table()
+    X = np.column_stack([np.ones(len(y)), X[:, 0], X[:, 0], np.ones(len(y)), X[:, 1:4]])
+    search = Bidirectional(Scatter(ridge=1e-3), n_features_to_select=4).fit(X, y)
+    assert search.n_features_ == 4
+    assert not search.support_[[0, 2, 3]].any()

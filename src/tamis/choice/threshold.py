@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis._arrays import is_real
 from tamis.contract.choice import Choice, Context, Walker
-from tamis.contract.steps import Trace
+from tamis.contract.trace import Trace
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSelected
 
 

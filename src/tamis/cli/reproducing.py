@@ -80,7 +80,8 @@ def show(found: Reproduction) -> None:
     for line in (*found.settings, *found.remarks, *_footnotes(found)):
         console.print(text(line))
     counted = ", ".join(f"{n} {mark}" for mark, n in found.counts().items())
-    console.print(text(f"{counted or 'nothing could be compared'}."), "")
+    console.print(text(f"{counted or 'nothing could be compared'}."))
+    console.print()
     for sentence in found.missing:
         say(f"{experiment.name}: {sentence}")
 

@@ -9,6 +9,7 @@
 
 from tamis._arrays import EMPTY, Array, Mask, Subset
 from tamis.contract.choice import Best, Choice, Context, Fraction, Size, SizeLike, resolve_choice
+from tamis.contract.cost import Cost
 from tamis.contract.criterion import (
     TASKS,
     BackwardCriterion,
@@ -22,9 +23,11 @@ from tamis.contract.criterion import (
 )
 from tamis.contract.embedded import Embedded, Given
 from tamis.contract.record import Record, RecordComparison
+from tamis.contract.run import Run, StepSource
 from tamis.contract.search import FITTING, Counted, Search
-from tamis.contract.selector import Run, Selection, Source
-from tamis.contract.steps import Entries, Event, Moves, Progress, Scores, Step, Trace, TracedStep
+from tamis.contract.selector import Selection
+from tamis.contract.steps import Entries, Event, Progress, Scores, Step, TracedStep
+from tamis.contract.trace import Moves, Trace
 
 __all__ = [
     "EMPTY",
@@ -35,6 +38,7 @@ __all__ = [
     "Best",
     "Choice",
     "Context",
+    "Cost",
     "Counted",
     "Criterion",
     "Embedded",
@@ -54,8 +58,8 @@ __all__ = [
     "Selection",
     "Size",
     "SizeLike",
-    "Source",
     "Step",
+    "StepSource",
     "Subset",
     "SubsetCriterion",
     "Trace",

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 
 from tamis._arrays import Array, improves, is_int, is_real
 from tamis.contract.criterion import SubsetCriterion
-from tamis.contract.steps import Trace
+from tamis.contract.trace import Trace
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 
 

@@ -28,6 +28,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from tamis._arrays import Array, Mask, Subset, idle_columns, target_kind
+from tamis.contract.cost import Cost
 from tamis.exceptions import InvalidParameter, InvalidTarget
 
 TASKS = frozenset({"classification", "regression"})
@@ -82,6 +83,14 @@ class Criterion(BaseEstimator, ABC):
     def columns(self, subset: Subset) -> Subset:
         """Columns of the units of a subset."""
         return subset
+
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        """What learning a table of this size and scoring every column so many times takes.
+
+        In a round each column is scored once, added to few or, by a criterion that only scores
+        removals, removed from all. Classes are taken to be two. None where nobody can say.
+        """
+        return None
 
     def tune(self, subset: Subset) -> dict[str, Any]:
         """Choose hyper-parameters anew for the subset, use them, and say which."""

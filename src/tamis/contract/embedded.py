@@ -10,10 +10,12 @@ from sklearn.utils import Tags
 
 from tamis._arrays import Array
 from tamis._random import draw_seed
+from tamis.contract.cost import Cost, check_cost
 from tamis.contract.criterion import check_target
 from tamis.contract.record import Record
 from tamis.contract.selector import Selection
-from tamis.contract.steps import Entries, Event, Progress, Trace
+from tamis.contract.steps import Entries, Event, Progress
+from tamis.contract.trace import Trace
 from tamis.exceptions import InvalidParameter
 
 
@@ -45,7 +47,15 @@ class Embedded(Selection):
     #: A model is trained for the number of columns that it is to keep.
     extends: ClassVar[bool] = False
 
+    #: What leaves fewer columns, and the recipe that is done soon, where a table is too large.
+    fewer: ClassVar[str]
+    quick: ClassVar[str]
+
     random_state: Any
+
+    @abstractmethod
+    def cost(self, n_samples: int, n_features: int) -> Cost:
+        """What a fit to a table of this size takes."""
 
     @abstractmethod
     def _stages(
@@ -91,6 +101,10 @@ class Embedded(Selection):
                 "whose criterion can, such as RecursiveElimination(Importances(...))."
             )
         return Given(X, y, self.random_state, X.shape[1])
+
+    def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
+        name = type(self).__name__
+        return check_cost(name, self.cost, *X.shape, fewer=self.fewer, quick=self.quick)
 
     def _seeded(self, seeds: dict[str, int] | None) -> tuple[Self, dict[str, int]]:
         seed = draw_seed(self.random_state) if seeds is None else seeds["random_state"]

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis._arrays import Subset, is_int, snapped
-from tamis.contract.steps import BEST, Trace
+from tamis.contract.steps import BEST
+from tamis.contract.trace import Trace
 from tamis.exceptions import InvalidParameter
 
 
@@ -100,10 +101,12 @@ class Story:
         if np.isnan(score):
             return f"Step {step + 1} {'brought' if entered else 'took'} it with a whole subset."
         if entered and step > self.chosen:
-            last = self.trace[self.chosen]
+            last, said = self.trace[self.chosen], f"It scored {score:.4g} and came in at step"
+            if not len(last.moved):  # the walk went on from what it began with
+                return f"{said} {step + 1}, behind the subset that is kept."
             return (
-                f"It scored {score:.4g} and came in at step {step + 1}; the last that was kept, "
-                f"{self.winners(last.moved)}, scored {last.score[-1]:.4g}."
+                f"{said} {step + 1}; the last that was kept, {self.winners(last.moved)}, scored "
+                f"{last.score[-1]:.4g}."
             )
         verb = "entered" if entered else "left"
         what = "scored" if entered else "cost"

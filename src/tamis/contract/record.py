@@ -18,8 +18,8 @@ from sklearn.base import BaseEstimator, clone
 from tamis._arrays import Array, Subset, fingerprint
 from tamis._expression import write
 from tamis.contract.standing import order_of
-from tamis.contract.steps import Trace
 from tamis.contract.strict import check_record
+from tamis.contract.trace import Trace
 from tamis.exceptions import InvalidParameter, InvalidTable, RecordMismatch
 
 FORMAT = 2
@@ -189,8 +189,8 @@ class Record:
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
             raise InvalidTable(
-                f"The record cannot be written to {path}: {error.strerror}. Nothing of it is left "
-                "there; save it elsewhere."
+                f"{path} cannot be written: {error.strerror}. Nothing of the record is left there; "
+                "save it elsewhere."
             ) from error
 
     @classmethod

@@ -1,5 +1,6 @@
 """Selections by a search: a criterion that scores, and a walk through the subsets."""
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from tamis._arrays import Array, Subset, standardised
 from tamis.contract.choice import SizeLike
+from tamis.contract.cost import check_cost
 from tamis.contract.criterion import (
     BackwardCriterion,
     Criterion,
@@ -137,6 +139,15 @@ class Search(MetaEstimatorMixin, Selection):
 
     def _check_target(self, y: NDArray[Any] | None) -> None:
         check_target(self.criterion, y)
+
+    def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
+        n_rounds = self._n_rounds(X.shape[1], self._size(X.shape[1]))
+        name = f"{type(self).__name__}({type(self.criterion).__name__})"
+        return check_cost(name, partial(self.criterion.cost, n_rounds=n_rounds), *X.shape)
+
+    def _n_rounds(self, n_units: int, size: int | None) -> int:
+        """How often every unit is scored, about."""
+        return size or n_units
 
     def _open(
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record

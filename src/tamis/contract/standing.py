@@ -3,7 +3,7 @@
 import numpy as np
 
 from tamis._arrays import Array, Mask, Subset
-from tamis.contract.steps import Moves, Trace
+from tamis.contract.trace import Moves, Trace
 
 NEVER = np.inf
 

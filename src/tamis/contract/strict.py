@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any
 
-from tamis.contract.steps import PER_CANDIDATE, PER_MOVE, PER_STEP
+from tamis.contract.columns import PER_CANDIDATE, PER_MOVE, PER_STEP
 from tamis.exceptions import InvalidTable
 
 #: More units than any table that fits a machine has; a count beyond is a damaged record.

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset, check_range, in_range
+from tamis.contract import Cost
 from tamis.criteria.altered import AlteredCriterion
-from tamis.density.pairs import CompiledPairSums, PlainPairSums, TargetKernel
+from tamis.density.pairs import CompiledPairSums, PlainPairSums, TargetKernel, pair_sums_cost
 from tamis.density.sums import PRECISIONS, check_precision, is_large
 from tamis.exceptions import InvalidParameter, InvalidTarget
 
@@ -86,7 +87,7 @@ class HSIC(AlteredCriterion):
         self._target = TargetKernel(y, self.task_, self.target_kernel, self.unbiased)
         self._varies = X.min(axis=0) < X.max(axis=0)
         self._sums: PlainPairSums | CompiledPairSums
-        if is_large(X) and self.gamma != "median":
+        if is_large(X.shape) and self.gamma != "median":
             self._sums = CompiledPairSums(X, self._target, PRECISIONS[self.precision])
         else:
             self._sums = PlainPairSums(X, self._target)
@@ -111,6 +112,13 @@ class HSIC(AlteredCriterion):
                 f"HSIC needs at least 4 samples for the unbiased estimate, not {n_samples}. "
                 "Use unbiased=False."
             )
+
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        compiled = self.gamma != "median" and is_large((n_samples, n_features))
+        cost = pair_sums_cost(n_samples, n_features, compiled=compiled, n_rounds=n_rounds)
+        # a median of all distances costs more than the kernel that it is for
+        dearer = 2.5 if self.gamma == "median" else 1.0
+        return cost._replace(operations=dearer * cost.operations)
 
     def _values(self, members: Subset, altered: Subset, sign: int) -> Array:
         # a constant column has no part in a distance, and none in the dimension

@@ -8,7 +8,17 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 
 from tamis._arrays import Array, class_codes, in_range
 from tamis._linalg import TraceForm, TraceSum
-from tamis.criteria.scatter import Form, Separability, check_ridge, check_within, class_statistics
+from tamis.contract import Cost
+from tamis.criteria.scatter import (
+    Form,
+    Separability,
+    check_ridge,
+    check_within,
+    class_covariance,
+    class_means,
+    lift,
+    matrices_cost,
+)
 
 #: Samples a column from which the covariances of the classes are taken as they are, with a ridge
 #: that only keeps copies harmless. With fewer, ten columns found with shrunk covariances classified
@@ -68,17 +78,30 @@ class Divergence(Separability):
         if self.ridge != "auto":
             check_ridge(self)
 
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        # both matrices of two classes, and one in the making
+        plain = matrices_cost(n_samples, n_features, n_rounds, 5)
+        shrinking = 0.2 * n_samples * n_features**2 if self.ridge == "auto" else 0.0
+        return plain._replace(operations=plain.operations + shrinking)
+
     def _form(self, X: Array, y: NDArray[Any]) -> Form:
         X = in_range(X, together=self.ridge != 0)  # a ridge weighs columns by their scale
         self.ridge_ = shrinking_ridge(X, y) if self.ridge == "auto" else float(self.ridge)
-        means, covariances, priors = class_statistics(X, y, self.ridge_)
+        codes = class_codes(y)[1]
+        means, priors = class_means(X, codes)
+        covariances = np.empty((len(priors), X.shape[1], X.shape[1]))
+        for k in range(len(priors)):
+            covariances[k] = class_covariance(X[codes == k])
+        spread = priors @ covariances.diagonal(axis1=1, axis2=2)
+        for covariance in covariances:
+            lift(covariance, self.ridge_ * spread.mean())
         forms = []
         for k, covariance in enumerate(covariances):
             # sum over l of P_k P_l (Sigma_l + delta delta'), which W = Sigma_k meets in the trace
             weights = priors[k] * np.where(np.arange(len(priors)) == k, 0, priors)
             shift = (means - means[k]) * np.sqrt(weights)[:, None]
             met = np.tensordot(weights, covariances, axes=1) + shift.T @ shift
-            check_within(covariance, met, X)
+            check_within(covariance.diagonal(), met.diagonal(), X)
             forms.append(TraceForm(covariance, met))
         return TraceSum(forms, per_column=(priors**2).sum() - 1)
 

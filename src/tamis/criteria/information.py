@@ -21,12 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import EMPTY, Array, Subset
-from tamis.contract import ForwardCriterion
+from tamis.contract import Cost, ForwardCriterion
 from tamis.density.discrete import (
     QUANTUM,
     Coded,
     coded_columns,
     coded_target,
+    coding_cost,
     entropy_of,
     settled,
 )
@@ -113,6 +114,9 @@ class PairwiseInformation(ForwardCriterion):
 
     def _check(self, name: str) -> None:
         """Refuse parameters outside what is possible."""
+
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        return coding_cost(n_samples, n_features, n_rounds)
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
         columns = self.columns(candidates)

@@ -18,10 +18,10 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import has_fit_parameter
 
 from tamis._arrays import Array, Subset, is_int
-from tamis._folds import folds_of
 from tamis._random import fix_seeds
 from tamis.contract import TASKS, Criterion
 from tamis.exceptions import InvalidParameter
+from tamis.folds.rows import folds_of
 from tamis.response.training import rows_of, trained
 
 #: Metadata that belong to a splitter and not to an estimator's ``fit``.

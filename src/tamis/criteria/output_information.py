@@ -11,12 +11,12 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array, Subset, class_codes, is_real
-from tamis._folds import Rows
 from tamis._random import draw_seed
 from tamis.contract import BackwardCriterion
 from tamis.criteria.model import GROUPS, Metadata, ModelCriterion, check_trainable
 from tamis.density.discrete import settled
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidTarget
+from tamis.folds.rows import Rows
 from tamis.response.answers import as_it_is
 from tamis.response.engine import Model
 from tamis.response.network import ACTIVATIONS

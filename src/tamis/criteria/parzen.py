@@ -9,9 +9,10 @@ from scipy.special import entr, logsumexp
 
 from tamis._arrays import Array, Subset, check_range, class_codes
 from tamis._random import draw_seed
+from tamis.contract import Cost
 from tamis.criteria.altered import AlteredCriterion
-from tamis.density.parzen import best_width, check_width
-from tamis.density.sums import ClassSums, check_precision, class_sums
+from tamis.density.parzen import best_width, check_width, width_cost
+from tamis.density.sums import ClassSums, check_precision, class_sums, class_sums_cost
 from tamis.exceptions import InvalidParameter
 
 
@@ -60,6 +61,14 @@ class ParzenCriterion(AlteredCriterion):
         self._sums: ClassSums = class_sums(X, codes, self.precision)
         self._codes = codes[self._sums.order]
         self.use(self.tune(np.arange(self.n_units_)))
+
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        width = width_cost(n_samples, n_features)
+        one = class_sums_cost(n_samples, n_features, others=self.leave_one_out)
+        operations = n_rounds * one.operations
+        if self.sigma == "likelihood":
+            operations += width.operations
+        return Cost(operations + 1e6, max(width.bytes, one.bytes))
 
     def tune(self, subset: Subset) -> dict[str, Any]:
         """Choose the width anew by the held-out likelihood of the columns left."""

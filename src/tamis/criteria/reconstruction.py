@@ -10,7 +10,7 @@ from scipy.linalg.lapack import dpstrf
 
 from tamis._arrays import FARTHEST, Array, Mask, Subset, check_range
 from tamis._linalg import DEPENDENT, MOVES, Residuals, TraceForm, blocks, independent, stacked
-from tamis.contract import SubsetCriterion
+from tamis.contract import Cost, SubsetCriterion
 from tamis.exceptions import InvalidTable
 
 #: The smallest number whose fourth power does not vanish.
@@ -65,16 +65,22 @@ class ColumnSubset(SubsetCriterion):
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         check_range("ColumnSubset", X)
-        if X.any() and not np.abs(X).max() > SMALLEST:
+        if 0 < (largest := max(X.max(), -X.min())) <= SMALLEST:
             raise InvalidTable(
-                f"ColumnSubset squares the columns, and the largest number of all, "
-                f"{np.abs(X).max():.3g}, is too small to be squared. Scale the columns, as a "
-                "search does with standardize=True."
+                f"ColumnSubset squares the columns, and the largest number of all, {largest:.3g}, "
+                "is too small to be squared. Scale the columns, as a search does with "
+                "standardize=True."
             )
         self._gram = X.T @ X
         self._total = float(self._gram.trace())
         self._square: Array | None = None
         self._span = Spanned(self._gram)
+
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        # the products of all columns, those of their residuals, and one matrix in the making
+        square, size = n_features**2, n_samples * n_features
+        operations = 0.04 * n_samples * square + 4 * square + 4 * size + 4.0 * n_rounds * square
+        return Cost(operations + 1e5 * n_rounds, 32.0 * square + 100 * n_features)
 
     def value(self, subset: Subset) -> float:
         columns = independent_members(self._gram, self.columns(subset))

@@ -17,7 +17,7 @@ from tamis._linalg import (
     independent,
     stacked,
 )
-from tamis.contract import SubsetCriterion
+from tamis.contract import Cost, SubsetCriterion
 from tamis.exceptions import InvalidParameter, NothingToAdd, SingularScatter
 
 MEASURES = ("J1", "J2", "J3")
@@ -141,20 +141,33 @@ class Scatter(Separability):
             )
         check_ridge(self)
 
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        if self.measure == "J1":
+            size = n_samples * n_features
+            return Cost(10 * size + 50.0 * n_rounds * n_features + 5e5, 10.0 * size)
+        return matrices_cost(n_samples, n_features, n_rounds, 3)
+
     def _form(self, X: Array, y: NDArray[Any]) -> Form:
         # J1 and a ridge weigh columns by their scale
         X = in_range(X, together=self.measure == "J1" or self.ridge > 0)
-        means, covariances, priors = class_statistics(X, y, self.ridge)
+        codes = class_codes(y)[1]
+        means, priors = class_means(X, codes)
         distance = (means - priors @ means) * np.sqrt(priors)[:, None]
-        within = np.tensordot(priors, covariances, axes=1)
-        between = distance.T @ distance
-        check_within(within, between, X)
+        between = (distance**2).sum(axis=0)
         if self.measure == "J1":
-            return _TraceRatio(within.diagonal(), (within + between).diagonal())
+            spread = priors @ [X[codes == k].var(axis=0) for k in range(len(priors))]
+            spread += self.ridge * spread.mean()
+            check_within(spread, between, X)
+            return _TraceRatio(spread, spread + between)
+        within = np.zeros((X.shape[1], X.shape[1]))
+        for k, prior in enumerate(priors):
+            within += prior * class_covariance(X[codes == k])
+        lift(within, self.ridge * within.diagonal().mean())
+        check_within(within.diagonal(), between, X)
         if self.measure == "J2":
-            return _DeterminantRatio(within, within + between)
+            return _DeterminantRatio(within, within + distance.T @ distance)
         # tr(Sw^-1 Sm) = |S| + tr(Sw^-1 Sb)
-        return TraceSum([TraceForm(within, between, distance)], per_column=1.0)
+        return TraceSum([TraceForm(within, F=distance)], per_column=1.0)
 
 
 class _TraceRatio:
@@ -238,27 +251,41 @@ def check_ridge(criterion: Any) -> None:
         )
 
 
-def class_statistics(X: Array, y: Any, ridge: float) -> tuple[Array, Array, Array]:
-    """Means, covariance matrices (with ridge) and priors of the classes."""
-    codes = class_codes(y)[1]
-    groups = [X[codes == k] for k in range(codes.max() + 1)]
-    means = np.array([group.mean(axis=0) for group in groups])
-    priors = np.bincount(codes) / len(codes)
-    covariances = np.empty((len(groups), X.shape[1], X.shape[1]))
-    for k, group in enumerate(groups):
-        centred = group - means[k]
-        covariances[k] = centred.T @ centred / len(group)
-    diagonals = covariances.diagonal(axis1=1, axis2=2)
-    lift = ridge * (priors @ diagonals).mean()
-    covariances += lift * np.eye(X.shape[1])
-    return means, covariances, priors
+def matrices_cost(n_samples: int, n_features: int, n_rounds: int, n_matrices: int) -> Cost:
+    """What making so many square matrices of all columns takes, and regressing on a few."""
+    square, size = n_features**2, n_samples * n_features
+    # a product of matrices makes some twenty multiplications a nanosecond; writing and adding up
+    # matrices waits for the memory; a round updates the regression on half of those chosen at last
+    fit = 0.04 * n_samples * square + 3.0 * n_matrices * square + 8 * size + 5e5
+    chosen = min(n_rounds, n_features) / 2
+    rounds = n_rounds * (1e5 + 10 * chosen * n_features)
+    return Cost(fit + rounds, 8.0 * n_matrices * square + 8 * size)
+
+
+def class_means(X: Array, codes: NDArray[np.intp]) -> tuple[Array, Array]:
+    """Means and priors of the classes."""
+    counts = np.bincount(codes)
+    means = np.array([X[codes == k].mean(axis=0) for k in range(len(counts))])
+    return means, counts / len(codes)
+
+
+def class_covariance(group: Array) -> Array:
+    """Covariance matrix of the samples of a class."""
+    centred = group - group.mean(axis=0)
+    product = centred.T @ centred
+    product /= len(group)
+    return product
+
+
+def lift(matrix: Array, ridge: float) -> None:
+    """Add a ridge to the diagonal, in place."""
+    matrix[np.diag_indices(len(matrix))] += ridge
 
 
 def check_within(within: Array, other: Array, X: Array) -> None:
     """Refuse a column that does not vary where it must but does where it counts."""
-    noise = (1e-12 * np.abs(X).max(axis=0)) ** 2
-    fixed = within.diagonal() <= noise
-    decided = fixed & (other.diagonal() > 1e6 * noise + 1e-300)
+    noise = (1e-12 * np.maximum(X.max(axis=0), -X.min(axis=0))) ** 2
+    decided = (within <= noise) & (other > 1e6 * noise + 1e-300)
     if decided.any():
         raise SingularScatter(
             f"Column {int(np.flatnonzero(decided)[0])} does not vary inside a class but differs "

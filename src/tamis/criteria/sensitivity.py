@@ -27,7 +27,7 @@ from tamis.response.outputs import (
 )
 from tamis.response.perturbations import Derivative, resolve
 from tamis.response.scores import ScoreOutput
-from tamis.response.training import Training, holds_out, labelled_rows
+from tamis.response.training import SensitivityTraining, holds_out, labelled_rows
 from tamis.response.units import Units
 
 
@@ -52,7 +52,7 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
         return bool(self.on != "training")
 
     @abstractmethod
-    def _output(self, training: Training, estimator: Any) -> Output:
+    def _output(self, training: SensitivityTraining, estimator: Any) -> Output:
         """What is compared, of an estimator."""
 
     def check(self) -> None:
@@ -67,7 +67,7 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
         metadata = self._routed(params, len(X))
         classification = self.task_ == "classification"
         self._said: tuple[Subset, Array] | None = None
-        self._training = Training(
+        self._training = SensitivityTraining(
             name, X, y, rows, self.task_,
             held_out=holds_out(name, self.on, X.shape[1], len(rows)),
             stratified=classification and is_classifier(self.estimator),
@@ -239,7 +239,7 @@ class PosteriorSensitivity(Sensitivity):
         super()._learn(X, y, **params)
         self.classes_ = self._training.classes
 
-    def _output(self, training: Training, estimator: Any) -> Output:
+    def _output(self, training: SensitivityTraining, estimator: Any) -> Output:
         return ProbabilityOutput(training, estimator, self.output, self.calibration)
 
 
@@ -341,7 +341,7 @@ class DensitySensitivity(Sensitivity):
             )
         super()._learn(X, y, **params)
 
-    def _output(self, training: Training, estimator: Any) -> Output:
+    def _output(self, training: SensitivityTraining, estimator: Any) -> Output:
         return DensityOutput(training, estimator, self.noise, bool(self.symmetric))
 
 
@@ -404,5 +404,5 @@ class ScoreSensitivity(Sensitivity):
 
     _kind = ScoreOutput
 
-    def _output(self, training: Training, estimator: Any) -> Output:
+    def _output(self, training: SensitivityTraining, estimator: Any) -> Output:
         return ScoreOutput(training, estimator, self.scoring)

@@ -1,24 +1,29 @@
 """Cross-validation: how well does an estimator do with these columns?"""
 
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from tamis._arrays import Array, Subset, class_codes
+from tamis._arrays import Array, Subset, class_codes, is_int
 from tamis._parallel import parallel_map
-from tamis.contract import SubsetCriterion, with_unit
+from tamis.contract import Cost, SubsetCriterion, with_unit
 from tamis.criteria.model import Metadata, ModelCriterion, rows_of, trained
 from tamis.exceptions import InvalidParameter, InvalidScore
 from tamis.folds import FoldAccuracies, Rows, Splits, most_frequent
 from tamis.folds.knn import KNNFolds
 from tamis.folds.lda import LDAFolds
+from tamis.folds.rows import retold
 
 
 class CrossValidated(ModelCriterion, SubsetCriterion):
@@ -86,13 +91,22 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
         self.n_jobs = n_jobs
         self.task = task
 
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        """Known where all candidates are scored together, on a number of folds."""
+        kinds = {LinearDiscriminantAnalysis: LDAFolds, KNeighborsClassifier: KNNFolds}
+        kind: Any = kinds.get(type(self.estimator))
+        if kind is None or self.scoring not in (None, "accuracy") or not is_int(self.cv):
+            return None
+        return kind.cost(n_samples, n_features, self.cv, n_rounds)
+
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         metadata = self._routed(params, len(X))
         splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        self._splits = [
-            (np.asarray(train), np.asarray(test))
-            for train, test in splitter.split(X, y, **metadata.split)
-        ]
+        with retold():
+            self._splits = [
+                (np.asarray(train), np.asarray(test))
+                for train, test in splitter.split(X, y, **metadata.split)
+            ]
         self._learn_model(X, y, metadata)
         self._worth_of_nothing = self._constant_score()
 
@@ -253,4 +267,7 @@ def _fold_score(
     with np.errstate(divide="ignore", invalid="ignore"):
         model = trained(estimator, X[train], known, rows_of(metadata.fit, train))
     truth = () if y is None else (y[test],)
-    return float(scorer(model, X[test], *truth, **rows_of(metadata.score, test)))
+    # a score that is not defined is NaN, and refused
+    with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        return float(scorer(model, X[test], *truth, **rows_of(metadata.score, test)))

@@ -10,7 +10,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from tamis._arrays import Array, Subset, is_real
 from tamis._parallel import parallel_map
-from tamis.contract import TASKS, SubsetCriterion
+from tamis.contract import TASKS, Cost, SubsetCriterion
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 
 
@@ -55,6 +55,10 @@ class Wrapper(SubsetCriterion):
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         self.criterion_ = clone(self.criterion).fit(X, y, **params)
         self.idle_ = self.criterion_.idle_
+
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        """That of the criterion inside."""
+        return self.criterion.cost(n_samples, n_features, n_rounds)
 
     def columns(self, subset: Subset) -> Subset:
         return self.criterion_.columns(subset)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
 from tamis._arrays import Array, Subset, class_codes, in_range
+from tamis.contract import Cost
 from tamis.density.sums import altered_distances
 
 #: Kernels of the target: whether classes agree, a Gaussian (of a scaled target), a product.
@@ -59,6 +60,15 @@ class TargetKernel:
     def _row_sums(self) -> Array:
         blocks = [slice(i, i + _ROWS) for i in range(0, len(self.y), _ROWS)]
         return np.concatenate([self.rows(block).sum(axis=1) for block in blocks])
+
+
+def pair_sums_cost(n_samples: int, n_features: int, *, compiled: bool, n_rounds: int) -> Cost:
+    """What the kernel of the target takes, and the sums for each column so many times."""
+    pairs, size = float(n_samples) ** 2, n_samples * n_features
+    if not compiled:
+        return Cost(pairs * (4 + 3.0 * n_features * n_rounds) + 1e6, 24 * pairs + 16 * size)
+    held = 10.0 * n_samples * min(n_samples, _ROWS)
+    return Cost(pairs * (1.5 + 0.4 * n_features * n_rounds), held + 16 * size)
 
 
 class PlainPairSums:

@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 
 from tamis._arrays import Array
 from tamis._random import stream
+from tamis.contract import Cost
 from tamis.exceptions import InvalidParameter
 
 #: Widths tried: 2^-3 to 2^3 in steps of the square root of 2.
@@ -89,6 +90,12 @@ def best_width(X: Array, *, n_folds: int = 5, seed: int = 0) -> float:
     likelihood = held_out_likelihood(X, n_folds=n_folds, seed=seed)
     close = likelihood >= likelihood.max() - 1e-12 * max(1.0, abs(likelihood.max()))
     return float(WIDTHS[np.flatnonzero(close)[-1]])
+
+
+def width_cost(n_samples: int, n_features: int) -> Cost:
+    """What choosing a width takes: all distances, thirteen kernels of them, some rows at a time."""
+    pairs = float(n_samples) ** 2
+    return Cost(pairs * (0.4 * n_features + 18), 24.0 * n_samples * min(n_samples, _ROWS))
 
 
 def check_width(name: str, sigma: Any) -> None:

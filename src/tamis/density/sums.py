@@ -14,6 +14,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from tamis._arrays import Array, Subset
 from tamis.compiled import thresholds
+from tamis.contract import Cost
 from tamis.exceptions import InvalidParameter
 
 #: Types of number by their names.
@@ -29,9 +30,10 @@ def check_precision(name: str, precision: Any) -> None:
         raise InvalidParameter(f"{name} needs precision='double' or 'single', not {precision!r}.")
 
 
-def is_large(X: Array) -> bool:
-    """Whether altering each column of the table once is worth a compiled loop."""
-    return len(X) ** 2 * X.shape[1] >= thresholds.KERNEL_TERMS
+def is_large(shape: tuple[int, ...]) -> bool:
+    """Whether altering each column of such a table once is worth a compiled loop."""
+    n_samples, n_features = shape
+    return n_samples**2 * n_features >= thresholds.KERNEL_TERMS
 
 
 def altered_distances(X: Array, members: Subset, altered: Subset, sign: int) -> Iterator[Array]:
@@ -67,7 +69,16 @@ def class_sums(X: Array, codes: NDArray[np.intp], precision: str = "double") -> 
 
     In single precision a large table takes half the time; sums are then right to about 1e-6.
     """
-    return CompiledClassSums(X, codes, precision) if is_large(X) else PlainClassSums(X, codes)
+    return CompiledClassSums(X, codes, precision) if is_large(X.shape) else PlainClassSums(X, codes)
+
+
+def class_sums_cost(n_samples: int, n_features: int, *, others: bool) -> Cost:
+    """What the sums for each column take; those of others look for the greatest term first."""
+    terms, size = float(n_samples) ** 2 * n_features, n_samples * n_features
+    if not is_large((n_samples, n_features)):
+        return Cost(4 * terms + 1e6, 24.0 * n_samples**2 + 16 * size)
+    block = max(n_samples * 2, min(BLOCK, 2 * size))
+    return Cost((1.5 if others else 0.6) * terms, 16.0 * size + (60 if others else 24) * block)
 
 
 class PlainClassSums:

@@ -23,6 +23,7 @@ from tamis.evaluation.store import Store
 from tamis.evaluation.task import Task, tasks_of
 from tamis.exceptions import (
     ClusterLost,
+    ClusterUnreachable,
     DamagedRow,
     DegenerateData,
     InvalidStore,
@@ -34,7 +35,8 @@ from tamis.exceptions import (
 )
 
 Progress = Callable[[int, int], None]
-#: Seconds between two writes of how far a long search has come.
+#: Seconds between two writes of how far a long selection has come: a search that is killed loses no
+#: more, and one of minutes spends no time that could be noticed on writing.
 CHECKPOINT_SECONDS = 5.0
 #: How often a cluster that lost its workers is tried again without a task getting done.
 ATTEMPTS = 5
@@ -155,25 +157,27 @@ class _Evaluation:
     ):
         self.store, self.methods, self.plan, self.protocol = store, methods, plan, protocol
         self.tasks = tasks
-        self.bookmarked: set[str] = set()
+        self.begun: set[str] = set()
 
     def through(self, n_jobs: int | None, cluster: Any, progress: Progress | None) -> list[Failure]:
         """Run what is not in the store yet; give back what failed.
 
-        A cluster that worked and then loses workers together with what they were sent is given it
-        again, as long as tasks get done in between.
+        A cluster that loses workers together with what they were sent is given it again, a few
+        times over where no task gets done in between: long ones go on from their last step.
         """
         failures: dict[int, Failure] = {}
-        begun, in_vain = len(self.store), 0
+        in_vain = 0
         while True:
             before = len(self.store) + len(failures)
             try:
                 self._once(failures, n_jobs, cluster, progress)
                 return [failures[i] for i in sorted(failures)]
+            except ClusterUnreachable:
+                raise
             except ClusterLost:
                 now = len(self.store) + len(failures)
                 in_vain = 0 if now > before else in_vain + 1
-                if now == begun or in_vain >= ATTEMPTS:
+                if in_vain >= ATTEMPTS:
                     raise
                 sleep(in_vain)  # workers that were killed may be on their way back
 
@@ -185,7 +189,7 @@ class _Evaluation:
         progress: Progress | None,
     ) -> None:
         done, total = self.store.keys(), len(self.tasks)
-        self.bookmarked = self.store.checkpoints()
+        self.begun = self.store.checkpoints()
         waiting = [
             i for i, task in enumerate(self.tasks) if task.key not in done and i not in failures
         ]
@@ -194,7 +198,7 @@ class _Evaluation:
             progress(n_done, total)
         answers = parallel_stream(
             _answer,
-            self._items(waiting, cluster is None),
+            self._items(waiting),
             n_jobs=n_jobs,
             cluster=cluster,
             shared=self._shared(),
@@ -205,7 +209,7 @@ class _Evaluation:
                 failures[i] = Failure(task.method, task.source.name, task.realization, answer)
             else:
                 self.store.save(task.address, answer)
-                if task.key in self.bookmarked or answer.seconds >= CHECKPOINT_SECONDS:
+                if task.key in self.begun or answer.seconds >= CHECKPOINT_SECONDS:
                     self.store.forget_checkpoint(task.key)
             n_done += 1
             if progress is not None:
@@ -216,12 +220,11 @@ class _Evaluation:
         sources = {id(task.source): task.source for task in self.tasks}
         return [*sources.values(), self.plan, self.protocol]
 
-    def _items(self, waiting: list[int], local: bool) -> Iterator[tuple[Any, ...]]:
+    def _items(self, waiting: list[int]) -> Iterator[tuple[Any, ...]]:
         """Arguments of the tasks that nobody has finished yet.
 
         Two processes on one store walk in different orders and look before each step, so that
-        they share the work without having to talk. Only processes of this machine can write
-        into the file themselves, so long searches are bookmarked only there.
+        they share the work without having to talk.
         """
         if self.store.path is not None:
             random.Random().shuffle(waiting)
@@ -230,15 +233,9 @@ class _Evaluation:
             if self.store.path is not None and self.store.has(address.key):
                 continue
             method, text = self.methods[name], address.expression
-            bookmark = self._bookmark(address.key) if local else None
+            begun = address.key in self.begun
+            bookmark = Bookmark.of(address.key, CHECKPOINT_SECONDS, self.store, begun)
             yield i, source, self.plan, self.protocol, method, text, realization, bookmark
-
-    def _bookmark(self, key: str) -> Bookmark | None:
-        """Where a long search of this task keeps how far it has come."""
-        if self.store.path is None:
-            return None
-        record = self.store.checkpointed(key) if key in self.bookmarked else None
-        return Bookmark(self.store.path.absolute(), key, record, CHECKPOINT_SECONDS)
 
 
 def _answer(i: int, *arguments: Any) -> tuple[int, Outcome | str]:

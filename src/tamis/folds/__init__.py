@@ -1,7 +1,8 @@
-"""Cross-validated accuracy of known classifiers, for all candidates of a step together.
+"""Folds of rows, and cross-validated accuracy of known classifiers for a whole step together.
 
-Each module knows one classifier of scikit-learn well enough to give its accuracy to the last hit
-without training it anew for every subset.
+:mod:`tamis.folds.rows` makes the folds. Each of the other modules knows one classifier of
+scikit-learn well enough to give its accuracy to the last hit without training it anew for every
+subset.
 """
 
 from typing import Protocol, TypeAlias

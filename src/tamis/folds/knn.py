@@ -17,7 +17,7 @@ from sklearn.neighbors import KDTree, KNeighborsClassifier
 
 from tamis._arrays import Array, Subset
 from tamis.compiled import thresholds
-from tamis.contract import with_unit
+from tamis.contract import Cost, with_unit
 from tamis.folds import Rows, Splits
 
 # Candidates whose votes are held at a time: of ten thousand rows in five folds, 16 megabytes.
@@ -52,6 +52,13 @@ class KNNFolds:
         if n_features < thresholds.NEIGHBOUR_COLUMNS or n_samples > thresholds.NEIGHBOUR_ROWS:
             return None
         return cls(estimator, X, codes, splits)
+
+    @staticmethod
+    def cost(n_samples: int, n_features: int, n_folds: int, n_rounds: int) -> Cost:
+        """What so many rounds of all candidates take: every pair of rows, and the neighbours."""
+        pairs = float(n_samples) ** 2 * (n_folds - 1) / n_folds
+        held = 5.0 * n_samples * min(n_features, AT_ONCE) + 300 * n_samples
+        return Cost(n_rounds * n_features * (1.2 * pairs + 300 * n_samples), held)
 
     def __init__(self, estimator: KNeighborsClassifier, X: Array, codes: Rows, splits: Splits):
         self.estimator, self.X, self.codes, self.splits = estimator, X, codes, splits

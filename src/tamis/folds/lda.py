@@ -21,6 +21,7 @@ import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from tamis._arrays import Array, Mask, Subset, in_range
+from tamis.contract import Cost
 from tamis.folds import Rows, Splits
 from tamis.folds.moments import FoldMoments
 
@@ -84,6 +85,14 @@ class LDAFolds:
             if priors.shape != (n_classes,) or priors.min() <= 0 or abs(priors.sum() - 1) > 1e-9:
                 return None
         return cls(X, codes, splits, priors, estimator.tol)
+
+    @staticmethod
+    def cost(n_samples: int, n_features: int, n_folds: int, n_rounds: int) -> Cost:
+        """What the moments take, and so many rounds of all candidates."""
+        size = n_samples * n_features
+        per_fold = (n_folds + 5.0) * size
+        held = 8.0 * size + 24 * min(size, BLOCK) + 8.0 * n_folds * n_features * 5
+        return Cost(4 * per_fold + n_rounds * (50 * size + 1e6), held + 16 * size)
 
     def __init__(
         self,

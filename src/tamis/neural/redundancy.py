@@ -166,13 +166,18 @@ def dependences(
     return [_dependence(kind, X[codes == c]) for c in range(n_classes)]
 
 
-def check_columns(kind: str, n_columns: int) -> None:
-    """Refuse a table too wide for a number for every two columns, before any work."""
+def check_columns(
+    kind: str, n_columns: int, fewer: str = "Ranking(FisherScore(), n_features_to_select={})"
+) -> None:
+    """Refuse a table too wide for a number for every two columns, before any work.
+
+    ``fewer`` is the expression that leaves as many columns as can be had.
+    """
     if kind != "squared" and n_columns > MOST_COLUMNS:
         raise InvalidParameter(
             f"redundancy={kind!r} holds a number for every two columns, too many for "
-            f"{n_columns} columns ({MOST_COLUMNS} can be held). Use redundancy='squared', or drop "
-            "the weakest columns first, for example by Ranking(FisherScore())."
+            f"{n_columns} columns ({MOST_COLUMNS} can be held). Use redundancy='squared', or leave "
+            f"the weakest columns out first, as by {fewer.format(MOST_COLUMNS)}."
         )
 
 

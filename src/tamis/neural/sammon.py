@@ -11,8 +11,9 @@ from scipy.optimize import minimize
 
 from tamis._arrays import Array, Subset, best_first, is_int, is_real, standardised
 from tamis._random import stream
-from tamis.contract import TASKS, Embedded, Entries, Scores
+from tamis.contract import TASKS, Cost, Embedded, Entries, Scores
 from tamis.exceptions import DegenerateData, InvalidParameter
+from tamis.neural._cost import cost_of_distances
 from tamis.neural._distances import SammonObjective, distances, lost
 from tamis.neural._state import State, packed, packed_all, unpacked, unpacked_all
 from tamis.neural.redundancy import KINDS, Dependence, check_columns, dependences
@@ -89,6 +90,8 @@ class UFeSCoR(Embedded):
 
     needs_target: ClassVar[bool] = False
     targets: ClassVar[frozenset[str]] = TASKS
+    fewer = "Then(Forward(ColumnSubset(), n_features_to_select={}), UFeSCoR(...))"
+    quick = "column-subset"
 
     def __init__(
         self,
@@ -128,8 +131,13 @@ class UFeSCoR(Embedded):
                 )
         super()._check()
 
+    def cost(self, n_samples: int, n_features: int) -> Cost:
+        """What a fit to a table of this size takes."""
+        rows = min(n_samples, self.max_rows)
+        return cost_of_distances(self.redundancy, self.restarts, rows, n_samples, n_features)
+
     def _size(self, n_units: int) -> int | None:
-        check_columns(self.redundancy, n_units)
+        check_columns(self.redundancy, n_units, self.fewer)
         return super()._size(n_units)
 
     def _stages(self, X: Array, y: NDArray[Any] | None, seed: int, state: State) -> Iterator[State]:

@@ -2,27 +2,24 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any, ClassVar
-from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._arrays import Array, Mask, best_first, class_codes
+from tamis._arrays import Array, Mask, best_first, class_codes, is_int
 from tamis._random import draw_seed
-from tamis.contract import Embedded, Event, Trace
-from tamis.exceptions import (
-    DegenerateData,
-    IncompatibleCriterion,
-    InvalidParameter,
-    NotConverged,
-    NothingSelected,
-)
+from tamis.contract import Cost, Embedded, Event, Trace
+from tamis.contract.cost import check_cost
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSelected
 from tamis.neural._checks import check_among, part_of
+from tamis.neural._cost import AT_ONCE, GateCost, TableSize
+from tamis.neural._doubts import warn_of_closed_gates, warn_of_divergence, warn_of_few_rows
 from tamis.neural._gating import GateSettings
-from tamis.neural._learning import GateTraining, GateWeights
+from tamis.neural._learning import N_FOLDS, GateTraining, GateWeights
 from tamis.neural._ranking import PerClass, by_class, by_rank, by_width, widest
 from tamis.neural._state import State, unpacked, unpacked_all
 from tamis.neural.gates import GATES, SPARSITY, Sparsity
@@ -32,8 +29,6 @@ from tamis.neural.profile import ClassFeature, Profile
 from tamis.neural.redundancy import KINDS, Redundancy, check_columns
 from tamis.neural.solver import SOLVERS, GateSolver
 
-#: Rows of a class below which correlations inside it are mostly chance.
-FEW_ROWS = 5
 #: The network that stands behind the gates by default. Its weights tell the gates what matters, so
 #: that they are held smaller than is best for a network that predicts, and the gates stand before
 #: all of its networks at once: before the best alone they are noisier.
@@ -87,6 +82,8 @@ class GateSelector(Embedded):
     solver : {"lbfgs", "adam"} or GateSolver, default="lbfgs"
         Of the gates, and of weights that are learned with them; ``GateSolver("adam",
         max_iter=200)`` has more to say. The network is trained by a solver of its own.
+    task : {"auto", "classification"}, default="auto"
+        "classification" says that each of many different numbers in ``y`` is a class.
     random_state : int, generator or None, default=None
 
     Attributes
@@ -136,6 +133,8 @@ class GateSelector(Embedded):
     array([2, 3])
     """
 
+    fewer = "Then(Ranking(FisherScore(), n_features_to_select={}), GateSelector(...))"
+    quick = "mrmr"
     #: Parts whose ``random_state``, where it is None, is that of the selector.
     seeds_parts: ClassVar[tuple[str, ...]] = ("network",)
 
@@ -152,6 +151,7 @@ class GateSelector(Embedded):
         lam: Any = "auto",
         joint: bool = False,
         solver: str | GateSolver = "lbfgs",
+        task: str = "auto",
         random_state: Any = None,
     ):
         self.n_features_to_select = n_features_to_select
@@ -164,19 +164,20 @@ class GateSelector(Embedded):
         self.lam = lam
         self.joint = joint
         self.solver = solver
+        self.task = task
         self.random_state = random_state
 
     def _stages(self, X: Array, y: NDArray[Any] | None, seed: int, state: State) -> Iterator[State]:
         classes, codes = class_codes(np.asarray(y))
         weights = GateWeights.read(self.mu, self.lam, self.scope, len(classes))
-        if not state:
-            self._warn_of_few_rows(classes, codes)
-            state = {"network_seed": _own_seed(self.network, seed)}
+        fresh, state = not state, state or {"network_seed": _own_seed(self.network, seed)}
         settings = self._settings(seed, state["network_seed"])
+        if fresh:
+            warn_of_few_rows(settings, classes, codes, stacklevel=5)
         training = GateTraining(settings, weights, self._chosen, X, np.asarray(y))
         for found in training.stages(state):
             if found.get("diverged", False):
-                self._warn_of_divergence()
+                warn_of_divergence(stacklevel=5)
             yield found
 
     def _restore(self, X: Array, y: NDArray[Any] | None, state: State) -> None:
@@ -233,6 +234,20 @@ class GateSelector(Embedded):
             seed=seed,
         )
 
+    def cost(self, n_samples: int, n_features: int, n_classes: int = 2) -> Cost:
+        """What a fit to a table of this size takes."""
+        settings = self._settings(0, 0)
+        network = settings.network
+        folds = min(network.validation or 1, n_samples) if is_int(network.validation) else 1
+        auto = any(isinstance(weight, str) for weight in (self.mu, self.lam))
+        size = TableSize(n_samples, n_features, n_classes)
+        cost = GateCost(settings, size, round(folds) * network.restarts, auto, N_FOLDS)
+        return Cost(cost.operations() / AT_ONCE, cost.bytes())
+
+    def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
+        cost = partial(self.cost, n_classes=len(np.unique(np.asarray(y))))
+        return check_cost("GateSelector", cost, *X.shape, fewer=self.fewer, quick=self.quick)
+
     def features_for(self, label: Any) -> list[ClassFeature]:
         """Columns that tell one class, the widest gate first, with their profile by class.
 
@@ -275,7 +290,8 @@ class GateSelector(Embedded):
                 "GateSelector needs network as a NetworkClassifier(...) or None, not "
                 f"{self.network!r}."
             )
-        check_among(self, {"gate": GATES, "scope": ("global", "class", "one-vs-rest")})
+        scopes, tasks = ("global", "class", "one-vs-rest"), ("auto", "classification")
+        check_among(self, {"gate": GATES, "scope": scopes, "task": tasks})
         settings = self._settings(0, 0)
         for part in (settings.sparsity, settings.redundancy, settings.solver, settings.network):
             part.check()
@@ -289,46 +305,11 @@ class GateSelector(Embedded):
             raise InvalidParameter(f"GateSelector needs joint=True or False, not {self.joint!r}.")
 
     def _size(self, n_units: int) -> int | None:
-        check_columns(self._settings(0, 0).redundancy.kind, n_units)
+        check_columns(self._settings(0, 0).redundancy.kind, n_units, self.fewer)
         return super()._size(n_units)
 
-    def _warn_of_few_rows(self, classes: NDArray[Any], codes: NDArray[np.intp]) -> None:
-        """Correlations inside a class of a few rows are near 1 by chance."""
-        counts = np.bincount(codes)
-        redundancy = part_of(self, "redundancy", Redundancy, KINDS)
-        if redundancy.inside_classes(self.scope) and counts.min() < FEW_ROWS:
-            few = ", ".join(str(label) for label in classes[counts < FEW_ROWS])
-            warn(
-                f"GateSelector takes the redundancy inside each class, but {few} has fewer than "
-                f"{FEW_ROWS} rows, whose correlations are mostly chance. "
-                f"redundancy=Redundancy({redundancy.kind!r}, level='global') takes it over all "
-                "rows.",
-                DegenerateData,
-                stacklevel=6,
-            )
-
     def _doubt(self) -> None:
-        """Say which columns were kept although their gates are closed, and why."""
-        sparsity = part_of(self, "sparsity", Sparsity, SPARSITY)
-        closed = 0.1 if self.gate != "linear" else np.min(sparsity.width) / 3
-        n_open = int(np.sum(self.gates_[self.support_] >= closed))
-        if n_open < self.n_features_:
-            warn(
-                f"GateSelector keeps {self.n_features_} column(s), but only {n_open} of the gates "
-                "are open; the order of the others is hardly more than chance. Ask for fewer "
-                "columns, or lower mu or lam.",
-                DegenerateData,
-                stacklevel=5,
-            )
-
-    def _warn_of_divergence(self) -> None:
-        """Say that steps were so long that the objective was lost."""
-        warn(
-            "GateSelector diverged: its objective was no longer finite, and the best gates before "
-            "that are used. Use a smaller learning_rate, mu or lam.",
-            NotConverged,
-            stacklevel=6,
-        )
+        warn_of_closed_gates(self._settings(0, 0), self.gates_[self.support_], stacklevel=5)
 
 
 def _own_seed(network: NetworkClassifier | None, seed: int) -> int:

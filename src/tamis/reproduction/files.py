@@ -104,7 +104,7 @@ def read(name: str) -> Experiment:
         )
     try:
         plain = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidSpec(f"{path} cannot be read as an experiment: {error}.") from error
     try:
         return _experiment(path.name.removesuffix(ENDING), plain)

@@ -1,5 +1,6 @@
 """Probabilities of decision values: Platt's sigmoids, fitted by scikit-learn, and their rows."""
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,11 +11,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.multiclass import OneVsRestClassifier
 
 from tamis._arrays import Array, is_int
-from tamis._folds import Fold, Rows, held_out
+from tamis.folds.rows import Fold, Rows, held_out
 from tamis.response.answers import Decided
 from tamis.response.engine import Model
 from tamis.response.opening import last_step
-from tamis.response.training import FoldModel, Training, rows_of
+from tamis.response.training import FoldModel, SensitivityTraining, rows_of
 
 
 class Sigmoids(NamedTuple):
@@ -73,7 +74,9 @@ def fit_sigmoids(decisions: Array, codes: NDArray[np.intp], weights: Any = None)
     fitted = CalibratedClassifierCV(
         known, method="sigmoid", ensemble=False, cv=[(everything, everything)]
     )
-    fitted.fit(decisions, codes, sample_weight=weights)
+    with warnings.catch_warnings():  # the machines behind the decisions had the weights already
+        warnings.filterwarnings("ignore", "Since FrozenEstimator does not appear", UserWarning)
+        fitted.fit(decisions, codes, sample_weight=weights)
     calibrators = fitted.calibrated_classifiers_[0].calibrators
     slopes = np.array([float(one.a_) for one in calibrators])
     return Sigmoids(slopes, np.array([float(one.b_) for one in calibrators]))
@@ -96,7 +99,7 @@ class CalibratedMachines(NamedTuple):
 
 
 def calibrated_machines(
-    training: Training, estimator: Any, X: Array, calibration: int | float
+    training: SensitivityTraining, estimator: Any, X: Array, calibration: int | float
 ) -> CalibratedMachines:
     """Machines with sigmoids from rows that they had not seen, where those are of use.
 
@@ -122,13 +125,15 @@ def calibrated_machines(
     return CalibratedMachines(answering, seen, _sigmoids(training, X, seen))
 
 
-def one_against_the_rest(training: Training, estimator: Any) -> bool:
+def one_against_the_rest(training: SensitivityTraining, estimator: Any) -> bool:
     """Whether the decisions are votes, which jump; machines one against the rest do not."""
     votes = hasattr(last_step(estimator), "decision_function_shape")
     return votes and len(training.classes) > 2
 
 
-def calibrating_parts(training: Training, calibration: int | float) -> tuple[Rows, list[Fold]]:
+def calibrating_parts(
+    training: SensitivityTraining, calibration: int | float
+) -> tuple[Rows, list[Fold]]:
     """Rows that the machine trains on, and (train, rest) of those that make the sigmoid."""
     if is_int(calibration):
         return training.rows, training.split(int(calibration))
@@ -139,7 +144,9 @@ def calibrating_parts(training: Training, calibration: int | float) -> tuple[Row
     return train, [(train, rest)]
 
 
-def _sigmoids(training: Training, X: Array, machines: list[tuple[Any, Rows]]) -> Sigmoids:
+def _sigmoids(
+    training: SensitivityTraining, X: Array, machines: list[tuple[Any, Rows]]
+) -> Sigmoids:
     decisions = np.concatenate([Decided(machine)(X[rest]) for machine, rest in machines])
     rows = np.concatenate([rest for _, rest in machines])
     weights = rows_of(training.fit_params, rows).get("sample_weight")

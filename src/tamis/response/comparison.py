@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from tamis._arrays import Array, Mask, Subset
-from tamis.response.distances import Block, Statistic
+from tamis.response.distances import DistanceBlock, Statistic
 from tamis.response.engine import Batch, Engine, no_centres
 from tamis.response.opening import open_engine, rows_at_once
 from tamis.response.perturbations import Centres, Draw, Points, Shuffle
@@ -63,7 +63,9 @@ class EngineComparison:
         assert scales is not None
         return scales
 
-    def _blocks(self, units: Subset, draw: Draw, wanted: Mask) -> Iterator[tuple[Subset, Block]]:
+    def _blocks(
+        self, units: Subset, draw: Draw, wanted: Mask
+    ) -> Iterator[tuple[Subset, DistanceBlock]]:
         for index, part in enumerate(self.parts):
             engine = self._engine(index)
             if isinstance(draw, Centres) and not engine.has_centres:
@@ -75,7 +77,7 @@ class EngineComparison:
 
     def _of_batch(
         self, batch: Batch, units: Subset, part: FoldModel, draw: Draw
-    ) -> Iterator[tuple[Subset, Block]]:
+    ) -> Iterator[tuple[Subset, DistanceBlock]]:
         if isinstance(draw, Points):
             yield from _of_points(batch, part, draw)
             return
@@ -84,10 +86,12 @@ class EngineComparison:
             raw = batch.paired(self.X[:, units[batch.units]][draw.donors[rows]])
         else:
             raw = batch.without()
-        yield batch.units, Block(rows, model.link(raw), np.ones((len(batch.units), 1)))
+        yield batch.units, DistanceBlock(rows, model.link(raw), np.ones((len(batch.units), 1)))
 
 
-def _of_points(batch: Batch, part: FoldModel, draw: Points) -> Iterator[tuple[Subset, Block]]:
+def _of_points(
+    batch: Batch, part: FoldModel, draw: Points
+) -> Iterator[tuple[Subset, DistanceBlock]]:
     """Altered outputs of the units of a batch at given values."""
     model, rows = part
     values, weights = draw.values[batch.units], draw.weights[batch.units]
@@ -99,7 +103,7 @@ def _of_points(batch: Batch, part: FoldModel, draw: Points) -> Iterator[tuple[Su
         for start in range(0, len(rows), rows_at_a_time):
             chosen = slice(start, start + rows_at_a_time)
             outputs = model.link(batch.at(some, chosen, values[some]))
-            yield batch.units[some], Block(rows[chosen], outputs, weights[some])
+            yield batch.units[some], DistanceBlock(rows[chosen], outputs, weights[some])
 
 
 def _in_blocks(models: list[FoldModel]) -> Iterator[FoldModel]:
@@ -124,7 +128,7 @@ def _gathered(models: list[FoldModel], outputs: list[Array], n_rows: int) -> Arr
 
 def moved(statistic: Statistic, outputs: Array) -> float:
     """Score of other outputs of all rows."""
-    block = Block(slice(None), outputs[None, :, None, :], np.ones((1, 1)))
+    block = DistanceBlock(slice(None), outputs[None, :, None, :], np.ones((1, 1)))
     scales: Array | None = None
     for _ in range(statistic.n_passes):
         scales = statistic.scores(statistic.sums(block, scales), scales)

@@ -11,7 +11,7 @@ import numpy as np
 from tamis._arrays import Array
 
 
-class Block(NamedTuple):
+class DistanceBlock(NamedTuple):
     """Altered outputs of some rows."""
 
     rows: Any  # indices among all rows
@@ -26,7 +26,7 @@ class Statistic(Protocol):
     n_passes: int
     n_sums: int
 
-    def sums(self, block: Block, scales: Array | None) -> Array:
+    def sums(self, block: DistanceBlock, scales: Array | None) -> Array:
         """Sums over rows and points, of shape (units, n_sums)."""
 
     def scores(self, sums: Array, scales: Array | None) -> Array:
@@ -44,7 +44,7 @@ class TotalVariation:
     def __init__(self, before: Array):
         self.before = before
 
-    def sums(self, block: Block, scales: Array | None) -> Array:
+    def sums(self, block: DistanceBlock, scales: Array | None) -> Array:
         change = block.outputs - self.before[block.rows][None, :, None, :]
         np.abs(change, out=change)
         moved = change[..., 0] if change.shape[-1] == 1 else change.sum(axis=-1) / 2
@@ -73,7 +73,7 @@ class WeightedLoss:
         np.abs(error, out=error)
         return error[..., 0] if error.shape[-1] == 1 else error.sum(axis=-1) / 2
 
-    def sums(self, block: Block, scales: Array | None) -> Array:
+    def sums(self, block: DistanceBlock, scales: Array | None) -> Array:
         losses = self._losses(block.outputs, self.truth[block.rows][:, None, :])
         weights = self.weights[block.rows]
         return np.einsum("jrq,jq,r->j", losses, block.weights, weights)[:, None]
@@ -94,7 +94,7 @@ class LaplaceDivergence:
         self.scale = floored(np.abs(y - self.before).mean(), y)
         self.n_passes, self.n_sums = (2, 4) if symmetric else (1, 3)
 
-    def sums(self, block: Block, scales: Array | None) -> Array:
+    def sums(self, block: DistanceBlock, scales: Array | None) -> Array:
         outputs = block.outputs[..., 0]
         change = np.abs(outputs - self.before[block.rows][:, None])
         error = np.abs(outputs - self.y[block.rows][:, None])
@@ -125,7 +125,7 @@ class GaussDivergence:
         self.before, self.y, self.symmetric = before[:, 0], y, symmetric
         self.scale = floored(np.sqrt(np.mean((y - self.before) ** 2)), y)
 
-    def sums(self, block: Block, scales: Array | None) -> Array:
+    def sums(self, block: DistanceBlock, scales: Array | None) -> Array:
         outputs = block.outputs[..., 0]
         change = (outputs - self.before[block.rows][:, None]) ** 2
         error = (outputs - self.y[block.rows][:, None]) ** 2

@@ -26,7 +26,7 @@ from tamis.response.distances import (
 from tamis.response.engine import Model
 from tamis.response.opening import check_usable, last_step
 from tamis.response.perturbations import Derivative, Perturbation
-from tamis.response.training import FoldModel, Training
+from tamis.response.training import FoldModel, SensitivityTraining
 from tamis.response.units import Units
 
 NOISES: dict[str, Any] = {"laplace": LaplaceDivergence, "gaussian": GaussDivergence}
@@ -38,7 +38,7 @@ Distance = Callable[[list[FoldModel], Array], float]
 class Output(ABC):
     """What is compared, of one estimator trained on one table."""
 
-    def __init__(self, training: Training, estimator: Any):
+    def __init__(self, training: SensitivityTraining, estimator: Any):
         check_usable(training.name, estimator)
         self.training, self.estimator = training, estimator
 
@@ -80,7 +80,7 @@ class Output(ABC):
 class ProbabilityOutput(Output):
     """Posterior probabilities, calibrated where a classifier has none, or predicted classes."""
 
-    def __init__(self, training: Training, estimator: Any, kind: str, calibration: Any):
+    def __init__(self, training: SensitivityTraining, estimator: Any, kind: str, calibration: Any):
         super().__init__(training, estimator)
         self.kind, self.calibration = kind, calibration
         self.calibrates = needs_calibration(kind, estimator)
@@ -180,7 +180,7 @@ def check_calibration(name: str, calibration: Any) -> None:
 class DensityOutput(Output):
     """The density around what a regressor predicts."""
 
-    def __init__(self, training: Training, estimator: Any, noise: str, symmetric: bool):
+    def __init__(self, training: SensitivityTraining, estimator: Any, noise: str, symmetric: bool):
         super().__init__(training, estimator)
         self.noise, self.symmetric = noise, symmetric
 

@@ -8,8 +8,8 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import check_scoring
 
 from tamis._arrays import Array, Mask, Subset
-from tamis._folds import Rows
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.folds.rows import Rows
 from tamis.response.answers import coded, decisions_of, predictions_of
 from tamis.response.comparison import DrawComparison, EngineComparison
 from tamis.response.distances import Statistic, WeightedLoss
@@ -17,13 +17,13 @@ from tamis.response.engine import Model
 from tamis.response.opening import last_step
 from tamis.response.outputs import Distance, Output
 from tamis.response.perturbations import Draw, Perturbation, Points, Shuffle
-from tamis.response.training import FoldModel, Training, rows_of, trained
+from tamis.response.training import FoldModel, SensitivityTraining, rows_of, trained
 
 
 class ScoreOutput(Output):
     """A score, which engines follow where it is accuracy, R² or the squared error."""
 
-    def __init__(self, training: Training, estimator: Any, scoring: Any):
+    def __init__(self, training: SensitivityTraining, estimator: Any, scoring: Any):
         super().__init__(training, estimator)
         self.scorer = one_scorer(training.name, estimator, scoring)
         self.plain = self._plain(plain_score(estimator, scoring))

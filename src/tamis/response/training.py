@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tamis._arrays import Array, class_codes, is_int
-from tamis._folds import Fold, Rows, folds_of
 from tamis.exceptions import InvalidParameter, UnlabelledRows
+from tamis.folds.rows import Fold, Rows, folds_of, retold
 from tamis.response.engine import Model
 
 #: on="auto" compares outputs on held-out rows beyond so many columns and from so many rows on: with
@@ -29,7 +29,7 @@ class FoldModel(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
+class SensitivityTraining:
     """Rows to train on and rows that models answer for.
 
     ``name`` is the one that sentences speak of; all rows are answered for, and ``rows`` are those
@@ -140,4 +140,5 @@ def rows_of(params: dict[str, Any], rows: Any) -> dict[str, Any]:
 def trained(estimator: Any, X: Array, y: NDArray[Any] | None, params: dict[str, Any]) -> Any:
     """A clone of the estimator fitted on these rows and columns."""
     fitted = clone(estimator)
-    return fitted.fit(X, **params) if y is None else fitted.fit(X, y, **params)
+    with retold():
+        return fitted.fit(X, **params) if y is None else fitted.fit(X, y, **params)

@@ -13,12 +13,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array
-from tamis._folds import Rows, folds_of, held_out
 from tamis._random import draw_seed
+from tamis.folds.rows import Rows, folds_of, held_out
 from tamis.response.losses import losses
 from tamis.response.outputs import ProbabilityOutput
 from tamis.response.perturbations import Marginal
-from tamis.response.training import MANY_COLUMNS, Training, holds_out
+from tamis.response.training import MANY_COLUMNS, SensitivityTraining, holds_out
 from tamis.response.units import Units
 from tamis.svm.relative import RelativeSVC
 from tamis.svm.tuned import TunedMachine, of_rows, some_rows
@@ -124,7 +124,7 @@ def least_error(
 
 def _posterior(machine: Any, X: Array, y: NDArray[Any], groups: Any) -> ProbabilityOutput:
     """Calibrated probabilities of a machine, held out where columns are many."""
-    training = Training(
+    training = SensitivityTraining(
         "TunedSVC", np.asfortranarray(X), y, np.arange(len(X)), task="classification",
         held_out=holds_out("TunedSVC", "auto", X.shape[1], len(X)), stratified=True, groups=groups,
     )  # fmt: skip

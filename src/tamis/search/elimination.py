@@ -86,6 +86,14 @@ class RecursiveElimination(Search):
             yield shorter._replace(params=params)
             step = shorter
 
+    def _n_rounds(self, n_units: int, size: int | None) -> int:
+        """Rounds in which fewer and fewer are scored, as rounds of all."""
+        scored, left, least = 0, n_units, size or 1
+        while left > least:
+            scored += left
+            left -= drop_count(self.step, left, least)[0]
+        return max(1, scored // n_units)
+
     def _tuning(self, tuning: "Tuning", size: int) -> "tuple[Tuning, bool]":
         """Whether the criterion is to choose its parameters anew for this round, and since when."""
         _, tier = drop_count(self.step, size, 0)

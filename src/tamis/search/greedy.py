@@ -31,7 +31,7 @@ def grown(criterion: Counted, subset: Subset, value: float, candidates: Subset) 
     return Step(
         larger,
         moved_value(criterion, value, gains[chosen], larger),
-        Scores(candidates, gains, criterion.errors(subset), _n_equal(cut, chosen)),
+        Scores(candidates, gains, criterion.errors(subset), _n_equal(cut, cut[chosen])),
     )
 
 
@@ -39,20 +39,20 @@ def shrunk(criterion: Counted, subset: Subset, value: float, fixed: Subset = EMP
     """The step that removes the least costly member not fixed; of equals the highest index."""
     losses = criterion.loss(subset)
     cut = snapped(losses, criterion.noise(value))
-    if len(fixed):
-        cut = np.where(np.isin(subset, fixed), np.nan, cut)
-    chosen = len(cut) - 1 - int(np.nanargmin(criterion.shunning(cut, subset)[::-1]))
+    free = ~np.isin(subset, fixed)
+    order = np.where(free, criterion.shunning(cut, subset), np.nan)
+    chosen = len(order) - 1 - int(np.nanargmin(order[::-1]))
     smaller = np.concatenate([subset[:chosen], subset[chosen + 1 :]])
     return Step(
         smaller,
         moved_value(criterion, value, -losses[chosen], smaller),
-        Scores(subset, losses, criterion.errors(subset), _n_equal(cut, chosen)),
+        Scores(subset, losses, criterion.errors(subset), _n_equal(cut[free], cut[chosen])),
     )
 
 
-def _n_equal(cut: Array, chosen: int) -> int:
-    """How many scores are the chosen one's."""
-    return int(np.count_nonzero(cut == cut[chosen]))
+def _n_equal(cut: Array, chosen: float) -> int:
+    """How many scores are the chosen one."""
+    return int(np.count_nonzero(cut == chosen))
 
 
 def moved_value(criterion: Counted, value: float, change: float, subset: Subset) -> float:

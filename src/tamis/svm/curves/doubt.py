@@ -65,7 +65,7 @@ class Doubt(NamedTuple):
         key = [(ends, self.end[above], 0), (ends, self.end[above], 1), (rows, 0.0, 2)]
         key += [(begins, self.begin[below], 3), (begins, self.begin[below], 4)]
         index = np.concatenate([k for k, _, _ in key])
-        share = np.concatenate([np.broadcast_to(t, k.shape) for k, t, _ in key])
+        share = np.concatenate([np.full(len(k), 0.0) + t for k, t, _ in key])
         kind = np.concatenate([np.full(len(k), which) for k, _, which in key])
         order = np.lexsort((kind, index + share))
         of_rows = np.where(wide[:, None], self.zone, beside)[self.zone_of]
@@ -78,7 +78,7 @@ class Doubt(NamedTuple):
         for part in (self.lam, self.h, self.band):
             weight = share if part.ndim == 1 else share[:, None]
             lines.append((1 - weight) * part[index] + weight * part[following])
-        return Bracketed(*lines, error)
+        return Bracketed._make([*lines, error])
 
 
 class Bracketed(NamedTuple):

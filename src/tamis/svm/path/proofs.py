@@ -95,8 +95,8 @@ def _rounding(state: SolverState, moving: Indices, log: EpochLog, mass: Array) -
     own = noise[programme.point]
     blurred = own @ state.x + (log.x - log.x[0]) @ own[moving]
     rho = blurred + 4 * EPS * (np.abs(log.b) + log.tau * programme.scale)
-    largest = (np.maximum(part[1:], part[:-1]) for part in (rho, mass))
-    return Roundings(*largest, noise, state.drift)
+    of_all, of_mass = (np.maximum(part[1:], part[:-1]) for part in (rho, mass))
+    return Roundings(of_all, of_mass, noise, state.drift)
 
 
 def _parts(

@@ -1,9 +1,13 @@
 """Folds of rows: classes in equal shares, the rows of a group never on both sides."""
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -12,10 +16,41 @@ from sklearn.model_selection import (
     train_test_split,
 )
 
-from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.exceptions import (
+    DegenerateData,
+    InvalidParameter,
+    InvalidTarget,
+    NotConverged,
+    TamisWarning,
+)
 
 Rows: TypeAlias = NDArray[np.intp]
 Fold: TypeAlias = tuple[Rows, Rows]
+
+
+#: How scikit-learn says that folds cannot have equal shares of a class.
+FEW_MEMBERS = "The least populated class in y has only"
+
+
+@contextmanager
+def retold() -> Iterator[None]:
+    """What scikit-learn warns of while it makes folds and trains, once, as warnings of tamis.
+
+    A search trains hundreds of models: what the first of them says holds for all.
+    """
+    with warnings.catch_warnings(record=True) as heard:
+        yield
+    told: dict[type[TamisWarning], str] = {}
+    for said in heard:
+        text = str(said.message)
+        if issubclass(said.category, ConvergenceWarning):
+            told.setdefault(NotConverged, f"A model did not come to rest: {text.splitlines()[0]}")
+        elif text.startswith(FEW_MEMBERS):
+            told.setdefault(DegenerateData, f"Some folds are without a class. {text}")
+        else:
+            warnings.warn_explicit(said.message, said.category, said.filename, said.lineno)
+    for category, text in told.items():
+        warnings.warn(text, category, stacklevel=3)
 
 
 def folds_of(name: str, n_folds: int, y: NDArray[Any], groups: Any, *, classes: bool) -> list[Fold]:

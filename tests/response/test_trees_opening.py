@@ -14,7 +14,8 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import LogisticRegression
 
-from tamis.response.trees import LoopInstead, TreeEngine, is_tree_model, open_trees
+from tamis.exceptions import LoopInstead
+from tamis.response.trees import TreeEngine, is_tree_model, open_trees
 from tamis.response.trees.ensemble import TreeEnsemble
 from tamis.response.trees.importers import scikit_learn
 from tamis.response.trees.importers.ubjson import decoded

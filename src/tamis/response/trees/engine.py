@@ -8,8 +8,11 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array, Subset
+from tamis._folds import Rows
 from tamis.exceptions import InvalidTable
+from tamis.response.distances import Statistic, TotalVariation
 from tamis.response.engine import Batch, Engine, Model
+from tamis.response.perturbations import Draw, EveryValue, Points, Shuffle
 from tamis.response.scaled import scaling_of
 from tamis.response.trees.forest import Integers
 from tamis.response.trees.links import Answer
@@ -114,6 +117,25 @@ class TreeEngine(Engine):
         for first in range(0, len(units), step):
             some = np.arange(first, min(first + step, len(units)))
             yield TreeBatch(self, some, units[some])
+
+    def excess_of(
+        self, units: Subset, draw: Draw, rows: Rows, statistic: Statistic, scales: Array | None
+    ) -> Array | None:
+        def terms(own: Integers, whose: Integers, outputs: Array) -> Array:
+            return statistic.terms(rows[own], outputs, None if scales is None else scales[whose])
+
+        if isinstance(draw, Shuffle):
+            return self.excess_of_shuffle(terms, draw.table, draw.donors[rows], list(units))
+        if isinstance(draw, EveryValue):
+            values, weights = draw.table, None
+        elif isinstance(draw, Points):
+            values, weights = self.whole(units, draw.values.swapaxes(0, 1)), draw.weights.T
+        else:
+            return None
+        if isinstance(statistic, TotalVariation):
+            moved = self.absolute(values, weights, list(units))[:, None]
+            return moved if self.sums.shape[1] == 1 else moved / 2
+        return self.excess(terms, values, weights, list(units))
 
     # ------------------------------------------------------------------ rows with another value
 
@@ -330,6 +352,12 @@ class TreeEngine(Engine):
             return units
         return list(np.arange(self.ensemble.trees.n_columns)[:, None])
 
+    def whole(self, columns: Subset, values: Array) -> Array:
+        """Values (rows, units, size) in a table of all columns; nobody looks at the others."""
+        found = np.zeros((len(values), self.X.shape[1]), order="F")
+        found[:, columns] = values
+        return found
+
     def some(self, rows: slice) -> "TreeEngine":
         """The engine of some of the rows."""
         found = copy(self)
@@ -377,18 +405,12 @@ class TreeBatch(Batch):
 
     def at(self, some: slice, rows: slice, points: Array) -> Array:
         columns = self.columns[some]
-        table = self._whole(columns, points.swapaxes(0, 1))
+        table = self.engine.whole(columns, points.swapaxes(0, 1))
         return self.engine.some(rows).at(table, list(columns))
 
     def paired(self, values: Array) -> Array:
-        table, everyone = self._whole(self.columns, values), np.arange(len(values))
+        table, everyone = self.engine.whole(self.columns, values), np.arange(len(values))
         known, moved = self.engine.shuffled(table, everyone, list(self.columns))
         found = np.repeat(self.engine.outputs()[None], len(self.columns), axis=0)
         found[known] = moved
         return found[:, :, None, :]
-
-    def _whole(self, columns: Subset, values: Array) -> Array:
-        """Values (rows, units, size) in a table of all columns; nobody looks at the others."""
-        found = np.zeros((len(values), self.engine.X.shape[1]), order="F")
-        found[:, columns] = values
-        return found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis._arrays import Array, Mask
-from tamis.exceptions import TamisWarning
+from tamis.exceptions import LoopInstead
 from tamis.response.trees.forest import NotFollowed, Trees
 from tamis.response.trees.importers import catboost, lightgbm, scikit_learn, xgboost
 from tamis.response.trees.links import Answer
@@ -47,10 +47,6 @@ GUARDS, GUARDED = 256, 250_000
 
 class OtherAnswers(Exception):
     """More classes are asked for than a model has seen: nobody's fault."""
-
-
-class LoopInstead(TamisWarning):
-    """A tree model cannot be followed: altered copies of the rows are made, which takes longer."""
 
 
 def is_tree_model(fitted: Any) -> bool:

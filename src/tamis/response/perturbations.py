@@ -48,12 +48,12 @@ class EveryValue(Points):
         return self.make()
 
     @property
-    def values(self) -> Array:  # type: ignore[override]
+    def values(self) -> Array:
         """Made when an engine asks for them: sorting can take longer than all else."""
         return self._points.values
 
     @property
-    def weights(self) -> Array:  # type: ignore[override]
+    def weights(self) -> Array:
         """Shares of the values."""
         return self._points.weights
 

@@ -124,17 +124,20 @@ class TreeEngine(Engine):
         def terms(own: Integers, whose: Integers, outputs: Array) -> Array:
             return statistic.terms(rows[own], outputs, None if scales is None else scales[whose])
 
+        whole, half = isinstance(statistic, TotalVariation), 2 - (self.sums.shape[1] == 1)
         if isinstance(draw, Shuffle):
-            return self.excess_of_shuffle(terms, draw.table, draw.donors[rows], list(units))
+            donors = draw.donors[rows]
+            if whole:
+                return self.absolute_of_shuffle(draw.table, donors, list(units))[:, None] / half
+            return self.excess_of_shuffle(terms, draw.table, donors, list(units))
         if isinstance(draw, EveryValue):
             values, weights = draw.table, None
         elif isinstance(draw, Points):
             values, weights = self.whole(units, draw.values.swapaxes(0, 1)), draw.weights.T
         else:
             return None
-        if isinstance(statistic, TotalVariation):
-            moved = self.absolute(values, weights, list(units))[:, None]
-            return moved if self.sums.shape[1] == 1 else moved / 2
+        if whole:
+            return self.absolute(values, weights, list(units))[:, None] / half
         return self.excess(terms, values, weights, list(units))
 
     # ------------------------------------------------------------------ rows with another value

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from tamis._arrays import Array, Subset
-from tamis._folds import Rows
 from tamis.exceptions import IncompatibleCriterion
+from tamis.folds.rows import Rows
 from tamis.response.distances import Statistic
 from tamis.response.perturbations import Draw, Points
 

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array, Subset
-from tamis._folds import Rows
 from tamis.exceptions import InvalidTable
+from tamis.folds.rows import Rows
 from tamis.response.distances import Statistic, TotalVariation
 from tamis.response.engine import Batch, Engine, Model
 from tamis.response.perturbations import Draw, EveryValue, Points, Shuffle

@@ -173,13 +173,16 @@ def row(case: Case) -> list[str]:
     )
     peer *= scale
     off = float(np.abs(found[:COLUMNS] - expected).max())
-    must, stretch = case.must or (0, 0), case.stretch or (0, 0)
+    must = case.must or (0, 0)
+    goals = [f" (must {a}, stretch {b})" for a, b in zip(must, case.stretch or must, strict=True)]
+    if case.must is None:
+        goals = ["", ""]
     print(
         f"{label}: loop {slow:.2f} s, permutation_importance {peer:.2f} s (10 repeats "
-        f"{10 * peer:.1f}); one shuffle {one:.3f} s, ratio {slow / one:.0f} (must {must[0]}, "
-        f"stretch {stretch[0]}); ten {ten:.3f} s, ratio {10 * peer / ten:.0f}; all values "
-        f"{every:.3f} s, ratio {slow / every:.0f} (must {must[1]}, stretch {stretch[1]}), over ten "
-        f"repeats {10 * peer / every:.0f}; {explained(model, X)}; agreement {off:.0e}",
+        f"{10 * peer:.1f}); one shuffle {one:.3f} s, ratio {slow / one:.0f}{goals[0]}; ten "
+        f"{ten:.3f} s, ratio {10 * peer / ten:.0f}; all values {every:.3f} s, ratio "
+        f"{slow / every:.0f}{goals[1]}, over ten repeats {10 * peer / every:.0f}; "
+        f"{explained(model, X)}; agreement {off:.0e}",
         flush=True,
     )
     good = {

@@ -14,9 +14,11 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import LogisticRegression
 
-from tamis.response.trees import LoopInstead, TreeEngine, is_tree_model, open_trees
+from tamis.exceptions import LoopInstead
+from tamis.response.trees import TreeEngine, is_tree_model, open_trees
 from tamis.response.trees.ensemble import TreeEnsemble
 from tamis.response.trees.importers import scikit_learn
+from tamis.response.trees.importers.ubjson import decoded
 from tamis.response.trees.opening import GUARDS, READERS, guard_rows, say
 from tests.response.tree_models import N, asked, made, opened, table, target
 
@@ -244,3 +246,9 @@ def test_a_missing_value_that_nobody_announced():
         engine.shuffled(X, np.arange(N))
     announced = open_trees(model, "predict_proba", raw, whole, may_miss=np.ones(6, dtype=bool))
     TreeEngine(announced, "predict_proba", raw, whole).shuffled(X, np.arange(N))
+
+
+def test_bytes_that_are_no_model():
+    with pytest.raises(ValueError, match="no value that begins with 'x'"):
+        decoded(b"x")
+    assert decoded(b"[U\x05TZ]") == [5, True, None]

@@ -39,7 +39,8 @@ def decisions_of(fitted: Any, classes: NDArray[Any]) -> Model:
     c, last = len(classes), last_step(fitted)
 
     def predicted(X: Array) -> Array:
-        return coded(np.searchsorted(classes, fitted.predict(X)), c)
+        # CatBoost answers with a column where there are more than two classes
+        return coded(np.searchsorted(classes, np.ravel(fitted.predict(X))), c)
 
     by_predicting = Model(fitted, "codes", predicted, as_it_is)
     if len(fitted.classes_) < c or getattr(last, "break_ties", False):

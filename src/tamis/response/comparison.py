@@ -55,13 +55,27 @@ class EngineComparison:
     def scores(self, units: Subset, draw: Draw, wanted: Mask) -> Array:
         scales: Array | None = None
         for _ in range(self.statistic.n_passes):
-            sums = np.zeros((len(units), self.statistic.n_sums))
-            for some, block in self._blocks(units, draw, wanted):
-                known = None if scales is None else scales[some]
-                sums[some] += self.statistic.sums(block, known)
+            sums = self._in_one_pass(units, draw, scales)
+            if sums is None:
+                sums = np.zeros((len(units), self.statistic.n_sums))
+                for some, block in self._blocks(units, draw, wanted):
+                    known = None if scales is None else scales[some]
+                    sums[some] += self.statistic.sums(block, known)
             scales = self.statistic.scores(sums, scales)
         assert scales is not None
         return scales
+
+    def _in_one_pass(self, units: Subset, draw: Draw, scales: Array | None) -> Array | None:
+        """Sums where all engines add them up themselves: those before, and what exceeds them."""
+        total: Array | None = None
+        for index, part in enumerate(self.parts):
+            engine = self._engine(index)
+            excess = engine.excess_of(units, draw, part.rows, self.statistic, scales)
+            if excess is None:
+                return None
+            total = excess if total is None else total + excess
+        assert total is not None
+        return self.statistic.start() + total
 
     def _blocks(
         self, units: Subset, draw: Draw, wanted: Mask

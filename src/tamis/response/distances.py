@@ -29,6 +29,12 @@ class Statistic(Protocol):
     def sums(self, block: DistanceBlock, scales: Array | None) -> Array:
         """Sums over rows and points, of shape (units, n_sums)."""
 
+    def terms(self, rows: Any, outputs: Array, scales: Array | None) -> Array:
+        """What rows with one output each add to the sums, of shape (rows, n_sums)."""
+
+    def start(self) -> Array:
+        """Sums of the terms of all rows as they are, of shape (n_sums,)."""
+
     def scores(self, sums: Array, scales: Array | None) -> Array:
         """Scores of the units (or, before the last pass, their scales)."""
 
@@ -49,6 +55,13 @@ class TotalVariation:
         np.abs(change, out=change)
         moved = change[..., 0] if change.shape[-1] == 1 else change.sum(axis=-1) / 2
         return np.einsum("jrq,jq->j", moved, block.weights)[:, None]
+
+    def terms(self, rows: Any, outputs: Array, scales: Array | None) -> Array:
+        change = np.abs(outputs - self.before[rows])
+        return change if change.shape[1] == 1 else change.sum(axis=1, keepdims=True) / 2
+
+    def start(self) -> Array:
+        return np.zeros(1)
 
     def scores(self, sums: Array, scales: Array | None) -> Array:
         return sums[..., 0] / len(self.before)
@@ -94,6 +107,12 @@ class WeightedLoss:
         weights = self.weights[block.rows]
         return np.einsum("jrq,jq,r->j", losses, block.weights, weights)[:, None]
 
+    def terms(self, rows: Any, outputs: Array, scales: Array | None) -> Array:
+        return (self._losses(outputs, self.truth[rows]) * self.weights[rows])[:, None]
+
+    def start(self) -> Array:
+        return np.array([self.base])
+
     def scores(self, sums: Array, scales: Array | None) -> Array:
         return np.asarray(sums[..., 0] - self.base)
 
@@ -119,6 +138,16 @@ class LaplaceDivergence:
             own = np.inf if scales is None else scales[:, None, None]
             parts.append(np.exp(-change / own))
         return np.stack([np.einsum("jrq,jq->j", p, block.weights) for p in parts], axis=1)
+
+    def terms(self, rows: Any, outputs: Array, scales: Array | None) -> Array:
+        change = np.abs(outputs[:, 0] - self.before[rows])
+        parts = [np.abs(outputs[:, 0] - self.y[rows]), change, np.exp(-change / self.scale)]
+        if self.symmetric:
+            parts.append(np.exp(-change / (np.inf if scales is None else scales)))
+        return np.stack(parts, axis=1)
+
+    def start(self) -> Array:
+        return np.asarray(self.terms(slice(None), self.before[:, None], None).sum(axis=0))
 
     def scores(self, sums: Array, scales: Array | None) -> Array:
         means = np.moveaxis(sums / len(self.y), -1, 0)
@@ -148,6 +177,13 @@ class GaussDivergence:
         return np.stack(
             [np.einsum("jrq,jq->j", part, block.weights) for part in (error, change)], axis=1
         )
+
+    def terms(self, rows: Any, outputs: Array, scales: Array | None) -> Array:
+        change = (outputs[:, 0] - self.before[rows]) ** 2
+        return np.stack([(outputs[:, 0] - self.y[rows]) ** 2, change], axis=1)
+
+    def start(self) -> Array:
+        return np.asarray(self.terms(slice(None), self.before[:, None], None).sum(axis=0))
 
     def scores(self, sums: Array, scales: Array | None) -> Array:
         means = np.moveaxis(sums / len(self.y), -1, 0)

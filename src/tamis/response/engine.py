@@ -14,7 +14,9 @@ import numpy as np
 
 from tamis._arrays import Array, Subset
 from tamis.exceptions import IncompatibleCriterion
-from tamis.response.perturbations import Points
+from tamis.folds.rows import Rows
+from tamis.response.distances import Statistic
+from tamis.response.perturbations import Draw, Points
 
 Outputs: TypeAlias = Callable[[Array], Array]
 
@@ -93,6 +95,15 @@ class Engine(ABC):
     @abstractmethod
     def batches(self, units: Subset) -> Iterator[Batch]:
         """Batches of all units, an array (units, size) of columns; some units at a time."""
+
+    def excess_of(
+        self, units: Subset, draw: Draw, rows: Rows, statistic: Statistic, scales: Array | None
+    ) -> Array | None:
+        """Sums of a statistic's terms beyond those of the rows as they are, (units, n_sums).
+
+        ``rows`` are those of the engine among the statistic's. None where batches must be asked.
+        """
+        return None
 
     def condense(self, units: Subset, points: Points) -> Points:
         """Fewer points of the same effect, where the model cannot tell some of them apart."""

@@ -11,9 +11,10 @@ from tamis.response.engine import Engine, GenericEngine, Model
 from tamis.response.kernel import KernelEngine
 from tamis.response.network import NetworkEngine
 from tamis.response.scaled import ScaledEngine, scaling_of
+from tamis.response.trees import TreeEngine
 
 #: Engines that know kinds of models, asked in turn.
-ENGINES: tuple[type[Engine], ...] = (KernelEngine, NetworkEngine)
+ENGINES: tuple[type[Engine], ...] = (KernelEngine, NetworkEngine, TreeEngine)
 
 
 def open_engine(model: Model, X: Array, low: Array, high: Array) -> Engine:
@@ -31,7 +32,7 @@ def open_engine(model: Model, X: Array, low: Array, high: Array) -> Engine:
     True
     """
     scalings, last = scaling_of(model.fitted)
-    if not scalings:
+    if not scalings or TreeEngine.knows(model):  # trees see to their scalers themselves
         return _fast(model, X, low, high) or GenericEngine(model, X)
     scaled = [X, low, high]
     for scaling in scalings:

@@ -9,8 +9,9 @@ change together.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,10 +33,36 @@ class Points:
     weights: Array  # (units, points), each row of sum 1
 
 
+class EveryValue(Points):
+    """Every row meets every value that a table has; engines that can, look at the table itself."""
+
+    def __init__(self, table: Array, make: Callable[[], Points]):
+        object.__setattr__(self, "table", table)
+        object.__setattr__(self, "make", make)
+
+    table: Array
+    make: Callable[[], Points]
+
+    @cached_property
+    def _points(self) -> Points:
+        return self.make()
+
+    @property
+    def values(self) -> Array:
+        """Made when an engine asks for them: sorting can take longer than all else."""
+        return self._points.values
+
+    @property
+    def weights(self) -> Array:
+        """Shares of the values."""
+        return self._points.weights
+
+
 @dataclass(frozen=True)
 class Shuffle:
-    """Each row receives the values that another row has."""
+    """Each row receives the values that another row of the table has."""
 
+    table: Array
     donors: NDArray[np.intp]
 
 
@@ -76,10 +103,12 @@ class Marginal(Replacement):
         self.n_values = n_values
 
     def draws(self, X: Array, units: Subset, seed: int) -> Iterator[Draw]:
-        if units.shape[1] == 1:
-            yield self._of_columns(np.sort(X.T[units[:, 0]], axis=1).T)
-        else:
-            yield self._joint(X, units, seed)
+        def make() -> Points:
+            if units.shape[1] == 1:
+                return self._of_columns(np.sort(X.T[units[:, 0]], axis=1).T)
+            return self._joint(X, units, seed)
+
+        yield EveryValue(X, make) if self.n_values is None else make()
 
     def _of_columns(self, rising: Array) -> Points:
         n_samples = len(rising)
@@ -138,7 +167,7 @@ class Permutation(Replacement):
     def draws(self, X: Array, units: Subset, seed: int) -> Iterator[Draw]:
         # one shuffle for all units of a repeat, so that no score depends on where a unit stands
         for repeat in range(self.n_repeats):
-            yield Shuffle(stream(seed, "shuffle", X.shape[1], repeat).permutation(len(X)))
+            yield Shuffle(X, stream(seed, "shuffle", X.shape[1], repeat).permutation(len(X)))
 
     @property
     def n_draws(self) -> int:

@@ -12,6 +12,6 @@ array([0.07, 0.02, 0.34, 0.33])
 """
 
 from tamis.response.trees.engine import TreeBatch, TreeEngine
-from tamis.response.trees.opening import LoopInstead, is_tree_model, open_trees
+from tamis.response.trees.opening import is_tree_model, open_trees
 
-__all__ = ["LoopInstead", "TreeBatch", "TreeEngine", "is_tree_model", "open_trees"]
+__all__ = ["TreeBatch", "TreeEngine", "is_tree_model", "open_trees"]

@@ -9,11 +9,19 @@ from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array, Subset
 from tamis.exceptions import InvalidTable
+from tamis.folds.rows import Rows
+from tamis.response.distances import Statistic, TotalVariation
 from tamis.response.engine import Batch, Engine, Model
+from tamis.response.perturbations import Draw, EveryValue, Points, Shuffle
 from tamis.response.scaled import scaling_of
 from tamis.response.trees.forest import Integers
 from tamis.response.trees.links import Answer
-from tamis.response.trees.opening import METHODS, is_tree_model, open_trees
+from tamis.response.trees.opening import (
+    METHODS,
+    columns_with_nan,
+    is_tree_model,
+    open_trees,
+)
 
 if TYPE_CHECKING:  # both load numba
     from tamis.response.trees.ensemble import Segments, TreeEnsemble
@@ -80,7 +88,7 @@ class TreeEngine(Engine):
 
     def _encoded(self, values: Array) -> Integers:
         """Codes of a table; a missing value where none was announced has none."""
-        gone = np.isnan(values).any(axis=0) & ~self.ensemble.may_miss
+        gone = columns_with_nan(values) & ~self.ensemble.may_miss
         if gone.any():
             raise InvalidTable(
                 f"The trees were opened for a table without missing values in column "
@@ -109,6 +117,28 @@ class TreeEngine(Engine):
         for first in range(0, len(units), step):
             some = np.arange(first, min(first + step, len(units)))
             yield TreeBatch(self, some, units[some])
+
+    def excess_of(
+        self, units: Subset, draw: Draw, rows: Rows, statistic: Statistic, scales: Array | None
+    ) -> Array | None:
+        def terms(own: Integers, whose: Integers, outputs: Array) -> Array:
+            return statistic.terms(rows[own], outputs, None if scales is None else scales[whose])
+
+        whole, half = isinstance(statistic, TotalVariation), 2 - (self.sums.shape[1] == 1)
+        if isinstance(draw, Shuffle):
+            donors = draw.donors[rows]
+            if whole:
+                return self.absolute_of_shuffle(draw.table, donors, list(units))[:, None] / half
+            return self.excess_of_shuffle(terms, draw.table, donors, list(units))
+        if isinstance(draw, EveryValue):
+            values, weights = draw.table, None
+        elif isinstance(draw, Points):
+            values, weights = self.whole(units, draw.values.swapaxes(0, 1)), draw.weights.T
+        else:
+            return None
+        if whole:
+            return self.absolute(values, weights, list(units))[:, None] / half
+        return self.excess(terms, values, weights, list(units))
 
     # ------------------------------------------------------------------ rows with another value
 
@@ -325,6 +355,12 @@ class TreeEngine(Engine):
             return units
         return list(np.arange(self.ensemble.trees.n_columns)[:, None])
 
+    def whole(self, columns: Subset, values: Array) -> Array:
+        """Values (rows, units, size) in a table of all columns; nobody looks at the others."""
+        found = np.zeros((len(values), self.X.shape[1]), order="F")
+        found[:, columns] = values
+        return found
+
     def some(self, rows: slice) -> "TreeEngine":
         """The engine of some of the rows."""
         found = copy(self)
@@ -372,18 +408,12 @@ class TreeBatch(Batch):
 
     def at(self, some: slice, rows: slice, points: Array) -> Array:
         columns = self.columns[some]
-        table = self._whole(columns, points.swapaxes(0, 1))
+        table = self.engine.whole(columns, points.swapaxes(0, 1))
         return self.engine.some(rows).at(table, list(columns))
 
     def paired(self, values: Array) -> Array:
-        table, everyone = self._whole(self.columns, values), np.arange(len(values))
+        table, everyone = self.engine.whole(self.columns, values), np.arange(len(values))
         known, moved = self.engine.shuffled(table, everyone, list(self.columns))
         found = np.repeat(self.engine.outputs()[None], len(self.columns), axis=0)
         found[known] = moved
         return found[:, :, None, :]
-
-    def _whole(self, columns: Subset, values: Array) -> Array:
-        """Values (rows, units, size) in a table of all columns; nobody looks at the others."""
-        found = np.zeros((len(values), self.engine.X.shape[1]), order="F")
-        found[:, columns] = values
-        return found

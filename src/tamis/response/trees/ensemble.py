@@ -125,13 +125,13 @@ class TreeEnsemble:
         """
         where = self.units_of(units)
         known, which = np.unique(where[where >= 0], return_inverse=True)
-        local = np.full(len(where), -1, dtype=np.int64)
-        local[where >= 0] = which
+        within = np.full(len(where), -1, dtype=np.int64)
+        within[where >= 0] = which
         found = np.zeros((len(known), len(codes), self.trees.n_outputs))
-        fast = self._fast(local)
+        fast = self._fast(within)
         if fast.any():
-            self._add_fast(found, local, fast, codes, others, n_jobs)
-        slow = local.copy()
+            self._add_fast(found, within, fast, codes, others, n_jobs)
+        slow = within.copy()
         slow[fast] = -1
         if (slow >= 0).any():
             self._add_slow(found, slow, codes, others, n_jobs)
@@ -151,9 +151,15 @@ class TreeEnsemble:
         width = np.where(fast[lay.parent], np.maximum(lay.high - lay.low + 1, 0), 0)
         spans = np.where(width > 0, lay.low, 0).astype(np.uint32) | (width.astype(np.uint32) << 16)
         to, mine = units[:n][fast[:n]], np.flatnonzero(fast[:n])
+        size = int(np.clip(CACHED // max(1, n * n_outputs), FEWEST, MOST))
+        held = local()  # of each thread
 
         def add(block: slice) -> None:
-            changes = np.zeros((n_outputs, n, block.stop - block.start))
+            if not hasattr(held, "changes"):
+                held.changes = np.empty(n_outputs * n * size)
+            shape = (n_outputs, n, block.stop - block.start)
+            changes = held.changes[: np.prod(shape)].reshape(shape)
+            changes[...] = 0
             walks.add_changes(
                 lay.words, spans, lay.starts, lay.depth, lay.values, lay.outputs,
                 codes[block], others[block], changes,
@@ -161,7 +167,6 @@ class TreeEnsemble:
             for c in range(n_outputs):
                 found[to, block, c] = changes[c, mine]
 
-        size = int(np.clip(CACHED // max(1, n * n_outputs), FEWEST, MOST))
         deque(over_rows(len(codes), size, add, n_jobs), maxlen=0)
 
     def _add_slow(
@@ -177,11 +182,11 @@ class TreeEnsemble:
     def _one_each(self, units: Integers) -> Alternatives:
         """One alternative for each unit of the used columns: another row for each row."""
         known, group = np.unique(units[units >= 0], return_inverse=True)
-        local = np.full(len(units), -1, dtype=np.int32)
-        local[units >= 0] = group
+        within = np.full(len(units), -1, dtype=np.int32)
+        within[units >= 0] = group
         n = len(known)
         return Alternatives(
-            local[self.cells.owner], np.arange(n + 1), np.arange(n), known, np.ones(n), []
+            within[self.cells.owner], np.arange(n + 1), np.arange(n), known, np.ones(n), []
         )
 
     def _by_alternatives(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis._arrays import Array, Mask
-from tamis.exceptions import TamisWarning
+from tamis.exceptions import LoopInstead
 from tamis.response.trees.forest import NotFollowed, Trees
 from tamis.response.trees.importers import catboost, lightgbm, scikit_learn, xgboost
 from tamis.response.trees.links import Answer
@@ -40,21 +40,25 @@ READERS: dict[tuple[str, str], Reader] = {
     **{("catboost", f"CatBoost{kind}"): catboost.read for kind in ("Classifier", "Regressor")},
 }
 METHODS = ("predict", "predict_proba", "codes", "decision_function")
-#: Rows on which an opened model is compared with its own answers, as they are and altered.
-GUARDS = 256
+#: Rows on which an opened model is compared with its own answers, as they are and altered; fewer
+#: where they have more than so many values, which would take longer than what follows.
+GUARDS, GUARDED = 256, 250_000
 
 
 class OtherAnswers(Exception):
     """More classes are asked for than a model has seen: nobody's fault."""
 
 
-class LoopInstead(TamisWarning):
-    """A tree model cannot be followed: altered copies of the rows are made, which takes longer."""
-
-
 def is_tree_model(fitted: Any) -> bool:
     """Whether the class of a model is one that is followed, or stems from one."""
     return any(_name(kind) in READERS for kind in type(fitted).__mro__)
+
+
+def columns_with_nan(X: Array) -> Mask:
+    """Columns of a table with a missing value; most tables have none, which their sum tells."""
+    if not np.isnan(X.sum()):
+        return np.zeros(X.shape[1], dtype=bool)
+    return np.asarray(np.isnan(X).any(axis=0))
 
 
 def _name(kind: type) -> tuple[str, str]:
@@ -118,7 +122,7 @@ def _opened(
     reader = READERS.get(_name(type(fitted)))
     if reader is None:
         raise NotFollowed("its class is derived from one that is known, and may differ from it")
-    gone: Mask = np.asarray(np.isnan(X).any(axis=0) if may_miss is None else may_miss)
+    gone = columns_with_nan(X) if may_miss is None else may_miss
     try:
         trees = reader(fitted)
         if trees.n_columns != X.shape[1]:
@@ -157,7 +161,7 @@ def _guard(answer: Answer, sums: Array, expected: Array) -> None:
 
 def guard_rows(ensemble: "TreeEnsemble", X: Array, *, at_cuts: bool = True) -> Array:
     """Some rows, and as many with one value altered: to that of another row, or to a threshold."""
-    n = min(GUARDS, len(X))
+    n = min(GUARDS, len(X), max(32, GUARDED // max(1, X.shape[1])))
     rows = X[np.linspace(0, len(X) - 1, n).astype(int)] if n else X
     altered = rows.copy()
     cells, used = ensemble.cells, ensemble.used

@@ -38,7 +38,11 @@ def _value(data: bytes, at: int) -> tuple[Any, int]:
         return CONSTANTS[mark], at + 1
     if mark == ord("S"):
         return _text(data, at + 1)
-    return _object(data, at + 1) if mark == ord("{") else _list(data, at + 1)
+    if mark == ord("{"):
+        return _object(data, at + 1)
+    if mark == ord("["):
+        return _list(data, at + 1)
+    raise ValueError(f"UBJSON has no value that begins with {chr(mark)!r}")
 
 
 def _text(data: bytes, at: int) -> tuple[str, int]:

@@ -14,9 +14,8 @@ from tamis.criteria.scatter import (
     Separability,
     check_ridge,
     check_within,
-    class_covariance,
+    class_covariances,
     class_means,
-    lift,
     matrices_cost,
 )
 
@@ -89,12 +88,7 @@ class Divergence(Separability):
         self.ridge_ = shrinking_ridge(X, y) if self.ridge == "auto" else float(self.ridge)
         codes = class_codes(y)[1]
         means, priors = class_means(X, codes)
-        covariances = np.empty((len(priors), X.shape[1], X.shape[1]))
-        for k in range(len(priors)):
-            covariances[k] = class_covariance(X[codes == k])
-        spread = priors @ covariances.diagonal(axis1=1, axis2=2)
-        for covariance in covariances:
-            lift(covariance, self.ridge_ * spread.mean())
+        covariances = class_covariances(X, codes, means, self.ridge_)
         forms = []
         for k, covariance in enumerate(covariances):
             # sum over l of P_k P_l (Sigma_l + delta delta'), which W = Sigma_k meets in the trace

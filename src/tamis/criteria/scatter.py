@@ -159,10 +159,7 @@ class Scatter(Separability):
             spread += self.ridge * spread.mean()
             check_within(spread, between, X)
             return _TraceRatio(spread, spread + between)
-        within = np.zeros((X.shape[1], X.shape[1]))
-        for k, prior in enumerate(priors):
-            within += prior * class_covariance(X[codes == k])
-        lift(within, self.ridge * within.diagonal().mean())
+        within = np.tensordot(priors, class_covariances(X, codes, means, self.ridge), axes=1)
         check_within(within.diagonal(), between, X)
         if self.measure == "J2":
             return _DeterminantRatio(within, within + distance.T @ distance)
@@ -269,17 +266,17 @@ def class_means(X: Array, codes: NDArray[np.intp]) -> tuple[Array, Array]:
     return means, counts / len(codes)
 
 
-def class_covariance(group: Array) -> Array:
-    """Covariance matrix of the samples of a class."""
-    centred = group - group.mean(axis=0)
-    product = centred.T @ centred
-    product /= len(group)
-    return product
-
-
-def lift(matrix: Array, ridge: float) -> None:
-    """Add a ridge to the diagonal, in place."""
-    matrix[np.diag_indices(len(matrix))] += ridge
+def class_covariances(X: Array, codes: NDArray[np.intp], means: Array, ridge: float) -> Array:
+    """Covariance matrices of the classes, with a ridge in units of the mean variance in them."""
+    covariances = np.empty((len(means), X.shape[1], X.shape[1]))
+    for k, mean in enumerate(means):
+        centred = X[codes == k] - mean
+        covariances[k] = centred.T @ centred
+        covariances[k] /= len(centred)
+    priors = np.bincount(codes) / len(codes)
+    diagonals = np.einsum("kjj->kj", covariances)
+    diagonals += ridge * (priors @ diagonals).mean()
+    return covariances
 
 
 def check_within(within: Array, other: Array, X: Array) -> None:

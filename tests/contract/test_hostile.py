@@ -8,7 +8,6 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
 from tamis._arrays import target_kind
-from tamis._folds import retold
 from tamis.criteria import (
     CrossValidated,
     FisherScore,
@@ -18,6 +17,7 @@ from tamis.criteria import (
     RadiusMargin,
 )
 from tamis.exceptions import DegenerateData, InvalidParameter, InvalidScore, NotConverged
+from tamis.folds.rows import retold
 from tamis.search import FloatingBackward, Forward, Ranking, RecursiveElimination
 
 
@@ -57,9 +57,9 @@ def test_few_members_of_a_class_are_said_by_us():
 def test_training_that_does_not_come_to_rest_is_said_by_us():
     X, y = small_class()
     network = MLPClassifier((6,), solver="lbfgs", max_iter=2, random_state=0)
-    search = RecursiveElimination(OutputInformation(network, random_state=0))
+    criterion = OutputInformation(network, random_state=0)
     with pytest.warns(NotConverged, match="did not come to rest"):
-        search.fit(X, y)
+        criterion.fit(X, y).loss(np.arange(4))
 
 
 def test_what_else_is_warned_of_is_passed_on():

@@ -43,7 +43,7 @@ from tamis.criteria import (
 )
 from tamis.recipes import names, recipe
 from tamis.recipes.book import targets_of
-from tamis.search import BranchAndBound, Genetic, Ranking, RecursiveElimination, Then
+from tamis.search import BranchAndBound, Exhaustive, Genetic, Ranking, RecursiveElimination, Then
 from tamis.svm import GradientC, GridC, SVCPath, SVCPathCV, SVRPath, SVRPathCV
 
 Draw = np.random.Generator
@@ -180,6 +180,8 @@ def _search(draw: Draw) -> Any:
         made.set_params(standardize=False)
     _shorten(made)
     made = _sized(draw, made)
+    if cls is Exhaustive:  # more is a matter of patience
+        made.set_params(n_features_to_select=int(draw.integers(1, 3)))
     return Then(Ranking(FisherScore(), n_features_to_select=0.5), made) if _rarely(draw) else made
 
 

@@ -345,6 +345,29 @@ def test_in_a_pipeline_and_a_grid():
     assert hidden == found.best_params_["gateselector__network__hidden"]
 
 
+def test_parts_are_reached_where_a_word_stands_for_them():
+    gates = GateSelector(mu=1, lam=5)
+    gates.set_params(
+        network__hidden=4, sparsity__width=0.2, redundancy__level="class", solver__max_iter=9
+    )
+    assert write(gates) == (
+        "GateSelector(network=NetworkClassifier(hidden=4, decay=0.01, combine='mean'), "
+        "sparsity=Sparsity(width=0.2), redundancy=Redundancy(level='class'), mu=1, lam=5, "
+        "solver=GateSolver(max_iter=9))"
+    )
+    gates.set_params(solver="adam", solver__batch_size=10)
+    assert (gates.solver.kind, gates.solver.max_iter, gates.solver.batch_size) == ("adam", 1000, 10)
+    assert GateSelector().network is None  # nothing is shared
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        gates.set_params(network__width=1)
+    with pytest.raises(InvalidParameter, match="sparsity as one of"):
+        gates.set_params(sparsity="l3", sparsity__width=1)
+    grid = {"network__hidden": [2, 3], "redundancy__kind": ["pearson", "squared"]}
+    chain = make_pipeline(GateSelector(mu=1, lam=5), NetworkClassifier(3))
+    grid = {f"gateselector__{name}": values for name, values in grid.items()}
+    assert GridSearchCV(chain, grid, cv=2).fit(X, y).best_score_ > 0.8
+
+
 def test_recursive_elimination_by_gates():
     X, y = planted()
     gates = GateSelector(sparsity="l1", mu=0.5, lam=2, network=network(4), random_state=0)

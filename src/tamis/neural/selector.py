@@ -1,9 +1,9 @@
 """Selection by gates on the inputs of a network, with control of redundancy."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,13 @@ from tamis.neural.solver import SOLVERS, GateSolver
 #: that they are held smaller than is best for a network that predicts, and the gates stand before
 #: all of its networks at once: before the best alone they are noisier.
 NETWORK: dict[str, Any] = {"decay": 0.01, "combine": "mean"}
+
+#: Parts that a word may stand for: their class, and the words.
+PARTS: dict[str, tuple[Any, Collection[str]]] = {
+    "sparsity": (Sparsity, SPARSITY),
+    "redundancy": (Redundancy, KINDS),
+    "solver": (GateSolver, SOLVERS),
+}
 
 
 class GateSelector(Embedded):
@@ -167,6 +174,19 @@ class GateSelector(Embedded):
         self.task = task
         self.random_state = random_state
 
+    def set_params(self, **params: Any) -> Self:
+        """As of any estimator; a parameter of a part may be set where a word or None stands for it.
+
+        >>> GateSelector().set_params(network__hidden=3).network
+        NetworkClassifier(combine='mean', decay=0.01, hidden=3)
+        """
+        inside = {name: value for name, value in params.items() if "__" in name}
+        super().set_params(**{n: value for n, value in params.items() if n not in inside})
+        for name in {name.partition("__")[0] for name in inside} & {"network", *PARTS}:
+            setattr(self, name, self._part(name))
+        super().set_params(**inside)
+        return self
+
     def _stages(self, X: Array, y: NDArray[Any] | None, seed: int, state: State) -> Iterator[State]:
         classes, codes = class_codes(np.asarray(y))
         weights = GateWeights.read(self.mu, self.lam, self.scope, len(classes))
@@ -219,18 +239,23 @@ class GateSelector(Embedded):
             support[trace[self._choice().pick(trace)].subset] = True
         return support
 
+    def _part(self, name: str) -> Any:
+        """The object that a parameter holds, or that the word or None in its place stands for."""
+        if name == "network":
+            return NetworkClassifier(**NETWORK) if self.network is None else self.network
+        return part_of(self, name, *PARTS[name])
+
     def _settings(self, seed: int, network_seed: int | None = None) -> GateSettings:
         """The parameters as learning needs them."""
-        network = NetworkClassifier(**NETWORK) if self.network is None else clone(self.network)
         own = _own_seed(self.network, seed) if network_seed is None else network_seed
         return GateSettings(
             gate=self.gate,
             scope=self.scope,
-            sparsity=part_of(self, "sparsity", Sparsity, SPARSITY),
-            redundancy=part_of(self, "redundancy", Redundancy, KINDS),
-            solver=part_of(self, "solver", GateSolver, SOLVERS),
+            sparsity=self._part("sparsity"),
+            redundancy=self._part("redundancy"),
+            solver=self._part("solver"),
             joint=self.joint,
-            network=network.set_params(random_state=own),
+            network=clone(self._part("network")).set_params(random_state=own),
             seed=seed,
         )
 

@@ -131,10 +131,14 @@ def _compared(fitted: Any, table: FrameCodes, y: Any, scoring: Any) -> tuple[Dra
     check_usable("importance", fitted)
     predictor = is_classifier(fitted) or is_regressor(fitted)
     if y is None and scoring is None and predictor:
-        statistic = TotalVariation if is_classifier(fitted) else MeanChange
+        statistic: Callable[[Array], Statistic] = TotalVariation
+        if not is_classifier(fitted):
+            statistic = MeanChange
         return _by_engine(fitted, table, answers_of, statistic)
     labels = getattr(fitted, "classes_", None) if is_classifier(fitted) else None
-    training = SensitivityTraining("importance", table.codes, y, np.arange(len(table.codes)), labels=labels)
+    training = SensitivityTraining(
+        "importance", table.codes, y, np.arange(len(table.codes)), labels=labels
+    )
     output = ScoreOutput(training, fitted, scoring)
     if output.plain:
         return _by_engine(fitted, table, output.answers, output.statistic)

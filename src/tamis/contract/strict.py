@@ -122,6 +122,7 @@ FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "trace": ("a dictionary", lambda value: isinstance(value, Mapping)),
     "chosen": ("a count", _count),
     "n_evaluations": ("a count", _count),
+    "reason": ("a text", _text),
     "finished": ("true or false", lambda value: isinstance(value, bool)),
     "versions": ("versions", _versions),
     "parts": ("a list", lambda value: isinstance(value, list | tuple)),

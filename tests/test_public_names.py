@@ -38,7 +38,10 @@ PROMISED = {
         "FloatingBackward", "Exhaustive", "BranchAndBound", "RecursiveElimination", "Genetic",
         "Then",
     },
-    "tamis.choice": {"Best", "Choice", "FalseDiscovery", "Fraction", "Size", "Threshold"},
+    "tamis.choice": {
+        "Best", "Choice", "FalseDiscovery", "Fraction", "Information", "Knee", "OneStandardError",
+        "Patience", "Size", "Threshold",
+    },
     "tamis.contract": {
         "BackwardCriterion", "Choice", "Criterion", "Embedded", "ForwardCriterion", "Record",
         "Scores", "Search", "Selection", "Step", "SubsetCriterion", "Trace",

@@ -8,12 +8,11 @@ from tamis.choice.curve import Knee, Patience
 from tamis.choice.error import OneStandardError
 from tamis.choice.information import Information
 from tamis.choice.threshold import FalseDiscovery, Threshold
-from tamis.contract.choice import Best, Choice, Chosen, Fraction, Size
+from tamis.contract.choice import Best, Choice, Fraction, Size
 
 __all__ = [
     "Best",
     "Choice",
-    "Chosen",
     "FalseDiscovery",
     "Fraction",
     "Information",

@@ -59,6 +59,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     #: Whether each step holds, or is held by, the step before.
     nested: ClassVar[bool] = False
+    #: Whether the walk starts from nothing: the first units are known before the last.
+    grows: ClassVar[bool] = True
     #: Whether each unit is scored without the others.
     scores_alone: ClassVar[bool] = False
     #: Whether the steps on the way to one size are also made on the way to another.

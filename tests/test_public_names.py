@@ -39,8 +39,9 @@ PROMISED = {
         "Then",
     },
     "tamis.choice": {
-        "Best", "Choice", "FalseDiscovery", "Fraction", "Information", "Knee", "OneStandardError",
-        "Patience", "Size", "Threshold",
+        "Best", "Choice", "FalseDiscovery", "Fraction", "HonestSize", "Information", "Knee",
+        "Knockoffs", "OneStandardError", "Patience", "Probes", "Size", "StabilitySelection",
+        "Threshold",
     },
     "tamis.contract": {
         "BackwardCriterion", "Choice", "Criterion", "Embedded", "ForwardCriterion", "Record",

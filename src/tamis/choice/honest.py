@@ -211,8 +211,9 @@ class HonestSize(Rounds):
         return Verdict(
             size,
             f"{counted(size)}: the smallest number whose squared loss on rows left out, "
-            f"{self.losses_[kept]:.3g}, is within {self.n_errors:g} standard error(s) of the least, "
-            f"{least} with {counted(self.sizes_[best])}; without columns it is {nothing:.3g}.",
+            f"{self.losses_[kept]:.3g}, is within {self.n_errors:g} standard error(s) of the "
+            f"least, {least} with {counted(self.sizes_[best])}; without columns it is "
+            f"{nothing:.3g}.",
         )
 
 

@@ -196,7 +196,7 @@ def mvr_strengths(C: Array) -> Array:
         c_n, root = inverse_row[j], float(np.linalg.norm(inverse_row))
         return float((1 - root * strength) / (c_n + root))
 
-    return _descent(C, [step])
+    return _descent(C, [(step, 1e-6)])
 
 
 def sdp_strengths(C: Array) -> Array:
@@ -214,14 +214,15 @@ def sdp_strengths(C: Array) -> Array:
 
         return step
 
-    return _descent(C, [with_barrier(mu) for mu in 0.1 * 0.5 ** np.arange(18)])
+    # a sum of strengths to within a thousandth: it decides how unlike knockoffs are, no more
+    return _descent(C, [(with_barrier(mu), 0.05 * mu) for mu in 0.1 * 0.25 ** np.arange(10)])
 
 
 STRENGTHS = {"mvr": mvr_strengths, "sdp": sdp_strengths}
 
 
-def _descent(C: Array, stages: list[Any]) -> Array:
-    """Strengths moved one by one, by a rule for each stage, until none moves."""
+def _descent(C: Array, stages: list[tuple[Any, float]]) -> Array:
+    """Strengths moved one by one, by a rule for each stage, until none moves more than it says."""
     least = float(np.linalg.eigvalsh(C)[0])
     if least < 1e-10:
         raise InvalidTable(
@@ -230,7 +231,7 @@ def _descent(C: Array, stages: list[Any]) -> Array:
         )
     strengths = np.full(len(C), min(least, 1.0))
     inverse = np.linalg.inv(2 * C - np.diag(strengths))
-    for step in stages:
+    for step, least_move in stages:
         for sweep in range(SWEEPS):
             moved = 0.0
             for j in range(len(C)):
@@ -241,6 +242,6 @@ def _descent(C: Array, stages: list[Any]) -> Array:
                 moved = max(moved, abs(x))
             if sweep % 10 == 9:  # rank by rank rounding grows
                 inverse = np.linalg.inv(2 * C - np.diag(strengths))
-            if moved < 1e-6:
+            if moved < least_move:
                 break
     return strengths

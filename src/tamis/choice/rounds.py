@@ -202,6 +202,7 @@ def standing_of(search: Selection) -> Array:
 def whole_walk(search: Any, n_units: int) -> int:
     """The size to which a search must walk so that every column that matters has a place."""
     while hasattr(search, "second"):
+        n_units = search.first._size(n_units) or n_units
         search = search.second
     return min(STEPS, n_units) if search.grows else 1
 

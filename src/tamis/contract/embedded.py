@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import Tags
 
-from tamis._arrays import Array
+from tamis._arrays import EMPTY, Array
 from tamis._random import draw_seed
 from tamis.contract.cost import Cost, check_cost
 from tamis.contract.criterion import check_target
@@ -100,7 +100,7 @@ class Embedded(Selection):
 
     def _around_fixed(self, events: Iterator[Event]) -> Iterator[Event]:
         """The same events, with what is fixed in front of all."""
-        fixed = np.empty(0) if self._units is None else self._units.fixed_units
+        fixed = EMPTY if self._units is None else self._units.fixed_units
         if len(fixed):
             yield Step(fixed)
         for event in events:

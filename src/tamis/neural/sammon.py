@@ -233,8 +233,8 @@ class UFeSCoR(Embedded):
         self.alpha_ = float(state["alpha"])
         self.rows_ = unpacked(state["rows"])
         self._unit_gates = unpacked(state["gates"])
-        plain = self._units is None or self._units.plain
-        self.gates_ = self._unit_gates if plain else self._unit_gates[self._units.unit_of]
+        units = self._units
+        self.gates_ = self._unit_gates if units is None else units.spread(self._unit_gates)
         terms = unpacked(state["history"]).T
         self.history_ = dict(zip(SammonObjective.TERMS, terms, strict=True))
         self._values = unpacked(state["values"])

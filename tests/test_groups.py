@@ -83,9 +83,7 @@ def test_too_much_is_fixed():
     X, y = frame()
     with pytest.raises(InvalidParameter, match="is to keep 1, but fixed_features has 2"):
         forward(n_features_to_select=1, fixed_features=["pair", "a"]).fit(X, y)
-    with pytest.raises(
-        InvalidParameter, match=r"between 1 and 4.*a group of columns counts as one"
-    ):
+    with pytest.raises(InvalidParameter, match=r"between 1 and 4.*4 units of the 7 columns"):
         forward(n_features_to_select=5).fit(X, y)
     assert forward(n_features_to_select=0.5).fit(X, y).unit_support_.sum() == 2
 

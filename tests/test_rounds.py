@@ -15,7 +15,7 @@ from sklearn.svm import LinearSVC
 
 from tamis._random import stream
 from tamis.choice import HonestSize, Knockoffs, Probes, StabilitySelection
-from tamis.choice.honest import first_columns, sizes_of
+from tamis.choice.honest import first_units, sizes_of
 from tamis.choice.knockoffs import (
     correlations,
     gaussian_knockoffs,
@@ -379,7 +379,7 @@ def test_subsets_of_a_walk_that_is_not_nested_are_its_own():
     walked = FloatingForward(Scatter("J3"), n_features_to_select=6).fit(X, labels)
     for size in (1, 3, 6):
         values = [s.value for s in walked.trace_ if len(s.subset) == size]
-        subset = first_columns(walked, size)
+        subset = first_units(walked, size)
         assert len(subset) == size
         assert_allclose(
             Scatter("J3").fit((X - X.mean(0)) / X.std(0), labels).value(subset), max(values)
@@ -416,3 +416,33 @@ def test_wrappers_inside():
         .fit(X, labels)
         .n_features_
     )
+
+
+@pytest.mark.parametrize("around", AROUND, ids=name)
+def test_groups_of_the_search_are_kept_or_left_whole(around):
+    X, y = signal(n=200)
+    groups = {"first": [2, 0], "second": [7, 1], "other": [4, 3, 5]}
+    search = clone(around.search).set_params(feature_groups=groups)
+    found = clone(around).set_params(search=search).fit(X, y)
+    assert found.support_[[0, 1, 2, 7]].all()
+    assert found.units_.n_units == 8
+    assert found.support_[[3, 4, 5]].sum() in (0, 3)
+    singles = clone(around).set_params(search__feature_groups=[str(j) for j in range(12)])
+    assert_array_equal(singles.fit(X, y).support_, clone(around).fit(X, y).support_)
+
+
+def test_a_group_is_charged_for_all_of_its_columns():
+    from tamis.choice import Information
+
+    X, y = signal(n=200)
+    search = Ranking(
+        Correlation(),
+        n_features_to_select=Information("bic"),
+        feature_groups={"pair": [2, 7], "other": [0, 1, 3]},
+    ).fit(X, y)
+    assert_array_equal(search.get_support(indices=True), [2, 7])
+
+
+def test_fixed_features_are_refused():
+    with pytest.raises(IncompatibleCriterion, match="fixed_features"):
+        Probes(Ranking(Correlation(), fixed_features=[0])).fit(*signal())

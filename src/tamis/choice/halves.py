@@ -120,16 +120,15 @@ class StabilitySelection(Rounds):
         for side, rows in enumerate(halves):
             labels = None if y is None else y[rows]
             root = seed_of(seed, "search", index, side)
-            fitted = self._fitted(X[rows], labels, root, self._n_best(X.shape[1]))
-            found.append(np.flatnonzero(fitted.support_).tolist())
+            fitted = self._fitted(X[rows], labels, root, self._n_best(self._n_units(X)))
+            found.append(np.flatnonzero(fitted.unit_support_).tolist())
         return found
 
-    def _standing(self, X: Array, found: list[list[Any]], rest: list[Any]) -> Array:
-        d = X.shape[1]
-        self.n_best_ = self._n_best(d)
+    def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
+        self.n_best_ = self._n_best(n_units)
         halves = [np.array(kept, dtype=np.intp) for pair in found for kept in pair]
-        self.frequency_ = np.bincount(np.concatenate(halves), minlength=d) / len(halves)
-        self.stability_ = _agreement(halves, d)
+        self.frequency_ = np.bincount(np.concatenate(halves), minlength=n_units) / len(halves)
+        self.stability_ = _agreement(halves, n_units)
         return self.frequency_.copy()
 
     def _verdict(self, scores: Array) -> Verdict:

@@ -111,17 +111,16 @@ class HonestSize(Rounds):
         """Rows of one fold, and their losses at every size."""
         assert y is not None
         train, test = folds_of(y, np.arange(len(y)), self.n_folds, seed)[index]
-        walked = self._walked(X[train], y[train], seed_of(seed, "search", index))
+        n_units = self._n_units(X)
+        size = honest_walk(self.search, n_units)
+        walked = self._fitted(X[train], y[train], seed_of(seed, "search", index), size)
         truth = self._truth(y)
         losses = []
-        for size in sizes_of(X.shape[1]):
-            columns = first_columns(walked, size)
+        for size in sizes_of(n_units):
+            columns = walked.units_.columns(first_units(walked, size))
             answers = self._answers(X[:, columns], y, truth, train, test)
             losses.append(((answers - truth[test]) ** 2).sum(axis=1).tolist())
         return [test.tolist(), losses]
-
-    def _walked(self, X: Array, y: NDArray[Any], seed: int) -> Selection:
-        return self._fitted(X, y, seed, honest_walk(self.search, X.shape[1]))
 
     def _task(self, y: NDArray[Any]) -> str:
         if self.task != "auto":
@@ -167,16 +166,16 @@ class HonestSize(Rounds):
     ) -> list[Any]:
         """The order in which the search takes the columns of all rows."""
         assert y is not None
-        self._read(found, X.shape[1])
+        self._read(found, self._n_units(X))
         n = int(self.sizes_[self._smallest()])
         if n == 0:
             return []
         search = self._fitted(X, y, seed_of(seed, "all"), n)
-        kept = search.support_[search.order_]
+        kept = search.unit_support_[search.order_]
         return [*search.order_[kept].tolist(), *search.order_[~kept].tolist()]
 
-    def _read(self, found: list[list[Any]], n_features: int) -> None:
-        self.sizes_ = np.array(sizes_of(n_features))
+    def _read(self, found: list[list[Any]], n_units: int) -> None:
+        self.sizes_ = np.array(sizes_of(n_units))
         n_rows = sum(len(rows) for rows, _ in found)
         losses = np.empty((n_rows, len(self.sizes_)))
         for rows, of_sizes in found:
@@ -190,9 +189,9 @@ class HonestSize(Rounds):
         close = self.losses_ <= self.losses_[best] + self.n_errors * self.errors_[best]
         return int(np.flatnonzero(close)[0])
 
-    def _standing(self, X: Array, found: list[list[Any]], rest: list[Any]) -> Array:
-        self._read(found, X.shape[1])
-        scores = np.zeros(X.shape[1])
+    def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
+        self._read(found, n_units)
+        scores = np.zeros(n_units)
         if rest:
             scores[np.array(rest)] = np.arange(len(rest), 0, -1.0)
         return scores
@@ -229,8 +228,8 @@ def honest_walk(search: Any, n_features: int) -> int:
     return min(whole_walk(search, n_features), sizes_of(n_features)[-1])
 
 
-def first_columns(search: Selection, size: int) -> Subset:
-    """The columns of a fitted search of this size: of its walk where it has them."""
+def first_units(search: Selection, size: int) -> Subset:
+    """The units of a fitted search of this size: of its walk where it has them."""
     if search.nested or size == 0:
         return np.sort(search.order_[:size])
     steps = np.flatnonzero(search.trace_.sizes == size)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from tamis._arrays import Array, Subset, class_codes, standardised, target_kind
+from tamis._arrays import EMPTY, Array, Subset, class_codes, standardised, target_kind
 from tamis.choice.theory import aic, bic, ebic, structural_risk
 from tamis.contract.choice import Choice, Chosen, Context, Walker, counted
 from tamis.contract.trace import Trace
@@ -73,13 +73,19 @@ class Information(Choice):
         assert context.X is not None
         assert context.y is not None
         order, sizes = nested_order(trace)
+        ends = np.arange(trace.n_units + 1)
+        if context.X.shape[1] != trace.n_units:  # a group of columns is one unit
+            of_unit = [context.criterion.columns(np.array([unit])) for unit in order]
+            order = np.concatenate([EMPTY, *of_unit])
+            ends = np.cumsum([0, *map(len, of_unit)])
         task = getattr(context.criterion, "task_", None) or target_kind(context.y)
         model = _model(self.kind, standardised(context.X), context.y, order, task)
         best, least, nothing = 0, np.inf, np.inf
         for size in (0, *sizes):
-            if size > len(context.X) - 2 or model.floor(size) >= least:
+            n_columns = int(ends[size])
+            if n_columns > len(context.X) - 2 or model.floor(n_columns) >= least:
                 break  # no likelihood makes up for the parameters of what follows
-            found = model.criterion(size)
+            found = model.criterion(n_columns)
             nothing = found if size == 0 else nothing
             if found < least:
                 best, least = size, found

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, is_real, standardised
 from tamis._random import stream
-from tamis.choice.rounds import Rounds, Verdict, seed_of, standing_of, whole_walk
+from tamis.choice.rounds import Rounds, Verdict, seed_of
 from tamis.contract import Selection
 from tamis.contract.choice import counted
 from tamis.exceptions import DegenerateData, InvalidParameter, InvalidTable
@@ -115,21 +115,17 @@ class Knockoffs(Rounds):
 
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
         """W of each column and the strengths."""
-        rng, d = stream(seed, "knockoffs"), X.shape[1]
+        rng = stream(seed, "knockoffs")
         Z = standardised(X)
         strengths = STRENGTHS[self.strengths](correlations(Z))
-        wide = np.hstack([Z, gaussian_knockoffs(Z, strengths, rng)])
-        place = rng.permutation(2 * d)
-        size = whole_walk(self.search, 2 * d)
-        fitted = self._fitted(wide[:, place], y, seed_of(seed, "search"), size)
-        standing = np.empty(2 * d)
-        standing[place] = standing_of(fitted)
+        others = gaussian_knockoffs(Z, strengths, rng)
+        both = np.concatenate(self._beside(Z, others, y, seed_of(seed, "search"), rng))
         # walks never came to some: they stand behind all others, and equal each other
-        lowest = standing[np.isfinite(standing)].min(initial=0.0) - 1
-        standing[~np.isfinite(standing)] = lowest
-        return [(standing[:d] - standing[d:]).tolist(), strengths.tolist()]
+        both[~np.isfinite(both)] = both[np.isfinite(both)].min(initial=0.0) - 1
+        n_units = len(both) // 2
+        return [(both[:n_units] - both[n_units:]).tolist(), strengths.tolist()]
 
-    def _standing(self, X: Array, found: list[list[Any]], rest: list[Any]) -> Array:
+    def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
         self.statistics_, self.strengths_ = map(np.array, found[0])
         return self.statistics_.copy()
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, is_int, is_real
 from tamis._random import stream
-from tamis.choice.rounds import Rounds, Verdict, seed_of, standing_of, whole_walk
+from tamis.choice.rounds import Rounds, Verdict, seed_of
 from tamis.contract import Selection
 from tamis.contract.choice import counted
 from tamis.exceptions import InvalidParameter
@@ -95,19 +95,15 @@ class Probes(Rounds):
         return self.n_rounds
 
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
-        """For each column how many probes stand ahead of it."""
-        rng, d = stream(seed, "probes", index), X.shape[1]
-        wide = np.hstack([X, X[rng.permutation(len(X))]])
-        place = rng.permutation(2 * d)  # so that no index is preferred
-        size = whole_walk(self.search, 2 * d)
-        fitted = self._fitted(wide[:, place], y, seed_of(seed, "search", index), size)
-        standing = np.empty(2 * d)
-        standing[place] = standing_of(fitted)
-        return list(ahead_of(standing, d, rng).tolist())
+        """For each unit how many probes stand ahead of it."""
+        rng = stream(seed, "probes", index)
+        probes = X[rng.permutation(len(X))]
+        own, others = self._beside(X, probes, y, seed_of(seed, "search", index), rng)
+        return list(ahead_of(np.concatenate([own, others]), len(own), rng).tolist())
 
-    def _standing(self, X: Array, found: list[list[Any]], rest: list[Any]) -> Array:
+    def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
         ahead = np.sum(np.array(found, dtype=float), axis=0)
-        self.p_values_ = (1 + ahead) / (1 + self.n_rounds * X.shape[1])
+        self.p_values_ = (1 + ahead) / (1 + self.n_rounds * n_units)
         return np.asarray(-np.log(self.p_values_))
 
     def _verdict(self, scores: Array) -> Verdict:

@@ -11,7 +11,7 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
-from tamis._arrays import Array, best_first
+from tamis._arrays import Array, Subset, best_first
 from tamis._parallel import parallel_stream
 from tamis._random import fix_seeds, stream
 from tamis.contract import (
@@ -20,11 +20,13 @@ from tamis.contract import (
     Embedded,
     Entries,
     Event,
+    Grouping,
     Run,
     Scores,
     Selection,
     SizeLike,
 )
+from tamis.contract.units import resolve_units
 from tamis.exceptions import IncompatibleCriterion, NothingFound, TamisWarning
 
 #: Columns that a walk which only adds enters in a round: those beyond hardly ever decide, and a
@@ -72,8 +74,8 @@ class Rounds(MetaEstimatorMixin, Embedded):
         return []
 
     @abstractmethod
-    def _standing(self, X: Array, found: list[list[Any]], rest: list[Any]) -> Array:
-        """Score of each column by all rounds, greater is better."""
+    def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
+        """Score of each unit by all rounds, greater is better."""
 
     @abstractmethod
     def _verdict(self, scores: Array) -> Verdict:
@@ -96,7 +98,7 @@ class Rounds(MetaEstimatorMixin, Embedded):
             yield {"rounds": found, "rest": self._rest(X, y, seed, _in_order(found))}
 
     def _restore(self, X: Array, y: NDArray[Any] | None, state: dict[str, Any]) -> None:
-        self._scores = self._standing(X, _in_order(state["rounds"]), state["rest"])
+        self._scores = self._standing(self._n_units(X), _in_order(state["rounds"]), state["rest"])
 
     def _ranked(self) -> Iterator[Event]:
         order = best_first(self._scores)
@@ -105,6 +107,7 @@ class Rounds(MetaEstimatorMixin, Embedded):
         yield Entries(order, Scores(everything, self._scores), nothing)
 
     def _picked(self, run: Run) -> Chosen:
+        self._units = run.start.grouping
         self._restore(run.X, run.y, run.trace.state)
         falling = run.trace.moves().score
         n_kept, reason = self._verdict(falling)
@@ -123,6 +126,11 @@ class Rounds(MetaEstimatorMixin, Embedded):
             name = type(self).__name__
             raise IncompatibleCriterion(
                 f"{name} needs a search, not {self.search!r}. Write {name}(Ranking(Correlation()))."
+            )
+        if self.search.fixed_features is not None:
+            raise IncompatibleCriterion(
+                f"{type(self).__name__} asks of every column whether it is kept, and the search "
+                "has fixed_features. Leave them out there, and add the columns afterwards."
             )
         self.search._check()
 
@@ -149,13 +157,55 @@ class Rounds(MetaEstimatorMixin, Embedded):
         tags.target_tags.required = self.search.__sklearn_tags__().target_tags.required
         return tags
 
+    def _grouping(self, X: Array) -> Grouping:
+        name, names = type(self).__name__, getattr(self, "feature_names_in_", None)
+        return resolve_units(name, self.search.feature_groups, None, X.shape[1], names)
+
     # -- for rounds -------------------------------------------------------------------------------
 
-    def _fitted(self, X: Array, y: NDArray[Any] | None, seed: int, size: int | None) -> Selection:
-        """A clone of the search that walked to a size (of its own if None), with seeds."""
+    def _n_units(self, X: Array) -> int:
+        return X.shape[1] if self._units is None else self._units.n_units
+
+    @property
+    def _labels(self) -> Subset | None:
+        """The unit of each column, None where units are columns."""
+        units = self._units
+        return None if units is None or units.plain else units.unit_of
+
+    def _beside(
+        self, X: Array, others: Array, y: NDArray[Any] | None, seed: int, rng: np.random.Generator
+    ) -> tuple[Array, Array]:
+        """What the search thinks of each unit and of its double in a table of the same columns.
+
+        The columns are shuffled, so that no index is preferred.
+        """
+        d = X.shape[1]
+        place = rng.permutation(2 * d)
+        labels = np.arange(d) if self._labels is None else self._labels
+        n_units = int(labels.max()) + 1
+        both = np.concatenate([labels, labels + n_units])[place]
+        wide = np.hstack([X, others])[:, place]
+        size = whole_walk(self.search, 2 * n_units)
+        fitted = self._fitted(wide, y, seed, size, None if self._labels is None else both)
+        standing = np.empty(2 * n_units)
+        # units stand in the order of their first columns
+        first = np.sort(np.unique(both, return_index=True)[1])
+        standing[both[first]] = standing_of(fitted)
+        return standing[:n_units], standing[n_units:]
+
+    def _fitted(
+        self,
+        X: Array,
+        y: NDArray[Any] | None,
+        seed: int,
+        size: int,
+        labels: Subset | None = None,
+    ) -> Selection:
+        """A clone of the search that walked to a size, with seeds; ``labels`` are the units."""
         search: Selection = clone(self.search)
-        if size is not None:
-            sized(search, size)
+        sized(search, size)
+        labels = self._labels if labels is None else labels
+        search.set_params(feature_groups=None if labels is None else labels.tolist())
         fix_seeds(search, root=seed)
         with warnings.catch_warnings():  # said once, by the search itself, not by every round
             warnings.simplefilter("ignore", TamisWarning)

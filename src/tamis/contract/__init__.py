@@ -37,6 +37,7 @@ from tamis.contract.search import FITTING, Counted, Search
 from tamis.contract.selector import Selection
 from tamis.contract.steps import Entries, Event, Progress, Scores, Step, TracedStep
 from tamis.contract.trace import Moves, Trace
+from tamis.contract.units import Grouping, resolve_units
 
 __all__ = [
     "EMPTY",
@@ -57,6 +58,7 @@ __all__ = [
     "ForwardCriterion",
     "Fraction",
     "Given",
+    "Grouping",
     "Mask",
     "Moves",
     "Progress",
@@ -78,5 +80,6 @@ __all__ = [
     "check_target",
     "difference",
     "resolve_choice",
+    "resolve_units",
     "with_unit",
 ]

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from tamis.cli.failing import Sentences
-from tamis.cli.formats import FORMATS
+from tamis.table.formats import FORMATS
 
 app = typer.Typer(
     cls=Sentences,

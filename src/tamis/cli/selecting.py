@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tamis import spec
-from tamis.cli.files import read
 from tamis.cli.output import check_output, write_ranking
 from tamis.cli.printing import print_ranking, say
 from tamis.cli.ranking import ranked_columns
 from tamis.cli.running import load_record, number_of_features, run, selector_for
-from tamis.cli.tables import LabelledTable, labelled
 from tamis.contract import Selection
 from tamis.recipes import prepare
+from tamis.table.files import read_file
+from tamis.table.labelled import LabelledTable, labelled
 
 
 class Request(NamedTuple):
@@ -40,7 +40,10 @@ def run_select(asked: Request) -> None:
     check_output(asked.output, asked.file)
     check_output(asked.save_record, asked.file, endings=(".json",))
     data = labelled(
-        read(asked.file, asked.format, header=asked.header), asked.target, asked.drop, asked.task
+        read_file(asked.file, asked.format, header=asked.header),
+        asked.target,
+        asked.drop,
+        asked.task,
     )
     record = None if asked.resume is None else load_record(asked.resume)
     selector = selector_for(

@@ -11,11 +11,12 @@ from tamis.datasets.clusters import (
     make_weston,
 )
 from tamis.datasets.functions import make_additive, make_exponential, make_interactive
-from tamis.datasets.loading import Table, load, names
+from tamis.datasets.loading import Dataset, Table, load, names
 from tamis.datasets.logical import make_corral, make_monks, make_xor
 from tamis.datasets.problem import Problem
 
 __all__ = [
+    "Dataset",
     "Problem",
     "Table",
     "load",

@@ -8,9 +8,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tamis._arrays import target_kind
-from tamis.cli.files import FileTable
+from tamis._wording import did_you_mean
 from tamis.exceptions import InvalidTable, InvalidTarget
-from tamis.spec import did_you_mean
+from tamis.table.files import FileTable
 
 #: How many columns a sentence names.
 NAMED = 5

@@ -234,7 +234,7 @@ def test_interrupt_without_a_record_writes_nothing(tamis, folder, monkeypatch):
     assert stopped.exit_code == 130
     assert stopped.stderr == "tamis: stopped; nothing was written.\n"
     assert sorted(p.name for p in folder.iterdir()) == ["wine.csv"]
-    monkeypatch.setattr(selecting, "read", interrupt)
+    monkeypatch.setattr(selecting, "read_file", interrupt)
     assert tamis("select", "wine.csv", "-t", "kind").exit_code == 130
 
 

@@ -130,8 +130,8 @@ def _names(source: Source, fields: Sequence[str]) -> tuple[list[str], dict[str, 
     """Names of the columns, each once; one without a name is called unnamed_1 and so on."""
     if fields and all(_is_number(field) for field in fields):
         raise InvalidTable(
-            f"{source} begins with numbers, not with names. Write --no-header: its columns are then "
-            f"called x1 to x{len(fields)}."
+            f"{source} begins with numbers, not with names. Write --no-header: its columns are "
+            f"then called x1 to x{len(fields)}."
         )
     unnamed = {f"unnamed_{j}": j for j, name in enumerate(fields, 1) if not name}
     names = [name or f"unnamed_{j}" for j, name in enumerate(fields, 1)]

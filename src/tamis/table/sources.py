@@ -98,9 +98,12 @@ def _unpack(path: Path, compression: str, target: Path, name: str) -> None:
     from pyarrow import CompressedInputStream, OSFile
 
     try:
-        with OSFile(str(path)) as raw, CompressedInputStream(raw, compression) as stream:
-            with target.open("wb") as out:
-                _copy(stream, out, name)
+        with (
+            OSFile(str(path)) as raw,
+            CompressedInputStream(raw, compression) as stream,
+            target.open("wb") as out,
+        ):
+            _copy(stream, out, name)
     except OSError as error:
         raise InvalidTable(
             f"{name} cannot be unpacked as {compression}: {error}. Write the file anew."

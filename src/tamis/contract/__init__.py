@@ -28,6 +28,7 @@ from tamis.contract.search import FITTING, Counted, Search
 from tamis.contract.selector import Selection
 from tamis.contract.steps import Entries, Event, Progress, Scores, Step, TracedStep
 from tamis.contract.trace import Moves, Trace
+from tamis.contract.units import Grouping, resolve_units
 
 __all__ = [
     "EMPTY",
@@ -47,6 +48,7 @@ __all__ = [
     "ForwardCriterion",
     "Fraction",
     "Given",
+    "Grouping",
     "Mask",
     "Moves",
     "Progress",
@@ -68,5 +70,6 @@ __all__ = [
     "check_target",
     "difference",
     "resolve_choice",
+    "resolve_units",
     "with_unit",
 ]

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from tamis._arrays import Array, improves, is_int, is_real
+from tamis._arrays import Array, Subset, improves, is_int, is_real
 from tamis.contract.criterion import SubsetCriterion
 from tamis.contract.trace import Trace
+from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 
 
@@ -33,11 +34,18 @@ class Context(NamedTuple):
         Fitted; None for selections without one.
     X, y : array or None
         The data as the selection got them.
+    grouping : Grouping or None
+        Which columns of X belong to which unit of the trace; None where unit j is column j.
     """
 
     criterion: Any = None
     X: Array | None = None
     y: NDArray[Any] | None = None
+    grouping: Grouping | None = None
+
+    def columns(self, units: Subset) -> Subset:
+        """Columns of X that some units of the trace have."""
+        return units if self.grouping is None else self.grouping.columns(units)
 
 
 class Choice(BaseEstimator, ABC):
@@ -79,8 +87,8 @@ class Size(Choice):
         if not (is_int(self.n_features) and 1 <= self.n_features <= n_units):
             raise InvalidParameter(
                 f"{name} needs n_features_to_select between 1 and {n_units}, the number of columns "
-                f"of X, not {self.n_features!r}. Write an int in that range, a fraction such as "
-                "0.5, or 'best'."
+                f"of X (a group of columns counts as one), not {self.n_features!r}. Write an int "
+                "in that range, a fraction such as 0.5, or 'best'."
             )
         return int(self.n_features)
 

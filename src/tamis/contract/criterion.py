@@ -8,8 +8,9 @@ Three capabilities, because the field has three kinds of criteria and none reduc
 * a :class:`SubsetCriterion` values any subset, so gain and loss follow (scatter, divergence, joint
   information, cross-validation).
 
-Subsets are sorted indices of *units*. Unit j is column j; a criterion that reads its data through
-:meth:`Criterion.columns` will score whole groups of columns when units become groups.
+Subsets are sorted indices of *units*. Unit j is column j, unless :meth:`Criterion.grouped` says
+which columns belong together: a criterion that reads its data through :meth:`Criterion.columns`
+then scores whole groups.
 
 A score is a function of the subset alone. Random draws are made by label (seed, subset), see
 :func:`tamis._random.stream`, so that a result is the same after a resume, for any ``n_jobs`` and in
@@ -18,7 +19,7 @@ change results.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,7 +28,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from tamis._arrays import Array, Mask, Subset, idle_columns, target_kind
+from tamis._arrays import EMPTY, Array, Mask, Subset, idle_columns, target_kind
 from tamis.contract.cost import Cost
 from tamis.exceptions import InvalidParameter, InvalidTarget
 
@@ -48,9 +49,11 @@ class Criterion(BaseEstimator, ABC):
     targets: ClassVar[frozenset[str]] = TASKS
     #: Whether ``fit`` can use sample weights, row groups and the like.
     takes_metadata: ClassVar[bool] = False
-    #: Set by ``fit``: which units tell nothing beside the others, because they are constant or copy
-    #: one before them. Searches add them last and drop them first.
+    #: Set by ``fit``: which units tell nothing beside the others, because all their columns are
+    #: constant or copy one before them. Searches add them last and drop them first.
     idle_: Mask
+    #: Columns of each unit; None where every unit is a column.
+    _unit_columns: tuple[Subset, ...] | None = None
 
     def check(self) -> None:
         """Refuse parameters that cannot work, before any data are seen."""
@@ -59,6 +62,7 @@ class Criterion(BaseEstimator, ABC):
         """Learn the data; ``params`` are per-row metadata such as ``sample_weight``."""
         self.check()
         X, y = check_data(self, X, y)
+        self._check_units(X.shape[1])
         self.task_ = check_target(self, y)
         params = {name: value for name, value in params.items() if value is not None}
         if params and not self.takes_metadata:
@@ -67,7 +71,8 @@ class Criterion(BaseEstimator, ABC):
                 f"{type(self).__name__} cannot use {names}: it trains no estimator. "
                 f"Leave {names} out, or use a criterion such as CrossValidated or Importances."
             )
-        self.idle_ = idle_columns(X)
+        idle = idle_columns(X)
+        self.idle_ = idle if self._unit_columns is None else self.over_units(idle, np.all)
         self._learn(X, y, **params)
         return self
 
@@ -75,14 +80,62 @@ class Criterion(BaseEstimator, ABC):
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         """Keep what scores need of finite, float64, column-major ``X`` and of ``y``."""
 
+    def grouped(self, columns: Sequence[ArrayLike] | None) -> Self:
+        """Score these groups of columns as units from the next ``fit`` on.
+
+        Parameters
+        ----------
+        columns : sequence of arrays of int, or None
+            The columns of each unit, each column in one of them; None is each column by itself.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from tamis.criteria import Scatter
+        >>> X, y = load_iris(return_X_y=True)
+        >>> pairs = Scatter("J3").grouped([[0, 1], [2, 3]]).fit(X, y)
+        >>> pairs.value(np.array([1])) == Scatter("J3").fit(X, y).value(np.array([2, 3]))
+        True
+        """
+        self._unit_columns = (
+            None if columns is None else tuple(np.asarray(unit, dtype=np.intp) for unit in columns)
+        )
+        return self
+
+    def _check_units(self, n_columns: int) -> None:
+        """Refuse units that are no partition of the columns."""
+        if self._unit_columns is None:
+            return
+        held = np.sort(np.concatenate([EMPTY, *self._unit_columns]))
+        if not np.array_equal(held, np.arange(n_columns)) or not all(map(len, self._unit_columns)):
+            raise InvalidParameter(
+                f"{type(self).__name__} needs units that hold each of the {n_columns} columns "
+                "once. Give a search feature_groups, which adds the columns that are alone."
+            )
+
     @property
     def n_units_(self) -> int:
         """Number of units that can be scored."""
-        return int(self.n_features_in_)
+        return int(self.n_features_in_) if self._unit_columns is None else len(self._unit_columns)
 
     def columns(self, subset: Subset) -> Subset:
-        """Columns of the units of a subset."""
-        return subset
+        """Columns of the units of a subset, sorted."""
+        if self._unit_columns is None:
+            return subset
+        return np.sort(np.concatenate([EMPTY, *(self._unit_columns[unit] for unit in subset)]))
+
+    def over_units(self, values: NDArray[Any], take: Callable[[NDArray[Any]], Any]) -> NDArray[Any]:
+        """What a function makes of the values of each unit's columns."""
+        if self._unit_columns is None:
+            return values
+        return np.array([take(values[columns]) for columns in self._unit_columns])
+
+    def most_columns(self, subset: Subset, size: int) -> int:
+        """The most columns that ``size`` units of a subset can have."""
+        if self._unit_columns is None:
+            return size
+        sizes = sorted((len(self._unit_columns[unit]) for unit in subset), reverse=True)
+        return sum(sizes[:size])
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
         """What learning a table of this size and scoring every column so many times takes.

@@ -8,6 +8,7 @@ import numpy as np
 from tamis._arrays import Subset, is_int, snapped
 from tamis.contract.steps import BEST
 from tamis.contract.trace import Trace
+from tamis.contract.units import Grouping
 from tamis.exceptions import InvalidParameter
 
 
@@ -35,13 +36,14 @@ class Story:
     def __init__(self, selection: Any, names: Sequence[str] | None):
         self.name = type(selection).__name__
         self.trace: Trace = selection.trace_
-        self.support, self.order = selection.support_, selection.order_
+        self.support, self.order = selection.unit_support_, selection.order_
         self.chosen, self.names = selection.record_.chosen, names
         self.moves = self.trace.moves()
+        self.units: Grouping = selection.units_
 
     def label(self, unit: int) -> str:
         """A unit by its name, or by its index."""
-        return f"column {unit}" if self.names is None else repr(self.names[unit])
+        return self.units.label(unit, self.names)
 
     def winners(self, units: Subset) -> str:
         """A few units by their names."""
@@ -70,6 +72,8 @@ class Story:
         """The whole story of one unit."""
         sentences = [self._verdict(unit)]
         mine = self.moves.unit == unit
+        if unit in self.units.fixed:
+            return " ".join([*sentences, "It is one of the fixed features, which always stay."])
         if not (self.trace.given_at >= 0).any():
             return " ".join([*sentences, self._only_subsets()])
         steps = self.moves.step[mine]
@@ -91,8 +95,8 @@ class Story:
         value = self.trace.values[self.chosen]
         worth = "" if np.isnan(value) else f", which is worth {value:.4g}"
         return (
-            f"{self.name} values whole subsets, so that no column has a score of its own; what it "
-            f"keeps is the best subset it found{worth}."
+            f"{self.name} values whole subsets, so that no {self.units.word} has a score of its "
+            f"own; what it keeps is the best subset it found{worth}."
         )
 
     def _move(self, unit: int, step: int, entered: bool) -> str:
@@ -135,7 +139,8 @@ class Story:
                 )
         n_equal = at.scores.n_equal
         if n_equal > max(len(at.moved), 1):
-            text += f" ({n_equal} columns were equal there, and the lowest index is kept)"
+            equals = f"{n_equal} {self.units.word}s were equal there"
+            text += f" ({equals}, and the lowest index is kept)"
         return text
 
     @staticmethod
@@ -184,8 +189,24 @@ def explained(selection: Any, column: Any, names: Sequence[str] | None = None) -
     """Why a column of a fitted selection was kept or left out."""
     if names is None:
         names = selection.record_.feature_names
-    unit = column_index(type(selection).__name__, column, names, selection.trace_.n_units)
-    return Story(selection, names).tell(unit)
+    unit = unit_index(type(selection).__name__, column, names, selection.units_)
+    return belonging(column, unit, names, selection.units_) + Story(selection, names).tell(unit)
+
+
+def belonging(column: Any, unit: int, names: Sequence[str] | None, units: Grouping) -> str:
+    """A sentence that says to which group a column belongs, where it is not alone."""
+    if unit not in units.names or column == units.names[unit]:
+        return ""
+    spoken = repr(column) if isinstance(column, str) else f"column {column}"
+    return f"{spoken} belongs to the group {units.label(unit)}. "
+
+
+def unit_index(name: str, column: Any, names: Sequence[str] | None, units: Grouping) -> int:
+    """The unit of a column that was given by its name or its index, or of a group by its name."""
+    for unit, group in units.names.items():
+        if column == group:
+            return unit
+    return int(units.unit_of[column_index(name, column, names, units.n_columns)])
 
 
 def column_index(name: str, column: Any, names: Sequence[str] | None, n_units: int) -> int:
@@ -213,13 +234,13 @@ def open_tie(selection: Any) -> str | None:
     for step in tied[tied <= story.chosen]:
         at = trace[int(step)]
         same = _equals(story, int(step))
-        other_side = same[selection.support_[same] != selection.support_[at.moved[-1]]]
+        other_side = same[story.support[same] != story.support[at.moved[-1]]]
         if len(other_side):
             break
     else:
         return None
     kept, left = at.moved[-1:], other_side
-    if not selection.support_[at.moved[-1]]:
+    if not story.support[at.moved[-1]]:
         kept, left = other_side, at.moved[-1:]
     return (
         f"{story.name}: at step {step + 1} of {len(trace)} {story.winners(kept)} and "

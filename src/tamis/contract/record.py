@@ -20,12 +20,15 @@ from tamis._expression import write
 from tamis.contract.standing import order_of
 from tamis.contract.strict import check_record
 from tamis.contract.trace import Trace
+from tamis.contract.units import Grouping
 from tamis.exceptions import InvalidParameter, InvalidTable, RecordMismatch
 
 FORMAT = 2
 
 #: Parameters that say how long and with what to compute, but not what.
 MEANS = frozenset({"n_jobs", "max_evaluations", "max_seconds"})
+#: Parameters that are kept as the units they ask for, however they ask.
+UNITS = frozenset({"feature_groups", "fixed_features"})
 
 
 @cache
@@ -63,6 +66,9 @@ class Record:
     versions : dict
     parts : tuple of Record
         The records of the searches that a composed selector ran.
+    units : dict or None
+        ``groups``, names and columns of the units that are groups, and ``fixed``, the units that
+        every subset holds; None where unit j of the trace is column j and none is fixed.
     """
 
     expression: str
@@ -78,6 +84,22 @@ class Record:
     finished: bool = False
     versions: Mapping[str, str] = field(default_factory=installed_versions)
     parts: "tuple[Record, ...]" = ()
+    units: Mapping[str, Any] | None = None
+
+    @property
+    def grouping(self) -> Grouping:
+        """Which columns belong to which unit of the trace."""
+        n_grouped = 0
+        if self.units is not None:
+            n_grouped = sum(len(columns) - 1 for _, columns in self.units["groups"])
+        return Grouping.from_dict(self.trace.n_units + n_grouped, self.units)
+
+    @property
+    def unit_names(self) -> tuple[str, ...] | None:
+        """Names of the units: of groups, and of columns where these have names."""
+        if self.feature_names is None:
+            return None
+        return tuple(self.grouping.unit_names(self.feature_names))
 
     @property
     def seconds(self) -> float:
@@ -89,13 +111,27 @@ class Record:
         """The columns of the step that was chosen."""
         if not len(self.trace):
             return np.empty(0, dtype=np.intp)
+        return self.grouping.columns(self.kept_units)
+
+    @property
+    def kept_units(self) -> Subset:
+        """The units of the step that was chosen."""
         return np.flatnonzero(self.trace.mask(self.chosen))
 
     @classmethod
-    def begin(cls, selector: BaseEstimator, X: Array, y: Any, params: Mapping[str, Any]) -> Self:
+    def begin(
+        cls,
+        selector: BaseEstimator,
+        X: Array,
+        y: Any,
+        params: Mapping[str, Any],
+        grouping: Grouping,
+    ) -> Self:
         """The record of a selector that has done nothing yet."""
         names = getattr(selector, "feature_names_in_", None)
-        bare = _without(selector, MEANS)
+        bare = _without(selector, MEANS | UNITS)
+        trace = Trace(grouping.n_units)
+        trace.start[grouping.fixed_units] = True
         return cls(
             expression=write(selector, strict=False),
             identity=write(bare, strict=False),
@@ -104,7 +140,8 @@ class Record:
             n_samples=len(X),
             feature_names=None if names is None else tuple(map(str, names)),
             seeds={},
-            trace=Trace(X.shape[1]),
+            trace=trace,
+            units=grouping.to_dict(),
         )
 
     def check_continues(self, fresh: "Record") -> None:
@@ -115,11 +152,19 @@ class Record:
                 "with the selector that made it (n_features_to_select may differ), or call fit to "
                 "start anew."
             )
-        same_shape = (fresh.n_samples, fresh.trace.n_units) == (self.n_samples, self.trace.n_units)
+        same_shape = fresh.n_samples == self.n_samples
+        same_shape &= fresh.grouping.n_columns == self.grouping.n_columns
         if fresh.data != self.data or not same_shape:
             raise RecordMismatch(
                 f"The record was made on other data (fingerprint {self.data}, not {fresh.data}). "
                 "Resume it with the same X, y and weights, or call fit to start anew."
+            )
+
+        if fresh.grouping != self.grouping:
+            raise RecordMismatch(
+                f"The record was made with {_spoken(self.grouping)}, but {fresh.expression} has "
+                f"{_spoken(fresh.grouping)}. Resume it with the same feature_groups and "
+                "fixed_features, or call fit to start anew."
             )
 
     def compare(self, other: "Record") -> "RecordComparison":
@@ -151,14 +196,15 @@ class Record:
         )
 
     def _ranked(self, named: bool) -> tuple[list[Any], dict[Any, int]]:
-        """Labels of the kept columns, best first, and the position of every column."""
-        order = order_of(self.trace, self.chosen)[0].tolist()
-        labels = [self.feature_names[j] for j in order] if named and self.feature_names else order
-        return labels[: len(self.kept)], {label: rank for rank, label in enumerate(labels)}
+        """Labels of the kept units, best first, and the position of every unit."""
+        order, names = order_of(self.trace, self.chosen)[0].tolist(), self.unit_names
+        labels = [names[j] for j in order] if named and names else order
+        return labels[: len(self.kept_units)], {label: rank for rank, label in enumerate(labels)}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dictionaries."""
-        plain = {k: v for k, v in vars(self).items() if k not in ("trace", "parts")}
+        apart = {"trace", "parts"} | ({"units"} if self.units is None else set())
+        plain = {k: v for k, v in vars(self).items() if k not in apart}
         return {
             "format": FORMAT,
             **plain,
@@ -247,6 +293,14 @@ def _without(selector: BaseEstimator, names: frozenset[str]) -> BaseEstimator:
         if name.split("__")[-1] in names:
             bare.set_params(**{name: None})
     return bare
+
+
+def _spoken(grouping: Grouping) -> str:
+    """Groups and fixed units for a sentence."""
+    groups = ", ".join(name for name, _ in grouping.groups[:3])
+    more = ", ..." if len(grouping.groups) > 3 else ""
+    said = f"the groups {groups}{more}" if groups else "no groups"
+    return f"{said} and {len(grouping.fixed)} fixed unit(s)"
 
 
 def _plain(value: Any) -> Any:

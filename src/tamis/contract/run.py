@@ -6,13 +6,17 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
 from tamis.contract.choice import Context
 from tamis.contract.record import Record
 from tamis.contract.steps import Entries, Event, Progress, Step
+from tamis.contract.trace import Trace
+from tamis.contract.units import Grouping
 from tamis.exceptions import (
+    InvalidParameter,
     InvalidStep,
     InvalidTable,
     NothingSelected,
@@ -53,19 +57,31 @@ class Run:
         y: NDArray[Any] | None,
         params: dict[str, Any],
         done: Record | None = None,
+        grouping: Grouping | None = None,
     ):
         self.selection, self.name = selection, type(selection).__name__
         self.X, self.y = X, y
         self.params = {name: value for name, value in params.items() if value is not None}
         selection._check_target(y)
-        self.size = selection._size(X.shape[1])
+        grouping = Grouping(X.shape[1]) if grouping is None else grouping
+        self.size = selection._size(grouping.n_units)
+        self.fixed = grouping.fixed_units
+        self._check_fixed()
         if notice := selection._afford(X, y):
             log.warning(notice)
-        fresh = Record.begin(selection, X, y, self.params)
+        fresh = Record.begin(selection, X, y, self.params, grouping)
         self.start = fresh if done is None else self._continued(done, fresh)
         self.trace = self.start.trace
         self.source: StepSource | None = None
         self.ended = False
+
+    def _check_fixed(self) -> None:
+        """Refuse a size that has no room for what is fixed."""
+        if self.size is not None and len(self.fixed) > self.size:
+            raise InvalidParameter(
+                f"{self.name} is to keep {self.size}, but fixed_features has {len(self.fixed)}, "
+                "which count among them. Raise n_features_to_select, or fix fewer."
+            )
 
     def _continued(self, done: Record, fresh: Record) -> Record:
         """The record to go on from: as it is, or with the steps that another size has in common."""
@@ -81,7 +97,7 @@ class Run:
         n_common = self.selection._common(done, self.size)
         return replace(
             fresh,
-            trace=trace if n_common == len(trace) else trace.head(n_common),
+            trace=_first(trace, n_common, fresh.trace),
             seeds=done.seeds,
             parts=done.parts,
         )
@@ -121,7 +137,7 @@ class Run:
     def context(self) -> Context:
         """What a choice may look at beside the trace."""
         criterion = None if self.source is None else self.source.criterion
-        return Context(criterion, self.X, self.y)
+        return Context(criterion, self.X, self.y, self.start.grouping)
 
     def __iter__(self) -> Iterator[Event]:
         if self.start.finished:
@@ -173,6 +189,7 @@ class Run:
             else:
                 if self.selection.nested:
                     self._check_nested(event)
+                self._check_holds_fixed(event)
                 self.trace.append(event, n_evaluations=n_evaluations, seconds=seconds)
         except InvalidStep as error:
             raise InvalidStep(
@@ -180,6 +197,11 @@ class Run:
                 f"{self.name}._steps yields."
             ) from None
         log.debug("%s: step %d", self.name, len(self.trace))
+
+    def _check_holds_fixed(self, step: Step) -> None:
+        """Refuse a step that leaves out what is fixed."""
+        if len(self.fixed) and not np.isin(self.fixed, step.subset).all():
+            raise InvalidStep("leaves out units that fixed_features keeps")
 
     def _check_nested(self, step: Step) -> None:
         """Refuse a step that is neither inside nor around the one before, or passes the size."""
@@ -199,3 +221,10 @@ class Run:
             raise InvalidStep(
                 f"goes from {before} to {after} units and passes over the {self.size} asked for"
             )
+
+
+def _first(trace: Trace, n_steps: int, fresh: Trace) -> Trace:
+    """The first steps of a trace; none are those of a fresh one."""
+    if n_steps == len(trace):
+        return trace
+    return trace.head(n_steps) if n_steps else fresh

@@ -10,7 +10,7 @@ from sklearn.base import MetaEstimatorMixin
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from tamis._arrays import Array, Subset, standardised
+from tamis._arrays import EMPTY, Array, Subset, standardised
 from tamis.contract.choice import SizeLike
 from tamis.contract.cost import check_cost
 from tamis.contract.criterion import (
@@ -46,9 +46,11 @@ class Counted:
     #: It is no composition.
     parts: tuple[Record, ...] = ()
 
-    def __init__(self, criterion: Criterion, n_evaluations: int = 0):
+    def __init__(self, criterion: Criterion, n_evaluations: int = 0, fixed: Subset = EMPTY):
         self.criterion: Any = criterion
         self.n_evaluations = n_evaluations
+        #: Units that every subset must hold.
+        self.fixed = fixed
         self.has_value = isinstance(criterion, SubsetCriterion)
         # a criterion with a fit of its own may know nothing of idle units
         self.any_idle = bool(np.any(getattr(criterion, "idle_", False)))
@@ -123,17 +125,31 @@ class Search(MetaEstimatorMixin, Selection):
     standardize : bool, default=True
         Whether the criterion sees columns of mean 0 and standard deviation 1; ``y`` is never
         scaled, and ``transform`` always gives the original columns.
+    feature_groups : mapping, sequence or None, default=None
+        Columns that are taken or left as one unit: ``{"name": ["a", "b"]}`` with columns by name
+        or index, or one label per column. A column in no group, or with the label None, is a unit
+        of its own. Sizes count units.
+    fixed_features : str, int, sequence of them, or None, default=None
+        Columns, or names of groups, that every subset holds; they count among those kept.
     """
 
     #: The weakest capability this search can walk with; of several, any one.
     needs: ClassVar[tuple[type[Criterion], ...]]
 
     def __init__(
-        self, criterion: Any, *, n_features_to_select: SizeLike = 0.5, standardize: bool = True
+        self,
+        criterion: Any,
+        *,
+        n_features_to_select: SizeLike = 0.5,
+        standardize: bool = True,
+        feature_groups: Any = None,
+        fixed_features: Any = None,
     ):
         self.criterion = criterion
         self.n_features_to_select = n_features_to_select
         self.standardize = standardize
+        self.feature_groups = feature_groups
+        self.fixed_features = fixed_features
 
     def _check(self) -> None:
         """Whether search, criterion and choice fit together, before any work."""
@@ -156,10 +172,12 @@ class Search(MetaEstimatorMixin, Selection):
     def _open(
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
     ) -> Counted:
+        grouping = done.grouping
+        self.criterion.grouped(grouping.members)
         self.criterion.fit(standardised(X) if self.standardize else X, y, **self._routed(params))
         for chosen in done.trace.params.values():
             self.criterion.use(chosen)
-        return Counted(self.criterion, done.trace.n_evaluations)
+        return Counted(self.criterion, done.trace.n_evaluations, grouping.fixed_units)
 
     @property
     def _takes_metadata(self) -> bool:

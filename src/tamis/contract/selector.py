@@ -28,6 +28,7 @@ from tamis.contract.run import Run
 from tamis.contract.standing import order_of, scores_of
 from tamis.contract.steps import Event
 from tamis.contract.trace import Trace
+from tamis.contract.units import Grouping, resolve_units
 from tamis.exceptions import DegenerateData, TiedScores
 
 
@@ -38,14 +39,19 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     ----------
     support_ : array of bool
         The columns that are kept.
+    units_ : Grouping
+        Which columns are taken or left together. Without ``feature_groups`` unit j is column j;
+        ``order_``, ``ranking_``, ``scores_`` and ``trace_`` speak of units.
+    unit_support_ : array of bool
+        The units that are kept.
     order_ : array of int
-        All columns, best first: those kept by their last score (by order of entry in a search
+        All units, best first: those kept by their last score (by order of entry in a search
         that only adds), then the others in the reverse order of leaving, those that never moved
         last. Of equals the lowest index is first.
     ranking_ : array of int
         1 for all kept, then by step of leaving, as in scikit-learn.
     scores_ : array of float
-        The score at which a column last entered or left; of one that never moved, the last score
+        The score at which a unit last entered or left; of one that never moved, the last score
         it was given; nan where it was given none, as in searches that only value whole subsets.
     trace_ : Trace
         The steps, see :class:`tamis.contract.TracedStep`.
@@ -63,6 +69,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     extends: ClassVar[bool] = True
 
     n_features_to_select: SizeLike
+    feature_groups: Any = None
+    fixed_features: Any = None
 
     # -- what a subclass says ---------------------------------------------------------------------
 
@@ -106,6 +114,16 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     def _unsized(self, bare: Any) -> Any:
         """A clone without the number of features that is asked for."""
         return bare.set_params(n_features_to_select=None)
+
+    def _grouping(self, X: Array) -> Grouping:
+        """The units of a table."""
+        return resolve_units(
+            type(self).__name__,
+            self.feature_groups,
+            self.fixed_features,
+            X.shape[1],
+            getattr(self, "feature_names_in_", None),
+        )
 
     def _seeded(self, seeds: dict[str, int] | None) -> tuple[Self, dict[str, int]]:
         """A clone whose random parts have numbers for seeds, and these numbers."""
@@ -170,7 +188,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         Parameters
         ----------
         column : int or str
-            Its index, or its name where ``X`` had names.
+            Its index, its name where ``X`` had names, or the name of a group of columns; a column
+            shares the story of its group.
         """
         check_is_fitted(self)
         return explained(self, column)
@@ -180,7 +199,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         self._forget()
         self._check()
         X, y = check_data(self, X, y)
-        self._follow(Run(self, X, y, params, done))
+        self._follow(Run(self, X, y, params, done, self._grouping(X)))
 
     def _follow(self, run: Run) -> None:
         """Walk to the end, or to where a callback says stop, and keep what was found.
@@ -203,11 +222,13 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         if tie := open_tie(self):
             warn(tie, TiedScores, stacklevel=6)
         idle = getattr(run.context.criterion, "idle_", None)
-        if idle is not None and (self.support_ & idle).any():
-            kept = np.flatnonzero(self.support_ & idle)
-            some = ", ".join(map(str, kept[:5])) + (", ..." if len(kept) > 5 else "")
+        if idle is not None and (self.unit_support_ & idle).any():
+            kept = np.flatnonzero(self.unit_support_ & idle)
+            names, what = self.units_.names, "column(s)" if self.units_.plain else "unit(s)"
+            some = ", ".join(names.get(int(unit), str(unit)) for unit in kept[:5])
+            some += ", ..." if len(kept) > 5 else ""
             warn(
-                f"{type(self).__name__} keeps {len(kept)} column(s) that are constant or copies of "
+                f"{type(self).__name__} keeps {len(kept)} {what} that are constant or copies of "
                 f"others ({some}): they tell nothing. Ask for fewer features, or drop them.",
                 DegenerateData,
                 stacklevel=6,
@@ -233,7 +254,9 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         trace = record.trace
         self.record_, self.trace_ = record, trace
         self.n_evaluations_ = record.n_evaluations
-        self.support_ = trace.mask(record.chosen)
+        self.units_ = record.grouping
+        self.unit_support_ = trace.mask(record.chosen)
+        self.support_ = self.units_.mask(self.unit_support_)
         self.n_features_ = int(self.support_.sum())
         self.scores_ = scores_of(trace)
         self.order_, self.ranking_ = order_of(trace, record.chosen)

@@ -26,7 +26,7 @@ def order_of(trace: Trace, chosen: int) -> tuple[Subset, Subset]:
     left_before, left_after, entered_after = _times(trace, moves, chosen)
     stayed = -left_after
     if moves.entered.all():
-        stayed = np.full(trace.n_units, NEVER)
+        stayed = np.where(trace.start, -1.0, NEVER)
         stayed[moves.unit] = moves.step
     group = np.select([kept, entered_after < NEVER, left_before > -NEVER], [0, 1, 2], default=3)
     time = np.select(

@@ -25,16 +25,36 @@ def check_record(plain: Any, number: int, depth: int = 0) -> None:
     _need(depth <= DEEPEST, "parts", "fewer levels")
     for name, (wanted, good) in FIELDS.items():
         _need(name in plain and good(plain[name]), name, wanted)
-    unknown = sorted(set(plain) - set(FIELDS) - {"format"})
+    unknown = sorted(set(plain) - set(FIELDS) - {"format", "units"})
     _need(not unknown, ", ".join(map(str, unknown)), "no such entry")
     _check_trace(plain["trace"])
     n_units, n_steps = plain["trace"]["n_units"], len(plain["trace"]["value"])
+    n_columns = _check_units(plain.get("units"), n_units)
     names = plain["feature_names"]
-    _need(names is None or len(names) == n_units, "feature_names", f"{n_units} names")
+    _need(names is None or len(names) == n_columns, "feature_names", f"{n_columns} names")
     _need(0 <= plain["chosen"] < max(n_steps, 1), "chosen", f"a step below {n_steps}")
     _need(n_steps > 0 or not plain["finished"], "finished", "steps, of which there are none")
     for part in plain["parts"]:
         check_record(part, number, depth + 1)
+
+
+def _check_units(units: Any, n_units: int) -> int:
+    """Groups that share no column, and fixed units that exist; the number of columns."""
+    if units is None:
+        return n_units
+    known = isinstance(units, Mapping) and set(units) == {"groups", "fixed"}
+    _need(known and all(isinstance(units[name], list) for name in units), "units", "lists")
+    for group in units["groups"]:
+        pair = isinstance(group, list) and len(group) == 2
+        _need(pair and _text(group[0]) and isinstance(group[1], list), "units", "named groups")
+        _need(len(group[1]) > 0 and all(map(_count, group[1])), "units", "columns in each group")
+    columns = [column for _, held in units["groups"] for column in held]
+    n_columns = n_units + len(columns) - len(units["groups"])
+    good = len(set(columns)) == len(columns) and all(column < n_columns for column in columns)
+    _need(good, "units", f"columns below {n_columns}, each once")
+    good = all(_count(unit) and unit < n_units for unit in units["fixed"])
+    _need(good, "units", f"fixed units below {n_units}")
+    return n_columns
 
 
 def _check_trace(trace: Mapping[str, Any]) -> None:

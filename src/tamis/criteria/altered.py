@@ -5,7 +5,7 @@ from abc import abstractmethod
 import numpy as np
 
 from tamis._arrays import EMPTY, Array, Subset
-from tamis.contract import SubsetCriterion
+from tamis.contract import SubsetCriterion, with_unit
 
 
 class AlteredCriterion(SubsetCriterion):
@@ -24,14 +24,23 @@ class AlteredCriterion(SubsetCriterion):
     def gain(self, subset: Subset, candidates: Subset) -> Array:
         if not len(subset) or not len(candidates):
             return np.array([self.value(candidates[[i]]) for i in range(len(candidates))])
-        return self._changes(self.columns(subset), self.columns(candidates), +1)
+        return self._changes(subset, candidates, +1)
 
     def loss(self, subset: Subset) -> Array:
         if len(subset) < 2:
             return np.array([self.value(subset) for _ in subset])
-        columns = self.columns(subset)
-        return -self._changes(columns, columns, -1)
+        return -self._changes(subset, subset, -1)
 
-    def _changes(self, members: Subset, altered: Subset, sign: int) -> Array:
-        before, *after = self._values(members, altered, sign)
-        return np.array(after) - before
+    def _changes(self, subset: Subset, altered: Subset, sign: int) -> Array:
+        """Changes by units that are one column in a single pass, by groups one after the other."""
+        single = np.array(
+            [self._unit_columns is None or len(self._unit_columns[j]) == 1 for j in altered]
+        )
+        before, *after = self._values(self.columns(subset), self.columns(altered[single]), sign)
+        changed = np.empty(len(altered))
+        changed[single] = after
+        for index in np.flatnonzero(~single):
+            unit = altered[index]
+            other = with_unit(subset, unit) if sign > 0 else subset[subset != unit]
+            changed[index] = self.value(other)
+        return changed - before

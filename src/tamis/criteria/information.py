@@ -5,7 +5,8 @@ with each column already chosen. In every step only the terms with the newest pi
 for all candidates at once; they are sums of n log n over integer counts.
 
 The estimates are plug-in ones of columns cut into bins, in nats. Every criterion gives
-:math:`I(x_j; y)` while nothing is chosen.
+:math:`I(x_j; y)` while nothing is chosen. A group of columns is one variable, whose levels are the
+combinations of theirs that occur.
 
 References
 ----------
@@ -107,6 +108,8 @@ class PairwiseInformation(ForwardCriterion):
         assert y is not None  # needs_target has seen to it
         self._check(name)
         self._coded = coded_columns(name, X, self.n_bins, self.binning)
+        if self._unit_columns is not None:
+            self._coded = self._coded.joined(self._unit_columns)
         self._target = coded_target(name, y, self.task_, self.n_bins, self.binning)
         self.relevance_ = self._coded.information(self._target)
         self.idle_ = self.idle_ | (self._coded.entropy == 0)  # cut into bins, it may not vary
@@ -119,12 +122,10 @@ class PairwiseInformation(ForwardCriterion):
         return coding_cost(n_samples, n_features, n_rounds)
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
-        columns = self.columns(candidates)
-        chosen = self.columns(subset)
-        if not len(chosen):
-            return self.relevance_[columns]
-        sums = QUANTUM * self._sums(chosen)[columns].astype(float)
-        return self._score(self.relevance_[columns], sums, len(chosen))
+        if not len(subset):
+            return self.relevance_[candidates]
+        sums = QUANTUM * self._sums(subset)[candidates].astype(float)
+        return self._score(self.relevance_[candidates], sums, len(subset))
 
     @abstractmethod
     def _term(self, pair: Pair) -> Array:

@@ -12,6 +12,7 @@ from tamis._arrays import Array, Subset
 from tamis.contract import BackwardCriterion
 from tamis.criteria.model import ModelCriterion
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.response.units import Units
 from tamis.svm.columns import ColumnKernel
 from tamis.svm.machine import KERNELS, KernelMachine, Multipliers, kernel_machine, multipliers
 
@@ -54,15 +55,15 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
         check_machine(type(self).__name__, estimator)
 
     def loss(self, subset: Subset) -> Array:
-        X, model = self._X[:, self.columns(subset)], self._fitted(subset)
-        views = self._views(model, X)
-        if self.order == 1:
-            return np.abs(np.sum([self._slopes(view) for view in views], axis=0))
+        units, model = Units.of(self.columns, subset), self._fitted(subset)
+        views = self._views(model, self._X[:, units.columns])
+        if self.order == 1:  # the columns of a group are scaled together
+            return np.abs(units.summed(np.sum([self._slopes(view) for view in views], axis=0)))
         hints = [self._hint(view) for view in views]
         if self.retrain:
-            return self._scored(self._lost_anew(subset, X, views, hints))
+            return self._scored(self._lost_anew(subset, units, views, hints))
         pairs = zip(views, hints, strict=True)
-        return self._scored(np.sum([self._lost(view, hint) for view, hint in pairs], axis=0))
+        return self._scored(np.sum([self._lost(view, units, hint) for view, hint in pairs], axis=0))
 
     @abstractmethod
     def _quantity(self, machine: Multipliers, K: Array, hint: Any = None) -> float:
@@ -74,33 +75,33 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
 
     @abstractmethod
     def _scored(self, lost: Array) -> Array:
-        """Losses from how much smaller the quantity is without each column."""
+        """Losses from how much smaller the quantity is without each unit."""
 
     def _hint(self, view: MachineView) -> Any:
         """What the quantity with all columns tells about those without one."""
         return None
 
-    def _lost(self, view: MachineView, hint: Any) -> Array:
-        """How much smaller the quantity is without each column, the multipliers kept."""
+    def _lost(self, view: MachineView, units: Units, hint: Any) -> Array:
+        """How much smaller the quantity is without each unit, the multipliers kept."""
         machine, columns = view
-        each = range(columns.X.shape[1])
-        left = [self._quantity(machine, columns.without(j), hint) for j in each]
+        gone = (columns.without(units.positions(k)) for k in range(len(units.sizes)))
+        left = [self._quantity(machine, K, hint) for K in gone]
         return self._quantity(machine, columns.K, hint) - np.array(left)
 
     def _lost_anew(
-        self, subset: Subset, X: Array, views: list[MachineView], hints: list[Any]
+        self, subset: Subset, units: Units, views: list[MachineView], hints: list[Any]
     ) -> Array:
-        """How much smaller the quantity is for machines trained without each column."""
+        """How much smaller the quantity is for machines trained without each unit."""
         pairs = zip(views, hints, strict=True)
         held = sum(self._quantity(v.machine, v.columns.K, hint) for v, hint in pairs)
         each = range(len(subset))
-        return held - np.array([self._retrained(subset, X, k, views, hints) for k in each])
+        return held - np.array([self._retrained(subset, units, k, views, hints) for k in each])
 
     def _retrained(
-        self, subset: Subset, X: Array, index: int, views: list[MachineView], hints: list[Any]
+        self, subset: Subset, units: Units, index: int, views: list[MachineView], hints: list[Any]
     ) -> float:
         """The quantity of machines trained without one member."""
-        kept = np.delete(subset, index)
+        kept, gone = np.delete(subset, index), units.positions(index)
         if not len(kept):
             return 0.0  # points that cannot be told apart: no norm, no radius, no span
         model = self._fitted(kept)
@@ -110,7 +111,7 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
             if self._on_support:
                 columns = columns.restricted(np.flatnonzero(machine.beta))
                 machine = machine.on_support()
-            total += self._quantity(machine, columns.without(index, kernel), hint)
+            total += self._quantity(machine, columns.without(gone, kernel), hint)
         return total
 
     def _views(self, model: Any, X: Array) -> list[MachineView]:

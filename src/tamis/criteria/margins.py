@@ -6,6 +6,7 @@ import numpy as np
 
 from tamis._arrays import Array
 from tamis.criteria.kernel_machines import MachineCriterion, MachineView
+from tamis.response.units import Units
 from tamis.svm.machine import Multipliers
 from tamis.svm.span import followed, margin_system
 
@@ -59,8 +60,11 @@ class WeightNorm(MachineCriterion):
     def _quantity(self, machine: Multipliers, K: Array, hint: Any = None) -> float:
         return float(machine.beta @ K @ machine.beta)
 
-    def _lost(self, view: MachineView, hint: Any) -> Array:
-        return view.columns.lost(view.machine.beta)
+    def _lost(self, view: MachineView, units: Units, hint: Any) -> Array:
+        single = len(units.sizes) == len(units.columns)
+        if single:
+            return view.columns.lost(view.machine.beta)
+        return super()._lost(view, units, hint)
 
     def _slopes(self, view: MachineView) -> Array:
         return norm_slopes(view, self.retrain)

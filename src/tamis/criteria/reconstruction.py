@@ -83,7 +83,11 @@ class ColumnSubset(SubsetCriterion):
         return Cost(operations + 1e5 * n_rounds, 32.0 * square + 100 * n_features)
 
     def value(self, subset: Subset) -> float:
-        columns = independent_members(self._gram, self.columns(subset))
+        return self._value(self.columns(subset))
+
+    def _value(self, columns: Subset) -> float:
+        """Value of the columns themselves."""
+        columns = independent_members(self._gram, columns)
         rows = self._gram[columns]
         factor = np.linalg.cholesky(rows[:, columns])
         explained = solve_triangular(factor, rows, lower=True)
@@ -92,14 +96,14 @@ class ColumnSubset(SubsetCriterion):
     def values(self, subsets: Iterable[Subset]) -> Array:
         asked = [self.columns(subset) for subset in subsets]
         if len(self._gram) > max(len(asked), MANY):
-            return super().values(asked)
+            return np.array([self._value(columns) for columns in asked])
         values = np.full(len(asked), -self._total)
         for indices, stack in stacked(asked):
             # |P_S X|^2 = tr(W_SS^-1 (W^2)_SS)
             explained = TraceForm(self._gram, self._squared).traces(stack)
             values[indices] = np.minimum(explained - self._total, 0.0)
             singular = np.isneginf(explained)
-            values[indices[singular]] = super().values(stack[singular])
+            values[indices[singular]] = [self._value(columns) for columns in stack[singular]]
         return values
 
     @property
@@ -110,19 +114,25 @@ class ColumnSubset(SubsetCriterion):
         return self._square
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
-        self._span.move_to(self.columns(subset))
-        return self._span.gains()[self.columns(candidates)]
+        if self._unit_columns is not None:
+            return super().gain(subset, candidates)
+        self._span.move_to(subset)
+        return self._span.gains()[candidates]
 
     def loss(self, subset: Subset) -> Array:
-        self._span.move_to(self.columns(subset))
-        return self._span.losses(self.columns(subset))
+        if self._unit_columns is not None:
+            return super().loss(subset)
+        self._span.move_to(subset)
+        return self._span.losses(subset)
 
     def bound(self, subset: Subset, size: int) -> float:
         return float(self.bounds([subset], size)[0])
 
     def bounds(self, subsets: Iterable[Subset], size: int) -> Array:
         """Columns inside the span of a subset rebuild no more than its first principal axes."""
+        subsets = list(subsets)
         asked = [self.columns(subset) for subset in subsets]
+        sizes = np.array([self.most_columns(subset, size) for subset in subsets])
         bounds = np.full(len(asked), -self._total)
         for indices, stack in stacked(asked):
             W = blocks(self._gram, stack)
@@ -131,9 +141,10 @@ class ColumnSubset(SubsetCriterion):
             axes = np.linalg.eigvalsh(
                 root @ blocks(self._squared, stack[good]) @ root.swapaxes(1, 2)
             )
-            explained = axes[:, stack.shape[1] - size :].sum(axis=1)
+            first = stack.shape[1] - sizes[indices[good]]
+            explained = np.where(np.arange(stack.shape[1]) >= first[:, None], axes, 0).sum(axis=1)
             bounds[indices[good]] = np.minimum(explained - self._total, 0.0)
-            bounds[indices[~good]] = super().values(stack[~good])
+            bounds[indices[~good]] = [self._value(columns) for columns in stack[~good]]
         return bounds
 
 

@@ -12,6 +12,7 @@ from tamis.contract import BackwardCriterion, Cost
 from tamis.density.parzen import best_width, check_width, width_cost
 from tamis.density.reduced import reduced_set
 from tamis.exceptions import InvalidParameter
+from tamis.response.units import Units
 
 # Samples at a time: with some hundred centres their terms stay in the second cache.
 _ROWS = 128
@@ -30,7 +31,8 @@ class ReducedParzenInformation(BackwardCriterion):
     by : {"marginal", "permutation", "removal"}, default="marginal"
         How a column is perturbed: by giving every sample each of ``n_values`` quantiles in turn (no
         chance in it), by shuffling its values over all samples, or by finding new densities
-        without the column, one fit for each.
+        without the column, one fit for each. The columns of a group are perturbed together, and
+        ``n_values`` of their rows, drawn once, take the place of quantiles.
     sigma : float or "likelihood", default="likelihood"
         As in :class:`ParzenInformation`.
     n_repeats : int, default=1
@@ -138,21 +140,27 @@ class ReducedParzenInformation(BackwardCriterion):
         self.sigma_ = params.get("sigma", self.sigma_)
 
     def loss(self, subset: Subset) -> Array:
-        columns = self.columns(subset)
-        Z = self._X[:, columns]
+        grouped = Units.of(self.columns, subset)
+        Z = self._X[:, grouped.columns]
         losses = np.zeros(len(subset))
         varies = Z.min(axis=0) < Z.max(axis=0)  # a constant column tells nothing, whatever the rest
-        if varies.any():
-            losses[varies] = self._losses(subset[varies], Z[:, varies])
+        rank = np.cumsum(varies) - 1
+        members = [grouped.positions(index) for index in range(len(subset))]
+        units = [rank[positions[varies[positions]]] for positions in members]
+        told = np.array([len(unit) > 0 for unit in units], dtype=bool)
+        if told.any():
+            units = [unit for unit in units if len(unit)]
+            losses[told] = self._losses(subset[told], units, Z[:, varies])
         return losses
 
-    def _losses(self, subset: Subset, Z: Array) -> Array:
-        """Information lost with each of these columns, none of them constant."""
+    def _losses(self, subset: Subset, units: list[Subset], Z: Array) -> Array:
+        """Information lost with the columns of each unit, none of them constant."""
         mixture = _Mixture(Z, self._codes, self._log_priors, self.sigma_)
         if self.by == "removal":
-            without = [self._information(np.delete(Z, j, axis=1)) for j in range(len(subset))]
+            without = [self._information(np.delete(Z, unit, axis=1)) for unit in units]
         else:
-            without = [mixture.information(j, v) for j, v in enumerate(self._values(subset, Z))]
+            values = self._values(subset, units, Z)
+            without = [mixture.information(u, v) for u, v in zip(units, values, strict=True)]
         return mixture.information() - np.array(without)
 
     def _information(self, Z: Array) -> float:
@@ -161,20 +169,28 @@ class ReducedParzenInformation(BackwardCriterion):
             return 0.0
         return _Mixture(Z, self._codes, self._log_priors, self.sigma_).information()
 
-    def _values(self, subset: Subset, Z: Array) -> list[Array]:
-        """For each column what replaces its values: arrays of (repeat, sample)."""
+    def _values(self, subset: Subset, units: list[Subset], Z: Array) -> list[Array]:
+        """For each unit what replaces its values: arrays of (column, repeat, sample)."""
         if self.by == "permutation":
             draws = stream(self._seed, "permutation", subset)
             orders = [
-                np.array([draws.permutation(len(Z)) for _ in range(self.n_repeats)]) for _ in Z.T
+                np.array([draws.permutation(len(Z)) for _ in range(self.n_repeats)]) for _ in units
             ]
-            return [column[order] for column, order in zip(Z.T, orders, strict=True)]
-        if self.n_values is None or self.n_values >= len(Z):
-            grid = np.sort(Z, axis=0)
+            return [Z.T[unit][:, order] for unit, order in zip(units, orders, strict=True)]
+        return [self._points(subset, Z.T[unit]) for unit in units]
+
+    def _points(self, subset: Subset, columns: Array) -> Array:
+        """Values that every sample gets: quantiles of a column, whole rows of a group."""
+        n_samples = columns.shape[1]
+        if self.n_values is None or self.n_values >= n_samples:
+            grid = columns if len(columns) > 1 else np.sort(columns, axis=1)
+        elif len(columns) > 1:
+            drawn = stream(self._seed, "values", subset).permutation(n_samples)[: self.n_values]
+            grid = columns[:, drawn]
         else:
             shares = (np.arange(self.n_values) + 0.5) / self.n_values
-            grid = np.quantile(Z, shares, axis=0)
-        return [np.broadcast_to(column[:, None], (len(grid), len(Z))) for column in grid.T]
+            grid = np.quantile(columns, shares, axis=1).T
+        return np.broadcast_to(grid[:, :, None], (*grid.shape, n_samples))
 
 
 class _Mixture:
@@ -196,19 +212,24 @@ class _Mixture:
         # log of weight times window, without the constant, which cancels
         self._terms = self._log_weights - self._gamma * cdist(Z, self._centres, "sqeuclidean")
 
-    def information(self, column: int | None = None, values: Array | None = None) -> float:
-        """Information, of samples whose column has been replaced by each row of values."""
-        if column is None or values is None:
+    def information(self, unit: Subset | None = None, values: Array | None = None) -> float:
+        """Information, of samples whose columns have been replaced by each repeat of values."""
+        if unit is None or values is None:
             return float(np.mean(self._log_ratio(self._terms, self._codes)))
-        centre, own = self._centres[:, column], self._Z[:, column]
-        total = 0.0
-        for first in range(0, len(own), _ROWS):
+        n_samples, n_repeats, total = len(self._Z), values.shape[1], 0.0
+        for first in range(0, n_samples, _ROWS):
             rows = slice(first, first + _ROWS)
-            base = self._terms[rows] + self._gamma * (own[rows, None] - centre) ** 2
-            for replaced in values:
-                terms = base - self._gamma * (replaced[rows, None] - centre) ** 2
+            base = self._moved(self._terms[rows], unit, self._Z[rows, unit].T, +1)
+            for repeat in range(n_repeats):
+                terms = self._moved(base, unit, values[:, repeat, rows], -1)
                 total += self._log_ratio(terms, self._codes[rows]).sum()
-        return float(total / (len(own) * len(values)))
+        return float(total / (n_samples * n_repeats))
+
+    def _moved(self, terms: Array, unit: Subset, values: Array, sign: int) -> Array:
+        """Terms with (-1) or without (+1) the distances of these values in the unit's columns."""
+        for column, own in zip(unit, values, strict=True):
+            terms = terms + sign * self._gamma * (own[:, None] - self._centres[:, column]) ** 2
+        return terms
 
     def _log_ratio(self, terms: Array, codes: NDArray[np.intp]) -> Array:
         """log p(z|y) - log sum_k P_k p(z|k) of each row, safe where all terms underflow."""

@@ -54,7 +54,10 @@ class Separability(SubsetCriterion):
         return self.form_.values([self.columns(subset) for subset in subsets])
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
-        gains = self._guarded(self.form_.gains, self.columns(subset))[self.columns(candidates)]
+        if self._unit_columns is None:
+            gains = self._guarded(self.form_.gains, subset)[candidates]
+        else:
+            gains = super().gain(subset, candidates)
         if len(gains) and np.isneginf(gains).all():
             raise NothingToAdd(
                 f"{type(self).__name__} cannot add any more columns: each one left is constant or "
@@ -64,13 +67,23 @@ class Separability(SubsetCriterion):
         return gains
 
     def loss(self, subset: Subset) -> Array:
-        return self._guarded(self.form_.losses, self.columns(subset))
+        if self._unit_columns is None:
+            return self._guarded(self.form_.losses, subset)
+        self._guarded(check_finite, self.values([subset]))
+        return super().loss(subset)
 
     def bound(self, subset: Subset, size: int) -> float:
         return float(self.bounds([subset], size)[0])
 
     def bounds(self, subsets: Iterable[Subset], size: int) -> Array:
-        return self._guarded(self.form_.bounds, [self.columns(s) for s in subsets], size)
+        """By columns: as many as the ``size`` largest units have, since more are worth no less."""
+        if self._unit_columns is None:
+            return self._guarded(self.form_.bounds, list(subsets), size)
+        found = [
+            self._guarded(self.form_.bounds, [self.columns(s)], self.most_columns(s, size))
+            for s in subsets
+        ]
+        return np.concatenate([np.empty(0), *found])
 
     def _guarded(self, function: Any, *args: Any) -> Array:
         """The function's answer, or an error that names the way out of a singular matrix."""

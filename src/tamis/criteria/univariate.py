@@ -14,11 +14,13 @@ from tamis.exceptions import InvalidParameter
 
 
 class Univariate(SubsetCriterion):
-    """Score of each column alone; the value of a subset is the sum of its scores, never negative.
+    """Score of each unit alone; the value of a subset is the sum of its scores, never negative.
+
+    A group of columns scores as the best of them, unless the criterion knows better.
 
     Attributes
     ----------
-    scores_ : array of shape (n_features,)
+    scores_ : array of shape (n_units,)
     """
 
     additive: ClassVar[bool] = True
@@ -35,7 +37,11 @@ class Univariate(SubsetCriterion):
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it
         blocks = [self._scores(X[:, block], y) for block in column_blocks(*X.shape)]
-        self.scores_ = np.concatenate(blocks)
+        self.scores_ = self._unit_scores(np.concatenate(blocks))
+
+    def _unit_scores(self, scores: Array) -> Array:
+        """Scores of the units, from those of the columns: of a group the best."""
+        return self.over_units(scores, np.max)
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
         # some passes over the table, and copies of it by class or centred; a round reads scores
@@ -43,17 +49,17 @@ class Univariate(SubsetCriterion):
         return Cost(10 * size + 10.0 * n_rounds * n_features + 2e5, 14.0 * size)
 
     def value(self, subset: Subset) -> float:
-        return float(self.scores_[self.columns(subset)].sum())
+        return float(self.scores_[subset].sum())
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
-        return self.scores_[self.columns(candidates)]
+        return self.scores_[candidates]
 
     def loss(self, subset: Subset) -> Array:
-        return self.scores_[self.columns(subset)]
+        return self.scores_[subset]
 
     def bound(self, subset: Subset, size: int) -> float:
         """The sum of the ``size`` greatest scores, which is attained."""
-        return float(np.sort(self.scores_[self.columns(subset)])[-size:].sum())
+        return float(np.sort(self.scores_[subset])[-size:].sum())
 
 
 class ClassScore(Univariate):
@@ -188,7 +194,8 @@ class PValue(Univariate):
     """-log p of the F-test: of equal class means, or of a linear relation to a real target.
 
     For two classes this is Student's t-test. Additive over a subset (Fisher's method of combining
-    tests). With ``FalseDiscovery`` it keeps what passes a false discovery rate:
+    tests); a group of columns has the least p of its columns times their number (Bonferroni).
+    With ``FalseDiscovery`` it keeps what passes a false discovery rate:
 
     >>> from sklearn.datasets import load_diabetes
     >>> from tamis.search import FalseDiscovery, Ranking
@@ -218,6 +225,10 @@ class PValue(Univariate):
         share = explained(X, y, self.task_)
         return _minus_log_p(share, n_groups - 1, freedom)
 
+    def _unit_scores(self, scores: Array) -> Array:
+        """Of a group Bonferroni's p: the least of its columns times their number."""
+        return self.over_units(scores, lambda some: max(0.0, some.max() - np.log(len(some))))
+
 
 def _minus_log_p(share: Array, between: int, within: int) -> Array:
     """-log P(F > f), from the share of variance explained, also where p underflows.
@@ -241,7 +252,8 @@ class MutualInformation(Univariate):
 
     A column with at most ``n_bins`` distinct values is used as it is, and so are classes; a real
     target is cut like a column. The estimate is the plug-in one: deterministic, biased upwards by
-    about (bins - 1)(classes - 1)/(2N).
+    about (bins - 1)(classes - 1)/(2N). A group of columns is one variable, whose levels are the
+    combinations of theirs.
 
     Parameters
     ----------
@@ -274,6 +286,15 @@ class MutualInformation(Univariate):
         coded = coded_columns("MutualInformation", X, self.n_bins, self.binning)
         codes = coded_target("MutualInformation", y, self.task_, self.n_bins, self.binning)
         return coded.information(codes)
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        if self._unit_columns is None:
+            super()._learn(X, y, **params)
+            return
+        assert y is not None  # needs_target has seen to it
+        coded = coded_columns("MutualInformation", X, self.n_bins, self.binning)
+        codes = coded_target("MutualInformation", y, self.task_, self.n_bins, self.binning)
+        self.scores_ = coded.joined(self._unit_columns).information(codes)
 
 
 def class_moments(X: Array, codes: NDArray[np.intp]) -> tuple[Array, Array]:

@@ -53,7 +53,7 @@ class Wrapper(SubsetCriterion):
         self.criterion.check()
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        self.criterion_ = clone(self.criterion).fit(X, y, **params)
+        self.criterion_ = clone(self.criterion).grouped(self._unit_columns).fit(X, y, **params)
         self.idle_ = self.criterion_.idle_
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:

@@ -1,5 +1,6 @@
 """Columns as small integers, and the entropies of pairs of them."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -68,6 +69,17 @@ class Coded:
         """Levels of one column."""
         cuts = self.cuts[j, : self.n_levels[j] - 1]
         return np.searchsorted(cuts, self._columns[j], side="right")
+
+    def joined(self, groups: Sequence[NDArray[np.intp]]) -> "Coded":
+        """Groups of columns as one variable each, whose levels are the combinations that occur."""
+        joint = np.empty((self.n_samples, len(groups)))
+        for place, columns in enumerate(groups):
+            codes = self.column(int(columns[0]))
+            for j in columns[1:]:
+                codes = codes * int(self.n_levels[j]) + self.column(int(j))
+                codes = np.unique(codes, return_inverse=True)[1].astype(np.intp)
+            joint[:, place] = codes
+        return Coded(joint, 2, "codes")
 
     def joint_entropy(self, pivot: NDArray[np.intp]) -> Array:
         """Entropy of the pair (column, pivot) for each column, in nats.

@@ -48,8 +48,12 @@ class Units(NamedTuple):
 
     def without(self, index: int) -> Subset:
         """Columns of all units but one."""
+        return np.delete(self.columns, self.positions(index))
+
+    def positions(self, index: int) -> Subset:
+        """Where the columns of a unit stand among all."""
         start = self._starts[index]
-        return np.delete(self.columns, self.members[start : start + self.sizes[index]])
+        return self.members[start : start + self.sizes[index]]
 
     def summed(self, values: Array) -> Array:
         """Values of the columns, along the first axis, added up for each unit."""

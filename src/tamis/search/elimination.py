@@ -9,7 +9,7 @@ from tamis._arrays import Subset, is_int, snapped
 from tamis.contract import BackwardCriterion, Counted, Record, Scores, Search, SizeLike, Step, Trace
 from tamis.contract.steps import Standing
 from tamis.exceptions import InvalidParameter
-from tamis.search.greedy import from_full
+from tamis.search.greedy import from_full, least
 
 Tiers: TypeAlias = "Sequence[tuple[int, int]]"
 
@@ -30,6 +30,8 @@ class RecursiveElimination(Search):
         When the criterion chooses its hyper-parameters anew: every so many rounds, whenever that
         fraction of the features has left since, or at the start of each tier.
     standardize : bool, default=True
+    feature_groups, fixed_features
+        Columns that are taken or left together, and units that always stay, see :class:`Forward`.
 
     Examples
     --------
@@ -53,9 +55,15 @@ class RecursiveElimination(Search):
         step: "int | float | Tiers" = 1,
         retune: int | float | str | None = None,
         standardize: bool = True,
+        feature_groups: Any = None,
+        fixed_features: Any = None,
     ):
         super().__init__(
-            criterion, n_features_to_select=n_features_to_select, standardize=standardize
+            criterion,
+            n_features_to_select=n_features_to_select,
+            standardize=standardize,
+            feature_groups=feature_groups,
+            fixed_features=fixed_features,
         )
         self.step = step
         self.retune = retune
@@ -68,7 +76,7 @@ class RecursiveElimination(Search):
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
-        size = size or 1
+        size = least(criterion, size)
         step: Standing
         if len(done):
             step = done[-1]
@@ -88,10 +96,10 @@ class RecursiveElimination(Search):
 
     def _n_rounds(self, n_units: int, size: int | None) -> int:
         """Rounds in which fewer and fewer are scored, as rounds of all."""
-        scored, left, least = 0, n_units, size or 1
-        while left > least:
+        scored, left, last = 0, n_units, size or 1
+        while left > last:
             scored += left
-            left -= drop_count(self.step, left, least)[0]
+            left -= drop_count(self.step, left, last)[0]
         return max(1, scored // n_units)
 
     def _tuning(self, tuning: "Tuning", size: int) -> "tuple[Tuning, bool]":
@@ -117,11 +125,11 @@ class RecursiveElimination(Search):
 
     def _common(self, done: Record, size: int | None) -> int:
         """A last step that was cut short by the size asked for is made anew."""
-        sizes = done.trace.sizes
+        sizes, last = done.trace.sizes, size or max(1, len(done.grouping.fixed))
         for k in range(1, len(sizes)):
-            drop, _ = drop_count(self.step, int(sizes[k - 1]), size or 1)
+            drop, _ = drop_count(self.step, int(sizes[k - 1]), last)
             if sizes[k - 1] - drop != sizes[k]:
-                return k if sizes[k - 1] > (size or 1) else len(sizes)
+                return k if sizes[k - 1] > last else len(sizes)
         return len(sizes)
 
 
@@ -138,7 +146,10 @@ def _without_worst(criterion: Counted, subset: Subset, value: float, drop: int) 
     losses = criterion.loss(subset)
     cut = snapped(losses, criterion.noise(value))
     rising = np.lexsort((-np.arange(len(losses)), criterion.shunning(cut, subset)))
-    kept = subset[np.sort(rising[drop:])]
+    if len(criterion.fixed):
+        free = ~np.isin(subset, criterion.fixed)
+        rising, cut = rising[free[rising]], np.where(free, cut, np.nan)
+    kept = np.delete(subset, rising[:drop])
     # with one feature the new value follows from the score, otherwise it must be asked for
     value = float(value) - float(losses[rising[0]]) if drop == 1 else np.nan
     n_equal = int(np.count_nonzero(cut == cut[rising[drop - 1]]))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import combinations, islice
 from time import perf_counter
+from typing import Any
 from warnings import warn
 
 import numpy as np
@@ -36,6 +37,8 @@ class Exhaustive(Search):
     criterion : SubsetCriterion
     n_features_to_select : int, float, "best" or Choice, default=0.5
     standardize : bool, default=True
+    feature_groups, fixed_features
+        Columns that are taken or left together, and units that always stay, see :class:`Forward`.
 
     Examples
     --------
@@ -53,8 +56,14 @@ class Exhaustive(Search):
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
-        sizes = range(1, n_units + 1) if size is None else (size,)
-        subsets = (subset for k in sizes for subset in combinations(range(n_units), k))
+        fixed = tuple(criterion.fixed.tolist())
+        free = sorted(set(range(n_units)) - set(fixed))
+        sizes = range(max(1, len(fixed)), n_units + 1) if size is None else (size,)
+        subsets = (
+            tuple(sorted(fixed + some)) if fixed else some
+            for k in sizes
+            for some in combinations(free, k - len(fixed))
+        )
         found, value = (done[-1].subset, done[-1].value) if len(done) else (EMPTY, -np.inf)
         valued = done.state.get("valued", 0)
         ahead = islice(subsets, valued, None)
@@ -86,6 +95,8 @@ class BranchAndBound(Search):
     max_seconds : float or None, default=None
         The budget. A budget in seconds makes the result depend on the machine.
     standardize : bool, default=True
+    feature_groups, fixed_features
+        Columns that are taken or left together, and units that always stay, see :class:`Forward`.
 
     Attributes
     ----------
@@ -113,9 +124,15 @@ class BranchAndBound(Search):
         max_evaluations: int | None = None,
         max_seconds: float | None = None,
         standardize: bool = True,
+        feature_groups: Any = None,
+        fixed_features: Any = None,
     ):
         super().__init__(
-            criterion, n_features_to_select=n_features_to_select, standardize=standardize
+            criterion,
+            n_features_to_select=n_features_to_select,
+            standardize=standardize,
+            feature_groups=feature_groups,
+            fixed_features=fixed_features,
         )
         self.max_evaluations = max_evaluations
         self.max_seconds = max_seconds
@@ -204,7 +221,8 @@ class _Tree:
             self.open = []
             self._offer(everything, criterion.value(everything))
         else:
-            self.open = [(everything, everything, np.inf)]
+            free = np.setdiff1d(everything, criterion.fixed)
+            self.open = [(everything, free, np.inf)]
 
     def settle_for_a_leaf(self) -> None:
         """If none was found yet: what the newest node holds, less what it would miss least."""
@@ -230,7 +248,8 @@ class _Tree:
             return False
         surplus = len(subset) - self.size
         n_inner = len(free) - surplus  # children that branch; one more must lose all the rest
-        if surplus == 1 or 2 * n_inner >= len(free) - 2 or len(free) == len(subset):
+        whole = len(free) + len(self.criterion.fixed) == len(subset)
+        if surplus == 1 or 2 * n_inner >= len(free) - 2 or whole:
             free, bounds = self._sorted(subset, free)
         else:  # most members head no child: the order their parent found is good enough
             bounds = self._bounds(subset, free[:n_inner])

@@ -13,7 +13,7 @@ import numpy as np
 from tamis._arrays import Subset, improves
 from tamis.contract import Counted, Search, Step, SubsetCriterion, Trace
 from tamis.contract.steps import Standing
-from tamis.search.greedy import from_empty, from_full, grown, others, shrunk
+from tamis.search.greedy import from_empty, from_full, grown, least, others, shrunk
 
 
 class BestBySize(dict[int, tuple[float, Subset]]):
@@ -50,6 +50,8 @@ class FloatingForward(Search):
     criterion : SubsetCriterion
     n_features_to_select : int, float, "best" or Choice, default=0.5
     standardize : bool, default=True
+    feature_groups, fixed_features
+        Columns that are taken or left together, and units that always stay, see :class:`Forward`.
 
     References
     ----------
@@ -71,9 +73,13 @@ class FloatingForward(Search):
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
         known, step = BestBySize(done), from_empty(criterion, done)
+        n_fixed = len(criterion.fixed)
+        if isinstance(step, Step) and n_fixed:
+            yield step
+            known.note(step)
         while True:
             # of two features the worse is the one added last, so going back starts at three
-            if len(step.subset) > 2:
+            if len(step.subset) - n_fixed > 2:
                 back = shrunk(criterion, step.subset, step.value)
                 if known.note(back):
                     yield back
@@ -94,6 +100,8 @@ class FloatingBackward(Search):
     criterion : SubsetCriterion
     n_features_to_select : int, float, "best" or Choice, default=0.5
     standardize : bool, default=True
+    feature_groups, fixed_features
+        Columns that are taken or left together, and units that always stay, see :class:`Forward`.
 
     References
     ----------
@@ -129,7 +137,7 @@ class FloatingBackward(Search):
                     yield back
                     step = back
                     continue
-            if len(step.subset) <= (size or 1):
+            if len(step.subset) <= least(criterion, size):
                 return
             ahead = shrunk(criterion, step.subset, step.value)
             yield (ahead := known.at_least(ahead))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis._arrays import EMPTY, Array, Mask, best_first, improves, is_int, is_real
+from tamis._arrays import EMPTY, Array, Mask, Subset, best_first, improves, is_int, is_real
 from tamis._random import stream
 from tamis.contract import Counted, Search, SizeLike, Step, SubsetCriterion, Trace
 from tamis.contract.steps import Standing
@@ -44,6 +44,8 @@ class Genetic(Search):
         How many of the best live on unchanged.
     random_state : int, Generator, RandomState or None, default=None
     standardize : bool, default=True
+    feature_groups, fixed_features
+        Columns that are taken or left together, and units that always stay, see :class:`Forward`.
 
     Examples
     --------
@@ -73,9 +75,15 @@ class Genetic(Search):
         n_elite: int = 2,
         random_state: Any = None,
         standardize: bool = True,
+        feature_groups: Any = None,
+        fixed_features: Any = None,
     ):
         super().__init__(
-            criterion, n_features_to_select=n_features_to_select, standardize=standardize
+            criterion,
+            n_features_to_select=n_features_to_select,
+            standardize=standardize,
+            feature_groups=feature_groups,
+            fixed_features=fixed_features,
         )
         self.population_size = population_size
         self.n_generations = n_generations
@@ -122,7 +130,7 @@ class Genetic(Search):
         draw = stream(self.random_state, "generation", 0)
         shape = (self.population_size, n_units)
         density = draw.random((self.population_size, 1))  # small and large subsets alike
-        bits = resized(draw.random(shape) < density, size, draw)
+        bits = resized(draw.random(shape) < density, size, draw, criterion.fixed)
         values = valued(criterion, bits)
         return Population(bits, values, np.zeros(len(values)), 0)
 
@@ -139,7 +147,7 @@ class Genetic(Search):
         children = np.vstack([np.where(mixed, two, one), np.where(mixed, one, two)])[:n_children]
         rate = 1 / people.bits.shape[1] if self.mutation_rate is None else self.mutation_rate
         children ^= draw.random(children.shape) < rate
-        children = resized(children, size, draw)
+        children = resized(children, size, draw, criterion.fixed)
         values = valued(criterion, children)
         parents = np.vstack([pairs, pairs])[:n_children]
         rewards = gained(values, people.values[parents]) + people.rewards[parents].mean(axis=1)
@@ -181,9 +189,11 @@ def valued(criterion: Counted, bits: Mask) -> Array:
     return criterion.values([np.flatnonzero(row) for row in rows])[place.ravel()]
 
 
-def resized(bits: Mask, size: int | None, draw: Draw) -> Mask:
+def resized(bits: Mask, size: int | None, draw: Draw, fixed: Subset = EMPTY) -> Mask:
     """Rows with exactly ``size`` bits, or at least one: random bits set or cleared as needed."""
+    bits[:, fixed] = True
     keys = bits + draw.random(bits.shape)  # members before others, at random among equals
+    keys[:, fixed] += 2
     falling = np.argsort(-keys, axis=1)
     count = np.maximum(bits.sum(axis=1, keepdims=True), 1) if size is None else size
     out = np.zeros_like(bits)

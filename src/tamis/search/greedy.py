@@ -1,6 +1,7 @@
 """Greedy walks: one feature in or out at a time."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,8 @@ def grown(criterion: Counted, subset: Subset, value: float, candidates: Subset) 
 
 def shrunk(criterion: Counted, subset: Subset, value: float, fixed: Subset = EMPTY) -> Step:
     """The step that removes the least costly member not fixed; of equals the highest index."""
+    if len(criterion.fixed):
+        fixed = np.union1d(fixed, criterion.fixed)
     losses = criterion.loss(subset)
     cut = snapped(losses, criterion.noise(value))
     order = criterion.shunning(cut, subset)
@@ -71,8 +74,20 @@ def others(subset: Subset, n_units: int) -> Subset:
 
 
 def from_empty(criterion: Counted, done: Trace) -> Standing:
-    """Where a walk that starts with nothing stands."""
-    return done[-1] if len(done) else Step(EMPTY, criterion.start(EMPTY))
+    """Where a walk that starts with nothing, or with what is fixed, stands."""
+    return done[-1] if len(done) else from_fixed(criterion)
+
+
+def from_fixed(criterion: Counted) -> Step:
+    """What a walk that starts with as little as it may holds; a step to yield if it is anything."""
+    if len(criterion.fixed):
+        return Step(criterion.fixed, criterion.value(criterion.fixed))
+    return Step(EMPTY, criterion.start(EMPTY))
+
+
+def least(criterion: Counted, size: int | None) -> int:
+    """The size to which a walk that removes can go."""
+    return size or max(1, len(criterion.fixed))
 
 
 def from_full(criterion: Counted, n_units: int) -> Step:
@@ -91,6 +106,12 @@ class Forward(Search):
     criterion : ForwardCriterion
     n_features_to_select : int, float, "best" or Choice, default=0.5
     standardize : bool, default=True
+    feature_groups : mapping, sequence or None, default=None
+        Columns that are taken or left as one unit: ``{"name": ["a", "b"]}`` with columns by name
+        or index, or one label per column. A column in no group, or with the label None, is a unit
+        of its own. Sizes count units.
+    fixed_features : str, int, sequence of them, or None, default=None
+        Columns, or names of groups, that every subset holds; they count among those kept.
 
     Examples
     --------
@@ -108,6 +129,8 @@ class Forward(Search):
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
         step = from_empty(criterion, done)
+        if isinstance(step, Step) and len(step.subset):
+            yield step
         while len(step.subset) < (size or n_units):
             yield (ahead := grown(criterion, step.subset, step.value, others(step.subset, n_units)))
             step = ahead
@@ -124,6 +147,8 @@ class Backward(Search):
     criterion : BackwardCriterion
     n_features_to_select : int, float, "best" or Choice, default=0.5
     standardize : bool, default=True
+    feature_groups, fixed_features
+        Columns that are taken or left together, and units that always stay, see :class:`Forward`.
 
     Examples
     --------
@@ -146,7 +171,7 @@ class Backward(Search):
         else:
             yield (first := from_full(criterion, n_units))
             step = first
-        while len(step.subset) > (size or 1):
+        while len(step.subset) > least(criterion, size):
             yield (next_one := shrunk(criterion, step.subset, step.value))
             step = next_one
 
@@ -164,6 +189,8 @@ class Bidirectional(Search):
     criterion : SubsetCriterion
     n_features_to_select : int, float, "best" or Choice, default=0.5
     standardize : bool, default=True
+    feature_groups, fixed_features
+        Columns that are taken or left together, and units that always stay, see :class:`Forward`.
 
     Examples
     --------
@@ -180,16 +207,19 @@ class Bidirectional(Search):
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
-        size = self._asked(size, n_units)
-        forward = self._grows(size, n_units)
+        n_fixed = len(criterion.fixed)
+        size = max(self._asked(size, n_units), n_fixed)
+        forward = self._grows(size, n_units + n_fixed)
         small: Standing
         large: Standing
         if len(done):
-            small, large = self._continued(done, forward, n_units)
+            small, large = self._continued(done, forward, n_units, criterion.fixed)
         else:
-            small, large = Step(EMPTY, criterion.start(EMPTY)), from_full(criterion, n_units)
+            small, large = from_fixed(criterion), from_full(criterion, n_units)
             if not forward:
                 yield large._replace(state={"other": [], "value": small.value})
+            elif n_fixed:
+                yield small._replace(state={"other": [], "value": large.value})
         crossed = list(done.state.get("other", []))
         while len(small.subset) < size < len(large.subset):
             candidates = np.setdiff1d(large.subset, small.subset, assume_unique=True)
@@ -211,17 +241,20 @@ class Bidirectional(Search):
         return 2 * size <= n_units
 
     @staticmethod
-    def _continued(done: Trace, forward: bool, n_units: int) -> tuple[Standing, Standing]:
+    def _continued(
+        done: Trace, forward: bool, n_units: int, fixed: Subset
+    ) -> tuple[Standing, Standing]:
         """Both sides where they stood: the trace has one, the state what moved on the other."""
         moved, value = np.array(done.state["other"], dtype=np.intp), done.state["value"]
         if forward:
             return done[-1], Step(others(moved, n_units), value)
-        return Step(np.sort(moved), value), done[-1]
+        return Step(np.union1d(moved, fixed).astype(np.intp), value), done[-1]
 
     def _common(self, done: Record, size: int | None) -> int:
         """The side that is followed depends on the size."""
-        trace = done.trace
-        forward = self._grows(self._asked(size, trace.n_units), trace.n_units)
+        trace, n_fixed = done.trace, len(done.grouping.fixed)
+        asked = max(self._asked(size, trace.n_units), n_fixed)
+        forward = self._grows(asked, trace.n_units + n_fixed)
         return len(trace) if trace.growing is forward else 0
 
 
@@ -239,6 +272,8 @@ class PlusLMinusR(Search):
     l, r : int, default=2 and 1
         Features added and removed in each round; they must differ.
     standardize : bool, default=True
+    feature_groups, fixed_features
+        Columns that are taken or left together, and units that always stay, see :class:`Forward`.
 
     Examples
     --------
@@ -259,9 +294,15 @@ class PlusLMinusR(Search):
         l: int = 2,  # noqa: E741 (the name of the method)
         r: int = 1,
         standardize: bool = True,
+        feature_groups: Any = None,
+        fixed_features: Any = None,
     ):
         super().__init__(
-            criterion, n_features_to_select=n_features_to_select, standardize=standardize
+            criterion,
+            n_features_to_select=n_features_to_select,
+            standardize=standardize,
+            feature_groups=feature_groups,
+            fixed_features=fixed_features,
         )
         self.l = l
         self.r = r
@@ -279,18 +320,17 @@ class PlusLMinusR(Search):
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
         growing = self.l > self.r
-        size = size or (n_units if growing else 1)
+        size = size or (n_units if growing else least(criterion, None))
         plan = [+1] * self.l + [-1] * self.r if growing else [-1] * self.r + [+1] * self.l
         step: Standing
         if len(done):
             step, position = done[-1], done.state["position"]
             size_before = done.state["size_before"]
         else:
-            step, position = Step(EMPTY, criterion.start(EMPTY)), 0
-            if not growing:
-                step = from_full(criterion, n_units)
-                yield step._replace(state={"position": 0, "size_before": n_units})
-            size_before = len(step.subset)
+            step = from_fixed(criterion) if growing else from_full(criterion, n_units)
+            position, size_before = 0, len(step.subset)
+            if size_before:
+                yield step._replace(state={"position": 0, "size_before": size_before})
         while True:
             for move in plan[position:]:
                 position += 1
@@ -308,6 +348,6 @@ class PlusLMinusR(Search):
         """One feature in or out, or None where nothing is left to add or one must stay."""
         if move > 0 and len(step.subset) < n_units:
             return grown(criterion, step.subset, step.value, others(step.subset, n_units))
-        if move < 0 and len(step.subset) > 1:
+        if move < 0 and len(step.subset) > max(1, len(criterion.fixed)):
             return shrunk(criterion, step.subset, step.value)
         return None

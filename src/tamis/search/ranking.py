@@ -1,10 +1,11 @@
 """The best individual features."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from tamis._arrays import EMPTY, Array, best_first
+from tamis._arrays import EMPTY, Array, Subset, best_first
 from tamis.contract import (
     BackwardCriterion,
     Counted,
@@ -14,9 +15,11 @@ from tamis.contract import (
     Scores,
     Search,
     SizeLike,
+    Step,
     Trace,
 )
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.search.greedy import from_fixed, others
 
 
 class Ranking(Search):
@@ -30,6 +33,8 @@ class Ranking(Search):
         ``"alone"`` is the gain over the empty set, ``"removal"`` the loss from the full set (the
         scheme called INIT in the literature). None takes the first where the criterion can.
     standardize : bool, default=True
+    feature_groups, fixed_features
+        Columns that are taken or left together, and units that always stay, see :class:`Forward`.
 
     Examples
     --------
@@ -51,31 +56,46 @@ class Ranking(Search):
         n_features_to_select: SizeLike = 0.5,
         by: str | None = None,
         standardize: bool = True,
+        feature_groups: Any = None,
+        fixed_features: Any = None,
     ):
         super().__init__(
-            criterion, n_features_to_select=n_features_to_select, standardize=standardize
+            criterion,
+            n_features_to_select=n_features_to_select,
+            standardize=standardize,
+            feature_groups=feature_groups,
+            fixed_features=fixed_features,
         )
         self.by = by
 
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
-    ) -> Iterator[Entries]:
-        if len(done):  # all at once, or not yet
+    ) -> Iterator[Step | Entries]:
+        value = 0.0
+        if len(criterion.fixed):
+            if not len(done):
+                yield (start := from_fixed(criterion))
+            value = done[0].value if len(done) else start.value
+        free = others(criterion.fixed, n_units)
+        if len(done) > min(len(criterion.fixed), 1) or not len(free):  # all at once, or not yet
             return
-        everything = np.arange(n_units)
-        if self._by() == "alone":
-            scores, errors = criterion.gain(EMPTY, everything), criterion.errors(EMPTY)
-        else:
-            scores, errors = criterion.loss(everything), criterion.errors(everything)
+        scores, errors = self._scores(criterion, free, np.arange(n_units))
         order = best_first(scores)
-        values = self._values(criterion, scores[order])
-        yield Entries(order, Scores(everything, scores, errors), values)
+        values = self._values(criterion, scores[order], value)
+        yield Entries(free[order], Scores(free, scores, errors), values)
 
-    def _values(self, criterion: Counted, falling: Array) -> Array:
+    def _scores(self, criterion: Counted, free: Subset, everything: Subset) -> tuple[Array, Array]:
+        """Scores of the units that are not fixed, and their standard errors where known."""
+        if self._by() == "alone":
+            return criterion.gain(EMPTY, free), criterion.errors(EMPTY)
+        scores, errors = criterion.loss(everything)[free], criterion.errors(everything)
+        return scores, errors[free] if len(errors) else errors
+
+    def _values(self, criterion: Counted, falling: Array, start: float) -> Array:
         """Values of the nested subsets, where they follow from the scores."""
         if getattr(criterion.criterion, "additive", False):
             with np.errstate(invalid="ignore"):  # infinity less infinity is no value
-                return np.cumsum(falling)
+                return np.cumsum(np.append(start, falling))[1:] if start else np.cumsum(falling)
         return np.full(len(falling), np.nan)
 
     def _n_rounds(self, n_units: int, size: int | None) -> int:

@@ -83,9 +83,14 @@ class ColumnKernel:
         gamma, degree = self.kernel.gamma, self.kernel.degree
         return degree * gamma * _power(gamma * self.base + self.kernel.coef0, max(degree - 1, 0))
 
-    def without(self, j: int, kernel: Kernel | None = None) -> Array:
-        """Kernel matrix without column j; by another kernel of the same family if one is given."""
-        x = self.X[:, j]
+    def without(self, j: int | NDArray[np.intp], kernel: Kernel | None = None) -> Array:
+        """Kernel matrix without column j, or without several columns.
+
+        By another kernel of the same family if one is given.
+        """
+        if np.ndim(j) and np.size(j) > 1:
+            return kernel_of(kernel or self.kernel, self._base_without(np.asarray(j)))
+        x = self.X[:, np.atleast_1d(j)[0]]
         if self.kernel.name == "rbf":
             base = np.subtract.outer(x, x)
             np.multiply(base, base, out=base)
@@ -94,6 +99,13 @@ class ColumnKernel:
         else:
             base = self.base - np.multiply.outer(x, x)
         return kernel_of(kernel or self.kernel, base)
+
+    def _base_without(self, columns: NDArray[np.intp]) -> Array:
+        """Squared distances or inner products of the other columns."""
+        X = self.X[:, columns]
+        if self.kernel.name != "rbf":
+            return self.base - X @ X.T
+        return np.maximum(self.base - euclidean_distances(X, squared=True), 0)
 
     def restricted(self, rows: NDArray[np.intp]) -> "ColumnKernel":
         """The same for some of the rows, without computing anything again."""

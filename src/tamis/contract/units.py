@@ -1,0 +1,304 @@
+"""Units: what is taken or left as one, a column or a group of columns.
+
+Searches count units and criteria score them; only the table, ``support_`` and ``transform`` speak
+of columns. ``feature_groups`` and ``fixed_features`` are read here, once, into a
+:class:`Grouping`. Units stand in the order of their first columns, so that groups of one column
+each change nothing.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from tamis._arrays import EMPTY, Mask, Subset, is_int
+from tamis.exceptions import InvalidParameter
+
+#: Names that a sentence shows of many.
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Which columns of a table belong together, and which units are always kept.
+
+    Attributes
+    ----------
+    n_columns : int
+    groups : tuple of (name, columns)
+        In the order of their first columns; a column in no group is a unit of its own.
+    fixed : tuple of int
+        The units that every subset holds.
+
+    Examples
+    --------
+    >>> grouping = Grouping(4, (("pair", (1, 3)),), fixed=(0,))
+    >>> grouping.n_units, grouping.columns(np.array([1])), grouping.unit_of
+    (3, array([1, 3]), array([0, 1, 2, 1]))
+    >>> [grouping.label(unit) for unit in range(3)]
+    ['column 0', "'pair'", 'column 2']
+    """
+
+    n_columns: int
+    groups: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    fixed: tuple[int, ...] = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether every unit is a column: the unit j is then the column j."""
+        return all(len(columns) == 1 for _, columns in self.groups)
+
+    @cached_property
+    def unit_of(self) -> Subset:
+        """The unit of each column."""
+        first = np.arange(self.n_columns)
+        for _, columns in self.groups:
+            first[list(columns)] = min(columns)
+        return np.unique(first, return_inverse=True)[1].astype(np.intp)
+
+    @property
+    def n_units(self) -> int:
+        """Number of units."""
+        return self.n_columns - sum(len(columns) - 1 for _, columns in self.groups)
+
+    @cached_property
+    def members(self) -> tuple[Subset, ...] | None:
+        """Columns of each unit; None where every unit is a column."""
+        if self.plain:
+            return None
+        order = np.argsort(self.unit_of, kind="stable")
+        ends = np.cumsum(np.bincount(self.unit_of))[:-1]
+        return tuple(np.split(order, ends))
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """Names of the units that are groups."""
+        return {int(self.unit_of[columns[0]]): name for name, columns in self.groups}
+
+    @property
+    def word(self) -> str:
+        """What a unit is called."""
+        return "column" if self.plain else "unit"
+
+    @property
+    def fixed_units(self) -> Subset:
+        """The units that every subset holds, as an array."""
+        return np.array(self.fixed, dtype=np.intp) if self.fixed else EMPTY
+
+    def columns(self, units: Subset) -> Subset:
+        """Columns of some units, sorted."""
+        if self.plain:
+            return units
+        wanted = np.zeros(self.n_units, dtype=bool)
+        wanted[units] = True
+        return np.flatnonzero(wanted[self.unit_of])
+
+    def mask(self, units: Mask) -> Mask:
+        """The columns whose units are marked."""
+        return units if self.plain else units[self.unit_of]
+
+    def restricted(self, units: Subset) -> "Grouping":
+        """The grouping of a table that holds the columns of some units only."""
+        columns = self.columns(units)
+        position = np.full(self.n_columns, -1, dtype=np.intp)
+        position[columns] = np.arange(len(columns))
+        kept = set(units.tolist())
+        return Grouping(
+            len(columns),
+            tuple(
+                (name, tuple(position[list(held)].tolist()))
+                for name, held in self.groups
+                if int(self.unit_of[held[0]]) in kept
+            ),
+            tuple(np.flatnonzero(np.isin(units, self.fixed_units)).tolist()),
+        )
+
+    def label(self, unit: int, feature_names: Sequence[str] | None = None) -> str:
+        """A unit by the name of its group, by that of its column, or by the column's index."""
+        if unit in self.names:
+            return repr(self.names[unit])
+        column = unit if self.plain else int(self.columns(np.array([unit]))[0])
+        return f"column {column}" if feature_names is None else repr(feature_names[column])
+
+    def unit_names(self, feature_names: Sequence[str]) -> list[str]:
+        """The name of each unit: that of its group, or of its column."""
+        if not self.groups:
+            return list(feature_names)
+        firsts = np.unique(self.unit_of, return_index=True)[1]
+        return [self.names.get(unit, feature_names[c]) for unit, c in enumerate(firsts)]
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """Lists and numbers for a record; None where there is nothing to say."""
+        if not (self.groups or self.fixed):
+            return None
+        groups = [[name, list(columns)] for name, columns in self.groups]
+        return {"groups": groups, "fixed": list(self.fixed)}
+
+    @classmethod
+    def from_dict(cls, n_columns: int, plain: Mapping[str, Any] | None) -> Self:
+        """The grouping that :meth:`to_dict` wrote."""
+        if plain is None:
+            return cls(n_columns)
+        groups = tuple((name, tuple(columns)) for name, columns in plain["groups"])
+        return cls(n_columns, groups, tuple(plain["fixed"]))
+
+
+def resolve_units(
+    name: str, groups: Any, fixed: Any, n_columns: int, names: Sequence[str] | None = None
+) -> Grouping:
+    """The grouping that ``feature_groups`` and ``fixed_features`` ask for.
+
+    Parameters
+    ----------
+    name : str
+        Who asks, for the sentence that refuses.
+    groups : mapping of name to columns, sequence of one label per column, or None
+        Columns by name or by index; a label of None (or NaN) leaves its column alone.
+    fixed : name, index, sequence of them, or None
+        Columns, or names of groups.
+    n_columns : int
+    names : sequence of str or None
+        Of the columns, where the table has names.
+
+    Examples
+    --------
+    >>> resolve_units("Forward", {"ab": ["a", "b"]}, "c", 3, ["a", "b", "c"])
+    Grouping(n_columns=3, groups=(('ab', (0, 1)),), fixed=(1,))
+    >>> resolve_units("Forward", ["x", None, "x"], None, 3).groups
+    (('x', (0, 2)),)
+    """
+    asked = _Asked(name, n_columns, None if names is None else list(map(str, names)))
+    if groups is None:
+        found: list[tuple[str, tuple[int, ...]]] = []
+    elif isinstance(groups, Mapping):
+        found = asked.of_mapping(groups)
+    else:
+        found = asked.of_labels(groups)
+    asked.check_groups(found)
+    grouping = Grouping(n_columns, tuple(sorted(found, key=lambda group: group[1][0])))
+    if fixed is None:
+        return grouping
+    return Grouping(n_columns, grouping.groups, asked.fixed(fixed, grouping))
+
+
+class _Asked:
+    """The two parameters as somebody wrote them, read for one table."""
+
+    def __init__(self, name: str, n_columns: int, names: list[str] | None):
+        self.name, self.n_columns, self.names = name, n_columns, names
+        self.position = {label: j for j, label in reversed(list(enumerate(names or ())))}
+
+    def of_mapping(self, groups: Mapping[Any, Any]) -> list[tuple[str, tuple[int, ...]]]:
+        """Groups from ``{name: columns}``."""
+        found = []
+        for label, listed in groups.items():
+            where = f"feature_groups[{label!r}]"
+            columns = [self.column(where, column) for column in _listed(listed)]
+            if not columns:
+                raise InvalidParameter(
+                    f"{self.name}: {where} holds no column. Leave that group out."
+                )
+            if len(set(columns)) < len(columns):
+                raise InvalidParameter(
+                    f"{self.name}: {where} names a column twice. Write each column once."
+                )
+            found.append((str(label), tuple(sorted(columns))))
+        return found
+
+    def of_labels(self, labels: Any) -> list[tuple[str, tuple[int, ...]]]:
+        """Groups from one label per column."""
+        write = "Write {'name': ['column', 'other column']}, or one label for each column"
+        if isinstance(labels, str) or not isinstance(labels, Iterable):
+            raise InvalidParameter(
+                f"{self.name} needs feature_groups as a mapping of names to columns, or as one "
+                f"label per column, not {labels!r}. {write}."
+            )
+        given = list(labels)
+        if len(given) != self.n_columns:
+            raise InvalidParameter(
+                f"{self.name} needs one label in feature_groups for each of the {self.n_columns} "
+                f"columns of X, not {len(given)}. {write} (None for one that is alone)."
+            )
+        found: dict[str, list[int]] = {}
+        for column, label in enumerate(given):
+            if isinstance(label, Iterable) and not isinstance(label, str):
+                raise InvalidParameter(
+                    f"{self.name} needs labels in feature_groups that are texts or numbers, not "
+                    f"{label!r}. {write}."
+                )
+            if label is not None and label == label:  # NaN is not itself
+                found.setdefault(str(label), []).append(column)
+        return [(label, tuple(columns)) for label, columns in found.items()]
+
+    def check_groups(self, groups: list[tuple[str, tuple[int, ...]]]) -> None:
+        """Refuse groups that share a column, and names that could mean two things."""
+        held: dict[int, str] = {}
+        for label, columns in groups:
+            for column in columns:
+                if column in held:
+                    raise InvalidParameter(
+                        f"{self.name}: {self.spoken(column)} is in two of the feature_groups, "
+                        f"{held[column]!r} and {label!r}. A column can be taken or left once: keep "
+                        "it in one of them, or join them."
+                    )
+                held[column] = label
+        known = set()
+        for label, columns in groups:
+            if label in known:
+                raise InvalidParameter(
+                    f"{self.name}: two of the feature_groups are called {label!r}. Give each a "
+                    "name of its own."
+                )
+            known.add(label)
+            if self.position.get(label, columns[0]) not in columns:
+                raise InvalidParameter(
+                    f"{self.name}: the group {label!r} of feature_groups has the name of a "
+                    "column outside it. Call it something else."
+                )
+
+    def fixed(self, fixed: Any, grouping: Grouping) -> tuple[int, ...]:
+        """The units that are named."""
+        units = {label: unit for unit, label in grouping.names.items()}
+        found = set()
+        for given in _listed(fixed):
+            if isinstance(given, str) and given in units:
+                found.add(units[given])
+            else:
+                column = self.column("fixed_features", given, list(units))
+                found.add(int(grouping.unit_of[column]) if grouping.groups else column)
+        return tuple(sorted(found))
+
+    def column(self, where: str, given: Any, groups: Sequence[str] = ()) -> int:
+        """Index of a column that is given by name or by index."""
+        if isinstance(given, str):
+            if given in self.position:
+                return self.position[given]
+            known = "X has no column names" if self.names is None else f"X has {_some(self.names)}"
+            if groups:
+                known += f", feature_groups has {_some(groups)}"
+            raise InvalidParameter(
+                f"{self.name}: {where} names the column {given!r}, which is not there: {known}."
+            )
+        if is_int(given) and 0 <= given < self.n_columns:
+            return int(given)
+        raise InvalidParameter(
+            f"{self.name}: {where} needs columns by their names, or by their indices from 0 to "
+            f"{self.n_columns - 1}, not {given!r}."
+        )
+
+    def spoken(self, column: int) -> str:
+        """A column for a sentence."""
+        return f"column {column if self.names is None else repr(self.names[column])}"
+
+
+def _listed(given: Any) -> list[Any]:
+    """One thing, or several, as a list."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        return [given]
+    return list(given)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")

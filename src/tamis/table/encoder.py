@@ -112,29 +112,34 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         )
         self._written, self._names = seen.written, seen.names
         self._parts = [(j, part) for j in self._dates for part in self._varying(frame, j)]
-        held = self._held(frame)
         self._imputer = SimpleImputer(
             strategy="median", add_indicator=True, keep_empty_features=True
-        ).fit(held)
-        rare = max(RARE_ROWS, int(RARE_SHARE * frame.height))
+        )
         self._levels = OneHotEncoder(
             drop="if_binary",
-            min_frequency=rare,
+            min_frequency=max(RARE_ROWS, int(RARE_SHARE * frame.height)),
             max_categories=self.max_levels,
             handle_unknown="infrequent_if_exist",
             sparse_output=False,
-        ).fit(self._worded(frame))
+        )
+        if self._numbers or self._parts:
+            self._imputer.fit(self._held(frame))
+        if self._words:
+            self._levels.fit(self._worded(frame))
         self._name_outputs()
 
     def _name_outputs(self) -> None:
         """Which column of which name each output is, in the order of the columns."""
         held = [(j, "") for j in self._numbers] + [(j, f"_{part}") for j, part in self._parts]
-        marked = self._imputer.indicator_.features_.tolist()
-        made = [*held, *((held[i][0], f"{held[i][1]}_missing") for i in marked)]
+        marked = self._imputer.indicator_.features_.tolist() if held else []
+        made = held + [(held[i][0], "_missing") for i in marked]
+        # the parts of a date are missing together: one mark is enough
+        doubled = [len(held) + i for i, at in enumerate(marked) if held[at][1] not in ("", "_days")]
         for j, levels in zip(self._words, self._level_names(), strict=True):
             made += [(j, f"_{level}") for level in levels]
         origin = np.array([j for j, _ in made], dtype=np.intp)
-        self._order = np.argsort(origin, kind="stable")
+        order = np.argsort(origin, kind="stable")
+        self._order = order[~np.isin(order, doubled)]
         self.origin_ = origin[self._order]
         self.output_to_input_ = {
             f"{self._names[made[i][0]]}{made[i][1]}": self._names[made[i][0]] for i in self._order
@@ -152,12 +157,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return found
 
     def _encode(self, frame: pl.DataFrame) -> Array:
-        parts = [self._imputer.transform(self._held(frame))]
+        parts = []
+        if self._numbers or self._parts:
+            parts.append(self._imputer.transform(self._held(frame)))
         if self._words:
             parts.append(self._levels.transform(self._worded(frame)))
-        Z: Array = np.hstack(parts) if len(parts) > 1 else parts[0]
-        in_order = (np.diff(self._order) > 0).all()
-        return Z if in_order else np.asfortranarray(Z[:, self._order])
+        Z: Array = np.hstack(parts) if parts else np.empty((frame.height, 0))
+        as_it_is = np.array_equal(self._order, np.arange(Z.shape[1]))
+        return Z if as_it_is else np.asfortranarray(Z[:, self._order])
 
     def _held(self, frame: pl.DataFrame) -> Array:
         """Numbers and the parts of dates, NaN where there are gaps."""
@@ -170,8 +177,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _worded(self, frame: pl.DataFrame) -> NDArray[Any]:
         columns = [frame.to_series(j).cast(pl.String).to_list() for j in self._words]
-        # with one column that no table has there is always something to fit
-        return np.array(columns or [["a", "b"] * frame.height], dtype=object).T[: frame.height]
+        return np.array(columns, dtype=object).T
 
     def _varying(self, frame: pl.DataFrame, j: int) -> list[str]:
         """The number of a date, and those of its parts that are not always the same."""

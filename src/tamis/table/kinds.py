@@ -143,7 +143,7 @@ def _kind_of_words(held: pl.Series, j: int, n_levels: int, seen: Columns) -> str
     seen.mixed[j] = 0 < are_numbers < len(words)
     if n_levels == len(words) and not _reads_as_prose(words):
         return "identifier"
-    few = n_levels <= FEW_LEVELS and 2 * n_levels <= len(words)
+    few = n_levels <= FEW_LEVELS and n_levels <= max(2, len(words) // 2)
     return "category" if few or ROWS_PER_LEVEL * n_levels <= len(words) else "text"
 
 

@@ -1,6 +1,6 @@
 """What a person should know of a table before anything is selected from it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array
 from tamis._wording import counted, listed, shell_word
-from tamis.table.kinds import Columns
+from tamis.table.kinds import SeenColumns
 from tamis.table.leaks import LEAKS, copies, foresights, is_code
 
 #: Rows below which a class is called rare: five folds could not each have one of it.
@@ -47,20 +47,20 @@ class Alert:
 
 
 @dataclass(frozen=True)
-class Profile:
+class TableProfile:
     """Kinds of all columns of a frame, what they foretell, and what to know of them.
 
     Attributes
     ----------
-    columns : Columns
+    columns : SeenColumns
     power : array of float
         How much of the errors of a constant guess a column does away with alone; nan: not asked.
     aside : dict of str to str
-        Columns that no search is offered, and why.
+        SeenColumns that no search is offered, and why.
     alerts : tuple of Alert
     """
 
-    columns: Columns
+    columns: SeenColumns
     power: Array
     aside: dict[str, str]
     alerts: tuple[Alert, ...]
@@ -78,14 +78,14 @@ class Profile:
 
 def profiled(
     frame: pl.DataFrame,
-    seen: Columns,
+    seen: SeenColumns,
     y: NDArray[Any] | None,
     task: str,
     *,
     keep: Sequence[str] = (),
     takes_text: bool = False,
     unnamed: Iterable[str] = (),
-) -> Profile:
+) -> TableProfile:
     """What there is to know of the features of a table; ``keep`` are never left out."""
     seen = replace(seen, kind=_kept_kinds(frame, seen, keep))
     power = foresights(frame, seen, y, task) if y is not None else np.full(frame.width, np.nan)
@@ -114,10 +114,10 @@ def profiled(
         _rare(y) if task == "classification" else None,
         _unnamed([name for name in unnamed if name in set(seen.names) and name not in aside]),
     ]
-    return Profile(seen, power, aside, tuple(alert for alert in found if alert is not None))
+    return TableProfile(seen, power, aside, tuple(alert for alert in found if alert is not None))
 
 
-def _kept_kinds(frame: pl.DataFrame, seen: Columns, keep: Sequence[str]) -> NDArray[Any]:
+def _kept_kinds(frame: pl.DataFrame, seen: SeenColumns, keep: Sequence[str]) -> NDArray[Any]:
     """Kinds, where identifiers that are to be kept are the numbers or categories they look like."""
     kind, dtypes = seen.kind.copy(), frame.dtypes
     for j in seen.of_kind("identifier"):
@@ -135,16 +135,14 @@ def _without_kept(alert: Alert, aside: dict[str, str], keep: Sequence[str]) -> A
 
 
 def _codes(
-    frame: pl.DataFrame, seen: Columns, power: Array, y: NDArray[Any] | None, task: str
+    frame: pl.DataFrame, seen: SeenColumns, power: Array, y: NDArray[Any] | None, task: str
 ) -> list[int]:
-    """Columns that are the target under other names."""
+    """SeenColumns that are the target under other names."""
     if y is None:
         return []
     suspects = np.flatnonzero(np.nan_to_num(power) >= LEAKS).tolist()
     return [
-        j
-        for j in suspects
-        if seen.kind[j] != "identifier" and is_code(frame.to_series(j), y, task)
+        j for j in suspects if seen.kind[j] != "identifier" and is_code(frame.to_series(j), y, task)
     ]
 
 
@@ -230,7 +228,7 @@ def _leaks(names: NDArray[Any], power: Array) -> Alert | None:
     )
 
 
-def _gaps(seen: Columns, n_rows: int, aside: dict[str, str]) -> Alert | None:
+def _gaps(seen: SeenColumns, n_rows: int, aside: dict[str, str]) -> Alert | None:
     holes = [j for j in np.flatnonzero(seen.n_missing) if seen.names[j] not in aside]
     if not holes:
         return None
@@ -238,7 +236,11 @@ def _gaps(seen: Columns, n_rows: int, aside: dict[str, str]) -> Alert | None:
     held = [seen.names[j] for j in worst]
     share = [f"{100 * seen.n_missing[j] / n_rows:.0f} %" for j in worst]
     most = f"{held[0]!r} has {counted(int(seen.n_missing[worst[0]]), 'gap')} ({share[0]})"
-    first = most if len(held) == 1 else f"{len(held)} columns have gaps, {most.replace('has', 'with', 1)} the most"
+    first = (
+        most
+        if len(held) == 1
+        else f"{len(held)} columns have gaps, {most.replace('has', 'with', 1)} the most"
+    )
     return Alert(
         "gaps",
         tuple(held),
@@ -262,7 +264,7 @@ def _copied(names: NDArray[Any], found: dict[int, int], aside: dict[str, str]) -
 
 
 def _mixed(
-    frame: pl.DataFrame, names: NDArray[Any], found: NDArray[np.intp], seen: Columns
+    frame: pl.DataFrame, names: NDArray[Any], found: NDArray[np.intp], seen: SeenColumns
 ) -> Alert | None:
     if not len(found):
         return None
@@ -286,7 +288,8 @@ def _rare(y: NDArray[Any] | None) -> Alert | None:
     if not few.any() or not len(classes):
         return None
     shown = ", ".join(
-        f"{str(label)!r} ({n})" for label, n in list(zip(classes[few], counts[few], strict=True))[:5]
+        f"{str(label)!r} ({n})"
+        for label, n in list(zip(classes[few], counts[few], strict=True))[:5]
     )
     return Alert(
         "rare classes",
@@ -305,8 +308,3 @@ def _unnamed(names: list[str]) -> Alert | None:
         f"{listed(names)} had no name in the file. Name the column there, or write "
         f"{way_out('drop', names)}.",
     )
-
-
-def grave(alerts: Iterable[Alert]) -> Iterator[Alert]:
-    """Those that a person must hear of."""
-    return (alert for alert in alerts if alert.grave)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from tamis.exceptions import InvalidTable
-from tamis.table.sources import Source
+from tamis.table.sources import TableSource
 
 _ATTRIBUTE = re.compile(r"@attribute\s+('(?:\\.|[^'])*'|\"(?:\\.|[^\"])*\"|\S+)\s+(.+)", re.I)
 
@@ -25,8 +25,8 @@ class Attribute(NamedTuple):
     levels: tuple[str, ...] = ()
 
 
-def read_arff(source: Source, missing: Sequence[str]) -> pl.DataFrame:
-    """Columns of an ARFF file; nominal ones whose values are all numbers become numbers."""
+def read_arff(source: TableSource, missing: Sequence[str]) -> pl.DataFrame:
+    """SeenColumns of an ARFF file; nominal ones whose values are all numbers become numbers."""
     with source.open(encoding="utf-8-sig") as stream:
         lines = ((n, line.strip()) for n, line in enumerate(stream, 1))
         lines = ((n, line) for n, line in lines if line and not line.startswith("%"))
@@ -38,7 +38,7 @@ def read_arff(source: Source, missing: Sequence[str]) -> pl.DataFrame:
     )
 
 
-def _header(source: Source, lines: Iterator[tuple[int, str]]) -> list[Attribute]:
+def _header(source: TableSource, lines: Iterator[tuple[int, str]]) -> list[Attribute]:
     """Attributes up to the line ``@data``."""
     found: list[Attribute] = []
     for n, line in lines:
@@ -65,7 +65,7 @@ def _header(source: Source, lines: Iterator[tuple[int, str]]) -> list[Attribute]
     return found
 
 
-def _attribute(source: Source, n: int, line: str) -> Attribute:
+def _attribute(source: TableSource, n: int, line: str) -> Attribute:
     match = _ATTRIBUTE.match(line)
     if match is None:
         raise InvalidTable(
@@ -80,7 +80,7 @@ def _attribute(source: Source, n: int, line: str) -> Attribute:
     return Attribute(name, numeric, values[0], () if numeric else tuple(dict.fromkeys(values)))
 
 
-def _row(source: Source, n: int, line: str, attributes: list[Attribute]) -> list[str]:
+def _row(source: TableSource, n: int, line: str, attributes: list[Attribute]) -> list[str]:
     if line.startswith("{"):
         return _sparse(source, n, line, attributes)
     fields = _fields(line)
@@ -91,7 +91,7 @@ def _row(source: Source, n: int, line: str, attributes: list[Attribute]) -> list
     return fields
 
 
-def _sparse(source: Source, n: int, line: str, attributes: list[Attribute]) -> list[str]:
+def _sparse(source: TableSource, n: int, line: str, attributes: list[Attribute]) -> list[str]:
     """``{1 0.5, 3 yes}``: what is left out is zero, or the first nominal value."""
     row = [attribute.default for attribute in attributes]
     try:
@@ -129,7 +129,7 @@ def _is_number(text: str) -> bool:
 
 
 def _series(
-    source: Source, attribute: Attribute, values: Sequence[str], missing: Sequence[str]
+    source: TableSource, attribute: Attribute, values: Sequence[str], missing: Sequence[str]
 ) -> pl.Series:
     held = [None if value in missing else value for value in values]
     if not attribute.numeric:

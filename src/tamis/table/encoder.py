@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array, Subset
 from tamis.table.alerts import LEFT_OUT
-from tamis.table.frames import as_polars, is_frame
-from tamis.table.kinds import BLOCK, Columns, as_dates, columns_of, numbers
+from tamis.table.frames import as_polars, check_names, is_frame
+from tamis.table.kinds import BLOCK, SeenColumns, as_dates, columns_of, numbers
 
 #: Levels of a category that have a column of their own; the rarest share one.
 MOST_LEVELS = 20
@@ -44,7 +44,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     max_levels : int, default=20
-        Columns that one category can become at most.
+        SeenColumns that one category can become at most.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _frame(self, X: Any, reset: bool) -> pl.DataFrame:
         return read_frame(self, X, reset=reset)
 
-    def _learn(self, frame: pl.DataFrame, seen: Columns, used: list[int] | None = None) -> None:
+    def _learn(self, frame: pl.DataFrame, seen: SeenColumns, used: list[int] | None = None) -> None:
         """Learn the columns that are used; by default those of a kind that becomes numbers."""
         if used is None:
             used = [j for j, kind in enumerate(seen.kind) if kind not in LEFT_OUT]
@@ -217,17 +217,15 @@ def _days(dates: pl.Series) -> Array:
 def read_frame(estimator: Any, X: Any, *, reset: bool) -> pl.DataFrame:
     """A frame of polars, after scikit-learn's checks of names and numbers of columns."""
     if is_frame(X):
-        frame = as_polars(X)
-        named = X if hasattr(X, "columns") and hasattr(X, "iloc") else frame
-        validate_data(estimator, named, reset=reset, skip_check_array=True)
-        return frame
+        check_names(estimator, X, reset=reset)
+        return as_polars(X)
     array = validate_data(
         estimator, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
     )
     return pl.DataFrame(np.asfortranarray(array), schema=[f"x{j}" for j in range(array.shape[1])])
 
 
-def coded(frame: pl.DataFrame, seen: Columns) -> Array:
+def coded(frame: pl.DataFrame) -> Array:
     """One number per cell, whatever it holds: what tells one table from another."""
     X = np.empty(frame.shape, order="F")
     dtypes = frame.dtypes

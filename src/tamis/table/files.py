@@ -17,7 +17,7 @@ from tamis.exceptions import InvalidTable, MissingExtra
 from tamis.table.arff import read_arff
 from tamis.table.formats import EXTENSIONS
 from tamis.table.separated import beginning, first_line, read_separated, tidied
-from tamis.table.sources import Source, opened
+from tamis.table.sources import TableSource, opened
 
 #: What is read as a missing value in text formats.
 MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
@@ -42,7 +42,7 @@ class FileTable:
     target : str or None
         The name of the target, where the format has one.
     unnamed : dict of str to int
-        Columns without a name in the file, under the name they were given, and their numbers.
+        SeenColumns without a name in the file, under the name they were given, and their numbers.
     sparse : SparseNumbers or None
         The columns as a sparse format holds them.
     """
@@ -59,7 +59,7 @@ class FileTable:
 
 
 def read_file(where: str | Path, kind: str | None = None, *, header: bool = True) -> FileTable:
-    """Columns of a file.
+    """SeenColumns of a file.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def _check_kind(kind: str) -> None:
         )
 
 
-def _no_format(source: Source) -> str:
+def _no_format(source: TableSource) -> str:
     suffix = Path(str(source)).suffix
     shown = f"the extension {suffix!r}" if suffix else "no extension"
     raise InvalidTable(
@@ -99,7 +99,7 @@ def _no_format(source: Source) -> str:
     )
 
 
-def _read_parquet(source: Source, header: bool) -> FileTable:
+def _read_parquet(source: TableSource, header: bool) -> FileTable:
     try:
         _check_size(source, pl.scan_parquet(source.path.absolute(), glob=False))
         with source.open("rb") as stream:
@@ -108,7 +108,7 @@ def _read_parquet(source: Source, header: bool) -> FileTable:
         raise InvalidTable(f"{source} is no Parquet file: {first_line(error)}.") from error
 
 
-def _read_arrow(source: Source, header: bool) -> FileTable:
+def _read_arrow(source: TableSource, header: bool) -> FileTable:
     try:
         _check_size(source, pl.scan_ipc(source.path.absolute(), glob=False))
         with source.open("rb") as stream:
@@ -117,13 +117,13 @@ def _read_arrow(source: Source, header: bool) -> FileTable:
         raise InvalidTable(f"{source} is no Arrow or Feather file: {first_line(error)}.") from error
 
 
-def _check_size(source: Source, lazy: pl.LazyFrame) -> None:
+def _check_size(source: TableSource, lazy: pl.LazyFrame) -> None:
     """Refuse by the header alone: a few compressed bytes may stand for any number."""
     n_rows, n_columns = lazy.select(pl.len()).collect().item(), len(lazy.collect_schema())
     check_fits(str(source), NUMBER * n_rows * n_columns)
 
 
-def _read_excel(source: Source, header: bool) -> FileTable:
+def _read_excel(source: TableSource, header: bool) -> FileTable:
     if find_spec("fastexcel") is None:
         raise MissingExtra(
             f"{source} is an Excel file, and fastexcel, which reads those, is not installed. Write "
@@ -140,13 +140,13 @@ def _read_excel(source: Source, header: bool) -> FileTable:
     return FileTable(tidied(frame, MISSING))
 
 
-def _read_arff(source: Source, header: bool) -> FileTable:
+def _read_arff(source: TableSource, header: bool) -> FileTable:
     beginning(source)
     return FileTable(read_arff(source, MISSING))
 
 
-def _read_libsvm(source: Source, header: bool) -> FileTable:
-    """Columns are called by their index in the file, whether it counts from 0 or from 1."""
+def _read_libsvm(source: TableSource, header: bool) -> FileTable:
+    """SeenColumns are called by their index in the file, whether it counts from 0 or from 1."""
     try:
         X, y = load_svmlight_file(str(source.path), zero_based=True)
     except (ValueError, OverflowError) as error:
@@ -165,17 +165,17 @@ def _read_libsvm(source: Source, header: bool) -> FileTable:
     return FileTable(frame, "target", sparse=SparseNumbers(X, names, target))
 
 
-def _read_csv(source: Source, header: bool) -> FileTable:
+def _read_csv(source: TableSource, header: bool) -> FileTable:
     frame, unnamed = read_separated(source, None, MISSING, header)
     return FileTable(frame, unnamed=unnamed)
 
 
-def _read_tsv(source: Source, header: bool) -> FileTable:
+def _read_tsv(source: TableSource, header: bool) -> FileTable:
     frame, unnamed = read_separated(source, "\t", MISSING, header)
     return FileTable(frame, unnamed=unnamed)
 
 
-READERS: dict[str, Callable[[Source, bool], FileTable]] = {
+READERS: dict[str, Callable[[TableSource, bool], FileTable]] = {
     "csv": _read_csv,
     "tsv": _read_tsv,
     "parquet": _read_parquet,

@@ -1,7 +1,10 @@
 """Frames of pandas, polars and pyarrow: into polars, and their own columns back."""
 
 import sys
+from importlib.util import find_spec
 from typing import Any
+
+from sklearn.utils.validation import validate_data
 
 from tamis._arrays import Subset
 from tamis.exceptions import InvalidTable, MissingExtra
@@ -17,6 +20,21 @@ def library_of(X: Any) -> str | None:
     return None
 
 
+def need_polars() -> None:
+    """Say what to install where polars is missing."""
+    if find_spec("polars") is None:
+        raise MissingExtra(
+            "Tables of other kinds than numbers are read by polars, which is not installed. Write "
+            "pip install 'tamis[app]'."
+        )
+
+
+def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
+    """Keep the names of the columns, or hold them to those that were kept."""
+    named = as_polars(X) if library_of(X) == "pyarrow" else X
+    validate_data(estimator, named, reset=reset, skip_check_array=True)
+
+
 def is_frame(X: Any) -> bool:
     """Whether X is a frame of pandas, polars or pyarrow."""
     return library_of(X) is not None
@@ -24,13 +42,9 @@ def is_frame(X: Any) -> bool:
 
 def as_polars(X: Any) -> Any:
     """The frame as one of polars; columns that polars has no type for become texts."""
-    try:
-        import polars as pl
-    except ImportError as error:
-        raise MissingExtra(
-            "Tables of other kinds than numbers are read by polars, which is not installed. Write "
-            "pip install 'tamis[app]'."
-        ) from error
+    need_polars()
+    import polars as pl
+
     library = library_of(X)
     if library == "polars":
         return X
@@ -46,7 +60,11 @@ def as_polars(X: Any) -> Any:
 
 def _names(X: Any) -> list[str]:
     names = [str(name) for name in X.columns]
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    twice = (
+        sorted({name for name in names if names.count(name) > 1})
+        if len(set(names)) < len(names)
+        else []
+    )
     if twice:
         raise InvalidTable(
             f"The frame has more than one column called {twice[0]!r}. Give every column a name of "
@@ -62,7 +80,10 @@ def _as_series(column: Any, name: str) -> Any:
     try:
         return pl.from_pandas(column.rename(name))
     except Exception:  # see above
-        return pl.Series(name, [None if gap else str(value) for value, gap in zip(column, column.isna(), strict=True)])
+        return pl.Series(
+            name,
+            [None if gap else str(value) for value, gap in zip(column, column.isna(), strict=True)],
+        )
 
 
 def take(X: Any, columns: Subset) -> Any:

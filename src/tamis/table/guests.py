@@ -99,5 +99,7 @@ def _of_column_transformer(
 def _by_beginning(output: str, names: Sequence[str]) -> str | None:
     """The longest name of a column with which the name of an output begins."""
     bare = output.rpartition("__")[2]
-    fitting = [n for n in names if output.startswith(f"{n}_") or bare.startswith(f"{n}_") or bare == n]
+    fitting = [
+        n for n in names if output.startswith(f"{n}_") or bare.startswith(f"{n}_") or bare == n
+    ]
     return max(fitting, key=len, default=None)

@@ -28,11 +28,13 @@ DATE_FORMATS = (
     "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%b-%Y", "%d %b %Y",
 )  # fmt: skip
 #: Names that people give to identifiers: id, patient_id, PassengerId, SampleID, uuid, row.names.
-CALLED_ID = re.compile(r"(^|[\W_])(id|ids|uuid|guid|index|idx|rownames|row\.names)$|[a-z](Id|ID)$", re.I)
+CALLED_ID = re.compile(
+    r"(^|[\W_])(id|ids|uuid|guid|index|idx|rownames|row\.names)$|[a-z](Id|ID)$", re.I
+)
 
 
 @dataclass(frozen=True)
-class Columns:
+class SeenColumns:
     """What was seen of each column of a frame, as arrays.
 
     Attributes
@@ -60,10 +62,12 @@ class Columns:
         return np.flatnonzero(np.isin(self.kind, kinds)).tolist()
 
 
-def columns_of(frame: pl.DataFrame, unnamed: "frozenset[str] | set[str]" = frozenset()) -> Columns:
+def columns_of(
+    frame: pl.DataFrame, unnamed: "frozenset[str] | set[str]" = frozenset()
+) -> SeenColumns:
     """The kinds of the columns of a frame; ``unnamed`` are those whose name was made up."""
     d = frame.width
-    seen = Columns(
+    seen = SeenColumns(
         frame.columns,
         np.full(d, "number", dtype=object),
         *(np.zeros(d, dtype=np.int64) for _ in range(3)),
@@ -87,7 +91,7 @@ def numbers(frame: pl.DataFrame, block: list[int]) -> Array:
 
 
 def _look_at_numbers(
-    frame: pl.DataFrame, block: list[int], seen: Columns, unnamed: "frozenset[str] | set[str]"
+    frame: pl.DataFrame, block: list[int], seen: SeenColumns, unnamed: "frozenset[str] | set[str]"
 ) -> None:
     X = numbers(frame, block)
     missing, infinite = np.isnan(X), np.isinf(X)
@@ -115,7 +119,7 @@ def _counts_rows(x: Array, name: str, made_up: bool) -> bool:
     return in_order or (named and len(np.unique(x)) == len(x))
 
 
-def _look_at_others(column: pl.Series, j: int, seen: Columns) -> None:
+def _look_at_others(column: pl.Series, j: int, seen: SeenColumns) -> None:
     seen.n_missing[j] = column.null_count()
     if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
         seen.kind[j] = "text"
@@ -134,7 +138,7 @@ def _look_at_others(column: pl.Series, j: int, seen: Columns) -> None:
         seen.kind[j] = _kind_of_words(held, j, n_levels, seen)
 
 
-def _kind_of_words(held: pl.Series, j: int, n_levels: int, seen: Columns) -> str:
+def _kind_of_words(held: pl.Series, j: int, n_levels: int, seen: SeenColumns) -> str:
     words = held.cast(pl.String)
     if (written := date_format(words)) is not None:
         seen.written[j] = written

@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, class_codes
-from tamis.table.kinds import BLOCK, Columns, as_dates, numbers
+from tamis.table.kinds import BLOCK, SeenColumns, as_dates, numbers
 
 #: Share of the errors of a constant guess that a column must do away with to be called a probable
 #: leak. The best column of iris does away with 0.94, the best of 7129 genes of the leukemia table
@@ -55,7 +55,7 @@ class Foresight:
         cells = np.zeros(X.shape, dtype=np.int64)
         with np.errstate(invalid="ignore"):
             for edge in edges:
-                cells += X > edge
+                cells += edge < X
         cells[missing] = len(edges) + 1
         return self._skill(cells, len(edges) + 2)
 
@@ -93,7 +93,7 @@ class Foresight:
         return 1 - left.sum(axis=(0, 2)) / max(squares[:, 0].sum(), 1e-300)
 
 
-def foresights(frame: pl.DataFrame, seen: Columns, y: NDArray[Any], task: str) -> Array:
+def foresights(frame: pl.DataFrame, seen: SeenColumns, y: NDArray[Any], task: str) -> Array:
     """What each column foretells alone, from 0 to 1; nan where it was not asked."""
     power = np.full(frame.width, np.nan)
     target = Foresight(y, task, frame.width)
@@ -130,15 +130,17 @@ def is_code(column: pl.Series, y: NDArray[Any], task: str) -> bool:
         return False
     if task == "classification":
         return len(np.unique(codes * n_classes + classes)) == n_classes
-    return n_classes > 2 and bool((codes == classes).all() or (codes == n_values - 1 - classes).all())
+    return n_classes > 2 and bool(
+        (codes == classes).all() or (codes == n_values - 1 - classes).all()
+    )
 
 
 def _plain(column: pl.Series) -> NDArray[Any]:
     return (column if column.dtype.is_numeric() else column.cast(pl.String)).to_numpy()
 
 
-def _numeric(frame: pl.DataFrame, seen: Columns) -> list[int]:
-    """Columns of numbers, those that look like an identifier included."""
+def _numeric(frame: pl.DataFrame, seen: SeenColumns) -> list[int]:
+    """SeenColumns of numbers, those that look like an identifier included."""
     dtypes = frame.dtypes
     return [j for j in seen.of_kind("number", "identifier") if dtypes[j].is_numeric()]
 
@@ -148,21 +150,21 @@ def _blocks(columns: list[int]) -> Iterator[list[int]]:
         yield columns[start : start + BLOCK]
 
 
-def copies(frame: pl.DataFrame, seen: Columns) -> dict[int, int]:
+def copies(frame: pl.DataFrame, seen: SeenColumns) -> dict[int, int]:
     """For each column that equals an earlier one, which that is."""
-    weights = np.random.default_rng(0).uniform(1, 2, frame.height)
-    sums: dict[object, list[int]] = {}
+    alike: dict[object, list[int]] = {}
     for block in _blocks(_numeric(frame, seen)):
-        X = np.nan_to_num(numbers(frame, block), nan=np.pi, posinf=0.0, neginf=0.0)
-        for j, total in zip(block, (weights @ X).tolist(), strict=True):
-            sums.setdefault(total, []).append(j)
+        X = numbers(frame, block) + 0.0  # of the two zeros one
+        X[np.isnan(X)] = np.nan  # of the many that are no number one
+        for j, column in zip(block, X.T, strict=True):
+            alike.setdefault(hash(column.tobytes()), []).append(j)
     for j in seen.of_kind("category", "boolean", "date", "text"):
         column = frame.to_series(j)
         if not column.dtype.is_nested() and column.dtype != pl.Object:
             key = (str(column.dtype), seen.n_levels[j], int(column.hash().sum() or 0))
-            sums.setdefault(key, []).append(j)
+            alike.setdefault(key, []).append(j)
     found: dict[int, int] = {}
-    for group in sums.values():
+    for group in alike.values():
         for j in group[1:]:
             if _equal(frame.to_series(group[0]), frame.to_series(j)):
                 found[j] = group[0]
@@ -173,5 +175,3 @@ def _equal(a: pl.Series, b: pl.Series) -> bool:
     if a.dtype.is_numeric():
         a, b = a.cast(pl.Float64), b.cast(pl.Float64)
     return a.equals(b, check_names=False)
-
-

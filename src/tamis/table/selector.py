@@ -1,8 +1,8 @@
 """A selection from a frame of any kinds, in terms of its own columns."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from importlib import import_module
+from typing import Any
 from warnings import warn
 
 import numpy as np
@@ -13,26 +13,13 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import Tags
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metadata_routing import MetadataRouter, process_routing
-from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tamis._arrays import Array, Subset, target_kind
-from tamis._wording import counted, listed
+from tamis._arrays import Array
 from tamis.contract import FITTING, Choice, Event, Record, Run, Selection, Trace
 from tamis.contract.explain import column_index
-from tamis.contract.units import Grouping, resolve_units
-from tamis.exceptions import (
-    IncompatibleCriterion,
-    InvalidParameter,
-    InvalidTable,
-    InvalidTarget,
-    TableAlert,
-)
-from tamis.table.alerts import Profile, grave, profiled, way_out
-from tamis.table.encoder import Encoded, TableEncoder, coded, read_frame
-from tamis.table.frames import as_library, is_frame, take
-from tamis.table.guests import encoded_by
-from tamis.table.kinds import columns_of
-from tamis.table.labelled import check_finite
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TableAlert
+from tamis.table.frames import as_library, check_names, is_frame, need_polars, take
 
 #: What is said of a column that the search never saw, by the reason it was left out for.
 WHY = {
@@ -42,14 +29,6 @@ WHY = {
     "constant": "it has one value, or none, in all rows",
     "unused": "the encoder makes nothing of it",
 }
-
-
-class Offered(NamedTuple):
-    """What the search is offered: numbers, the units they belong to, and these units outside."""
-
-    Z: Array
-    grouping: Grouping
-    outside: Subset
 
 
 class Inside:
@@ -89,7 +68,7 @@ class TableSelector(MetaEstimatorMixin, Selection):
         come of which column, as skrub's ``TableVectorizer`` and scikit-learn's
         ``ColumnTransformer`` do. It is offered text as well.
     keep : sequence of str, default=()
-        Columns to use although they look like an identifier or a code of the target.
+        SeenColumns to use although they look like an identifier or a code of the target.
 
     Attributes
     ----------
@@ -102,7 +81,7 @@ class TableSelector(MetaEstimatorMixin, Selection):
     alerts_ : tuple of Alert
         What to know of the table.
     aside_ : dict of str to str
-        Columns that the search was not offered, and why.
+        SeenColumns that the search was not offered, and why.
     columns_ : list of str
         Names of the columns that are kept.
 
@@ -130,68 +109,16 @@ class TableSelector(MetaEstimatorMixin, Selection):
     def _run(self, X: Any, y: Any, params: dict[str, Any], done: Record | None) -> None:
         self._forget()
         self._check()
-        frame = read_frame(self, X, reset=True)
-        if frame.height < 2:
-            raise InvalidTable(f"TableSelector needs at least 2 rows; got n_samples = {frame.height}.")
-        y = self._target(X, y)
-        seen = columns_of(frame)
-        profile = profiled(
-            frame, seen, y, target_kind(y), keep=self.keep, takes_text=self.encoder != "auto"
-        )
-        encoded = self._encoded(X, frame, profile, y)
-        names = getattr(self, "feature_names_in_", None)
-        search = self.search
-        units = resolve_units(
-            type(search).__name__,
-            getattr(search, "feature_groups", None),
-            getattr(search, "fixed_features", None),
-            frame.width,
-            names,
-        )
-        self._offered = _offered(encoded, units, frame.columns)
-        self.kinds_, self.alerts_ = profile.kinds, profile.alerts
-        made = set(encoded.origin.tolist())
-        idle = (frame.columns[j] for j in profile.used if j not in made)
-        self.aside_ = profile.aside | dict.fromkeys(idle, "unused")
+        self._offered = offered = _reader().offered(self, X, y)
+        self.encoder_, profile = offered.encoder, offered.profile
+        self.kinds_, self.alerts_, self.aside_ = profile.kinds, profile.alerts, offered.aside
         try:
-            self._follow(Run(self, coded(frame, seen), y, params, done, units))
+            self._follow(Run(self, offered.codes, offered.y, params, done, offered.outer))
         finally:
             del self._offered
-        for alert in grave(self.alerts_):
-            warn(str(alert), TableAlert, stacklevel=4)
-
-    def _target(self, X: Any, y: Any) -> NDArray[Any] | None:
-        if y is None:
-            if self.__sklearn_tags__().target_tags.required:
-                raise InvalidTarget(
-                    "TableSelector requires y to be passed, but the target y is None. Give y, or a "
-                    "search that does without."
-                )
-            return None
-        if hasattr(y, "to_numpy") and not hasattr(y, "iloc"):
-            y = y.to_numpy()
-        checked: NDArray[Any] = _check_y(_complete_target(y), multi_output=False, estimator=self)
-        check_consistent_length(X, checked)
-        return checked
-
-    def _encoded(
-        self, X: Any, frame: Any, profile: Profile, y: NDArray[Any] | None
-    ) -> Encoded:
-        """The columns that are not left out, as numbers."""
-        used = profile.used
-        _check_some(profile)
-        for j in np.flatnonzero(profile.columns.n_infinite).tolist():
-            if j in used:
-                name = frame.columns[j]
-                check_finite(frame.to_series(j), f", or write {way_out('drop', [name])}")
-        if self.encoder == "auto":
-            self.encoder_ = TableEncoder()
-            self.encoder_._learn(frame, profile.columns, used)
-            return Encoded(self.encoder_._encode(frame), self.encoder_.origin_)
-        given = take(X, np.array(used)) if is_frame(X) else frame[:, used]
-        names = [frame.columns[j] for j in used]
-        self.encoder_, (Z, origin) = encoded_by(self.encoder, given, y, names)
-        return Encoded(Z, np.array(used, dtype=np.intp)[origin])
+        for alert in self.alerts_:
+            if alert.grave:
+                warn(str(alert), TableAlert, stacklevel=4)
 
     # -- what a selection says --------------------------------------------------------------------
 
@@ -216,8 +143,9 @@ class TableSelector(MetaEstimatorMixin, Selection):
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
     ) -> Inside:
         part = done.parts[0] if done.parts else None
-        Z, grouping, _ = self._offered
-        return Inside(Run(self.search, Z, y, self._routed(params), part, grouping))
+        offered = self._offered
+        run = Run(self.search, offered.Z, y, self._routed(params), part, offered.inner)
+        return Inside(run)
 
     def _steps(
         self, criterion: Inside, n_units: int, size: int | None, done: Trace
@@ -230,7 +158,7 @@ class TableSelector(MetaEstimatorMixin, Selection):
 
     def _size(self, n_units: int) -> int | None:
         """As the search counts what it is offered."""
-        size: int | None = self.search._size(self._offered.grouping.n_units)
+        size: int | None = self.search._size(self._offered.inner.n_units)
         return size
 
     def _seeded(self, seeds: dict[str, int] | None) -> "tuple[TableSelector, dict[str, int]]":
@@ -290,7 +218,7 @@ class TableSelector(MetaEstimatorMixin, Selection):
                 self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
             )
             return array[:, kept]
-        read_frame(self, X, reset=False)
+        check_names(self, X, reset=False)
         library = _get_output_config("transform", self)["dense"]
         taken = take(X, kept)
         return as_library(taken, library) if library in ("pandas", "polars") else taken
@@ -331,45 +259,7 @@ class TableSelector(MetaEstimatorMixin, Selection):
         return tags
 
 
-def _offered(encoded: Encoded, units: Grouping, names: Sequence[str]) -> Offered:
-    """The numbers with the units they belong to; columns that are left out have none."""
-    unit_of = units.unit_of[encoded.origin]
-    order = np.argsort(unit_of, kind="stable")
-    runs = np.split(order, np.flatnonzero(np.diff(unit_of[order])) + 1)
-    labels = units.unit_names(names)
-    groups = [(labels[unit_of[run[0]]], tuple(run.tolist())) for run in runs if len(run) > 1]
-    groups.sort(key=lambda group: group[1][0])
-    bare = Grouping(len(unit_of), tuple(groups))
-    outside = np.empty(bare.n_units, dtype=np.intp)
-    outside[bare.unit_of] = unit_of
-    fixed = np.flatnonzero(np.isin(outside, units.fixed_units))
-    return Offered(encoded.Z, replace(bare, fixed=tuple(fixed.tolist())), outside)
-
-
-def _check_some(profile: Profile) -> None:
-    if not profile.used:
-        raise InvalidTable(
-            f"TableSelector finds no column to choose from: {listed(profile.aside)} "
-            f"{'is' if len(profile.aside) == 1 else 'are'} left out "
-            f"({', '.join(sorted(set(profile.aside.values())))}). 0 feature(s) are left while a "
-            "minimum of 1 is required."
-        )
-
-
-def _complete_target(y: Any) -> NDArray[Any]:
-    """The target, where it has a value in every row."""
-    values: NDArray[Any] = np.asarray(y)
-    if values.dtype.kind == "f":
-        gaps = np.isnan(values)
-    elif values.dtype == object:
-        gaps = np.array([value is None or value != value for value in values.ravel().tolist()])
-    else:
-        return values
-    if gaps.any():
-        rows = np.flatnonzero(gaps)
-        raise InvalidTarget(
-            f"TableSelector needs a target in every row, but y has {counted(len(rows), 'NaN')} "
-            f"(missing) in {len(values)} rows, the first in row {rows[0]}. Remove those rows, as "
-            "with X[~isna(y)], y[~isna(y)]."
-        )
-    return values
+def _reader() -> Any:
+    """What reads frames, imported where it is needed: polars is no need of those who have none."""
+    need_polars()
+    return import_module("tamis.table.offering")

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import polars as pl
 
 from tamis.exceptions import InvalidTable
-from tamis.table.sources import Source
+from tamis.table.sources import TableSource
 
 #: How much of a text file is looked at to find its separator, if its first lines are not longer.
 SAMPLE = 1 << 16
@@ -35,9 +35,9 @@ class Header(NamedTuple):
 
 
 def read_separated(
-    source: Source, separator: str | None, missing: Sequence[str], header: bool
+    source: TableSource, separator: str | None, missing: Sequence[str], header: bool
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Columns of a text file, and those of them that have no name there, with their numbers.
+    """SeenColumns of a text file, and those of them that have no name there, with their numbers.
 
     Without a separator the one of comma, semicolon and tab is taken that fits the first lines.
     """
@@ -59,7 +59,7 @@ def read_separated(
     return _without_blank_lines(tidied(frame, missing)), unnamed
 
 
-def beginning(source: Source) -> str:
+def beginning(source: TableSource) -> str:
     """The first lines of a text file, a few of them whole however long they are."""
     decoder = getincrementaldecoder("utf-8-sig")()
     parts: list[str] = []
@@ -101,7 +101,7 @@ def _separator(sample: str, end: str) -> str:
     return max((",", ";", "\t"), key=merit)
 
 
-def _header(source: Source, separator: str, end: str, present: bool) -> Header:
+def _header(source: TableSource, separator: str, end: str, present: bool) -> Header:
     """The first record that is not blank; where it is a row, the lines above it are counted."""
     read: list[str] = []
 
@@ -126,7 +126,7 @@ def _header(source: Source, separator: str, end: str, present: bool) -> Header:
     return Header([], above)
 
 
-def _names(source: Source, fields: Sequence[str]) -> tuple[list[str], dict[str, int]]:
+def _names(source: TableSource, fields: Sequence[str]) -> tuple[list[str], dict[str, int]]:
     """Names of the columns, each once; one without a name is called unnamed_1 and so on."""
     if fields and all(_is_number(field) for field in fields):
         raise InvalidTable(
@@ -153,7 +153,7 @@ def _is_number(text: str) -> bool:
 
 
 def _body(
-    source: Source, separator: str, missing: Sequence[str], end: str, n_lines: int, sample: str
+    source: TableSource, separator: str, missing: Sequence[str], end: str, n_lines: int, sample: str
 ) -> pl.DataFrame:
     """The rows below the names, read by polars."""
     below = "".join(islice(sample.split(end), n_lines, None))

@@ -13,7 +13,7 @@ from tamis.table.labelled import spoken_task
 if TYPE_CHECKING:
     from tamis.table.table import Table
 
-#: Columns up to which each has its line; of wider tables those that are special have.
+#: SeenColumns up to which each has its line; of wider tables those that are special have.
 ALL_SHOWN, SPECIAL_SHOWN = 40, 25
 #: Characters of a name and of the values beside it.
 NAME, VALUES = 24, 26
@@ -71,7 +71,7 @@ def _lines(table: "Table") -> Iterator[str]:
 
 
 def _picked(table: "Table") -> list[int]:
-    """Columns with a line of their own: all of a narrow table, else what is special."""
+    """SeenColumns with a line of their own: all of a narrow table, else what is special."""
     seen = table.profile.columns
     if len(seen.names) <= ALL_SHOWN:
         return list(range(len(seen.names)))
@@ -103,7 +103,7 @@ def _values(column: pl.Series, kind: str) -> str:
         return ""
     if kind in ("number", "identifier") and column.dtype.is_numeric():
         return f"{_number(held.min())} to {_number(held.max())}"
-    if kind == "date" and column.dtype.is_temporal():
+    if kind == "date":
         return f"{held.min()} to {held.max()}"
     if kind in ("category", "boolean"):
         levels = held.cast(pl.String).value_counts(sort=True).to_series(0)

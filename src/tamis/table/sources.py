@@ -20,7 +20,7 @@ PIECE = 1 << 22
 
 
 @dataclass(frozen=True)
-class Source:
+class TableSource:
     """A file to read, what to call it in sentences, and what its format is, where that shows."""
 
     path: Path
@@ -36,7 +36,7 @@ class Source:
 
 
 @contextmanager
-def opened(where: str | Path) -> Iterator[Source]:
+def opened(where: str | Path) -> Iterator[TableSource]:
     """The file of a path, unpacked where it is compressed; ``-`` stands for standard input."""
     if str(where) == STDIN:
         with TemporaryDirectory() as folder:
@@ -46,12 +46,12 @@ def opened(where: str | Path) -> Iterator[Source]:
     _check_file(path)
     compression = COMPRESSIONS.get(path.suffix.lower())
     if compression is None:
-        yield Source(path, str(path), EXTENSIONS.get(path.suffix.lower()))
+        yield TableSource(path, str(path), EXTENSIONS.get(path.suffix.lower()))
         return
     with TemporaryDirectory() as folder:
         target = Path(folder) / "table"
         _unpack(path, compression, target, str(path))
-        yield Source(target, str(path), EXTENSIONS.get(Path(path.stem).suffix.lower()))
+        yield TableSource(target, str(path), EXTENSIONS.get(Path(path.stem).suffix.lower()))
 
 
 def _check_file(path: Path) -> None:
@@ -70,7 +70,7 @@ def _near_files(path: Path) -> str:
     return did_you_mean(path.name, (file.name for file in folder.iterdir() if file.is_file()))
 
 
-def _from_stdin(folder: Path) -> Source:
+def _from_stdin(folder: Path) -> TableSource:
     """What stands on standard input, as a file: tables are read more than once."""
     name, path = "standard input", folder / "input"
     with path.open("wb") as target:
@@ -82,7 +82,7 @@ def _from_stdin(folder: Path) -> Source:
         kind = _told_by_beginning(path)
     if not path.stat().st_size:
         raise InvalidTable("Standard input is empty. Write tamis select - < FILE.")
-    return Source(path, name, kind)
+    return TableSource(path, name, kind)
 
 
 def _told_by_beginning(path: Path) -> str:

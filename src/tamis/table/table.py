@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tamis._wording import listed
 from tamis.exceptions import InvalidTable
-from tamis.table.alerts import Alert, Profile, profiled, way_out
+from tamis.table.alerts import Alert, TableProfile, profiled, way_out
 from tamis.table.files import FileTable, read_file
 from tamis.table.frames import as_polars, is_frame
 from tamis.table.kinds import columns_of
@@ -21,7 +21,7 @@ from tamis.table.showing import shown
 
 @dataclass(repr=False)
 class Table:
-    """Columns with their kinds, a target, and what to know before anything is selected.
+    """SeenColumns with their kinds, a target, and what to know before anything is selected.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Table:
         How the target is read.
     y : ndarray or None
         The target: classes or real numbers.
-    profile : Profile
+    profile : TableProfile
         Kinds and alerts of the features.
     name : str
         The file it was read from.
@@ -57,7 +57,7 @@ class Table:
     target: str | None
     task: str
     y: NDArray[Any] | None
-    profile: Profile
+    profile: TableProfile
     name: str = ""
     sparse: Any = None
 
@@ -96,8 +96,9 @@ class Table:
         used = [self.profile.columns.names[j] for j in self.profile.used]
         if not used:
             raise InvalidTable(
-                f"No column is left beside the target {self.target!r}{self._why_none()}. Give a "
-                "table with features."
+                f"No column is left beside the target {self.target!r}: {listed(self.aside)} left "
+                f"out. Write {way_out('keep', list(self.aside))} to use them, or give a table with "
+                "features."
             )
         plain, frame = self.is_plain, self.frame.select(used)
         self.frame = self.frame.select(self.target)
@@ -110,9 +111,6 @@ class Table:
                 if (name := self.profile.columns.names[j]) in used:
                     check_finite(frame.get_column(name), f", or write {way_out('drop', [name])}")
         return LabelledTable(frame, self.y, self.target, self.task)
-
-    def _why_none(self) -> str:
-        return f": {listed(self.aside)} left out" if self.aside else ""
 
     def __repr__(self) -> str:
         return shown(self)
@@ -140,9 +138,9 @@ def read(
     task : {"auto", "classification", "regression"}, default="auto"
         How to read the target.
     drop : list of str
-        Columns to leave out.
+        SeenColumns to leave out.
     keep : list of str
-        Columns to use although they look like an identifier or a code of the target.
+        SeenColumns to use although they look like an identifier or a code of the target.
     format : str, optional
         The format, where the extension does not tell: "csv", "tsv", "parquet", "arrow", "excel",
         "arff" or "libsvm".

@@ -9,7 +9,8 @@ from tamis.contract import Criterion, SubsetCriterion
 from tamis.contract.steps import Step
 from tamis.criteria import MRMR, FisherScore, Scatter
 from tamis.criteria.information import PairwiseInformation
-from tamis.search import BranchAndBound, Exhaustive, Forward
+from tamis.exceptions import InvalidParameter
+from tamis.search import Backward, BranchAndBound, Exhaustive, Forward, Ranking, Then
 from tests.laws import unit_laws as laws
 from tests.laws.catalogue import every, name, searches, table
 from tests.laws.test_searches import maker
@@ -153,3 +154,25 @@ class ForgetsGroups(Forward):
 def test_the_law_rejects_a_wrong_search(law, member):
     with pytest.raises((AssertionError, ValueError)):
         law(member)
+
+
+def ranked_then(second):
+    """A composed search; its first part keeps one unit more than the second."""
+
+    def make(criterion, *, n_features_to_select, **how):
+        first = Ranking(criterion, n_features_to_select=min(4, n_features_to_select + 1))
+        return Then(first, second(criterion, n_features_to_select=n_features_to_select), **how)
+
+    return make
+
+
+@pytest.mark.parametrize("second", [Forward, Backward, Exhaustive], ids=name)
+@pytest.mark.parametrize("law", FOR_SEARCHES, ids=name)
+def test_then_obeys_them_too(law, second):
+    law(ranked_then(second))
+
+
+def test_the_parts_of_then_have_no_groups_of_their_own():
+    X, y = table()
+    with pytest.raises(InvalidParameter, match=r"Write Then.*feature_groups"):
+        Then(Ranking(FisherScore(), feature_groups=laws.GROUPS), Forward(Scatter())).fit(X, y)

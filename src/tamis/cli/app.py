@@ -76,6 +76,16 @@ def select(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what the table holds.")
     ] = False,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=A,B", help="Take or leave columns together; may be given again."
+        ),
+    ] = None,
+    fixed: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Columns or groups that are always kept."),
+    ] = None,
     id_columns: Annotated[list[str] | None, typer.Option(hidden=True)] = None,
     task: Annotated[
         TaskOption, typer.Option(metavar="TASK", help="classification, regression or auto.")
@@ -139,6 +149,8 @@ def select(
             format=format,
             header=header,
             safe_csv=safe_csv,
+            groups=tuple(group or ()),
+            fixed=tuple(fixed or ()),
         )
     )
 

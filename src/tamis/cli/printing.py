@@ -110,7 +110,7 @@ def print_ranking(ranking: "RankedColumns", heading: Sequence[str], rows: int) -
     scores = [float(ranking.scores[i]) for i in shown]
     table = bare_table()
     table.add_column("rank", justify="right")
-    table.add_column("column", overflow="fold")
+    table.add_column(ranking.word, overflow="fold")
     table.add_column("score", justify="right")
     table.add_column("")
     table.add_column("kept")
@@ -130,13 +130,15 @@ def print_ranking(ranking: "RankedColumns", heading: Sequence[str], rows: int) -
         console.width = max(PIPED, 50 + max(map(len, names)))
     for line in heading:
         console.print(text(line, style="bold" if line is heading[0] else ""))
-    summary = _summary(int(ranking.kept.sum()), len(ranking), len(tried), len(shown))
+    summary = _summary(
+        int(ranking.kept.sum()), len(ranking), len(tried), len(shown), f"{ranking.word}s"
+    )
     console.print("", table, "", text(summary), sep="\n")
 
 
-def _summary(n_kept: int, n_columns: int, n_tried: int, n_shown: int) -> str:
+def _summary(n_kept: int, n_columns: int, n_tried: int, n_shown: int, what: str) -> str:
     """How many columns are kept, and which are not in the table."""
-    words = [f"{n_kept} of {n_columns} columns kept"]
+    words = [f"{n_kept} of {n_columns} {what} kept"]
     if n_tried > n_shown:
         words.append(f"the first {n_shown} are shown (--rows, --output)")
     if n_columns > n_tried:

@@ -70,7 +70,9 @@ def progress_of(search: Any) -> tuple[float | None, str]:
         return None, f"gap {trace.state['gap']:.3g}"
     target = search._choice().size(n_units, "")
     if isinstance(search, Exhaustive):
-        whole = 2**n_units - 1 if target is None else math.comb(n_units, target)
+        n_fixed = len(search.record_.grouping.fixed)
+        free = n_units - n_fixed
+        whole = 2**free if target is None else math.comb(free, target - n_fixed)
         n_valued = trace.state["valued"]
         return n_valued / whole, f"{n_valued} subsets"
     if isinstance(search, Ranking):  # it ranks all, whatever is asked
@@ -80,4 +82,4 @@ def progress_of(search: Any) -> tuple[float | None, str]:
         share = (n_units - last) / max(n_units - (target or 1), 1)
     else:
         share = last / (target or n_units)
-    return min(share, 1.0), f"{last} of {n_units} columns"
+    return min(share, 1.0), f"{last} of {n_units} {search.record_.grouping.word}s"

@@ -1,7 +1,7 @@
 """Running a search: with a bar, from a record, and with something to keep when it is stopped."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from signal import SIGINT, signal
@@ -102,6 +102,28 @@ def selector_for(
     """The selector that the arguments, or the record to go on from, ask for."""
     asked = record.expression if method is None and record is not None else method
     return prepare(asked, data.y, **options)
+
+
+def feature_groups(given: Sequence[str]) -> dict[str, list[str]] | None:
+    """``--group name=a,b,c``, given any number of times, as a mapping."""
+    groups: dict[str, list[str]] = {}
+    for text in given:
+        name, equals, columns = text.partition("=")
+        if not (equals and name.strip()):
+            raise InvalidParameter(
+                f"--group needs a name and columns, such as colour=red,green,blue, not {text!r}."
+            )
+        if name.strip() in groups:
+            raise InvalidParameter(
+                f"--group is given twice for {name.strip()!r}. Write all of its columns at once."
+            )
+        groups[name.strip()] = names_in([columns])
+    return groups or None
+
+
+def names_in(given: Sequence[str]) -> list[str]:
+    """Names that stand with commas between them."""
+    return [name.strip() for text in given for name in text.split(",") if name.strip()]
 
 
 def number_of_features(text: str | None) -> Any:

@@ -10,7 +10,14 @@ from tamis._wording import listed
 from tamis.cli.output import check_output, write_ranking
 from tamis.cli.printing import print_lines, print_ranking, say, say_alerts, stdout
 from tamis.cli.ranking import ranked_columns
-from tamis.cli.running import load_record, number_of_features, run, selector_for
+from tamis.cli.running import (
+    feature_groups,
+    load_record,
+    names_in,
+    number_of_features,
+    run,
+    selector_for,
+)
 from tamis.contract import Selection
 from tamis.exceptions import InvalidTable
 from tamis.recipes import prepare
@@ -41,6 +48,8 @@ class Request(NamedTuple):
     format: str | None
     header: bool
     safe_csv: bool
+    groups: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
 
 
 def run_select(asked: Request) -> None:
@@ -61,6 +70,8 @@ def run_select(asked: Request) -> None:
         n_features_to_select=number_of_features(asked.n_features_to_select),
         task=asked.task,
         n_jobs=asked.n_jobs,
+        feature_groups=feature_groups(asked.groups),
+        fixed_features=names_in(asked.fixed) or None,
     )
     expression = spec.write(selector, strict=False)
     if asked.method is not None or record is None:  # a record has the seeds that it began with

@@ -4,18 +4,20 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, Self
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import Tags
 
-from tamis._arrays import Array
+from tamis._arrays import EMPTY, Array
 from tamis._random import draw_seed
 from tamis.contract.cost import Cost, check_cost
 from tamis.contract.criterion import check_target
 from tamis.contract.record import Record
 from tamis.contract.selector import Selection
-from tamis.contract.steps import Entries, Event, Progress
+from tamis.contract.steps import Entries, Event, Progress, Step
 from tamis.contract.trace import Trace
+from tamis.contract.units import Grouping
 from tamis.exceptions import InvalidParameter
 
 
@@ -52,6 +54,8 @@ class Embedded(Selection):
     quick: ClassVar[str]
 
     random_state: Any
+    #: The units of the table that is learned from.
+    _units: Grouping | None = None
 
     @abstractmethod
     def cost(self, n_samples: int, n_features: int) -> Cost:
@@ -73,7 +77,10 @@ class Embedded(Selection):
 
     @abstractmethod
     def _ranked(self) -> Iterator[Event]:
-        """Add the columns of the fitted model, the best first."""
+        """Add the units of the fitted model, the best first; what is fixed is moved to the front.
+
+        ``self._units`` says which columns belong to which unit, from ``_stages`` on.
+        """
 
     def _steps(
         self, criterion: Given, n_units: int, size: int | None, done: Trace
@@ -85,15 +92,31 @@ class Embedded(Selection):
                 yield Progress(state := stage)
         self._restore(X, y, state)
         made = len(done)
-        for event in self._ranked():
+        for event in self._around_fixed(self._ranked()):
             if made:  # before it was stopped
                 made -= len(event.units) if isinstance(event, Entries) else 1
                 continue
             yield event._replace(state=state)
 
+    def _around_fixed(self, events: Iterator[Event]) -> Iterator[Event]:
+        """The same events, with what is fixed in front of all."""
+        fixed = EMPTY if self._units is None else self._units.fixed_units
+        if len(fixed):
+            yield Step(fixed)
+        for event in events:
+            if isinstance(event, Entries) and len(fixed):
+                free = ~np.isin(event.units, fixed)
+                values = event.values[free] if len(event.values) else event.values
+                event = event._replace(units=event.units[free], values=values)
+            elif isinstance(event, Step) and len(fixed):
+                event = event._replace(subset=np.union1d(event.subset, fixed))
+            if not isinstance(event, Entries) or len(event.units):
+                yield event
+
     def _open(
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
     ) -> Given:
+        self._units = done.grouping
         names = ", ".join(sorted(params))
         if names:
             raise InvalidParameter(
@@ -112,6 +135,7 @@ class Embedded(Selection):
 
     def _settle(self, record: Record, X: Array, y: NDArray[Any] | None) -> None:
         super()._settle(record, X, y)
+        self._units = record.grouping
         self._restore(X, y, record.trace.state)
         if record.finished:
             self._doubt()

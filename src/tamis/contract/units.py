@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tamis._arrays import EMPTY, Mask, Subset, is_int
+from tamis._arrays import EMPTY, Array, Mask, Subset, is_int
 from tamis.exceptions import InvalidParameter
 
 #: Names that a sentence shows of many.
@@ -98,6 +98,16 @@ class Grouping:
     def mask(self, units: Mask) -> Mask:
         """The columns whose units are marked."""
         return units if self.plain else units[self.unit_of]
+
+    def spread(self, values: Array) -> Array:
+        """Values of the units for each of their columns."""
+        return values if self.plain else values[self.unit_of]
+
+    def column_order(self, order: Subset) -> Subset:
+        """Columns in the order of their units; those of one unit by their indices."""
+        if self.members is None:
+            return order
+        return np.concatenate([EMPTY, *(self.members[unit] for unit in order)])
 
     def restricted(self, units: Subset) -> "Grouping":
         """The grouping of a table that holds the columns of some units only."""

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
 from tamis._arrays import Subset
+from tamis.contract import Grouping
 
 
 def fitted_before(method: Any) -> bool:
@@ -32,8 +33,11 @@ def chosen_columns(fitted: Any) -> tuple[Subset | None, Subset | None]:
         found = getattr(chooser, name, None)
         if found is not None and np.ndim(found) == 1:
             values = np.asarray(found)
-            order = values if rank is None else _sorted(rank * values)
-            return order.astype(np.intp), support
+            order = (values if rank is None else _sorted(rank * values)).astype(np.intp)
+            units = getattr(chooser, "units_", None)  # what our own selections order
+            if isinstance(units, Grouping):
+                order = units.column_order(order)
+            return order, support
     return support, support
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tamis._arrays import Array, Mask, best_first
+from tamis.neural._sharing import Sharing
 from tamis.neural.redundancy import Dependence
 
 #: Distances shrink to this share at least where a gradient divides by them: a slope that large
@@ -22,8 +23,9 @@ class SammonObjective:
         weights: tuple[float, float, float],
         phi: Dependence,
         history: list[tuple[float, ...]],
+        sharing: Sharing | None = None,
     ):
-        self.history = history
+        self.history, self.sharing = history, sharing
         self.X, self.squares, self.phi = X, X**2, phi
         self.size, self.weights = size, weights
         self.before = distances(X)
@@ -67,13 +69,15 @@ class SammonObjective:
         With c_ij the derivative by d_ij^2, that by g_k^2 is the sum over pairs of
         c_ij (x_ik - x_jk)^2, which two products with the matrix of c give for all k.
         """
-        after = distances(self.X * g)
+        opened = g if self.sharing is None else self.sharing.spread(g)
+        after = distances(self.X * opened)
         before = np.where(self.known, self.before, 1.0)
         lost = np.where(self.known, self.before - after, 0.0)
         error = float((lost**2 / before).sum()) / 2 / self.scale
         c = -lost / (before * np.maximum(after, LEAST * before)) / self.scale
         by_square = c.sum(axis=1) @ self.squares - np.einsum("ij,ij->j", self.X, c @ self.X)
-        return error, by_square * 2 * g
+        slope = by_square * 2 * opened
+        return error, slope if self.sharing is None else self.sharing.summed(slope)
 
 
 def distances(X: Array) -> Array:

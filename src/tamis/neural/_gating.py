@@ -11,6 +11,7 @@ from tamis._arrays import Array, Mask
 from tamis.exceptions import InvalidParameter
 from tamis.neural._objectives import GateLoss
 from tamis.neural._optimise import Runs
+from tamis.neural._sharing import Sharing, grouped
 from tamis.neural._stack import Stack
 from tamis.neural._training import in_columns
 from tamis.neural.gates import GATES, Sparsity
@@ -24,7 +25,8 @@ class GateSettings:
     """What gates are learned by: the parameters of a ``GateSelector``, words and None resolved.
 
     ``network`` and ``seed`` have their seeds as numbers; ``scope`` says which rows of the table
-    each row of gates multiplies, see :class:`GateLoss`.
+    each row of gates multiplies, see :class:`GateLoss`; ``sharing`` says which columns share a
+    gate, None where each has its own.
     """
 
     gate: str
@@ -35,10 +37,15 @@ class GateSettings:
     joint: bool
     network: NetworkClassifier
     seed: int
+    sharing: Sharing | None = None
 
     def n_rows(self, n_classes: int) -> int:
         """Number of rows of gates."""
         return 1 if self.scope == "global" else n_classes
+
+    def dependences(self, X: Array, codes: NDArray[np.intp], n_classes: int) -> list[Dependence]:
+        """Dependence of what gates stand before: one for all rows of gates, or one for each."""
+        return grouped(self.redundancy.between(X, codes, n_classes, self.scope), self.sharing)
 
 
 @dataclass(frozen=True)
@@ -130,6 +137,7 @@ def learn_gates(
         lam=lam,
         joint=settings.joint,
         decay=network.decay_of(*folds.X.shape),
+        sharing=settings.sharing,
     )
     if start is None:
         start = _open(objective, gate.start, np.zeros_like(fold) if first is None else first)
@@ -157,9 +165,10 @@ def learn_gates(
     return Gated(points, gate(b)[0], values, log.history, log.diverged)
 
 
-def strength(gates: Array, Z: Array) -> Array:
+def strength(gates: Array, Z: Array, sharing: Sharing | None = None) -> Array:
     """Gates in absolute value; closed for columns that do not vary in the rows of ``Z``."""
-    return np.abs(gates) * (np.ptp(Z, axis=0) > 0)
+    varies = np.ptp(Z, axis=0) > 0
+    return np.abs(gates) * (varies if sharing is None else sharing.summed(varies * 1.0) > 0)
 
 
 def _open(objective: GateLoss, b: float, first: Runs) -> Array:

@@ -91,9 +91,7 @@ class GateTraining:
         self.classes, codes = class_codes(y)
         by_class = np.argsort(codes, kind="stable")
         self.Z, self.codes = standardised(X)[by_class], codes[by_class]
-        self._phi = settings.redundancy.between(
-            self.Z, self.codes, len(self.classes), settings.scope
-        )
+        self._phi = settings.dependences(self.Z, self.codes, len(self.classes))
 
     def stages(self, state: State) -> Iterator[State]:
         """The state after each stage that is still to be done."""
@@ -138,7 +136,7 @@ class GateTraining:
         epochs = ~np.isnan(gated.history["loss"][:, best])
         yield {
             **_without(state, "levels", "points"),
-            "gates": packed(strength(gated.gates[best], self.Z)),
+            "gates": packed(strength(gated.gates[best], self.Z, self.settings.sharing)),
             "history": packed_all({n: term[epochs, best] for n, term in gated.history.items()}),
             "mu": packed(mu),
             "lam": packed(levels[-1]),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, Mask
 from tamis.neural._optimise import Runs
+from tamis.neural._sharing import Sharing
 from tamis.neural._stack import (
     LOSSES,
     Stack,
@@ -79,6 +80,8 @@ class GateLoss:
         One row of gates for all rows of X; row c for the rows of class c; or row c for all rows,
         measured by how well output c tells class c from the others.
     redundancy : for each fold one dependence for all rows of gates, or one for each
+    sharing : Sharing or None
+        Which columns share a gate; F is then the number of units.
     """
 
     X: Array
@@ -97,11 +100,13 @@ class GateLoss:
     lam: Array
     joint: bool
     decay: float
+    sharing: Sharing | None = None
 
     def __post_init__(self) -> None:
         self.n_classes = self.stack.shape[2]
         self.n_rows = 1 if self.scope == "global" else self.n_classes
-        self.n_gates = self.n_rows * self.X.shape[1]
+        n_units = self.X.shape[1] if self.sharing is None else len(self.sharing.sizes)
+        self.n_gates = self.n_rows * n_units
         #: loss, sparsity and redundancy of each run at the last call
         self.terms: tuple[Array, Array, Array] = (np.empty(0),) * 3
 
@@ -110,7 +115,10 @@ class GateLoss:
         gate, opening = self.gate(b)
         gradient = np.zeros_like(points)
         weights, by_weights = points[:, self.n_gates :], gradient[:, self.n_gates :]
-        loss, by_gate = self._loss(gate, weights, runs, rows, by_weights)
+        opened = gate if self.sharing is None else self.sharing.spread(gate)
+        loss, by_gate = self._loss(opened, weights, runs, rows, by_weights)
+        if self.sharing is not None:
+            by_gate = self.sharing.summed(by_gate)
         sparsity, by_sparsity = self._sparsity(gate, runs)
         redundancy, by_redundancy = self._redundancy(gate, runs)
         self.terms = loss, sparsity, redundancy

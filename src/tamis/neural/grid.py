@@ -138,8 +138,8 @@ class GridWalk:
     def _folds(self, held_out: Mask, weights: Array) -> GateFolds:
         n_classes, network = int(self.codes.max()) + 1, self.settings.network
         stack = Stack.unpacked(weights, self.Z.shape[1], network.hidden, n_classes)
-        between, scope = self.settings.redundancy.between, self.settings.scope
-        phi = [between(self.Z[~out], self.codes[~out], n_classes, scope) for out in held_out]
+        between = self.settings.dependences
+        phi = [between(self.Z[~out], self.codes[~out], n_classes) for out in held_out]
         return GateFolds(self.Z, self.codes, ~held_out, stack, phi)
 
     def _moved(self, state: State, folds: GateFolds, mu: Array, level: Array) -> State:
@@ -151,7 +151,7 @@ class GridWalk:
         gated = learn_gates(self.settings, folds, fold, mus, lams, start=start)
         rows = [self.Z[used] for used in folds.used]
         chosen = [
-            self.choose(strength(gates, rows[k]))
+            self.choose(strength(gates, rows[k], self.settings.sharing))
             for gates, k in zip(gated.gates, fold, strict=True)
         ]
         masks = [*state["chosen"], packed(np.array(chosen))]

@@ -57,7 +57,8 @@ def gate_path(
     selector._check()
     table, target = check_data(selector, X, y)
     check_target(selector, target)
-    selector._size(table.shape[1])
+    selector._units = selector._grouping(table)
+    selector._size(selector._units.n_units)
     if not (is_int(folds) and 2 <= folds <= len(table)):
         raise InvalidParameter(f"gate_path needs folds between 2 and {len(table)}, not {folds!r}.")
     settings = selector._settings(draw_seed(selector.random_state))

@@ -11,10 +11,11 @@ from scipy.optimize import minimize
 
 from tamis._arrays import Array, Subset, best_first, is_int, is_real, standardised
 from tamis._random import stream
-from tamis.contract import TASKS, Cost, Embedded, Entries, Scores
+from tamis.contract import TASKS, Cost, Embedded, Entries, Grouping, Scores
 from tamis.exceptions import DegenerateData, InvalidParameter
 from tamis.neural._cost import cost_of_distances
 from tamis.neural._distances import SammonObjective, distances, lost
+from tamis.neural._sharing import Sharing, grouped
 from tamis.neural._state import State, packed, packed_all, unpacked, unpacked_all
 from tamis.neural.redundancy import KINDS, Dependence, check_columns, dependences
 
@@ -61,6 +62,12 @@ class UFeSCoR(Embedded):
     max_rows : int, default=200
         Rows whose distances are kept; of more a sample is drawn. A step costs O(rows^2 p).
     random_state : int, Generator or None, default=None
+    feature_groups : mapping, sequence or None, default=None
+        Columns that share a gate, and are taken or left as one unit: ``{"name": ["a", "b"]}`` or
+        one label per column, as in :class:`tamis.search.Forward`. p and r then count units, and the
+        redundancy of two is the mean over the pairs of their columns.
+    fixed_features : str, int, sequence of them, or None, default=None
+        Columns, or names of groups, that are always kept.
 
     Attributes
     ----------
@@ -104,6 +111,8 @@ class UFeSCoR(Embedded):
         restarts: int = 10,
         max_rows: int = 200,
         random_state: Any = None,
+        feature_groups: Any = None,
+        fixed_features: Any = None,
     ):
         self.n_features_to_select = n_features_to_select
         self.alpha = alpha
@@ -113,6 +122,8 @@ class UFeSCoR(Embedded):
         self.restarts = restarts
         self.max_rows = max_rows
         self.random_state = random_state
+        self.feature_groups = feature_groups
+        self.fixed_features = fixed_features
 
     def _check(self) -> None:
         for name in ("alpha", "beta", "gamma"):
@@ -144,23 +155,27 @@ class UFeSCoR(Embedded):
         if "values" in state:
             return
         Z, rows = standardised(X), self._rows(len(X), seed)
-        varying = Z.any(axis=0)
+        units = Grouping(Z.shape[1]) if self._units is None else self._units
+        varies = Z.any(axis=0)
+        varying = np.bincount(units.unit_of, varies, units.n_units) > 0
         if not varying.any():
             warn("UFeSCoR: no column varies, so all gates stay closed.", DegenerateData, 2)
             nothing = _Descent(0.0, np.empty(0), np.empty((0, len(SammonObjective.TERMS))))
             state = {"alpha": float(self.alpha), "best": nothing.state()}
         else:
-            for found in self._descents(Z[:, varying], rows, Z.shape[1], seed, state):
+            for found in self._descents(
+                Z[:, varies], rows, units, units.unit_of[varies], seed, state
+            ):
                 state = found
                 yield state
-        best, gates = _Descent.restored(state["best"]), np.zeros(Z.shape[1])
+        best, gates = _Descent.restored(state["best"]), np.zeros(units.n_units)
         gates[varying] = best.gates
         yield {
             "alpha": state["alpha"],
             "rows": packed(rows),
             "gates": packed(gates),
             "history": packed(best.history),
-            "values": packed(_values(gates, Z[rows])),
+            "values": packed(_values(gates, Z[rows], units)),
         }
 
     def _rows(self, n_rows: int, seed: int) -> Subset:
@@ -170,19 +185,28 @@ class UFeSCoR(Embedded):
         return np.sort(stream(seed, "rows").choice(n_rows, self.max_rows, replace=False))
 
     def _descents(
-        self, Z: Array, rows: Subset, n_columns: int, seed: int, state: State
+        self,
+        Z: Array,
+        rows: Subset,
+        units: Grouping,
+        unit_of: Subset,
+        seed: int,
+        state: State,
     ) -> Iterator[State]:
         """From several starting points, on columns that vary; the state has the best so far.
 
         The first descent is made again, under a weight ten times as heavy, until it holds the
         number of columns; the others are made under that weight.
         """
-        asked = self._choice().size(n_columns, "UFeSCoR")
-        size = None if asked is None else min(asked, Z.shape[1])
-        (phi,), sample = dependences(self.redundancy, Z), Z[rows]
+        asked = self._choice().size(units.n_units, "UFeSCoR")
+        names, place = np.unique(unit_of, return_inverse=True)
+        sharing = None if units.plain else Sharing(place)
+        size = None if asked is None else min(asked, len(names))
+        (phi,), sample = grouped(dependences(self.redundancy, Z), sharing), Z[rows]
 
         def descended(alpha: float, start: int) -> _Descent:
-            return self._descended(sample, size, phi, alpha, stream(seed, "start", start))
+            draw = stream(seed, "start", start)
+            return self._descended(sample, size, phi, alpha, draw, len(names), sharing)
 
         def stage(alpha: float, n_done: int, best: _Descent) -> State:
             return {"alpha": alpha, "descents": n_done, "best": best.state()}
@@ -208,23 +232,32 @@ class UFeSCoR(Embedded):
     def _restore(self, X: Array, y: NDArray[Any] | None, state: State) -> None:
         self.alpha_ = float(state["alpha"])
         self.rows_ = unpacked(state["rows"])
-        self.gates_ = unpacked(state["gates"])
+        self._unit_gates = unpacked(state["gates"])
+        units = self._units
+        self.gates_ = self._unit_gates if units is None else units.spread(self._unit_gates)
         terms = unpacked(state["history"]).T
         self.history_ = dict(zip(SammonObjective.TERMS, terms, strict=True))
         self._values = unpacked(state["values"])
 
     def _ranked(self) -> Iterator[Entries]:
-        scores = Scores(np.arange(len(self.gates_)), self.gates_)
-        yield Entries(best_first(self.gates_), scores, self._values)
+        gates = self._unit_gates
+        scores = Scores(np.arange(len(gates)), gates)
+        yield Entries(_order(gates, self._units), scores, self._values)
 
     def _descended(
-        self, rows: Array, size: int | None, phi: Dependence, alpha: float, draw: Any
+        self,
+        rows: Array,
+        size: int | None,
+        phi: Dependence,
+        alpha: float,
+        draw: Any,
+        n_gates: int,
+        sharing: Sharing | None,
     ) -> "_Descent":
         """One descent from a starting point of its own."""
-        n_columns = rows.shape[1]
-        share = 0.5 if size is None else size / n_columns
+        share = 0.5 if size is None else size / n_gates
         # around the gates whose sum is right; at b = 0 the gradient would be 0
-        jitter = draw.uniform(1 - JITTER, 1 + JITTER, n_columns)
+        jitter = draw.uniform(1 - JITTER, 1 + JITTER, n_gates)
         point = np.sqrt(-np.log(np.clip(share, 0.001, 0.95))) * jitter
         history: list[tuple[float, ...]] = []
         with np.errstate(
@@ -232,7 +265,7 @@ class UFeSCoR(Embedded):
         ):  # what is not finite is seen by its value
             for stage in STAGES:
                 weights = (alpha, stage * self.beta, self.gamma)
-                objective = SammonObjective(rows, size, weights, phi, history)
+                objective = SammonObjective(rows, size, weights, phi, history, sharing)
                 found = minimize(
                     objective, point, jac=True, method="L-BFGS-B", callback=objective.note
                 )
@@ -273,11 +306,20 @@ class _Descent:
         return self.value < other.value
 
 
-def _values(gates: Array, rows: Array) -> Array:
-    """Sammon's error, with a minus, as columns are added, the widest gate first."""
+def _order(gates: Array, units: Grouping | None) -> Subset:
+    """Units that are fixed, then the others, the widest gate first."""
+    first = gates.copy()
+    if units is not None:
+        first[units.fixed_units] = np.inf
+    return best_first(first)
+
+
+def _values(gates: Array, rows: Array, units: Grouping) -> Array:
+    """Sammon's error, with a minus, as units are added in their order."""
     before = distances(rows)
     squares, values = np.zeros_like(before), np.empty(len(gates))
-    for k, j in enumerate(best_first(gates)):
-        squares += (rows[:, j, None] - rows[:, j]) ** 2
+    for k, unit in enumerate(_order(gates, units)):
+        for j in units.columns(np.array([unit])):
+            squares += (rows[:, j, None] - rows[:, j]) ** 2
         values[k] = -lost(before, np.sqrt(squares))
     return values

@@ -21,6 +21,7 @@ from tamis.neural._doubts import warn_of_closed_gates, warn_of_divergence, warn_
 from tamis.neural._gating import GateSettings
 from tamis.neural._learning import N_FOLDS, GateTraining, GateWeights
 from tamis.neural._ranking import PerClass, by_class, by_rank, by_width, widest
+from tamis.neural._sharing import Sharing
 from tamis.neural._state import State, unpacked, unpacked_all
 from tamis.neural.gates import GATES, SPARSITY, Sparsity
 from tamis.neural.grid import GatePath
@@ -92,6 +93,12 @@ class GateSelector(Embedded):
     task : {"auto", "classification"}, default="auto"
         "classification" says that each of many different numbers in ``y`` is a class.
     random_state : int, generator or None, default=None
+    feature_groups : mapping, sequence or None, default=None
+        Columns that share a gate, and are taken or left as one unit: ``{"name": ["a", "b"]}`` or
+        one label per column, as in :class:`tamis.search.Forward`. F is then the number of units,
+        and phi of two units the mean over the pairs of their columns.
+    fixed_features : str, int, sequence of them, or None, default=None
+        Columns, or names of groups, that are always kept; their gates are learned as all others.
 
     Attributes
     ----------
@@ -160,6 +167,8 @@ class GateSelector(Embedded):
         solver: str | GateSolver = "lbfgs",
         task: str = "auto",
         random_state: Any = None,
+        feature_groups: Any = None,
+        fixed_features: Any = None,
     ):
         self.n_features_to_select = n_features_to_select
         self.network = network
@@ -173,6 +182,8 @@ class GateSelector(Embedded):
         self.solver = solver
         self.task = task
         self.random_state = random_state
+        self.feature_groups = feature_groups
+        self.fixed_features = fixed_features
 
     def set_params(self, **params: Any) -> Self:
         """As of any estimator; a parameter of a part may be set where a word or None stands for it.
@@ -204,7 +215,9 @@ class GateSelector(Embedded):
         self.classes_ = np.unique(np.asarray(y))
         settings = self._settings(0, state["network_seed"])
         self.network_ = settings.network.restore(state["network"], self.classes_)
-        gates = unpacked(state["gates"])
+        self._unit_gates = gates = unpacked(state["gates"])
+        if (sharing := self._sharing) is not None:
+            gates = sharing.spread(gates)
         self.gates_ = widest(gates)
         if self.scope != "global":
             self.class_gates_ = gates
@@ -220,10 +233,10 @@ class GateSelector(Embedded):
         return not isinstance(self.n_features_to_select, PerClass)
 
     def _ranked(self) -> Iterator[Event]:
-        return self._ordered(self.gates_[None] if self.scope == "global" else self.class_gates_)
+        return self._ordered(self._unit_gates)
 
     def _ordered(self, gates: Array) -> Iterator[Event]:
-        """Columns in the order of their gates, as the choice needs them."""
+        """Units in the order of their gates, as the choice needs them."""
         if isinstance(self.n_features_to_select, PerClass):
             return by_class(gates)
         counted = self._choice().size(gates.shape[1], "GateSelector") is not None
@@ -234,10 +247,16 @@ class GateSelector(Embedded):
     def _chosen(self, gates: Array) -> Mask:
         """The columns that such gates keep; none where no gate passes a threshold."""
         support = np.zeros(gates.shape[1], dtype=bool)
-        trace = Trace.of(len(support), self._ordered(gates))
+        trace = Trace.of(len(support), self._around_fixed(self._ordered(gates)))
         with suppress(NothingSelected):
             support[trace[self._choice().pick(trace)].subset] = True
-        return support
+        return support if self._units is None else self._units.mask(support)
+
+    @property
+    def _sharing(self) -> Sharing | None:
+        """Which columns share a gate."""
+        units = self._units
+        return None if units is None or units.plain else Sharing(units.unit_of)
 
     def _part(self, name: str) -> Any:
         """The object that a parameter holds, or that the word or None in its place stands for."""
@@ -257,6 +276,7 @@ class GateSelector(Embedded):
             joint=self.joint,
             network=clone(self._part("network")).set_params(random_state=own),
             seed=seed,
+            sharing=self._sharing,
         )
 
     def cost(self, n_samples: int, n_features: int, n_classes: int = 2) -> Cost:
@@ -334,7 +354,9 @@ class GateSelector(Embedded):
         return super()._size(n_units)
 
     def _doubt(self) -> None:
-        warn_of_closed_gates(self._settings(0, 0), self.gates_[self.support_], stacklevel=5)
+        chosen = self.support_.copy()
+        chosen[self.units_.columns(self.units_.fixed_units)] = False  # these nobody chose
+        warn_of_closed_gates(self._settings(0, 0), self.gates_[chosen], stacklevel=5)
 
 
 def _own_seed(network: NetworkClassifier | None, seed: int) -> int:

@@ -12,6 +12,8 @@ from tamis.spec import catalogue, did_you_mean, write
 from tamis.table import TableSelector
 
 Make = Callable[..., Selection]
+#: Parameters of every selection that belong to the whole of it.
+UNITS = ("feature_groups", "fixed_features")
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,9 @@ class Recipe:
                     f"{self.name} has no option {name!r}.{did_you_mean(name, known)} Its options "
                     f"are {', '.join(known)}."
                 )
-        return self.make(**params)
+        # a composition hands them to both of its parts
+        units = {name: params.pop(name) for name in UNITS if name in params}
+        return self.make(**params).set_params(**units)
 
 
 #: All recipes by name; :func:`published` writes them in.

@@ -66,6 +66,8 @@ def prepare(
     task: str = "auto",
     random_state: int | None = None,
     n_jobs: int | None = None,
+    feature_groups: Any = None,
+    fixed_features: Any = None,
 ) -> Selection:
     """Selector that :func:`select` would fit; the parameters are described there."""
     kind = _kind(y, task)
@@ -84,6 +86,9 @@ def prepare(
         _fill(selector, "task", "auto", task)
     if n_features_to_select is not None:
         _resize(selector, n_features_to_select)
+    for name, given in (("feature_groups", feature_groups), ("fixed_features", fixed_features)):
+        if given is not None:
+            _set_units(selector, name, given)
     if random_state is not None:
         fix_seeds(selector, root=random_state)
     if n_jobs is not None:
@@ -102,6 +107,8 @@ def select(
     random_state: int | None = None,
     n_jobs: int | None = None,
     keep: Sequence[str] = (),
+    feature_groups: Any = None,
+    fixed_features: Any = None,
     **params: Any,
 ) -> Selection:
     """Select columns in one line, and return the fitted selection.
@@ -132,6 +139,11 @@ def select(
         Given to every criterion that can use several processes.
     keep : sequence of str, default=()
         Columns of a frame to use although they look like an identifier or a code of the target.
+    feature_groups : mapping of name to columns, or one label per column, optional
+        Columns that are taken or left as one unit, by names or indices; see
+        :class:`tamis.search.Forward`. ``n_features_to_select`` then counts units.
+    fixed_features : str, int or list of them, optional
+        Columns, or names of groups, that are always kept, and count among those kept.
     **params
         Per-row metadata for ``fit``, such as ``sample_weight``.
 
@@ -158,6 +170,8 @@ def select(
         task=task,
         random_state=random_state,
         n_jobs=n_jobs,
+        feature_groups=feature_groups,
+        fixed_features=fixed_features,
     )
     selector = _for_table(selector, X, y, keep, looked_through=looked_through)
     fitted: Selection = selector.fit(X, y, **params)
@@ -278,6 +292,12 @@ def _fill(selector: Selection, name: str, empty: Any, value: Any, outside: str =
         path = key.split("__")
         if path[-1] == name and held == empty and (not outside or outside not in path):
             selector.set_params(**{key: value})
+
+
+def _set_units(selector: Selection, name: str, given: Any) -> None:
+    if name not in selector.get_params(deep=False):
+        raise InvalidParameter(f"{type(selector).__name__} takes no {name}. Leave it out.")
+    selector.set_params(**{name: given})
 
 
 def _resize(selector: Selection, n_features_to_select: Any) -> None:

@@ -11,9 +11,19 @@ from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 
 from tamis._arrays import Array, Subset
-from tamis.contract import FITTING, Choice, Event, Progress, Record, Run, Selection, Trace
-from tamis.contract.explain import column_index, explained
-from tamis.exceptions import IncompatibleCriterion
+from tamis.contract import (
+    FITTING,
+    Choice,
+    Event,
+    Grouping,
+    Progress,
+    Record,
+    Run,
+    Selection,
+    Trace,
+)
+from tamis.contract.explain import explained, unit_index
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 
 
 class Parts:
@@ -29,18 +39,20 @@ class Parts:
         y: NDArray[Any] | None,
         shares: list[dict[str, Any]],
         done: tuple[Record, ...],
+        grouping: Grouping,
     ):
         self._selections, self._X, self._y, self._shares = selections, X, y, shares
-        self._done = done
+        self._done, self._grouping = done, grouping
         self._runs: list[Run] = []
         self._records: list[Record] = []
 
-    def run(self, index: int, columns: Subset) -> Run:
-        """One part on some columns, from where its record left it."""
+    def run(self, index: int, units: Subset) -> Run:
+        """One part on some units, from where its record left it."""
         done = self._done[index] if index < len(self._done) else None
-        share = self._shares[index]
-        self._runs.append(Run(self._selections[index], self._X[:, columns], self._y, share, done))
-        return self._runs[-1]
+        X, left = self._X[:, self._grouping.columns(units)], self._grouping.restricted(units)
+        run = Run(self._selections[index], X, self._y, self._shares[index], done, left)
+        self._runs.append(run)
+        return run
 
     def settle(self, run: Run) -> Record:
         """The record of a part that ended."""
@@ -70,6 +82,9 @@ class Then(MetaEstimatorMixin, Selection):
     Parameters
     ----------
     first, second : Search, Then or an embedded selector
+    feature_groups, fixed_features
+        Columns that are taken or left together, and units that always stay, for both parts; see
+        :class:`Forward`.
 
     Attributes
     ----------
@@ -88,9 +103,13 @@ class Then(MetaEstimatorMixin, Selection):
     array([20, 23, 27])
     """
 
-    def __init__(self, first: Any, second: Any):
+    def __init__(
+        self, first: Any, second: Any, *, feature_groups: Any = None, fixed_features: Any = None
+    ):
         self.first = first
         self.second = second
+        self.feature_groups = feature_groups
+        self.fixed_features = fixed_features
 
     def _steps(
         self, criterion: Parts, n_units: int, size: int | None, done: Trace
@@ -98,16 +117,17 @@ class Then(MetaEstimatorMixin, Selection):
         first = criterion.run(0, np.arange(n_units))
         for _ in first:
             yield Progress({})
-        columns = criterion.settle(first).kept
-        second = criterion.run(1, columns)
+        units = criterion.settle(first).kept_units
+        second = criterion.run(1, units)
         for event in second:
-            yield event.on(columns)
+            yield event.on(units)
         criterion.settle(second)
 
     def _open(
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
     ) -> Parts:
-        return Parts((self.first, self.second), X, y, self._shares(params), done.parts)
+        parts, shares = (self.first, self.second), self._shares(params)
+        return Parts(parts, X, y, shares, done.parts, done.grouping)
 
     def _seeded(self, seeds: dict[str, int] | None) -> "tuple[Then, dict[str, int]]":
         return clone(self), {}  # each part has seeds, and a record, of its own
@@ -142,8 +162,8 @@ class Then(MetaEstimatorMixin, Selection):
         first, second = record.parts
         self.first_ = _settled(self.first, first, X, y)
         self.second_ = _settled(self.second, second, X[:, first.kept], y)
-        seen, before, after = self.first_.support_, self.first_, self.second_
-        self.order_ = np.r_[np.flatnonzero(seen)[after.order_], before.order_[before.n_features_ :]]
+        seen, before, after = self.first_.unit_support_, self.first_, self.second_
+        self.order_ = np.r_[np.flatnonzero(seen)[after.order_], before.order_[seen.sum() :]]
         self.ranking_ = before.ranking_ + after.ranking_.max() - 1
         self.ranking_[seen] = after.ranking_
         self.scores_ = before.scores_.copy()
@@ -152,11 +172,11 @@ class Then(MetaEstimatorMixin, Selection):
     def explain(self, column: Any) -> str:
         """Say in words what became of a column, in the part that decided it; see Selection."""
         names = self.record_.feature_names
-        unit = column_index(type(self).__name__, column, names, self.trace_.n_units)
-        if self.first_.support_[unit]:
-            return explained(self, unit)
+        unit = unit_index(type(self).__name__, column, names, self.units_)
+        if self.first_.unit_support_[unit]:
+            return explained(self, column)
         return "The second search never saw it. In the first, " + explained(
-            self.first_, unit, names
+            self.first_, column, names
         )
 
     def _check(self) -> None:
@@ -167,6 +187,12 @@ class Then(MetaEstimatorMixin, Selection):
                     f"Then needs two searches, not {part!r}. Write Then(Ranking(FisherScore(), "
                     "n_features_to_select=50), Forward(...))."
                 )
+            for name in ("feature_groups", "fixed_features"):
+                if getattr(part, name, None) is not None:
+                    raise InvalidParameter(
+                        f"Then needs {name} for both of its parts, not for "
+                        f"{type(part).__name__} alone. Write Then(..., {name}=...)."
+                    )
             part._check()
 
     def _size(self, n_units: int) -> int | None:
@@ -203,7 +229,7 @@ class Then(MetaEstimatorMixin, Selection):
 def _settled(selection: Selection, record: Record, X: Array, y: Any) -> Selection:
     """A fitted clone, from its record."""
     fitted: Selection = clone(selection)
-    fitted.n_features_in_ = record.trace.n_units
+    fitted.n_features_in_ = record.grouping.n_columns
     if len(record.trace):
         fitted._settle(record, X, y)
     return fitted

@@ -39,6 +39,10 @@ WORDS: Mapping[str, tuple[re.Pattern[str], str]] = {
 }
 
 
+#: Parameters whose texts are names of columns and of groups of them, which go to no estimator.
+NAMES = frozenset({"feature_groups", "fixed_features"})
+
+
 def check_argument(parameter: str, value: Any, at: str) -> None:
     """Refuse an argument that breaks the rule.
 
@@ -52,6 +56,8 @@ def check_argument(parameter: str, value: Any, at: str) -> None:
     at : str
         Where it stands, for the sentence.
     """
+    if parameter in NAMES:
+        return
     _check(parameter, value, at)
     for inside in _dictionaries(value):
         for key, held in inside.items():

@@ -48,7 +48,11 @@ def root(
 @app.command()
 def select(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="CSV, TSV, Parquet, Arrow, Excel, ARFF or LIBSVM; also .gz, .zst; - is stdin.")
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="CSV, TSV, Parquet, Arrow, Excel, ARFF or LIBSVM; also .gz, .zst; - is stdin.",
+        ),
     ],
     method: Annotated[
         str | None,

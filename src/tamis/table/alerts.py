@@ -88,6 +88,7 @@ def profiled(
 ) -> TableProfile:
     """What there is to know of the features of a table; ``keep`` are never left out."""
     seen = replace(seen, kind=_kept_kinds(frame, seen, keep))
+    y = None if task == "none" else y
     power = foresights(frame, seen, y, task) if y is not None else np.full(frame.width, np.nan)
     names = np.array(seen.names, dtype=object)
     codes = _codes(frame, seen, power, y, task)

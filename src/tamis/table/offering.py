@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_y, check_consistent_length
 
 from tamis._arrays import Array, Subset, target_kind
-from tamis._wording import counted, listed
+from tamis._wording import listed
 from tamis.contract.units import Grouping, resolve_units
-from tamis.exceptions import InvalidTable, InvalidTarget
+from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.table.alerts import TableProfile, profiled, way_out
 from tamis.table.encoder import Encoded, TableEncoder, coded, read_frame
 from tamis.table.frames import is_frame, take
@@ -59,10 +59,12 @@ def offered(selector: Any, X: Any, y: Any) -> Offered:
         raise InvalidTable(f"TableSelector needs at least 2 rows; got n_samples = {frame.height}.")
     y = _target(selector, X, y)
     seen, auto = columns_of(frame), isinstance(selector.encoder, str)
-    profile = profiled(frame, seen, y, target_kind(y), keep=selector.keep, takes_text=not auto)
-    _check_features(frame, profile)
-    encoder, (Z, origin) = _encoded(selector.encoder, X, frame, profile, y)
     outer = _outer(selector, frame.width)
+    fixed = [frame.columns[j] for j in outer.columns(outer.fixed_units)]
+    keep = [*selector.keep, *fixed]
+    profile = profiled(frame, seen, y, _task(y), keep=keep, takes_text=not auto)
+    _check_features(frame, profile, fixed)
+    encoder, (Z, origin) = _encoded(selector.encoder, X, frame, profile, y)
     inner, outside = _inner(origin, outer, frame.columns)
     made = set(origin.tolist())
     unused = (frame.columns[j] for j in profile.used if j not in made)
@@ -92,9 +94,18 @@ def _target(selector: Any, X: Any, y: Any) -> NDArray[Any] | None:
         return None
     if hasattr(y, "to_numpy") and not hasattr(y, "iloc"):
         y = y.to_numpy()
-    checked: NDArray[Any] = _check_y(_complete(y), multi_output=False, estimator=selector)
+    checked: NDArray[Any] = _complete(y)
+    if checked.dtype.names is None:  # a censored target is checked by who takes it
+        several = selector.search.__sklearn_tags__().target_tags.multi_output
+        several = several and checked.ndim == 2
+        checked = _check_y(checked, multi_output=several, estimator=selector)
     check_consistent_length(X, checked)
     return checked
+
+
+def _task(y: NDArray[Any] | None) -> str:
+    """How the target is read; several targets, or a censored one, no column is held against."""
+    return target_kind(y) if y is not None and y.ndim == 1 and y.dtype.names is None else "none"
 
 
 def _encoded(
@@ -126,9 +137,15 @@ def _inner(origin: Subset, units: Grouping, names: Sequence[str]) -> tuple[Group
     return replace(bare, fixed=tuple(fixed.tolist())), outside
 
 
-def _check_features(frame: pl.DataFrame, profile: TableProfile) -> None:
-    """Refuse a table of which nothing is left, or with infinite numbers."""
+def _check_features(frame: pl.DataFrame, profile: TableProfile, fixed: Sequence[str]) -> None:
+    """Refuse a table of which nothing is left, with infinite numbers, or without what is fixed."""
     used = set(profile.used)
+    for name in fixed:
+        if name in profile.aside:
+            raise InvalidParameter(
+                f"fixed_features names {name!r}, which is left out ({profile.aside[name]}). Leave "
+                "it out of fixed_features, or give an encoder that takes it."
+            )
     for j in np.flatnonzero(profile.columns.n_infinite).tolist():
         if j in used:
             way = f", or write {way_out('drop', [frame.columns[j]])}"
@@ -154,8 +171,8 @@ def _complete(y: Any) -> NDArray[Any]:
     if gaps.any():
         rows = np.flatnonzero(gaps)
         raise InvalidTarget(
-            f"TableSelector needs a target in every row, but y has {counted(len(rows), 'NaN')} "
-            f"(missing) in {len(values)} rows, the first in row {rows[0]}. Remove those rows, as "
-            "with X[~isna(y)], y[~isna(y)]."
+            f"TableSelector needs a target in every row, but y is missing (NaN) in {len(rows)} "
+            f"row(s): {', '.join(map(str, rows[:5]))}{', ...' if len(rows) > 5 else ''}. Leave "
+            "these rows out of X and y."
         )
     return values

@@ -76,8 +76,8 @@ def make_genes(
 ) -> MixedTable:
     """A wide table with all that is in the way: expression of genes as laboratories write it.
 
-    Three classes, of which the first 20 genes tell; an identifier of the sample, a date, a site, two
-    copies of the gene ``g3``, gaps in some genes, and a number that stands for the class.
+    Three classes, of which the first 20 genes tell; an identifier of the sample, a date, a site,
+    two copies of the gene ``g3``, gaps in some genes, and a number that stands for the class.
 
     Parameters
     ----------

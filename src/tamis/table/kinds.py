@@ -29,7 +29,7 @@ DATE_FORMATS = (
 )  # fmt: skip
 #: Names that people give to identifiers: id, patient_id, PassengerId, SampleID, uuid, row.names.
 CALLED_ID = re.compile(
-    r"(^|[\W_])(id|ids|uuid|guid|index|idx|rownames|row\.names)$|[a-z](Id|ID)$", re.I
+    r"(?i:(^|[\W_])(id|ids|uuid|guid|index|idx|rownames|row\.names)$)|[a-z](Id|ID)$"
 )
 
 

@@ -64,7 +64,9 @@ def test_the_kind_of_a_column(kind, values):
     assert columns_of(frame).kind.tolist() == [kind]
 
 
-@pytest.mark.parametrize("name", ["id", "patient_id", "PassengerId", "SampleID", "uuid", "row.names"])
+@pytest.mark.parametrize(
+    "name", ["id", "patient_id", "PassengerId", "SampleID", "uuid", "row.names"]
+)
 def test_a_name_makes_different_numbers_an_identifier(name):
     numbers = (17 * np.random.default_rng(0).permutation(N)).tolist()
     assert columns_of(pl.DataFrame({name: numbers})).kind.tolist() == ["identifier"]
@@ -122,7 +124,9 @@ def test_strong_columns_are_said_and_stay():
 
 
 def test_an_identifier_that_follows_the_target_is_said():
-    frame = pl.DataFrame({"row": range(100), "x": RNG.normal(size=100), "y": ["a"] * 40 + ["b"] * 60})
+    frame = pl.DataFrame(
+        {"row": range(100), "x": RNG.normal(size=100), "y": ["a"] * 40 + ["b"] * 60}
+    )
     alert = inspect(frame, target="y").alerts[0]
     assert alert.sort == "identifier"
     assert "'row' even foretells the target" in alert.sentence
@@ -154,7 +158,11 @@ def test_libraries_agree(like):
     made = make_mixed(120, random_state=0, like=like)
     polars = made.to_frame().with_columns(pl.Series("y", made.y))
     expected = inspect(polars, target="y")
-    for frame in (polars.to_pandas(), polars.to_arrow(), pd.DataFrame(made.columns).assign(y=made.y)):
+    for frame in (
+        polars.to_pandas(),
+        polars.to_arrow(),
+        pd.DataFrame(made.columns).assign(y=made.y),
+    ):
         found = inspect(frame, target="y")
         assert found.kinds == expected.kinds
         assert [str(a) for a in found.alerts] == [str(a) for a in expected.alerts]
@@ -192,7 +200,9 @@ def test_nothing_foretells_noise():
 
 def test_gaps_may_be_the_leak():
     y = np.array(["a", "b"] * 30)
-    x = [None if label == "a" else value for label, value in zip(y, RNG.normal(size=60), strict=True)]
+    x = [
+        None if label == "a" else value for label, value in zip(y, RNG.normal(size=60), strict=True)
+    ]
     assert sorts(inspect(pl.DataFrame({"x": x, "y": y}), target="y"))["leak"] == ("x",)
 
 

@@ -1,5 +1,6 @@
 """From columns of any kind to numbers, and which number comes of which column."""
 
+import warnings
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -161,7 +162,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self._numbers or self._parts:
             parts.append(self._imputer.transform(self._held(frame)))
         if self._words:
-            parts.append(self._levels.transform(self._worded(frame)))
+            with warnings.catch_warnings():
+                # that new levels count as rare ones, or as none, is what is wanted
+                warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
+                parts.append(self._levels.transform(self._worded(frame)))
         Z: Array = np.hstack(parts) if parts else np.empty((frame.height, 0))
         as_it_is = np.array_equal(self._order, np.arange(Z.shape[1]))
         return Z if as_it_is else np.asfortranarray(Z[:, self._order])

@@ -84,10 +84,9 @@ def _of_column_transformer(
 ) -> dict[str, str]:
     """Each output of a ColumnTransformer, by the columns that its transformer was given."""
     told: dict[str, str] = {}
-    for name, _, columns in fitted.transformers_:
-        made = outputs[fitted.output_indices_.get(name, slice(0, 0))]
-        given = [names[c] if isinstance(c, int | np.integer) else str(c) for c in columns]
-        for output in made:
+    for name, made in fitted.output_indices_.items():
+        given = [names[j] for j in fitted._transformer_to_input_indices.get(name, ())]
+        for output in outputs[made]:
             source = given[0] if len(given) == 1 else None
             bare = output.removeprefix(f"{name}__")
             source = source or (bare if bare in given else _by_beginning(bare, given))

@@ -11,8 +11,8 @@ from tamis._arrays import Array, class_codes
 from tamis.table.kinds import BLOCK, SeenColumns, as_dates, numbers
 
 #: Share of the errors of a constant guess that a column must do away with to be called a probable
-#: leak. The best column of iris does away with 0.94, the best of 7129 genes of the leukemia table
-#: with 0.89: strong columns of honest tables stay below.
+#: leak. In 34 published tables the best column does away with 0.94 (iris), 0.80 (the best of 7129
+#: genes of leukemia) or less: strong columns of honest tables stay below.
 LEAKS = 0.95
 #: Rows and cells that are looked at: enough to tell 0.95 from 0.9, and 10^5 columns in seconds.
 MOST_ROWS, FEWEST_ROWS, MOST_CELLS = 2000, 300, 30_000_000

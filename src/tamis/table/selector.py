@@ -193,8 +193,16 @@ class TableSelector(MetaEstimatorMixin, Selection):
         (part,) = record.parts
         self.search_ = clone(self.search)
         self.search_.n_features_in_ = self._offered.Z.shape[1]
-        if len(part.trace):
-            self.search_._settle(part, self._offered.Z, y)
+        if not len(part.trace):
+            return
+        inside, outside = self.search_, self._offered.outside
+        inside._settle(part, self._offered.Z, y)
+        left_out = np.setdiff1d(np.arange(len(self.order_)), outside)
+        self.order_ = np.r_[outside[inside.order_], left_out]
+        self.ranking_ = np.full(len(self.order_), inside.ranking_.max() + 1)
+        self.ranking_[outside] = inside.ranking_
+        self.scores_ = np.full(len(self.order_), np.nan)
+        self.scores_[outside] = inside.scores_
 
     # -- what it offers ---------------------------------------------------------------------------
 

@@ -53,7 +53,12 @@ def test_an_unknown_column(frame):
     ("X", "y", "target", "sentence"),
     [
         (FRAME, IRIS["target"], "species", "both y and target='species' are given. Leave one"),
-        (FRAME.to_numpy(), None, "species", "needs a pandas or polars frame .* not ndarray"),
+        (
+            FRAME.to_numpy(),
+            None,
+            "species",
+            "needs a frame of pandas, polars or pyarrow .* not ndarray",
+        ),
         ([[1, 2], [3, 4]], None, "species", "not list"),
         (pl.from_pandas(FRAME).lazy(), None, "species", "not LazyFrame"),
         (pd.concat([FRAME, FRAME], axis=1), None, "species", "which has 2 columns 'species'"),

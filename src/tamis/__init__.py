@@ -18,10 +18,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tamis.recipes import recipe, select
+    from tamis.table import inspect, read
 
     __version__: str
 
-__all__ = ["__version__", "recipe", "select"]
+__all__ = ["__version__", "inspect", "read", "recipe", "select"]
+
+_HOMES = {
+    "inspect": "tamis.table",
+    "read": "tamis.table",
+    "recipe": "tamis.recipes",
+    "select": "tamis.recipes",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -34,8 +42,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         value: Any = version("tamis")
-    elif name in ("recipe", "select"):
-        value = getattr(import_module("tamis.recipes"), name)
+    elif name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
     elif not name.startswith("_") and find_spec(f"tamis.{name}") is not None:
         return import_module(f"tamis.{name}")  # which binds the name itself
     else:

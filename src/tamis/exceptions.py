@@ -26,6 +26,7 @@ Warnings are for results that stand but deserve doubt::
 
     TamisWarning (UserWarning)
     ├── DegenerateData      columns or classes that carry no information
+    ├── TableAlert          columns of a table that are left out, or may betray the target
     ├── TiedScores          equal scores, so that the lowest index decided
     ├── NotProvenOptimal    an exact search that ran out of budget
     ├── NotCertified        a path or a best C that could not be vouched for
@@ -124,6 +125,10 @@ class DegenerateData(TamisWarning):
 
 class NothingFound(TamisWarning):
     """No column is kept, which is an answer: none can be told from chance."""
+
+
+class TableAlert(TamisWarning):
+    """Columns of a table are left out, or may betray the target."""
 
 
 class TiedScores(TamisWarning):

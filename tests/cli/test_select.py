@@ -234,7 +234,7 @@ def test_interrupt_without_a_record_writes_nothing(tamis, folder, monkeypatch):
     assert stopped.exit_code == 130
     assert stopped.stderr == "tamis: stopped; nothing was written.\n"
     assert sorted(p.name for p in folder.iterdir()) == ["wine.csv"]
-    monkeypatch.setattr(selecting, "read", interrupt)
+    monkeypatch.setattr(selecting, "read_file", interrupt)
     assert tamis("select", "wine.csv", "-t", "kind").exit_code == 130
 
 
@@ -246,7 +246,7 @@ def test_an_error_of_ours_is_not_hidden(tamis, monkeypatch):
     def broken(*args, **options):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(selecting, "read", broken)
+    monkeypatch.setattr(selecting, "read_file", broken)
     result = tamis("select", "wine.csv", "-t", "kind")
     assert isinstance(result.exception, RuntimeError)
 
@@ -294,19 +294,13 @@ def test_refused_arguments(refused, args, sentence):
 
 
 TABLES = {
-    "nan": ("a,b,y\n1,2,u\nNA,3,v\n,4,v\n", "The column 'a' has 2 missing values in 3 rows"),
     "inf": ("a,b,y\n1,2,u\ninf,3,v\n", "The column 'a' has 1 infinite value."),
-    "text": (
-        "a,name,y\n1,bob,u\n2,eve,v\n",
-        "'name' holds no numbers, such as 'bob' in 'name'. "
-        "Leave it out with --drop name, or encode as numbers.",
-    ),
-    "texts": (
+    "identifiers": (
         "n,a b,y\nx,bob,u\nz,eve,v\n",
-        "'n', 'a b' hold no numbers, such as 'x' in 'n'. Leave "
-        'them out with --drop n --drop "a b"',
+        "No column is left beside the target 'y': 'n', 'a b' left out. Write keep=['n', 'a b'] "
+        '(--keep n --keep "a b") to use them, or give a table with features.',
     ),
-    "index": (",a,y\n0,1,u\n1,2,v\n", "Column 1 has no name: a row number, perhaps"),
+    "inf and text": ("a,b,y\n1,r,u\ninf,s,v\n2,r,v\n", "The column 'a' has 1 infinite value."),
     "one class": ("a,b,y\n1,2,u\n2,3,u\n", "The target 'y' has the same value, u, in every row"),
     "missing target": ("a,b,y\n1,2,u\n2,3,\n", "The column 'y' has 1 missing value in 2 rows"),
     "target only": ("y\nu\nv\n", "No column is left beside the target 'y'"),
@@ -328,7 +322,8 @@ def test_refused_tables(refused, folder, name):
 def test_refused_files(refused, folder):
     assert "There is no file wines.csv. Did you mean wine.csv?" in refused("select", "wines.csv")
     assert "is a folder" in refused("select", folder, "--format", "csv")
-    assert "no extension" in refused("select", "folder")
+    (folder / "table").write_text("a")
+    assert "no extension" in refused("select", "table")
     assert "Missing argument 'FILE'" in refused("select")
     assert "No such command 'selct'" in refused("selct")
 
@@ -337,13 +332,14 @@ def test_refused_parquet(refused):
     frame = pl.DataFrame({"a": [1, 2], "l": [[1], [2]], "y": ["u", "v"]})
     frame.write_parquet("t.parquet")
     args = ["select", "t.parquet", "--target"]
-    assert refused(*args, "y").startswith("'l' holds no numbers. Leave it out with --drop l")
     assert "The target 'l' holds List" in refused(*args, "l")
 
 
-def test_the_odd_text_among_numbers_is_shown(refused, folder):
-    (folder / "t.csv").write_text("a,y\n1,u\n2,v\nthree,v\n")
-    assert "'a' holds no numbers, such as 'three' in 'a'" in refused("select", "t.csv", "-t", "y")
+def test_the_odd_text_among_numbers_is_shown(tamis, folder):
+    (folder / "t.csv").write_text("b,a,y\n4,1,u\n5,2,v\n6,three,v\n9,2,v\n")
+    result = tamis("select", "t.csv", "-t", "y", "fisher-score")
+    assert result.exit_code == 0, result.output
+    assert "'a' mixes numbers and words, such as 'three' in 'a': read as words" in result.stderr
 
 
 def test_damaged_records(refused, folder):

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from tamis.cli.failing import Sentences
-from tamis.cli.formats import FORMATS
+from tamis.table.formats import FORMATS
 
 app = typer.Typer(
     cls=Sentences,
@@ -48,7 +48,11 @@ def root(
 @app.command()
 def select(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="CSV, TSV, Parquet, ARFF or LIBSVM file.")
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="CSV, TSV, Parquet, Arrow, Excel, ARFF or LIBSVM; also .gz, .zst; - is stdin.",
+        ),
     ],
     method: Annotated[
         str | None,
@@ -67,6 +71,15 @@ def select(
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Leave this column out; may be given again."),
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="Use it though it looks like an id or a code of the target."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what the table holds.")
+    ] = False,
     group: Annotated[
         list[str] | None,
         typer.Option(
@@ -113,6 +126,8 @@ def select(
 
     tamis select data.csv --target y
 
+    tamis select data.csv --target y --dry-run
+
     tamis select data.csv --target y svm-rfe --features 10 --output ranking.csv
 
     tamis select data.csv --target y 'Forward(CrossValidated(SVC(C=10)))' -k 5
@@ -126,6 +141,8 @@ def select(
             target=target,
             n_features_to_select=features,
             drop=(*(drop or ()), *(id_columns or ())),
+            keep=tuple(keep or ()),
+            dry_run=dry_run,
             task=task.value,
             output=output,
             rows=rows,

@@ -16,10 +16,10 @@ from tamis.cli.output import write_ranking
 from tamis.cli.printing import print_ranking, stderr, stdout, text
 from tamis.cli.ranking import ranked_columns
 from tamis.cli.running import run
-from tamis.cli.tables import LabelledTable
 from tamis.datasets import load
 from tamis.recipes import recipe
 from tamis.spec import write
+from tamis.table.labelled import LabelledTable
 
 METHOD, N_FEATURES = "sffs-j3", 6
 

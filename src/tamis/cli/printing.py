@@ -15,8 +15,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tamis.exceptions import TableAlert
+
 if TYPE_CHECKING:
     from tamis.cli.ranking import RankedColumns
+    from tamis.table import Alert
 
 #: Width where nobody knows the width of the terminal, as in a pipe.
 PIPED = 100
@@ -29,6 +32,7 @@ SILENT = (
     FutureWarning,
     ImportWarning,
     RuntimeWarning,
+    TableAlert,  # said before the selection, with all that there is to know of the table
 )
 #: Control characters, with which escape sequences begin (also those of Latin-1); what breaks lines;
 #: what turns the direction of writing; halves of characters; invisible tags.
@@ -72,6 +76,18 @@ def say_warnings(caught: Iterable[WarningMessage]) -> None:
     spoken = [str(one.message) for one in caught if not issubclass(one.category, SILENT)]
     for sentence in dict.fromkeys(spoken):
         say(f"warning: {sentence}")
+
+
+def say_alerts(alerts: "Sequence[Alert]") -> None:
+    """What to know of a table, one line each; what was left out comes first."""
+    for alert in sorted(alerts, key=lambda alert: not alert.grave):
+        say(f"note: {alert}")
+
+
+def print_lines(words: str) -> None:
+    """Text that has its own lines and columns."""
+    for line in words.split("\n"):
+        sys.stdout.write(f"{harmless(line)}\n")
 
 
 def bare_table(title: str | None = None) -> Table:

@@ -15,12 +15,12 @@ from tamis.cli.failing import INTERRUPTED
 from tamis.cli.output import save_record
 from tamis.cli.printing import say, say_warnings, stderr
 from tamis.cli.progress import SearchBar
-from tamis.cli.tables import LabelledTable
 from tamis.contract import Record, Selection
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.recipes import prepare
 from tamis.search import Ranking
 from tamis.spec import parse
+from tamis.table.labelled import LabelledTable
 
 
 def run(

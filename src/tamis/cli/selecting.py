@@ -1,13 +1,14 @@
 """What ``tamis select`` does: read, select, write, print."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tamis import spec
-from tamis.cli.files import read
+from tamis._wording import listed
 from tamis.cli.output import check_output, write_ranking
-from tamis.cli.printing import print_ranking, say
+from tamis.cli.printing import print_lines, print_ranking, say, say_alerts, stdout
 from tamis.cli.ranking import ranked_columns
 from tamis.cli.running import (
     feature_groups,
@@ -17,9 +18,14 @@ from tamis.cli.running import (
     run,
     selector_for,
 )
-from tamis.cli.tables import LabelledTable, labelled
 from tamis.contract import Selection
+from tamis.exceptions import InvalidTable
 from tamis.recipes import prepare
+from tamis.table import Alert, Table, TableSelector
+from tamis.table.files import read_file
+from tamis.table.labelled import LabelledTable
+from tamis.table.showing import shown
+from tamis.table.table import table_of
 
 
 class Request(NamedTuple):
@@ -30,6 +36,8 @@ class Request(NamedTuple):
     target: str | None
     n_features_to_select: str | None
     drop: tuple[str, ...]
+    keep: tuple[str, ...]
+    dry_run: bool
     task: str
     output: Path | None
     rows: int
@@ -48,9 +56,12 @@ def run_select(asked: Request) -> None:
     """Select columns of a file as asked; what cannot be written is refused before any work."""
     check_output(asked.output, asked.file)
     check_output(asked.save_record, asked.file, endings=(".json",))
-    data = labelled(
-        read(asked.file, asked.format, header=asked.header), asked.target, asked.drop, asked.task
-    )
+    table = _table(asked)
+    if asked.dry_run:
+        print_lines(shown(table, width=stdout().width))
+        return
+    alerts = table.alerts
+    data = table.labelled()
     record = None if asked.resume is None else load_record(asked.resume)
     selector = selector_for(
         asked.method,
@@ -65,24 +76,42 @@ def run_select(asked: Request) -> None:
     expression = spec.write(selector, strict=False)
     if asked.method is not None or record is None:  # a record has the seeds that it began with
         selector = prepare(selector, data.y, task=asked.task, random_state=asked.seed)
+    if not table.is_plain and not isinstance(selector, TableSelector):
+        selector = TableSelector(selector, keep=asked.keep)
     selection = run(selector, data, record, asked.save_record)
     ranking = ranked_columns(selection, data.X.columns)
     if asked.output is not None:
-        facts = partial(_facts, asked.file, data, selection)
+        facts = partial(_facts, asked.file, data, selection, alerts)
         write_ranking(asked.output, ranking, facts, safe=asked.safe_csv)
+    say_alerts(alerts)
     print_ranking(ranking, [f"{asked.file.name}: {data}", expression], asked.rows)
     for what, path in (("ranking", asked.output), ("record", asked.save_record)):
         if path is not None:
             say(f"the {what} is in {path}.")
 
 
-def _facts(file: Path, data: LabelledTable, selection: Selection) -> dict[str, Any]:
+def _table(asked: Request) -> Table:
+    """The file, looked through."""
+    content = read_file(asked.file, asked.format, header=asked.header)
+    if not asked.dry_run and asked.target is None and content.target is None:
+        raise InvalidTable(
+            "Which column is the target? Write --target with one of "
+            f"{listed(content.frame.columns[::-1])}."
+        )
+    name = asked.file.name
+    return table_of(content, asked.target, asked.drop, asked.keep, asked.task, name=name)
+
+
+def _facts(
+    file: Path, data: LabelledTable, selection: Selection, alerts: Sequence[Alert]
+) -> dict[str, Any]:
     """What a ranking written as JSON says beside the ranking."""
     return {
         "file": str(file),
         "target": data.target,
         "task": data.task,
         "method": spec.write(selection, strict=False),
+        "alerts": [str(alert) for alert in alerts],
         "selected": selection.get_feature_names_out().tolist(),
         "record": selection.record_.to_dict(),
     }

@@ -11,11 +11,14 @@ from tamis.datasets.clusters import (
     make_weston,
 )
 from tamis.datasets.functions import make_additive, make_exponential, make_interactive
-from tamis.datasets.loading import Table, load, names
+from tamis.datasets.loading import Dataset, Table, load, names
 from tamis.datasets.logical import make_corral, make_monks, make_xor
+from tamis.datasets.mixed import MixedTable, make_genes, make_mixed
 from tamis.datasets.problem import Problem
 
 __all__ = [
+    "Dataset",
+    "MixedTable",
     "Problem",
     "Table",
     "load",
@@ -24,8 +27,10 @@ __all__ = [
     "make_complementary",
     "make_corral",
     "make_exponential",
+    "make_genes",
     "make_interactive",
     "make_madelon",
+    "make_mixed",
     "make_monks",
     "make_weston",
     "make_xor",

@@ -43,7 +43,7 @@ _BUNDLED = {
 }
 
 
-class Table(NamedTuple):
+class Dataset(NamedTuple):
     """Data with names, where they came from, and what else came with them.
 
     Attributes
@@ -75,10 +75,14 @@ class Table(NamedTuple):
     def __repr__(self) -> str:
         n, d = self.X.shape
         target = "real target" if self.target_names is None else f"{len(self.target_names)} classes"
-        return f"<Table {self.name}: {n} samples, {d} features, {target}, from {self.source}>"
+        return f"<Dataset {self.name}: {n} samples, {d} features, {target}, from {self.source}>"
 
 
-def load(name: str) -> Table:
+#: The first name of it, for those who import it.
+Table = Dataset
+
+
+def load(name: str) -> Dataset:
     """Table of this name or address.
 
     Parameters
@@ -91,7 +95,7 @@ def load(name: str) -> Table:
 
     Returns
     -------
-    Table
+    Dataset
         The data, float64 and unscaled, with the names of columns and classes.
 
     Raises
@@ -114,7 +118,7 @@ def load(name: str) -> Table:
     --------
     >>> from tamis.datasets import load
     >>> load("wdbc")
-    <Table wdbc: 569 samples, 30 features, 2 classes, from sklearn:breast_cancer>
+    <Dataset wdbc: 569 samples, 30 features, 2 classes, from sklearn:breast_cancer>
     >>> X, y, *_ = load("sklearn:diabetes")
     """
     if not isinstance(name, str):
@@ -146,7 +150,7 @@ def names() -> list[str]:
     return sorted({*_BUNDLED, *_files()})
 
 
-def _from_sklearn(own_name: str) -> Table:
+def _from_sklearn(own_name: str) -> Dataset:
     if own_name not in _BUNDLED.values():
         raise _unknown(f"sklearn:{own_name}")
     data = getattr(bundled, f"load_{own_name}")()
@@ -155,7 +159,7 @@ def _from_sklearn(own_name: str) -> Table:
     return _table({"X": data.data, "y": data.target, **parts}, short, f"sklearn:{own_name}")
 
 
-def _from_folder(stem: str, asked: str | None = None) -> Table:
+def _from_folder(stem: str, asked: str | None = None) -> Dataset:
     path = _files().get(stem)
     if path is None:
         raise _unknown(f"folder:{stem}" if asked is None else asked)
@@ -191,7 +195,7 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
         ) from e
 
 
-def _from_openml(address: str) -> Table:
+def _from_openml(address: str) -> Dataset:
     name, _, version = address.partition("@")
     which: dict[str, Any] = {"data_id": int(name)} if name.isdecimal() else {"name": name}
     if version:
@@ -225,7 +229,7 @@ def _openml_parts(X: Any, y: Any, source: str) -> dict[str, Any]:
     return {"X": X, "y": numbers, "target_names": classes}
 
 
-def _table(parts: Mapping[str, Any], name: str, source: str, where: str | None = None) -> Table:
+def _table(parts: Mapping[str, Any], name: str, source: str, where: str | None = None) -> Dataset:
     """Table of these parts, after checking that they belong together."""
     where = where or source
     missing = [key for key in ("X", "y") if key not in parts]
@@ -241,7 +245,7 @@ def _table(parts: Mapping[str, Any], name: str, source: str, where: str | None =
     y, classes = _target(y, parts.get("target_names"), where)
     known = ("X", "y", "feature_names", "target_names")
     extras = {key: value for key, value in parts.items() if key not in known}
-    return Table(X.astype(np.float64), y, features, classes, name, source, extras)
+    return Dataset(X.astype(np.float64), y, features, classes, name, source, extras)
 
 
 def _numbers(values: Any, ndim: int, key: str, where: str) -> NDArray[Any]:
@@ -276,7 +280,7 @@ def _misfit(where: str, needed: str, came: str) -> InvalidTable:
     )
 
 
-def _no_source(rest: str) -> Table:
+def _no_source(rest: str) -> Dataset:
     raise InvalidTable(
         f"load knows the sources {_listed(_SOURCES)}; none of them was written before ':{rest}'. "
         f'Write load("{rest}") or load("openml:{rest}").'
@@ -299,7 +303,7 @@ def _listed(words: Iterable[str], last: str = ", ") -> str:
     return last.join(map(repr, words)) or "nothing"
 
 
-_SOURCES: dict[str, Callable[[str], Table]] = {
+_SOURCES: dict[str, Callable[[str], Dataset]] = {
     "sklearn": _from_sklearn,
     "folder": _from_folder,
     "openml": _from_openml,

@@ -9,6 +9,7 @@ from tamis.contract import TASKS, Selection
 from tamis.exceptions import InvalidSpec
 from tamis.search import Then
 from tamis.spec import catalogue, did_you_mean, write
+from tamis.table import TableSelector
 
 Make = Callable[..., Selection]
 #: Parameters of every selection that belong to the whole of it.
@@ -87,11 +88,15 @@ def published(reference: str) -> Callable[[Make], Make]:
 
 def last_search(selector: Selection) -> Selection:
     """The search that decides in the end."""
+    if isinstance(selector, TableSelector):
+        return last_search(selector.search)
     return last_search(selector.second) if isinstance(selector, Then) else selector
 
 
 def targets_of(selector: Any) -> frozenset[str]:
     """Kinds of target that every criterion inside can use."""
+    if isinstance(selector, TableSelector):
+        return targets_of(selector.search)
     if isinstance(selector, Then):
         return targets_of(selector.first) & targets_of(selector.second)
     # an embedded selector is its own criterion

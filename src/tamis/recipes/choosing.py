@@ -1,6 +1,7 @@
 """From a name, an expression or nothing to a selector, and from there to a selection."""
 
 import re
+from collections.abc import Sequence
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -23,6 +24,8 @@ from tamis.recipes.book import (
     unknown,
 )
 from tamis.spec import did_you_mean, parse, write
+from tamis.table import TableSelector
+from tamis.table.frames import is_frame, library_of
 
 #: What :func:`select` runs when no method is named.
 DEFAULTS = {"classification": "ridge-rfe", "regression": "ridge-regression-rfe"}
@@ -103,6 +106,7 @@ def select(
     n_features_to_select: Any = None,
     random_state: int | None = None,
     n_jobs: int | None = None,
+    keep: Sequence[str] = (),
     feature_groups: Any = None,
     fixed_features: Any = None,
     **params: Any,
@@ -111,7 +115,9 @@ def select(
 
     Parameters
     ----------
-    X : array, pandas or polars frame of shape (n_samples, n_features)
+    X : array, or frame of pandas, polars or pyarrow, of shape (n_samples, n_features)
+        A frame may hold gaps, categories, dates and booleans beside numbers: it is then encoded by
+        a :class:`tamis.table.TableSelector` around the method, which speaks of its own columns.
     y : array of shape (n_samples,), optional
     method : str or Selection, optional
         A recipe such as "svm-rfe", an expression such as ``Forward(Scatter("J3"))``, or a selector.
@@ -121,7 +127,8 @@ def select(
         nothing to tune.
     target : str, optional
         Name of a column of the frame ``X`` that is the target: it is taken out of ``X`` and stands
-        for ``y``, which is then left out.
+        for ``y``, which is then left out. The table is looked through as :func:`tamis.inspect`
+        does, and identifiers and codes of the target are set aside, with a warning.
     task : {"auto", "classification", "regression"}, default="auto"
         How to read ``y``. By itself, an integer target of at most 20 values is read as classes.
     n_features_to_select : int, float, "best" or Choice, optional
@@ -130,6 +137,8 @@ def select(
         Given to every part of the method that draws at random and has no seed of its own.
     n_jobs : int, optional
         Given to every criterion that can use several processes.
+    keep : sequence of str, default=()
+        Columns of a frame to use although they look like an identifier or a code of the target.
     feature_groups : mapping of name to columns, or one label per column, optional
         Columns that are taken or left as one unit, by names or indices; see
         :class:`tamis.search.Forward`. ``n_features_to_select`` then counts units.
@@ -151,7 +160,8 @@ def select(
     >>> select(X, y, "fisher-score", n_features_to_select=2).get_support(indices=True)
     array([2, 3])
     """
-    if target is not None:
+    looked_through = target is not None
+    if looked_through:
         X, y = _without_target(X, y, target)
     selector = prepare(
         method,
@@ -163,8 +173,23 @@ def select(
         feature_groups=feature_groups,
         fixed_features=fixed_features,
     )
+    selector = _for_table(selector, X, y, keep, looked_through=looked_through)
     fitted: Selection = selector.fit(X, y, **params)
     return fitted
+
+
+def _for_table(
+    selector: Selection, X: Any, y: Any, keep: Sequence[str], *, looked_through: bool
+) -> Selection:
+    """The selector, inside one that reads tables where X is more than numbers without gaps."""
+    if isinstance(selector, TableSelector):
+        return selector.set_params(keep=keep) if len(keep) else selector
+    if not is_frame(X):
+        return selector
+    from tamis.table.plain import is_plain
+
+    plain = is_plain(X, y if looked_through else None, keep)
+    return selector if plain else TableSelector(selector, keep=keep)
 
 
 def _without_target(X: Any, y: Any, target: Any) -> tuple[Any, Any]:
@@ -179,13 +204,12 @@ def _without_target(X: Any, y: Any, target: Any) -> tuple[Any, Any]:
             f"select needs the target once, but both y and target={target!r} are given. Leave one "
             "of them out."
         )
-    # a lazy frame of polars knows its columns too, but has no values yet
-    if hasattr(X, "collect") or not (hasattr(X, "columns") and hasattr(X, "drop")):
+    if not is_frame(X):
         raise InvalidParameter(
-            f"select needs a pandas or polars frame to find target={target!r} in, not "
+            f"select needs a frame of pandas, polars or pyarrow to find target={target!r} in, not "
             f"{type(X).__name__}. Write select(X, y), or give the whole frame."
         )
-    columns = list(X.columns)
+    columns = X.column_names if library_of(X) == "pyarrow" else list(X.columns)
     if columns.count(target) != 1:
         held = f"{columns.count(target)} columns" if target in columns else "no column"
         near = did_you_mean(str(target), map(str, columns)) if target not in columns else ""
@@ -193,7 +217,11 @@ def _without_target(X: Any, y: Any, target: Any) -> tuple[Any, Any]:
             f"select needs target to name one column of X, which has {held} {target!r}.{near} Its "
             f"columns are {_listed(columns)}."
         )
-    return X.drop(columns=[target]) if hasattr(X, "iloc") else X.drop(target), X[target]
+    if library_of(X) == "pandas":
+        return X.drop(columns=[target]), X[target]
+    column = X[target]
+    y = np.array(column.to_pylist()) if library_of(X) == "pyarrow" else column
+    return X.drop([target]), y
 
 
 def _listed(columns: list[Any], most: int = 10) -> str:

@@ -14,7 +14,8 @@ dictionary passes on by name, as the grids of scikit-learn's searches do.
 """
 
 from tamis._expression import write
-from tamis.spec.reading import did_you_mean, parse
+from tamis._wording import did_you_mean
+from tamis.spec.reading import parse
 from tamis.spec.vocabulary import catalogue
 
 __all__ = ["catalogue", "did_you_mean", "parse", "write"]

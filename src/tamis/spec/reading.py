@@ -3,10 +3,10 @@
 import ast
 import warnings
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from inspect import Parameter
 from typing import Any
 
+from tamis._wording import did_you_mean
 from tamis.exceptions import InvalidSpec
 from tamis.spec import vocabulary
 from tamis.spec.rule import check_argument, check_one_word
@@ -213,19 +213,3 @@ def _positional(make: Make) -> list[str]:
 
 def _count(n: int) -> str:
     return {0: "no argument", 1: "1 argument"}.get(n, f"{n} arguments")
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`` Did you mean A or B?``, or nothing where no known name is near.
-
-    >>> from tamis.spec import did_you_mean
-    >>> did_you_mean("scater", ["Scatter", "Divergence"])
-    ' Did you mean Scatter?'
-    """
-    plain: dict[str, str] = {}
-    for name in known:
-        plain.setdefault(name.lower(), name)
-    near = get_close_matches(word.lower(), plain, n=3)
-    if len(near) > 1:  # beside a very near name, far ones only confuse
-        near = get_close_matches(word.lower(), near, cutoff=0.8) or near
-    return f" Did you mean {' or '.join(plain[name] for name in near)}?" if near else ""

@@ -15,6 +15,7 @@ from sklearn.utils import all_estimators
 
 from tamis import choice, criteria, neural, search
 from tamis.contract import Choice, Criterion, Selection
+from tamis.table import TableSelector
 
 Make = Callable[..., Any]
 
@@ -50,6 +51,7 @@ def catalogue() -> dict[str, dict[str, type]]:
         group: {} for group in ("criteria", "searches", "embedded", "choices", "around a search")
     }
     found = _classes(criteria) | _classes(search) | _classes(choice) | _classes(neural)
+    groups["searches"]["TableSelector"] = TableSelector
     for name, kind in sorted(found.items()):
         if issubclass(kind, Choice):
             groups["choices"][name] = kind

@@ -12,12 +12,12 @@ from codecs import getincrementaldecoder
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
 
 from tamis.exceptions import InvalidTable
+from tamis.table.sources import TableSource
 
 #: How much of a text file is looked at to find its separator, if its first lines are not longer.
 SAMPLE = 1 << 16
@@ -35,47 +35,47 @@ class Header(NamedTuple):
 
 
 def read_separated(
-    path: Path, separator: str | None, missing: Sequence[str], header: bool
+    source: TableSource, separator: str | None, missing: Sequence[str], header: bool
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Columns of a text file, and those of them that have no name there, with their numbers.
+    """SeenColumns of a text file, and those of them that have no name there, with their numbers.
 
     Without a separator the one of comma, semicolon and tab is taken that fits the first lines.
     """
-    sample = beginning(path)
+    sample = beginning(source)
     end = "\n" if "\n" in sample else "\r"
     separator = separator or _separator(sample, end)
-    head = _header(path, separator, end, header)
+    head = _header(source, separator, end, header)
     if header:
-        names, unnamed = _names(path, head.fields)
+        names, unnamed = _names(source, head.fields)
     else:
         names, unnamed = [f"x{j}" for j in range(1, len(head.fields) + 1)], {}
-    frame = _body(path, separator, missing, end, head.n_lines, sample)
+    frame = _body(source, separator, missing, end, head.n_lines, sample)
     if frame.height and frame.width != len(names):
         raise InvalidTable(
-            f"{path} has {len(names)} names in its first line but rows of {frame.width} values. "
+            f"{source} has {len(names)} names in its first line but rows of {frame.width} values. "
             "Give every column one name, and every row one value for each."
         )
     frame.columns = names[: frame.width]
-    return _without_blank_lines(_tidied(frame, missing)), unnamed
+    return _without_blank_lines(tidied(frame, missing)), unnamed
 
 
-def beginning(path: Path) -> str:
+def beginning(source: TableSource) -> str:
     """The first lines of a text file, a few of them whole however long they are."""
     decoder = getincrementaldecoder("utf-8-sig")()
     parts: list[str] = []
     n_lines = 0
-    with path.open("rb") as stream:
+    with source.open("rb") as stream:
         while raw := stream.read(SAMPLE):
             if b"\0" in raw:
                 raise InvalidTable(
-                    f"{path} is no text. Give a table as CSV, or say with --format what it is."
+                    f"{source} is no text. Give a table as CSV, or say with --format what it is."
                 )
             try:
                 parts.append(decoder.decode(raw))
             except UnicodeDecodeError as error:
                 position = stream.tell() - len(raw) + error.start
                 raise InvalidTable(
-                    f"{path} is not written in UTF-8 (byte {position + 1}). Convert it, for "
+                    f"{source} is not written in UTF-8 (byte {position + 1}). Convert it, for "
                     "example with iconv -f latin1 -t utf8."
                 ) from None
             n_lines += raw.count(b"\n") + raw.count(b"\r")
@@ -101,7 +101,7 @@ def _separator(sample: str, end: str) -> str:
     return max((",", ";", "\t"), key=merit)
 
 
-def _header(path: Path, separator: str, end: str, present: bool) -> Header:
+def _header(source: TableSource, separator: str, end: str, present: bool) -> Header:
     """The first record that is not blank; where it is a row, the lines above it are counted."""
     read: list[str] = []
 
@@ -110,7 +110,7 @@ def _header(path: Path, separator: str, end: str, present: bool) -> Header:
             read.append(line)
             yield line
 
-    with path.open(encoding="utf-8-sig", newline="") as stream:
+    with source.open(encoding="utf-8-sig", newline="") as stream:
         records = csv.reader(lines(stream), delimiter=separator)
         above = 0
         try:
@@ -121,24 +121,24 @@ def _header(path: Path, separator: str, end: str, present: bool) -> Header:
                 above = sum(line.count(end) for line in read)
         except (csv.Error, UnicodeDecodeError) as error:
             raise InvalidTable(
-                f"{path} has no names in its first line that can be read: {error}."
+                f"{source} has no names in its first line that can be read: {error}."
             ) from error
     return Header([], above)
 
 
-def _names(path: Path, fields: Sequence[str]) -> tuple[list[str], dict[str, int]]:
+def _names(source: TableSource, fields: Sequence[str]) -> tuple[list[str], dict[str, int]]:
     """Names of the columns, each once; one without a name is called unnamed_1 and so on."""
     if fields and all(_is_number(field) for field in fields):
         raise InvalidTable(
-            f"{path} begins with numbers, not with names. Write --no-header: its columns are then "
-            f"called x1 to x{len(fields)}."
+            f"{source} begins with numbers, not with names. Write --no-header: its columns are "
+            f"then called x1 to x{len(fields)}."
         )
     unnamed = {f"unnamed_{j}": j for j, name in enumerate(fields, 1) if not name}
     names = [name or f"unnamed_{j}" for j, name in enumerate(fields, 1)]
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise InvalidTable(
-            f"{path} has more than one column called {' and '.join(map(repr, twice[:5]))}. Give "
+            f"{source} has more than one column called {' and '.join(map(repr, twice[:5]))}. Give "
             "every column a name of its own."
         )
     return names, unnamed
@@ -153,7 +153,7 @@ def _is_number(text: str) -> bool:
 
 
 def _body(
-    path: Path, separator: str, missing: Sequence[str], end: str, n_lines: int, sample: str
+    source: TableSource, separator: str, missing: Sequence[str], end: str, n_lines: int, sample: str
 ) -> pl.DataFrame:
     """The rows below the names, read by polars."""
     below = "".join(islice(sample.split(end), n_lines, None))
@@ -161,7 +161,7 @@ def _body(
         for looked_at in (GUESSED_FROM, None):
             try:
                 return pl.read_csv(
-                    path.absolute(),
+                    source.path.absolute(),
                     glob=False,
                     separator=separator,
                     has_header=False,
@@ -179,7 +179,7 @@ def _body(
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
         spoken = {",": "commas", ";": "semicolons", "\t": "tabs"}[separator]
         raise InvalidTable(
-            f"{path} cannot be read as a table with {spoken}: {first_line(error)}."
+            f"{source} cannot be read as a table with {spoken}: {first_line(error)}."
         ) from error
     raise AssertionError("the second look returns or raises")
 
@@ -190,7 +190,7 @@ def first_line(error: Exception) -> str:
     return lines[0].strip().rstrip(".")
 
 
-def _tidied(frame: pl.DataFrame, missing: Sequence[str]) -> pl.DataFrame:
+def tidied(frame: pl.DataFrame, missing: Sequence[str]) -> pl.DataFrame:
     """Text without the blanks around it; numbers where nothing else was in the way."""
     for j, dtype in enumerate(frame.dtypes):  # in place: a frame of 10^5 columns is slow to make
         if dtype == pl.String:

@@ -3,38 +3,42 @@
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
 
 from tamis.exceptions import InvalidTable
+from tamis.table.sources import TableSource
 
 _ATTRIBUTE = re.compile(r"@attribute\s+('(?:\\.|[^'])*'|\"(?:\\.|[^\"])*\"|\S+)\s+(.+)", re.I)
 
 
 class Attribute(NamedTuple):
-    """A column: its name, whether it holds numbers, and what a sparse row leaves out."""
+    """A column: its name, whether it holds numbers, and what a sparse row leaves out.
+
+    ``levels`` are the values of a nominal one, in the order of the file.
+    """
 
     name: str
     numeric: bool
     default: str
+    levels: tuple[str, ...] = ()
 
 
-def read_arff(path: Path, missing: Sequence[str]) -> pl.DataFrame:
-    """Columns of an ARFF file; nominal ones whose values are all numbers become numbers."""
-    with path.open(encoding="utf-8-sig") as stream:
+def read_arff(source: TableSource, missing: Sequence[str]) -> pl.DataFrame:
+    """SeenColumns of an ARFF file; nominal ones whose values are all numbers become numbers."""
+    with source.open(encoding="utf-8-sig") as stream:
         lines = ((n, line.strip()) for n, line in enumerate(stream, 1))
         lines = ((n, line) for n, line in lines if line and not line.startswith("%"))
-        attributes = _header(path, lines)
-        rows = [_row(path, n, line, attributes) for n, line in lines]
+        attributes = _header(source, lines)
+        rows = [_row(source, n, line, attributes) for n, line in lines]
     columns = zip(*rows, strict=True) if rows else [[] for _ in attributes]
     return pl.DataFrame(
-        [_series(path, a, values, missing) for a, values in zip(attributes, columns, strict=True)]
+        [_series(source, a, values, missing) for a, values in zip(attributes, columns, strict=True)]
     )
 
 
-def _header(path: Path, lines: Iterator[tuple[int, str]]) -> list[Attribute]:
+def _header(source: TableSource, lines: Iterator[tuple[int, str]]) -> list[Attribute]:
     """Attributes up to the line ``@data``."""
     found: list[Attribute] = []
     for n, line in lines:
@@ -42,51 +46,52 @@ def _header(path: Path, lines: Iterator[tuple[int, str]]) -> list[Attribute]:
         if word == "@data":
             break
         if word == "@attribute":
-            found.append(_attribute(path, n, line))
+            found.append(_attribute(source, n, line))
         elif word != "@relation":
             raise InvalidTable(
-                f"{path} is no ARFF file: line {n} reads {line[:30]!r}, where @relation, "
+                f"{source} is no ARFF file: line {n} reads {line[:30]!r}, where @relation, "
                 "@attribute or @data was expected."
             )
     else:
-        raise InvalidTable(f"{path} is no ARFF file: it has no line @data.")
+        raise InvalidTable(f"{source} is no ARFF file: it has no line @data.")
     if not found:
-        raise InvalidTable(f"{path} is no ARFF file: it declares no @attribute.")
+        raise InvalidTable(f"{source} is no ARFF file: it declares no @attribute.")
     names = [attribute.name for attribute in found]
     if twice := {name for name in names if names.count(name) > 1}:
         raise InvalidTable(
-            f"{path} has more than one column called {min(twice)!r}. Give every column a name of "
+            f"{source} has more than one column called {min(twice)!r}. Give every column a name of "
             "its own."
         )
     return found
 
 
-def _attribute(path: Path, n: int, line: str) -> Attribute:
+def _attribute(source: TableSource, n: int, line: str) -> Attribute:
     match = _ATTRIBUTE.match(line)
     if match is None:
         raise InvalidTable(
-            f"{path}, line {n}: {line[:40]!r} declares no column. Write @attribute NAME TYPE."
+            f"{source}, line {n}: {line[:40]!r} declares no column. Write @attribute NAME TYPE."
         )
     name, kind = _unquoted(match[1]), match[2].strip()
     if not kind.startswith("{"):
         numeric = kind.split()[0].lower() in {"numeric", "real", "integer"}
         return Attribute(name, numeric, "0" if numeric else "")
     values = _fields(kind.strip("{}"))
-    return Attribute(name, all(_is_number(value) for value in values), values[0])
+    numeric = all(_is_number(value) for value in values)
+    return Attribute(name, numeric, values[0], () if numeric else tuple(dict.fromkeys(values)))
 
 
-def _row(path: Path, n: int, line: str, attributes: list[Attribute]) -> list[str]:
+def _row(source: TableSource, n: int, line: str, attributes: list[Attribute]) -> list[str]:
     if line.startswith("{"):
-        return _sparse(path, n, line, attributes)
+        return _sparse(source, n, line, attributes)
     fields = _fields(line)
     if len(fields) != len(attributes):
         raise InvalidTable(
-            f"{path}, line {n}, has {len(fields)} values for {len(attributes)} columns."
+            f"{source}, line {n}, has {len(fields)} values for {len(attributes)} columns."
         )
     return fields
 
 
-def _sparse(path: Path, n: int, line: str, attributes: list[Attribute]) -> list[str]:
+def _sparse(source: TableSource, n: int, line: str, attributes: list[Attribute]) -> list[str]:
     """``{1 0.5, 3 yes}``: what is left out is zero, or the first nominal value."""
     row = [attribute.default for attribute in attributes]
     try:
@@ -96,7 +101,7 @@ def _sparse(path: Path, n: int, line: str, attributes: list[Attribute]) -> list[
                 row[int(index)] = _unquoted(value)
     except (ValueError, IndexError):
         raise InvalidTable(
-            f"{path}, line {n}, is no sparse row: write {{index value, ...}}, counting from 0."
+            f"{source}, line {n}, is no sparse row: write {{index value, ...}}, counting from 0."
         ) from None
     return row
 
@@ -124,15 +129,17 @@ def _is_number(text: str) -> bool:
 
 
 def _series(
-    path: Path, attribute: Attribute, values: Sequence[str], missing: Sequence[str]
+    source: TableSource, attribute: Attribute, values: Sequence[str], missing: Sequence[str]
 ) -> pl.Series:
     held = [None if value in missing else value for value in values]
     if not attribute.numeric:
-        return pl.Series(attribute.name, held, dtype=pl.String)
+        foreign = set(held) - {None, *attribute.levels}
+        dtype = pl.String if foreign or not attribute.levels else pl.Enum(attribute.levels)
+        return pl.Series(attribute.name, held, dtype=dtype)
     try:
         numbers = [None if value is None else float(value) for value in held]
     except ValueError as error:
         raise InvalidTable(
-            f"{path} declares the column {attribute.name!r} as numbers, but: {error}."
+            f"{source} declares the column {attribute.name!r} as numbers, but: {error}."
         ) from None
     return pl.Series(attribute.name, numbers, dtype=pl.Float64)

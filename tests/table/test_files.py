@@ -1,15 +1,19 @@
 """Every format, and one sentence for each file that holds no table."""
 
 import csv
+import gzip
+import io
 import os
+import sys
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 
-from tamis.cli.files import read
 from tamis.datasets import memory
-from tamis.exceptions import InvalidTable
+from tamis.exceptions import InvalidTable, MissingExtra
+from tamis.table.files import read_file as read
 
 ARFF = """% a comment
 @RELATION weather
@@ -210,9 +214,14 @@ BROKEN = {
     "junk.parquet": (bytes(range(256)) * 9, "is no Parquet file"),
     "junk.svm": (bytes(range(256)) * 9, "is no LIBSVM file"),
     "words.svm": (b"hello world\n", "is no LIBSVM file"),
+    "junk.feather": (bytes(range(256)) * 9, "is no Arrow or Feather file"),
+    "junk.csv.gz": (bytes(range(256)) * 9, "cannot be unpacked as gzip"),
+    "junk.csv.zst": (bytes(range(256)) * 9, "cannot be unpacked as zstd"),
+    "cut.csv.gz": (gzip.compress(b"a,b\n" + os.urandom(500).hex().encode())[:200], "cut.csv.gz"),
+    "table.gz": (gzip.compress(b"a,b\n1,2\n"), "says nothing about its format"),
     "blank.svm": (b"\n\n", "holds no values"),
     "latin.csv": ("größe,kind\n1,a\n".encode("latin1"), "is not written in UTF-8"),
-    "table.xlsx": (b"PK", "the extension '.xlsx', which says nothing about its format"),
+    "table.doc": (b"PK", "the extension '.doc', which says nothing about its format"),
     "table": (b"a,b\n1,2\n", "has no extension, which says nothing"),
     "huge.svm": (b"1 2147483646:1\n" + b"0 1:1\n" * 99, "more than the"),
     "twice.csv": (b"a,b,a\n1,2,3\n", "more than one column called 'a'"),
@@ -245,6 +254,83 @@ def test_a_parquet_file_that_holds_more_than_the_machine(folder, frame, monkeypa
     monkeypatch.setattr(memory, "machine_memory", lambda: 1000.0)
     with pytest.raises(InvalidTable, match=r"wine\.parquet holds .* more than the .* of memory"):
         read(folder / "wine.parquet")
+
+
+def packed(text, how):
+    if how == "gz":
+        return gzip.compress(text)
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, {"zst": "zstd", "bz2": "bz2"}[how]) as stream:
+        stream.write(text)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize("how", ["gz", "zst", "bz2"])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_compressed_files(folder, frame, how, kind):
+    buffer = io.BytesIO()
+    frame.write_csv(buffer) if kind == "csv" else frame.write_parquet(buffer)
+    (folder / f"wine.{kind}.{how}").write_bytes(packed(buffer.getvalue(), how))
+    as_written(read(folder / f"wine.{kind}.{how}").frame, frame)
+
+
+def test_a_compressed_file_that_holds_more_than_the_machine(folder, frame, monkeypatch):
+    (folder / "wine.csv.gz").write_bytes(gzip.compress(frame.write_csv().encode()))
+    monkeypatch.setattr(memory, "machine_memory", lambda: 1000.0)
+    with pytest.raises(InvalidTable, match=r"wine\.csv\.gz holds .* more than the .* of memory"):
+        read(folder / "wine.csv.gz")
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "csv.zst", "parquet", "arrow"])
+def test_standard_input(frame, monkeypatch, kind):
+    buffer = io.BytesIO()
+    if kind == "parquet":
+        frame.write_parquet(buffer)
+    elif kind == "arrow":
+        frame.write_ipc(buffer)
+    else:
+        frame.write_csv(buffer)
+    content = buffer.getvalue()
+    content = packed(content, kind[4:]) if "." in kind else content
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    as_written(read("-").frame, frame)
+
+
+def test_empty_standard_input(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+    with pytest.raises(InvalidTable, match="Standard input is empty"):
+        read("-")
+
+
+@pytest.mark.parametrize("ending", ["feather", "arrow", "ipc"])
+def test_arrow(folder, frame, ending):
+    frame.write_ipc(folder / f"wine.{ending}", compression="zstd")
+    as_written(read(folder / f"wine.{ending}").frame, frame)
+
+
+def test_excel(folder, frame):
+    pytest.importorskip("fastexcel")
+    pytest.importorskip("xlsxwriter")
+    frame.write_excel(folder / "wine.xlsx")
+    as_written(read(folder / "wine.xlsx").frame, frame)
+    (folder / "junk.xlsx").write_bytes(b"PK")
+    with pytest.raises(InvalidTable, match="is no Excel file"):
+        read(folder / "junk.xlsx")
+
+
+def test_excel_without_its_reader(folder, monkeypatch):
+    monkeypatch.setattr("tamis.table.files.find_spec", lambda name: None)
+    (folder / "wine.xlsx").write_bytes(b"PK")
+    with pytest.raises(MissingExtra, match=r"pip install 'tamis\[app\]', or save the sheet as CSV"):
+        read(folder / "wine.xlsx")
+
+
+def test_nominal_attributes_are_categories(folder):
+    path = folder / "weather.arff"
+    path.write_text(ARFF)
+    found = read(path).frame
+    assert found["outlook"].dtype == pl.Enum(["sunny", "very rainy"])
+    assert found["it's hot"].dtype == pl.Float64
 
 
 def test_missing_files(folder):

@@ -1,0 +1,224 @@
+"""Tables as people have them, with known answers: gaps, categories, dates, identifiers, copies."""
+
+from collections.abc import Callable
+from datetime import date, timedelta
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._frame import frame
+from tamis.datasets.problem import Floats, begin, check_choice, check_count
+
+Generator = np.random.Generator
+Values = list[Any]
+
+
+class MixedTable(NamedTuple):
+    """A table of columns of all kinds.
+
+    Attributes
+    ----------
+    columns : dict of str to list
+        The values of each column; None where one is missing.
+    y : ndarray
+        Classes (of texts) or a real target.
+    relevant : tuple of str
+        Names of the columns that the target was made of.
+    """
+
+    columns: dict[str, Values]
+    y: NDArray[Any]
+    relevant: tuple[str, ...]
+
+    def to_frame(self) -> Any:
+        """The columns as a frame of polars, or of pandas where that is not installed."""
+        return frame(self.columns)
+
+
+def make_mixed(
+    n_samples: int = 300, *, random_state: Any = None, like: str = "passengers"
+) -> MixedTable:
+    """A table of numbers, categories, dates and texts, made after the pattern of a famous one.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows.
+    random_state : int, None, Generator or RandomState
+        Source of the draws.
+    like : {"passengers", "incomes", "houses", "visits"}
+        ``"passengers"``: who survives a shipwreck, with names, tickets and gaps in the age;
+        ``"incomes"``: who earns much, mostly categories; ``"houses"``: prices, a real target, with
+        dates of sale and quality in words; ``"visits"``: who comes back to a clinic, with times.
+
+    Returns
+    -------
+    MixedTable
+        With ``relevant``, the columns that the target was made of.
+
+    Examples
+    --------
+    >>> from tamis.datasets import make_mixed
+    >>> table = make_mixed(100, random_state=0, like="houses")
+    >>> table.relevant
+    ('area', 'quality', 'sold')
+    >>> list(table.columns)[:4]
+    ['number', 'area', 'rooms', 'quality']
+    """
+    n, rng = begin("make_mixed", n_samples, random_state)
+    check_choice("make_mixed", "like", like, tuple(MAKERS))
+    return MAKERS[like](n, rng)
+
+
+def make_genes(
+    n_samples: int = 80, *, random_state: Any = None, n_genes: int = 5000, n_gaps: int = 229
+) -> MixedTable:
+    """A wide table with all that is in the way: expression of genes as laboratories write it.
+
+    Three classes, of which the first 20 genes tell; an identifier of the sample, a date, a site,
+    two copies of the gene ``g3``, gaps in some genes, and a number that stands for the class.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows.
+    random_state : int, None, Generator or RandomState
+        Source of the draws.
+    n_genes, n_gaps : int
+        Number of genes, and of those with gaps.
+
+    Returns
+    -------
+    MixedTable
+        With ``relevant`` the genes ``g0`` to ``g19``.
+
+    Examples
+    --------
+    >>> from tamis.datasets import make_genes
+    >>> list(make_genes(30, random_state=0, n_genes=25, n_gaps=5).columns)[-3:]
+    ['g3_copy', 'g3_again', 'code']
+    """
+    n, rng = begin("make_genes", n_samples, random_state, least=10)
+    check_count("make_genes", "n_genes", n_genes, least=20, example=5000)
+    check_count("make_genes", "n_gaps", n_gaps, least=0, most=n_genes - 20, example=0)
+    classes = rng.integers(0, 3, n)
+    X = rng.standard_normal((n, n_genes))
+    X[:, :20] += classes[:, None] * rng.uniform(0.5, 1.5, 20)
+    columns: dict[str, Values] = {
+        "sample": [f"P{j:05d}" for j in rng.permutation(n)],
+        "taken": _days(rng, n, date(2019, 1, 1), 900),
+        "site": _drawn(rng, n, ["Basel", "Bern", "Graz", "Lyon"]),
+    }
+    columns |= {f"g{j}": np.round(X[:, j], 4).tolist() for j in range(n_genes)}
+    for j in range(n_genes - n_gaps, n_genes):
+        _make_gaps(rng, columns[f"g{j}"], 0.2)
+    columns |= {"g3_copy": list(columns["g3"]), "g3_again": list(columns["g3"])}
+    columns["code"] = (10 * (classes + 1)).tolist()
+    labels = np.array(["ALL", "AML", "MLL"])[classes]
+    return MixedTable(columns, labels, tuple(f"g{j}" for j in range(20)))
+
+
+def _passengers(n: int, rng: Generator) -> MixedTable:
+    sex, rank = _drawn(rng, n, ["female", "male"], [0.35, 0.65]), rng.integers(1, 4, n)
+    age = np.round(np.clip(rng.normal(30, 14, n), 0.5, 80), 1)
+    merit = 2.6 * (np.array(sex) == "female") - 0.9 * rank - 0.03 * age + 1.4
+    columns: dict[str, Values] = {
+        "PassengerId": list(range(1, n + 1)),
+        "Pclass": rank.tolist(),
+        "Name": [f"Person {j} of {w}" for j, w in enumerate(_drawn(rng, n, ["Cork", "Kent"]))],
+        "Sex": sex,
+        "Age": _make_gaps(rng, age.tolist(), 0.2),
+        "SibSp": rng.poisson(0.5, n).tolist(),
+        "Ticket": [f"T{k}" for k in rng.integers(0, 3 * n, n)],
+        "Fare": np.round(rng.lognormal(3, 0.6, n), 2).tolist(),
+        "Embarked": _make_gaps(rng, _drawn(rng, n, ["C", "Q", "S"], [0.2, 0.1, 0.7]), 0.02),
+    }
+    return MixedTable(columns, _labels(rng, merit, "died", "survived"), ("Pclass", "Sex", "Age"))
+
+
+def _incomes(n: int, rng: Generator) -> MixedTable:
+    schools = ["HS-grad", "Some-college", "Bachelors", "Masters", "Doctorate"]
+    years = rng.integers(0, 5, n)
+    hours, married = rng.integers(10, 70, n), rng.random(n) < 0.5
+    merit = 0.9 * (years - 2) + 0.06 * (hours - 40) + 1.5 * (married - 0.5)
+    columns: dict[str, Values] = {
+        "age": rng.integers(17, 80, n).tolist(),
+        "workclass": _make_gaps(rng, _drawn(rng, n, ["Private", "State", "Self", "None"]), 0.06),
+        "weight": rng.integers(20_000, 400_000, n).tolist(),
+        "education": [schools[k] for k in years],
+        "married": married.tolist(),
+        "race": _drawn(rng, n, ["a", "b", "c", "d", "e"], [0.8, 0.1, 0.05, 0.03, 0.02]),
+        "hours": hours.tolist(),
+        "country": _make_gaps(rng, _drawn(rng, n, [f"land{k}" for k in range(30)]), 0.02),
+    }
+    return MixedTable(
+        columns, _labels(rng, merit, "<=50K", ">50K"), ("education", "hours", "married")
+    )
+
+
+def _houses(n: int, rng: Generator) -> MixedTable:
+    grades = ["poor", "fair", "typical", "good", "excellent"]
+    quality, area = rng.integers(0, 5, n), np.round(rng.lognormal(7.2, 0.3, n))
+    sold = rng.integers(0, 1500, n)
+    price = 90 * area + 25_000 * quality + 60 * sold + rng.normal(0, 12_000, n)
+    columns: dict[str, Values] = {
+        "number": list(range(1, n + 1)),
+        "area": area.tolist(),
+        "rooms": rng.integers(2, 12, n).tolist(),
+        "quality": [grades[q] for q in quality],
+        "alley": _make_gaps(rng, _drawn(rng, n, ["gravel", "paved"]), 0.9),
+        "frontage": _make_gaps(rng, np.round(rng.normal(70, 20, n)).tolist(), 0.17),
+        "district": _drawn(rng, n, [f"district {k}" for k in range(12)]),
+        "street": ["paved"] * n,
+        "sold": [date(2006, 1, 1) + timedelta(days=int(k)) for k in sold],
+    }
+    return MixedTable(columns, np.round(price, 2), ("area", "quality", "sold"))
+
+
+def _visits(n: int, rng: Generator) -> MixedTable:
+    days = rng.integers(0, 365, n)
+    start = [date(2023, 1, 2) + timedelta(days=int(k)) for k in days]
+    pressure, smoker = rng.normal(130, 15, n), rng.random(n) < 0.3
+    weekend = np.array([d.weekday() >= 5 for d in start])
+    merit = 0.05 * (pressure - 130) + 1.6 * (smoker - 0.3) + 1.8 * (weekend - 0.3)
+    columns: dict[str, Values] = {
+        "visit": [f"{k:06x}" for k in rng.permutation(16 * n)[:n]],
+        "start": [d.isoformat() for d in start],
+        "ward": _drawn(rng, n, ["A", "B", "C"]),
+        "pressure": _make_gaps(rng, np.round(pressure).tolist(), 0.1),
+        "smoker": _make_gaps(rng, smoker.tolist(), 0.05),
+        "remark": [f"came by {w} and left" for w in _drawn(rng, n, [f"way {k}" for k in range(n)])],
+        "weight": np.round(rng.normal(75, 12, n), 1).tolist(),
+    }
+    return MixedTable(columns, _labels(rng, merit, "no", "yes"), ("start", "pressure", "smoker"))
+
+
+MAKERS: dict[str, Callable[[int, Generator], MixedTable]] = {
+    "passengers": _passengers,
+    "incomes": _incomes,
+    "houses": _houses,
+    "visits": _visits,
+}
+
+
+def _labels(rng: Generator, merit: Floats, no: str, yes: str) -> NDArray[Any]:
+    """Classes drawn with the probabilities that a logistic model gives them."""
+    return np.where(rng.random(len(merit)) < 1 / (1 + np.exp(-1.5 * merit)), yes, no)
+
+
+def _drawn(rng: Generator, n: int, words: list[str], shares: list[float] | None = None) -> Values:
+    drawn: Values = rng.choice(words, n, p=shares).tolist()
+    return drawn
+
+
+def _days(rng: Generator, n: int, first: date, span: int) -> Values:
+    return [(first + timedelta(days=int(k))).isoformat() for k in rng.integers(0, span, n)]
+
+
+def _make_gaps(rng: Generator, values: Values, share: float) -> Values:
+    """The values, about this share of them, and at least one, taken away."""
+    gone = rng.random(len(values)) < share
+    gone[rng.integers(len(values))] = True
+    values[:] = [None if hole else value for value, hole in zip(values, gone, strict=True)]
+    return values

@@ -1,0 +1,311 @@
+"""What a person should know of a table before anything is selected from it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tamis._arrays import Array
+from tamis._wording import counted, listed, shell_word
+from tamis.table.kinds import SeenColumns
+from tamis.table.leaks import LEAKS, copies, foresights, is_code
+
+#: Rows below which a class is called rare: five folds could not each have one of it.
+RARE = 5
+#: Share of gaps from which a column is named among those with gaps.
+MANY_GAPS = 0.2
+#: Kinds that no search is offered, unless an encoder of the user's takes them.
+LEFT_OUT = ("identifier", "text", "constant")
+
+
+@dataclass(frozen=True)
+class Alert:
+    """One thing to know.
+
+    Attributes
+    ----------
+    sort : {"identifier", "code", "text", "leak", "copies", "constant", "gaps", "mixed", \
+"rare classes", "unnamed"}
+    columns : tuple of str
+        The columns it is about.
+    sentence : str
+        What was found, what is done about it, and what to write where that is not wanted.
+    grave : bool
+        Whether columns are left out that somebody may have wanted, or may betray the target.
+    """
+
+    sort: str
+    columns: tuple[str, ...]
+    sentence: str
+    grave: bool = False
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True)
+class TableProfile:
+    """Kinds of all columns of a frame, what they foretell, and what to know of them.
+
+    Attributes
+    ----------
+    columns : SeenColumns
+    power : array of float
+        How much of the errors of a constant guess a column does away with alone; nan: not asked.
+    aside : dict of str to str
+        SeenColumns that no search is offered, and why.
+    alerts : tuple of Alert
+    """
+
+    columns: SeenColumns
+    power: Array
+    aside: dict[str, str]
+    alerts: tuple[Alert, ...]
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Kind of each column by its name."""
+        return dict(zip(self.columns.names, self.columns.kind.tolist(), strict=True))
+
+    @property
+    def used(self) -> list[int]:
+        """Indices of the columns that a search is offered."""
+        return [j for j, name in enumerate(self.columns.names) if name not in self.aside]
+
+
+def profiled(
+    frame: pl.DataFrame,
+    seen: SeenColumns,
+    y: NDArray[Any] | None,
+    task: str,
+    *,
+    keep: Sequence[str] = (),
+    takes_text: bool = False,
+    unnamed: Iterable[str] = (),
+) -> TableProfile:
+    """What there is to know of the features of a table; ``keep`` are never left out."""
+    seen = replace(seen, kind=_kept_kinds(frame, seen, keep))
+    y = None if task == "none" else y
+    power = foresights(frame, seen, y, task) if y is not None else np.full(frame.width, np.nan)
+    names = np.array(seen.names, dtype=object)
+    codes = _codes(frame, seen, power, y, task)
+    found = [
+        _identifiers(names, [j for j in seen.of_kind("identifier") if j not in codes], power),
+        _coded(names[codes]),
+        None if takes_text else _texts(names[seen.of_kind("text")]),
+        _constants(names[seen.of_kind("constant")]),
+    ]
+    aside = {
+        name: alert.sort
+        for alert in found
+        if alert is not None
+        for name in alert.columns
+        if name not in keep or alert.sort in ("text", "constant")
+    }
+    found = [alert and _without_kept(alert, aside, keep) for alert in found]
+    leaks = [j for j in np.flatnonzero(np.nan_to_num(power) >= LEAKS) if names[j] not in aside]
+    found += [
+        _leaks(names[leaks], power[leaks]),
+        _gaps(seen, frame.height, aside),
+        _copied(names, copies(frame, seen), aside),
+        _mixed(frame, names, np.flatnonzero(seen.mixed), seen),
+        _rare(y) if task == "classification" else None,
+        _unnamed([name for name in unnamed if name in set(seen.names) and name not in aside]),
+    ]
+    return TableProfile(seen, power, aside, tuple(alert for alert in found if alert is not None))
+
+
+def _kept_kinds(frame: pl.DataFrame, seen: SeenColumns, keep: Sequence[str]) -> NDArray[Any]:
+    """Kinds, where identifiers that are to be kept are the numbers or categories they look like."""
+    kind, dtypes = seen.kind.copy(), frame.dtypes
+    for j in seen.of_kind("identifier"):
+        if seen.names[j] in keep:
+            kind[j] = "number" if dtypes[j].is_numeric() else "category"
+    for j in seen.of_kind("text"):
+        if seen.names[j] in keep and not dtypes[j].is_nested():
+            kind[j] = "category"
+    return kind
+
+
+def _without_kept(alert: Alert, aside: dict[str, str], keep: Sequence[str]) -> Alert | None:
+    """An alert about columns that are kept after all is none."""
+    return alert if any(name in aside for name in alert.columns) else None
+
+
+def _codes(
+    frame: pl.DataFrame, seen: SeenColumns, power: Array, y: NDArray[Any] | None, task: str
+) -> list[int]:
+    """SeenColumns that are the target under other names."""
+    if y is None:
+        return []
+    suspects = np.flatnonzero(np.nan_to_num(power) >= LEAKS).tolist()
+    return [
+        j for j in suspects if seen.kind[j] != "identifier" and is_code(frame.to_series(j), y, task)
+    ]
+
+
+def way_out(option: str, names: Sequence[str]) -> str:
+    """What to write for these columns, in Python and on the command line."""
+    words = " ".join(f"--{option} {shell_word(name)}" for name in names[:5])
+    shown = ", ".join(map(repr, names[:5]))
+    more = ", ..." if len(names) > 5 else ""
+    return f"{option}=[{shown}{more}] ({words}{' ...' if more else ''})"
+
+
+def _identifiers(names: NDArray[Any], found: list[int], power: Array) -> Alert | None:
+    if not found:
+        return None
+    held = names[found].tolist()
+    sorted_with = [names[j] for j in found if power[j] >= LEAKS]
+    betrays = f" {listed(sorted_with)} even foretells the target." if sorted_with else ""
+    one = len(held) == 1
+    return Alert(
+        "identifier",
+        tuple(held),
+        f"{listed(held)} {'is' if one else 'are'} left out: {'it has' if one else 'they have'} "
+        f"another value in every row, as an identifier has.{betrays} Write "
+        f"{way_out('keep', held)} to use {'it' if one else 'them'}.",
+        grave=True,
+    )
+
+
+def _coded(names: NDArray[Any]) -> Alert | None:
+    if not len(names):
+        return None
+    held = names.tolist()
+    one = len(held) == 1
+    return Alert(
+        "code",
+        tuple(held),
+        f"{listed(held)} {'is' if one else 'are'} left out: each value stands for one value of the "
+        f"target, so that nothing would be learnt. Write {way_out('keep', held)} to use "
+        f"{'it' if one else 'them'}.",
+        grave=True,
+    )
+
+
+def _texts(names: NDArray[Any]) -> Alert | None:
+    if not len(names):
+        return None
+    held = names.tolist()
+    one = len(held) == 1
+    return Alert(
+        "text",
+        tuple(held),
+        f"{listed(held)} {'is' if one else 'are'} left out: {'it holds' if one else 'they hold'} "
+        "text, or more levels than rows could tell apart. Write TableSelector(search, "
+        f"encoder=...) with an encoder of texts, or {way_out('keep', held)} to take each as a "
+        "category.",
+        grave=True,
+    )
+
+
+def _constants(names: NDArray[Any]) -> Alert | None:
+    if not len(names):
+        return None
+    held = names.tolist()
+    return Alert(
+        "constant",
+        tuple(held),
+        f"{listed(held)} {'has' if len(held) == 1 else 'have'} one value, or none, in all rows: "
+        "left out.",
+    )
+
+
+def _leaks(names: NDArray[Any], power: Array) -> Alert | None:
+    if not len(names):
+        return None
+    held = names[np.argsort(-power, kind="stable")].tolist()
+    return Alert(
+        "leak",
+        tuple(held),
+        f"{listed(held)} foretell{'s' * (len(held) == 1)} the target almost alone "
+        f"({100 * power.max():.0f} % of the errors are gone, cross-validated): a leak, perhaps. If "
+        f"so, write {way_out('drop', held)}.",
+        grave=True,
+    )
+
+
+def _gaps(seen: SeenColumns, n_rows: int, aside: dict[str, str]) -> Alert | None:
+    holes = [j for j in np.flatnonzero(seen.n_missing) if seen.names[j] not in aside]
+    if not holes:
+        return None
+    worst = sorted(holes, key=lambda j: -seen.n_missing[j])
+    held = [seen.names[j] for j in worst]
+    share = [f"{100 * seen.n_missing[j] / n_rows:.0f} %" for j in worst]
+    most = f"{held[0]!r} has {counted(int(seen.n_missing[worst[0]]), 'gap')} ({share[0]})"
+    first = (
+        most
+        if len(held) == 1
+        else f"{len(held)} columns have gaps, {most.replace('has', 'with', 1)} the most"
+    )
+    return Alert(
+        "gaps",
+        tuple(held),
+        f"{first}: filled with the median, beside a column that marks them; of words a level of "
+        "its own.",
+    )
+
+
+def _copied(names: NDArray[Any], found: dict[int, int], aside: dict[str, str]) -> Alert | None:
+    held = {names[j]: names[i] for j, i in found.items() if names[j] not in aside}
+    if not held:
+        return None
+    shown = ", ".join(f"{copy!r} of {first!r}" for copy, first in list(held.items())[:5])
+    more = f" and {len(held) - 5} more" if len(held) > 5 else ""
+    return Alert(
+        "copies",
+        tuple(held),
+        f"{counted(len(held), 'column')} "
+        f"repeat{'s' * (len(held) == 1)} another, {shown}{more}: taken last.",
+    )
+
+
+def _mixed(
+    frame: pl.DataFrame, names: NDArray[Any], found: NDArray[np.intp], seen: SeenColumns
+) -> Alert | None:
+    if not len(found):
+        return None
+    column = frame.to_series(int(found[0])).drop_nulls().cast(pl.String)
+    odd = column.filter(column.cast(pl.Float64, strict=False).is_null())[0]
+    held = names[found].tolist()
+    return Alert(
+        "mixed",
+        tuple(held),
+        f"{listed(held)} mix{'es' * (len(held) == 1)} numbers and words, such as {odd!r} in "
+        f"{held[0]!r}: read as words. Correct the file where numbers were meant.",
+        grave=True,
+    )
+
+
+def _rare(y: NDArray[Any] | None) -> Alert | None:
+    if y is None:
+        return None
+    classes, counts = np.unique(y, return_counts=True)
+    few = counts < RARE
+    if not few.any() or not len(classes):
+        return None
+    shown = ", ".join(
+        f"{str(label)!r} ({n})"
+        for label, n in list(zip(classes[few], counts[few], strict=True))[:5]
+    )
+    return Alert(
+        "rare classes",
+        (),
+        f"{few.sum()} of {len(classes)} classes {'has' if few.sum() == 1 else 'have'} fewer than "
+        f"{RARE} rows: {shown}. What tells them apart rests on those.",
+    )
+
+
+def _unnamed(names: list[str]) -> Alert | None:
+    if not names:
+        return None
+    return Alert(
+        "unnamed",
+        tuple(names),
+        f"{listed(names)} had no name in the file. Name the column there, or write "
+        f"{way_out('drop', names)}.",
+    )

@@ -1,0 +1,244 @@
+"""From columns of any kind to numbers, and which number comes of which column."""
+
+import warnings
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tamis._arrays import Array, Subset
+from tamis.table.alerts import LEFT_OUT
+from tamis.table.frames import as_polars, check_names, is_frame
+from tamis.table.kinds import BLOCK, SeenColumns, as_dates, columns_of, numbers
+
+#: Levels of a category that have a column of their own; the rarest share one.
+MOST_LEVELS = 20
+#: Share of the rows below which a level is rare. Two rows are rare in any table: a column of one
+#: row only names that row.
+RARE_SHARE, RARE_ROWS = 0.01, 2
+#: What a date tells beside its place in time.
+PARTS = ("year", "month", "day", "weekday", "hour")
+#: Seconds of a day: the number of a date is in days.
+DAY = 86_400
+
+
+class Encoded(NamedTuple):
+    """Numbers, and for each column of them the index of the column that it came of."""
+
+    Z: Array
+    origin: Subset
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Numbers of a frame of any kinds, made by scikit-learn's parts.
+
+    Numbers with gaps are filled with the median, beside a column that marks the gaps; categories
+    become one column per level, rare levels sharing one; dates a number of days and their parts.
+    Text, identifiers and constants are left out.
+
+    Parameters
+    ----------
+    max_levels : int, default=20
+        SeenColumns that one category can become at most.
+
+    Attributes
+    ----------
+    kinds_ : dict of str to str
+        Kind of each column of the table.
+    output_to_input_ : dict of str to str
+        For each output the column that it came of.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"dose": [1.0, None, 3.0, 5.0], "site": ["a", "b", "b", "a"]})
+    >>> encoder = TableEncoder().fit(frame)
+    >>> encoder.get_feature_names_out().tolist()
+    ['dose', 'dose_missing', 'site_b']
+    >>> encoder.transform(frame)[1].tolist()
+    [3.0, 1.0, 1.0]
+    """
+
+    def __init__(self, max_levels: int = MOST_LEVELS):
+        self.max_levels = max_levels
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn kinds, medians and levels.
+
+        Parameters
+        ----------
+        X : frame of pandas, polars or pyarrow, or array of numbers
+        y : ignored
+        """
+        frame = self._frame(X, reset=True)
+        self._learn(frame, columns_of(frame))
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """The columns as numbers.
+
+        Parameters
+        ----------
+        X : frame of pandas, polars or pyarrow, or array of numbers
+        """
+        check_is_fitted(self)
+        Z = self._encode(self._frame(X, reset=False))
+        if not Z.shape[1]:
+            raise ValueError("0 feature(s) are left: no column holds numbers, categories or dates.")
+        return Z
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the outputs: that of the column, and behind it the level or the part."""
+        check_is_fitted(self)
+        return np.array(list(self.output_to_input_), dtype=object)
+
+    def _frame(self, X: Any, reset: bool) -> pl.DataFrame:
+        return read_frame(self, X, reset=reset)
+
+    def _learn(self, frame: pl.DataFrame, seen: SeenColumns, used: list[int] | None = None) -> None:
+        """Learn the columns that are used; by default those of a kind that becomes numbers."""
+        if used is None:
+            used = [j for j, kind in enumerate(seen.kind) if kind not in LEFT_OUT]
+        self.kinds_ = dict(zip(seen.names, seen.kind.tolist(), strict=True))
+        asked = set(used)
+        self._numbers, self._words, self._dates = (
+            [j for j in seen.of_kind(*kinds) if j in asked]
+            for kinds in (("number", "boolean"), ("category",), ("date",))
+        )
+        self._written, self._names = seen.written, seen.names
+        self._parts = [(j, part) for j in self._dates for part in self._varying(frame, j)]
+        self._imputer = SimpleImputer(
+            strategy="median", add_indicator=True, keep_empty_features=True
+        )
+        self._levels = OneHotEncoder(
+            drop="if_binary",
+            min_frequency=max(RARE_ROWS, int(RARE_SHARE * frame.height)),
+            max_categories=self.max_levels,
+            handle_unknown="infrequent_if_exist",
+            sparse_output=False,
+        )
+        if self._numbers or self._parts:
+            self._imputer.fit(self._held(frame))
+        if self._words:
+            self._levels.fit(self._worded(frame))
+        self._name_outputs()
+
+    def _name_outputs(self) -> None:
+        """Which column of which name each output is, in the order of the columns."""
+        held = [(j, "") for j in self._numbers] + [(j, f"_{part}") for j, part in self._parts]
+        marked = self._imputer.indicator_.features_.tolist() if held else []
+        made = held + [(held[i][0], "_missing") for i in marked]
+        # the parts of a date are missing together: one mark is enough
+        doubled = [len(held) + i for i, at in enumerate(marked) if held[at][1] not in ("", "_days")]
+        for j, levels in zip(self._words, self._level_names(), strict=True):
+            made += [(j, f"_{level}") for level in levels]
+        origin = np.array([j for j, _ in made], dtype=np.intp)
+        order = np.argsort(origin, kind="stable")
+        self._order = order[~np.isin(order, doubled)]
+        self.origin_ = origin[self._order]
+        self.output_to_input_ = {
+            f"{self._names[made[i][0]]}{made[i][1]}": self._names[made[i][0]] for i in self._order
+        }
+
+    def _level_names(self) -> list[list[str]]:
+        if not self._words:
+            return []
+        names = [str(j) for j in self._words]
+        outputs = self._levels.get_feature_names_out(names).tolist()
+        found: list[list[str]] = []
+        for name, count in zip(names, self._levels._n_features_outs, strict=True):
+            found.append([output[len(name) + 1 :] for output in outputs[:count]])
+            del outputs[:count]
+        return found
+
+    def _encode(self, frame: pl.DataFrame) -> Array:
+        parts = []
+        if self._numbers or self._parts:
+            parts.append(self._imputer.transform(self._held(frame)))
+        if self._words:
+            with warnings.catch_warnings():
+                # that new levels count as rare ones, or as none, is what is wanted
+                warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
+                parts.append(self._levels.transform(self._worded(frame)))
+        Z: Array = np.hstack(parts) if parts else np.empty((frame.height, 0))
+        as_it_is = np.array_equal(self._order, np.arange(Z.shape[1]))
+        return Z if as_it_is else np.asfortranarray(Z[:, self._order])
+
+    def _held(self, frame: pl.DataFrame) -> Array:
+        """Numbers and the parts of dates, NaN where there are gaps."""
+        blocks = [
+            numbers(frame, self._numbers[start : start + BLOCK])
+            for start in range(0, len(self._numbers), BLOCK)
+        ]
+        blocks += [self._part(frame, j, part)[:, None] for j, part in self._parts]
+        return np.hstack(blocks) if blocks else np.empty((frame.height, 0))
+
+    def _worded(self, frame: pl.DataFrame) -> NDArray[Any]:
+        columns = [frame.to_series(j).cast(pl.String).to_list() for j in self._words]
+        return np.array(columns, dtype=object).T
+
+    def _varying(self, frame: pl.DataFrame, j: int) -> list[str]:
+        """The number of a date, and those of its parts that are not always the same."""
+        parts = {part: self._part(frame, j, part) for part in PARTS}
+        return ["days", *(p for p, x in parts.items() if len(np.unique(x[~np.isnan(x)])) > 1)]
+
+    def _part(self, frame: pl.DataFrame, j: int, part: str) -> Array:
+        dates = as_dates(frame.to_series(j), self._written.get(j))
+        if part == "days":
+            return _days(dates)
+        clock = dates.dtype in (pl.Duration, pl.Time)
+        if clock or (part == "hour" and dates.dtype == pl.Date):
+            return np.zeros(frame.height)
+        values: Array = getattr(dates.dt, part)().cast(pl.Float64).to_numpy()
+        return values
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _days(dates: pl.Series) -> Array:
+    """Days since 1970, or of a span or a time of day."""
+    if dates.dtype == pl.Date:
+        days: Array = dates.to_physical().cast(pl.Float64).to_numpy()
+        return days
+    if dates.dtype == pl.Duration:
+        seconds = dates.dt.total_microseconds().cast(pl.Float64) / 1e6
+    elif dates.dtype == pl.Time:
+        seconds = dates.to_physical().cast(pl.Float64) / 1e9
+    else:
+        seconds = dates.dt.epoch("us").cast(pl.Float64) / 1e6
+    return (seconds / DAY).to_numpy()
+
+
+def read_frame(estimator: Any, X: Any, *, reset: bool) -> pl.DataFrame:
+    """A frame of polars, after scikit-learn's checks of names and numbers of columns."""
+    if is_frame(X):
+        check_names(estimator, X, reset=reset)
+        return as_polars(X)
+    array = validate_data(
+        estimator, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
+    )
+    return pl.DataFrame(np.asfortranarray(array), schema=[f"x{j}" for j in range(array.shape[1])])
+
+
+def coded(frame: pl.DataFrame) -> Array:
+    """One number per cell, whatever it holds: what tells one table from another."""
+    X = np.empty(frame.shape, order="F")
+    dtypes = frame.dtypes
+    numeric = [j for j in range(frame.width) if dtypes[j].is_numeric()]
+    for start in range(0, len(numeric), BLOCK):
+        block = numeric[start : start + BLOCK]
+        X[:, block] = numbers(frame, block)
+    for j in sorted(set(range(frame.width)) - set(numeric)):
+        column = frame.to_series(j)
+        plain = column.cast(pl.String, strict=False) if not dtypes[j].is_nested() else None
+        X[:, j] = 0.0 if plain is None else plain.rank("dense").cast(pl.Float64).to_numpy()
+    return X

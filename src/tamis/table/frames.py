@@ -1,0 +1,105 @@
+"""Frames of pandas, polars and pyarrow: into polars, and their own columns back."""
+
+import sys
+from importlib.util import find_spec
+from typing import Any
+
+from sklearn.utils.validation import validate_data
+
+from tamis._arrays import Subset
+from tamis.exceptions import InvalidTable, MissingExtra
+
+
+def library_of(X: Any) -> str | None:
+    """``"pandas"``, ``"polars"`` or ``"pyarrow"``; None for what is no frame of theirs."""
+    for library, kind in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")):
+        # an object of a library that was never imported cannot exist
+        module = sys.modules.get(library)
+        if module is not None and isinstance(X, getattr(module, kind, ())):
+            return library
+    return None
+
+
+def need_polars() -> None:
+    """Say what to install where polars is missing."""
+    if find_spec("polars") is None:
+        raise MissingExtra(
+            "Tables of other kinds than numbers are read by polars, which is not installed. Write "
+            "pip install 'tamis[app]'."
+        )
+
+
+def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
+    """Keep the names of the columns, or hold them to those that were kept."""
+    named = as_polars(X) if library_of(X) == "pyarrow" else X
+    validate_data(estimator, named, reset=reset, skip_check_array=True)
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a frame of pandas, polars or pyarrow."""
+    return library_of(X) is not None
+
+
+def as_polars(X: Any) -> Any:
+    """The frame as one of polars; columns that polars has no type for become texts."""
+    need_polars()
+    import polars as pl
+
+    library = library_of(X)
+    if library == "polars":
+        return X
+    if library == "pyarrow":
+        return pl.from_arrow(X)
+    names = _names(X)
+    try:
+        frame = pl.from_pandas(X.set_axis(names, axis=1), include_index=False)
+    except Exception:  # a column of mixed objects, each library's errors being its own
+        frame = pl.DataFrame([_as_series(X.iloc[:, j], name) for j, name in enumerate(names)])
+    return frame
+
+
+def _names(X: Any) -> list[str]:
+    names = [str(name) for name in X.columns]
+    twice = (
+        sorted({name for name in names if names.count(name) > 1})
+        if len(set(names)) < len(names)
+        else []
+    )
+    if twice:
+        raise InvalidTable(
+            f"The frame has more than one column called {twice[0]!r}. Give every column a name of "
+            "its own."
+        )
+    return names
+
+
+def _as_series(column: Any, name: str) -> Any:
+    """A column of pandas; what polars cannot hold is written as text."""
+    import polars as pl
+
+    try:
+        return pl.from_pandas(column.rename(name))
+    except Exception:  # see above
+        return pl.Series(
+            name,
+            [None if gap else str(value) for value, gap in zip(column, column.isna(), strict=True)],
+        )
+
+
+def take(X: Any, columns: Subset) -> Any:
+    """Some columns of a frame, in its own library and with its own types."""
+    positions = columns.tolist()
+    library = library_of(X)
+    if library == "pandas":
+        return X.iloc[:, positions]
+    if library == "pyarrow":
+        return X.select(positions)
+    return X[:, positions]
+
+
+def as_library(X: Any, library: str) -> Any:
+    """The frame as one of another library."""
+    if library_of(X) == library:
+        return X
+    frame = as_polars(X)
+    return frame if library == "polars" else frame.to_pandas()

@@ -1,0 +1,177 @@
+"""The kind of each column: what its values are for, not how they are stored."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from tamis._arrays import Array, Mask
+
+#: What a column can be.
+KINDS = ("number", "category", "boolean", "date", "text", "identifier", "constant")
+
+#: Columns that are looked at together: enough that polars and numpy have more to do than Python,
+#: few enough that little of a long table is held twice.
+BLOCK = 256
+#: Levels up to which words are a category even if most of them are seen few times; beyond it only
+#: if each is seen ten times on average. skrub draws the same line at 40.
+FEW_LEVELS, ROWS_PER_LEVEL = 40, 10
+#: Rows from which whole numbers that are all different, and count the rows or are called an
+#: identifier, are taken for one: in a shorter table that happens by chance.
+COUNTED_ROWS = 20
+#: Texts that are read to see whether a column holds dates, before all of them are.
+FIRST_LOOK = 50
+#: How dates are written, the unmistakable first; day first where both orders would do.
+DATE_FORMATS = (
+    "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y/%m/%d",
+    "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%b-%Y", "%d %b %Y",
+)  # fmt: skip
+#: Names that people give to identifiers: id, patient_id, PassengerId, SampleID, uuid, row.names.
+CALLED_ID = re.compile(
+    r"(?i:(^|[\W_])(id|ids|uuid|guid|index|idx|rownames|row\.names)$)|[a-z](Id|ID)$"
+)
+
+
+@dataclass(frozen=True)
+class SeenColumns:
+    """What was seen of each column of a frame, as arrays.
+
+    Attributes
+    ----------
+    names : list of str
+    kind : array of str
+    n_missing, n_infinite, n_levels : array of int
+        ``n_levels`` is 0 where it was not counted, as of real numbers.
+    mixed : array of bool
+        Whether a few words stand among numbers.
+    written : dict of int to str
+        The format of the dates in columns of text.
+    """
+
+    names: list[str]
+    kind: np.ndarray
+    n_missing: np.ndarray
+    n_infinite: np.ndarray
+    n_levels: np.ndarray
+    mixed: Mask
+    written: dict[int, str]
+
+    def of_kind(self, *kinds: str) -> list[int]:
+        """Indices of the columns of these kinds."""
+        return np.flatnonzero(np.isin(self.kind, kinds)).tolist()
+
+
+def columns_of(
+    frame: pl.DataFrame, unnamed: "frozenset[str] | set[str]" = frozenset()
+) -> SeenColumns:
+    """The kinds of the columns of a frame; ``unnamed`` are those whose name was made up."""
+    d = frame.width
+    seen = SeenColumns(
+        frame.columns,
+        np.full(d, "number", dtype=object),
+        *(np.zeros(d, dtype=np.int64) for _ in range(3)),
+        np.zeros(d, dtype=bool),
+        {},
+    )
+    dtypes = frame.dtypes
+    numeric = [j for j in range(d) if dtypes[j].is_numeric()]
+    for start in range(0, len(numeric), BLOCK):
+        block = numeric[start : start + BLOCK]
+        _look_at_numbers(frame, block, seen, unnamed)
+    for j in sorted(set(range(d)) - set(numeric)):
+        _look_at_others(frame.to_series(j), j, seen)
+    return seen
+
+
+def numbers(frame: pl.DataFrame, block: list[int]) -> Array:
+    """Some columns as one array of numbers, NaN where there is none."""
+    part = pl.DataFrame([frame.to_series(j) for j in block])
+    return part.cast(pl.Float64, strict=False).to_numpy(order="fortran", writable=True)
+
+
+def _look_at_numbers(
+    frame: pl.DataFrame, block: list[int], seen: SeenColumns, unnamed: "frozenset[str] | set[str]"
+) -> None:
+    X = numbers(frame, block)
+    missing, infinite = np.isnan(X), np.isinf(X)
+    seen.n_missing[block], seen.n_infinite[block] = missing.sum(axis=0), infinite.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        low, high = (np.where(missing, end, X) for end in (np.inf, -np.inf))
+        low, high = low.min(axis=0), high.max(axis=0)
+        whole = (np.where(missing | infinite, 0, X) % 1 == 0).all(axis=0)
+    gaps = missing.any(axis=0)
+    for i, j in enumerate(block):
+        if low[i] > high[i] or (low[i] == high[i] and not gaps[i]):
+            seen.kind[j] = "constant"
+        elif whole[i] and _counts_rows(X[:, i], seen.names[j], seen.names[j] in unnamed):
+            seen.kind[j] = "identifier"
+
+
+def _counts_rows(x: Array, name: str, made_up: bool) -> bool:
+    """Whether whole numbers that are all different number the rows, or are said to."""
+    x = x[~np.isnan(x)]
+    if len(x) < (2 if made_up else COUNTED_ROWS):
+        return False
+    steps = np.diff(x)
+    in_order = steps[0] != 0 and bool((steps == steps[0]).all())
+    named = made_up or CALLED_ID.search(name) is not None
+    return in_order or (named and len(np.unique(x)) == len(x))
+
+
+def _look_at_others(column: pl.Series, j: int, seen: SeenColumns) -> None:
+    seen.n_missing[j] = column.null_count()
+    if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
+        seen.kind[j] = "text"
+        return
+    held = column.drop_nulls()
+    seen.n_levels[j] = n_levels = held.n_unique() if len(held) else 0
+    if n_levels == 0 or (n_levels == 1 and not seen.n_missing[j]):
+        seen.kind[j] = "constant"
+    elif column.dtype == pl.Boolean:
+        seen.kind[j] = "boolean"
+    elif column.dtype.is_temporal():
+        seen.kind[j] = "date"
+    elif column.dtype in (pl.Categorical, pl.Enum):
+        seen.kind[j] = "category"
+    else:
+        seen.kind[j] = _kind_of_words(held, j, n_levels, seen)
+
+
+def _kind_of_words(held: pl.Series, j: int, n_levels: int, seen: SeenColumns) -> str:
+    words = held.cast(pl.String)
+    if (written := date_format(words)) is not None:
+        seen.written[j] = written
+        return "date"
+    are_numbers = int(words.cast(pl.Float64, strict=False).is_not_null().sum())
+    seen.mixed[j] = 0 < are_numbers < len(words)
+    if n_levels == len(words) and not _reads_as_prose(words):
+        return "identifier"
+    few = n_levels <= FEW_LEVELS and n_levels <= max(2, len(words) // 2)
+    return "category" if few or ROWS_PER_LEVEL * n_levels <= len(words) else "text"
+
+
+def _reads_as_prose(words: pl.Series) -> bool:
+    """Whether most of the texts are of several words."""
+    return bool((words.str.strip_chars().str.contains(r"\s")).mean() > 0.5)
+
+
+def date_format(words: pl.Series) -> str | None:
+    """The one format in which all the texts are dates."""
+    first = words.head(FIRST_LOOK)
+    if not len(first) or not first.str.contains(r"^\s*\d").all():
+        return None
+    for written in DATE_FORMATS:
+        if not _dates(first, written).null_count() and not _dates(words, written).null_count():
+            return written
+    return None
+
+
+def _dates(words: pl.Series, written: str) -> pl.Series:
+    kind = pl.Datetime if "%H" in written else pl.Date
+    return words.str.strip_chars().str.strptime(kind, written, strict=False)
+
+
+def as_dates(column: pl.Series, written: str | None) -> pl.Series:
+    """A column of dates, from one that holds dates or texts of them."""
+    return column if written is None else _dates(column.cast(pl.String), written)

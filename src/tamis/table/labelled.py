@@ -1,0 +1,110 @@
+"""From columns to numbers and a target, or to a sentence that says what is in the way."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tamis._arrays import Array, target_kind
+from tamis._wording import counted, did_you_mean, listed, shell_word
+from tamis.exceptions import InvalidTable, InvalidTarget
+from tamis.table.kinds import BLOCK
+
+
+class LabelledTable(NamedTuple):
+    """Features and target of a file, checked."""
+
+    X: pl.DataFrame
+    y: NDArray[Any]
+    target: str
+    task: str
+
+    def __str__(self) -> str:
+        n, d = self.X.shape
+        return f"{n} rows, {d} columns, target {self.target} ({spoken_task(self.y, self.task)})"
+
+
+def spoken_task(y: NDArray[Any], task: str) -> str:
+    """``real``, or how many classes there are."""
+    return "real" if task == "regression" else f"{len(np.unique(y))} classes"
+
+
+def check_column(name: str, columns: Sequence[str]) -> None:
+    """Refuse a name that no column has."""
+    if name not in columns:
+        raise InvalidTable(
+            f"There is no column {name!r}.{did_you_mean(name, columns)} The columns are "
+            f"{listed(columns)}."
+        )
+
+
+def target_of(column: pl.Series, task: str) -> tuple[NDArray[Any], str]:
+    """Classes or real numbers, and which of the two; ``task`` may be "auto"."""
+    check_complete(column, "")
+    if column.dtype.is_nested():
+        raise InvalidTarget(
+            f"The target {column.name!r} holds {column.dtype} values. Give one class or number per "
+            "row."
+        )
+    text = not (column.dtype.is_numeric() or column.dtype == pl.Boolean)
+    if task == "regression" and text:
+        raise InvalidTarget(
+            f"Regression needs a numeric target, but {column.name!r} holds values such as "
+            f"{str(column[0])!r}. Write --task classification, or convert the column."
+        )
+    if text or column.dtype == pl.Boolean:
+        y: NDArray[Any] = np.array(column.cast(pl.String).to_list())
+    else:
+        y = column.to_numpy()
+    if len(values := np.unique(y)) < 2:
+        raise InvalidTarget(
+            f"The target {column.name!r} has the same value, {values[0]}, in every row: there is "
+            "nothing to tell apart. Check the column, or the rows that were kept."
+        )
+    return y, target_kind(y) if task == "auto" else task
+
+
+def check_complete(column: pl.Series, way_out: str) -> None:
+    """Refuse a column with values that are missing or infinite, and say how many."""
+    name, missing = column.name, column.null_count()
+    if column.dtype.is_float():
+        missing += int(column.is_nan().sum())
+    if missing:
+        raise InvalidTable(
+            f"The column {name!r} has {counted(missing, 'missing value')} in {len(column)} rows. "
+            f"Fill them in, or remove those rows{way_out}."
+        )
+    check_finite(column, way_out)
+
+
+def check_finite(column: pl.Series, way_out: str = "") -> None:
+    """Refuse a column with infinite values, and say how many."""
+    infinite = int(column.is_infinite().sum()) if column.dtype.is_float() else 0
+    if infinite:
+        raise InvalidTable(
+            f"The column {column.name!r} has {counted(infinite, 'infinite value')}. Correct "
+            f"them{way_out}."
+        )
+
+
+def plain_numbers(columns: list[pl.Series]) -> pl.DataFrame:
+    """All columns as numbers of one array, which can be read again without a second copy.
+
+    The columns are given up, block by block, as soon as they are in there.
+    """
+    names = [column.name for column in columns]
+    X: Array = np.empty((len(columns[0]), len(columns)), order="F")
+    bad: list[pl.Series] = []
+    while columns:
+        block = columns[-BLOCK:]
+        del columns[-BLOCK:]
+        part = X[:, len(columns) : len(columns) + len(block)]
+        frame = pl.DataFrame(block)
+        part[:] = frame.cast(pl.Float64).to_numpy(order="fortran")
+        finite = np.isfinite(part).all(axis=0)
+        bad = [frame.to_series(j) for j in np.flatnonzero(~finite).tolist()] or bad
+    for column in bad:
+        check_complete(column, f", or write --drop {shell_word(column.name)}")
+    return pl.DataFrame(X, schema=names)

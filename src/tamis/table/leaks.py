@@ -1,0 +1,177 @@
+"""How well one column predicts the target alone: cross-validated, for all columns in one pass."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tamis._arrays import Array, class_codes
+from tamis.table.kinds import BLOCK, SeenColumns, as_dates, numbers
+
+#: Share of the errors of a constant guess that a column must do away with to be called a probable
+#: leak. In 34 published tables the best column does away with 0.94 (iris), 0.80 (the best of 7129
+#: genes of leukemia) or less: strong columns of honest tables stay below.
+LEAKS = 0.95
+#: Rows and cells that are looked at: enough to tell 0.95 from 0.9, and 10^5 columns in seconds.
+MOST_ROWS, FEWEST_ROWS, MOST_CELLS = 2000, 300, 30_000_000
+N_FOLDS = 5
+#: Quantiles that cut a column of numbers; those of the class sizes are added.
+N_BINS = 10
+#: Levels of a category that have a cell of their own, and classes beyond which nobody looks.
+MOST_LEVELS, MOST_CLASSES = 60, 60
+#: Rows from which a one-to-one code of the target is no accident: a column of two values agrees
+#: with two classes by chance once in 2^29 columns.
+CODED_ROWS = 30
+
+
+class Foresight:
+    """The target, cut into folds, against which columns are held."""
+
+    def __init__(self, y: NDArray[Any], task: str, n_columns: int):
+        generator = np.random.default_rng(0)
+        n_rows = min(len(y), MOST_ROWS, max(FEWEST_ROWS, MOST_CELLS // max(n_columns, 1)))
+        self.rows = np.sort(generator.permutation(len(y))[:n_rows])
+        self.folds = generator.permutation(np.arange(n_rows) % N_FOLDS)
+        self.classes = task == "classification"
+        codes = class_codes(y)[1]
+        self.codes = codes[self.rows]
+        self.n_classes = int(codes.max()) + 1
+        # ranks: what a bin of a column tells about the order of y does not depend on its tails
+        self.order = np.argsort(np.argsort(self.codes, kind="stable")) / n_rows
+        levels = {i / N_BINS for i in range(1, N_BINS)}
+        if self.classes and self.n_classes <= N_BINS:
+            shares = np.bincount(self.codes, minlength=self.n_classes) / n_rows
+            levels |= {*shares.tolist(), *(1 - shares).tolist()}
+        self.quantiles = np.array(sorted(q for q in levels if 0 < q < 1))
+
+    def of_numbers(self, X: Array) -> Array:
+        """Share of the errors that each column of numbers does away with."""
+        X = X[self.rows]
+        missing = np.isnan(X)
+        rising = np.sort(np.where(missing, np.inf, X), axis=0)
+        edges = rising[(self.quantiles * len(X)).astype(int) - 1]
+        cells = np.zeros(X.shape, dtype=np.int64)
+        with np.errstate(invalid="ignore"):
+            for edge in edges:
+                cells += edge < X
+        cells[missing] = len(edges) + 1
+        return self._skill(cells, len(edges) + 2)
+
+    def of_codes(self, codes: NDArray[np.int64]) -> float:
+        """The same of one column of categories, numbered; those beyond the last are one."""
+        cells = np.minimum(codes[self.rows], MOST_LEVELS)[:, None]
+        return float(self._skill(cells, MOST_LEVELS + 1)[0])
+
+    def _skill(self, cells: NDArray[np.int64], n_cells: int) -> Array:
+        d = cells.shape[1]
+        where = (self.folds[:, None] * d + np.arange(d)) * n_cells + cells
+        if not self.classes:
+            return self._order_explained(where.ravel(), d, n_cells)
+        index = (where * self.n_classes + self.codes[:, None]).ravel()
+        shape = (N_FOLDS, d, n_cells, self.n_classes)
+        held_out = np.bincount(index, minlength=int(np.prod(shape))).reshape(shape)
+        # of equals, and in cells that no training row fell into, the most frequent class
+        prior = np.bincount(self.codes, minlength=self.n_classes)
+        answer = (held_out.sum(axis=0) - held_out + prior / (2 * prior.sum())).argmax(axis=-1)
+        right = np.take_along_axis(held_out, answer[..., None], axis=-1).sum(axis=(0, 2, 3))
+        return 1 - (len(self.codes) - right) / max(len(self.codes) - prior.max(), 1)
+
+    def _order_explained(self, where: NDArray[np.int64], d: int, n_cells: int) -> Array:
+        """Share of the variance of the order of y that the means of the cells explain."""
+        shape = (N_FOLDS, d, n_cells)
+        y = np.repeat(self.order - self.order.mean(), d)
+        size = int(np.prod(shape))
+        count, total, squares = (
+            np.bincount(where, weights=w, minlength=size).reshape(shape)
+            for w in (np.ones(len(y)), y, y * y)
+        )
+        n_train, sum_train = count.sum(axis=0) - count, total.sum(axis=0) - total
+        mean = np.divide(sum_train, n_train, where=n_train > 0, out=np.zeros(shape))
+        left = squares - 2 * mean * total + mean**2 * count
+        return 1 - left.sum(axis=(0, 2)) / max(squares[:, 0].sum(), 1e-300)
+
+
+def foresights(frame: pl.DataFrame, seen: SeenColumns, y: NDArray[Any], task: str) -> Array:
+    """What each column foretells alone, from 0 to 1; nan where it was not asked."""
+    power = np.full(frame.width, np.nan)
+    target = Foresight(y, task, frame.width)
+    if target.classes and not 2 <= target.n_classes <= MOST_CLASSES:
+        return power
+    for block in _blocks(_numeric(frame, seen)):
+        power[block] = target.of_numbers(numbers(frame, block))
+    for j in seen.of_kind("category", "boolean"):
+        power[j] = target.of_codes(level_codes(frame.to_series(j)))
+    for j in seen.of_kind("date"):
+        dates = as_dates(frame.to_series(j), seen.written.get(j)).to_physical()
+        power[j] = target.of_numbers(numbers(dates.to_frame(), [0]))[0]
+    return power
+
+
+def level_codes(column: pl.Series) -> NDArray[np.int64]:
+    """Levels numbered from 0 in order of size, missing ones as a level of their own."""
+    ranks = column.cast(pl.String).rank("dense").fill_null(0).to_numpy().astype(np.int64)
+    counts = np.bincount(ranks)
+    return np.argsort(np.argsort(-counts, kind="stable"))[ranks]
+
+
+def is_code(column: pl.Series, y: NDArray[Any], task: str) -> bool:
+    """Whether a column is the target under other names: an exact one-to-one code of it.
+
+    For classes each value stands for one class; for a real target the order is the same, or the
+    reverse.
+    """
+    if column.null_count() or len(y) < CODED_ROWS:
+        return False
+    codes, classes = (class_codes(values)[1] for values in (_plain(column), y))
+    n_values, n_classes = int(codes.max()) + 1, int(classes.max()) + 1
+    if n_values != n_classes:
+        return False
+    if task == "classification":
+        return len(np.unique(codes * n_classes + classes)) == n_classes
+    return n_classes > 2 and bool(
+        (codes == classes).all() or (codes == n_values - 1 - classes).all()
+    )
+
+
+def _plain(column: pl.Series) -> NDArray[Any]:
+    return (column if column.dtype.is_numeric() else column.cast(pl.String)).to_numpy()
+
+
+def _numeric(frame: pl.DataFrame, seen: SeenColumns) -> list[int]:
+    """SeenColumns of numbers, those that look like an identifier included."""
+    dtypes = frame.dtypes
+    return [j for j in seen.of_kind("number", "identifier") if dtypes[j].is_numeric()]
+
+
+def _blocks(columns: list[int]) -> Iterator[list[int]]:
+    for start in range(0, len(columns), BLOCK):
+        yield columns[start : start + BLOCK]
+
+
+def copies(frame: pl.DataFrame, seen: SeenColumns) -> dict[int, int]:
+    """For each column that equals an earlier one, which that is."""
+    alike: dict[object, list[int]] = {}
+    for block in _blocks(_numeric(frame, seen)):
+        X = numbers(frame, block) + 0.0  # of the two zeros one
+        X[np.isnan(X)] = np.nan  # of the many that are no number one
+        for j, column in zip(block, X.T, strict=True):
+            alike.setdefault(hash(column.tobytes()), []).append(j)
+    for j in seen.of_kind("category", "boolean", "date", "text"):
+        column = frame.to_series(j)
+        if not column.dtype.is_nested() and column.dtype != pl.Object:
+            key = (str(column.dtype), seen.n_levels[j], int(column.hash().sum() or 0))
+            alike.setdefault(key, []).append(j)
+    found: dict[int, int] = {}
+    for group in alike.values():
+        for j in group[1:]:
+            if _equal(frame.to_series(group[0]), frame.to_series(j)):
+                found[j] = group[0]
+    return found
+
+
+def _equal(a: pl.Series, b: pl.Series) -> bool:
+    if a.dtype.is_numeric():
+        a, b = a.cast(pl.Float64), b.cast(pl.Float64)
+    return a.equals(b, check_names=False)

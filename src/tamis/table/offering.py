@@ -1,0 +1,178 @@
+"""What a search is offered of a table: numbers, the units they belong to, and a checked target."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from sklearn.utils.validation import _check_y, check_consistent_length
+
+from tamis._arrays import Array, Subset, target_kind
+from tamis._wording import listed
+from tamis.contract.units import Grouping, resolve_units
+from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
+from tamis.table.alerts import TableProfile, profiled, way_out
+from tamis.table.encoder import Encoded, TableEncoder, coded, read_frame
+from tamis.table.frames import is_frame, take
+from tamis.table.guests import encoded_by
+from tamis.table.kinds import columns_of
+from tamis.table.labelled import check_finite
+
+
+class Offered(NamedTuple):
+    """What a search is offered of a table.
+
+    Attributes
+    ----------
+    codes : array
+        One number for each cell of the table, which tells it from others.
+    y : array or None
+    Z : array
+        The numbers to choose from.
+    outer, inner : Grouping
+        The units of the columns of the table, and those of the columns of ``Z``.
+    outside : array of int
+        For each unit of ``inner`` that of ``outer``.
+    profile : TableProfile
+    aside : dict of str to str
+        Columns of which nothing is in ``Z``, and why.
+    encoder : transformer
+    """
+
+    codes: Array
+    y: NDArray[Any] | None
+    Z: Array
+    outer: Grouping
+    inner: Grouping
+    outside: Subset
+    profile: TableProfile
+    aside: dict[str, str]
+    encoder: Any
+
+
+def offered(selector: Any, X: Any, y: Any) -> Offered:
+    """What the search of a TableSelector is offered."""
+    frame = read_frame(selector, X, reset=True)
+    if frame.height < 2:
+        raise InvalidTable(f"TableSelector needs at least 2 rows; got n_samples = {frame.height}.")
+    y = _target(selector, X, y)
+    seen, auto = columns_of(frame), isinstance(selector.encoder, str)
+    outer = _outer(selector, frame.width)
+    fixed = [frame.columns[j] for j in outer.columns(outer.fixed_units)]
+    keep = [*selector.keep, *fixed]
+    profile = profiled(frame, seen, y, _task(y), keep=keep, takes_text=not auto)
+    _check_features(frame, profile, fixed)
+    encoder, (Z, origin) = _encoded(selector.encoder, X, frame, profile, y)
+    inner, outside = _inner(origin, outer, frame.columns)
+    made = set(origin.tolist())
+    unused = (frame.columns[j] for j in profile.used if j not in made)
+    aside = profile.aside | dict.fromkeys(unused, "unused")
+    return Offered(coded(frame), y, Z, outer, inner, outside, profile, aside, encoder)
+
+
+def _outer(selector: Any, n_columns: int) -> Grouping:
+    """Units of the table's own columns, as the search asks for them."""
+    search = selector.search
+    return resolve_units(
+        type(search).__name__,
+        getattr(search, "feature_groups", None),
+        getattr(search, "fixed_features", None),
+        n_columns,
+        getattr(selector, "feature_names_in_", None),
+    )
+
+
+def _target(selector: Any, X: Any, y: Any) -> NDArray[Any] | None:
+    if y is None:
+        if selector.__sklearn_tags__().target_tags.required:
+            raise InvalidTarget(
+                "TableSelector requires y to be passed, but the target y is None. Give y, or a "
+                "search that does without."
+            )
+        return None
+    if hasattr(y, "to_numpy") and not hasattr(y, "iloc"):
+        y = y.to_numpy()
+    checked: NDArray[Any] = _complete(y)
+    if checked.dtype.names is None:  # a censored target is checked by who takes it
+        several = selector.search.__sklearn_tags__().target_tags.multi_output
+        several = several and checked.ndim == 2
+        checked = _check_y(checked, multi_output=several, estimator=selector)
+    check_consistent_length(X, checked)
+    return checked
+
+
+def _task(y: NDArray[Any] | None) -> str:
+    """How the target is read; several targets, or a censored one, no column is held against."""
+    return target_kind(y) if y is not None and y.ndim == 1 and y.dtype.names is None else "none"
+
+
+def _encoded(
+    encoder: Any, X: Any, frame: pl.DataFrame, profile: TableProfile, y: NDArray[Any] | None
+) -> tuple[Any, Encoded]:
+    """The columns that are not left out, as numbers."""
+    used = profile.used
+    if isinstance(encoder, str):
+        ours = TableEncoder()
+        ours._learn(frame, profile.columns, used)
+        return ours, Encoded(ours._encode(frame), ours.origin_)
+    given = take(X, np.array(used)) if is_frame(X) else frame[:, used]
+    fitted, (Z, origin) = encoded_by(encoder, given, y, [frame.columns[j] for j in used])
+    return fitted, Encoded(Z, np.array(used, dtype=np.intp)[origin])
+
+
+def _inner(origin: Subset, units: Grouping, names: Sequence[str]) -> tuple[Grouping, Subset]:
+    """The units of the numbers, and for each of them the unit of the columns it came of."""
+    unit_of = units.unit_of[origin]
+    order = np.argsort(unit_of, kind="stable")
+    runs = np.split(order, np.flatnonzero(np.diff(unit_of[order])) + 1)
+    labels = units.unit_names(names)
+    groups = [(labels[unit_of[run[0]]], tuple(run.tolist())) for run in runs if len(run) > 1]
+    groups.sort(key=lambda group: group[1][0])
+    bare = Grouping(len(unit_of), tuple(groups))
+    outside = np.empty(bare.n_units, dtype=np.intp)
+    outside[bare.unit_of] = unit_of
+    fixed = np.flatnonzero(np.isin(outside, units.fixed_units))
+    return replace(bare, fixed=tuple(fixed.tolist())), outside
+
+
+def _check_features(frame: pl.DataFrame, profile: TableProfile, fixed: Sequence[str]) -> None:
+    """Refuse a table of which nothing is left, with infinite numbers, or without what is fixed."""
+    used = set(profile.used)
+    for name in fixed:
+        if name in profile.aside:
+            raise InvalidParameter(
+                f"fixed_features names {name!r}, which is left out ({profile.aside[name]}). Leave "
+                "it out of fixed_features, or give an encoder that takes it."
+            )
+    for j in np.flatnonzero(profile.columns.n_infinite).tolist():
+        if j in used:
+            way = f", or write {way_out('drop', [frame.columns[j]])}"
+            check_finite(frame.to_series(j), way)
+    if not used:
+        raise InvalidTable(
+            f"TableSelector finds no column to choose from: {listed(profile.aside)} "
+            f"{'is' if len(profile.aside) == 1 else 'are'} left out "
+            f"({', '.join(sorted(set(profile.aside.values())))}). 0 feature(s) are left while a "
+            "minimum of 1 is required."
+        )
+
+
+def _complete(y: Any) -> NDArray[Any]:
+    """The target, where it has a value in every row."""
+    values: NDArray[Any] = np.asarray(y)
+    if values.dtype.kind == "f":
+        gaps = np.isnan(values)
+    elif values.dtype == object:
+        gaps = np.array([value is None or value != value for value in values.ravel().tolist()])
+    else:
+        return values
+    if gaps.any():
+        rows = np.flatnonzero(gaps)
+        raise InvalidTarget(
+            f"TableSelector needs a target in every row, but y is missing (NaN) in {len(rows)} "
+            f"row(s): {', '.join(map(str, rows[:5]))}{', ...' if len(rows) > 5 else ''}. Leave "
+            "these rows out of X and y."
+        )
+    return values

@@ -1,0 +1,273 @@
+"""A selection from a frame of any kinds, in terms of its own columns."""
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Any
+from warnings import warn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
+from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.callback import with_callbacks
+from sklearn.utils import Tags
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.metadata_routing import MetadataRouter, process_routing
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tamis._arrays import Array
+from tamis.contract import FITTING, Choice, Event, Record, Run, Selection, Trace
+from tamis.contract.explain import column_index
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TableAlert
+from tamis.table.frames import as_library, check_names, is_frame, need_polars, take
+
+#: What is said of a column that the search never saw, by the reason it was left out for.
+WHY = {
+    "identifier": "it has another value in every row, as an identifier has",
+    "code": "each of its values stands for one value of the target",
+    "text": "it holds text, which the encoder does not take",
+    "constant": "it has one value, or none, in all rows",
+    "unused": "the encoder makes nothing of it",
+}
+
+
+class Inside:
+    """The search on its way through the encoded table."""
+
+    #: The criterion belongs to the search inside.
+    criterion = None
+
+    def __init__(self, run: Run):
+        self.run = run
+
+    @property
+    def n_evaluations(self) -> int:
+        """Scores asked for by the search."""
+        return self.parts[0].n_evaluations
+
+    @property
+    def parts(self) -> tuple[Record, ...]:
+        """The record of the search."""
+        return (self.run.settled() if self.run.ended else self.run.record,)
+
+
+class TableSelector(MetaEstimatorMixin, Selection):
+    """Let a search choose among the columns of a frame of any kinds.
+
+    Numbers with gaps, categories, dates and booleans are encoded inside ``fit``, so that nothing is
+    learnt from rows that are held out; all numbers that come of one column are taken or left
+    together, and ``transform`` gives the original columns back, as a frame of the library that came
+    in. Identifiers and exact codes of the target are left out, and a warning says so.
+
+    Parameters
+    ----------
+    search : Search, Then or an embedded selector
+        Its ``feature_groups`` and ``fixed_features`` speak of the columns of the frame.
+    encoder : "auto" or transformer, default="auto"
+        What makes numbers: :class:`TableEncoder`, or a transformer that says which of its outputs
+        come of which column, as skrub's ``TableVectorizer`` and scikit-learn's
+        ``ColumnTransformer`` do. It is offered text as well.
+    keep : sequence of str, default=()
+        SeenColumns to use although they look like an identifier or a code of the target.
+
+    Attributes
+    ----------
+    encoder_ : transformer
+        The fitted encoder.
+    search_ : selector
+        The fitted search, which counts the columns of numbers.
+    kinds_ : dict of str to str
+        Kind of each column.
+    alerts_ : tuple of Alert
+        What to know of the table.
+    aside_ : dict of str to str
+        SeenColumns that the search was not offered, and why.
+    columns_ : list of str
+        Names of the columns that are kept.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from tamis.criteria import CrossValidated
+    >>> from tamis.search import Forward
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> frame = pl.DataFrame({"dose": [1, 2, 3, 4] * 6, "site": ["a", "a", "b", "b"] * 6,
+    ...                       "when": [None, 1.5, 2.5] * 8})
+    >>> search = Forward(CrossValidated(LogisticRegression(), cv=3), n_features_to_select=1)
+    >>> TableSelector(search).fit(frame, ["no", "no", "yes", "yes"] * 6).columns_
+    ['dose']
+    """
+
+    def __init__(self, search: Any, encoder: Any = "auto", *, keep: Sequence[str] = ()):
+        self.search = search
+        self.encoder = encoder
+        self.keep = keep
+
+    # -- the frame and what is offered of it ------------------------------------------------------
+
+    @with_callbacks
+    def _run(self, X: Any, y: Any, params: dict[str, Any], done: Record | None) -> None:
+        self._forget()
+        self._check()
+        self._offered = offered = _reader().offered(self, X, y)
+        self.encoder_, profile = offered.encoder, offered.profile
+        self.kinds_, self.alerts_, self.aside_ = profile.kinds, profile.alerts, offered.aside
+        try:
+            self._follow(Run(self, offered.codes, offered.y, params, done, offered.outer))
+        finally:
+            del self._offered
+        for alert in self.alerts_:
+            if alert.grave:
+                warn(str(alert), TableAlert, stacklevel=4)
+
+    # -- what a selection says --------------------------------------------------------------------
+
+    def _check(self) -> None:
+        if not isinstance(self.search, Selection) or isinstance(self.search, TableSelector):
+            raise IncompatibleCriterion(
+                f"TableSelector needs a search, not {self.search!r}. Write "
+                'TableSelector(tamis.recipe("ridge-rfe")), or TableSelector(Forward(...)).'
+            )
+        if isinstance(self.encoder, str) and self.encoder != "auto":
+            raise InvalidParameter(
+                f"TableSelector needs encoder='auto' or a transformer, not {self.encoder!r}."
+            )
+        if isinstance(self.keep, str):
+            raise InvalidParameter(
+                f"TableSelector needs keep as a list of columns, not {self.keep!r}. Write "
+                f"keep=[{self.keep!r}]."
+            )
+        self.search._check()
+
+    def _open(
+        self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
+    ) -> Inside:
+        part = done.parts[0] if done.parts else None
+        offered = self._offered
+        run = Run(self.search, offered.Z, y, self._routed(params), part, offered.inner)
+        return Inside(run)
+
+    def _steps(
+        self, criterion: Inside, n_units: int, size: int | None, done: Trace
+    ) -> Iterator[Event]:
+        outside = self._offered.outside
+        for event in criterion.run:
+            if not len(done):  # a walk from everything starts from all that it is offered
+                done.start[outside] = criterion.run.trace.start
+            yield event.on(outside)
+
+    def _size(self, n_units: int) -> int | None:
+        """As the search counts what it is offered."""
+        size: int | None = self.search._size(self._offered.inner.n_units)
+        return size
+
+    def _seeded(self, seeds: dict[str, int] | None) -> "tuple[TableSelector, dict[str, int]]":
+        return self, {}  # the search has seeds, and a record, of its own
+
+    def _unsized(self, bare: Any) -> Any:
+        return bare.set_params(search=bare.search._unsized(bare.search))
+
+    def _common(self, done: Record, size: int | None) -> int:
+        return int(self.search._common(done.parts[0], size)) if done.parts else 0
+
+    @property
+    def extends(self) -> bool:  # type: ignore[override]
+        """As the search does."""
+        return bool(self.search.extends)
+
+    def _choice(self) -> Choice:
+        choice: Choice = self.search._choice()
+        return choice
+
+    def _picked(self, run: Run) -> int:
+        assert run.source is not None
+        return run.source.parts[-1].chosen
+
+    def _complete(self, trace: Trace) -> bool:
+        return bool(self.search._complete(trace))
+
+    def _settle(self, record: Record, X: Array, y: NDArray[Any] | None) -> None:
+        super()._settle(record, X, y)
+        if not record.parts:
+            return
+        (part,) = record.parts
+        self.search_ = clone(self.search)
+        self.search_.n_features_in_ = self._offered.Z.shape[1]
+        if not len(part.trace):
+            return
+        inside, outside = self.search_, self._offered.outside
+        inside._settle(part, self._offered.Z, y)
+        left_out = np.setdiff1d(np.arange(len(self.order_)), outside)
+        self.order_ = np.r_[outside[inside.order_], left_out]
+        self.ranking_ = np.full(len(self.order_), inside.ranking_.max() + 1)
+        self.ranking_[outside] = inside.ranking_
+        self.scores_ = np.full(len(self.order_), np.nan)
+        self.scores_[outside] = inside.scores_
+
+    # -- what it offers ---------------------------------------------------------------------------
+
+    @property
+    def columns_(self) -> list[str]:
+        """Names of the columns that are kept."""
+        check_is_fitted(self)
+        return self.get_feature_names_out().tolist()
+
+    def transform(self, X: ArrayLike) -> Any:
+        """The columns that are kept, as they are, in a frame of the library of ``X``.
+
+        Parameters
+        ----------
+        X : frame of pandas, polars or pyarrow, or array of numbers
+        """
+        check_is_fitted(self)
+        kept = np.flatnonzero(self.support_)
+        if not is_frame(X):
+            array = validate_data(
+                self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
+            )
+            return array[:, kept]
+        check_names(self, X, reset=False)
+        library = _get_output_config("transform", self)["dense"]
+        taken = take(X, kept)
+        return as_library(taken, library) if library in ("pandas", "polars") else taken
+
+    def explain(self, column: Any) -> str:
+        """Say in words what became of a column; see :meth:`Selection.explain`.
+
+        Parameters
+        ----------
+        column : int or str
+        """
+        check_is_fitted(self)
+        names = list(self.kinds_)
+        if isinstance(column, str) and column not in names:
+            return super().explain(column)
+        unit = column_index(type(self).__name__, column, names, len(names))
+        if (why := self.aside_.get(names[unit])) is not None:
+            return f"{names[unit]!r} was not offered to the search: {WHY[why]}."
+        return super().explain(unit)
+
+    @property
+    def _takes_metadata(self) -> bool:
+        return bool(self.search._takes_metadata)
+
+    def _routed(self, params: dict[str, Any]) -> dict[str, Any]:
+        if get_config()["enable_metadata_routing"] and params:
+            return dict(process_routing(self, "fit", **params).search.fit)
+        return params
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Metadata given to ``fit`` go to the search."""
+        return MetadataRouter(owner=self).add(search=self.search, method_mapping=FITTING)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self.search.__sklearn_tags__().target_tags.required
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _reader() -> Any:
+    """What reads frames, imported where it is needed: polars is no need of those who have none."""
+    need_polars()
+    return import_module("tamis.table.offering")

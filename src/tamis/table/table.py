@@ -1,0 +1,222 @@
+"""A table as people have it: read from a file or a frame, with what there is to know of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tamis._wording import listed
+from tamis.exceptions import InvalidTable
+from tamis.table.alerts import Alert, TableProfile, profiled, way_out
+from tamis.table.files import FileTable, read_file
+from tamis.table.frames import as_polars, is_frame
+from tamis.table.kinds import columns_of
+from tamis.table.labelled import LabelledTable, check_column, check_finite, plain_numbers, target_of
+from tamis.table.showing import shown
+
+
+@dataclass(repr=False)
+class Table:
+    """SeenColumns with their kinds, a target, and what to know before anything is selected.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        All columns, the target among them.
+    target : str or None
+        The name of the target.
+    task : {"classification", "regression", "none"}
+        How the target is read.
+    y : ndarray or None
+        The target: classes or real numbers.
+    profile : TableProfile
+        Kinds and alerts of the features.
+    name : str
+        The file it was read from.
+    sparse : object or None
+        For a sparse format: ``sparse.X``, the features as a CSR matrix, and ``sparse.names``.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from tamis.table import inspect
+    >>> frame = pl.DataFrame({"sample": ["s1", "s2", "s3", "s4"], "dose": [1.5, 2.5, None, 4.0],
+    ...                       "y": ["a", "b", "a", "b"]})
+    >>> table = inspect(frame, target="y")
+    >>> table.kinds
+    {'sample': 'identifier', 'dose': 'number'}
+    >>> table.X.columns
+    ['dose']
+    """
+
+    frame: pl.DataFrame
+    target: str | None
+    task: str
+    y: NDArray[Any] | None
+    profile: TableProfile
+    name: str = ""
+    sparse: Any = None
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Kind of each feature."""
+        return self.profile.kinds
+
+    @property
+    def alerts(self) -> tuple[Alert, ...]:
+        """What to know."""
+        return self.profile.alerts
+
+    @property
+    def aside(self) -> dict[str, str]:
+        """Features that are left out, and why."""
+        return self.profile.aside
+
+    @property
+    def X(self) -> pl.DataFrame:
+        """The features that are not left out."""
+        names = self.profile.columns.names
+        return self.frame.select(names[j] for j in self.profile.used)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all features that are not left out are numbers without gaps."""
+        seen, used = self.profile.columns, self.profile.used
+        numeric = np.isin(seen.kind[used], ("number", "boolean")).all()
+        return bool(numeric and not seen.n_missing[used].any())
+
+    def labelled(self) -> LabelledTable:
+        """Features and target, ready for a selection; the frame is used up."""
+        assert self.y is not None
+        assert self.target is not None
+        used = [self.profile.columns.names[j] for j in self.profile.used]
+        if not used:
+            raise InvalidTable(
+                f"No column is left beside the target {self.target!r}: {listed(self.aside)} left "
+                f"out. Write {way_out('keep', list(self.aside))} to use them, or give a table with "
+                "features."
+            )
+        plain, frame = self.is_plain, self.frame.select(used)
+        self.frame = self.frame.select(self.target)
+        if plain:
+            columns = frame.get_columns()
+            del frame
+            frame = plain_numbers(columns)
+        else:
+            for j in np.flatnonzero(self.profile.columns.n_infinite).tolist():
+                if (name := self.profile.columns.names[j]) in used:
+                    check_finite(frame.get_column(name), f", or write {way_out('drop', [name])}")
+        return LabelledTable(frame, self.y, self.target, self.task)
+
+    def __repr__(self) -> str:
+        return shown(self)
+
+
+def read(
+    path: str | Path,
+    target: str | None = None,
+    *,
+    task: str = "auto",
+    drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    format: str | None = None,
+    header: bool = True,
+) -> Table:
+    """Read a table from a file, with the kinds of its columns and what to know of them.
+
+    Parameters
+    ----------
+    path : str or Path
+        CSV, TSV, Parquet, Feather or Arrow, Excel, ARFF or LIBSVM, also compressed (.gz, .zst,
+        .bz2); "-" stands for standard input.
+    target : str, optional
+        Name of the column to foretell. A LIBSVM file has its own.
+    task : {"auto", "classification", "regression"}, default="auto"
+        How to read the target.
+    drop : list of str
+        SeenColumns to leave out.
+    keep : list of str
+        SeenColumns to use although they look like an identifier or a code of the target.
+    format : str, optional
+        The format, where the extension does not tell: "csv", "tsv", "parquet", "arrow", "excel",
+        "arff" or "libsvm".
+    header : bool, default=True
+        Whether the first line of a CSV or TSV file has the names; if not they are x1, x2, ...
+
+    Returns
+    -------
+    Table
+        ``repr`` shows kinds and alerts; ``X`` and ``y`` are what a selection would see.
+    """
+    content = read_file(path, format, header=header)
+    return table_of(content, target, drop, keep, task, name=Path(path).name)
+
+
+def inspect(
+    data: Any,
+    target: str | None = None,
+    *,
+    task: str = "auto",
+    drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
+) -> Table:
+    """Kinds and alerts of a file or a frame, without selecting anything.
+
+    Parameters
+    ----------
+    data : str, Path, or a frame of pandas, polars or pyarrow
+    target, task, drop, keep
+        As in :func:`read`.
+
+    Returns
+    -------
+    Table
+        Its ``repr`` is one table to look at.
+    """
+    if not is_frame(data):
+        return read(data, target, task=task, drop=drop, keep=keep)
+    return table_of(FileTable(as_polars(data)), target, drop, keep, task)
+
+
+def table_of(
+    content: FileTable,
+    target: str | None,
+    drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    task: str = "auto",
+    *,
+    name: str = "",
+    takes_text: bool = False,
+) -> Table:
+    """Kinds and alerts of what a file holds."""
+    target = _target_name(content, target)
+    frame = content.take()
+    for column in (*(() if target is None else (target,)), *drop, *keep):
+        check_column(column, frame.columns)
+    if target in drop:
+        raise InvalidTable(f"The target {target!r} cannot be dropped. Leave it out of --drop.")
+    frame = frame.drop(dict.fromkeys(drop))
+    y, kind = (None, "none") if target is None else target_of(frame.get_column(target), task)
+    features = frame if target is None else frame.drop(target)
+    if not features.width:
+        raise InvalidTable(
+            f"No column is left beside the target {target!r}. Give a table with features."
+        )
+    seen = columns_of(features, set(content.unnamed))
+    profile = profiled(
+        features, seen, y, kind, keep=keep, takes_text=takes_text, unnamed=content.unnamed
+    )
+    return Table(frame, target, kind, y, profile, name, content.sparse)
+
+
+def _target_name(content: FileTable, asked: str | None) -> str | None:
+    if content.target is not None and asked not in (None, content.target):
+        raise InvalidTable(
+            f"A LIBSVM file has its target at the start of each line, not in a column {asked!r}. "
+            "Leave --target out."
+        )
+    return content.target or asked

@@ -1,0 +1,133 @@
+"""``tamis select`` on tables as people have them."""
+
+import gzip
+import json
+
+import polars as pl
+import pytest
+
+from tamis.datasets import make_genes, make_mixed
+from tests.cli.test_select import kept
+
+
+@pytest.fixture
+def genes(folder):
+    made = make_genes(80, random_state=0, n_genes=120, n_gaps=9)
+    frame = made.to_frame().with_columns(pl.Series("kind", made.y))
+    (folder / "genes.csv.gz").write_bytes(gzip.compress(frame.write_csv().encode()))
+    return frame
+
+
+def notes(result):
+    return [line for line in result.stderr.splitlines() if line.startswith("tamis: note: ")]
+
+
+def test_the_hard_table_needs_no_options(tamis, genes):
+    result = tamis("select", "genes.csv.gz", "-t", "kind", "-k", 8, "-o", "r.json")
+    assert result.exit_code == 0, result.output
+    first, *_ = result.stdout.splitlines()
+    assert first == "genes.csv.gz: 80 rows, 124 columns, target kind (3 classes)"
+    assert len(kept(result)) == 8
+    assert not {"sample", "code"} & set(kept(result))
+    assert set(kept(result)) <= set(genes.columns)
+    said = " ".join(notes(result))
+    for words in ("'sample' is left out", "'code' is left out", "9 columns have gaps", "'g3_copy'"):
+        assert words in said
+    with open("r.json") as stream:
+        written = json.load(stream)
+    assert len(written["alerts"]) == len(notes(result)) == 4
+    assert sorted(written["selected"]) == sorted(kept(result))
+    assert written["method"].startswith("TableSelector(RecursiveElimination(")
+
+
+def test_what_is_left_out_can_be_kept(tamis, genes):
+    args = ["select", "genes.csv.gz", "-t", "kind", "fisher-score", "-k", 1]
+    result = tamis(*args, "--keep", "code")
+    assert kept(result) == ["code"]
+    assert "'code' foretells the target almost alone" in result.stderr
+    assert "--keep" in tamis("select", "--help").stdout
+
+
+@pytest.mark.parametrize("args", [["--target", "kind"], []])
+def test_a_dry_run_shows_the_table(tamis, genes, folder, args):
+    before = sorted(folder.iterdir())
+    result = tamis("select", "genes.csv.gz", "--dry-run", *args)
+    assert result.exit_code == 0, result.output
+    assert "sample" in result.stdout
+    assert "identifier" in result.stdout
+    assert result.stderr == ""
+    assert sorted(folder.iterdir()) == before
+
+
+def test_python_says_the_same(tamis, genes):
+    from tamis.table import read
+
+    table = read("genes.csv.gz", target="kind")
+    said = [
+        line.removeprefix("tamis: note: ")
+        for line in notes(tamis("select", "genes.csv.gz", "-t", "kind"))
+    ]
+    assert sorted(said) == sorted(str(alert) for alert in table.alerts)
+
+
+def test_standard_input(tamis, folder, frame, monkeypatch):
+    expected = tamis("select", "wine.csv", "-t", "kind")
+    content = (folder / "wine.csv").read_bytes()
+    from typer.testing import CliRunner
+
+    from tamis.cli.app import app
+
+    result = CliRunner().invoke(app, ["select", "-", "-t", "kind"], input=content)
+    assert result.exit_code == 0, result.output
+    assert kept(result) == kept(expected)
+
+
+@pytest.mark.parametrize("like", ["passengers", "incomes", "houses", "visits"])
+def test_mixed_tables(tamis, folder, like):
+    made = make_mixed(300, random_state=0, like=like)
+    frame = made.to_frame().with_columns(pl.Series("y", made.y))
+    frame.write_parquet("t.parquet")
+    frame.write_csv("t.csv")
+    results = [tamis("select", f"t.{end}", "-t", "y", "-k", 3) for end in ("parquet", "csv")]
+    assert [result.exit_code for result in results] == [0, 0], results[0].output
+    assert sorted(kept(results[0])) == sorted(kept(results[1])) == sorted(made.relevant)
+
+
+def test_a_record_of_a_mixed_table(tamis, folder):
+    made = make_mixed(100, random_state=0, like="incomes")
+    made.to_frame().with_columns(pl.Series("y", made.y)).write_csv("t.csv")
+    args = ["select", "t.csv", "-t", "y"]
+    first = tamis(*args, "sfs-j3", "-k", 3, "--save-record", "r.json")
+    assert first.exit_code == 0, first.output
+    again = tamis(*args, "--resume", "r.json")
+    assert again.exit_code == 0, again.output
+    assert kept(again) == kept(first)
+    longer = tamis(*args, "sfs-j3", "-k", 4, "--resume", "r.json")
+    assert longer.exit_code == 0, longer.output
+    assert kept(longer)[:3] == kept(first)
+
+
+def test_groups_and_fixed_columns_of_a_mixed_table(tamis, folder):
+    made = make_mixed(100, random_state=0, like="incomes")
+    made.to_frame().with_columns(pl.Series("y", made.y)).write_csv("t.csv")
+    result = tamis(
+        "select", "t.csv", "-t", "y", "-k", 2, "--group", "job=hours,workclass", "--fixed", "race"
+    )
+    assert result.exit_code == 0, result.output
+    assert "race" in kept(result)
+
+
+SMALL = {
+    "gaps": "a,b,y\n1,2,u\nNA,3,v\n,4,v\n2,2,u\n",
+    "text": "a,name,y\n1,bob,u\n2,eve,v\n4,ann,u\n",
+    "index": ",a,y\n0,1,u\n1,2,v\n2,5,u\n",
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_tables_that_were_refused_once(tamis, folder, name):
+    (folder / "t.csv").write_text(SMALL[name])
+    result = tamis("select", "t.csv", "--target", "y", "-k", 1, "fisher-score")
+    assert result.exit_code == 0, result.output
+    assert kept(result) in (["a"], ["b"])
+    assert len(notes(result)) >= 1

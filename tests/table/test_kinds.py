@@ -1,0 +1,230 @@
+"""Kinds of columns and alerts, each against a table made to have them."""
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import tamis
+from tamis.datasets import make_genes, make_mixed
+from tamis.exceptions import InvalidTable
+from tamis.table import inspect
+from tamis.table.kinds import columns_of, date_format
+from tamis.table.leaks import CODED_ROWS, LEAKS, Foresight, is_code
+
+N = 40
+RNG = np.random.default_rng(0)
+WORDS = ["a", "b", "c", "d"]
+
+COLUMNS = {
+    "number": [
+        RNG.normal(size=N).tolist(),
+        [None, *RNG.normal(size=N - 1).tolist()],
+        RNG.integers(0, 5, N).tolist(),
+        (1000 * RNG.permutation(N) + 7).tolist(),  # all different, but no order and no name
+        [float(j) / 3 for j in range(N)],
+    ],
+    "category": [
+        [WORDS[j % 4] for j in range(N)],
+        [None if j % 7 == 0 else WORDS[j % 4] for j in range(N)],
+        pl.Series([f"level{j}" for j in range(N)], dtype=pl.Categorical),
+        ["yes", "no"] * (N // 2),
+    ],
+    "boolean": [[True, False] * (N // 2), [True, None] * (N // 2), [True, False, None, True] * 10],
+    "date": [
+        [dt.date(2020, 1, 1) + dt.timedelta(days=3 * j) for j in range(N)],
+        [dt.datetime(2020, 1, 1, 12) + dt.timedelta(hours=3 * j) for j in range(N)],
+        [f"2020-0{1 + j % 9}-1{j % 10}" for j in range(N)],
+        [f"1{j % 10}.0{1 + j % 9}.2020" for j in range(N)],
+        [f"2020-01-0{1 + j % 9} 12:00:0{j % 10}" for j in range(N)],
+        [dt.timedelta(days=j) for j in range(N)],
+    ],
+    "text": [
+        [f"once upon a time {j}" for j in range(N)],
+        [f"w{j // 2 + (j % 3) * 50}" for j in range(N - 1)] + ["w0"],
+        [[j] for j in range(N)],
+    ],
+    "identifier": [
+        [f"P{j}" for j in range(N)],
+        list(range(N)),
+        list(range(5, 5 + 3 * N, 3)),
+        pl.Series([f"{j:08x}" for j in range(N)]),
+    ],
+    "constant": [[1.5] * N, ["a"] * N, [None] * N, pl.Series([None] * N, dtype=pl.Float64)],
+}  # fmt: skip
+CASES = [(kind, values) for kind, cases in COLUMNS.items() for values in cases]
+
+
+@pytest.mark.parametrize(("kind", "values"), CASES)
+def test_the_kind_of_a_column(kind, values):
+    frame = pl.DataFrame({"x": values})
+    assert columns_of(frame).kind.tolist() == [kind]
+
+
+@pytest.mark.parametrize(
+    "name", ["id", "patient_id", "PassengerId", "SampleID", "uuid", "row.names"]
+)
+def test_a_name_makes_different_numbers_an_identifier(name):
+    numbers = (17 * np.random.default_rng(0).permutation(N)).tolist()
+    assert columns_of(pl.DataFrame({name: numbers})).kind.tolist() == ["identifier"]
+    assert columns_of(pl.DataFrame({"valid": numbers})).kind.tolist() == ["number"]
+
+
+def test_a_short_table_has_no_identifiers_of_numbers():
+    assert columns_of(pl.DataFrame({"id": [1, 2, 3]})).kind.tolist() == ["number"]
+
+
+def test_one_format_for_all_dates():
+    assert date_format(pl.Series(["01/02/2020", "13/02/2020"])) == "%d/%m/%Y"
+    assert date_format(pl.Series(["01/02/2020", "02/13/2020"])) == "%m/%d/%Y"
+    assert date_format(pl.Series(["2020-01-02", "never"])) is None
+    assert date_format(pl.Series(["12", "13"])) is None
+
+
+def sorts(table):
+    return {alert.sort: alert.columns for alert in table.alerts}
+
+
+def hard():
+    made = make_genes(80, random_state=0, n_genes=60, n_gaps=9)
+    return made.to_frame().with_columns(pl.Series("kind", made.y))
+
+
+def test_the_hard_table():
+    table = inspect(hard(), target="kind")
+    found = sorts(table)
+    assert table.aside == {"sample": "identifier", "code": "code"}
+    assert found["copies"] == ("g3_copy", "g3_again")
+    assert sorted(found["gaps"]) == sorted(f"g{j}" for j in range(51, 60))
+    assert table.kinds["taken"] == "date"
+    assert table.kinds["site"] == "category"
+    assert "code" not in table.X.columns
+    assert "kind" not in table.X.columns
+
+
+def test_what_is_left_out_can_be_kept():
+    table = inspect(hard(), target="kind", keep=["code", "sample"])
+    assert table.aside == {}
+    assert sorts(table)["leak"] == ("code",)
+    assert {"code", "sample"} <= set(table.X.columns)
+    with pytest.raises(InvalidTable, match=r"no column 'cod'\. Did you mean code"):
+        inspect(hard(), target="kind", keep=["cod"])
+
+
+def test_strong_columns_are_said_and_stay():
+    frame = hard().with_columns(
+        pl.when(pl.int_range(80) == 3).then(20).otherwise(pl.col("code")).alias("nearly")
+    )
+    table = inspect(frame, target="kind")
+    assert "nearly" in sorts(table)["leak"]
+    assert "nearly" in table.X.columns
+
+
+def test_an_identifier_that_follows_the_target_is_said():
+    frame = pl.DataFrame(
+        {"row": range(100), "x": RNG.normal(size=100), "y": ["a"] * 40 + ["b"] * 60}
+    )
+    alert = inspect(frame, target="y").alerts[0]
+    assert alert.sort == "identifier"
+    assert "'row' even foretells the target" in alert.sentence
+
+
+def test_a_number_that_is_the_real_target_in_other_units():
+    x = np.random.default_rng(0).normal(size=50)
+    frame = pl.DataFrame({"cm": 100 * x, "fall": -(x**3), "noise": x + RNG.normal(size=50), "m": x})
+    assert inspect(frame, target="m").aside == {"cm": "code", "fall": "code"}
+
+
+def test_rare_classes_mixed_and_unnamed_columns(tmp_path):
+    lines = [",b,y", *(f"{j},{j % 3},u" for j in range(6)), "5,one,v", "4,2,v"]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    table = tamis.read(tmp_path / "t.csv", target="y")
+    found = sorts(table)
+    assert found["mixed"] == ("b",)
+    assert found["unnamed"] == ("unnamed_1",)
+    assert "'v' (2)" in next(a.sentence for a in table.alerts if a.sort == "rare classes")
+
+
+def test_a_column_without_a_name_that_counts_rows_is_left_out(tmp_path):
+    (tmp_path / "t.csv").write_text(",a,y\n0,1,u\n1,5,v\n2,3,u\n")
+    assert tamis.read(tmp_path / "t.csv", target="y").aside == {"unnamed_1": "identifier"}
+
+
+@pytest.mark.parametrize("like", ["passengers", "incomes", "houses", "visits"])
+def test_libraries_agree(like):
+    made = make_mixed(120, random_state=0, like=like)
+    polars = made.to_frame().with_columns(pl.Series("y", made.y))
+    expected = inspect(polars, target="y")
+    for frame in (
+        polars.to_pandas(),
+        polars.to_arrow(),
+        pd.DataFrame(made.columns).assign(y=made.y),
+    ):
+        found = inspect(frame, target="y")
+        assert found.kinds == expected.kinds
+        assert [str(a) for a in found.alerts] == [str(a) for a in expected.alerts]
+    assert isinstance(polars.to_arrow(), pa.Table)
+
+
+def best_alone(x, y):
+    """A tree of one column, cross-validated: what the quick statistic stands for."""
+    from sklearn.model_selection import cross_val_predict
+    from sklearn.tree import DecisionTreeClassifier
+
+    tree = DecisionTreeClassifier(max_leaf_nodes=len(np.unique(y)), random_state=0)
+    right = (cross_val_predict(tree, x[:, None], y, cv=5) == y).mean()
+    base = np.unique(y, return_counts=True)[1].max() / len(y)
+    return 1 - (1 - right) / (1 - base)
+
+
+def test_foresight_agrees_with_a_tree_of_one_column():
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 3, 300)
+    X = rng.normal(size=(300, 12)) + y[:, None] * np.linspace(0, 8, 12)
+    quick = Foresight(y, "classification", 12).of_numbers(X)
+    slow = np.array([best_alone(x, y) for x in X.T])
+    np.testing.assert_allclose(quick, slow, atol=0.15)
+    assert ((quick >= LEAKS) == (slow >= LEAKS)).mean() > 0.8
+
+
+def test_nothing_foretells_noise():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    assert Foresight(y, "classification", 9).of_numbers(rng.normal(size=(60, 3000))).max() < LEAKS
+    target = rng.normal(size=60)
+    assert Foresight(target, "regression", 9).of_numbers(rng.normal(size=(60, 3000))).max() < LEAKS
+
+
+def test_gaps_may_be_the_leak():
+    y = np.array(["a", "b"] * 30)
+    x = [
+        None if label == "a" else value for label, value in zip(y, RNG.normal(size=60), strict=True)
+    ]
+    assert sorts(inspect(pl.DataFrame({"x": x, "y": y}), target="y"))["leak"] == ("x",)
+
+
+def test_codes_need_enough_rows():
+    y = np.array(["u", "v"] * CODED_ROWS)
+    code = pl.Series([3, 8] * CODED_ROWS)
+    assert is_code(code, y, "classification")
+    assert not is_code(code.head(10), y[:10], "classification")
+    assert not is_code(pl.Series([3, 8, 9, 8] * (CODED_ROWS // 2)), y, "classification")
+
+
+def test_the_table_in_words():
+    words = repr(inspect(hard(), target="kind"))
+    assert words.splitlines()[0] == "80 rows, 66 columns, target kind (3 classes)"
+    assert "and 60 more of kind number (g0, g1, g2, ...), 9 of them with gaps" in words
+    assert "! 'code' is left out: each value stands for one value of the target" in words
+    narrow = repr(inspect(hard().select("site", "g1", "kind"), target="kind"))
+    assert "Nothing in it calls for a word." in narrow
+    assert max(map(len, words.splitlines())) <= 100
+
+
+def test_without_a_target():
+    table = inspect(hard())
+    assert table.y is None
+    assert "no target" in repr(table)

@@ -25,6 +25,7 @@ from tamis.exceptions import (
 )
 from tamis.recipes import Recipe, find, method, names, prepare, recipe, select
 from tamis.recipes.book import BOOK
+from tamis.response import GenericEngine
 from tamis.search import Forward, Genetic, Ranking, RecursiveElimination, Then
 from tamis.spec import parse, write
 
@@ -50,6 +51,8 @@ SLOW_ON_DIGITS = {"sfs-knn", "sffs-knn", "ga-knn", "sfs-lda", "branch-and-bound-
     "rmb-rfe-retrain",
     "span-rfe",
     "span-rfe-retrain",
+    "boosting-rfe",
+    "forest-rfe",
     *(name for name in names() if "fspp" in name or "fsmlp" in name),
 }
 
@@ -305,3 +308,27 @@ def test_text_where_a_real_target_is_needed():
 def test_the_selection_can_be_cloned():
     X, y, *_ = load("wine")
     assert write(clone(select(X, y, "sfs-lda"))) == write(recipe("sfs-lda"))
+
+
+def test_boosting_of_another_library_by_its_name():
+    pytest.importorskip("lightgbm", reason="lightgbm is not installed")
+    text = "boosting-rfe(estimator=LGBMClassifier(n_estimators=10, n_jobs=1, verbose=-1))"
+    X, y, *_ = load("wine")
+    selection = select(X, y, text, n_features_to_select=4, random_state=0)
+    assert selection.n_features_ == 4
+    assert write(parse(write(method(text)))) == write(method(text))
+    real = "boosting-regression-rfe(estimator=LGBMRegressor(n_estimators=10, verbose=-1))"
+    assert recipe("boosting-regression-rfe").criterion.on == "held-out"
+    assert method(real).criterion.estimator.n_estimators == 10
+    with pytest.raises(IncompatibleCriterion, match="needs a classifier, not LGBMRegressor"):
+        select(X, y, "boosting-rfe(estimator=LGBMRegressor())")
+
+
+def test_forests_are_asked_in_one_pass(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("altered copies are made")
+
+    monkeypatch.setattr(GenericEngine, "batches", refuse)
+    X, y, *_ = load("iris")
+    for name in ("forest-rfe(n_estimators=5)", "boosting-rfe"):
+        assert select(X, y, name, n_features_to_select=2).n_features_ == 2

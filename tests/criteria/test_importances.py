@@ -1,6 +1,8 @@
 """Importances against scikit-learn's RFE."""
 
 import json
+import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -8,7 +10,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_iris,
+    make_classification,
+)
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import RFE
@@ -20,7 +27,7 @@ from sklearn.svm import SVC, SVR
 
 from tamis.criteria.importances import Importances, importances
 from tamis.criteria.model import is_tuner, plain_params
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter, MissingExtra
 from tamis.search import RecursiveElimination
 from tamis.svm import SVCPathCV
 
@@ -216,3 +223,34 @@ def test_the_certified_best_c_is_used_and_tuned_again():
     tuned = [step.params for step in search.trace_ if step.params]
     assert len(tuned) == 2
     assert all(params["C"] > 0 for params in tuned)
+
+
+class TestShap:
+    def shap(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the libraries that it loads
+            return pytest.importorskip("shap", reason="shap is not installed")
+
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_mean_sizes_summed_over_outputs(self, n_classes):
+        shap = self.shap()
+        X, y = make_classification(
+            60, 5, n_informative=4, n_redundant=0, n_classes=n_classes, random_state=0
+        )
+        forest = RandomForestClassifier(5, random_state=0)
+        criterion = Importances(forest, importance_getter="shap").fit(X, y)
+        some = np.array([0, 2, 3])
+        values = shap.TreeExplainer(forest.fit(X[:, some], y)).shap_values(X[:, some])
+        assert_allclose(criterion.loss(some), np.abs(values).mean(axis=0).sum(axis=1))
+
+    def test_a_model_that_shap_does_not_know(self):
+        self.shap()
+        criterion = Importances(SVC(kernel="linear"), importance_getter="shap")
+        with pytest.raises(IncompatibleCriterion, match="a forest or boosting that shap knows"):
+            criterion.fit([[0.0], [1], [2], [3]], [0, 0, 1, 1]).loss(np.array([0]))
+
+    def test_where_it_is_not_installed(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "shap", None)
+        criterion = Importances(RandomForestClassifier(2), importance_getter="shap")
+        with pytest.raises(MissingExtra, match=r"pip install 'tamis\[guests\]'"):
+            criterion.fit([[0.0], [1], [2], [3]], [0, 0, 1, 1]).loss(np.array([0]))

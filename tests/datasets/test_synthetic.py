@@ -18,6 +18,7 @@ from tamis.datasets import (
     make_class_redundancy,
     make_complementary,
     make_corral,
+    make_decoys,
     make_exponential,
     make_interactive,
     make_madelon,
@@ -43,8 +44,10 @@ EVERY = {
     "complementary": (make_complementary, {}),
     "class-redundancy": (make_class_redundancy, {}),
     "madelon": (make_madelon, {"n_probes": 20}),
+    "decoys": (make_decoys, {}),
+    "decoys-real": (make_decoys, {"task": "regression"}),
 }
-REAL_TARGET = {"additive", "interactive", "interactive-linear", "exponential"}
+REAL_TARGET = {"additive", "interactive", "interactive-linear", "exponential", "decoys-real"}
 
 
 @pytest.fixture(params=EVERY)
@@ -491,3 +494,34 @@ def test_bad_options(make, options, sentence):
 def test_numpy_numbers_are_numbers():
     expected = make_corral(50, variant=46, random_state=0)
     assert same(make_corral(np.int64(50), variant=np.int32(46), random_state=np.int64(0)), expected)
+
+
+# Decoys
+
+
+def test_decoys_resemble_relevant_columns_and_nothing_else_does():
+    X, y, relevant, equivalent = make_decoys(20_000, random_state=1, task="regression", noise=0.0)
+    assert equivalent == tuple((j,) for j in relevant)
+    correlation = np.abs(np.corrcoef(X.T)[relevant])
+    alike = (correlation > 0.5).sum(axis=1)
+    assert_array_equal(alike, 3)  # itself and its two decoys
+    assert_allclose(correlation[(correlation > 0.5) & (correlation < 0.99)], 0.9, atol=0.01)
+    u = np.array([np.argsort(np.argsort(X[:, j])) / len(X) for j in relevant])
+    f = lambda a, b, c, d, e: (  # noqa: E731
+        10 * np.sin(np.pi * u[a] * u[b]) + 20 * (u[c] - 0.5) ** 2 + 10 * u[d] + 5 * u[e]
+    )
+    fits = [
+        np.corrcoef(f(*order), y)[0, 1]
+        for order in product(range(5), repeat=5)
+        if len(set(order)) == 5
+    ]
+    assert max(fits) > 0.999
+
+
+def test_classes_of_decoys_are_halves():
+    y = make_decoys(251, random_state=0).y
+    assert_array_equal(np.bincount(y), [126, 125])
+    with pytest.raises(InvalidParameter, match="n_features to be an integer of at least 15"):
+        make_decoys(n_features=14)
+    with pytest.raises(InvalidParameter, match="task to be one of 'classification'"):
+        make_decoys(task="classes")

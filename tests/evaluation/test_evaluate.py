@@ -265,8 +265,13 @@ def test_measures_of_columns():
     fixed = {"good": [1, 0, 5], "bad": [0, 5, 1]}
     with pytest.warns(SelectedOutside):
         found = evaluate(
-            fixed, problem, Realizations(2), ["hit", "useless", "n_features"], sizes=[1, 2, 3]
+            fixed,
+            problem,
+            Realizations(2),
+            ["hit", "useless", "found", "n_features"],
+            sizes=[1, 2, 3],
         )
+    assert [found.values("found", "bad", size=k)[0] for k in (1, 2, 3)] == [0.5, 0.5, 1.0]
     assert list(found.values("hit", "good").values()) == [1, 1]
     assert list(found.values("hit", "bad").values()) == [0, 0]
     assert found.values("useless", "bad", size=1)[0] == 0
@@ -283,7 +288,7 @@ def test_a_table_may_say_which_columns_matter():
 
 
 def test_useless_columns_are_not_known_of_a_table():
-    found = evaluate(FISHER, WINE, Realizations(1), ["useless", "hit"], sizes=[2])
+    found = evaluate(FISHER, WINE, Realizations(1), ["useless", "found", "hit"], sizes=[2])
     assert all(np.isnan(row.value) for row in found.rows())
 
 

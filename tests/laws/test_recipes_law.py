@@ -20,6 +20,7 @@ UNSUPERVISED = {"column-subset", "ufescor"}
 SEE_PAIRS = {
     *(name for name in names() if "fspp" in name or "fsmlp" in name),
     *("lasso-mlp", "moi-rfe", "hsic-rfe", "mi-pw", "mi-rsde", "random-forest-rfe"),
+    *("forest-rfe", "boosting-rfe"),
     *("grad-w2-rfe", "rmb-rfe", "rmb-rfe-retrain", "span-rfe", "span-rfe-retrain", "ga-knn"),
 }
 
@@ -35,13 +36,14 @@ FAILING = {
 #: Networks and forests are trained too often for the usual problems; a small one is left.
 SLOW = {
     *(name for name in names() if "fsmlp" in name),
-    *("lasso-mlp", "mlp-fspp-rfe", "ga-knn", "random-forest-rfe", "moi-rfe"),
+    *("lasso-mlp", "mlp-fspp-rfe", "ga-knn", "random-forest-rfe", "moi-rfe", "forest-rfe"),
 }
 
 #: From all of 500 columns down, or 500 trainings a step: the wide problem is for the slow run.
 SLOW_ON_WIDE = SLOW | {
     *("branch-and-bound-j3", "sbs-j3", "sfbs-j3", "sfs-linear-regression", "mi-pw", "ga-knn"),
     *("rmb-rfe", "rmb-rfe-retrain", "span-rfe", "span-rfe-retrain", "sfs-knn", "sffs-knn"),
+    *("forest-regression-rfe", "boosting-rfe", "boosting-regression-rfe"),
     *(name for name in names() if "fspp" in name),
 }
 

@@ -45,11 +45,12 @@ def test_every_file_of_ours_can_be_read():
     found = experiments()
     assert len(found) == len(names()) >= 38
     for experiment in found:
-        few = "-6." in experiment.name or experiment.name.startswith("gates")
+        few = "-6." in experiment.name or experiment.name.startswith(("gates", "trees"))
         few |= any(part.splits for part in experiment.parts)
         assert experiment.realizations == (10 if few else 30)
         metric(experiment.metric)
-        printed = "-fig" not in experiment.name  # figures have no numbers
+        # figures have no numbers, nor have experiments of our own
+        printed = "-fig" not in experiment.name and not experiment.name.startswith("trees")
         assert all(part.published for part in experiment.parts) == printed, experiment.name
         assert experiment.unsound.keys() <= experiment.methods.keys()
 
@@ -70,6 +71,17 @@ def test_the_tables_of_tuned_machines(name):
     assert all(len(row) == 9 for row in errors.values())
     if name == "thesis-6.3":
         assert all(row[0] == min(row) for row in errors.values())
+
+
+def test_what_trees_find_is_asked_in_every_way():
+    parts = read("trees-found").parts
+    assert len(parts) == 4
+    for part in parts:
+        own = {"gain", "impurity"} & part.methods.keys()
+        assert len(own) == 1
+        assert {"one shuffle", "ten shuffles, held out", "sensitivity", "SHAP"} <= (
+            part.methods.keys()
+        )
 
 
 def test_names_are_in_the_order_of_their_numbers():

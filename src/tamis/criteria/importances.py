@@ -1,5 +1,6 @@
 """Importances: the coefficients or importances of a fitted model, as recursive elimination uses."""
 
+import warnings
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, TypeAlias
@@ -12,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from tamis._arrays import Array, Subset
 from tamis.contract import BackwardCriterion
 from tamis.criteria.model import ModelCriterion
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter, MissingExtra
 from tamis.response.units import Units
 
 Getter: TypeAlias = "str | Callable[[Any], Any]"
@@ -34,7 +35,8 @@ class Importances(ModelCriterion, BackwardCriterion):
     importance_getter : str or callable, default="auto"
         Where the importances are: the path of an attribute such as ``"named_steps.clf.coef_"``,
         or a function of the fitted model. Unless the path ends in ``feature_importances_``, what is
-        found is squared and summed over outputs.
+        found is squared and summed over outputs. ``"shap"`` is the mean size of the SHAP values of
+        a forest or boosting on the rows of the training, summed over outputs, by the package shap.
 
     References
     ----------
@@ -58,8 +60,8 @@ class Importances(ModelCriterion, BackwardCriterion):
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         if not (isinstance(self.importance_getter, str) or callable(self.importance_getter)):
             raise InvalidParameter(
-                "Importances needs importance_getter as 'auto', the path of an attribute or a "
-                f"function, not {self.importance_getter!r}."
+                "Importances needs importance_getter as 'auto', 'shap', the path of an attribute "
+                f"or a function, not {self.importance_getter!r}."
             )
         self._learn_model(X, y, self._routed(params, len(X)))
 
@@ -71,7 +73,10 @@ class Importances(ModelCriterion, BackwardCriterion):
 
     def loss(self, subset: Subset) -> Array:
         model, units = self._fitted(subset), Units.of(self.columns, subset)
-        found = importances(model, self.importance_getter)
+        if self.importance_getter == "shap":
+            found = shap_sizes(model, self._X[:, units.columns])
+        else:
+            found = importances(model, self.importance_getter)
         if found.shape != units.columns.shape:
             raise InvalidParameter(
                 f"Importances needs one importance per column, but {type(model).__name__} trained "
@@ -105,6 +110,30 @@ def importances(model: Any, getter: Getter = "auto") -> Array:
     if getter.endswith("feature_importances_"):
         return np.asarray(found, dtype=np.float64)
     return _squares(found)
+
+
+def shap_sizes(model: Any, X: Array) -> Array:
+    """Mean sizes of the SHAP values of trees on some rows, summed over outputs."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what shap loads, which is nobody's doing here
+            from shap import TreeExplainer
+    except ImportError as error:
+        raise MissingExtra(
+            "importance_getter='shap' needs the package shap, which is not installed. Write "
+            "pip install 'tamis[guests]', or use importance_getter='auto'."
+        ) from error
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            values = TreeExplainer(model).shap_values(X, check_additivity=False)
+        except Exception as error:
+            raise IncompatibleCriterion(
+                f"importance_getter='shap' needs a forest or boosting that shap knows, not "
+                f"{type(model).__name__} ({error}). Use importance_getter='auto'."
+            ) from error
+    sizes = np.abs(np.asarray(values, dtype=np.float64)).mean(axis=0)
+    return np.asarray(sizes.reshape(X.shape[1], -1).sum(axis=1))
 
 
 def _squares(found: Any) -> Array:

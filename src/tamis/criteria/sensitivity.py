@@ -42,6 +42,7 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
     n_repeats: Any
     n_values: Any
     random_state: Any
+    n_jobs: Any
     #: Label of rows without one, of a criterion that can do with such.
     unlabelled: Any = None
     #: What the output is, to ask which perturbations it knows.
@@ -72,7 +73,7 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
             held_out=holds_out(name, self.on, X.shape[1], len(rows)),
             stratified=classification and is_classifier(self.estimator),
             groups=metadata.split.get(GROUPS), fit_params=metadata.fit,
-            score_params=metadata.score, seed=draw_seed(self.random_state),
+            score_params=metadata.score, seed=draw_seed(self.random_state), n_jobs=self.n_jobs,
         )  # fmt: skip
         _ = self._training.parts  # folds that cannot be made are said before any training
         self._learn_model(X, y, metadata, rows)
@@ -128,9 +129,9 @@ class PosteriorSensitivity(Sensitivity):
         With ``predict_proba``, which is used as it stands, or with ``decision_function``, which is
         calibrated; several classes of an ``SVC`` are taken one against the rest. A search over
         hyper-parameters is run once on all columns. Support vector machines (RBF, polynomial,
-        linear), networks with one hidden layer and linear models, also behind scalers in a
-        pipeline, are evaluated for all columns together, any other by altered copies of the rows,
-        with the same result.
+        linear), networks with one hidden layer, linear models, forests and boosting (scikit-learn,
+        LightGBM, XGBoost, CatBoost), also behind scalers in a pipeline, are evaluated for all
+        columns together, any other by altered copies of the rows, with the same result.
     by : {"marginal", "permutation", "zero", "derivative", "removal"}, default="marginal"
         How a column is perturbed: every row meets every value of it (deterministic); it is
         shuffled; set to 0, its mean once standardised; scaled by a factor, to first order, the
@@ -159,6 +160,8 @@ class PosteriorSensitivity(Sensitivity):
         they are; with two labels in all, and with None, each is a class.
     random_state : int, Generator or None, default=None
         For shuffles and the held-out fraction.
+    n_jobs : int or None, default=None
+        Threads over which a forest or boosting deals out rows; the scores do not depend on it.
 
     References
     ----------
@@ -191,6 +194,7 @@ class PosteriorSensitivity(Sensitivity):
         calibration: int | float | None = 5,
         unlabelled: int | None = -1,
         random_state: Any = None,
+        n_jobs: int | None = None,
     ):
         self.estimator = estimator
         self.by = by
@@ -201,6 +205,7 @@ class PosteriorSensitivity(Sensitivity):
         self.calibration = calibration
         self.unlabelled = unlabelled
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     _kind = ProbabilityOutput
 
@@ -262,7 +267,8 @@ class DensitySensitivity(Sensitivity):
     ----------
     estimator : regressor
         Or a search over its hyper-parameters. Support vector regression (RBF, polynomial, linear),
-        networks with one hidden layer and linear models are evaluated for all columns together.
+        networks with one hidden layer, linear models, forests and boosting are evaluated for all
+        columns together.
     noise : {"laplace", "gaussian"}, default="laplace"
     symmetric : bool, default=False
         Whether the mean of both directions of the divergence is taken.
@@ -274,6 +280,8 @@ class DensitySensitivity(Sensitivity):
     n_values : int or None, default=None
         Quantiles that stand for a column in ``by="marginal"``; None is every value.
     random_state : int, Generator or None, default=None
+    n_jobs : int or None, default=None
+        Threads over which a forest or boosting deals out rows; the scores do not depend on it.
 
     References
     ----------
@@ -302,6 +310,7 @@ class DensitySensitivity(Sensitivity):
         n_repeats: int = 1,
         n_values: int | None = None,
         random_state: Any = None,
+        n_jobs: int | None = None,
     ):
         self.estimator = estimator
         self.noise = noise
@@ -311,6 +320,7 @@ class DensitySensitivity(Sensitivity):
         self.n_repeats = n_repeats
         self.n_values = n_values
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     _kind = DensityOutput
 
@@ -367,6 +377,8 @@ class ScoreSensitivity(Sensitivity):
     n_repeats : int, default=1
     n_values : int or None, default=None
     random_state : int, Generator or None, default=None
+    n_jobs : int or None, default=None
+        Threads over which a forest or boosting deals out rows; the scores do not depend on it.
 
     References
     ----------
@@ -393,6 +405,7 @@ class ScoreSensitivity(Sensitivity):
         n_repeats: int = 1,
         n_values: int | None = None,
         random_state: Any = None,
+        n_jobs: int | None = None,
     ):
         self.estimator = estimator
         self.scoring = scoring
@@ -401,6 +414,7 @@ class ScoreSensitivity(Sensitivity):
         self.n_repeats = n_repeats
         self.n_values = n_values
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     _kind = ScoreOutput
 

@@ -10,6 +10,7 @@ from tamis.datasets.clusters import (
     make_madelon,
     make_weston,
 )
+from tamis.datasets.decoys import make_decoys
 from tamis.datasets.functions import make_additive, make_exponential, make_interactive
 from tamis.datasets.loading import Dataset, Table, load, names
 from tamis.datasets.logical import make_corral, make_monks, make_xor
@@ -26,6 +27,7 @@ __all__ = [
     "make_class_redundancy",
     "make_complementary",
     "make_corral",
+    "make_decoys",
     "make_exponential",
     "make_genes",
     "make_interactive",

@@ -102,11 +102,12 @@ def make_interactive(
     ((100, 10), (100,))
     """
     check_choice("make_interactive", "square", square, (True, False))
-    function = _interactive if square else _interactive_linear
+    function = friedman if square else _interactive_linear
     return _regression("make_interactive", n_samples, random_state, n_features, noise, function, 5)
 
 
-def _interactive(x: Floats) -> Floats:
+def friedman(x: Floats) -> Floats:
+    """Friedman's function of the first five columns, on [0, 1]."""
     return 10 * np.sin(np.pi * x[0] * x[1]) + 20 * (x[2] - 0.5) ** 2 + 10 * x[3] + 5 * x[4]
 
 

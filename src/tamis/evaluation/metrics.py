@@ -13,7 +13,7 @@ from tamis.exceptions import InvalidParameter
 
 Measure = Callable[[Any, NDArray[Any], NDArray[Any]], float]
 #: Names of measures that need the chosen columns only, and no trained estimator.
-OF_COLUMNS = ("n_features", "useless", "hit")
+OF_COLUMNS = ("n_features", "useless", "found", "hit")
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,7 @@ _KNOWN = {
     "scc": Metric("scc", scc, True),
     "n_features": Metric("n_features", None, False),
     "useless": Metric("useless", None, False),
+    "found": Metric("found", None, True),
     "hit": Metric("hit", None, True),
     "seconds": Metric("seconds", None, False),
 }
@@ -133,6 +134,8 @@ def of_columns(
     groups = [[j] for j in relevant] if equivalent is None else [list(g) for g in equivalent]
     if name == "hit":
         return float(_answers(chosen, groups))
+    if name == "found":
+        return float(np.mean([not set(group).isdisjoint(map(int, chosen)) for group in groups]))
     useful = {int(j) for group in groups for j in group}
     return float(np.mean([int(j) not in useful for j in chosen])) if len(chosen) else 0.0
 

@@ -11,6 +11,7 @@ from tamis.recipes import (  # noqa: F401 (they write into the book)
     literature,
     neural,
     sensitivity,
+    trees,
 )
 from tamis.recipes.book import Recipe, find, names, recipe
 from tamis.recipes.choosing import method, prepare, select

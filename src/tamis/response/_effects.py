@@ -25,14 +25,17 @@ class Effect(NamedTuple):
     means: Array
 
 
-def effects(model: Any, X: Any, *, n_values: int | None = 32) -> list[Effect]:
+def effects(
+    model: Any, X: Any, *, n_values: int | None = 32, n_jobs: int | None = None
+) -> list[Effect]:
     """What a fitted model answers on average as a column is held at each of its values.
 
     Of a classifier it is the mean probability of the second of two classes, or of each of several;
     where it has no probabilities, its mean decision value, or the share of rows that an SVM of
     several classes puts into each. Of a regression it is the mean prediction. The numbers are those
     of scikit-learn's ``partial_dependence`` by brute force; kernel machines, networks with one
-    hidden layer and linear models, also behind scalers, are followed for all columns together.
+    hidden layer, linear models, forests and boosting, also behind scalers, are followed for all
+    columns together.
 
     Parameters
     ----------
@@ -41,6 +44,8 @@ def effects(model: Any, X: Any, *, n_values: int | None = 32) -> list[Effect]:
         Rows over which responses are averaged.
     n_values : int or None, default=32
         Quantiles of a column that are looked at, values that do occur; None is every value.
+    n_jobs : int or None, default=None
+        Threads over which a forest or boosting deals out rows.
 
     Returns
     -------
@@ -65,7 +70,7 @@ def effects(model: Any, X: Any, *, n_values: int | None = 32) -> list[Effect]:
     assert isinstance(way, Replacement)
     (points,) = way.draws(table.codes, units, 0)
     assert isinstance(points, Points)
-    means = _means(response, table.codes, points)
+    means = _means(response, table.codes, points, n_jobs)
     found = []
     for column, (points_of, weights) in enumerate(zip(points.values, points.weights, strict=True)):
         some = weights > 0  # of quantiles several may be one value
@@ -87,12 +92,16 @@ def _response(fitted: Any) -> Model:
     return Model(fitted, "decision_function", Decided(fitted), as_it_is)
 
 
-def _means(model: Model, X: Array, points: Points) -> Array:
+def _means(model: Model, X: Array, points: Points, n_jobs: int | None) -> Array:
     """Means over the rows, of shape (columns, points, outputs)."""
     units, bounds = np.arange(X.shape[1])[:, None], (X.min(axis=0), X.max(axis=0))
     total: Array | float = 0.0
     for part in in_blocks([FoldModel(model, np.arange(len(X)))]):
-        engine = open_engine(model, X[part.rows], *bounds)
+        engine = open_engine(model, X[part.rows], *bounds, n_jobs)
+        means = engine.mean_outputs(units, points)
+        if means is not None:
+            total = total + means * len(part.rows)
+            continue
         for batch in engine.batches(units):
             for which, block in blocks_at(batch, part, points):
                 sums = block.outputs.sum(axis=1)

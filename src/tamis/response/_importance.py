@@ -45,9 +45,9 @@ def importance(
     far the model's answers move: the total variation of its probabilities (of its predicted classes
     where it has none), or the mean absolute change of what a regression predicts.
 
-    Kernel machines, networks with one hidden layer and linear models, also behind scalers, are
-    followed for all columns together, and so are accuracy, R² and the mean squared error; of any
-    other model or score altered copies of the rows are made.
+    Kernel machines, networks with one hidden layer, linear models, forests and boosting, also
+    behind scalers, are followed for all columns together, and so are accuracy, R² and the mean
+    squared error; of any other model or score altered copies of the rows are made.
 
     Parameters
     ----------
@@ -67,7 +67,8 @@ def importance(
         Shuffles of ``by="permutation"``.
     random_state : int, Generator or None, default=None
     n_jobs : int or None, default=None
-        Processes that make altered copies.
+        Processes that make altered copies, or threads over which a forest or boosting deals out
+        rows.
 
     Returns
     -------
@@ -95,7 +96,7 @@ def importance(
             "importance cannot set a column of texts or categories to 0. Use by='marginal' or "
             "'permutation'."
         )
-    comparison, followed = _compared(fitted, table, _truth(y, scoring, table), scoring)
+    comparison, followed = _compared(fitted, table, _truth(y, scoring, table), scoring, n_jobs)
     units = np.arange(table.codes.shape[1])[:, None]
     n_parts = 1 if followed else PARTS_PER_JOB * effective_n_jobs(n_jobs)
     repeats = [
@@ -126,7 +127,9 @@ def _truth(y: Any, scoring: Any, table: FrameCodes) -> Any:
     return np.asarray(y)
 
 
-def _compared(fitted: Any, table: FrameCodes, y: Any, scoring: Any) -> tuple[DrawComparison, bool]:
+def _compared(
+    fitted: Any, table: FrameCodes, y: Any, scoring: Any, n_jobs: int | None
+) -> tuple[DrawComparison, bool]:
     """Who compares, and whether an engine knows the model."""
     check_usable("importance", fitted)
     predictor = is_classifier(fitted) or is_regressor(fitted)
@@ -134,14 +137,14 @@ def _compared(fitted: Any, table: FrameCodes, y: Any, scoring: Any) -> tuple[Dra
         statistic: Callable[[Array], Statistic] = TotalVariation
         if not is_classifier(fitted):
             statistic = MeanChange
-        return _by_engine(fitted, table, answers_of, statistic)
+        return _by_engine(fitted, table, answers_of, statistic, n_jobs)
     labels = getattr(fitted, "classes_", None) if is_classifier(fitted) else None
     training = SensitivityTraining(
         "importance", table.codes, y, np.arange(len(table.codes)), labels=labels
     )
     output = ScoreOutput(training, fitted, scoring)
     if output.plain:
-        return _by_engine(fitted, table, output.answers, output.statistic)
+        return _by_engine(fitted, table, output.answers, output.statistic, n_jobs)
     asked = OnFrames(fitted, table) if table.is_frame else fitted
     output = ScoreOutput(training, asked, scoring)
     models = [FoldModel(output.answers(asked), training.rows)]
@@ -153,10 +156,12 @@ def _by_engine(
     table: FrameCodes,
     answers: Callable[[Any], Model],
     statistic: Callable[[Array], Statistic],
+    n_jobs: int | None,
 ) -> tuple[DrawComparison, bool]:
     model, followed = known_model(fitted, table, answers)
     rows = np.arange(len(table.codes))
-    return EngineComparison([FoldModel(model, rows)], table.codes, statistic), followed
+    models = [FoldModel(model, rows)]
+    return EngineComparison(models, table.codes, statistic, n_jobs if followed else None), followed
 
 
 def known_model(

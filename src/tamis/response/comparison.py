@@ -28,8 +28,14 @@ class DrawComparison(Protocol):
 class EngineComparison:
     """By engines: outputs before, and a statistic of how far they move from there."""
 
-    def __init__(self, models: list[FoldModel], X: Array, statistic: Callable[[Array], Statistic]):
-        self.X = X
+    def __init__(
+        self,
+        models: list[FoldModel],
+        X: Array,
+        statistic: Callable[[Array], Statistic],
+        n_jobs: int | None = None,
+    ):
+        self.X, self.n_jobs = X, n_jobs
         self.parts = list(in_blocks(models))
         # what any draw may put in the place of a value: another one, or 0
         self.bounds = np.minimum(X.min(axis=0), 0.0), np.maximum(X.max(axis=0), 0.0)
@@ -40,7 +46,7 @@ class EngineComparison:
         if index in self.kept:
             return self.kept[index]
         model, rows = self.parts[index]
-        engine = open_engine(model, self.X[rows], *self.bounds)
+        engine = open_engine(model, self.X[rows], *self.bounds, self.n_jobs)
         if sum(e.n_bytes for e in self.kept.values()) + engine.n_bytes <= KEPT:
             self.kept[index] = engine
         return engine

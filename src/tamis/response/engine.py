@@ -69,6 +69,8 @@ class Engine(ABC):
     has_centres: ClassVar[bool] = False
     #: What it holds, so that few engines at a time are kept.
     n_bytes: int
+    #: Threads that it may use, where it deals rows out to several; no answer depends on it.
+    n_jobs: int | None = None
 
     @classmethod
     def knows(cls, model: Model) -> bool:
@@ -102,6 +104,13 @@ class Engine(ABC):
         """Sums of a statistic's terms beyond those of the rows as they are, (units, n_sums).
 
         ``rows`` are those of the engine among the statistic's. None where batches must be asked.
+        """
+        return None
+
+    def mean_outputs(self, units: Subset, points: Points) -> Array | None:
+        """Mean outputs over the rows at points of the units, of shape (units, points, outputs).
+
+        None where batches must be asked.
         """
         return None
 

@@ -17,8 +17,12 @@ from tamis.response.trees import TreeEngine
 ENGINES: tuple[type[Engine], ...] = (KernelEngine, NetworkEngine, TreeEngine)
 
 
-def open_engine(model: Model, X: Array, low: Array, high: Array) -> Engine:
+def open_engine(
+    model: Model, X: Array, low: Array, high: Array, n_jobs: int | None = None
+) -> Engine:
     """The engine of a model on the rows of ``X``, for new values between two bounds.
+
+    ``n_jobs`` is the number of threads that it may use.
 
     >>> import numpy as np
     >>> from sklearn.linear_model import Ridge
@@ -31,6 +35,12 @@ def open_engine(model: Model, X: Array, low: Array, high: Array) -> Engine:
     >>> bool(np.allclose(swapped[1, :, 0], model.raw(np.c_[X[:, 0], X[::-1, 1]])))
     True
     """
+    engine = _opened(model, X, low, high)
+    engine.n_jobs = n_jobs
+    return engine
+
+
+def _opened(model: Model, X: Array, low: Array, high: Array) -> Engine:
     scalings, last = scaling_of(model.fitted)
     if not scalings or TreeEngine.knows(model):  # trees see to their scalers themselves
         return _fast(model, X, low, high) or GenericEngine(model, X)

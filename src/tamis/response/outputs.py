@@ -65,7 +65,7 @@ class Output(ABC):
 
     def comparison(self, models: list[FoldModel], X: Array) -> DrawComparison:
         """Who follows the draws of a perturbation."""
-        return EngineComparison(models, X, self.statistic)
+        return EngineComparison(models, X, self.statistic, self.training.n_jobs)
 
     def distance(self, models: list[FoldModel], X: Array) -> Distance:
         """How far other models are from these."""

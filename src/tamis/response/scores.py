@@ -100,7 +100,7 @@ class ScoreOutput(Output):
 
     def comparison(self, models: list[FoldModel], X: Array) -> DrawComparison:
         if self.plain is not None:
-            return EngineComparison(models, X, self.statistic)
+            return EngineComparison(models, X, self.statistic, self.training.n_jobs)
         return CopyComparison(self, models, X)
 
     def distance(self, models: list[FoldModel], X: Array) -> Distance:

@@ -34,7 +34,8 @@ class SensitivityTraining:
 
     ``name`` is the one that sentences speak of; all rows are answered for, and ``rows`` are those
     that may train. ``stratified`` says whether folds have equal shares of the classes; ``labels``
-    are those that models know, where the rows may not have them all.
+    are those that models know, where the rows may not have them all. ``n_jobs`` is the number of
+    threads that engines may use.
     """
 
     name: str
@@ -49,6 +50,7 @@ class SensitivityTraining:
     score_params: dict[str, Any] = field(default_factory=dict)
     labels: NDArray[Any] | None = None
     seed: int = 0
+    n_jobs: int | None = None
 
     @cached_property
     def classes(self) -> NDArray[Any]:

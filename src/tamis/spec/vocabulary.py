@@ -38,6 +38,9 @@ GUESTS: Mapping[str, str] = {
     "TableVectorizer": "skrub",
 }
 
+#: What a library takes and names nowhere: LightGBM prints lines as it learns unless verbose=-1.
+UNNAMED: Mapping[str, tuple[str, ...]] = {"lightgbm": ("verbose",)}
+
 
 @cache
 def catalogue() -> dict[str, dict[str, type]]:
@@ -137,6 +140,8 @@ def parameters_of(make: Make) -> list[Parameter]:
             if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY):
                 known.setdefault(p.name, p.replace(kind=Parameter.KEYWORD_ONLY))
     known.pop("self", None)
+    for name in UNNAMED.get(make.__module__.partition(".")[0], ()):
+        known.setdefault(name, Parameter(name, Parameter.KEYWORD_ONLY, default=None))
     return list(known.values())
 
 

@@ -16,7 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array
-from tamis.contract import FITTING, Choice, Event, Record, Run, Selection, Trace
+from tamis.contract import FITTING, Choice, Chosen, Event, Record, Run, Selection, Trace
 from tamis.contract.explain import column_index
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TableAlert
 from tamis.table.frames import as_library, check_names, is_frame, need_polars, take
@@ -179,9 +179,13 @@ class TableSelector(MetaEstimatorMixin, Selection):
         choice: Choice = self.search._choice()
         return choice
 
-    def _picked(self, run: Run) -> int:
+    def _picked(self, run: Run) -> Chosen:
         assert run.source is not None
-        return run.source.parts[-1].chosen
+        inside = run.source.parts[-1]
+        return Chosen(inside.chosen, inside.reason)
+
+    def _enough(self, run: Run) -> bool:
+        return False  # the search asks its own choice
 
     def _complete(self, trace: Trace) -> bool:
         return bool(self.search._complete(trace))

@@ -4,11 +4,16 @@ Blocks do not depend on the number of threads, and answers come back in the orde
 that a result does not either. The compiled loops let go of the interpreter's lock.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from joblib import effective_n_jobs
+
+#: Blocks of each thread that may be ready before they are asked for: enough that none waits, few
+#: enough that answers of a long table are not held all together.
+AHEAD = 4
 
 
 def over_rows(
@@ -21,4 +26,10 @@ def over_rows(
         yield from map(function, blocks)
         return
     with ThreadPoolExecutor(n_threads) as pool:
-        yield from pool.map(function, blocks)
+        waiting: deque[Future[Any]] = deque()
+        for block in blocks:
+            waiting.append(pool.submit(function, block))
+            if len(waiting) > AHEAD * n_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

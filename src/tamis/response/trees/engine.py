@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from copy import copy
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -62,9 +63,7 @@ class TreeEngine(Engine):
         self.prepare = prepare
         self.answer = Answer(ensemble.trees, method)
         self._table: tuple[Array, Integers] | None = None
-        self.codes = self._encode(X)
-        self.sums = ensemble.sums(self.codes, n_jobs)
-        self.n_bytes = X.nbytes + self.codes.nbytes + self.sums.nbytes
+        self.n_bytes = X.nbytes + len(X) * (4 * len(ensemble.used) + 8 * ensemble.trees.n_outputs)
         self._outputs: Array | None = None
 
     @classmethod
@@ -80,6 +79,16 @@ class TreeEngine(Engine):
         ensemble = open_trees(last, model.method, model.raw, X, may_miss=may_miss, prepare=prepare)
         return cls(ensemble, model.method, model.raw, X, prepare=prepare) if ensemble else None
 
+    @cached_property
+    def codes(self) -> Integers:
+        """Codes of the rows as they are."""
+        return self._encode(self.X)
+
+    @cached_property
+    def sums(self) -> Array:
+        """Sums of the rows as they are."""
+        return self.ensemble.sums(self.codes, self.n_jobs)
+
     def _encode(self, values: Array) -> Integers:
         """Codes of a table; those of the last one are kept, since shuffles come one by one."""
         if self._table is None or self._table[0] is not values:
@@ -94,7 +103,8 @@ class TreeEngine(Engine):
                 f"The trees were opened for a table without missing values in column "
                 f"{int(gone.argmax())}, and one came. Open them with the whole table."
             )
-        return self.ensemble.encode(values if self.prepare is None else self.prepare(values))
+        prepared = values if self.prepare is None else self.prepare(values)
+        return self.ensemble.encode(prepared, self.n_jobs)
 
     def outputs(self) -> Array:
         """Outputs of the rows as they are."""
@@ -139,6 +149,9 @@ class TreeEngine(Engine):
         if whole:
             return self.absolute(values, weights, list(units))[:, None] / half
         return self.excess(terms, values, weights, list(units))
+
+    def mean_outputs(self, units: Subset, points: Points) -> Array:
+        return self.effects(self.whole(units, points.values.swapaxes(0, 1)), list(units))
 
     # ------------------------------------------------------------------ rows with another value
 

@@ -25,6 +25,8 @@ from tamis.response.trees.layout import layout_of
 CACHED, FEWEST, MOST = 62_500, 32, 1023
 #: Notes of a row, and segments, that there is room for at first.
 ROOM = 1024
+#: Rows whose values are coded at a time: a few milliseconds.
+CODED = 8192
 #: Changes of rows by alternatives that are held at a time (64 MB).
 HELD = 8_000_000
 
@@ -73,9 +75,11 @@ class TreeEnsemble:
         """Columns that some tree tests."""
         return self.cells.used
 
-    def encode(self, X: Array) -> Integers:
+    def encode(self, X: Array, n_jobs: int | None = None) -> Integers:
         """Codes of the rows of a table."""
-        return self.cells.encode(X)
+        parts = over_rows(len(X), CODED, lambda block: self.cells.encode(X[block]), n_jobs)
+        found = list(parts)
+        return found[0] if len(found) == 1 else np.concatenate([self.cells.encode(X[:0]), *found])
 
     def raw(self, X: Array) -> Array:
         """Raw outputs of the rows of a table."""

@@ -1,0 +1,61 @@
+"""Forests and boosting: elimination by the exact sensitivity of trees on rows they did not see.
+
+``random-forest-rfe``, which looks at the forest's own importances, stays beside them.
+"""
+
+from typing import Any
+
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+
+from tamis.criteria import DensitySensitivity, PosteriorSensitivity
+from tamis.recipes.book import published
+from tamis.search import RecursiveElimination
+
+BREIMAN = "Breiman (2001), Random forests; Gregorutti, Michel and Saint-Pierre (2017)"
+FRIEDMAN = "Friedman (2001), Greedy function approximation: a gradient boosting machine"
+N_TREES, STEP = 100, 0.2
+
+
+def _eliminated(criterion: Any, options: dict[str, Any]) -> RecursiveElimination:
+    return RecursiveElimination(criterion, **{"step": STEP} | options)
+
+
+@published(BREIMAN)
+def forest_rfe(n_estimators: int = N_TREES, **options: Any) -> RecursiveElimination:
+    """Drop the fifth whose perturbation moves a random forest least on rows it has not seen."""
+    forest = RandomForestClassifier(n_estimators=n_estimators)
+    return _eliminated(PosteriorSensitivity(forest, on="held-out"), options)
+
+
+@published(BREIMAN)
+def forest_regression_rfe(n_estimators: int = N_TREES, **options: Any) -> RecursiveElimination:
+    """Drop the fifth whose perturbation moves a regression forest's density least, train again."""
+    forest = RandomForestRegressor(n_estimators=n_estimators)
+    return _eliminated(DensitySensitivity(forest, on="held-out"), options)
+
+
+@published(FRIEDMAN)
+def boosting_rfe(estimator: Any = None, **options: Any) -> RecursiveElimination:
+    """Drop the fifth whose perturbation moves boosted trees least on rows they have not seen.
+
+    The estimator is a ``HistGradientBoostingClassifier()`` unless another is given, such as
+    ``LGBMClassifier(verbose=-1)``.
+    """
+    trees = HistGradientBoostingClassifier() if estimator is None else estimator
+    return _eliminated(PosteriorSensitivity(trees, on="held-out"), options)
+
+
+@published(FRIEDMAN)
+def boosting_regression_rfe(estimator: Any = None, **options: Any) -> RecursiveElimination:
+    """Drop the fifth whose perturbation moves the density of boosted trees least, train again.
+
+    The estimator is a ``HistGradientBoostingRegressor()`` unless another is given, such as
+    ``LGBMRegressor(verbose=-1)``.
+    """
+    trees = HistGradientBoostingRegressor() if estimator is None else estimator
+    return _eliminated(DensitySensitivity(trees, on="held-out"), options)

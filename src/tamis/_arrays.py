@@ -21,6 +21,9 @@ Mask: TypeAlias = NDArray[np.bool_]
 EMPTY: Subset = np.empty(0, dtype=np.intp)
 EMPTY.flags.writeable = False
 
+#: What stands for a column in which everything is missing.
+EMPTY_COLUMN = np.zeros((1, 1))
+
 # Numbers in a block of columns: 8 MB, of which a few fit into the cache and thousands into memory.
 BLOCK = 1 << 20
 # Bytes of a table that share one checksum.
@@ -47,8 +50,11 @@ def target_kind(y: NDArray[Any] | None) -> str:
         # it looks whether large numbers are whole by a cast, and doubts classes that are many
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         kind = type_of_target(y)
-    if kind == "continuous":
+    if kind.startswith("continuous"):
         return "regression"
+    if y.ndim == 2:
+        kinds = {target_kind(column) for column in y.T}
+        return "regression" if "regression" in kinds else "classification"
     numeric = np.issubdtype(y.dtype, np.number)
     return "regression" if numeric and len(np.unique(y)) > MOST_CLASSES else "classification"
 
@@ -80,7 +86,7 @@ def standardised(X: Array) -> Array:
     """Columns with mean 0 and standard deviation 1, as a new column-major array.
 
     A constant column becomes 0. "Constant" allows for the rounding of its mean, so that a column
-    of equal large numbers is not blown up to noise.
+    of equal large numbers is not blown up to noise. NaN stays NaN and counts for nothing.
     """
     scaled = np.empty(X.shape, order="F")
     for block in column_blocks(*X.shape):
@@ -91,7 +97,10 @@ def standardised(X: Array) -> Array:
 def scaled_columns(X: Array, order: Literal["F", "K"]) -> tuple[Array, ColumnScale]:
     """The columns as :func:`standardised` has them, laid out in ``order``, and their scale."""
     # powers of two bring columns of any size to where squares neither over- nor underflow
-    exponent = np.frexp(np.abs(X).max(axis=0))[1]
+    size = np.abs(X).max(axis=0)
+    if np.isnan(size).any():
+        return _scaled_around_gaps(X, order)
+    exponent = np.frexp(size)[1]
     scaled = np.ldexp(X, -exponent, order=order)
     mean = scaled.mean(axis=0)
     scaled -= mean
@@ -100,6 +109,29 @@ def scaled_columns(X: Array, order: Literal["F", "K"]) -> tuple[Array, ColumnSca
     scaled[:, constant] = 0
     scaled /= np.where(constant, 1.0, deviation)
     return scaled, ColumnScale(exponent, mean, np.where(constant, np.inf, deviation))
+
+
+def _scaled_around_gaps(X: Array, order: Literal["F", "K"]) -> tuple[Array, ColumnScale]:
+    """:func:`scaled_columns` of what is there: columns with gaps have rows of their own."""
+    scaled = np.array(X, order=order)
+    gaps = np.isnan(X).any(axis=0)
+    whole = np.flatnonzero(~gaps)
+    parts = [(whole, scaled_columns(X[:, whole], order))] if len(whole) else []
+    for j in np.flatnonzero(gaps):
+        known = X[~np.isnan(X[:, [j]]).all(axis=1)][:, [j]]
+        # of a column in which everything is missing no scale is known
+        parts.append((np.array([j]), scaled_columns(known if len(known) else EMPTY_COLUMN, order)))
+    n_columns = X.shape[1]
+    scale = ColumnScale(
+        np.zeros(n_columns, dtype=np.intc), np.zeros(n_columns), np.zeros(n_columns)
+    )
+    for columns, (values, own) in parts:
+        there = ~np.isnan(X[:, columns[0]])
+        if there.any():
+            scaled[np.ix_(there, columns)] = values
+        scale.exponent[columns] = own.exponent
+        scale.mean[columns], scale.deviation[columns] = own.mean, own.deviation
+    return scaled, scale
 
 
 def column_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
@@ -147,8 +179,10 @@ def idle_columns(X: Array) -> Mask:
     >>> idle_columns(np.column_stack([x, [5.0, 5.0, 5.0], -x, x * (1 + 1e-15)]))
     array([False,  True, False,  True])
     """
-    X = in_range(X)
     low, high = X.min(axis=0), X.max(axis=0)
+    if np.isnan(low).any() or in_range(X) is not X:
+        X = in_range(_gaps_as_values(X))
+        low, high = X.min(axis=0), X.max(axis=0)
     idle, size = low == high, np.maximum(high, -low)
     # equal columns have equal sums; unequal weights give unequal columns unequal sums
     sums = np.random.default_rng(0).uniform(1, 2, len(X)) @ X
@@ -159,6 +193,18 @@ def idle_columns(X: Array) -> Mask:
     for first, last in turns.reshape(-1, 2):
         _mark_copies(X, np.sort(order[first : last + 1]), size, idle)
     return idle
+
+
+def _gaps_as_values(X: Array) -> Array:
+    """``X`` with one value beyond all others of its column where an entry is missing."""
+    gone = np.isnan(X)
+    low = np.where(gone, np.inf, X).min(axis=0)
+    high = np.where(gone, -np.inf, X).max(axis=0)
+    empty = gone.all(axis=0)
+    low[empty], high[empty] = 0.0, 0.0
+    # half a range farther, or the size of the only value, which may be 0
+    beyond = high + np.where(low < high, high / 2 - low / 2, np.maximum(np.abs(high), 1.0))
+    return np.where(gone, beyond, X)
 
 
 def _mark_copies(X: Array, run: Subset, size: Array, idle: Mask) -> None:

@@ -168,3 +168,29 @@ def no_nan_on_constant_and_copied_columns(criterion):
         assert not np.isnan(judge.gain(EMPTY, np.arange(9))).any()
     if isinstance(criterion, BackwardCriterion):
         assert not np.isnan(judge.loss(np.array([0, 1, 2]))).any()
+
+
+def nan_is_taken(criterion):
+    """Every row counts, no score is NaN, and columns may come in any order with their gaps."""
+    X, y = table()
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    order = np.random.default_rng(1).permutation(7)
+    plain, moved = clone(criterion).fit(X, y), clone(criterion).fit(X[:, order], y)
+    for subset in SUBSETS:
+        said = prices(plain, subset)
+        assert not np.isnan(said).any()
+    whole = np.arange(7)
+    if isinstance(plain, ForwardCriterion):
+        assert_allclose(moved.gain(EMPTY, whole), plain.gain(EMPTY, order), **TOLERANCE)
+
+
+def codes_are_names(criterion):
+    """Other codes for the same levels of a category change nothing."""
+    X, y = table()
+    rng = np.random.default_rng(0)
+    X[:, 2] = rng.integers(0, 12, len(X))
+    other = X.copy()
+    other[:, 2] = rng.permutation(12)[X[:, 2].astype(int)]
+    first, second = (clone(criterion).set_params(categories=[2]).fit(Z, y) for Z in (X, other))
+    for subset in SUBSETS:
+        assert_allclose(prices(first, subset), prices(second, subset), **TOLERANCE)

@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from tamis.contract import (
     BackwardCriterion,
@@ -9,9 +12,19 @@ from tamis.contract import (
     ForwardCriterion,
     SubsetCriterion,
 )
-from tamis.criteria import Correlation, FisherScore, Scatter
+from tamis.criteria import (
+    JMI,
+    Correlation,
+    CrossValidated,
+    FisherScore,
+    MutualInformation,
+    Penalised,
+    Scatter,
+    ScoreSensitivity,
+)
+from tamis.exceptions import InvalidTable
 from tests.laws import criteria_laws as laws
-from tests.laws.catalogue import every, name
+from tests.laws.catalogue import every, name, table
 
 FOR_ALL = [
     laws.a_price_depends_on_the_subset_alone,
@@ -74,6 +87,32 @@ def test_rows_may_come_in_any_order(criterion):
 )
 def test_string_labels_are_classes(criterion):
     laws.string_labels_are_classes(criterion)
+
+
+IMPUTING = make_pipeline(SimpleImputer(), LogisticRegression())
+TAKING_NAN = [c for c in every(Criterion) if c.takes_missing]
+TAKING_NAN += [CrossValidated(IMPUTING, cv=3), Penalised(MutualInformation(missing="pairs"))]
+TAKING_NAN += [ScoreSensitivity(IMPUTING, n_values=4), JMI(missing="pairs")]
+
+
+@pytest.mark.parametrize("criterion", TAKING_NAN, ids=name)
+def test_what_says_so_takes_nan(criterion):
+    laws.nan_is_taken(criterion)
+
+
+@pytest.mark.parametrize(
+    "criterion", [c for c in every(Criterion) if not c.takes_missing], ids=name
+)
+def test_what_does_not_refuses_nan_in_a_sentence(criterion):
+    X, y = table()
+    X[3, 2] = np.nan
+    with pytest.raises(InvalidTable, match=r"1 missing value\(s\) \(NaN\) in column\(s\) 2\."):
+        criterion.fit(X, y)
+
+
+@pytest.mark.parametrize("criterion", [c for c in every(Criterion) if c.takes_categories], ids=name)
+def test_what_takes_categories_takes_codes_as_names(criterion):
+    laws.codes_are_names(criterion)
 
 
 # Each law must reject a member that breaks it; a law that cannot fail is no law.
@@ -163,6 +202,16 @@ class DividesByZero(FisherScore):
             return X.var(axis=0) / X.var(axis=0)
 
 
+class FalselyTakesNaN(FisherScore):
+    takes_missing = True
+
+
+class CutsCategories(MutualInformation):
+    def _learn(self, X, y, **params):
+        self.categories = None
+        super()._learn(X, y, **params)
+
+
 class LosesOnCopies(BackwardCriterion):
     """A backward criterion whose loss is NaN where a column does not vary."""
 
@@ -192,6 +241,8 @@ class LosesOnCopies(BackwardCriterion):
         (laws.string_labels_are_classes, NeedsNumbers()),
         (laws.no_nan_on_constant_and_copied_columns, DividesByZero()),
         (laws.no_nan_on_constant_and_copied_columns, LosesOnCopies()),
+        (laws.nan_is_taken, FalselyTakesNaN()),
+        (laws.codes_are_names, CutsCategories()),
     ],
     ids=name,
 )

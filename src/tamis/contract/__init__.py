@@ -16,12 +16,12 @@ from tamis.contract.criterion import (
     Criterion,
     ForwardCriterion,
     SubsetCriterion,
-    check_data,
     check_target,
     difference,
     with_unit,
 )
 from tamis.contract.embedded import Embedded, Given
+from tamis.contract.inputs import check_data
 from tamis.contract.record import Record, RecordComparison
 from tamis.contract.run import Run, StepSource
 from tamis.contract.search import FITTING, Counted, Search

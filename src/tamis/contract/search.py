@@ -19,6 +19,7 @@ from tamis.contract.criterion import (
     ForwardCriterion,
     SubsetCriterion,
     check_target,
+    read_tags,
 )
 from tamis.contract.record import Record
 from tamis.contract.selector import Selection
@@ -122,7 +123,8 @@ class Search(MetaEstimatorMixin, Selection):
         choice such as ``Threshold(0.1)``.
     standardize : bool, default=True
         Whether the criterion sees columns of mean 0 and standard deviation 1; ``y`` is never
-        scaled, and ``transform`` always gives the original columns.
+        scaled, and ``transform`` always gives the original columns. NaN stays what it is, and a
+        criterion that is about the scale, ``Variance``, sees the columns as they are.
     """
 
     #: The weakest capability this search can walk with; of several, any one.
@@ -156,7 +158,8 @@ class Search(MetaEstimatorMixin, Selection):
     def _open(
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
     ) -> Counted:
-        self.criterion.fit(standardised(X) if self.standardize else X, y, **self._routed(params))
+        scaled = self.standardize and not self.criterion.reads_scale
+        self.criterion.fit(standardised(X) if scaled else X, y, **self._routed(params))
         for chosen in done.trace.params.values():
             self.criterion.use(chosen)
         return Counted(self.criterion, done.trace.n_evaluations)
@@ -177,6 +180,7 @@ class Search(MetaEstimatorMixin, Selection):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = bool(getattr(self.criterion, "needs_target", True))
+        read_tags(tags, self.criterion)
         return tags
 
 

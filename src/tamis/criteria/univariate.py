@@ -4,12 +4,20 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from tamis._arrays import Array, Mask, Subset, class_codes, column_blocks, in_range
 from tamis.contract import Cost, SubsetCriterion
-from tamis.density.discrete import coded_columns, coded_target, coding_cost
+from tamis.density.discrete import (
+    Coded,
+    category_mask,
+    check_missing,
+    coded_columns,
+    coded_target,
+    coding_cost,
+)
+from tamis.density.joint import available_relevance
 from tamis.exceptions import InvalidParameter
 
 
@@ -27,15 +35,6 @@ class Univariate(SubsetCriterion):
     def monotone(self) -> bool:
         """Scores are never negative."""
         return True
-
-    @abstractmethod
-    def _scores(self, X: Array, y: NDArray[Any]) -> Array:
-        """Score of each column."""
-
-    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        assert y is not None  # needs_target has seen to it
-        blocks = [self._scores(X[:, block], y) for block in column_blocks(*X.shape)]
-        self.scores_ = np.concatenate(blocks)
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
         # some passes over the table, and copies of it by class or centred; a round reads scores
@@ -56,7 +55,33 @@ class Univariate(SubsetCriterion):
         return float(np.sort(self.scores_[self.columns(subset)])[-size:].sum())
 
 
-class ClassScore(Univariate):
+def targets_of(y: NDArray[Any]) -> list[NDArray[Any]]:
+    """The targets one by one."""
+    return [y] if y.ndim == 1 else list(y.T)
+
+
+def mean_of(scores: list[Array]) -> Array:
+    """The mean of the scores with several targets."""
+    return scores[0] if len(scores) == 1 else np.mean(scores, axis=0)
+
+
+class TargetScore(Univariate):
+    """Score of each column alone with each target, some columns at a time."""
+
+    @abstractmethod
+    def _scores(self, X: Array, y: NDArray[Any]) -> Array:
+        """Score of each column."""
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        assert y is not None  # needs_target has seen to it
+        scores = [
+            np.concatenate([self._scores(X[:, block], target) for block in column_blocks(*X.shape)])
+            for target in targets_of(y)
+        ]
+        self.scores_ = mean_of(scores)
+
+
+class ClassScore(TargetScore):
     """Score that needs classes."""
 
     targets: ClassVar[frozenset[str]] = frozenset({"classification"})
@@ -121,12 +146,12 @@ class DiscriminantRatio(ClassScore):
         return scores
 
 
-class Correlation(Univariate):
+class Correlation(TargetScore):
     r"""Absolute correlation with the target; for classes the correlation ratio.
 
     For a real target \|Pearson's r\|. For classes the square root of the share of a column's
     variance that lies between the classes, which for two classes is again \|r\|. A constant column
-    scores 0.
+    scores 0. With several targets it is the mean of the scores with each.
 
     Parameters
     ----------
@@ -139,6 +164,8 @@ class Correlation(Univariate):
     >>> Correlation().fit(*load_diabetes(return_X_y=True)).scores_.round(2)
     array([0.19, 0.04, 0.59, 0.44, 0.21, 0.17, 0.39, 0.43, 0.57, 0.38])
     """
+
+    takes_several_targets: ClassVar[bool] = True
 
     def __init__(self, *, task: str = "auto"):
         self.task = task
@@ -184,7 +211,7 @@ def _largest_distance(column: Array, member: Mask) -> float:
     return float(np.abs(inside / inside[-1] - outside / outside[-1]).max())
 
 
-class PValue(Univariate):
+class PValue(TargetScore):
     """-log p of the F-test: of equal class means, or of a linear relation to a real target.
 
     For two classes this is Student's t-test. Additive over a subset (Fisher's method of combining
@@ -241,7 +268,8 @@ class MutualInformation(Univariate):
 
     A column with at most ``n_bins`` distinct values is used as it is, and so are classes; a real
     target is cut like a column. The estimate is the plug-in one: deterministic, biased upwards by
-    about (bins - 1)(classes - 1)/(2N).
+    about (bins - 1)(classes - 1)/(2N). With several targets it is the mean of the informations with
+    each.
 
     Parameters
     ----------
@@ -250,6 +278,11 @@ class MutualInformation(Univariate):
     binning : {"frequency", "width", "codes"}, default="frequency"
         Bins of equal frequency (equal values stay together), of equal width, or every distinct
         value as a level of its own.
+    categories : sequence of int or bool, or None, default=None
+        Indices of the columns of codes, or one boolean a column: every distinct value of these is a
+        level, whatever ``n_bins``.
+    missing : {"level", "pairs"}, default="level"
+        NaN is a level of its own; or a column is judged by the rows in which it is there.
     task : {"auto", "classification", "regression"}, default="auto"
         How to read ``y``; "auto" takes numbers of more than 20 distinct values as real.
 
@@ -260,19 +293,45 @@ class MutualInformation(Univariate):
     array([0.48, 0.28, 0.96, 0.95])
     """
 
+    takes_missing: ClassVar[bool] = True
+    takes_categories: ClassVar[bool] = True
+    takes_several_targets: ClassVar[bool] = True
+
     def __init__(
-        self, *, n_bins: int | None = None, binning: str = "frequency", task: str = "auto"
+        self,
+        *,
+        n_bins: int | None = None,
+        binning: str = "frequency",
+        categories: ArrayLike | None = None,
+        missing: str = "level",
+        task: str = "auto",
     ):
         self.n_bins = n_bins
         self.binning = binning
+        self.categories = categories
+        self.missing = missing
         self.task = task
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
         return coding_cost(n_samples, n_features)
 
-    def _scores(self, X: Array, y: NDArray[Any]) -> Array:
-        coded = coded_columns("MutualInformation", X, self.n_bins, self.binning)
-        codes = coded_target("MutualInformation", y, self.task_, self.n_bins, self.binning)
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        assert y is not None  # needs_target has seen to it
+        name = type(self).__name__
+        check_missing(name, self.missing)
+        kinds = category_mask(name, self.categories, X.shape[1])
+        rule = (self.n_bins, self.binning)
+        targets = [coded_target(name, target, self.task_, *rule) for target in targets_of(y)]
+        found = []
+        for block in column_blocks(*X.shape):
+            part = None if kinds is None else kinds[block]
+            coded = coded_columns(name, X[:, block], *rule, part)
+            found.append(mean_of([self._information(coded, codes) for codes in targets]))
+        self.scores_ = np.concatenate(found)
+
+    def _information(self, coded: Coded, codes: NDArray[np.intp]) -> Array:
+        if self.missing == "pairs" and coded.gaps.any():
+            return available_relevance(coded, codes)[0]
         return coded.information(codes)
 
 

@@ -180,16 +180,16 @@ def idle_columns(X: Array) -> Mask:
     array([False,  True, False,  True])
     """
     low, high = X.min(axis=0), X.max(axis=0)
-    if np.isnan(low).any() or in_range(X) is not X:
-        X = in_range(_gaps_as_values(X))
-        low, high = X.min(axis=0), X.max(axis=0)
+    near = in_range(_gaps_as_values(X) if np.isnan(low).any() else X)
+    if near is not X:
+        X, low, high = near, near.min(axis=0), near.max(axis=0)
     idle, size = low == high, np.maximum(high, -low)
     # equal columns have equal sums; unequal weights give unequal columns unequal sums
     sums = np.random.default_rng(0).uniform(1, 2, len(X)) @ X
     varying = np.flatnonzero(~idle)
     order = varying[np.argsort(sums[varying], kind="stable")]
-    near = np.diff(sums[order]) <= 1e-10 * len(X) * size[order[1:]]
-    turns = np.flatnonzero(np.diff(near, prepend=False, append=False))
+    alike = np.diff(sums[order]) <= 1e-10 * len(X) * size[order[1:]]
+    turns = np.flatnonzero(np.diff(alike, prepend=False, append=False))
     for first, last in turns.reshape(-1, 2):
         _mark_copies(X, np.sort(order[first : last + 1]), size, idle)
     return idle
@@ -202,8 +202,10 @@ def _gaps_as_values(X: Array) -> Array:
     high = np.where(gone, -np.inf, X).max(axis=0)
     empty = gone.all(axis=0)
     low[empty], high[empty] = 0.0, 0.0
-    # half a range farther, or the size of the only value, which may be 0
-    beyond = high + np.where(low < high, high / 2 - low / 2, np.maximum(np.abs(high), 1.0))
+    # half a range farther, or the size of the only value, which may be 0; but not past all numbers
+    farther = np.where(low < high, high / 2 - low / 2, np.maximum(np.abs(high), 1.0))
+    with np.errstate(over="ignore"):
+        beyond = np.minimum(high + farther, np.finfo(np.float64).max)
     return np.where(gone, beyond, X)
 
 

@@ -8,6 +8,7 @@
 """
 
 from tamis._arrays import EMPTY, Array, Mask, Subset
+from tamis.contract.censored import SURVIVAL
 from tamis.contract.choice import Best, Choice, Context, Fraction, Size, SizeLike, resolve_choice
 from tamis.contract.cost import Cost
 from tamis.contract.criterion import (
@@ -32,6 +33,7 @@ from tamis.contract.trace import Moves, Trace
 __all__ = [
     "EMPTY",
     "FITTING",
+    "SURVIVAL",
     "TASKS",
     "Array",
     "BackwardCriterion",

@@ -11,20 +11,21 @@ from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array, Subset
 from tamis.contract import BackwardCriterion
-from tamis.criteria.model import ModelCriterion
+from tamis.criteria.model import AnyTargetCriterion
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 from tamis.response.units import Units
 
 Getter: TypeAlias = "str | Callable[[Any], Any]"
 
 
-class Importances(ModelCriterion, BackwardCriterion):
+class Importances(AnyTargetCriterion, BackwardCriterion):
     """Squared coefficients, or importances, of one model trained on the subset.
 
     The loss of member j is Σ_o w_oj², the squared coefficients summed over outputs, where the model
     has ``coef_``, and its ``feature_importances_`` as they are otherwise:
     ``RecursiveElimination(Importances(estimator))`` ranks as scikit-learn's ``RFE`` does.
-    Coefficients compare columns only if these have one scale, which the searches see to.
+    Coefficients compare columns only if these have one scale, which the searches see to. ``y`` may
+    have several columns, or be censored, where the estimator takes that.
 
     Parameters
     ----------

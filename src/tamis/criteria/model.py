@@ -19,7 +19,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from tamis._arrays import Array, Subset, is_int
 from tamis._random import fix_seeds
-from tamis.contract import TASKS, Criterion
+from tamis.contract import SURVIVAL, TASKS, Criterion
 from tamis.exceptions import InvalidParameter
 from tamis.folds.rows import folds_of
 from tamis.response.training import rows_of, trained
@@ -181,6 +181,38 @@ class ModelCriterion(Criterion):
         """Metadata given to ``fit`` go to the estimator's ``fit``."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
+
+
+class AnyTargetCriterion(ModelCriterion):
+    """Criterion that hands the target on: several, or a censored one, where the estimator can."""
+
+    @property
+    def takes_several_targets(self) -> bool:  # type: ignore[override]
+        """Whether the estimator takes several targets, or a time and an event."""
+        if isclass(self.estimator) or not hasattr(self.estimator, "fit"):
+            return False
+        if is_survival_model(self.estimator):
+            return True
+        inner = getattr(self.estimator, "estimator", None) if is_tuner(self.estimator) else None
+        return bool(get_tags(inner or self.estimator).target_tags.multi_output)
+
+    @property
+    def targets(self) -> frozenset[str]:  # type: ignore[override]
+        """Kinds of target that the estimator can use."""
+        found = super().targets
+        if is_survival_model(self.estimator):
+            return frozenset({SURVIVAL})
+        # what says nothing of its targets may be anything
+        return found | {SURVIVAL} if found == TASKS else found
+
+
+def is_survival_model(estimator: Any) -> bool:
+    """Whether an estimator is one of scikit-survival, or ends in one."""
+    if isinstance(estimator, Pipeline):
+        return is_survival_model(estimator.steps[-1][1])
+    if is_tuner(estimator):
+        return is_survival_model(getattr(estimator, "estimator", None))
+    return any(kind.__module__.partition(".")[0] == "sksurv" for kind in type(estimator).__mro__)
 
 
 def allows_nan(estimator: Any) -> bool:

@@ -12,6 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
+from tamis._sparse import (
+    extremes,
+    idle_sparse,
+    is_sparse,
+    sparse_digest,
+    standardised_sparse,
+    with_factors,
+)
 from tamis.exceptions import InvalidTable
 
 Array: TypeAlias = NDArray[np.float64]
@@ -86,8 +94,11 @@ def standardised(X: Array) -> Array:
     """Columns with mean 0 and standard deviation 1, as a new column-major array.
 
     A constant column becomes 0. "Constant" allows for the rounding of its mean, so that a column
-    of equal large numbers is not blown up to noise. NaN stays NaN and counts for nothing.
+    of equal large numbers is not blown up to noise. NaN stays NaN and counts for nothing. A sparse
+    table stays sparse: its columns are not centred.
     """
+    if is_sparse(X):
+        return standardised_sparse(X)
     scaled = np.empty(X.shape, order="F")
     for block in column_blocks(*X.shape):
         scaled[:, block] = scaled_columns(X[:, block], "F")[0]
@@ -151,17 +162,21 @@ def in_range(X: Array, *, together: bool = False) -> Array:
     array([[1. , 0.5],
            [3. , 0. ]])
     """
-    size = np.maximum(X.max(axis=0), -X.min(axis=0))
+    low, high = extremes(X) if is_sparse(X) else (X.min(axis=0), X.max(axis=0))
+    size = np.maximum(high, -low)
     if together:
         size[:] = size.max(initial=0.0)
     exponent = np.frexp(size)[1]
     exponent[np.abs(exponent) <= FARTHEST] = 0
+    if is_sparse(X):
+        return with_factors(X, np.ldexp(1.0, -exponent)) if exponent.any() else X
     return np.ldexp(X, -exponent, order="F") if exponent.any() else X
 
 
 def check_range(name: str, X: Array) -> None:
     """Refuse columns so large that squares of them overflow."""
-    size = np.maximum(X.max(axis=0), -X.min(axis=0))
+    low, high = extremes(X) if is_sparse(X) else (X.min(axis=0), X.max(axis=0))
+    size = np.maximum(high, -low)
     if (far := np.frexp(size)[1] > FARTHEST).any():
         column = int(far.argmax())
         raise InvalidTable(
@@ -179,6 +194,8 @@ def idle_columns(X: Array) -> Mask:
     >>> idle_columns(np.column_stack([x, [5.0, 5.0, 5.0], -x, x * (1 + 1e-15)]))
     array([False,  True, False,  True])
     """
+    if is_sparse(X):
+        return idle_sparse(in_range(X))
     low, high = X.min(axis=0), X.max(axis=0)
     near = in_range(_gaps_as_values(X) if np.isnan(low).any() else X)
     if near is not X:
@@ -229,14 +246,19 @@ def fingerprint(X: Array, y: NDArray[Any] | None, **params: Any) -> str:
     >>> fingerprint(np.eye(3), np.array([0, 1, 1]))
     '670f3da700f5b29d'
     """
-    digest = sha256(str(X.shape).encode())
-    numbers = np.asfortranarray(X, dtype=np.float64).T.data.cast("B")
-    for start in range(0, len(numbers), PIECE):
-        digest.update(crc32(numbers[start : start + PIECE]).to_bytes(4, "little"))
+    digest = sparse_digest(X) if is_sparse(X) else _dense_digest(X)
     for values in (y, *(np.asarray(params[name]) for name in sorted(params))):
         if values is not None:
             digest.update(_bytes(values))
     return digest.hexdigest()[:16]
+
+
+def _dense_digest(X: Array) -> Any:
+    digest = sha256(str(X.shape).encode())
+    numbers = np.asfortranarray(X, dtype=np.float64).T.data.cast("B")
+    for start in range(0, len(numbers), PIECE):
+        digest.update(crc32(numbers[start : start + PIECE]).to_bytes(4, "little"))
+    return digest
 
 
 def _bytes(values: NDArray[Any]) -> bytes:

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from tamis.contract import (
@@ -115,6 +117,43 @@ def test_what_takes_categories_takes_codes_as_names(criterion):
     laws.codes_are_names(criterion)
 
 
+# of neighbours at one distance scikit-learn finds others in a sparse table
+TIED = KNeighborsClassifier
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        c
+        for c in every(Criterion)
+        if c.takes_sparse and not isinstance(getattr(c, "estimator", None), TIED)
+    ],
+    ids=name,
+)
+def test_what_says_so_takes_a_sparse_table(criterion):
+    laws.sparse_is_dense(criterion)
+
+
+@pytest.mark.parametrize("criterion", [c for c in every(Criterion) if not c.takes_sparse], ids=name)
+def test_what_does_not_refuses_a_sparse_table(criterion):
+    X, y = table()
+    with pytest.raises(TypeError, match="Sparse data was passed"):
+        criterion.fit(csr_array(X), y)
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        c
+        for c in every(Criterion)
+        if c.takes_several_targets and "survival" not in c.targets and not hasattr(c, "estimator")
+    ],
+    ids=name,
+)
+def test_what_takes_several_targets_takes_each_alike(criterion):
+    laws.targets_may_be_several(criterion)
+
+
 # Each law must reject a member that breaks it; a law that cannot fail is no law.
 
 
@@ -206,6 +245,17 @@ class FalselyTakesNaN(FisherScore):
     takes_missing = True
 
 
+class ForgetsTheZeros(FisherScore):
+    def _scores(self, X, y):
+        return super()._scores(X, y) if isinstance(X, np.ndarray) else abs(X).sum(axis=0)
+
+
+class AddsTargets(Correlation):
+    def _scores(self, X, y):
+        self.asked_ = getattr(self, "asked_", 0) + 1
+        return super()._scores(X, y) * self.asked_
+
+
 class CutsCategories(MutualInformation):
     def _learn(self, X, y, **params):
         self.categories = None
@@ -243,6 +293,8 @@ class LosesOnCopies(BackwardCriterion):
         (laws.no_nan_on_constant_and_copied_columns, LosesOnCopies()),
         (laws.nan_is_taken, FalselyTakesNaN()),
         (laws.codes_are_names, CutsCategories()),
+        (laws.sparse_is_dense, ForgetsTheZeros()),
+        (laws.targets_may_be_several, AddsTargets()),
     ],
     ids=name,
 )

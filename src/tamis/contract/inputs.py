@@ -10,6 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from tamis._arrays import Array
+from tamis._sparse import canonical
 from tamis.contract.censored import censored_target
 from tamis.exceptions import InvalidTable, InvalidTarget
 
@@ -22,17 +23,19 @@ def check_data(
 ) -> tuple[Array, NDArray[Any] | None]:
     """Float64 column-major ``X`` and ``y``, checked by scikit-learn.
 
-    What the tags of the estimator allow comes in as it is: NaN, a sparse table, several targets.
+    What the tags of the estimator allow comes in as it is: NaN, several targets, or a sparse table,
+    which becomes a CSC array.
     """
     tags: Tags = estimator.__sklearn_tags__()
     censored = censored_target(type(estimator).__name__, y)
     options: dict[str, Any] = {"dtype": np.float64, "order": "F", "ensure_min_samples": 2}
-    options["accept_sparse"] = ("csc", "csr") if tags.input_tags.sparse else False
-    options["ensure_all_finite"] = "allow-nan" if tags.input_tags.allow_nan else True
+    options["accept_sparse"] = "csc" if tags.input_tags.sparse else False
+    gaps = tags.input_tags.allow_nan and not issparse(X)
+    options["ensure_all_finite"] = "allow-nan" if gaps else True
     try:
         with np.errstate(invalid="ignore"):  # it looks for infinity by a sum, which may overflow
             if y is None and not tags.target_tags.required:
-                return validate_data(estimator, X, **options), None
+                return _settled(validate_data(estimator, X, **options)), None
             options["multi_output"] = tags.target_tags.multi_output and _n_columns(y) > 1
             known = y if censored is None else censored["time"]
             table, target = validate_data(estimator, X, known, **options)
@@ -41,7 +44,11 @@ def check_data(
         raise
     if target.dtype == object and len(rows := missing_rows(target)):
         raise InvalidTarget(_without_target(type(estimator).__name__, rows))
-    return table, (target if censored is None else censored)
+    return _settled(table), (target if censored is None else censored)
+
+
+def _settled(table: Any) -> Any:
+    return canonical(table) if issparse(table) else table
 
 
 def _explain(estimator: BaseEstimator, X: Any, y: Any, tags: Tags, error: Exception) -> None:
@@ -105,7 +112,7 @@ def _about_entries(estimator: BaseEstimator, X: Any, tags: Tags) -> str:
         return ""
     if values.ndim != (1 if issparse(X) else 2):
         return ""
-    name, allowed = type(estimator).__name__, tags.input_tags.allow_nan
+    name, allowed = type(estimator).__name__, tags.input_tags.allow_nan and not issparse(X)
     for bad, said in ((np.isnan(values), "missing value(s) (NaN)"), (np.isinf(values), "infinity")):
         if not bad.any() or (allowed and said != "infinity"):
             continue

@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from tamis._arrays import Array, Subset, standardised
+from tamis._sparse import is_sparse
 from tamis.contract.choice import SizeLike
 from tamis.contract.cost import check_cost
 from tamis.contract.criterion import (
@@ -123,8 +124,9 @@ class Search(MetaEstimatorMixin, Selection):
         choice such as ``Threshold(0.1)``.
     standardize : bool, default=True
         Whether the criterion sees columns of mean 0 and standard deviation 1; ``y`` is never
-        scaled, and ``transform`` always gives the original columns. NaN stays what it is, and a
-        criterion that is about the scale, ``Variance``, sees the columns as they are.
+        scaled, and ``transform`` always gives the original columns. NaN stays what it is, sparse
+        columns are not centred, and a criterion that is about the scale, ``Variance``, sees the
+        columns as they are.
     """
 
     #: The weakest capability this search can walk with; of several, any one.
@@ -147,6 +149,8 @@ class Search(MetaEstimatorMixin, Selection):
         check_target(self.criterion, y)
 
     def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
+        if is_sparse(X):  # costs are those of tables in which every entry is held
+            return None
         n_rounds = self._n_rounds(X.shape[1], self._size(X.shape[1]))
         name = f"{type(self).__name__}({type(self.criterion).__name__})"
         return check_cost(name, partial(self.criterion.cost, n_rounds=n_rounds), *X.shape)

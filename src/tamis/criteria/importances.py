@@ -11,14 +11,14 @@ from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array, Subset
 from tamis.contract import BackwardCriterion
-from tamis.criteria.model import AnyTargetCriterion
+from tamis.criteria.model import OpenCriterion
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 from tamis.response.units import Units
 
 Getter: TypeAlias = "str | Callable[[Any], Any]"
 
 
-class Importances(AnyTargetCriterion, BackwardCriterion):
+class Importances(OpenCriterion, BackwardCriterion):
     """Squared coefficients, or importances, of one model trained on the subset.
 
     The loss of member j is Σ_o w_oj², the squared coefficients summed over outputs, where the model
@@ -62,7 +62,7 @@ class Importances(AnyTargetCriterion, BackwardCriterion):
                 "Importances needs importance_getter as 'auto', the path of an attribute or a "
                 f"function, not {self.importance_getter!r}."
             )
-        self._learn_model(X, y, self._routed(params, len(X)))
+        self._learn_model(X, y, self._routed(params, X.shape[0]))
 
     def _prepare(self, estimator: Any) -> None:
         # the commonest mistake is known before any training: a kernel machine without coefficients

@@ -50,6 +50,7 @@ class PairwiseInformation(ForwardCriterion):
     _start: ClassVar[int] = 0
     takes_missing: ClassVar[bool] = True
     takes_categories: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
     def __init__(
         self,

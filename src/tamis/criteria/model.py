@@ -183,8 +183,18 @@ class ModelCriterion(Criterion):
         return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
 
 
-class AnyTargetCriterion(ModelCriterion):
-    """Criterion that hands the target on: several, or a censored one, where the estimator can."""
+class OpenCriterion(ModelCriterion):
+    """Criterion that only hands table and target on, so that both are what the estimator takes.
+
+    The table may be sparse; there may be several targets, or a censored one.
+    """
+
+    @property
+    def takes_sparse(self) -> bool:  # type: ignore[override]
+        """Whether the estimator takes a sparse table."""
+        if isclass(self.estimator) or not hasattr(self.estimator, "fit"):
+            return False
+        return bool(get_tags(self.estimator).input_tags.sparse)
 
     @property
     def takes_several_targets(self) -> bool:  # type: ignore[override]

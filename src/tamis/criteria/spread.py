@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, check_range, column_blocks
+from tamis._sparse import is_sparse, moments
 from tamis.criteria.univariate import Univariate
 
 
@@ -29,6 +30,7 @@ class Variance(Univariate):
 
     needs_target: ClassVar[bool] = False
     takes_missing: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
     reads_scale: ClassVar[bool] = True
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
@@ -37,6 +39,9 @@ class Variance(Univariate):
 
 
 def _variances(X: Array) -> Array:
+    if is_sparse(X):
+        check_range("Variance", X)
+        return moments(X)[1] / X.shape[0]
     gone = np.isnan(X)
     if not gone.any():
         check_range("Variance", X)

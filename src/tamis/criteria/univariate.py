@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from tamis import _sparse
 from tamis._arrays import Array, Mask, Subset, class_codes, column_blocks, in_range
+from tamis._sparse import is_sparse
 from tamis.contract import Cost, SubsetCriterion
 from tamis.density.discrete import (
     Coded,
@@ -110,6 +112,8 @@ class FisherScore(ClassScore):
     array([ 1.62,  0.67, 16.06, 13.06])
     """
 
+    takes_sparse: ClassVar[bool] = True
+
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         between, within = scatters(X, class_codes(y)[1])
         return ratio(between, within)
@@ -134,6 +138,8 @@ class DiscriminantRatio(ClassScore):
     >>> DiscriminantRatio().fit(*load_iris(return_X_y=True)).scores_.round(1)
     array([ 7.7,  2.9, 86.1, 65.4])
     """
+
+    takes_sparse: ClassVar[bool] = True
 
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         codes = class_codes(y)[1]
@@ -165,6 +171,7 @@ class Correlation(TargetScore):
     array([0.19, 0.04, 0.59, 0.44, 0.21, 0.17, 0.39, 0.43, 0.57, 0.38])
     """
 
+    takes_sparse: ClassVar[bool] = True
     takes_several_targets: ClassVar[bool] = True
 
     def __init__(self, *, task: str = "auto"):
@@ -229,6 +236,7 @@ class PValue(TargetScore):
         How to read ``y``; "auto" takes numbers of more than 20 distinct values as real.
     """
 
+    takes_sparse: ClassVar[bool] = True
     scores_are_log_p: ClassVar[bool] = True
 
     def __init__(self, *, task: str = "auto"):
@@ -236,10 +244,10 @@ class PValue(TargetScore):
 
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         n_groups = 2 if self.task_ == "regression" else len(class_codes(y)[0])
-        freedom = len(X) - n_groups
+        freedom = len(y) - n_groups
         if freedom < 1:
             raise InvalidParameter(
-                f"PValue needs more samples than {n_groups} groups, not {len(X)}: no test has any "
+                f"PValue needs more samples than {n_groups} groups, not {len(y)}: no test has any "
                 "degree of freedom left."
             )
         share = explained(X, y, self.task_)
@@ -295,6 +303,7 @@ class MutualInformation(Univariate):
 
     takes_missing: ClassVar[bool] = True
     takes_categories: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
     takes_several_targets: ClassVar[bool] = True
 
     def __init__(
@@ -337,6 +346,8 @@ class MutualInformation(Univariate):
 
 def class_moments(X: Array, codes: NDArray[np.intp]) -> tuple[Array, Array]:
     """Mean and variance of each column in each class, of columns in range."""
+    if is_sparse(X):
+        return _sparse.class_moments(X, codes)
     groups = [X[codes == k] for k in range(codes.max() + 1)]
     return np.array([g.mean(axis=0) for g in groups]), np.array([g.var(axis=0) for g in groups])
 
@@ -346,11 +357,20 @@ def scatters(X: Array, codes: NDArray[np.intp]) -> tuple[Array, Array]:
     X = in_range(X)
     mean, variance = class_moments(X, codes)
     count = np.bincount(codes)[:, None]
-    between = (count * (mean - X.mean(axis=0)) ** 2).sum(axis=0)
+    overall = _sparse.moments(X)[0] if is_sparse(X) else X.mean(axis=0)
+    between = (count * (mean - overall) ** 2).sum(axis=0)
     within = (count * variance).sum(axis=0)
     # what is rounding of a large mean must not pass for variation
-    noise = len(X) * (10 * np.finfo(float).eps * np.abs(X).max(axis=0)) ** 2
+    noise = len(codes) * (10 * np.finfo(float).eps * _sizes(X)) ** 2
     return np.where(between <= noise, 0, between), np.where(within <= noise, 0, within)
+
+
+def _sizes(X: Array) -> Array:
+    """The greatest absolute value of each column."""
+    if is_sparse(X):
+        low, high = _sparse.extremes(X)
+        return np.maximum(high, -low)
+    return np.asarray(np.abs(X).max(axis=0))
 
 
 def ratio(above: Array, below: Array) -> Array:
@@ -365,10 +385,14 @@ def explained(X: Array, y: NDArray[Any], task: str) -> Array:
         between, within = scatters(X, class_codes(y)[1])
         return ratio(between, between + within)
     X, y = in_range(X), in_range(y.astype(float)[:, None])[:, 0]
-    centred, target = X - X.mean(axis=0), y - y.mean()
-    product = target @ centred
-    norms = (centred**2).sum(axis=0) * (target**2).sum()
-    noise = (10 * np.finfo(float).eps * len(X) * np.abs(X).max(axis=0)) ** 2
-    norms[(centred**2).sum(axis=0) <= noise] = 0
+    target = y - y.mean()
+    if is_sparse(X):
+        product, squares = target @ X, _sparse.moments(X)[1]
+    else:
+        centred = X - X.mean(axis=0)
+        product, squares = target @ centred, (centred**2).sum(axis=0)
+    norms = squares * (target**2).sum()
+    noise = (10 * np.finfo(float).eps * len(y) * _sizes(X)) ** 2
+    norms[squares <= noise] = 0
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.minimum(np.where(norms > 0, product**2 / norms, 0.0), 1.0)

@@ -17,8 +17,9 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from tamis._arrays import Array, Subset, class_codes, is_int
 from tamis._parallel import parallel_map
+from tamis._sparse import is_sparse
 from tamis.contract import SURVIVAL, Cost, SubsetCriterion, with_unit
-from tamis.criteria.model import AnyTargetCriterion, Metadata, rows_of, trained
+from tamis.criteria.model import Metadata, OpenCriterion, rows_of, trained
 from tamis.exceptions import InvalidParameter, InvalidScore
 from tamis.folds import FoldAccuracies, Rows, Splits, most_frequent
 from tamis.folds.knn import KNNFolds
@@ -26,7 +27,7 @@ from tamis.folds.lda import LDAFolds
 from tamis.folds.rows import retold
 
 
-class CrossValidated(AnyTargetCriterion, SubsetCriterion):
+class CrossValidated(OpenCriterion, SubsetCriterion):
     """Mean cross-validated score of an estimator on the columns of the subset.
 
     The value is ``cross_val_score(estimator, X[:, subset], y, cv=cv, scoring=scoring).mean()``, on
@@ -104,7 +105,7 @@ class CrossValidated(AnyTargetCriterion, SubsetCriterion):
         return kind.cost(n_samples, n_features, self.cv, n_rounds)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        metadata = self._routed(params, len(X))
+        metadata = self._routed(params, X.shape[0])
         splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         with retold():
             self._splits = [
@@ -133,7 +134,7 @@ class CrossValidated(AnyTargetCriterion, SubsetCriterion):
         grouped = self.n_units_ != self.n_features_in_
         if self._y is None or self.task_ != "classification" or not plain or weighted or grouped:
             return None
-        if self._y.ndim == 2:
+        if self._y.ndim == 2 or is_sparse(self._X):
             return None
         _, codes = class_codes(self._y)
         for kind in (LDAFolds, KNNFolds):
@@ -237,7 +238,7 @@ class ConstantRisk(BaseEstimator):
 
     def predict(self, X: Array) -> Array:
         """The same risk for every row."""
-        return np.zeros(len(X))
+        return np.zeros(X.shape[0])
 
     def score(self, X: Array, y: NDArray[Any]) -> float:
         """Half of all pairs are in order, since none is in any."""

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from tamis._arrays import Array, Mask, class_codes, is_int
+from tamis._sparse import is_sparse
 from tamis.compiled import thresholds
 from tamis.contract import Cost
 from tamis.exceptions import InvalidParameter
@@ -60,11 +61,10 @@ class Coded:
                 self._columns, n_bins, binning, self.compiled, kinds, self.gaps
             )
         else:
-            self.cuts, self.n_levels = _cuts(self._columns, n_bins, binning, self.compiled)
+            self.cuts, self.n_levels = level_cuts(self._columns, n_bins, binning, self.compiled)
         if self.gaps.any():
             self._columns = np.where(np.isnan(self._columns), MISSING, self._columns)
-        counts = np.arange(self.n_samples + 1, dtype=float)
-        self._table = counts * np.log(np.maximum(counts, 1))
+        self._table = n_log_n(self.n_samples)
 
     @cached_property
     def codes(self) -> NDArray[np.unsignedinteger[Any]]:
@@ -143,7 +143,7 @@ class Coded:
         return *pack(self._columns, self.cuts, self.n_levels, start), start
 
 
-def _cuts(columns: Array, n_bins: int, binning: str, compiled: bool) -> tuple[Array, Any]:
+def level_cuts(columns: Array, n_bins: int, binning: str, compiled: bool) -> tuple[Array, Any]:
     """Values at which a new level begins, rising, padded with infinity; and numbers of levels."""
     most = columns.shape[1] if binning == "codes" else n_bins
     levels, count = _few_levels(columns, most, compiled)
@@ -164,12 +164,12 @@ def _mixed_cuts(
     for kind, way in ((categories, "codes"), (~categories, binning)):
         whole = np.flatnonzero(kind & ~gaps)
         if len(whole):
-            found.append((whole, *_cuts(columns[whole], n_bins, way, compiled)))
+            found.append((whole, *level_cuts(columns[whole], n_bins, way, compiled)))
         for j in np.flatnonzero(kind & gaps):
             there = columns[j][~np.isnan(columns[j])]
             cuts, n_levels = np.empty((1, 0)), np.array([1])
             if len(there):
-                cuts, n_levels = _cuts(there[None], n_bins, way, False)
+                cuts, n_levels = level_cuts(there[None], n_bins, way, False)
                 cuts, n_levels = np.append(cuts, [[MISSING]], axis=1), n_levels + 1
             found.append((np.array([j]), cuts, n_levels))
     together = np.full((len(columns), max(cuts.shape[1] for _, cuts, _ in found)), np.inf)
@@ -224,13 +224,17 @@ def coded_columns(
     name: str, X: Array, n_bins: int | None, binning: str, categories: Mask | None = None
 ) -> Coded:
     """Columns cut as a criterion's parameters say; None is the cube root of N, rounded up."""
-    rule = int(np.ceil(np.cbrt(len(X)))) if n_bins is None else n_bins
+    rule = int(np.ceil(np.cbrt(X.shape[0]))) if n_bins is None else n_bins
     if not (is_int(rule) and rule >= 2):
         raise InvalidParameter(f"{name} needs an int n_bins >= 2 or None, not {n_bins!r}.")
     if binning not in BINNINGS:
         raise InvalidParameter(
             f"{name} needs binning='frequency', 'width' or 'codes', not {binning!r}."
         )
+    if is_sparse(X):
+        from tamis.density.sparse_levels import SparseCoded
+
+        return SparseCoded(X, int(rule), binning, categories)
     return Coded(X, int(rule), binning, categories)
 
 
@@ -281,6 +285,12 @@ def coded_target(
     if task == "classification":
         return class_codes(y)[1]
     return coded_columns(name, y.astype(float)[:, None], n_bins, binning).column(0)
+
+
+def n_log_n(most: int) -> Array:
+    """n log n of the counts up to the most, which 0 log 0 = 0 begins."""
+    counts = np.arange(most + 1, dtype=float)
+    return counts * np.log(np.maximum(counts, 1))
 
 
 def entropy_of(codes: NDArray[np.intp]) -> float:

@@ -60,8 +60,8 @@ def class_moments(X: Any, codes: NDArray[np.intp]) -> tuple[Array, Array]:
     cells = codes[X.indices] * shape[1] + entry_columns(X)
 
     def summed(values: Array) -> Array:
-        sums: Array = np.bincount(cells, values, minlength=shape[0] * shape[1])
-        return sums.reshape(shape)
+        sums: Any = np.bincount(cells, values, minlength=shape[0] * shape[1])
+        return np.asarray(sums.reshape(shape), dtype=np.float64)
 
     mean = summed(X.data) / count
     absent = count - summed(np.ones(X.nnz))

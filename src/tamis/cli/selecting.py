@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tamis import spec
+from tamis.cli.censored import check_censored, with_events
 from tamis.cli.files import read
 from tamis.cli.output import check_output, write_ranking
 from tamis.cli.printing import print_ranking, say
@@ -33,15 +34,20 @@ class Request(NamedTuple):
     format: str | None
     header: bool
     safe_csv: bool
+    time: str | None = None
+    event: str | None = None
 
 
 def run_select(asked: Request) -> None:
     """Select columns of a file as asked; what cannot be written is refused before any work."""
     check_output(asked.output, asked.file)
     check_output(asked.save_record, asked.file, endings=(".json",))
-    data = labelled(
-        read(asked.file, asked.format, header=asked.header), asked.target, asked.drop, asked.task
-    )
+    check_censored(asked.target, asked.time, asked.event, asked.task)
+    content = read(asked.file, asked.format, header=asked.header)
+    task = asked.task if asked.time is None else "regression"
+    data = labelled(content, asked.time or asked.target, asked.drop, task)
+    if asked.event is not None:
+        data = with_events(data, asked.event)
     record = None if asked.resume is None else load_record(asked.resume)
     selector = selector_for(
         asked.method,

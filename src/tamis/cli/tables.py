@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import target_kind
 from tamis.cli.files import FileTable
+from tamis.contract import SURVIVAL
 from tamis.exceptions import InvalidTable, InvalidTarget
 from tamis.spec import did_you_mean
 
@@ -30,6 +31,8 @@ class LabelledTable(NamedTuple):
     def __str__(self) -> str:
         n, d = self.X.shape
         what = "real" if self.task == "regression" else f"{len(np.unique(self.y))} classes"
+        if self.task == SURVIVAL:
+            what = f"{int(self.y['event'].sum())} events"
         return f"{n} rows, {d} columns, target {self.target} ({what})"
 
 

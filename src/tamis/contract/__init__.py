@@ -8,7 +8,7 @@
 """
 
 from tamis._arrays import EMPTY, Array, Mask, Subset
-from tamis.contract.censored import SURVIVAL
+from tamis.contract.censored import SURVIVAL, censored_columns
 from tamis.contract.choice import Best, Choice, Context, Fraction, Size, SizeLike, resolve_choice
 from tamis.contract.cost import Cost
 from tamis.contract.criterion import (
@@ -66,6 +66,7 @@ __all__ = [
     "SubsetCriterion",
     "Trace",
     "TracedStep",
+    "censored_columns",
     "check_data",
     "check_target",
     "difference",

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, check_range, column_blocks
 from tamis._sparse import is_sparse, moments
+from tamis.contract import SURVIVAL, TASKS
 from tamis.criteria.univariate import Univariate
 
 
@@ -29,6 +30,7 @@ class Variance(Univariate):
     """
 
     needs_target: ClassVar[bool] = False
+    targets: ClassVar[frozenset[str]] = TASKS | {SURVIVAL}
     takes_missing: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
     reads_scale: ClassVar[bool] = True

@@ -12,6 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
+from tamis._sparse import (
+    extremes,
+    idle_sparse,
+    is_sparse,
+    sparse_digest,
+    standardised_sparse,
+    with_factors,
+)
 from tamis.exceptions import InvalidTable
 
 Array: TypeAlias = NDArray[np.float64]
@@ -20,6 +28,9 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 EMPTY: Subset = np.empty(0, dtype=np.intp)
 EMPTY.flags.writeable = False
+
+#: What stands for a column in which everything is missing.
+EMPTY_COLUMN = np.zeros((1, 1))
 
 # Numbers in a block of columns: 8 MB, of which a few fit into the cache and thousands into memory.
 BLOCK = 1 << 20
@@ -47,8 +58,11 @@ def target_kind(y: NDArray[Any] | None) -> str:
         # it looks whether large numbers are whole by a cast, and doubts classes that are many
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         kind = type_of_target(y)
-    if kind == "continuous":
+    if kind.startswith("continuous"):
         return "regression"
+    if y.ndim == 2:
+        kinds = {target_kind(column) for column in y.T}
+        return "regression" if "regression" in kinds else "classification"
     numeric = np.issubdtype(y.dtype, np.number)
     return "regression" if numeric and len(np.unique(y)) > MOST_CLASSES else "classification"
 
@@ -80,8 +94,11 @@ def standardised(X: Array) -> Array:
     """Columns with mean 0 and standard deviation 1, as a new column-major array.
 
     A constant column becomes 0. "Constant" allows for the rounding of its mean, so that a column
-    of equal large numbers is not blown up to noise.
+    of equal large numbers is not blown up to noise. NaN stays NaN and counts for nothing. A sparse
+    table stays sparse: its columns are not centred.
     """
+    if is_sparse(X):
+        return standardised_sparse(X)
     scaled = np.empty(X.shape, order="F")
     for block in column_blocks(*X.shape):
         scaled[:, block] = scaled_columns(X[:, block], "F")[0]
@@ -91,7 +108,10 @@ def standardised(X: Array) -> Array:
 def scaled_columns(X: Array, order: Literal["F", "K"]) -> tuple[Array, ColumnScale]:
     """The columns as :func:`standardised` has them, laid out in ``order``, and their scale."""
     # powers of two bring columns of any size to where squares neither over- nor underflow
-    exponent = np.frexp(np.abs(X).max(axis=0))[1]
+    size = np.abs(X).max(axis=0)
+    if np.isnan(size).any():
+        return _scaled_around_gaps(X, order)
+    exponent = np.frexp(size)[1]
     scaled = np.ldexp(X, -exponent, order=order)
     mean = scaled.mean(axis=0)
     scaled -= mean
@@ -100,6 +120,29 @@ def scaled_columns(X: Array, order: Literal["F", "K"]) -> tuple[Array, ColumnSca
     scaled[:, constant] = 0
     scaled /= np.where(constant, 1.0, deviation)
     return scaled, ColumnScale(exponent, mean, np.where(constant, np.inf, deviation))
+
+
+def _scaled_around_gaps(X: Array, order: Literal["F", "K"]) -> tuple[Array, ColumnScale]:
+    """:func:`scaled_columns` of what is there: columns with gaps have rows of their own."""
+    scaled = np.array(X, order=order)
+    gaps = np.isnan(X).any(axis=0)
+    whole = np.flatnonzero(~gaps)
+    parts = [(whole, scaled_columns(X[:, whole], order))] if len(whole) else []
+    for j in np.flatnonzero(gaps):
+        known = X[~np.isnan(X[:, [j]]).all(axis=1)][:, [j]]
+        # of a column in which everything is missing no scale is known
+        parts.append((np.array([j]), scaled_columns(known if len(known) else EMPTY_COLUMN, order)))
+    n_columns = X.shape[1]
+    scale = ColumnScale(
+        np.zeros(n_columns, dtype=np.intc), np.zeros(n_columns), np.zeros(n_columns)
+    )
+    for columns, (values, own) in parts:
+        there = ~np.isnan(X[:, columns[0]])
+        if there.any():
+            scaled[np.ix_(there, columns)] = values
+        scale.exponent[columns] = own.exponent
+        scale.mean[columns], scale.deviation[columns] = own.mean, own.deviation
+    return scaled, scale
 
 
 def column_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
@@ -119,17 +162,21 @@ def in_range(X: Array, *, together: bool = False) -> Array:
     array([[1. , 0.5],
            [3. , 0. ]])
     """
-    size = np.maximum(X.max(axis=0), -X.min(axis=0))
+    low, high = extremes(X) if is_sparse(X) else (X.min(axis=0), X.max(axis=0))
+    size = np.maximum(high, -low)
     if together:
         size[:] = size.max(initial=0.0)
     exponent = np.frexp(size)[1]
     exponent[np.abs(exponent) <= FARTHEST] = 0
+    if is_sparse(X):
+        return with_factors(X, np.ldexp(1.0, -exponent)) if exponent.any() else X
     return np.ldexp(X, -exponent, order="F") if exponent.any() else X
 
 
 def check_range(name: str, X: Array) -> None:
     """Refuse columns so large that squares of them overflow."""
-    size = np.maximum(X.max(axis=0), -X.min(axis=0))
+    low, high = extremes(X) if is_sparse(X) else (X.min(axis=0), X.max(axis=0))
+    size = np.maximum(high, -low)
     if (far := np.frexp(size)[1] > FARTHEST).any():
         column = int(far.argmax())
         raise InvalidTable(
@@ -147,18 +194,36 @@ def idle_columns(X: Array) -> Mask:
     >>> idle_columns(np.column_stack([x, [5.0, 5.0, 5.0], -x, x * (1 + 1e-15)]))
     array([False,  True, False,  True])
     """
-    X = in_range(X)
+    if is_sparse(X):
+        return idle_sparse(in_range(X))
     low, high = X.min(axis=0), X.max(axis=0)
+    near = in_range(_gaps_as_values(X) if np.isnan(low).any() else X)
+    if near is not X:
+        X, low, high = near, near.min(axis=0), near.max(axis=0)
     idle, size = low == high, np.maximum(high, -low)
     # equal columns have equal sums; unequal weights give unequal columns unequal sums
     sums = np.random.default_rng(0).uniform(1, 2, len(X)) @ X
     varying = np.flatnonzero(~idle)
     order = varying[np.argsort(sums[varying], kind="stable")]
-    near = np.diff(sums[order]) <= 1e-10 * len(X) * size[order[1:]]
-    turns = np.flatnonzero(np.diff(near, prepend=False, append=False))
+    alike = np.diff(sums[order]) <= 1e-10 * len(X) * size[order[1:]]
+    turns = np.flatnonzero(np.diff(alike, prepend=False, append=False))
     for first, last in turns.reshape(-1, 2):
         _mark_copies(X, np.sort(order[first : last + 1]), size, idle)
     return idle
+
+
+def _gaps_as_values(X: Array) -> Array:
+    """``X`` with one value beyond all others of its column where an entry is missing."""
+    gone = np.isnan(X)
+    low = np.where(gone, np.inf, X).min(axis=0)
+    high = np.where(gone, -np.inf, X).max(axis=0)
+    empty = gone.all(axis=0)
+    low[empty], high[empty] = 0.0, 0.0
+    # half a range farther, or the size of the only value, which may be 0; but not past all numbers
+    farther = np.where(low < high, high / 2 - low / 2, np.maximum(np.abs(high), 1.0))
+    with np.errstate(over="ignore"):
+        beyond = np.minimum(high + farther, np.finfo(np.float64).max)
+    return np.where(gone, beyond, X)
 
 
 def _mark_copies(X: Array, run: Subset, size: Array, idle: Mask) -> None:
@@ -181,14 +246,19 @@ def fingerprint(X: Array, y: NDArray[Any] | None, **params: Any) -> str:
     >>> fingerprint(np.eye(3), np.array([0, 1, 1]))
     '670f3da700f5b29d'
     """
-    digest = sha256(str(X.shape).encode())
-    numbers = np.asfortranarray(X, dtype=np.float64).T.data.cast("B")
-    for start in range(0, len(numbers), PIECE):
-        digest.update(crc32(numbers[start : start + PIECE]).to_bytes(4, "little"))
+    digest = sparse_digest(X) if is_sparse(X) else _dense_digest(X)
     for values in (y, *(np.asarray(params[name]) for name in sorted(params))):
         if values is not None:
             digest.update(_bytes(values))
     return digest.hexdigest()[:16]
+
+
+def _dense_digest(X: Array) -> Any:
+    digest = sha256(str(X.shape).encode())
+    numbers = np.asfortranarray(X, dtype=np.float64).T.data.cast("B")
+    for start in range(0, len(numbers), PIECE):
+        digest.update(crc32(numbers[start : start + PIECE]).to_bytes(4, "little"))
+    return digest
 
 
 def _bytes(values: NDArray[Any]) -> bytes:

@@ -238,13 +238,6 @@ def test_parameters_outside_what_is_possible(criterion, sentence):
         criterion.fit(*load_iris(return_X_y=True))
 
 
-def test_missing_values_are_refused_in_a_sentence():
-    X, y = load_iris(return_X_y=True)
-    X[3, 1] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
-        MRMR().fit(X, y)
-
-
 @pytest.mark.parametrize("criterion", EVERY, ids=NAMES)
 def test_is_a_good_scikit_learn_estimator(criterion):
     check_estimator(Forward(clone(criterion)), on_skip=None)

@@ -17,6 +17,7 @@ from tamis.criteria import (
     HSIC,
     MIFS,
     Correlation,
+    CoxScore,
     CrossValidated,
     DensitySensitivity,
     Divergence,
@@ -41,6 +42,13 @@ from tamis.criteria import (
 def between_rows(X, y):
     """A score for ``Scored`` that looks at rows, columns and target."""
     return float(np.abs(X.T @ (y == y.max())).sum())
+
+
+class ClassesAsTimes(CoxScore):
+    """The laws speak of classes: each is a time, and those of the second are censored."""
+
+    def fit(self, X, y=None, **params):
+        return super().fit(X, np.column_stack([1.0 + y, y != 1]), **params)
 
 
 #: LIBSVM stops when it is near enough, and where depends on the order of the rows.
@@ -87,6 +95,7 @@ EXAMPLES = {
         DensitySensitivity(Ridge(), noise="gaussian", symmetric=True, by="zero"),
     ],
     "ScoreSensitivity": [ScoreSensitivity(LogisticRegression(), n_values=4)],
+    "CoxScore": [ClassesAsTimes()],
     "Correlation": [Correlation(), Correlation(task="regression")],
 }
 

@@ -5,6 +5,7 @@ from itertools import combinations
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csc_array, csr_array
 from sklearn.base import clone
 
 from tamis._arrays import EMPTY
@@ -168,3 +169,54 @@ def no_nan_on_constant_and_copied_columns(criterion):
         assert not np.isnan(judge.gain(EMPTY, np.arange(9))).any()
     if isinstance(criterion, BackwardCriterion):
         assert not np.isnan(judge.loss(np.array([0, 1, 2]))).any()
+
+
+def nan_is_taken(criterion):
+    """Every row counts, no score is NaN, and columns may come in any order with their gaps."""
+    X, y = table()
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    order = np.random.default_rng(1).permutation(7)
+    plain, moved = clone(criterion).fit(X, y), clone(criterion).fit(X[:, order], y)
+    for subset in SUBSETS:
+        said = prices(plain, subset)
+        assert not np.isnan(said).any()
+    whole = np.arange(7)
+    if isinstance(plain, ForwardCriterion):
+        assert_allclose(moved.gain(EMPTY, whole), plain.gain(EMPTY, order), **TOLERANCE)
+
+
+def codes_are_names(criterion):
+    """Other codes for the same levels of a category change nothing."""
+    X, y = table()
+    rng = np.random.default_rng(0)
+    X[:, 2] = rng.integers(0, 12, len(X))
+    other = X.copy()
+    other[:, 2] = rng.permutation(12)[X[:, 2].astype(int)]
+    first, second = (clone(criterion).set_params(categories=[2]).fit(Z, y) for Z in (X, other))
+    for subset in SUBSETS:
+        assert_allclose(prices(first, subset), prices(second, subset), **TOLERANCE)
+
+
+def sparse_is_dense(criterion):
+    """A sparse table has the scores of the same table written out, and stays as it is."""
+    X, y = table()
+    X[np.abs(X) < 0.8] = 0.0
+    X[:, :4] = np.round(2 * X[:, :4])  # few levels, and many
+    dense = clone(criterion).fit(X, y)
+    for form in (csc_array, csr_array):
+        given = form(X)
+        before = given.data.copy(), given.indices.copy(), given.indptr.copy()
+        sparse = clone(criterion).fit(given, y)
+        for subset in SUBSETS:
+            assert_allclose(prices(sparse, subset), prices(dense, subset), rtol=1e-5, atol=1e-7)
+        assert_array_equal(sparse.idle_, dense.idle_)
+        for was, now in zip(before, (given.data, given.indices, given.indptr), strict=True):
+            assert_array_equal(was, now)
+
+
+def targets_may_be_several(criterion):
+    """The same target twice says what it says once, where targets are scored one by one."""
+    X, y = table()
+    once, twice = clone(criterion).fit(X, y), clone(criterion).fit(X, np.column_stack([y, y]))
+    for subset in SUBSETS:
+        assert_allclose(prices(twice, subset), prices(once, subset), **TOLERANCE)

@@ -61,6 +61,14 @@ def select(
     target: Annotated[
         str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The target.")
     ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The time of a censored target, with --event."),
+    ] = None,
+    event: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="1 where the event happened at that time, 0 if not."),
+    ] = None,
     features: Annotated[
         str | None,
         typer.Option(
@@ -131,6 +139,8 @@ def select(
     tamis select data.csv --target y svm-rfe --features 10 --output ranking.csv
 
     tamis select data.csv --target y 'Forward(CrossValidated(SVC(C=10)))' -k 5
+
+    tamis select patients.csv --time days --event died -k 20
     """
     from tamis.cli.selecting import Request, run_select
 
@@ -155,6 +165,8 @@ def select(
             safe_csv=safe_csv,
             groups=tuple(group or ()),
             fixed=tuple(fixed or ()),
+            time=time,
+            event=event,
         )
     )
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tamis import spec
 from tamis._wording import listed
+from tamis.cli.censored import check_censored, with_events
 from tamis.cli.output import check_output, write_ranking
 from tamis.cli.printing import print_lines, print_ranking, say, say_alerts, stdout
 from tamis.cli.ranking import ranked_columns
@@ -22,8 +23,8 @@ from tamis.contract import Selection
 from tamis.exceptions import InvalidTable
 from tamis.recipes import prepare
 from tamis.table import Alert, Table, TableSelector
-from tamis.table.files import read_file
-from tamis.table.labelled import LabelledTable
+from tamis.table.files import FileTable, read_file
+from tamis.table.labelled import LabelledTable, check_column
 from tamis.table.showing import shown
 from tamis.table.table import table_of
 
@@ -50,18 +51,24 @@ class Request(NamedTuple):
     safe_csv: bool
     groups: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
+    time: str | None = None
+    event: str | None = None
 
 
 def run_select(asked: Request) -> None:
     """Select columns of a file as asked; what cannot be written is refused before any work."""
     check_output(asked.output, asked.file)
     check_output(asked.save_record, asked.file, endings=(".json",))
-    table = _table(asked)
+    check_censored(asked.target, asked.time, asked.event, asked.task)
+    content = read_file(asked.file, asked.format, header=asked.header)
+    table = _table(asked, content)
     if asked.dry_run:
         print_lines(shown(table, width=stdout().width))
         return
     alerts = table.alerts
     data = table.labelled()
+    if asked.event is not None:
+        data = with_events(data, content.frame, asked.event)
     record = None if asked.resume is None else load_record(asked.resume)
     selector = selector_for(
         asked.method,
@@ -90,16 +97,20 @@ def run_select(asked: Request) -> None:
             say(f"the {what} is in {path}.")
 
 
-def _table(asked: Request) -> Table:
-    """The file, looked through."""
-    content = read_file(asked.file, asked.format, header=asked.header)
-    if not asked.dry_run and asked.target is None and content.target is None:
+def _table(asked: Request, content: FileTable) -> Table:
+    """The file, looked through; of a censored target the times, with the events set aside."""
+    named = asked.target or asked.time or content.target
+    if not asked.dry_run and named is None:
         raise InvalidTable(
             "Which column is the target? Write --target with one of "
             f"{listed(content.frame.columns[::-1])}."
         )
-    name = asked.file.name
-    return table_of(content, asked.target, asked.drop, asked.keep, asked.task, name=name)
+    name, drop = asked.file.name, asked.drop
+    if asked.time is None:
+        return table_of(content, asked.target, drop, asked.keep, asked.task, name=name)
+    check_column(str(asked.event), content.frame.columns)
+    drop = (*drop, str(asked.event))
+    return table_of(content, asked.time, drop, asked.keep, "regression", name=name)
 
 
 def _facts(

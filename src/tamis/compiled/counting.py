@@ -152,3 +152,26 @@ def sums_by_histogram(codes: Any, n_levels: Any, pivot: Any, n_pivot: int, table
             total += table[counts[0, cell] + counts[1, cell] + counts[2, cell] + counts[3, cell]]
         sums[j] = total
     return sums
+
+
+@njit(cache=True, nogil=True)
+def sums_by_entries(
+    start: Any, rows: Any, levels: Any, n_levels: Any, pivot: Any, pivot_sizes: Any, table: Any
+) -> Any:
+    """The same sums from the entries of each column that are not at its level 0."""
+    n_pivot = len(pivot_sizes)
+    sums = np.empty(len(n_levels))
+    counts = np.zeros(n_levels.max() * n_pivot, dtype=np.int64)
+    for j in range(len(n_levels)):
+        n_cells = n_levels[j] * n_pivot
+        counts[:n_pivot] = pivot_sizes
+        counts[n_pivot:n_cells] = 0
+        for index in range(start[j], start[j + 1]):
+            a = pivot[rows[index]]
+            counts[a] -= 1
+            counts[levels[index] * n_pivot + a] += 1
+        total = 0.0
+        for cell in range(n_cells):
+            total += table[counts[cell]]
+        sums[j] = total
+    return sums

@@ -8,6 +8,7 @@
 """
 
 from tamis._arrays import EMPTY, Array, Mask, Subset
+from tamis.contract.censored import SURVIVAL, censored_columns
 from tamis.contract.choice import (
     Best,
     Choice,
@@ -25,12 +26,12 @@ from tamis.contract.criterion import (
     Criterion,
     ForwardCriterion,
     SubsetCriterion,
-    check_data,
     check_target,
     difference,
     with_unit,
 )
 from tamis.contract.embedded import Embedded, Given
+from tamis.contract.inputs import check_data
 from tamis.contract.record import Record, RecordComparison
 from tamis.contract.run import Run, StepSource
 from tamis.contract.search import FITTING, Counted, Search
@@ -42,6 +43,7 @@ from tamis.contract.units import Grouping, resolve_units
 __all__ = [
     "EMPTY",
     "FITTING",
+    "SURVIVAL",
     "TASKS",
     "Array",
     "BackwardCriterion",
@@ -76,6 +78,7 @@ __all__ = [
     "SubsetCriterion",
     "Trace",
     "TracedStep",
+    "censored_columns",
     "check_data",
     "check_target",
     "difference",

@@ -26,10 +26,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
 
 from tamis._arrays import EMPTY, Array, Mask, Subset, idle_columns, target_kind
+from tamis.contract.censored import SURVIVAL, censored_columns
 from tamis.contract.cost import Cost
+from tamis.contract.inputs import check_data
 from tamis.exceptions import InvalidParameter, InvalidTarget
 
 TASKS = frozenset({"classification", "regression"})
@@ -49,6 +50,16 @@ class Criterion(BaseEstimator, ABC):
     targets: ClassVar[frozenset[str]] = TASKS
     #: Whether ``fit`` can use sample weights, row groups and the like.
     takes_metadata: ClassVar[bool] = False
+    #: Whether NaN may stand in the table.
+    takes_missing: ClassVar[bool] = False
+    #: Whether ``categories`` may name columns of codes, whose values have no order.
+    takes_categories: ClassVar[bool] = False
+    #: Whether the table may be sparse (CSR, CSC); it is never made dense.
+    takes_sparse: ClassVar[bool] = False
+    #: Whether ``y`` may have several columns, each a target.
+    takes_several_targets: ClassVar[bool] = False
+    #: Whether scores are about the scale of the columns, so that no search may change it.
+    reads_scale: ClassVar[bool] = False
     #: Set by ``fit``: which units tell nothing beside the others, because all their columns are
     #: constant or copy one before them. Searches add them last and drop them first.
     idle_: Mask
@@ -64,6 +75,8 @@ class Criterion(BaseEstimator, ABC):
         X, y = check_data(self, X, y)
         self._check_units(X.shape[1])
         self.task_ = check_target(self, y)
+        if y is not None and self.task_ == SURVIVAL and y.dtype.names is None:
+            y = censored_columns(type(self).__name__, y)
         params = {name: value for name, value in params.items() if value is not None}
         if params and not self.takes_metadata:
             names = ", ".join(sorted(params))
@@ -78,7 +91,10 @@ class Criterion(BaseEstimator, ABC):
 
     @abstractmethod
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        """Keep what scores need of finite, float64, column-major ``X`` and of ``y``."""
+        """Keep what scores need of float64, column-major ``X`` and of ``y``.
+
+        ``X`` is finite and dense, unless the facts of the class say that it takes more.
+        """
 
     def grouped(self, columns: Sequence[ArrayLike] | None) -> Self:
         """Score these groups of columns as units from the next ``fit`` on.
@@ -159,7 +175,16 @@ class Criterion(BaseEstimator, ABC):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self.needs_target
+        read_tags(tags, self)
         return tags
+
+
+def read_tags(tags: Tags, criterion: Any) -> None:
+    """Write what a criterion can read into the tags of what fits it."""
+    tags.input_tags.allow_nan = bool(getattr(criterion, "takes_missing", False))
+    tags.input_tags.sparse = bool(getattr(criterion, "takes_sparse", False))
+    several = getattr(criterion, "takes_several_targets", False)
+    tags.target_tags.multi_output = bool(several or not tags.target_tags.required)
 
 
 class ForwardCriterion(Criterion):
@@ -234,23 +259,13 @@ def difference(values: Array, base: float) -> Array:
         return np.where(values == base, 0.0, values - base)
 
 
-def check_data(
-    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike | None
-) -> tuple[Array, NDArray[Any] | None]:
-    """Finite float64 column-major ``X`` and one-dimensional ``y``, checked by scikit-learn."""
-    options = {"dtype": np.float64, "order": "F", "ensure_min_samples": 2}
-    with np.errstate(invalid="ignore"):  # it looks for infinity by a sum, which may overflow
-        if y is None and not estimator.__sklearn_tags__().target_tags.required:
-            return validate_data(estimator, X, **options), None
-        checked: tuple[Array, NDArray[Any]] = validate_data(estimator, X, y, **options)
-    return checked
-
-
 def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
     """The task as the criterion will read it: "none", "classification" or "regression"."""
     if y is None:
         return "none"
     name = type(criterion).__name__
+    if y.dtype.names is not None or criterion.targets == {SURVIVAL}:
+        return _check_censored(criterion, y)
     try:
         looks, _ = target_kind(y), np.unique(y)
     except TypeError as error:  # labels of several types have no order
@@ -276,6 +291,19 @@ def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
             "criterion for classes, or convert y with y.astype(float)."
         )
     return kind
+
+
+def _check_censored(criterion: Criterion, y: NDArray[Any]) -> str:
+    """Refuse a censored target that cannot be used, and another where one is needed."""
+    name = type(criterion).__name__
+    if SURVIVAL not in criterion.targets and criterion.needs_target:
+        raise InvalidTarget(
+            f"{name} needs classes or numbers, but y is a censored target (event and time). Use "
+            "CoxScore, Variance, or CrossValidated with an estimator of scikit-survival."
+        )
+    if y.dtype.names is None:
+        censored_columns(name, y)
+    return SURVIVAL
 
 
 def _check_classes(criterion: Criterion, y: NDArray[Any], looks: str) -> None:

@@ -140,7 +140,7 @@ class Record:
             identity=write(bare, strict=False),
             walk=write(selector._unsized(bare), strict=False),
             data=fingerprint(X, y, **params),
-            n_samples=len(X),
+            n_samples=X.shape[0],
             feature_names=None if names is None else tuple(map(str, names)),
             seeds={},
             trace=trace,

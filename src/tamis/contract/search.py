@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from tamis._arrays import EMPTY, Array, Subset, standardised
+from tamis._sparse import is_sparse
 from tamis.contract.choice import SizeLike
 from tamis.contract.cost import check_cost
 from tamis.contract.criterion import (
@@ -19,6 +20,7 @@ from tamis.contract.criterion import (
     ForwardCriterion,
     SubsetCriterion,
     check_target,
+    read_tags,
 )
 from tamis.contract.record import Record
 from tamis.contract.selector import Selection
@@ -124,7 +126,9 @@ class Search(MetaEstimatorMixin, Selection):
         choice such as ``Threshold(0.1)``.
     standardize : bool, default=True
         Whether the criterion sees columns of mean 0 and standard deviation 1; ``y`` is never
-        scaled, and ``transform`` always gives the original columns.
+        scaled, and ``transform`` always gives the original columns. NaN stays what it is, sparse
+        columns are not centred, and a criterion that is about the scale, ``Variance``, sees the
+        columns as they are.
     feature_groups : mapping, sequence or None, default=None
         Columns that are taken or left as one unit: ``{"name": ["a", "b"]}`` with columns by name
         or index, or one label per column. A column in no group, or with the label None, is a unit
@@ -161,6 +165,8 @@ class Search(MetaEstimatorMixin, Selection):
         check_target(self.criterion, y)
 
     def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
+        if is_sparse(X):  # costs are those of tables in which every entry is held
+            return None
         n_rounds = self._n_rounds(X.shape[1], self._size(X.shape[1]))
         name = f"{type(self).__name__}({type(self.criterion).__name__})"
         return check_cost(name, partial(self.criterion.cost, n_rounds=n_rounds), *X.shape)
@@ -174,7 +180,8 @@ class Search(MetaEstimatorMixin, Selection):
     ) -> Counted:
         grouping = done.grouping
         self.criterion.grouped(grouping.members)
-        self.criterion.fit(standardised(X) if self.standardize else X, y, **self._routed(params))
+        scaled = self.standardize and not self.criterion.reads_scale
+        self.criterion.fit(standardised(X) if scaled else X, y, **self._routed(params))
         for chosen in done.trace.params.values():
             self.criterion.use(chosen)
         return Counted(self.criterion, done.trace.n_evaluations, grouping.fixed_units)
@@ -195,6 +202,7 @@ class Search(MetaEstimatorMixin, Selection):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = bool(getattr(self.criterion, "needs_target", True))
+        read_tags(tags, self.criterion)
         return tags
 
 

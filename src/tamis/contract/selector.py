@@ -21,8 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._arrays import Array, Mask
 from tamis._random import draw_seed, fix_seeds
 from tamis.contract.choice import Choice, Chosen, SizeLike, resolve_choice
-from tamis.contract.criterion import check_data
 from tamis.contract.explain import explained, open_tie
+from tamis.contract.inputs import check_data
 from tamis.contract.record import Record
 from tamis.contract.run import Run
 from tamis.contract.standing import order_of, scores_of
@@ -158,8 +158,10 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         Parameters
         ----------
         X : array, pandas or polars frame of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Classes (of any type) or real numbers, as the criterion needs.
+            NaN, and a sparse array (CSR, CSC), where the criterion takes them.
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+            Classes (of any type) or real numbers, as the criterion needs; a censored target is a
+            structured array of event and time, or two columns, time and event.
         **params
             Per-row metadata (``sample_weight``, ``groups``) for the criterion: routed by requests
             when scikit-learn's metadata routing is enabled, passed on as they are otherwise.

@@ -16,6 +16,8 @@ from tamis.criteria.sensitivity import (
     PosteriorSensitivity,
     ScoreSensitivity,
 )
+from tamis.criteria.spread import Variance
+from tamis.criteria.survival import CoxScore
 from tamis.criteria.univariate import (
     Correlation,
     DiscriminantRatio,
@@ -36,6 +38,7 @@ __all__ = [  # noqa: RUF022 (plain alphabetical order)
     "CMIM",
     "ColumnSubset",
     "Correlation",
+    "CoxScore",
     "CrossValidated",
     "DISR",
     "DensitySensitivity",
@@ -72,6 +75,7 @@ __all__ = [  # noqa: RUF022 (plain alphabetical order)
     "Span",
     "TunedSVC",
     "TunedSVR",
+    "Variance",
     "WeightNorm",
     "Zero",
 ]

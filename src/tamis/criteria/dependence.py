@@ -1,6 +1,6 @@
 """Dependence of a subset on the target without densities: the Hilbert-Schmidt criterion."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, Subset, check_range, in_range
 from tamis.contract import Cost
 from tamis.criteria.altered import AlteredCriterion
+from tamis.criteria.univariate import mean_of, targets_of
 from tamis.density.pairs import CompiledPairSums, PlainPairSums, TargetKernel, pair_sums_cost
 from tamis.density.sums import PRECISIONS, check_precision, is_large
 from tamis.exceptions import InvalidParameter, InvalidTarget
@@ -28,7 +29,8 @@ class HSIC(AlteredCriterion):
     column scored, and L is centred once.
 
     Used backwards it is BAHSIC, forwards FOHSIC. Columns should be on one scale, as a search makes
-    them. The empty subset is worth 0. It is not monotone.
+    them. The empty subset is worth 0. It is not monotone. Of several targets L is the mean of their
+    kernels, so that the value is the mean of those with each.
 
     Parameters
     ----------
@@ -61,6 +63,8 @@ class HSIC(AlteredCriterion):
     array([0, 2])
     """
 
+    takes_several_targets: ClassVar[bool] = True
+
     def __init__(
         self,
         *,
@@ -83,14 +87,15 @@ class HSIC(AlteredCriterion):
             X = in_range(X, together=True)  # the width follows the scale
         check_range("HSIC", X)
         if self.task_ == "regression" and self.target_kernel == "linear":
-            check_range("HSIC, of y as a column,", y.astype(float)[:, None])
-        self._target = TargetKernel(y, self.task_, self.target_kernel, self.unbiased)
+            check_range("HSIC, of y as a column,", y.astype(float).reshape(len(y), -1))
         self._varies = X.min(axis=0) < X.max(axis=0)
-        self._sums: PlainPairSums | CompiledPairSums
+        self._sums = [self._sums_with(X, target) for target in targets_of(y)]
+
+    def _sums_with(self, X: Array, y: NDArray[Any]) -> PlainPairSums | CompiledPairSums:
+        target = TargetKernel(y, self.task_, self.target_kernel, self.unbiased)
         if is_large(X.shape) and self.gamma != "median":
-            self._sums = CompiledPairSums(X, self._target, PRECISIONS[self.precision])
-        else:
-            self._sums = PlainPairSums(X, self._target)
+            return CompiledPairSums(X, target, PRECISIONS[self.precision])
+        return PlainPairSums(X, target)
 
     def _check(self, n_samples: int) -> None:
         check_precision("HSIC", self.precision)
@@ -124,7 +129,9 @@ class HSIC(AlteredCriterion):
         # a constant column has no part in a distance, and none in the dimension
         size = int(self._varies[members].sum())
         gammas = [self._gamma_for(max(1, n)) for n in (size, size + sign)]
-        values = self._sums(members, altered, sign, *gammas) + self._target.diagonal
+        values = mean_of(
+            [sums(members, altered, sign, *gammas) + sums.target.diagonal for sums in self._sums]
+        )
         values[1:][~self._varies[altered]] = values[0]
         return values
 

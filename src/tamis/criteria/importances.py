@@ -12,20 +12,21 @@ from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array, Subset
 from tamis.contract import BackwardCriterion
-from tamis.criteria.model import ModelCriterion
+from tamis.criteria.model import OpenCriterion
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, MissingExtra
 from tamis.response.units import Units
 
 Getter: TypeAlias = "str | Callable[[Any], Any]"
 
 
-class Importances(ModelCriterion, BackwardCriterion):
+class Importances(OpenCriterion, BackwardCriterion):
     """Squared coefficients, or importances, of one model trained on the subset.
 
     The loss of member j is Σ_o w_oj², the squared coefficients summed over outputs, where the model
     has ``coef_``, and its ``feature_importances_`` as they are otherwise:
     ``RecursiveElimination(Importances(estimator))`` ranks as scikit-learn's ``RFE`` does.
-    Coefficients compare columns only if these have one scale, which the searches see to.
+    Coefficients compare columns only if these have one scale, which the searches see to. ``y`` may
+    have several columns, or be censored, where the estimator takes that.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ class Importances(ModelCriterion, BackwardCriterion):
                 "Importances needs importance_getter as 'auto', 'shap', the path of an attribute "
                 f"or a function, not {self.importance_getter!r}."
             )
-        self._learn_model(X, y, self._routed(params, len(X)))
+        self._learn_model(X, y, self._routed(params, X.shape[0]))
 
     def _prepare(self, estimator: Any) -> None:
         # the commonest mistake is known before any training: a kernel machine without coefficients

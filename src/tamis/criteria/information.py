@@ -5,8 +5,8 @@ with each column already chosen. In every step only the terms with the newest pi
 for all candidates at once; they are sums of n log n over integer counts.
 
 The estimates are plug-in ones of columns cut into bins, in nats. Every criterion gives
-:math:`I(x_j; y)` while nothing is chosen. A group of columns is one variable, whose levels are the
-combinations of theirs that occur.
+:math:`I(x_j; y)` while nothing is chosen. Columns may be categories, and NaN may stand in them. A
+group of columns is one variable, whose levels are the combinations of theirs that occur.
 
 References
 ----------
@@ -15,71 +15,25 @@ information theoretic feature selection, JMLR 13.
 """
 
 from abc import abstractmethod
-from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tamis._arrays import EMPTY, Array, Subset
 from tamis.contract import Cost, ForwardCriterion
 from tamis.density.discrete import (
     QUANTUM,
-    Coded,
+    category_mask,
+    check_missing,
     coded_columns,
     coded_target,
     coding_cost,
-    entropy_of,
-    settled,
 )
+from tamis.density.joint import AvailablePair, Pair, available_relevance
 from tamis.exceptions import InvalidParameter
 
-
-class Pair:
-    """Every column beside one chosen column i: the pairwise terms that criteria are made of."""
-
-    def __init__(self, coded: Coded, target: NDArray[np.intp], i: int):
-        self._coded, self._target, self._pick = coded, target, coded.column(i)
-        self.entropy = coded.entropy
-        self.pick_entropy = float(coded.entropy[i])
-
-    @cached_property
-    def joint(self) -> Array:
-        """H(x_j, x_i)."""
-        return self._coded.joint_entropy(self._pick)
-
-    @cached_property
-    def triple(self) -> Array:
-        """H(x_j, x_i, y)."""
-        return self._coded.joint_entropy(self._both)
-
-    @cached_property
-    def _both(self) -> NDArray[np.intp]:
-        """The pair (x_i, y) as one coded variable, levels that do not occur left out."""
-        both = self._pick * (int(self._target.max()) + 1) + self._target
-        return np.unique(both, return_inverse=True)[1].astype(np.intp)
-
-    @cached_property
-    def shared(self) -> Array:
-        """I(x_j; x_i)."""
-        return settled(self.entropy + self.pick_entropy - self.joint)
-
-    @cached_property
-    def relevance(self) -> float:
-        """I(x_i; y)."""
-        target = entropy_of(self._target)
-        return float(settled(self.pick_entropy + target - entropy_of(self._both)))
-
-    @cached_property
-    def conditional(self) -> Array:
-        """I(x_j; y | x_i)."""
-        told = self.joint - self.pick_entropy - self.triple + entropy_of(self._both)
-        return settled(told)
-
-    @cached_property
-    def together(self) -> Array:
-        """I(x_j, x_i; y)."""
-        return settled(self.joint + entropy_of(self._target) - self.triple)
+AnyPair: TypeAlias = Pair | AvailablePair
 
 
 class PairwiseInformation(ForwardCriterion):
@@ -95,24 +49,41 @@ class PairwiseInformation(ForwardCriterion):
 
     #: The sum starts from nothing, a minimum from everything.
     _start: ClassVar[int] = 0
+    takes_missing: ClassVar[bool] = True
+    takes_categories: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
     def __init__(
-        self, *, n_bins: int | None = None, binning: str = "frequency", task: str = "auto"
+        self,
+        *,
+        n_bins: int | None = None,
+        binning: str = "frequency",
+        categories: ArrayLike | None = None,
+        missing: str = "level",
+        task: str = "auto",
     ):
         self.n_bins = n_bins
         self.binning = binning
+        self.categories = categories
+        self.missing = missing
         self.task = task
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         name = type(self).__name__
         assert y is not None  # needs_target has seen to it
         self._check(name)
-        self._coded = coded_columns(name, X, self.n_bins, self.binning)
+        check_missing(name, self.missing)
+        categories = category_mask(name, self.categories, X.shape[1])
+        self._coded = coded_columns(name, X, self.n_bins, self.binning, categories)
         if self._unit_columns is not None:
-            self._coded = self._coded.joined(self._unit_columns)
+            self._coded = self._coded.joined(self._unit_columns, self.missing)
         self._target = coded_target(name, y, self.task_, self.n_bins, self.binning)
-        self.relevance_ = self._coded.information(self._target)
-        self.idle_ = self.idle_ | (self._coded.entropy == 0)  # cut into bins, it may not vary
+        self._by_pairs = self.missing == "pairs" and bool(self._coded.gaps.any())
+        if self._by_pairs:
+            self.relevance_, entropy = available_relevance(self._coded, self._target)
+        else:
+            self.relevance_, entropy = self._coded.information(self._target), self._coded.entropy
+        self.idle_ = self.idle_ | (entropy == 0)  # cut into bins, it may not vary
         self._forget()
 
     def _check(self, name: str) -> None:
@@ -128,7 +99,7 @@ class PairwiseInformation(ForwardCriterion):
         return self._score(self.relevance_[candidates], sums, len(subset))
 
     @abstractmethod
-    def _term(self, pair: Pair) -> Array:
+    def _term(self, pair: AnyPair) -> Array:
         """What the chosen column of the pair contributes, for every column."""
 
     @abstractmethod
@@ -147,7 +118,8 @@ class PairwiseInformation(ForwardCriterion):
         if len(np.setdiff1d(self._chosen, chosen, assume_unique=True)):
             self._forget()
         for i in np.setdiff1d(chosen, self._chosen, assume_unique=True):
-            term = self._term(Pair(self._coded, self._target, int(i)))
+            kind = AvailablePair if self._by_pairs else Pair
+            term = self._term(kind(self._coded, self._target, int(i)))
             self._total = self._fold(self._total, np.rint(term / QUANTUM).astype(np.int64))
         self._chosen = chosen.copy()
         return self._total
@@ -171,6 +143,12 @@ class MIFS(PairwiseInformation):
         number of samples, rounded up.
     binning : {"frequency", "width", "codes"}, default="frequency"
         Bins of equal frequency, of equal width, or every distinct value as a level of its own.
+    categories : sequence of int or bool, or None, default=None
+        Indices of the columns of codes, or one boolean a column: each is one discrete variable, of
+        which every distinct value is a level, whatever ``n_bins``.
+    missing : {"level", "pairs"}, default="level"
+        NaN is a level of its own; or a term is computed from the rows in which the columns that it
+        is about are there, all its entropies included. Bins are cut from what is there.
     task : {"auto", "classification", "regression"}, default="auto"
         How to read ``y``; a real target is cut like a column.
 
@@ -193,16 +171,20 @@ class MIFS(PairwiseInformation):
         beta: float = 0.5,
         n_bins: int | None = None,
         binning: str = "frequency",
+        categories: ArrayLike | None = None,
+        missing: str = "level",
         task: str = "auto",
     ):
-        super().__init__(n_bins=n_bins, binning=binning, task=task)
+        super().__init__(
+            n_bins=n_bins, binning=binning, categories=categories, missing=missing, task=task
+        )
         self.beta = beta
 
     def _check(self, name: str) -> None:
         if not self.beta >= 0:
             raise InvalidParameter(f"{name} needs beta >= 0, not {self.beta!r}.")
 
-    def _term(self, pair: Pair) -> Array:
+    def _term(self, pair: AnyPair) -> Array:
         return pair.shared
 
     def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
@@ -219,7 +201,7 @@ class MIFSU(PairwiseInformation):
     Parameters
     ----------
     beta : float, default=1
-    n_bins, binning, task
+    n_bins, binning, categories, missing, task
         As in :class:`MIFS`.
 
     References
@@ -241,19 +223,23 @@ class MIFSU(PairwiseInformation):
         beta: float = 1.0,
         n_bins: int | None = None,
         binning: str = "frequency",
+        categories: ArrayLike | None = None,
+        missing: str = "level",
         task: str = "auto",
     ):
-        super().__init__(n_bins=n_bins, binning=binning, task=task)
+        super().__init__(
+            n_bins=n_bins, binning=binning, categories=categories, missing=missing, task=task
+        )
         self.beta = beta
 
     def _check(self, name: str) -> None:
         if not self.beta >= 0:
             raise InvalidParameter(f"{name} needs beta >= 0, not {self.beta!r}.")
 
-    def _term(self, pair: Pair) -> Array:
-        if pair.pick_entropy <= 0:
-            return np.zeros_like(pair.entropy)
-        return pair.relevance / pair.pick_entropy * pair.shared
+    def _term(self, pair: AnyPair) -> Array:
+        told = np.asarray(pair.relevance)
+        share = np.divide(told, pair.pick_entropy, out=np.zeros_like(told), where=told > 0)
+        return share * pair.shared
 
     def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
         return relevance - self.beta * sums
@@ -268,7 +254,7 @@ class MRMR(PairwiseInformation):
 
     Parameters
     ----------
-    n_bins, binning, task
+    n_bins, binning, categories, missing, task
         As in :class:`MIFS`.
 
     References
@@ -285,7 +271,7 @@ class MRMR(PairwiseInformation):
     array([2, 3])
     """
 
-    def _term(self, pair: Pair) -> Array:
+    def _term(self, pair: AnyPair) -> Array:
         return pair.shared
 
     def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
@@ -301,7 +287,7 @@ class NMIFS(PairwiseInformation):
 
     Parameters
     ----------
-    n_bins, binning, task
+    n_bins, binning, categories, missing, task
         As in :class:`MIFS`.
 
     References
@@ -317,7 +303,7 @@ class NMIFS(PairwiseInformation):
     array([0.11, 0.02, 0.36])
     """
 
-    def _term(self, pair: Pair) -> Array:
+    def _term(self, pair: AnyPair) -> Array:
         least = np.minimum(pair.entropy, pair.pick_entropy)
         return np.divide(pair.shared, least, out=np.zeros_like(least), where=least > 0)
 
@@ -332,7 +318,7 @@ class CMIM(PairwiseInformation):
 
     Parameters
     ----------
-    n_bins, binning, task
+    n_bins, binning, categories, missing, task
         As in :class:`MIFS`.
 
     References
@@ -349,7 +335,7 @@ class CMIM(PairwiseInformation):
 
     _start = np.iinfo(np.int64).max
 
-    def _term(self, pair: Pair) -> Array:
+    def _term(self, pair: AnyPair) -> Array:
         return pair.conditional
 
     def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
@@ -367,7 +353,7 @@ class CIFE(PairwiseInformation):
 
     Parameters
     ----------
-    n_bins, binning, task
+    n_bins, binning, categories, missing, task
         As in :class:`MIFS`.
 
     References
@@ -383,10 +369,8 @@ class CIFE(PairwiseInformation):
     array([0.02, 0.05, 0.07])
     """
 
-    def _term(self, pair: Pair) -> Array:
-        # I(x_j; x_i) - I(x_j; x_i | y) = I(x_i; y) + I(x_j; y) - I(x_j, x_i; y); the I(x_j; y) of
-        # each pick is taken from the score below
-        return pair.relevance - pair.together
+    def _term(self, pair: AnyPair) -> Array:
+        return pair.excess(self.relevance_)  # the I(x_j; y) of each pick is taken from the score
 
     def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
         return relevance * (1 - n_chosen) - sums
@@ -399,7 +383,7 @@ class JMI(PairwiseInformation):
 
     Parameters
     ----------
-    n_bins, binning, task
+    n_bins, binning, categories, missing, task
         As in :class:`MIFS`.
 
     References
@@ -415,7 +399,7 @@ class JMI(PairwiseInformation):
     array([0.97, 1.  , 1.02])
     """
 
-    def _term(self, pair: Pair) -> Array:
+    def _term(self, pair: AnyPair) -> Array:
         return pair.together
 
     def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
@@ -429,7 +413,7 @@ class DISR(PairwiseInformation):
 
     Parameters
     ----------
-    n_bins, binning, task
+    n_bins, binning, categories, missing, task
         As in :class:`MIFS`.
 
     References
@@ -445,7 +429,7 @@ class DISR(PairwiseInformation):
     array([0.33, 0.33, 0.4 ])
     """
 
-    def _term(self, pair: Pair) -> Array:
+    def _term(self, pair: AnyPair) -> Array:
         triple = pair.triple
         return np.divide(pair.together, triple, out=np.zeros_like(triple), where=triple > 0)
 

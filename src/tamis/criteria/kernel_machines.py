@@ -34,6 +34,8 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
 
     #: Whether the quantity needs the support vectors alone, and not all rows.
     _on_support: ClassVar[bool] = True
+    #: Kernels are of whole rows.
+    takes_missing = False
 
     def __init__(self, estimator: Any, *, order: int = 0, retrain: bool = False):
         self.estimator = estimator

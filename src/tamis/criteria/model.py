@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -19,7 +19,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from tamis._arrays import Array, Subset, is_int
 from tamis._random import fix_seeds
-from tamis.contract import TASKS, Criterion
+from tamis.contract import SURVIVAL, TASKS, Criterion
 from tamis.exceptions import InvalidParameter
 from tamis.folds.rows import folds_of
 from tamis.response.training import rows_of, trained
@@ -57,6 +57,11 @@ class ModelCriterion(Criterion):
         if isclass(self.estimator) or not hasattr(self.estimator, "fit"):
             return True  # said properly by ``targets``
         return bool(get_tags(self.estimator).target_tags.required)
+
+    @property
+    def takes_missing(self) -> bool:  # type: ignore[override]
+        """Whether the estimator takes NaN."""
+        return allows_nan(self.estimator)
 
     @property
     def targets(self) -> frozenset[str]:  # type: ignore[override]
@@ -176,6 +181,92 @@ class ModelCriterion(Criterion):
         """Metadata given to ``fit`` go to the estimator's ``fit``."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
+
+
+class OpenCriterion(ModelCriterion):
+    """Criterion that only hands table and target on, so that both are what the estimator takes.
+
+    The table may be sparse; there may be several targets, or a censored one.
+    """
+
+    @property
+    def takes_sparse(self) -> bool:  # type: ignore[override]
+        """Whether the estimator takes a sparse table."""
+        if isclass(self.estimator) or not hasattr(self.estimator, "fit"):
+            return False
+        return bool(get_tags(self.estimator).input_tags.sparse)
+
+    @property
+    def takes_several_targets(self) -> bool:  # type: ignore[override]
+        """Whether the estimator takes several targets, or a time and an event."""
+        if isclass(self.estimator) or not hasattr(self.estimator, "fit"):
+            return False
+        if is_survival_model(self.estimator):
+            return True
+        inner = getattr(self.estimator, "estimator", None) if is_tuner(self.estimator) else None
+        return bool(get_tags(inner or self.estimator).target_tags.multi_output)
+
+    @property
+    def targets(self) -> frozenset[str]:  # type: ignore[override]
+        """Kinds of target that the estimator can use."""
+        found = super().targets
+        if is_survival_model(self.estimator):
+            return frozenset({SURVIVAL})
+        # what says nothing of its targets may be anything
+        return found | {SURVIVAL} if found == TASKS else found
+
+
+def is_survival_model(estimator: Any) -> bool:
+    """Whether an estimator is one of scikit-survival, or ends in one."""
+    if isinstance(estimator, Pipeline):
+        return is_survival_model(estimator.steps[-1][1])
+    if is_tuner(estimator):
+        return is_survival_model(getattr(estimator, "estimator", None))
+    return any(kind.__module__.partition(".")[0] == "sksurv" for kind in type(estimator).__mro__)
+
+
+def allows_nan(estimator: Any) -> bool:
+    """Whether NaN may stand in what an estimator is trained on.
+
+    A pipeline does not say, a search over hyper-parameters neither: the steps are asked, up to one
+    that fills in what is missing.
+
+    >>> from sklearn.impute import SimpleImputer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.svm import SVC
+    >>> allows_nan(SVC()), allows_nan(make_pipeline(SimpleImputer(), SVC()))
+    (False, True)
+    """
+    if isclass(estimator) or not hasattr(estimator, "fit"):
+        return False
+    if isinstance(estimator, Pipeline):
+        for step in parts_of(estimator):
+            if not allows_nan(step):
+                return False
+            if fills_in(step):
+                break
+        return True
+    if isinstance(estimator, FeatureUnion):
+        return all(allows_nan(part) for part in parts_of(estimator))
+    if is_tuner(estimator) and hasattr(estimator, "estimator"):
+        return allows_nan(estimator.estimator)
+    tags = get_tags(estimator)
+    return bool(tags.input_tags.allow_nan or tags.no_validation)
+
+
+def fills_in(step: Any) -> bool:
+    """Whether a step of a pipeline leaves no NaN behind."""
+    if isinstance(step, Pipeline):
+        return any(fills_in(part) for part in parts_of(step))
+    if isinstance(step, FeatureUnion):
+        return all(fills_in(part) for part in parts_of(step))
+    return type(step).__module__.startswith("sklearn.impute")
+
+
+def parts_of(composite: Pipeline | FeatureUnion) -> list[Any]:
+    """The steps of a pipeline or the parts of a union, without those that do nothing."""
+    named = composite.steps if isinstance(composite, Pipeline) else composite.transformer_list
+    return [part for _, part in named if part not in (None, "passthrough", "drop")]
 
 
 def check_trainable(criterion: Criterion, estimator: Any) -> None:

@@ -96,6 +96,9 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
         self.validation = validation
         self.random_state = random_state
 
+    #: A column is credited against its mean, which one with gaps has not.
+    takes_missing = False
+
     @property
     def targets(self) -> frozenset[str]:  # type: ignore[override]
         """Classes."""

@@ -4,12 +4,22 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from tamis import _sparse
 from tamis._arrays import Array, Mask, Subset, class_codes, column_blocks, in_range
+from tamis._sparse import is_sparse
 from tamis.contract import Cost, SubsetCriterion
-from tamis.density.discrete import coded_columns, coded_target, coding_cost
+from tamis.density.discrete import (
+    Coded,
+    category_mask,
+    check_missing,
+    coded_columns,
+    coded_target,
+    coding_cost,
+)
+from tamis.density.joint import available_relevance
 from tamis.exceptions import InvalidParameter
 
 
@@ -29,15 +39,6 @@ class Univariate(SubsetCriterion):
     def monotone(self) -> bool:
         """Scores are never negative."""
         return True
-
-    @abstractmethod
-    def _scores(self, X: Array, y: NDArray[Any]) -> Array:
-        """Score of each column."""
-
-    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        assert y is not None  # needs_target has seen to it
-        blocks = [self._scores(X[:, block], y) for block in column_blocks(*X.shape)]
-        self.scores_ = self._unit_scores(np.concatenate(blocks))
 
     def _unit_scores(self, scores: Array) -> Array:
         """Scores of the units, from those of the columns: of a group the best."""
@@ -62,7 +63,33 @@ class Univariate(SubsetCriterion):
         return float(np.sort(self.scores_[subset])[-size:].sum())
 
 
-class ClassScore(Univariate):
+def targets_of(y: NDArray[Any]) -> list[NDArray[Any]]:
+    """The targets one by one."""
+    return [y] if y.ndim == 1 else list(y.T)
+
+
+def mean_of(scores: list[Array]) -> Array:
+    """The mean of the scores with several targets."""
+    return scores[0] if len(scores) == 1 else np.mean(scores, axis=0)
+
+
+class TargetScore(Univariate):
+    """Score of each column alone with each target, some columns at a time."""
+
+    @abstractmethod
+    def _scores(self, X: Array, y: NDArray[Any]) -> Array:
+        """Score of each column."""
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        assert y is not None  # needs_target has seen to it
+        scores = [
+            np.concatenate([self._scores(X[:, block], target) for block in column_blocks(*X.shape)])
+            for target in targets_of(y)
+        ]
+        self.scores_ = self._unit_scores(mean_of(scores))
+
+
+class ClassScore(TargetScore):
     """Score that needs classes."""
 
     targets: ClassVar[frozenset[str]] = frozenset({"classification"})
@@ -91,6 +118,8 @@ class FisherScore(ClassScore):
     array([ 1.62,  0.67, 16.06, 13.06])
     """
 
+    takes_sparse: ClassVar[bool] = True
+
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         between, within = scatters(X, class_codes(y)[1])
         return ratio(between, within)
@@ -116,6 +145,8 @@ class DiscriminantRatio(ClassScore):
     array([ 7.7,  2.9, 86.1, 65.4])
     """
 
+    takes_sparse: ClassVar[bool] = True
+
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         codes = class_codes(y)[1]
         mean, variance = class_moments(in_range(X), codes)
@@ -127,12 +158,12 @@ class DiscriminantRatio(ClassScore):
         return scores
 
 
-class Correlation(Univariate):
+class Correlation(TargetScore):
     r"""Absolute correlation with the target; for classes the correlation ratio.
 
     For a real target \|Pearson's r\|. For classes the square root of the share of a column's
     variance that lies between the classes, which for two classes is again \|r\|. A constant column
-    scores 0.
+    scores 0. With several targets it is the mean of the scores with each.
 
     Parameters
     ----------
@@ -145,6 +176,9 @@ class Correlation(Univariate):
     >>> Correlation().fit(*load_diabetes(return_X_y=True)).scores_.round(2)
     array([0.19, 0.04, 0.59, 0.44, 0.21, 0.17, 0.39, 0.43, 0.57, 0.38])
     """
+
+    takes_sparse: ClassVar[bool] = True
+    takes_several_targets: ClassVar[bool] = True
 
     def __init__(self, *, task: str = "auto"):
         self.task = task
@@ -190,7 +224,7 @@ def _largest_distance(column: Array, member: Mask) -> float:
     return float(np.abs(inside / inside[-1] - outside / outside[-1]).max())
 
 
-class PValue(Univariate):
+class PValue(TargetScore):
     """-log p of the F-test: of equal class means, or of a linear relation to a real target.
 
     For two classes this is Student's t-test. Additive over a subset (Fisher's method of combining
@@ -209,6 +243,7 @@ class PValue(Univariate):
         How to read ``y``; "auto" takes numbers of more than 20 distinct values as real.
     """
 
+    takes_sparse: ClassVar[bool] = True
     scores_are_log_p: ClassVar[bool] = True
 
     def __init__(self, *, task: str = "auto"):
@@ -216,10 +251,10 @@ class PValue(Univariate):
 
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         n_groups = 2 if self.task_ == "regression" else len(class_codes(y)[0])
-        freedom = len(X) - n_groups
+        freedom = len(y) - n_groups
         if freedom < 1:
             raise InvalidParameter(
-                f"PValue needs more samples than {n_groups} groups, not {len(X)}: no test has any "
+                f"PValue needs more samples than {n_groups} groups, not {len(y)}: no test has any "
                 "degree of freedom left."
             )
         share = explained(X, y, self.task_)
@@ -252,8 +287,8 @@ class MutualInformation(Univariate):
 
     A column with at most ``n_bins`` distinct values is used as it is, and so are classes; a real
     target is cut like a column. The estimate is the plug-in one: deterministic, biased upwards by
-    about (bins - 1)(classes - 1)/(2N). A group of columns is one variable, whose levels are the
-    combinations of theirs.
+    about (bins - 1)(classes - 1)/(2N). With several targets it is the mean of the informations with
+    each. A group of columns is one variable, whose levels are the combinations of theirs.
 
     Parameters
     ----------
@@ -262,6 +297,11 @@ class MutualInformation(Univariate):
     binning : {"frequency", "width", "codes"}, default="frequency"
         Bins of equal frequency (equal values stay together), of equal width, or every distinct
         value as a level of its own.
+    categories : sequence of int or bool, or None, default=None
+        Indices of the columns of codes, or one boolean a column: every distinct value of these is a
+        level, whatever ``n_bins``.
+    missing : {"level", "pairs"}, default="level"
+        NaN is a level of its own; or a column is judged by the rows in which it is there.
     task : {"auto", "classification", "regression"}, default="auto"
         How to read ``y``; "auto" takes numbers of more than 20 distinct values as real.
 
@@ -272,33 +312,57 @@ class MutualInformation(Univariate):
     array([0.48, 0.28, 0.96, 0.95])
     """
 
+    takes_missing: ClassVar[bool] = True
+    takes_categories: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
+    takes_several_targets: ClassVar[bool] = True
+
     def __init__(
-        self, *, n_bins: int | None = None, binning: str = "frequency", task: str = "auto"
+        self,
+        *,
+        n_bins: int | None = None,
+        binning: str = "frequency",
+        categories: ArrayLike | None = None,
+        missing: str = "level",
+        task: str = "auto",
     ):
         self.n_bins = n_bins
         self.binning = binning
+        self.categories = categories
+        self.missing = missing
         self.task = task
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
         return coding_cost(n_samples, n_features)
 
-    def _scores(self, X: Array, y: NDArray[Any]) -> Array:
-        coded = coded_columns("MutualInformation", X, self.n_bins, self.binning)
-        codes = coded_target("MutualInformation", y, self.task_, self.n_bins, self.binning)
-        return coded.information(codes)
-
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        if self._unit_columns is None:
-            super()._learn(X, y, **params)
-            return
         assert y is not None  # needs_target has seen to it
-        coded = coded_columns("MutualInformation", X, self.n_bins, self.binning)
-        codes = coded_target("MutualInformation", y, self.task_, self.n_bins, self.binning)
-        self.scores_ = coded.joined(self._unit_columns).information(codes)
+        name = type(self).__name__
+        check_missing(name, self.missing)
+        kinds = category_mask(name, self.categories, X.shape[1])
+        rule = (self.n_bins, self.binning)
+        targets = [coded_target(name, target, self.task_, *rule) for target in targets_of(y)]
+        if self._unit_columns is not None:
+            coded = coded_columns(name, X, *rule, kinds).joined(self._unit_columns, self.missing)
+            self.scores_ = mean_of([self._information(coded, codes) for codes in targets])
+            return
+        found = []
+        for block in column_blocks(*X.shape):
+            part = None if kinds is None else kinds[block]
+            coded = coded_columns(name, X[:, block], *rule, part)
+            found.append(mean_of([self._information(coded, codes) for codes in targets]))
+        self.scores_ = np.concatenate(found)
+
+    def _information(self, coded: Coded, codes: NDArray[np.intp]) -> Array:
+        if self.missing == "pairs" and coded.gaps.any():
+            return available_relevance(coded, codes)[0]
+        return coded.information(codes)
 
 
 def class_moments(X: Array, codes: NDArray[np.intp]) -> tuple[Array, Array]:
     """Mean and variance of each column in each class, of columns in range."""
+    if is_sparse(X):
+        return _sparse.class_moments(X, codes)
     groups = [X[codes == k] for k in range(codes.max() + 1)]
     return np.array([g.mean(axis=0) for g in groups]), np.array([g.var(axis=0) for g in groups])
 
@@ -308,11 +372,20 @@ def scatters(X: Array, codes: NDArray[np.intp]) -> tuple[Array, Array]:
     X = in_range(X)
     mean, variance = class_moments(X, codes)
     count = np.bincount(codes)[:, None]
-    between = (count * (mean - X.mean(axis=0)) ** 2).sum(axis=0)
+    overall = _sparse.moments(X)[0] if is_sparse(X) else X.mean(axis=0)
+    between = (count * (mean - overall) ** 2).sum(axis=0)
     within = (count * variance).sum(axis=0)
     # what is rounding of a large mean must not pass for variation
-    noise = len(X) * (10 * np.finfo(float).eps * np.abs(X).max(axis=0)) ** 2
+    noise = len(codes) * (10 * np.finfo(float).eps * _sizes(X)) ** 2
     return np.where(between <= noise, 0, between), np.where(within <= noise, 0, within)
+
+
+def _sizes(X: Array) -> Array:
+    """The greatest absolute value of each column."""
+    if is_sparse(X):
+        low, high = _sparse.extremes(X)
+        return np.maximum(high, -low)
+    return np.asarray(np.abs(X).max(axis=0))
 
 
 def ratio(above: Array, below: Array) -> Array:
@@ -327,10 +400,14 @@ def explained(X: Array, y: NDArray[Any], task: str) -> Array:
         between, within = scatters(X, class_codes(y)[1])
         return ratio(between, between + within)
     X, y = in_range(X), in_range(y.astype(float)[:, None])[:, 0]
-    centred, target = X - X.mean(axis=0), y - y.mean()
-    product = target @ centred
-    norms = (centred**2).sum(axis=0) * (target**2).sum()
-    noise = (10 * np.finfo(float).eps * len(X) * np.abs(X).max(axis=0)) ** 2
-    norms[(centred**2).sum(axis=0) <= noise] = 0
+    target = y - y.mean()
+    if is_sparse(X):
+        product, squares = target @ X, _sparse.moments(X)[1]
+    else:
+        centred = X - X.mean(axis=0)
+        product, squares = target @ centred, (centred**2).sum(axis=0)
+    norms = squares * (target**2).sum()
+    noise = (10 * np.finfo(float).eps * len(y) * _sizes(X)) ** 2
+    norms[squares <= noise] = 0
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.minimum(np.where(norms > 0, product**2 / norms, 0.0), 1.0)

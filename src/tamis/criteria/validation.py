@@ -2,11 +2,11 @@
 
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import UndefinedMetricWarning
@@ -17,8 +17,9 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from tamis._arrays import Array, Subset, class_codes, is_int
 from tamis._parallel import parallel_map
-from tamis.contract import Cost, SubsetCriterion, with_unit
-from tamis.criteria.model import Metadata, ModelCriterion, rows_of, trained
+from tamis._sparse import is_sparse
+from tamis.contract import SURVIVAL, Cost, SubsetCriterion, with_unit
+from tamis.criteria.model import Metadata, OpenCriterion, rows_of, trained
 from tamis.exceptions import InvalidParameter, InvalidScore
 from tamis.folds import FoldAccuracies, Rows, Splits, most_frequent
 from tamis.folds.knn import KNNFolds
@@ -26,7 +27,7 @@ from tamis.folds.lda import LDAFolds
 from tamis.folds.rows import retold
 
 
-class CrossValidated(ModelCriterion, SubsetCriterion):
+class CrossValidated(OpenCriterion, SubsetCriterion):
     """Mean cross-validated score of an estimator on the columns of the subset.
 
     The value is ``cross_val_score(estimator, X[:, subset], y, cv=cv, scoring=scoring).mean()``, on
@@ -40,6 +41,10 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
     in discriminant analysis, also where scikit-learn cannot fit it alone or takes the rounding of
     its mean for spread; in a fold where no column of the subset varies inside a class, which
     scikit-learn cannot fit either, the class of the nearest mean is answered.
+
+    ``y`` may have several columns where the estimator takes several targets. With an estimator of
+    scikit-survival it is a censored target, the score is the concordance index, and the empty
+    subset is worth 1/2.
 
     Parameters
     ----------
@@ -100,7 +105,7 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
         return kind.cost(n_samples, n_features, self.cv, n_rounds)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        metadata = self._routed(params, len(X))
+        metadata = self._routed(params, X.shape[0])
         splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         with retold():
             self._splits = [
@@ -129,6 +134,8 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
         grouped = self.n_units_ != self.n_features_in_
         if self._y is None or self.task_ != "classification" or not plain or weighted or grouped:
             return None
+        if self._y.ndim == 2 or is_sparse(self._X):
+            return None
         _, codes = class_codes(self._y)
         for kind in (LDAFolds, KNNFolds):
             if folds := kind.suited(estimator, self._X, codes, self._splits):
@@ -141,7 +148,8 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
             return 0.0
         if self._folds is not None:
             return most_frequent(class_codes(self._y)[1], self._splits)
-        dummy = DummyClassifier() if self.task_ == "classification" else DummyRegressor()
+        kinds = {"classification": DummyClassifier, SURVIVAL: ConstantRisk}
+        dummy = kinds.get(self.task_, DummyRegressor)()
         weights = {n: v for n, v in self._metadata.fit.items() if n == "sample_weight"}
         scorer = check_scoring(dummy, scoring=self.scoring)
         metadata = self._metadata._replace(fit=weights)
@@ -233,6 +241,22 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
             scorer=check_scoring(self.estimator, scoring=self.scoring),
             method_mapping=MethodMapping().add(caller="fit", callee="score"),
         )
+
+
+class ConstantRisk(BaseEstimator):
+    """Gives every row the same risk, of which the concordance index is 1/2."""
+
+    def fit(self, X: Array, y: NDArray[Any]) -> Self:
+        """Learn nothing."""
+        return self
+
+    def predict(self, X: Array) -> Array:
+        """The same risk for every row."""
+        return np.zeros(X.shape[0])
+
+    def score(self, X: Array, y: NDArray[Any]) -> float:
+        """Half of all pairs are in order, since none is in any."""
+        return 0.5
 
 
 def validated(

@@ -32,6 +32,26 @@ class Wrapper(SubsetCriterion):
         return getattr(self.criterion, "takes_metadata", False)
 
     @property
+    def takes_missing(self) -> bool:  # type: ignore[override]
+        return getattr(self.criterion, "takes_missing", False)
+
+    @property
+    def takes_categories(self) -> bool:  # type: ignore[override]
+        return getattr(self.criterion, "takes_categories", False)
+
+    @property
+    def takes_sparse(self) -> bool:  # type: ignore[override]
+        return getattr(self.criterion, "takes_sparse", False)
+
+    @property
+    def takes_several_targets(self) -> bool:  # type: ignore[override]
+        return getattr(self.criterion, "takes_several_targets", False)
+
+    @property
+    def reads_scale(self) -> bool:  # type: ignore[override]
+        return getattr(self.criterion, "reads_scale", False)
+
+    @property
     def additive(self) -> bool:  # type: ignore[override]
         return getattr(self.criterion, "additive", False)
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from tamis._arrays import Array, class_codes, is_int
+from tamis._arrays import Array, Mask, class_codes, is_int
+from tamis._sparse import is_sparse
 from tamis.compiled import thresholds
 from tamis.contract import Cost
 from tamis.exceptions import InvalidParameter
@@ -19,13 +20,21 @@ BINNINGS = ("frequency", "width", "codes")
 # differ only in the names of their levels tie, and sums do not depend on their order.
 QUANTUM = 2.0**-42
 
+# What stands for NaN among the values of a column: the largest number there is, above all that is
+# measured, so that the missing entries are a last level of their own.
+MISSING = np.finfo(np.float64).max
+
+MISSING_WAYS = ("level", "pairs")
+
 
 class Coded:
     """Columns cut into levels, with the entropies that information criteria are made of.
 
     A column with at most ``n_bins`` distinct values keeps them as levels; others are cut into
     ``n_bins`` bins of equal frequency (equal values stay together) or of equal width. With
-    ``binning="codes"`` every distinct value is a level.
+    ``binning="codes"``, and in columns that ``categories`` marks, every distinct value is a level.
+    Where an entry is missing (NaN), that is the last level of its column; bins are cut from the
+    entries that are there.
 
     >>> coded = Coded(np.array([[1.0, 5.0], [2.0, 5.0], [3.0, 7.0], [4.0, 7.0]]), 2)
     >>> coded.codes.T
@@ -37,13 +46,26 @@ class Coded:
     array([0.693, 0.693])
     """
 
-    def __init__(self, X: Array, n_bins: int, binning: str = "frequency"):
+    def __init__(
+        self, X: Array, n_bins: int, binning: str = "frequency", categories: Mask | None = None
+    ):
         self._columns = np.ascontiguousarray(X.T)  # one row a column, a view of what is fitted
         self.n_samples = len(X)
         self.compiled = X.size >= thresholds.COUNTED_ENTRIES
-        self.cuts, self.n_levels = _cuts(self._columns, n_bins, binning, self.compiled)
-        counts = np.arange(self.n_samples + 1, dtype=float)
-        self._table = counts * np.log(np.maximum(counts, 1))
+        #: Columns with missing entries, whose last level these are.
+        self.gaps: Mask = np.zeros(X.shape[1], dtype=bool)
+        if np.isnan(self._columns.min(initial=0.0)):
+            self.gaps = np.asarray(np.isnan(self._columns).any(axis=1))
+        if self.gaps.any() or (categories is not None and categories.any()):
+            kinds = np.zeros(X.shape[1], dtype=bool) if categories is None else categories
+            self.cuts, self.n_levels = _mixed_cuts(
+                self._columns, n_bins, binning, self.compiled, kinds, self.gaps
+            )
+        else:
+            self.cuts, self.n_levels = level_cuts(self._columns, n_bins, binning, self.compiled)
+        if self.gaps.any():
+            self._columns = np.where(np.isnan(self._columns), MISSING, self._columns)
+        self._table = n_log_n(self.n_samples)
 
     @cached_property
     def codes(self) -> NDArray[np.unsignedinteger[Any]]:
@@ -70,8 +92,12 @@ class Coded:
         cuts = self.cuts[j, : self.n_levels[j] - 1]
         return np.searchsorted(cuts, self._columns[j], side="right")
 
-    def joined(self, groups: Sequence[NDArray[np.intp]]) -> "Coded":
-        """Groups of columns as one variable each, whose levels are the combinations that occur."""
+    def joined(self, groups: Sequence[NDArray[np.intp]], missing: str = "level") -> "Coded":
+        """Groups of columns as one variable each, whose levels are the combinations that occur.
+
+        An entry that is missing is a level of its column; with ``missing="pairs"`` it is missing in
+        the group.
+        """
         joint = np.empty((self.n_samples, len(groups)))
         for place, columns in enumerate(groups):
             codes = self.column(int(columns[0]))
@@ -79,7 +105,16 @@ class Coded:
                 codes = codes * int(self.n_levels[j]) + self.column(int(j))
                 codes = np.unique(codes, return_inverse=True)[1].astype(np.intp)
             joint[:, place] = codes
+            if missing == "pairs":
+                for j in columns:
+                    joint[~self.present(int(j)), place] = np.nan
         return Coded(joint, 2, "codes")
+
+    def present(self, j: int) -> Mask:
+        """Rows in which a column is not missing."""
+        if not self.gaps[j]:
+            return np.ones(self.n_samples, dtype=bool)
+        return np.asarray(self._columns[j] != MISSING)
 
     def joint_entropy(self, pivot: NDArray[np.intp]) -> Array:
         """Entropy of the pair (column, pivot) for each column, in nats.
@@ -127,7 +162,7 @@ class Coded:
         return *pack(self._columns, self.cuts, self.n_levels, start), start
 
 
-def _cuts(columns: Array, n_bins: int, binning: str, compiled: bool) -> tuple[Array, Any]:
+def level_cuts(columns: Array, n_bins: int, binning: str, compiled: bool) -> tuple[Array, Any]:
     """Values at which a new level begins, rising, padded with infinity; and numbers of levels."""
     most = columns.shape[1] if binning == "codes" else n_bins
     levels, count = _few_levels(columns, most, compiled)
@@ -138,6 +173,30 @@ def _cuts(columns: Array, n_bins: int, binning: str, compiled: bool) -> tuple[Ar
         cuts[many] = found
         count[many] = 1 + np.isfinite(found).sum(axis=1)
     return np.ascontiguousarray(cuts[:, : count.max(initial=1) - 1]), count
+
+
+def _mixed_cuts(
+    columns: Array, n_bins: int, binning: str, compiled: bool, categories: Mask, gaps: Mask
+) -> tuple[Array, Any]:
+    """Cuts where some columns are categories, and some have missing entries."""
+    found: list[tuple[Any, Array, Any]] = []
+    for kind, way in ((categories, "codes"), (~categories, binning)):
+        whole = np.flatnonzero(kind & ~gaps)
+        if len(whole):
+            found.append((whole, *level_cuts(columns[whole], n_bins, way, compiled)))
+        for j in np.flatnonzero(kind & gaps):
+            there = columns[j][~np.isnan(columns[j])]
+            cuts, n_levels = np.empty((1, 0)), np.array([1])
+            if len(there):
+                cuts, n_levels = level_cuts(there[None], n_bins, way, False)
+                cuts, n_levels = np.append(cuts, [[MISSING]], axis=1), n_levels + 1
+            found.append((np.array([j]), cuts, n_levels))
+    together = np.full((len(columns), max(cuts.shape[1] for _, cuts, _ in found)), np.inf)
+    count = np.ones(len(columns), dtype=np.int64)
+    for which, cuts, n_levels in found:
+        together[which, : cuts.shape[1]] = cuts
+        count[which] = n_levels
+    return together, count
 
 
 def _few_levels(columns: Array, most: int, compiled: bool) -> tuple[Array, NDArray[np.int64]]:
@@ -180,16 +239,55 @@ def _distinct(cuts: Array, low: Array) -> Array:
     return np.sort(cuts, axis=1)
 
 
-def coded_columns(name: str, X: Array, n_bins: int | None, binning: str) -> Coded:
+def coded_columns(
+    name: str, X: Array, n_bins: int | None, binning: str, categories: Mask | None = None
+) -> Coded:
     """Columns cut as a criterion's parameters say; None is the cube root of N, rounded up."""
-    rule = int(np.ceil(np.cbrt(len(X)))) if n_bins is None else n_bins
+    rule = int(np.ceil(np.cbrt(X.shape[0]))) if n_bins is None else n_bins
     if not (is_int(rule) and rule >= 2):
         raise InvalidParameter(f"{name} needs an int n_bins >= 2 or None, not {n_bins!r}.")
     if binning not in BINNINGS:
         raise InvalidParameter(
             f"{name} needs binning='frequency', 'width' or 'codes', not {binning!r}."
         )
-    return Coded(X, int(rule), binning)
+    if is_sparse(X):
+        from tamis.density.sparse_levels import SparseCoded
+
+        return SparseCoded(X, int(rule), binning, categories)
+    return Coded(X, int(rule), binning, categories)
+
+
+def category_mask(name: str, categories: Any, n_columns: int) -> Mask | None:
+    """Which columns are categories: from indices or one boolean a column; None where none are.
+
+    >>> category_mask("MRMR", [2], 3)
+    array([False, False,  True])
+    """
+    if categories is None:
+        return None
+    given = np.asarray(categories)
+    if given.ndim == 1 and given.dtype == bool and len(given) == n_columns:
+        return given
+    mask = np.zeros(n_columns, dtype=bool)
+    if given.ndim != 1 or (given.dtype.kind not in "iu" and len(given)):
+        raise InvalidParameter(
+            f"{name} needs categories as indices of columns or as one boolean for each of the "
+            f"{n_columns} columns, not {categories!r}."
+        )
+    if len(given) and not (given.min() >= 0 and given.max() < n_columns):
+        raise InvalidParameter(
+            f"{name} needs categories among the columns 0 to {n_columns - 1}, not "
+            f"{given[(given < 0) | (given >= n_columns)][0]}. The second search of Then sees the "
+            "columns that the first kept."
+        )
+    mask[given.astype(np.intp)] = True
+    return mask
+
+
+def check_missing(name: str, missing: Any) -> None:
+    """Refuse a way to take missing entries that does not exist."""
+    if missing not in MISSING_WAYS:
+        raise InvalidParameter(f"{name} needs missing='level' or 'pairs', not {missing!r}.")
 
 
 def coding_cost(n_samples: int, n_features: int, n_rounds: int = 0) -> Cost:
@@ -206,6 +304,12 @@ def coded_target(
     if task == "classification":
         return class_codes(y)[1]
     return coded_columns(name, y.astype(float)[:, None], n_bins, binning).column(0)
+
+
+def n_log_n(most: int) -> Array:
+    """n log n of the counts up to the most, which 0 log 0 = 0 begins."""
+    counts = np.arange(most + 1, dtype=float)
+    return counts * np.log(np.maximum(counts, 1))
 
 
 def entropy_of(codes: NDArray[np.intp]) -> float:

@@ -75,7 +75,7 @@ class PlainPairSums:
     """All pairs at once: for small tables, and where each subset has a width of its own."""
 
     def __init__(self, X: Array, target: TargetKernel):
-        self._X = X
+        self._X, self.target = X, target
         first, second = np.triu_indices(len(X), 1)
         offsets = target.offset[first] + target.offset[second]
         self._weights = 2 * target.scale * (target.rows(slice(None))[first, second] - offsets)
@@ -99,7 +99,7 @@ class CompiledPairSums:
     def __init__(self, X: Array, target: TargetKernel, dtype: Any):
         from tamis.compiled.kernel_sums import PAD
 
-        self._target = target
+        self.target = target
         self._columns = np.zeros((X.shape[1], -(-len(X) // PAD) * PAD), dtype=dtype)
         self._columns[:, : len(X)] = X.T
 
@@ -108,7 +108,7 @@ class CompiledPairSums:
     ) -> Array:
         from tamis.compiled.kernel_sums import pair_sums
 
-        target = self._target
+        target = self.target
         columns = self._columns * float(np.sqrt(after / np.log(2)))  # the kernel as a power of 2
         kernels = (target.y, target.kind, target.offset)
         number = columns.dtype.type

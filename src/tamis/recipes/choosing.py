@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from tamis._arrays import target_kind
 from tamis._random import fix_seeds
-from tamis.contract import TASKS, Criterion, Selection
+from tamis.contract import SURVIVAL, TASKS, Criterion, Selection
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidSpec, InvalidTarget
 from tamis.recipes.book import (
     BOOK,
@@ -28,7 +28,11 @@ from tamis.table import TableSelector
 from tamis.table.frames import is_frame, library_of
 
 #: What :func:`select` runs when no method is named.
-DEFAULTS = {"classification": "ridge-rfe", "regression": "ridge-regression-rfe"}
+DEFAULTS = {
+    "classification": "ridge-rfe",
+    "regression": "ridge-regression-rfe",
+    SURVIVAL: "Ranking(CoxScore())",
+}
 
 
 def method(text: str) -> Selection:
@@ -80,6 +84,8 @@ def prepare(
     selector = clone(made)
     # integers that look like classes may be regressed on, as ratings are
     integers = kind == "classification" and task == "auto" and np.asarray(y).dtype.kind in "iuf"
+    if targets_of(selector) == {SURVIVAL}:  # which two columns may be, too
+        integers = np.asarray(y).ndim == 2
     if kind != "none" and not integers:
         _check_kind(asked, selector, kind)
     if task != "auto":
@@ -119,12 +125,13 @@ def select(
         A frame may hold gaps, categories, dates and booleans beside numbers: it is then encoded by
         a :class:`tamis.table.TableSelector` around the method, which speaks of its own columns.
     y : array of shape (n_samples,), optional
+        A censored target is a structured array of event and time.
     method : str or Selection, optional
         A recipe such as "svm-rfe", an expression such as ``Forward(Scatter("J3"))``, or a selector.
         The default is "ridge-rfe" for classes and "ridge-regression-rfe" for a real target: they
         weigh the columns jointly, so that of several that say the same one suffices, cost a few
         least-squares fits at any number of rows and columns, draw nothing at random and have
-        nothing to tune.
+        nothing to tune. For a censored target it is ``Ranking(CoxScore())``.
     target : str, optional
         Name of a column of the frame ``X`` that is the target: it is taken out of ``X`` and stands
         for ``y``, which is then left out. The table is looked through as :func:`tamis.inspect`
@@ -264,7 +271,8 @@ def _kind(y: ArrayLike | None, task: str) -> str:
         )
     if y is None or task != "auto":
         return "none" if y is None else task
-    return target_kind(np.asarray(y))
+    values = np.asarray(y)
+    return SURVIVAL if values.dtype.names is not None else target_kind(values)
 
 
 def _check_kind(asked: Any, selector: Selection, kind: str) -> None:
@@ -276,9 +284,21 @@ def _check_kind(asked: Any, selector: Selection, kind: str) -> None:
             f"The parts of {write(selector, strict=False)} need targets of different kinds. Use "
             "criteria for the same kind in both."
         )
+    if not selector.__sklearn_tags__().target_tags.required:
+        return
     need = min(able)
-    spoken = {"classification": "classes", "regression": "a real target"}
+    spoken = {
+        "classification": "classes",
+        "regression": "a real target",
+        SURVIVAL: "a censored target",
+    }
     shown = asked if isinstance(asked, str) else write(selector, strict=False)
+    if SURVIVAL in (need, kind):
+        instead = "Ranking(CoxScore())" if kind == SURVIVAL else DEFAULTS[kind]
+        raise IncompatibleCriterion(
+            f"{shown} needs {spoken[need]}, but y is {spoken[kind]}. Give another target (a "
+            f"structured array of event and time, --time and --event), or use {instead}."
+        )
     others = ", ".join(name for name in names() if kind in BOOK[name].targets)
     raise IncompatibleCriterion(
         f"{shown} needs {spoken[need]}, but y is read as {spoken[kind]}. Write task={need!r} "

@@ -228,6 +228,9 @@ class Then(MetaEstimatorMixin, Selection):
         tags = super().__sklearn_tags__()
         parts = [part.__sklearn_tags__() for part in (self.first, self.second)]
         tags.target_tags.required = any(part.target_tags.required for part in parts)
+        tags.target_tags.multi_output = all(part.target_tags.multi_output for part in parts)
+        tags.input_tags.allow_nan = all(part.input_tags.allow_nan for part in parts)
+        tags.input_tags.sparse = all(part.input_tags.sparse for part in parts)
         return tags
 
 

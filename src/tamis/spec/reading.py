@@ -146,7 +146,8 @@ class _Reader:
         make = self.also.get(name) or vocabulary.found(name)
         if make is not None:
             return make
-        if (library := vocabulary.GUESTS.get(name)) is not None:
+        if name in vocabulary.GUESTS:
+            library = vocabulary.library_of(name)
             raise InvalidSpec(
                 f"{name} {self._at(node)} needs {library}, which is not installed. Write pip "
                 f"install {library}."

@@ -36,6 +36,20 @@ GUESTS: Mapping[str, str] = {
     "SimilarityEncoder": "skrub",
     "StringEncoder": "skrub",
     "TableVectorizer": "skrub",
+    "CoxPHSurvivalAnalysis": "sksurv.linear_model",
+    "CoxnetSurvivalAnalysis": "sksurv.linear_model",
+    "IPCRidge": "sksurv.linear_model",
+    "RandomSurvivalForest": "sksurv.ensemble",
+    "ExtraSurvivalTrees": "sksurv.ensemble",
+    "GradientBoostingSurvivalAnalysis": "sksurv.ensemble",
+    "ComponentwiseGradientBoostingSurvivalAnalysis": "sksurv.ensemble",
+    "SurvivalTree": "sksurv.tree",
+    "ExtraSurvivalTree": "sksurv.tree",
+    "FastSurvivalSVM": "sksurv.svm",
+    "FastKernelSurvivalSVM": "sksurv.svm",
+    "HingeLossSurvivalSVM": "sksurv.svm",
+    "NaiveSurvivalSVM": "sksurv.svm",
+    "MinlipSurvivalAnalysis": "sksurv.svm",
 }
 
 #: What a library takes and names nowhere: LightGBM prints lines as it learns unless verbose=-1.
@@ -83,7 +97,7 @@ def all_names() -> Iterator[str]:
     yield from tamis_names()
     yield from sklearn_names()
     yield from own_estimators()
-    yield from (name for name, library in GUESTS.items() if find_spec(library) is not None)
+    yield from (name for name in GUESTS if _is_here(name))
 
 
 @cache
@@ -112,10 +126,25 @@ def own_estimators() -> dict[str, Make]:
     return {name: kind for name, kind in members.items() if issubclass(kind, BaseEstimator)}
 
 
+def library_of(guest: str) -> str:
+    """The name by which the library of a guest is installed.
+
+    >>> library_of("RandomSurvivalForest")
+    'scikit-survival'
+    """
+    package = GUESTS[guest].partition(".")[0]
+    return {"sksurv": "scikit-survival"}.get(package, package)
+
+
+def _is_here(guest: str) -> bool:
+    """Whether the library of a guest is installed."""
+    return find_spec(GUESTS[guest].partition(".")[0]) is not None
+
+
 @cache
 def _guest(name: str) -> Make | None:
     """An estimator of another library, None where that is not installed."""
-    if find_spec(GUESTS[name]) is None:
+    if not _is_here(name):
         return None
     kind = getattr(import_module(GUESTS[name]), name, None)
     if kind is None or GUESTS[name] != "catboost":

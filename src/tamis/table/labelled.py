@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, target_kind
 from tamis._wording import counted, did_you_mean, listed, shell_word
+from tamis.contract import SURVIVAL
 from tamis.exceptions import InvalidTable, InvalidTarget
 from tamis.table.kinds import BLOCK
 
@@ -27,7 +28,9 @@ class LabelledTable(NamedTuple):
 
 
 def spoken_task(y: NDArray[Any], task: str) -> str:
-    """``real``, or how many classes there are."""
+    """``real``, how many classes there are, or how many events were seen."""
+    if task == SURVIVAL:
+        return f"{int(y['event'].sum())} events"
     return "real" if task == "regression" else f"{len(np.unique(y))} classes"
 
 

@@ -1,0 +1,88 @@
+"""Sparse tables: mRMR on 88 119 columns with 1 % of entries, against the same table written out.
+
+python -m benchmarks.sparse
+
+Whole searches are timed, validation and coding included. Memory is the most that the process held
+while it searched, beyond what it held before.
+"""
+
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csc_array, random_array
+
+from benchmarks import medians
+from tamis.criteria import MRMR
+from tamis.search import Forward
+
+#: Size and filling of the table, number of picks, columns that both ways pick from.
+N_SAMPLES, N_FEATURES, FILLING, PICKS, PART = 800, 88_119, 0.01, 50, 2000
+#: Most megabytes above the table, and least ratio of the times.
+MEMORY_GOAL, RATIO_GOAL = 300, 2
+
+
+def counts(n_features: int = N_FEATURES) -> tuple[Any, np.ndarray]:
+    """Small counts, mostly 0; the first hundred columns are more often there in one class."""
+    draw = np.random.default_rng(0)
+    X = random_array((N_SAMPLES, n_features), density=FILLING, rng=draw, format="lil")
+    y = draw.integers(2, size=N_SAMPLES)
+    for j in range(100):
+        X[np.flatnonzero((y == 1) & (draw.random(N_SAMPLES) < 0.02 + j / 500)), j] = 0.5
+    X = csc_array(X)
+    X.data = np.ceil(3 * X.data)
+    return X, y
+
+
+def search() -> Forward:
+    """Fifty picks of mRMR."""
+    return Forward(MRMR(), n_features_to_select=PICKS)
+
+
+def _held() -> float:
+    """Most megabytes held so far; getrusage would count what the parent process held."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) / 1024
+
+
+def _needed(X: Any, y: np.ndarray, written_out: bool, pipe: Any) -> None:
+    search().fit(X[:, :500], y)  # what is imported and compiled is not counted
+    X = X.toarray(order="F") if written_out else X
+    before = _held()
+    search().fit(X, y)
+    pipe.send(_held() - before)
+
+
+def megabytes(X: Any, y: np.ndarray, *, written_out: bool) -> float:
+    """What a search needs above its table, in a process of its own."""
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_needed, args=(X, y, written_out, theirs))
+    process.start()
+    found = ours.recv()
+    process.join()
+    return float(found)
+
+
+def main() -> None:
+    """Print the comparison; fail where a goal is missed."""
+    X, y = counts()
+    part = X[:, :PART]
+    same = np.array_equal(
+        search().fit(part, y).order_[:PICKS], search().fit(part.toarray(), y).order_[:PICKS]
+    )
+    tables = [X.toarray(order="F")]
+    dense, sparse = medians(lambda: search().fit(tables[0], y), lambda: search().fit(X, y))
+    tables.clear()
+    needed, written = (megabytes(X, y, written_out=way) for way in (False, True))
+    print(f"  mRMR, {PICKS} of {N_FEATURES}, {N_SAMPLES} samples, {FILLING:.0%} of entries:")
+    print(f"    sparse {sparse:.2f} s and {needed:.0f} MB above the table (goal {MEMORY_GOAL})")
+    print(f"    written out {dense:.2f} s and {written:.0f} MB, ratio {dense / sparse:.1f}")
+    print(f"    {'the same' if same else 'another'} order on {PART} columns")
+    if not same or needed > MEMORY_GOAL or dense / sparse < RATIO_GOAL:
+        raise SystemExit("sparse mRMR misses a goal")
+
+
+if __name__ == "__main__":
+    main()

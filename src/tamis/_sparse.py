@@ -1,0 +1,128 @@
+"""Sparse tables, column by column: what is not stored is 0, and is never written out.
+
+Tables are canonical CSC arrays: entries in order of their rows, none twice, none 0.
+"""
+
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, issparse
+
+Array: TypeAlias = NDArray[np.float64]
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether a table is sparse."""
+    return bool(issparse(X))
+
+
+def canonical(X: Any) -> Any:
+    """A sparse table as a canonical CSC array of float64; the one given is not changed.
+
+    >>> from scipy.sparse import csr_array
+    >>> canonical(csr_array([[0.0, 2.0], [1.0, 0.0]])).indices
+    array([1, 0], dtype=int32)
+    """
+    made = csc_array(X, dtype=np.float64)
+    if not made.has_canonical_format or (made.data == 0).any():
+        made = made.copy()
+        made.sum_duplicates()
+        made.eliminate_zeros()
+    return made
+
+
+def entry_columns(X: Any) -> NDArray[np.intp]:
+    """The column of every stored entry."""
+    return np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
+
+
+def extremes(X: Any) -> tuple[Array, Array]:
+    """Least and greatest value of each column."""
+    low, high = (getattr(X, name)(axis=0).toarray().ravel() for name in ("min", "max"))
+    return low, high
+
+
+def moments(X: Any) -> tuple[Array, Array]:
+    """Mean of each column, and the sum of squares around it."""
+    n_rows, columns = X.shape[0], entry_columns(X)
+    mean = np.bincount(columns, X.data, minlength=X.shape[1]) / n_rows
+    squares = np.bincount(columns, (X.data - mean[columns]) ** 2, minlength=X.shape[1])
+    return mean, squares + (n_rows - np.diff(X.indptr)) * mean**2
+
+
+def class_moments(X: Any, codes: NDArray[np.intp]) -> tuple[Array, Array]:
+    """Mean and variance of each column in each class."""
+    count = np.bincount(codes)[:, None]
+    shape = len(count), X.shape[1]
+    cells = codes[X.indices] * shape[1] + entry_columns(X)
+
+    def summed(values: Array) -> Array:
+        sums: Any = np.bincount(cells, values, minlength=shape[0] * shape[1])
+        return np.asarray(sums.reshape(shape), dtype=np.float64)
+
+    mean = summed(X.data) / count
+    absent = count - summed(np.ones(X.nnz))
+    squares = summed((X.data - mean.ravel()[cells]) ** 2) + absent * mean**2
+    return mean, squares / count
+
+
+def with_factors(X: Any, factors: Array) -> Any:
+    """The columns multiplied by a factor each."""
+    drops = bool((factors == 0).any())
+    entries = X.data * factors[entry_columns(X)], X.indices, X.indptr
+    made = csc_array(entries, shape=X.shape, copy=drops)  # zeros are taken out in place
+    if drops:
+        made.eliminate_zeros()
+    return made
+
+
+def standardised_sparse(X: Any) -> Any:
+    """Columns of standard deviation 1, not centred, which would fill them; constant ones are 0."""
+    low, high = extremes(X)
+    size = np.maximum(high, -low)
+    exponent = np.frexp(size)[1]
+    # powers of two bring columns of any size to where squares neither over- nor underflow
+    near = with_factors(X, np.ldexp(1.0, -exponent))
+    mean, squares = moments(near)
+    deviation = np.sqrt(squares / X.shape[0])
+    constant = (deviation <= 10 * np.finfo(float).eps * np.abs(mean)) | (low == high)
+    return with_factors(near, np.where(constant, 0.0, 1 / np.where(constant, 1.0, deviation)))
+
+
+def idle_sparse(X: Any) -> Mask:
+    """Columns that are constant, or copies of earlier ones but for rounding."""
+    low, high = extremes(X)
+    idle, size = low == high, np.maximum(high, -low)
+    # equal columns have equal sums; unequal weights give unequal columns unequal sums
+    sums = X.T @ np.random.default_rng(0).uniform(1, 2, X.shape[0])
+    varying = np.flatnonzero(~idle)
+    order = varying[np.argsort(sums[varying], kind="stable")]
+    alike = np.diff(sums[order]) <= 1e-10 * X.shape[0] * size[order[1:]]
+    turns = np.flatnonzero(np.diff(alike, prepend=False, append=False))
+    for first, last in turns.reshape(-1, 2):
+        kept: list[int] = []
+        for j in np.sort(order[first : last + 1]).tolist():
+            if any(_is_copy(X, i, j, 1e-12 * size[j]) for i in kept):
+                idle[j] = True
+            else:
+                kept.append(j)
+    return np.asarray(idle)
+
+
+def _is_copy(X: Any, i: int, j: int, allowed: float) -> bool:
+    """Whether two columns have entries in the same rows, equal but for rounding."""
+    one, other = (slice(X.indptr[k], X.indptr[k + 1]) for k in (i, j))
+    if not np.array_equal(X.indices[one], X.indices[other]):
+        return False
+    return bool(np.abs(X.data[one] - X.data[other]).max() <= allowed)
+
+
+def sparse_digest(X: Any) -> Any:
+    """What the fingerprint of a sparse table begins with."""
+    digest = sha256(f"sparse {X.shape}".encode())
+    for part, kind in ((X.indptr, np.int64), (X.indices, np.int64), (X.data, np.float64)):
+        digest.update(part.astype(kind).tobytes())
+    return digest

@@ -1,0 +1,34 @@
+"""A censored target of a file: the column of times and the column of events."""
+
+from typing import Any
+
+import polars as pl
+
+from tamis.contract import SURVIVAL, censored_columns
+from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.table.labelled import LabelledTable
+
+
+def check_censored(target: str | None, time: str | None, event: str | None, task: str) -> None:
+    """Refuse one half of a censored target, and two targets."""
+    if time is None and event is None:
+        return
+    if time is None or event is None:
+        given, other = ("--event", "--time") if time is None else ("--time", "--event")
+        raise InvalidParameter(f"{given} needs {other} too: a censored target is made of both.")
+    if target is not None or task != "auto":
+        also = "--target" if target is not None else "--task"
+        raise InvalidParameter(f"--time and --event are the target: leave {also} out.")
+
+
+def with_events(data: LabelledTable, frame: pl.DataFrame, event: str) -> LabelledTable:
+    """The table whose target is a time, with the events that a column of its file tells."""
+    happened = frame.get_column(event)
+    if not (happened.dtype.is_numeric() or happened.dtype == pl.Boolean):
+        raise InvalidTable(
+            f"The column {event!r} of --event holds values such as {str(happened[0])!r}. Write 1 "
+            "where the event was seen and 0 where it was not."
+        )
+    times = pl.Series(data.y)
+    columns: Any = pl.DataFrame({"time": times, "event": happened.cast(pl.Float64)}).to_numpy()
+    return data._replace(y=censored_columns("tamis select", columns), task=SURVIVAL)

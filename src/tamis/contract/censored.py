@@ -1,0 +1,74 @@
+"""Censored targets: for every row a time, and whether the event happened then."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.exceptions import InvalidTarget
+
+#: The kind of target that a time and an event are.
+SURVIVAL = "survival"
+#: As scikit-survival has them: the event first, then the time.
+CENSORED = np.dtype([("event", bool), ("time", np.float64)])
+
+
+def censored_target(name: str, y: Any) -> NDArray[Any] | None:
+    """A structured array of an event and a time, checked; None where ``y`` is none.
+
+    >>> y = np.array([(True, 3.0), (False, 5.0)], dtype=[("died", bool), ("days", float)])
+    >>> censored_target("CoxScore", y)["time"]
+    array([3., 5.])
+    """
+    fields = getattr(getattr(y, "dtype", None), "names", None)
+    if fields is None:
+        return None
+    if len(fields) != 2 or y.dtype[0].kind not in "bui" or y.ndim != 1:
+        raise InvalidTarget(
+            f"{name} needs a censored target with two fields, whether the event happened and the "
+            f"time, as scikit-survival's Surv makes it, but y has the fields {', '.join(fields)}."
+        )
+    return _checked(name, y[fields[0]], y[fields[1]])
+
+
+def censored_columns(name: str, y: NDArray[Any]) -> NDArray[Any]:
+    """The censored target of two columns: the time, and whether the event happened (0 or 1).
+
+    >>> censored_columns("CoxScore", np.array([[3.0, 1], [5.0, 0]]))["event"]
+    array([ True, False])
+    """
+    if y.ndim != 2 or y.shape[1] != 2:
+        raise InvalidTarget(
+            f"{name} needs a time and an event for each row: a structured array, as "
+            "scikit-survival's Surv makes it, or two columns, np.column_stack([time, event]); y "
+            f"has the shape {y.shape}."
+        )
+    return _checked(name, y[:, 1], y[:, 0])
+
+
+def _checked(name: str, event: NDArray[Any], time: NDArray[Any]) -> NDArray[Any]:
+    """Event and time as one structured array."""
+    target = np.empty(len(time), dtype=CENSORED)
+    try:
+        target["time"], happened = time.astype(float), event.astype(float)
+    except (ValueError, TypeError) as error:
+        raise InvalidTarget(f"{name} needs time and event as numbers ({error}).") from error
+    if not np.isfinite(target["time"]).all():
+        rows = np.flatnonzero(~np.isfinite(target["time"]))
+        raise InvalidTarget(
+            f"{name} needs a time in every row, but it is missing or infinite in {len(rows)} "
+            f"row(s), the first of them row {rows[0]}. Leave these rows out of X and y."
+        )
+    if not np.isin(happened, (0, 1)).all():
+        odd = happened[~np.isin(happened, (0, 1))][0]
+        raise InvalidTarget(
+            f"{name} needs the event as 1 where it happened and 0 where the row was censored, but "
+            f"it is {odd:g} in one. Two columns are the time first, then the event."
+        )
+    target["event"] = happened == 1
+    if not target["event"].any():
+        raise InvalidTarget(
+            f"{name} needs a row in which the event happened, but all {len(target)} are censored. "
+            "Check which column says so: 1 is an event."
+        )
+    return target

@@ -1,0 +1,161 @@
+"""Tables and targets at the door: what may come in, and the sentence for what may not."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
+
+from tamis._arrays import Array
+from tamis._sparse import canonical
+from tamis.contract.censored import censored_target
+from tamis.exceptions import InvalidTable, InvalidTarget
+
+#: Rows and columns that a sentence names; the others are counted.
+NAMED = 5
+
+
+def check_data(
+    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike | None
+) -> tuple[Array, NDArray[Any] | None]:
+    """Float64 column-major ``X`` and ``y``, checked by scikit-learn.
+
+    What the tags of the estimator allow comes in as it is: NaN, several targets, or a sparse table,
+    which becomes a CSC array.
+    """
+    tags: Tags = estimator.__sklearn_tags__()
+    censored = censored_target(type(estimator).__name__, y)
+    options: dict[str, Any] = {"dtype": np.float64, "order": "F", "ensure_min_samples": 2}
+    options["accept_sparse"] = "csc" if tags.input_tags.sparse else False
+    gaps = tags.input_tags.allow_nan and not issparse(X)
+    options["ensure_all_finite"] = "allow-nan" if gaps else True
+    try:
+        with np.errstate(invalid="ignore"):  # it looks for infinity by a sum, which may overflow
+            if y is None and not tags.target_tags.required:
+                return _settled(validate_data(estimator, X, **options)), None
+            options["multi_output"] = tags.target_tags.multi_output and _n_columns(y) > 1
+            known = y if censored is None else censored["time"]
+            table, target = validate_data(estimator, X, known, **options)
+    except (ValueError, TypeError) as error:
+        _explain(estimator, X, y, tags, error)
+        raise
+    if target.dtype == object and len(rows := missing_rows(target)):
+        raise InvalidTarget(_without_target(type(estimator).__name__, rows))
+    return _settled(table), (target if censored is None else censored)
+
+
+def _settled(table: Any) -> Any:
+    return canonical(table) if issparse(table) else table
+
+
+def _explain(estimator: BaseEstimator, X: Any, y: Any, tags: Tags, error: Exception) -> None:
+    """Raise a sentence that names the rows or columns, where the fault is one of theirs."""
+    name = type(estimator).__name__
+    if y is not None and len(rows := missing_rows(y)):
+        raise InvalidTarget(_without_target(name, rows)) from error
+    if _n_columns(y) > 1 and not tags.target_tags.multi_output:
+        raise InvalidTarget(
+            f"{name} takes one target, but y should be a 1d array and has {_n_columns(y)} columns. "
+            "Give one of them, or use a criterion that takes several: Correlation, "
+            "MutualInformation, HSIC, or CrossValidated and Importances of an estimator that does."
+        ) from error
+    if told := _about_entries(estimator, X, tags):
+        raise InvalidTable(told) from error
+
+
+def missing_rows(y: Any) -> NDArray[np.intp]:
+    """Rows in which a target is missing: NaN, NaT or None.
+
+    >>> missing_rows([1.0, float("nan"), 2.0])
+    array([1])
+    """
+    for ask in ("isna", "is_null"):  # pandas, polars
+        if hasattr(y, ask) and len(found := np.flatnonzero(_any_of_row(getattr(y, ask)()))):
+            return found
+    values = np.asarray(y) if not issparse(y) else np.zeros(0)
+    if values.dtype.kind == "f" or values.dtype.kind in "mM":
+        return np.flatnonzero(_any_of_row(values != values))
+    if values.dtype.kind != "O":
+        return np.zeros(0, dtype=np.intp)
+    gone = [value is None or (isinstance(value, float) and value != value) for value in values.flat]
+    return np.flatnonzero(_any_of_row(np.array(gone, dtype=bool).reshape(values.shape)))
+
+
+def _any_of_row(mask: Any) -> NDArray[np.bool_]:
+    mask = np.asarray(mask, dtype=bool)
+    return mask.any(axis=1) if mask.ndim == 2 else np.atleast_1d(mask)
+
+
+def _n_columns(y: Any) -> int:
+    shape = np.shape(y) if not issparse(y) else y.shape
+    return int(shape[1]) if len(shape) == 2 else 1
+
+
+def _without_target(name: str, rows: NDArray[np.intp]) -> str:
+    return (
+        f"{name} needs a target in every row, but y is missing (NaN) in {len(rows)} row(s): "
+        f"{_some(rows.tolist())}. Leave these rows out of X and y."
+    )
+
+
+def _about_entries(estimator: BaseEstimator, X: Any, tags: Tags) -> str:
+    """What is said of NaN and infinity in a table; empty where there is none to be found."""
+    if issparse(X):
+        X = X.tocoo()
+    try:
+        values = np.asarray(X.data if issparse(X) else X)
+        values = values.astype(np.float64, casting="safe" if values.dtype.kind == "c" else "unsafe")
+    except (ValueError, TypeError):
+        return ""
+    if values.ndim != (1 if issparse(X) else 2):
+        return ""
+    name, allowed = type(estimator).__name__, tags.input_tags.allow_nan and not issparse(X)
+    for bad, said in ((np.isnan(values), "missing value(s) (NaN)"), (np.isinf(values), "infinity")):
+        if not bad.any() or (allowed and said != "infinity"):
+            continue
+        counts = _by_column(X, bad)
+        where = _some([_column_name(X, j) for j in np.flatnonzero(counts).tolist()], "column(s) ")
+        what = f"{int(counts.sum())} {said}" if said != "infinity" else f"{said} or values too far"
+        way_out = _imputing(estimator) if said != "infinity" else "Replace these entries."
+        return f"{name} needs a number in every entry, but X has {what} in {where}. {way_out}"
+    return ""
+
+
+def _by_column(X: Any, bad: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """How many entries of each column are bad."""
+    if not issparse(X):
+        return np.asarray(bad.sum(axis=0))
+    return np.bincount(X.coords[1][bad], minlength=X.shape[1])
+
+
+def _column_name(X: Any, j: int) -> str:
+    names = getattr(X, "columns", None)
+    return str(j) if names is None else repr(names[j])
+
+
+def _some(things: list[Any], noun: str = "") -> str:
+    """The first few of a list, and how many there are beside them."""
+    rest = len(things) - NAMED
+    first = ", ".join(str(thing) for thing in things[:NAMED])
+    return f"{noun}{first}" + (f" and {rest} more" if rest > 0 else "")
+
+
+def _imputing(estimator: Any) -> str:
+    """What to write where NaN is not taken."""
+    criterion = getattr(estimator, "criterion", estimator)
+    model = getattr(criterion, "estimator", None)
+    others = "MRMR or CrossValidated(HistGradientBoostingClassifier())"
+    if model is None:
+        name = type(estimator).__name__
+        return (
+            f"Fill them in, make_pipeline(SimpleImputer(), {name}(...)), or use a criterion that "
+            f"takes NaN, such as {others}."
+        )
+    outer, inner = type(criterion).__name__, type(model).__name__
+    return (
+        f"Let the model fill them in, {outer}(make_pipeline(SimpleImputer(), {inner}(...))), or "
+        f"use an estimator that takes NaN, such as HistGradientBoostingClassifier."
+    )

@@ -1,0 +1,163 @@
+"""What two columns and the target tell of each other, for all columns beside one of them."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._arrays import BLOCK, Array, Mask
+from tamis.density.discrete import Coded, entropy_of, settled
+
+
+class Pair:
+    """Every column beside one chosen column i: the pairwise terms that criteria are made of."""
+
+    def __init__(self, coded: Coded, target: NDArray[np.intp], i: int):
+        self._coded, self._target, self._pick = coded, target, coded.column(i)
+        self.entropy = coded.entropy
+        self.pick_entropy = float(coded.entropy[i])
+
+    @cached_property
+    def joint(self) -> Array:
+        """H(x_j, x_i)."""
+        return self._coded.joint_entropy(self._pick)
+
+    @cached_property
+    def triple(self) -> Array:
+        """H(x_j, x_i, y)."""
+        return self._coded.joint_entropy(self._both)
+
+    @cached_property
+    def _both(self) -> NDArray[np.intp]:
+        """The pair (x_i, y) as one coded variable, levels that do not occur left out."""
+        both = self._pick * (int(self._target.max()) + 1) + self._target
+        return np.unique(both, return_inverse=True)[1].astype(np.intp)
+
+    @cached_property
+    def shared(self) -> Array:
+        """I(x_j; x_i)."""
+        return settled(self.entropy + self.pick_entropy - self.joint)
+
+    @cached_property
+    def relevance(self) -> float:
+        """I(x_i; y)."""
+        target = entropy_of(self._target)
+        return float(settled(self.pick_entropy + target - entropy_of(self._both)))
+
+    @cached_property
+    def conditional(self) -> Array:
+        """I(x_j; y | x_i)."""
+        told = self.joint - self.pick_entropy - self.triple + entropy_of(self._both)
+        return settled(told)
+
+    @cached_property
+    def together(self) -> Array:
+        """I(x_j, x_i; y)."""
+        return settled(self.joint + entropy_of(self._target) - self.triple)
+
+    def excess(self, alone: Array) -> Array:
+        """I(x_j; x_i) - I(x_j; x_i | y) - I(x_j; y), of which the last is given."""
+        # I(x_j; x_i) - I(x_j; x_i | y) = I(x_i; y) + I(x_j; y) - I(x_j, x_i; y)
+        return self.relevance - self.together
+
+
+class AvailablePair:
+    """The same terms, each column's from the rows in which it and column i are there.
+
+    All entropies of a term are of these rows, so that it is what :class:`Pair` finds in the table
+    of the rows alone, but for the levels, which are those of all rows.
+    """
+
+    def __init__(self, coded: Coded, target: NDArray[np.intp], i: int):
+        pick, rows = coded.column(i), coded.present(i)
+        shape = int(pick.max()) + 1, int(target.max()) + 1
+        found: dict[str, list[Array]] = {name: [] for name in AXES}
+        for counts in tables(coded, pick * shape[1] + target, shape[0] * shape[1], rows):
+            levels = counts.reshape(len(counts), *shape, -1)
+            for name, axes in AXES.items():
+                found[name].append(_entropies(levels, axes))
+        self._of = {name: np.concatenate(parts) for name, parts in found.items()}
+
+    @property
+    def entropy(self) -> Array:
+        """H(x_j)."""
+        return self._of["j"]
+
+    @property
+    def pick_entropy(self) -> Array:
+        """H(x_i)."""
+        return self._of["i"]
+
+    @property
+    def triple(self) -> Array:
+        """H(x_j, x_i, y)."""
+        return self._of["ijy"]
+
+    @property
+    def shared(self) -> Array:
+        """I(x_j; x_i)."""
+        return settled(self._of["j"] + self._of["i"] - self._of["ij"])
+
+    @property
+    def relevance(self) -> Array:
+        """I(x_i; y)."""
+        return settled(self._of["i"] + self._of["y"] - self._of["iy"])
+
+    @property
+    def conditional(self) -> Array:
+        """I(x_j; y | x_i)."""
+        return settled(self._of["ij"] - self._of["i"] - self._of["ijy"] + self._of["iy"])
+
+    @property
+    def together(self) -> Array:
+        """I(x_j, x_i; y)."""
+        return settled(self._of["ij"] + self._of["y"] - self._of["ijy"])
+
+    def excess(self, alone: Array) -> Array:
+        """As in :class:`Pair`; the I(x_j; y) that is given is of all rows with x_j."""
+        own = settled(self._of["j"] + self._of["y"] - self._of["jy"])
+        return self.relevance + own - self.together - alone
+
+
+#: Axes of a table (columns, levels of x_i, of y, of x_j) that the entropy of some of them needs.
+AXES = {"i": (1,), "y": (2,), "j": (3,), "ij": (1, 3), "iy": (1, 2), "jy": (2, 3), "ijy": (1, 2, 3)}
+
+
+def available_relevance(coded: Coded, target: NDArray[np.intp]) -> tuple[Array, Array]:
+    """I(x_j; y) and H(x_j), each from the rows in which x_j is there."""
+    told, own = [], []
+    everyone = np.ones(coded.n_samples, dtype=bool)
+    for counts in tables(coded, target, int(target.max()) + 1, everyone):
+        y, x, both = (_entropies(counts, axes) for axes in ((1,), (2,), (1, 2)))
+        told.append(settled(x + y - both))
+        own.append(x)
+    return np.concatenate(told), np.concatenate(own)
+
+
+def tables(
+    coded: Coded, pivot: NDArray[np.intp], n_pivot: int, rows: Mask
+) -> Iterator[NDArray[np.intp]]:
+    """Counts (columns, pivot levels, levels) over some rows, some columns at a time.
+
+    Rows in which a column is missing are not counted for it.
+    """
+    width = int(coded.n_levels.max(initial=1))
+    at_once = max(1, BLOCK // max(int(rows.sum()), n_pivot * width))
+    for start in range(0, len(coded.n_levels), at_once):
+        some = slice(start, start + at_once)
+        codes = coded.codes[some][:, rows].astype(np.intp)
+        last = np.where(coded.gaps[some], coded.n_levels[some] - 1, -1)
+        cells = (np.arange(len(codes))[:, None] * n_pivot + pivot[rows]) * width + codes
+        counts = np.bincount(cells[codes != last[:, None]], minlength=len(codes) * n_pivot * width)
+        yield counts.reshape(len(codes), n_pivot, width)
+
+
+def _entropies(counts: NDArray[np.intp], axes: tuple[int, ...]) -> Array:
+    """Entropy over some axes of each table of counts, in nats; that of no rows is 0."""
+    others = tuple(axis for axis in range(1, counts.ndim) if axis not in axes)
+    margin = counts.sum(axis=others).reshape(len(counts), -1).astype(float)
+    total = np.maximum(margin.sum(axis=1), 1.0)
+    sums: Any = (margin * np.log(np.maximum(margin, 1.0))).sum(axis=1)
+    return np.asarray(settled(np.log(total) - sums / total))

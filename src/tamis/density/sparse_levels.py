@@ -1,0 +1,101 @@
+"""Levels of the columns of a sparse table: only entries off the level of 0 are held."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._arrays import Array, Mask, column_blocks
+from tamis._sparse import entry_columns
+from tamis.density.discrete import Coded, level_cuts, n_log_n, settled
+
+
+class SparseCoded(Coded):
+    """The levels that :class:`Coded` would give the columns of a sparse table.
+
+    The level of 0 is numbered 0, the others follow; entries of other levels are held by column.
+    Columns of more values than bins are looked at a block at a time to find where to cut them.
+
+    >>> from scipy.sparse import csc_array
+    >>> coded = SparseCoded(csc_array([[0.0, 5.0], [2.0, 0.0], [0.0, 0.0], [3.0, 0.0]]), 3)
+    >>> coded.column(0), coded.n_levels
+    (array([0, 1, 0, 2]), array([3, 2]))
+    """
+
+    def __init__(
+        self, X: Any, n_bins: int, binning: str = "frequency", categories: Mask | None = None
+    ):
+        self.n_samples, n_columns = X.shape
+        self.gaps = np.zeros(n_columns, dtype=bool)
+        self._table = n_log_n(self.n_samples)
+        codes, self.n_levels = _ranked(X)
+        most = np.full(n_columns, self.n_samples if binning == "codes" else n_bins)
+        if categories is not None:
+            most[categories] = self.n_samples
+        # a column without a 0 has no such level, though it keeps a number
+        n_values = self.n_levels - (np.diff(X.indptr) == self.n_samples)
+        many = np.flatnonzero(n_values > most)
+        for block in column_blocks(self.n_samples, len(many)):
+            _cut(X, many[block], n_bins, binning, codes, self.n_levels)
+        held = codes > 0
+        columns = entry_columns(X)[held]
+        self._start = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=n_columns))])
+        self._rows, self._levels = X.indices[held].astype(np.intp), codes[held]
+
+    @cached_property
+    def codes(self) -> NDArray[np.unsignedinteger[Any]]:
+        """Level of each entry, one row a column: the whole table, which a sparse one is not for."""
+        raise NotImplementedError
+
+    def column(self, j: int) -> NDArray[np.intp]:
+        """Levels of one column."""
+        levels = np.zeros(self.n_samples, dtype=np.intp)
+        some = slice(self._start[j], self._start[j + 1])
+        levels[self._rows[some]] = self._levels[some]
+        return levels
+
+    def joint_entropy(self, pivot: NDArray[np.intp]) -> Array:
+        """Entropy of the pair (column, pivot) for each column, in nats."""
+        from tamis.compiled.counting import sums_by_entries
+
+        sizes = np.bincount(pivot)
+        sums = sums_by_entries(
+            self._start, self._rows, self._levels, self.n_levels, pivot, sizes, self._table
+        )
+        return np.asarray(settled(np.log(self.n_samples) - sums / self.n_samples))
+
+
+def _ranked(X: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rank of each entry among the values of its column but 0, from 1 on; and numbers of levels."""
+    columns = entry_columns(X)
+    order = np.lexsort((X.data, columns))
+    value, column = X.data[order], columns[order]
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = (value[1:] != value[:-1]) | (column[1:] != column[:-1])
+    n_values = np.bincount(column[fresh], minlength=X.shape[1])
+    before = np.concatenate([[0], np.cumsum(n_values)])[column]
+    codes = np.empty(len(order), dtype=np.intp)
+    codes[order] = np.cumsum(fresh) - before
+    # where no entry is 0, level 0 is there with no row in it
+    return codes, n_values + 1
+
+
+def _cut(
+    X: Any,
+    some: NDArray[np.intp],
+    n_bins: int,
+    binning: str,
+    codes: NDArray[np.intp],
+    n_levels: NDArray[np.intp],
+) -> None:
+    """Write the levels of columns with many values: cut as :class:`Coded` cuts them."""
+    cuts, counts = level_cuts(
+        np.ascontiguousarray(X[:, some].toarray().T), n_bins, binning, compiled=False
+    )
+    for j, own, count in zip(some, cuts, counts, strict=True):
+        entries = slice(X.indptr[j], X.indptr[j + 1])
+        level = np.searchsorted(own[: count - 1], X.data[entries], side="right")
+        zero = int(np.searchsorted(own[: count - 1], 0.0, side="right"))
+        codes[entries] = np.where(level == zero, 0, level + (level < zero))
+        n_levels[j] = count

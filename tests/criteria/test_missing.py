@@ -1,0 +1,336 @@
+"""NaN and categories in criteria, each against its definition by hand."""
+
+from itertools import product
+from math import log
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.feature_selection import SelectFromModel
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from tamis._arrays import idle_columns, standardised
+from tamis.criteria import (
+    CIFE,
+    CMIM,
+    DISR,
+    HSIC,
+    JMI,
+    MIFS,
+    MIFSU,
+    MRMR,
+    NMIFS,
+    CrossValidated,
+    FisherScore,
+    Importances,
+    MutualInformation,
+    PosteriorSensitivity,
+)
+from tamis.criteria.model import allows_nan
+from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
+from tamis.search import Forward, Ranking, RecursiveElimination, Then
+
+FAMILY = [MIFS, MIFSU, MRMR, NMIFS, CMIM, CIFE, JMI, DISR]
+
+
+def entropy(*columns):
+    """H of some columns of labels, counted one by one."""
+    rows = list(zip(*columns, strict=True))
+    if not rows:
+        return 0.0
+    return -sum(n / len(rows) * log(n / len(rows)) for n in (rows.count(r) for r in set(rows)))
+
+
+def contingency(a, b):
+    """I(a; b) by the formula of the contingency table."""
+    n, told = len(a), 0.0
+    for level, other in product(set(a), set(b)):
+        both = sum(x == level and z == other for x, z in zip(a, b, strict=True))
+        if both:
+            margins = a.count(level) * b.count(other)
+            told += both / n * log(n * both / margins)
+    return told
+
+
+def by_hand(kind, relevance, x, pick, y):
+    """The gain of x beside one pick, from labels of the rows that count."""
+    shared = entropy(x) + entropy(pick) - entropy(x, pick)
+    told = entropy(pick) + entropy(y) - entropy(pick, y)
+    own = entropy(x) + entropy(y) - entropy(x, y)
+    conditional = entropy(x, pick) - entropy(pick) - entropy(x, pick, y) + entropy(pick, y)
+    together = entropy(x, pick) + entropy(y) - entropy(x, pick, y)
+    share = told / entropy(pick) if entropy(pick) else 0.0
+    least = min(entropy(x), entropy(pick))
+    return {
+        MIFS: relevance - 0.5 * shared,
+        MIFSU: relevance - share * shared,
+        MRMR: relevance - shared,
+        NMIFS: relevance - (shared / least if least else 0.0),
+        CMIM: conditional,
+        CIFE: relevance - (told + own - together),
+        JMI: together,
+        DISR: together / entropy(x, pick, y),
+    }[kind]
+
+
+def mixed(n=60, seed=0):
+    """Five columns of few values, the second a category of many codes, with gaps in some."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    X = np.column_stack([
+        (y + rng.integers(0, 2, n)) % 3, 7 * y + rng.integers(0, 7, n), rng.integers(0, 2, n),
+        y > 0, rng.integers(0, 4, n),
+    ]).astype(float)  # fmt: skip
+    X[rng.random(X.shape) < [0.2, 0, 0.3, 0, 0.1]] = np.nan
+    return X, y
+
+
+def labels(X):
+    """Each column as a list of hashable levels, NaN one of them."""
+    return [["gone" if v != v else v for v in column] for column in X.T.tolist()]
+
+
+@pytest.mark.parametrize("kind", FAMILY)
+def test_gaps_are_a_level(kind):
+    X, y = mixed()
+    criterion = kind(categories=[1]).fit(X, y)
+    columns, target = labels(X), y.tolist()
+    relevance = [contingency(x, target) for x in columns]
+    assert_allclose(criterion.relevance_, relevance, atol=1e-11)
+    for pick in range(5):
+        others = np.delete(np.arange(5), pick)
+        expected = [by_hand(kind, relevance[j], columns[j], columns[pick], target) for j in others]
+        assert_allclose(criterion.gain(np.array([pick]), others), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", FAMILY)
+def test_gaps_by_pairs(kind):
+    X, y = mixed()
+    criterion = kind(categories=[1], missing="pairs").fit(X, y)
+
+    def there(*js):
+        rows = ~np.isnan(X[:, js]).any(axis=1)
+        return [X[rows, j].tolist() for j in js] + [y[rows].tolist()]
+
+    relevance = [contingency(*there(j)) for j in range(5)]
+    assert_allclose(criterion.relevance_, relevance, atol=1e-11)
+    for pick in range(5):
+        others = np.delete(np.arange(5), pick)
+        expected = [by_hand(kind, relevance[j], *there(j, pick)) for j in others]
+        assert_allclose(criterion.gain(np.array([pick]), others), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("missing", ["level", "pairs"])
+def test_without_gaps_both_ways_are_todays(missing):
+    X = np.random.default_rng(1).normal(size=(80, 6))
+    y = (X[:, 0] + X[:, 3] > 0).astype(int)
+    plain, other = JMI().fit(X, y), JMI(missing=missing, categories=[]).fit(X, y)
+    args = np.array([0]), np.arange(1, 6)
+    assert_array_equal(plain.gain(*args), other.gain(*args))
+
+
+def test_bins_are_cut_from_what_is_there():
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=300), rng.integers(0, 2, 300)
+    gone = rng.random(300) < 0.3
+    X = np.where(gone, np.nan, x)[:, None]
+    alone = MutualInformation(n_bins=4).fit(x[~gone][:, None], y[~gone]).scores_
+    by_pairs = MutualInformation(n_bins=4, missing="pairs").fit(X, y).scores_
+    assert_allclose(by_pairs, alone, atol=1e-11)
+
+
+@pytest.mark.parametrize("shape", [(60, 5), (400, 700)], ids=["plain", "compiled"])
+def test_a_category_is_never_cut(shape):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=shape)
+    X[:, 2] = rng.integers(0, 30, shape[0])
+    y = (X[:, 2] % 2).astype(int)
+    cut, whole = (MutualInformation(n_bins=3, categories=c).fit(X, y).scores_ for c in ([], [2]))
+    assert_allclose(whole[2], contingency(X[:, 2].tolist(), y.tolist()), atol=1e-11)
+    assert cut[2] < whole[2] / 2
+    assert_array_equal(np.delete(cut, 2), np.delete(whole, 2))
+    mask = np.arange(shape[1]) == 2
+    assert_array_equal(MutualInformation(n_bins=3, categories=mask).fit(X, y).scores_, whole)
+
+
+def test_large_tables_have_gaps_too():
+    rng = np.random.default_rng(4)
+    X = rng.integers(0, 4, (500, 600)).astype(float)
+    y = rng.integers(0, 2, 500)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    level, pairs = (MRMR(missing=way).fit(X, y) for way in ("level", "pairs"))
+    columns = labels(X[:, :5])
+    assert_allclose(level.relevance_[:5], [contingency(x, y.tolist()) for x in columns], atol=1e-11)
+    there = ~np.isnan(X[:, 7])
+    alone = contingency(X[there, 7].tolist(), y[there].tolist())
+    assert_allclose(pairs.relevance_[7], alone, atol=1e-11)
+
+
+def test_a_column_without_entries_tells_nothing():
+    X, y = mixed()
+    X[:, 2] = np.nan
+    for missing in ("level", "pairs"):
+        criterion = MRMR(missing=missing).fit(X, y)
+        assert criterion.idle_[2]
+        assert criterion.relevance_[2] == 0
+        assert np.isfinite(criterion.gain(np.array([2]), np.array([0, 1]))).all()
+
+
+def test_a_search_leaves_gaps_where_they_are():
+    X, y = mixed()
+    search = Forward(MRMR(categories=[1]), n_features_to_select=3).fit(X, y)
+    raw = Forward(MRMR(categories=[1]), n_features_to_select=3, standardize=False).fit(X, y)
+    assert_array_equal(search.order_, raw.order_)
+    assert search.transform(X).shape == (60, 3)
+    assert np.isnan(search.transform(X)).any() == np.isnan(X[:, search.support_]).any()
+
+
+def test_gaps_count_for_nothing_in_the_scale():
+    X = np.array([[1.0, 5.0, np.nan], [np.nan, 6.0, np.nan], [3.0, 7.0, np.nan], [8.0, 1, np.nan]])
+    expected = StandardScaler().fit_transform(X[:, :2])
+    assert_allclose(standardised(X)[:, :2], expected)
+    assert np.isnan(standardised(X)[:, 2]).all()
+
+
+def test_copies_have_gaps_in_the_same_rows():
+    x = np.array([1.0, np.nan, 3.0, 2.0])
+    other = np.array([1.0, 5.0, 3.0, np.nan])
+    once = np.array([2.0, 2.0, np.nan, 2.0])
+    X = np.column_stack([x, other, x, np.full(4, np.nan), once])
+    assert_array_equal(idle_columns(X), [False, False, True, True, False])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"missing": "drop"}, "missing='level' or 'pairs'"),
+        ({"categories": [9]}, "among the columns 0 to 4"),
+        ({"categories": [True, False]}, "one boolean for each of the 5"),
+        ({"categories": ["a"]}, "indices of columns"),
+    ],
+)
+def test_parameters_that_cannot_work(parameters, said):
+    for kind in (MRMR, MutualInformation):
+        with pytest.raises(InvalidParameter, match=said):
+            kind(**parameters).fit(*mixed())
+
+
+# -- estimators ------------------------------------------------------------------------------------
+
+TAKES = [
+    HistGradientBoostingClassifier(max_iter=5),
+    make_pipeline(SimpleImputer(), LogisticRegression()),
+    make_pipeline(StandardScaler(), make_pipeline(SimpleImputer()), SVC()),
+    make_pipeline(make_union(SimpleImputer(), SimpleImputer(strategy="median")), SVC()),
+    make_pipeline("passthrough", RandomForestClassifier()),
+    GridSearchCV(make_pipeline(SimpleImputer(), SVC()), {"svc__C": [1, 10]}),
+]
+REFUSES = [
+    SVC(),
+    make_pipeline(StandardScaler(), SVC()),
+    make_pipeline(SelectFromModel(SVC()), SimpleImputer(), SVC()),
+    SVC,
+]
+
+
+@pytest.mark.parametrize(("estimator", "takes"), [(e, True) for e in TAKES] + [
+    (e, False) for e in REFUSES
+], ids=str)  # fmt: skip
+def test_who_takes_nan(estimator, takes):
+    assert allows_nan(estimator) == takes
+
+
+def gappy(n=90):
+    X, y = mixed(n, seed=5)
+    return X + 0.0, y
+
+
+@pytest.mark.parametrize("estimator", TAKES[:3], ids=str)
+def test_cross_validation_sees_the_gaps(estimator):
+    X, y = gappy()
+    criterion = CrossValidated(estimator, cv=3).fit(X, y)
+    subset = np.array([0, 2, 3])
+    expected = cross_val_score(estimator, X[:, subset], y, cv=3).mean()
+    assert criterion.value(subset) == pytest.approx(expected)
+
+
+def test_importances_and_sensitivities_see_the_gaps():
+    X, y = gappy()
+    forest = RandomForestClassifier(10, random_state=0)
+    found = Importances(forest).fit(X, y).loss(np.arange(5))
+    assert_allclose(found, forest.fit(X, y).feature_importances_)
+    boosting = HistGradientBoostingClassifier(max_iter=5, random_state=0)
+    sensitivity = PosteriorSensitivity(boosting).fit(X, y)
+    p, moved = boosting.fit(X, y).predict_proba(X), np.zeros(len(X))
+    for value in X[:, 0]:
+        altered = X.copy()
+        altered[:, 0] = value
+        moved += np.abs(p - boosting.predict_proba(altered)).sum(axis=1) / 2 / len(X)
+    assert_allclose(sensitivity.loss(np.arange(5))[0], moved.mean())
+
+
+def test_a_search_around_an_imputing_pipeline():
+    X, y = gappy()
+    pipeline = make_pipeline(SimpleImputer(), LogisticRegression())
+    search = Forward(CrossValidated(pipeline, cv=3), n_features_to_select=2).fit(X, y)
+    assert search.n_features_ == 2
+    getter = "named_steps.logisticregression.coef_"
+    path = Importances(pipeline, importance_getter=getter)
+    assert RecursiveElimination(path, n_features_to_select=2).fit(X, y).n_features_ == 2
+    both = Then(Ranking(MutualInformation(), n_features_to_select=4), search).fit(X, y)
+    assert both.n_features_ == 2
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost", "catboost"])
+def test_guests_get_nan_as_it_is(library):
+    module = pytest.importorskip(library)
+    X, y = gappy()
+    if library == "lightgbm":
+        model = module.LGBMClassifier(n_estimators=3, verbose=-1, n_jobs=1)
+    elif library == "xgboost":
+        model = module.XGBClassifier(n_estimators=3, n_jobs=1)
+    else:
+        model = module.CatBoostClassifier(
+            iterations=3, verbose=False, allow_writing_files=False, thread_count=1
+        )
+    criterion = CrossValidated(model, cv=3).fit(X, y)
+    assert criterion.value(np.arange(5)) > criterion.value(np.array([2]))
+
+
+# -- sentences -------------------------------------------------------------------------------------
+
+
+def test_a_refusal_names_columns_counts_and_the_way_out():
+    import pandas as pd
+
+    X, y = mixed()
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    n_gone = int(np.isnan(X).sum())
+    with pytest.raises(InvalidTable, match=rf"{n_gone} missing.*'a', 'c', 'e'.*SimpleImputer"):
+        Ranking(FisherScore()).fit(frame, y)
+    with pytest.raises(InvalidTable, match=r"column\(s\) 0, 2, 4.*NaN, such as MRMR"):
+        HSIC().fit(X, y)
+    with pytest.raises(InvalidTable, match=r"CrossValidated\(make_pipeline\(Simple.*SVC"):
+        Forward(CrossValidated(SVC())).fit(X, y)
+    with pytest.raises(InvalidTable, match="infinity"):
+        MRMR().fit(np.where(np.isnan(X), np.inf, X), y)
+    with pytest.raises(InvalidTable, match="missing"):
+        Then(Ranking(MutualInformation()), Ranking(FisherScore())).fit(X, y)
+
+
+def test_no_row_is_dropped_in_silence():
+    X, y = mixed()
+    criterion = MRMR().fit(X, y)
+    assert criterion._coded.n_samples == len(X)
+    with pytest.raises(InvalidTarget, match=r"missing \(NaN\) in 2 row\(s\): 3, 8. Leave"):
+        MRMR().fit(X, np.where(np.isin(np.arange(60), [3, 8]), np.nan, y))
+    words = np.array(["a", "b"], dtype=object)[y % 2]
+    words[7] = None
+    with pytest.raises(InvalidTarget, match=r"1 row\(s\): 7"):
+        MRMR().fit(X, words)

@@ -5,9 +5,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from tamis._arrays import EMPTY
+from tamis.compiled import thresholds
 from tamis.contract import Criterion, SubsetCriterion
 from tamis.contract.steps import Step
-from tamis.criteria import MRMR, FisherScore, Scatter
+from tamis.criteria import JMI, MRMR, FisherScore, Scatter
 from tamis.criteria.information import PairwiseInformation
 from tamis.exceptions import InvalidParameter
 from tamis.search import Backward, BranchAndBound, Exhaustive, Forward, Ranking, Then
@@ -191,3 +192,9 @@ def test_the_parts_of_then_have_no_groups_of_their_own():
     X, y = table()
     with pytest.raises(InvalidParameter, match=r"Write Then.*feature_groups"):
         Then(Ranking(FisherScore(), feature_groups=laws.GROUPS), Forward(Scatter())).fit(X, y)
+
+
+@pytest.mark.parametrize("criterion", [MRMR(), JMI()], ids=name)
+def test_compiled_counts_know_groups(criterion, monkeypatch):
+    monkeypatch.setattr(thresholds, "COUNTED_ENTRIES", 1)
+    laws.a_group_is_one_discrete_variable(criterion)

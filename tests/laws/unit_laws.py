@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from tamis._arrays import EMPTY
 from tamis.contract import BackwardCriterion, ForwardCriterion, Record, SubsetCriterion
-from tamis.criteria import MutualInformation, PValue, Scatter
+from tamis.criteria import MutualInformation, PValue, Scatter, Scored
 from tamis.criteria.information import PairwiseInformation
 from tamis.criteria.univariate import Univariate
 from tamis.density.discrete import coded_columns
@@ -167,6 +167,32 @@ def groups_are_taken_or_left(make):
         for step in search.trace_:
             if not np.isnan(step.value):
                 assert_allclose(step.value, criterion.value(columns_of(step.subset)), rtol=1e-9)
+
+
+class OverUnits(Scored):
+    """A function of units, which a table of one column each names in its first row."""
+
+    @property
+    def monotone(self):
+        return True
+
+
+def a_grouped_search_is_a_search_over_unions(make):
+    """The same steps as on a table of units, valued by brute force over their columns."""
+    X, y = table()
+    criterion = Scatter("J3").fit(X, y)
+    units = np.random.default_rng(0).normal(size=(len(X), 4))
+    units[0] = ALL
+    over = OverUnits(lambda Z, _: criterion.value(columns_of(Z[0].astype(int))))
+    for size, fixed, column in ((1, None, None), (2, None, None), (3, ["pair"], [1])):
+        how = {"n_features_to_select": size, "fixed_features": fixed, "feature_groups": GROUPS}
+        search = make(Scatter("J3"), **how).fit(X, y)
+        how |= {"fixed_features": column, "feature_groups": None, "standardize": False}
+        brute = make(over, **how).fit(units, y)
+        assert_array_equal(search.unit_support_, brute.support_)
+        if "open" not in search.trace_.state:  # tighter bounds find less on the way
+            assert outcome(search)["subsets"] == outcome(brute)["subsets"]
+            assert_allclose(search.trace_.values, brute.trace_.values, rtol=1e-9)
 
 
 def fixed_features_always_stay(make):

@@ -108,7 +108,8 @@ class Coded:
             if missing == "pairs":
                 for j in columns:
                     joint[~self.present(int(j)), place] = np.nan
-        return Coded(joint, 2, "codes")
+        # no column has more levels, so that none is cut again
+        return Coded(joint, max(2, int(np.nanmax(joint, initial=0)) + 1))
 
     def present(self, j: int) -> Mask:
         """Rows in which a column is not missing."""

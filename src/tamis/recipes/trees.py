@@ -18,6 +18,10 @@ from tamis.search import RecursiveElimination
 
 BREIMAN = "Breiman (2001), Random forests; Gregorutti, Michel and Saint-Pierre (2017)"
 FRIEDMAN = "Friedman (2001), Greedy function approximation: a gradient boosting machine"
+#: Trees of a forest, and the share of columns that leaves at a time. On sonar and german (three
+#: splits, error of a forest on the columns kept) 50 trees err 25.5 and 27.3 %, 100 trees 24.0 and
+#: 27.3 % in twice the time. Steps of 0.1, 0.2 and 0.3 of boosting err 22.5, 22.1 and 22.1 % on
+#: sonar, 27.5, 27.6 and 28.6 % on german: a fifth takes half the time of a tenth.
 N_TREES, STEP = 100, 0.2
 
 

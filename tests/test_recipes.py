@@ -46,10 +46,7 @@ SLOW_ON_DIGITS = {"sfs-knn", "sffs-knn", "ga-knn", "sfs-lda", "branch-and-bound-
     "kwak",
     "hsic-forward",
     "moi-rfe",
-    "rmb-rfe",
-    "rmb-rfe-retrain",
-    "span-rfe",
-    "span-rfe-retrain",
+    *(name for name in names() if name.startswith(("rmb", "span"))),
     *(name for name in names() if "fspp" in name or "fsmlp" in name),
 }
 

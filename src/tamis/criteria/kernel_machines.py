@@ -80,6 +80,10 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
         """What the quantity with all columns tells about those without one."""
         return None
 
+    def _of_nothing(self, machine: Multipliers) -> float:
+        """The quantity without any column: points alike have no norm, no radius and no span."""
+        return 0.0
+
     def _lost(self, view: MachineView, hint: Any) -> Array:
         """How much smaller the quantity is without each column, the multipliers kept."""
         machine, columns = view
@@ -102,7 +106,7 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
         """The quantity of machines trained without one member."""
         kept = np.delete(subset, index)
         if not len(kept):
-            return 0.0  # points that cannot be told apart: no norm, no radius, no span
+            return sum(self._of_nothing(view.machine) for view in views)
         model = self._fitted(kept)
         kernel = _seen(model).function
         total = 0.0

@@ -79,10 +79,10 @@ class RadiusMargin(BoundCriterion):
     (trained anew), 78.2 (derivative), 78.6 and 78.4 (slacks, kept and trained anew), and on columns
     drawn at random on 76.2.
 
-    Without ``soft_margin`` use ``retrain=True`` for regression. Otherwise the multipliers, and so their sum, are the same
-    for every column: the columns of an ``SVR`` are then ranked by the radius alone, that is by
-    their spread, and the target is never looked at. On problems with a known answer it finds it
-    about never, and with ``retrain=True`` nearly always, if ``epsilon`` is not so small that most
+    Without ``soft_margin`` use ``retrain=True`` for regression. Otherwise the multipliers, and so
+    their sum, are the same for every column: the columns of an ``SVR`` are then ranked by the
+    radius alone, that is by their spread, and the target is never looked at. On problems with a
+    known answer it finds it about never, and with ``retrain=True`` nearly always, if ``epsilon`` is not so small that most
     multipliers sit at C.
 
     Without any column the bound is 0. Copies of a row do not change the sphere.

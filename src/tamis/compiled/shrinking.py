@@ -167,7 +167,7 @@ def inverted(K, R, state, side, box, beta):
 
 @njit(cache=True)
 def _solved(K, R, state, side, box, target, tube, beta, f):
-    """Multipliers of these roles, outputs without intercept, the intercept, and what is unsolved."""
+    """Multipliers and outputs of these roles; the intercept, and whether the system is solved."""
     n = len(state)
     fixed, rhs = np.zeros(n), np.zeros(n + 1)
     for i in range(n):
@@ -320,7 +320,7 @@ def squared_weights(stored, place_of, columns, beta):
 
 @njit(cache=True)
 def without_columns(K, R, state, stored, column_at, place_of, held, kept, most):
-    """Take the columns out that are not kept: how many, their share of the trace, whether R is good.
+    """Take columns out that are not kept: how many, their share of the trace, whether R is good.
 
     Nothing is done, and the number is -1, where they are more than ``most`` or others came in.
     """

@@ -82,8 +82,8 @@ class RadiusMargin(BoundCriterion):
     Without ``soft_margin`` use ``retrain=True`` for regression. Otherwise the multipliers, and so
     their sum, are the same for every column: the columns of an ``SVR`` are then ranked by the
     radius alone, that is by their spread, and the target is never looked at. On problems with a
-    known answer it finds it about never, and with ``retrain=True`` nearly always, if ``epsilon`` is not so small that most
-    multipliers sit at C.
+    known answer it finds it about never, and with ``retrain=True`` nearly always, if ``epsilon`` is
+    not so small that most multipliers sit at C.
 
     Without any column the bound is 0. Copies of a row do not change the sphere.
 

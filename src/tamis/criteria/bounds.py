@@ -121,6 +121,9 @@ class RadiusMargin(BoundCriterion):
             return 0.0
         return 2 * machine.slack(np.zeros(len(machine.rows))) / float(machine.box.mean())
 
+    def _scoring_cost(self, n: float, d: float) -> float:
+        return d * (1.5e5 + 25 * n**2)  # a sphere for each
+
     def _hint(self, view: MachineView) -> Array:
         return sphere_around(view.columns.K).weights
 
@@ -220,6 +223,9 @@ class Span(BoundCriterion):
                 "Span needs order=0 with soft_margin=True: slacks have no derivative where the "
                 "multipliers are kept. Write Span(..., soft_margin=True), or leave it out."
             )
+
+    def _scoring_cost(self, n: float, d: float) -> float:
+        return d * (5e4 + 5 * n**2 + 0.02 * n**3)  # a linear system for each
 
     @property
     def _on_support(self) -> bool:  # type: ignore[override]

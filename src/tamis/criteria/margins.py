@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR
 
 from tamis._arrays import Array, Subset
+from tamis.contract import Cost
 from tamis.criteria.kernel_machines import MachineCriterion, MachineView
 from tamis.response.training import trained
 from tamis.svm.machine import Multipliers
@@ -67,11 +68,27 @@ class WeightNorm(MachineCriterion):
     def _prepare(self, estimator: Any) -> None:
         super()._prepare(estimator)
         self._machines_left: list[ShrinkingMachine] | None = None
+        self._follows = self._can_follow(estimator, len(self._X))
+
+    def _can_follow(self, estimator: Any, n_samples: int) -> bool:
+        """Whether machines are followed as columns leave, and not trained anew."""
         # a subclass may train as it likes, and a limit of steps is a wish for another machine
         plain = type(estimator) in (SVC, SVR) and estimator.max_iter == -1
         kept = self.order == 0 and not self.retrain
-        few = len(self._X) <= MOST_ROWS
-        self._follows = plain and kept and few and estimator.kernel == "linear"
+        return plain and kept and n_samples <= MOST_ROWS and estimator.kernel == "linear"
+
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        """Of linear machines that are followed, the first takes the longest."""
+        whole = super().cost(n_samples, n_features, n_rounds)
+        if whole is None or not self._can_follow(self.estimator, n_samples):
+            return whole
+        n, d = float(n_samples), float(n_features)
+        first, each = 3e6 + 1.5 * n**3, 5e4 + 10 * n**2 + n * d
+        return Cost(first + n_rounds * each, 24 * (n**2 + n * d))
+
+    def _scoring_cost(self, n: float, d: float) -> float:
+        # all at once by matrix products, or a form for each
+        return d * (1e5 + 2 * n**2) if self.retrain else 2e6 + 0.5 * n**2 * d
 
     def loss(self, subset: Subset) -> Array:
         return self._followed(subset) if self._follows else super().loss(subset)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
@@ -27,6 +27,7 @@ from tamis.criteria import (
     DiscriminantRatio,
     Divergence,
     FisherScore,
+    Importances,
     KolmogorovSmirnov,
     KwakInformation,
     MutualInformation,
@@ -70,6 +71,7 @@ SIZES = {
     "matrices": (MATRICES, (60, 600), (100, 1500)),
     "kernels": (KERNELS, (100, 20), (300, 60)),
     "machines": (MACHINES, (100, 20), (300, 60)),
+    "ridge": ([Importances(RidgeClassifier())], (200, 200), (600, 1500)),
     "wrapped": (WRAPPED, (200, 200), (600, 500)),
 }
 CASES = [
@@ -142,6 +144,7 @@ def test_what_nobody_can_say():
     assert Scored(np.sum).cost(100, 10) is None
     assert CrossValidated(LogisticRegression()).cost(100, 10) is None
     assert CrossValidated(KNeighborsClassifier(), scoring="f1").cost(100, 10) is None
+    assert Importances(LogisticRegression()).cost(100, 10) is None
     assert WeightNorm(GridSearchCV(SVC(), {"C": [1, 2]})).cost(100, 10) is None
     assert check_cost("Scored", Scored(np.sum).cost, 10**6, 10**6) is None
 

@@ -99,7 +99,8 @@ class WeightNorm(MachineCriterion):
             machines = self._machines(self._begun(subset))
             self._machines_left = [ShrinkingMachine(m, self._X) for m in machines]
         columns = self.columns(subset)
-        total: Array = sum(m.squared_weights(columns) for m in self._machines_left)
+        squares = [machine.squared_weights(columns) for machine in self._machines_left]
+        total: Array = squares[0] if len(squares) == 1 else np.sum(squares, axis=0)
         return total
 
     def _begun(self, subset: Subset) -> Any:

@@ -9,6 +9,7 @@ where columns differ by many powers of ten does the solution of the pairs stand 
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset
 from tamis.compiled import shrinking as loops
@@ -37,11 +38,17 @@ class ShrinkingMachine:
     X : array of shape (n_rows_of_the_table, n_columns)
     """
 
+    #: Multipliers, what each row does and on which side, and the inverse of the free ones.
+    beta: Array
+    state: NDArray[np.int8]
+    side: Array
+    R: Array
+
     def __init__(self, machine: Multipliers, X: Array):
         self.machine, self.X = machine, X
         self.regression, self.tube = machine.regression, machine.tube or 0.0
         self._take(machine.beta.copy())
-        self.columns: Subset | None = None
+        self.columns: Subset = np.empty(0, dtype=np.intp)
 
     def squared_weights(self, columns: Subset) -> Array:
         """Squared weights of sorted columns at the optimum."""
@@ -70,7 +77,7 @@ class ShrinkingMachine:
 
     def _follow(self, columns: Subset) -> bool:
         """Bring the matrices to these columns; whether the inverse kept its digits."""
-        if self.columns is None:
+        if not len(self.columns):
             self._open(columns)
             return False
         inside = self.stored, self.column_at, self.place_of, self.columns

@@ -1,6 +1,6 @@
 """WeightNorm: how the margin of a support vector machine with any kernel depends on a column."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -13,8 +13,14 @@ from tamis.contract import Cost
 from tamis.criteria.kernel_machines import MachineCriterion, MachineView
 from tamis.response.training import trained
 from tamis.svm.machine import Multipliers
-from tamis.svm.shrinking import MOST_ROWS, ShrinkingMachine
 from tamis.svm.span import followed, margin_system
+
+if TYPE_CHECKING:
+    from tamis.svm.shrinking import ShrinkingMachine
+
+#: Most rows of a linear machine that is followed: its Gram matrix and the inverse then take 16 MB,
+#: and LIBSVM, which works on the few support vectors of many rows, is not slower by much.
+MOST_ROWS = 1000
 
 
 class WeightNorm(MachineCriterion):
@@ -96,6 +102,8 @@ class WeightNorm(MachineCriterion):
     def _followed(self, subset: Subset) -> Array:
         """Squared weights of linear machines, from those of the last subset where there are any."""
         if self._machines_left is None:
+            from tamis.svm.shrinking import ShrinkingMachine  # compiled when it is first used
+
             machines = self._machines(self._begun(subset))
             self._machines_left = [ShrinkingMachine(m, self._X) for m in machines]
         columns = self.columns(subset)

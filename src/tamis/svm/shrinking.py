@@ -16,9 +16,6 @@ from tamis.compiled import shrinking as loops
 from tamis.compiled.smo import smo
 from tamis.svm.machine import Multipliers
 
-#: Most rows of a machine: its Gram matrix and the inverse then take 16 MB, and LIBSVM, which works
-#: on the few support vectors of many rows, is not slower by much.
-MOST_ROWS = 1000
 # Share of the trace that must be left, and columns that may leave, before the Gram matrix is
 # computed anew: subtraction loses two bits at most, and rounding adds up to a few more.
 _LEFT, _SUBTRACTED = 0.25, 500

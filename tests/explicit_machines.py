@@ -64,6 +64,61 @@ def span(K, beta, C, regression):
     )
 
 
+def slack(outputs, target, tube):
+    """Least sum of slacks over all intercepts, each corner of it tried."""
+
+    def of(b):
+        if tube is None:
+            return np.maximum(0, 1 - target * (outputs + b)).sum()
+        return np.maximum(0, np.abs(target - outputs - b) - tube).sum()
+
+    corners = (target - outputs)[:, None] + [0, tube or 0, -(tube or 0)]
+    return min(of(b) for b in corners.ravel())
+
+
+def soft_machines(model, y, A):
+    """Kernel of the rows A, multipliers, targets and tube of each machine of a fitted model."""
+    several = len(getattr(model, "classes_", ())) > 2
+    for number, (rows, beta) in enumerate(pairs(model, y)):
+        if not hasattr(model, "classes_"):
+            yield kernel(model, A[rows]), beta, y[rows], model.epsilon
+            continue
+        a, b = list(combinations(model.classes_, 2))[number]
+        yield kernel(model, A[rows]), beta, np.where(y[rows] == (a if several else b), 1, -1), None
+
+
+def soft_radius_margin(model, y, A, kept):
+    """Bound with slacks, of a model trained on A or kept from more columns."""
+    found = 0.0
+    for K, beta, target, tube in soft_machines(model, y, A):
+        size = beta @ K @ beta
+        if kept:
+            size = 2 * (beta @ target - (tube or 0) * np.abs(beta).sum()) - size
+        else:
+            size += 2 * model.C * slack(K @ beta, target, tube)
+        found += (smallest_sphere(K)[0] + 1 / model.C) * size
+    return found
+
+
+def soft_span(model, y, A, kept):
+    """Span estimate of the leave-one-out loss."""
+    return sum(
+        span(K, beta, model.C, tube is not None) + slack(K @ beta, target, tube)
+        for K, beta, target, tube in soft_machines(model, y, A)
+    )
+
+
+def soft_removed(quantity, estimator, X, y, retrain):
+    """A quantity with slacks with all columns, and without each."""
+    model = clone(estimator).fit(X, y)
+    left = []
+    for j in range(X.shape[1]):
+        without = np.delete(X, j, axis=1)
+        other = clone(estimator).fit(without, y) if retrain else model
+        left.append(quantity(other, y, without, kept=not retrain))
+    return quantity(model, y, X, kept=False), np.array(left)
+
+
 def total(quantity, model, y, A, gamma=None):
     """Quantity of a fitted model, summed over machines, with rows A for those it was trained on."""
     regression = not hasattr(model, "classes_")

@@ -308,6 +308,23 @@ def worst(prices: Array, noise: float = 0.0) -> int:
     return len(prices) - 1 - int(np.argmin(snapped(prices, noise)[::-1]))
 
 
+def lowest(prices: Array, count: int, noise: float = 0.0) -> tuple[NDArray[np.intp], int]:
+    """Positions of the lowest prices, of equals the last ones, and how many equal the last taken.
+
+    >>> lowest(np.array([1.0, 0.0, 2.0, 0.0, 1e-17]), 2, noise=1e-13)
+    (array([4, 3]), 3)
+    """
+    edge = prices.min() if count == 1 else np.partition(prices, count - 1)[count - 1]
+    # what is farther away than this cannot be cut to the same digits
+    reach = edge + 1e-8 * abs(edge) + 2 * noise if isfinite(edge) else edge
+    near = (prices <= reach).nonzero()[0]
+    if len(near) == 1:
+        return near, 1
+    cut = snapped(prices[near], noise)
+    rising = np.lexsort((-near, cut))[:count]
+    return near[rising], int(np.count_nonzero(cut == cut[rising[-1]]))
+
+
 def improves(new: float, old: float) -> bool:
     """Whether ``new`` beats ``old`` by more than rounding."""
     if np.isinf(old) or np.isinf(new):

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
 
 from tamis.contract import Cost, ForwardCriterion
 from tamis.contract import cost as costs
@@ -25,16 +27,20 @@ from tamis.criteria import (
     DiscriminantRatio,
     Divergence,
     FisherScore,
+    Importances,
     KolmogorovSmirnov,
     KwakInformation,
     MutualInformation,
     ParzenInformation,
     Penalised,
     PValue,
+    RadiusMargin,
     ReducedParzenInformation,
     Remembered,
     Scatter,
     Scored,
+    Span,
+    WeightNorm,
 )
 from tamis.exceptions import NotEnoughMemory
 from tests.laws.catalogue import name
@@ -53,12 +59,19 @@ KERNELS = [
     *(ReducedParzenInformation(by="permutation"), ReducedParzenInformation(by="removal")),
 ]
 WRAPPED = [CrossValidated(LinearDiscriminantAnalysis()), CrossValidated(KNeighborsClassifier())]
+MACHINES = [
+    *(WeightNorm(SVC()), WeightNorm(SVC(kernel="linear")), WeightNorm(SVC(), order=1)),
+    *(RadiusMargin(SVC()), RadiusMargin(SVC(), retrain=True, soft_margin=True)),
+    *(Span(SVC()), Span(SVC(), soft_margin=True), Span(SVC(), retrain=True), Span(SVC(), order=1)),
+]
 #: Two sizes each, the second several times the work of the first.
 SIZES = {
     "filters": (FILTERS, (100, 3000), (200, 8000)),
     "long": (FILTERS, (5000, 20), (20000, 40)),
     "matrices": (MATRICES, (60, 600), (100, 1500)),
     "kernels": (KERNELS, (100, 20), (300, 60)),
+    "machines": (MACHINES, (100, 20), (300, 60)),
+    "ridge": ([Importances(RidgeClassifier())], (200, 200), (600, 1500)),
     "wrapped": (WRAPPED, (200, 200), (600, 500)),
 }
 CASES = [
@@ -131,6 +144,8 @@ def test_what_nobody_can_say():
     assert Scored(np.sum).cost(100, 10) is None
     assert CrossValidated(LogisticRegression()).cost(100, 10) is None
     assert CrossValidated(KNeighborsClassifier(), scoring="f1").cost(100, 10) is None
+    assert Importances(LogisticRegression()).cost(100, 10) is None
+    assert WeightNorm(GridSearchCV(SVC(), {"C": [1, 2]})).cost(100, 10) is None
     assert check_cost("Scored", Scored(np.sum).cost, 10**6, 10**6) is None
 
 

@@ -9,8 +9,10 @@ from sklearn.svm import SVC, SVR
 
 from tamis.criteria import RadiusMargin, Span
 from tamis.datasets import make_additive, make_exponential, make_interactive
+from tamis.exceptions import InvalidParameter
 from tamis.search import RecursiveElimination
 from tests import explicit_machines as explicit
+from tests.laws.recipe_laws import found, linear
 
 BOUNDS = [(RadiusMargin, explicit.radius_margin), (Span, explicit.span)]
 KERNELS = [
@@ -58,6 +60,70 @@ class TestAgainstExplicitKernels:
         expected = explicit.differences(quantity, model, X, y, retrain=True, step=1e-3)
         found = criterion(model, order=1, retrain=True).fit(X, y).loss(np.arange(X.shape[1]))
         explicit.assert_slopes(found, expected, 2e-3)
+
+
+SOFT = [(RadiusMargin, explicit.soft_radius_margin), (Span, explicit.soft_span)]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+class TestSoftMargin:
+    @pytest.mark.parametrize(("criterion", "quantity"), SOFT, ids=["radius-margin", "span"])
+    @pytest.mark.parametrize("retrain", [False, True])
+    def test_removal(self, problem, criterion, quantity, kernel, retrain):
+        X, y, machine = problem
+        model = machine(C=0.7, tol=1e-10, **kernel)
+        held, left = explicit.soft_removed(quantity, model, X, y, retrain)
+        fitted = criterion(model, retrain=retrain, soft_margin=True).fit(X, y)
+        # the programme and its dual differ by what LIBSVM leaves
+        expected, tolerance = left - held, 1e-6 * max(abs(held), 1)
+        assert_allclose(fitted.loss(np.arange(X.shape[1])), expected, atol=tolerance)
+
+    def test_the_derivative_is_that_of_machines_trained_anew(self, problem, kernel):
+        X, y, machine = problem
+        model = machine(C=0.7, tol=1e-10, **kernel | {"gamma": 0.15})
+        subset, step = np.arange(X.shape[1]), 1e-4
+        kept, following = (
+            RadiusMargin(model, order=1, retrain=retrain, soft_margin=True).fit(X, y).loss(subset)
+            for retrain in (False, True)
+        )
+        ends = []
+        for scale_of_first in (1 + step, 1 - step):
+            moved = X.copy()
+            moved[:, 0] *= scale_of_first
+            fitted = machine(**model.get_params()).fit(moved, y)
+            ends.append(explicit.soft_radius_margin(fitted, y, moved, kept=False))
+        expected = abs(ends[0] - ends[1]) / (2 * step)
+        assert_allclose(kept[0], expected, rtol=2e-3, atol=2e-3 * kept.max())
+        assert_allclose(following, kept)
+
+
+@pytest.mark.parametrize("criterion", [RadiusMargin, Span])
+def test_the_last_column_leaves_the_best_constant(criterion):
+    """Of 12 and 20 rows the smaller class is on the wrong side of a constant by 2 each."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(32, 1)), np.repeat([0, 1], [12, 20])
+    model = SVC(C=2.0, tol=1e-10)
+    lost = criterion(model, retrain=True, soft_margin=True).fit(X, y).loss(np.array([0]))
+    quantity, nothing = (
+        (explicit.soft_span, 24) if criterion is Span else (explicit.soft_radius_margin, 48)
+    )
+    assert_allclose(lost, nothing - quantity(model.fit(X, y), y, X, kept=False), rtol=1e-6)
+
+
+def test_slacks_have_no_slope():
+    with pytest.raises(InvalidParameter, match="Span needs order=0 with soft_margin=True"):
+        Span(SVC(), order=1, soft_margin=True).fit(np.eye(4), [0, 0, 1, 1])
+    with pytest.raises(InvalidParameter, match="needs soft_margin=True or False, not 'yes'"):
+        Span(SVC(), soft_margin="yes").fit(np.eye(4), [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("criterion", [RadiusMargin, Span])
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+def test_with_slacks_useful_columns_leave_last(criterion, C):
+    """The printed form puts them first: they shrink ||w||^2, or the distances, when they leave."""
+    problem = linear()
+    search = RecursiveElimination(criterion(SVC(C=C), soft_margin=True), n_features_to_select=3)
+    assert found(search.fit(problem.X, problem.y), problem) == 1
 
 
 def test_without_training_anew_a_regression_never_looks_at_the_target():

@@ -80,8 +80,14 @@ EXAMPLES = {
     ],
     "Scored": [Scored(between_rows)],
     "WeightNorm": [WeightNorm(MACHINE), WeightNorm(MACHINE, order=1, retrain=True)],
-    "RadiusMargin": [RadiusMargin(MACHINE), RadiusMargin(MACHINE, order=1)],
-    "Span": [Span(MACHINE), Span(MACHINE, retrain=True), Span(MACHINE, order=1)],
+    "RadiusMargin": [
+        *(RadiusMargin(MACHINE), RadiusMargin(MACHINE, order=1)),
+        RadiusMargin(MACHINE, soft_margin=True),
+    ],
+    "Span": [
+        *(Span(MACHINE), Span(MACHINE, retrain=True), Span(MACHINE, order=1)),
+        Span(MACHINE, soft_margin=True),
+    ],
     "PosteriorSensitivity": [
         PosteriorSensitivity(LogisticRegression()),
         PosteriorSensitivity(SVC(), output="decision", n_values=8),

@@ -88,6 +88,6 @@ class FalseDiscovery(Choice):
         step = int(moves.step[passing[-1]])
         return Chosen(
             step,
-            f"{counted(int(passing[-1]) + 1)} pass: at most a share of {self.q:g} of them is expected to be "
-            "unrelated to the target, if the p-values are right.",
+            f"{counted(int(passing[-1]) + 1)} pass: at most a share of {self.q:g} of them is "
+            "expected to be unrelated to the target, if the p-values are right.",
         )

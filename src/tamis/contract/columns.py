@@ -15,6 +15,9 @@ class Growing:
         self._held: NDArray[Any] = np.array(values, dtype=dtype)
         self._n = len(self._held)
 
+    def __len__(self) -> int:
+        return self._n
+
     def extend(self, values: ArrayLike) -> None:
         """Add values behind the last."""
         values = np.asarray(values)

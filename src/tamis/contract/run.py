@@ -229,7 +229,8 @@ class Run:
                 raise InvalidStep("moves nothing, although it promises to grow or shrink")
             return
         growing = self.trace.growing
-        if entered.any() != entered.all() or growing not in (None, bool(entered[0])):
+        mixed = len(moved) > 1 and entered.any() != entered.all()
+        if mixed or growing not in (None, bool(entered[0])):
             raise InvalidStep(
                 "both adds and takes away, although it promises that each step holds, or is held "
                 "by, the step before"

@@ -67,6 +67,9 @@ class Trace(Sequence[TracedStep]):
         self._columns = {
             name: Growing(dtype) for name, dtype in (PER_STEP | PER_MOVE | PER_CANDIDATE).items()
         }
+        self._sided: tuple[Step, tuple[Mask, Mask, Subset]] | None = (
+            None  # of the step last looked at
+        )
         self._held: Mask | None = None  # the newest subset, once it has been asked for
         self._moves: Moves | None = None  # all moves so far, once they have been asked for
 
@@ -85,16 +88,19 @@ class Trace(Sequence[TracedStep]):
 
     def change(self, step: Step) -> tuple[Subset, Mask, int]:
         """What a step would move, whether each enters, and the size before."""
-        before, after = self._sides(step)
-        moved = np.flatnonzero(before ^ after)
-        return moved, after[moved], int(before.sum())
+        before, after, moved = self._sides(step)
+        return moved, after[moved], int(np.count_nonzero(before))
 
-    def _sides(self, step: Step) -> tuple[Mask, Mask]:
-        """What is held before and after a step."""
+    def _sides(self, step: Step) -> tuple[Mask, Mask, Subset]:
+        """What is held before and after a step, and what differs."""
+        if self._sided is not None and self._sided[0] is step:  # a step is looked at, then added
+            return self._sided[1]
         before, after = self._newest(), self._mask_of(step.subset)
         if not len(self) and step.scores is None and after.all():
             before = after  # where a walk from everything stands before its first move
-        return before, after
+        sides = before, after, (before ^ after).nonzero()[0]
+        self._sided = step, sides
+        return sides
 
     @property
     def growing(self) -> bool | None:
@@ -104,8 +110,7 @@ class Trace(Sequence[TracedStep]):
 
     def append(self, step: Step, *, n_evaluations: int = 0, seconds: float = 0.0) -> None:
         """Add a step; what moved is what differs from the subset before."""
-        before, after = self._sides(step)
-        moved = np.flatnonzero(before ^ after)
+        before, after, moved = self._sides(step)
         scores = checked(Scores(EMPTY, NOTHING) if step.scores is None else step.scores)
         adding = bool(after[moved].any())
         moved = best_first_moved(moved, scores, adding)
@@ -116,10 +121,11 @@ class Trace(Sequence[TracedStep]):
         if step.params:
             self.params[len(self)] = step.params
         self._give(scores)
-        given = self.given_at[moved] == len(self)
+        score = self.given[moved]
+        score[self.given_at[moved] != len(self)] = np.nan
         self._write(
             moved=moved,
-            score=np.where(given, self.given[moved], np.nan),
+            score=score,
             error=looked_up(moved, scores.units, scores.errors),
             candidate=best.units,
             candidate_score=best.values,
@@ -133,7 +139,7 @@ class Trace(Sequence[TracedStep]):
             ("value", step.value),
         ):
             self._columns[name].push(value)
-        self._held = after
+        self._held, self._sided = after, None
 
     def extend(self, entries: Entries, *, n_evaluations: int = 0, seconds: float = 0.0) -> None:
         """Add one step for each unit that enters, in one go."""
@@ -167,11 +173,15 @@ class Trace(Sequence[TracedStep]):
         units = np.asarray(subset)
         if units.ndim != 1 or (len(units) and units.dtype.kind not in "iu"):
             raise InvalidStep(f"gives {subset!r} for a subset, which needs an array of indices")
-        if len(units) and not (units.min() >= 0 and units.max() < self.n_units):
+        mask = np.zeros(self.n_units, dtype=bool)
+        try:
+            mask[units] = True
+            inside = not len(units) or units.min() >= 0
+        except IndexError:
+            inside = False
+        if not inside:
             outside = units[(units < 0) | (units >= self.n_units)][0]
             raise InvalidStep(f"names unit {outside}, where units go from 0 to {self.n_units - 1}")
-        mask = np.zeros(self.n_units, dtype=bool)
-        mask[units] = True
         if np.count_nonzero(mask) != len(units):
             twice = np.flatnonzero(np.bincount(units) > 1)[0]
             raise InvalidStep(f"holds unit {twice} twice")
@@ -189,7 +199,7 @@ class Trace(Sequence[TracedStep]):
     # -- reading --------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return len(self._columns["value"].array)
+        return len(self._columns["value"])
 
     def _newest(self) -> Mask:
         return self.mask(len(self) - 1) if self._held is None else self._held

@@ -28,21 +28,20 @@ def weighed(scores: Scores, moved: Subset, *, adding: bool) -> tuple[Scores, int
     """The best candidates of a step, the best first, and how many equal the last that moved."""
     if not len(scores.units):
         return scores, scores.n_equal
-    worth = scores.values if adding else -scores.values
-    n_kept = min(BEST, len(worth))
-    if len(worth) > BEST:
+    rank = -scores.values if adding else scores.values
+    if len(rank) > BEST:
         wanted = _among(scores.units, moved)
-        wanted[np.argpartition(-worth, BEST - 1)[:BEST]] = True
-        head = np.flatnonzero(wanted)
+        wanted[rank.argpartition(BEST - 1)[:BEST]] = True
+        head = wanted.nonzero()[0]
+        head = head[rank[head].argsort(kind="stable")]
     else:
-        head = np.arange(n_kept)
-    head = head[np.argsort(-worth[head], kind="stable")]
+        head = rank.argsort(kind="stable")
     best = Scores(scores.units[head], scores.values[head])
     if scores.n_equal or not len(moved):
         return best, scores.n_equal
-    cut = snapped(worth)
+    cut = snapped(rank)
     last = cut[_among(scores.units, moved)]
-    return best, int((cut == last.min()).sum()) if len(last) else 0
+    return best, int((cut == last.max()).sum()) if len(last) else 0
 
 
 def _among(units: Subset, moved: Subset) -> Mask:

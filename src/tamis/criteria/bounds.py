@@ -3,10 +3,12 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tamis._arrays import Array
 from tamis.criteria.kernel_machines import MachineCriterion, MachineView
 from tamis.criteria.margins import multiplier_slopes, norm_slopes
+from tamis.exceptions import InvalidParameter
 from tamis.svm.machine import Multipliers
 from tamis.svm.radius import sphere_around
 from tamis.svm.span import feet, margin_system, squared_spans
@@ -14,6 +16,20 @@ from tamis.svm.span import feet, margin_system, squared_spans
 
 class BoundCriterion(MachineCriterion):
     """Criterion that ranks by the bound without each column: the least bound leaves first."""
+
+    def __init__(
+        self, estimator: Any, *, order: int = 0, retrain: bool = False, soft_margin: bool = False
+    ):
+        super().__init__(estimator, order=order, retrain=retrain)
+        self.soft_margin = soft_margin
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        name = type(self).__name__
+        if not isinstance(self.soft_margin, bool | np.bool_):
+            raise InvalidParameter(
+                f"{name} needs soft_margin=True or False, not {self.soft_margin!r}."
+            )
+        super()._learn(X, y, **params)
 
     def _scored(self, lost: Array) -> Array:
         return -lost
@@ -27,7 +43,12 @@ class RadiusMargin(BoundCriterion):
     .. math:: B = R^2 \|w\|^2 \text{ (SVC)}, \qquad
         B = R^2 \sum_i (\alpha_i + \alpha_i^*) \text{ (SVR)}, \qquad L_j = B_{-j} - B
 
-    so the column goes first without which the bound is least; losses may be negative.
+    so the column goes first without which the bound is least; losses may be negative. That bound
+    is of a machine without slacks ξ. With ``soft_margin=True`` they are counted,
+
+    .. math:: B = (R^2 + 1/C) \, (\|w\|^2 + 2C \sum_i \xi_i),
+
+    for classes as Chung et al. (2003) have it, for regression in the same way.
 
     Parameters
     ----------
@@ -41,20 +62,37 @@ class RadiusMargin(BoundCriterion):
         Whether the multipliers follow. At order 0 one machine is trained without each column (with
         ``gamma="scale"`` its kernel is as wide as its columns ask for); at order 1 the conditions
         of optimality are differentiated, and nothing is trained.
+    soft_margin : bool, default=False
+        Whether slacks are counted. The second factor is then twice the dual programme, whose value
+        with the multipliers kept grows by half of what ‖w‖² loses: a useful column has a large
+        loss, with or without training anew.
 
     Notes
     -----
-    Use ``retrain=True`` for regression. Without it the multipliers, and so their sum, are the same
-    for every column: the columns of an ``SVR`` are then ranked by the radius alone, that is by
-    their spread, and the target is never looked at. On problems with a known answer it finds it
-    about never, and with ``retrain=True`` nearly always, if ``epsilon`` is not so small that most
-    multipliers sit at C.
+    Use ``soft_margin=True`` unless the bound as it is printed is wanted. Where classes overlap, a
+    machine without a useful column has a *smaller* ‖w‖², with its multipliers kept always, trained
+    anew often: of three problems each whose classes depend on a sum of 3 of 20 columns, on noisy
+    copies and on a product, the printed bound finds 0, 0 and 0 of the relevant columns, trained
+    anew 22, 100 and 33 %, its absolute derivative 67, 100 and 100 %, and with the slacks either
+    finds them all (also in regression, and with C from 0.1 to 10). On held-out rows of eight
+    real sets an ``SVC`` on the fifth of the columns that is kept is right on 65.0 % (printed), 74.4
+    (trained anew), 79.2 (derivative), 79.2 and 79.0 (slacks, kept and trained anew), and on columns
+    drawn at random on 74.3.
+
+    Without ``soft_margin`` use ``retrain=True`` for regression. Otherwise the multipliers, and so
+    their sum, are the same for every column: the columns of an ``SVR`` are then ranked by the
+    radius alone, that is by their spread, and the target is never looked at. On problems with a
+    known answer it finds it about never, and with ``retrain=True`` nearly always, if ``epsilon`` is
+    not so small that most multipliers sit at C.
 
     Without any column the bound is 0. Copies of a row do not change the sphere.
 
     References
     ----------
     V. Vapnik, "Statistical learning theory", Wiley, 1998.
+
+    K.-M. Chung, W.-C. Kao, C.-L. Sun, L.-L. Wang, C.-J. Lin, "Radius margin bounds for support
+    vector machines with the RBF kernel", Neural Computation 15, 2003.
 
     A. Rakotomamonjy, "Variable selection using SVM-based criteria", JMLR 3, 2003; "Analysis of SVM
     regression bounds for variable ranking", Neurocomputing 70, 2007.
@@ -73,7 +111,18 @@ class RadiusMargin(BoundCriterion):
     _on_support = False
 
     def _quantity(self, machine: Multipliers, K: Array, hint: Array | None = None) -> float:
-        return sphere_around(K, hint).radius2 * _size(machine, K)
+        radius2 = sphere_around(K, hint).radius2
+        if not self.soft_margin:
+            return radius2 * _size(machine, K)
+        return (radius2 + 1 / machine.box.mean()) * _slackened(machine, K)
+
+    def _of_nothing(self, machine: Multipliers) -> float:
+        if not self.soft_margin:
+            return 0.0
+        return 2 * machine.slack(np.zeros(len(machine.rows))) / float(machine.box.mean())
+
+    def _scoring_cost(self, n: float, d: float) -> float:
+        return d * (1.5e5 + 25 * n**2)  # a sphere for each
 
     def _hint(self, view: MachineView) -> Array:
         return sphere_around(view.columns.K).weights
@@ -82,7 +131,12 @@ class RadiusMargin(BoundCriterion):
         machine, columns = view
         radius2, g = sphere_around(columns.K)
         # g is optimal, so that the radius changes as if it stayed (Danskin)
-        widening = columns.slopes(np.diag(g) - np.outer(g, g)) * _size(machine, columns.K)
+        widening = columns.slopes(np.diag(g) - np.outer(g, g))
+        if self.soft_margin:
+            # the multipliers are optimal for the dual programme, which changes as if they stayed
+            shrinking = (radius2 + 1 / machine.box.mean()) * norm_slopes(view, follow=False)
+            return widening * _slackened(machine, columns.K) - shrinking
+        widening *= _size(machine, columns.K)
         if not machine.regression:
             return widening + radius2 * norm_slopes(view, self.retrain)
         if not self.retrain:
@@ -99,7 +153,12 @@ class Span(BoundCriterion):
 
     (:math:`\alpha_p + \alpha_p^*` for SVR), from the system M = [[K_FF, 1], [1', 0]] of the free
     vectors F: :math:`S_p^2 = 1 / (M^{-1})_{pp}` for p in F, :math:`K_{pp} - v'M^{-1}v` with
-    v = (K_Fp, 1) for a p on its bound.
+    v = (K_Fp, 1) for a p on its bound. With ``soft_margin=True`` the slacks are added,
+
+    .. math:: B = \sum_p (\alpha_p S_p^2 + \xi_p),
+
+    which is the leave-one-out loss of the machine wherever the others keep their roles: yₚf(xₚ)
+    falls by αₚSₚ² when p is left out.
 
     Parameters
     ----------
@@ -113,16 +172,25 @@ class Span(BoundCriterion):
         Whether the multipliers follow. At order 0 one machine is trained without each column (with
         ``gamma="scale"`` its kernel is as wide as its columns ask for); at order 1 the conditions
         of optimality are differentiated, and nothing is trained.
+    soft_margin : bool, default=False
+        Whether slacks are added, those of the best intercept. They have kinks where the multipliers
+        are kept, so that this needs ``order=0``.
 
     Notes
     -----
-    Use ``retrain=True``. Without it only the distances change with the column, and these never look
-    at the target: on problems with a known answer it is found about never.
+    Use ``soft_margin=True``, and for regression ``retrain=True`` with it, unless the bound as it is
+    printed is wanted. With the multipliers kept only the distances change with the column, and
+    these never look at the target; trained anew, what a machine on its bounds does not learn is
+    not seen. Of three problems each whose classes depend on a sum of 3 of 20 columns, at C = 0.1, 1
+    and 10 the printed bound finds 0, 56 and 89 % of the relevant columns, trained anew 0, 89 and
+    100 %, and with the slacks either finds them all. On held-out rows of eight real
+    sets an ``SVC`` on the fifth of the columns that is kept is right on 72.8 % (printed), 78.1
+    (trained anew), 72.5 (derivative), 78.9 and 79.9 (slacks, kept and trained anew), and on columns
+    drawn at random on 74.3.
 
-    For a hard margin αₚSₚ² is the fall of yₚf(xₚ) when p is left out, wherever the others keep
-    their roles, and the sum bounds the leave-one-out errors. For a soft margin it is a bound only
-    with the number of support vectors on their bound added, which is not done here: a count of
-    rows is no score of columns.
+    Without slacks the sum bounds the leave-one-out errors of a hard margin. For a soft one it is a
+    bound only with the number of support vectors on their bound added, which is not done: a count
+    of rows is no score of columns.
 
     A free vector that depends on other free ones (a copy of a row) has a span of 0. Where no other
     vector is free (every multiplier on its bound), the distance is that to the
@@ -148,8 +216,31 @@ class Span(BoundCriterion):
     True
     """
 
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        super()._learn(X, y, **params)
+        if self.soft_margin and self.order == 1:
+            raise InvalidParameter(
+                "Span needs order=0 with soft_margin=True: slacks have no derivative where the "
+                "multipliers are kept. Write Span(..., soft_margin=True), or leave it out."
+            )
+
+    def _scoring_cost(self, n: float, d: float) -> float:
+        return d * (5e4 + 5 * n**2 + 0.02 * n**3)  # a linear system for each
+
+    @property
+    def _on_support(self) -> bool:  # type: ignore[override]
+        return not self.soft_margin  # any row can have a slack
+
     def _quantity(self, machine: Multipliers, K: Array, hint: Any = None) -> float:
-        return float(machine.sizes @ squared_spans(K, margin_system(K, machine.free)))
+        spans = float(machine.sizes @ squared_spans(K, margin_system(K, machine.free)))
+        return spans + self._slack(machine, K @ machine.beta)
+
+    def _of_nothing(self, machine: Multipliers) -> float:
+        return self._slack(machine, np.zeros(len(machine.rows)))
+
+    def _slack(self, machine: Multipliers, outputs: Array) -> float:
+        """Σ ξ, where the rows are weighed as their bounds are."""
+        return machine.slack(outputs) / float(machine.box.mean()) if self.soft_margin else 0.0
 
     def _slopes(self, view: MachineView) -> Array:
         machine, columns = view
@@ -167,3 +258,8 @@ def _size(machine: Multipliers, K: Array) -> float:
     if machine.regression:
         return float(machine.sizes.sum())
     return float(machine.beta @ K @ machine.beta)
+
+
+def _slackened(machine: Multipliers, K: Array) -> float:
+    """‖w‖² + 2C Σ ξ, by the dual programme."""
+    return 2 * machine.dual(float(machine.beta @ K @ machine.beta))

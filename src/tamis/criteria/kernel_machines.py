@@ -9,8 +9,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR
 
 from tamis._arrays import Array, Subset
-from tamis.contract import BackwardCriterion
-from tamis.criteria.model import ModelCriterion
+from tamis.contract import BackwardCriterion, Cost
+from tamis.criteria.model import ModelCriterion, is_tuner
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 from tamis.response.units import Units
 from tamis.svm.columns import ColumnKernel
@@ -53,6 +53,26 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
             raise InvalidParameter(f"{name} needs retrain=True or False, not {self.retrain!r}.")
         self._learn_model(X, y, self._routed(params, len(X)))
 
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        """Known unless a search over hyper-parameters is to be run.
+
+        A machine is taken to be trained in the time of its kernel matrix, as it is where classes
+        do not overlap much.
+        """
+        if is_tuner(self.estimator):
+            return None
+        n, d = float(n_samples), float(n_features)
+        training = 1.2e6 + 0.8 * n**2 * d
+        if self.order == 1:
+            scoring = 1e6 + 0.3 * n**2 * d + 0.02 * n**3
+        else:
+            scoring = self._scoring_cost(n, d) + (d * training if self.retrain else 0.0)
+        return Cost(n_rounds * (training + scoring), 36 * (n**2 + n * d))
+
+    @abstractmethod
+    def _scoring_cost(self, n: float, d: float) -> float:
+        """Operations for the quantities without each of d columns of n rows."""
+
     def _prepare(self, estimator: Any) -> None:
         check_machine(type(self).__name__, estimator)
 
@@ -83,6 +103,10 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
         """What the quantity with all columns tells about those without one."""
         return None
 
+    def _of_nothing(self, machine: Multipliers) -> float:
+        """The quantity without any column: points alike have no norm, no radius and no span."""
+        return 0.0
+
     def _lost(self, view: MachineView, units: Units, hint: Any) -> Array:
         """How much smaller the quantity is without each unit, the multipliers kept."""
         machine, columns = view
@@ -105,7 +129,7 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
         """The quantity of machines trained without one member."""
         kept, gone = np.delete(subset, index), units.positions(index)
         if not len(kept):
-            return 0.0  # points that cannot be told apart: no norm, no radius, no span
+            return sum(self._of_nothing(view.machine) for view in views)
         model = self._fitted(kept)
         kernel = _seen(model).function
         total = 0.0

@@ -179,33 +179,73 @@ def grad_w2_rfe(estimator: Any = None, **options: Any) -> RecursiveElimination:
     return RecursiveElimination(WeightNorm(_machine(estimator), order=1), **options)
 
 
-@published("Rakotomamonjy (2003, 2007); Yang (2011), sec. 4.4, RMB-RFE")
+@published("Rakotomamonjy (2003); Chung et al. (2003), Radius margin bounds")
 def rmb_rfe(estimator: Any = None, **options: Any) -> RecursiveElimination:
     """Drop the column without which the radius-margin bound is least, its machine kept.
 
-    The estimator is an ``SVC()`` unless another, or an ``SVR``, is given.
+    The bound is that of a soft margin, which counts slacks: see :class:`RadiusMargin` for what it
+    finds and the printed one does not. The estimator is an ``SVC()`` unless another, or an
+    ``SVR``, is given.
+    """
+    return RecursiveElimination(RadiusMargin(_machine(estimator), soft_margin=True), **options)
+
+
+@published("Rakotomamonjy (2003); Chung et al. (2003), Radius margin bounds")
+def rmb_rfe_retrain(estimator: Any = None, **options: Any) -> RecursiveElimination:
+    """Drop the column without which the radius-margin bound of a new machine is least."""
+    criterion = RadiusMargin(_machine(estimator), retrain=True, soft_margin=True)
+    return RecursiveElimination(criterion, **options)
+
+
+@published("Rakotomamonjy (2003, 2007); Yang (2011), sec. 4.4, RMB-RFE")
+def rmb_rfe_printed(estimator: Any = None, **options: Any) -> RecursiveElimination:
+    """Drop by the radius-margin bound as printed, without slacks: to reproduce published figures.
+
+    It puts relevant columns last where classes overlap; ``rmb-rfe`` does not. The tables of Yang
+    (2011), ch. 4, use this form.
     """
     return RecursiveElimination(RadiusMargin(_machine(estimator)), **options)
 
 
 @published("Rakotomamonjy (2003, 2007); Yang (2011), sec. 4.4, RMB-RFE*")
-def rmb_rfe_retrain(estimator: Any = None, **options: Any) -> RecursiveElimination:
-    """Drop the column without which the radius-margin bound of a new machine is least."""
+def rmb_rfe_retrain_printed(estimator: Any = None, **options: Any) -> RecursiveElimination:
+    """Drop by the radius-margin bound of a new machine as printed: to reproduce published figures.
+
+    It finds relevant columns of regressions, of classes only some; ``rmb-rfe-retrain`` finds both.
+    """
     return RecursiveElimination(RadiusMargin(_machine(estimator), retrain=True), **options)
 
 
-@published("Rakotomamonjy (2003, 2007); Yang (2011), sec. 4.4, SpanB-RFE")
+@published("Rakotomamonjy (2003); Chapelle, Vapnik, Bousquet and Mukherjee (2002)")
 def span_rfe(estimator: Any = None, **options: Any) -> RecursiveElimination:
-    """Drop the column without which the span bound is least, its machine kept.
+    """Drop the column without which the span estimate of the loss is least, its machine kept.
 
-    The estimator is an ``SVC()`` unless another, or an ``SVR``, is given.
+    Slacks are counted: see :class:`Span` for what that finds and the printed bound does not. The
+    estimator is an ``SVC()`` unless another is given; with an ``SVR`` use ``span-rfe-retrain``.
+    """
+    return RecursiveElimination(Span(_machine(estimator), soft_margin=True), **options)
+
+
+@published("Rakotomamonjy (2003); Chapelle, Vapnik, Bousquet and Mukherjee (2002)")
+def span_rfe_retrain(estimator: Any = None, **options: Any) -> RecursiveElimination:
+    """Drop the column without which the span estimate of the loss of a new machine is least."""
+    criterion = Span(_machine(estimator), retrain=True, soft_margin=True)
+    return RecursiveElimination(criterion, **options)
+
+
+@published("Rakotomamonjy (2003, 2007); Yang (2011), sec. 4.4, SpanB-RFE")
+def span_rfe_printed(estimator: Any = None, **options: Any) -> RecursiveElimination:
+    """Drop by the span bound as printed, without slacks: to reproduce published figures.
+
+    On held-out sets it is behind columns drawn at random; ``span-rfe`` is not. The tables of Yang
+    (2011), ch. 4, use this form.
     """
     return RecursiveElimination(Span(_machine(estimator)), **options)
 
 
 @published("Rakotomamonjy (2003, 2007); Yang (2011), sec. 4.4, SpanB-RFE*")
-def span_rfe_retrain(estimator: Any = None, **options: Any) -> RecursiveElimination:
-    """Drop the column without which the span bound of a new machine is least."""
+def span_rfe_retrain_printed(estimator: Any = None, **options: Any) -> RecursiveElimination:
+    """Drop by the span bound of a new machine as printed: to reproduce published figures."""
     return RecursiveElimination(Span(_machine(estimator), retrain=True), **options)
 
 

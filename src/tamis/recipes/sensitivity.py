@@ -48,7 +48,11 @@ def _eliminated(criterion: Any, options: dict[str, Any]) -> RecursiveElimination
 
 @published(SHEN)
 def fspp1_init(C: float | None = None, gamma: Any = None, **options: Any) -> Ranking:
-    """Rank by the share of rows whose predicted class changes as a column is perturbed."""
+    """Rank by the share of rows whose predicted class changes as a column is perturbed.
+
+    Of hundreds of columns none changes a class alone: all score 0, and a warning says that the
+    lowest indices are kept. Use ``fspp2-init`` there.
+    """
     return _ranked(_fspp(C, gamma, output="decision"), options)
 
 
@@ -78,7 +82,11 @@ def fspp4_init_printed(C: float | None = None, gamma: Any = None, **options: Any
 
 @published(SHEN)
 def fspp1_rfe(C: float | None = None, gamma: Any = None, **options: Any) -> RecursiveElimination:
-    """Drop the tenth whose perturbation changes the fewest predicted classes, train again."""
+    """Drop the tenth whose perturbation changes the fewest predicted classes, train again.
+
+    Of hundreds of columns none changes a class alone: all score 0, and the highest indices leave
+    first. Use ``fspp2-rfe`` there.
+    """
     return _eliminated(_fspp(C, gamma, output="decision"), options)
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tamis._arrays import Subset, is_int, snapped
+from tamis._arrays import Subset, is_int, lowest, snapped
 from tamis.contract import BackwardCriterion, Counted, Record, Scores, Search, SizeLike, Step, Trace
 from tamis.contract.steps import Standing
 from tamis.exceptions import InvalidParameter
@@ -92,7 +92,7 @@ class RecursiveElimination(Search):
             # a new tuning changes all values: the one before says nothing of the one after
             value = np.nan if params else step.value
             shorter = _without_worst(criterion, step.subset, value, drop)
-            yield shorter._replace(params=params)
+            yield shorter._replace(params=params) if params else shorter
             step = shorter
 
     def _n_rounds(self, n_units: int, size: int | None) -> int:
@@ -105,10 +105,10 @@ class RecursiveElimination(Search):
 
     def _tuning(self, tuning: "Tuning", size: int) -> "tuple[Tuning, bool]":
         """Whether the criterion is to choose its parameters anew for this round, and since when."""
-        _, tier = drop_count(self.step, size, 0)
         if self.retune is None:
-            due = False
-        elif self.retune == "tier":
+            return tuning, False
+        _, tier = drop_count(self.step, size, 0)
+        if self.retune == "tier":
             due = tier != tuning.tier
         elif isinstance(self.retune, float):
             due = tuning.size is None or size <= (1 - self.retune) * tuning.size
@@ -144,16 +144,18 @@ class Tuning(NamedTuple):
 
 def _without_worst(criterion: Counted, subset: Subset, value: float, drop: int) -> Step:
     """The step that removes the ``drop`` members of least loss; of equals the highest index."""
-    losses = criterion.loss(subset)
-    cut = snapped(losses, criterion.noise(value))
-    rising = np.lexsort((-np.arange(len(losses)), criterion.shunning(cut, subset)))
-    if len(criterion.fixed):
-        free = ~np.isin(subset, criterion.fixed)
-        rising, cut = rising[free[rising]], np.where(free, cut, np.nan)
-    kept = np.delete(subset, rising[:drop])
+    losses, noise = criterion.loss(subset), criterion.noise(value)
+    by, held = criterion.shunning(losses, subset), np.isin(subset, criterion.fixed)
+    by = np.where(held, np.inf, by) if held.any() else by
+    leaving, n_equal = lowest(by, drop, noise)
+    if by is not losses:
+        cut = np.where(held, np.nan, snapped(losses, noise))
+        n_equal = int(np.count_nonzero(cut == cut[leaving[-1]]))
+    stays = np.ones(len(subset), dtype=bool)
+    stays[leaving] = False
+    kept = subset[stays]
     # with one feature the new value follows from the score, otherwise it must be asked for
-    value = float(value) - float(losses[rising[0]]) if drop == 1 else np.nan
-    n_equal = int(np.count_nonzero(cut == cut[rising[drop - 1]]))
+    value = float(value) - float(losses[leaving[0]]) if drop == 1 else np.nan
     return Step(
         kept,
         criterion.value(kept) if np.isnan(value) else value,

@@ -65,14 +65,22 @@ class Multipliers:
         The signed multiplier of each of these rows: αᵢyᵢ, or αᵢ - αᵢ* in regression.
     box : array
         The upper bound of each multiplier.
-    regression : bool
-        Whether it is a support vector regression.
+    target : array
+        What each output should be: 1 or -1 (the sign that its multiplier can have), or y.
+    tube : float or None
+        The half width of the tube of a support vector regression, None for classes.
     """
 
     rows: NDArray[np.intp]
     beta: Array
     box: Array
-    regression: bool
+    target: Array
+    tube: float | None = None
+
+    @property
+    def regression(self) -> bool:
+        """Whether it is a support vector regression."""
+        return self.tube is not None
 
     @property
     def sizes(self) -> Array:
@@ -87,7 +95,34 @@ class Multipliers:
     def on_support(self) -> "Multipliers":
         """The same machine as one of its support vectors alone."""
         held = self.beta != 0
-        return Multipliers(self.rows[held], self.beta[held], self.box[held], self.regression)
+        parts = (self.rows[held], self.beta[held], self.box[held], self.target[held])
+        return Multipliers(*parts, self.tube)
+
+    def dual(self, norm2: float) -> float:
+        """Value of the dual programme, where the machine has this norm.
+
+        With the multipliers of the optimum it is ‖w‖²/2 + Σ boxᵢ ξᵢ, with others less.
+        """
+        wide = 0.0 if self.tube is None else self.tube * float(self.sizes.sum())
+        return float(self.beta @ self.target) - wide - norm2 / 2
+
+    def slack(self, outputs: Array) -> float:
+        """Least Σ boxᵢ ξᵢ of these outputs over all intercepts."""
+        low = high = self.target - outputs
+        if self.tube is not None:
+            low, high = low - self.tube, high + self.tube
+            raised = lowered = np.ones(len(low), dtype=bool)
+        else:
+            raised = self.target > 0
+            lowered = ~raised
+        # each unit of the intercept below low, or above high, costs the bound of the row
+        ends = np.concatenate([low[raised], high[lowered]])
+        weights = np.concatenate([self.box[raised], self.box[lowered]])
+        rising = np.argsort(ends, kind="stable")
+        slopes = np.cumsum(weights[rising]) - self.box[raised].sum()
+        b = ends[rising[min(int(np.searchsorted(slopes, 0.0)), len(ends) - 1)]]
+        short, over = np.maximum(low - b, 0), np.maximum(b - high, 0)
+        return float(self.box[raised] @ short[raised] + self.box[lowered] @ over[lowered])
 
 
 def kernel_machine(fitted: Any) -> KernelMachine | None:
@@ -125,13 +160,18 @@ def multipliers(fitted: Any, y: NDArray[Any], weight: Array | None = None) -> li
     beta = np.zeros((weights.shape[1], len(y)))
     beta[:, trained[fitted.support_]] = weights.T
     if not hasattr(fitted, "classes_"):
-        return [Multipliers(trained, beta[0, trained], fitted.C * weight[trained], True)]
+        box, target = fitted.C * weight[trained], np.asarray(y, dtype=float)[trained]
+        return [Multipliers(trained, beta[0, trained], box, target, float(fitted.epsilon))]
     codes = np.searchsorted(fitted.classes_, y)
     box = fitted.C * weight * np.asarray(fitted.class_weight_)[codes]
     found = []
-    for index, pair in enumerate(class_pairs(len(fitted.classes_))):
+    pairs = class_pairs(len(fitted.classes_))
+    for index, pair in enumerate(pairs):
         rows = trained[np.isin(codes[trained], pair)]
-        found.append(Multipliers(rows, beta[index, rows], box[rows], False))
+        # of two classes scikit-learn turns the signs of LIBSVM round
+        positive = pair[1] if len(pairs) == 1 else pair[0]
+        target = np.where(codes[rows] == positive, 1.0, -1.0)
+        found.append(Multipliers(rows, beta[index, rows], box[rows], target))
     return found
 
 

@@ -8,7 +8,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from tamis._arrays import check_range, in_range
 from tamis.criteria import (
+    CMIM,
     HSIC,
+    MIFS,
     ColumnSubset,
     Correlation,
     CrossValidated,
@@ -68,6 +70,24 @@ def test_targets_of_any_size(target):
     for exponent in (1010, -1000):
         far = clone(target).fit(X, np.ldexp(y, exponent))
         assert_allclose(far.gain(subset, others), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("binning", ["frequency", "width", "codes"])
+@pytest.mark.parametrize("criterion", [CMIM, MIFS, MutualInformation])
+def test_levels_are_told_apart_at_both_ends_of_the_numbers(criterion, binning):
+    X, y = table()
+    ends = np.sign(X)
+    far = criterion(binning=binning).fit(1.7e308 * ends, y)
+    near = criterion(binning=binning).fit(ends, y)
+    assert_array_equal(
+        far.gain(np.array([1]), np.array([0, 2, 3])), near.gain(np.array([1]), np.array([0, 2, 3]))
+    )
+
+
+def test_distribution_functions_at_both_ends_of_the_numbers():
+    X, y = table()
+    far, near = (KolmogorovSmirnov().fit(size * np.sign(X), y) for size in (1.7e308, 1.0))
+    assert_array_equal(far.scores_, near.scores_)
 
 
 @pytest.mark.parametrize(

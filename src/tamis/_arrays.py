@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
-from tamis.exceptions import InvalidTable
+from tamis.exceptions import InvalidTable, InvalidTarget
 
 Array: TypeAlias = NDArray[np.float64]
 Subset: TypeAlias = NDArray[np.intp]  # sorted, unique unit indices
@@ -135,6 +135,16 @@ def check_range(name: str, X: Array) -> None:
         raise InvalidTable(
             f"{name} squares the columns, and column {column} reaches {size[column]:.3g}, too far "
             "to be squared. Scale it, as a search does with standardize=True."
+        )
+
+
+def check_target_range(name: str, y: NDArray[Any]) -> None:
+    """Refuse a target of numbers so large that squares of it overflow."""
+    size = float(np.abs(y.astype(float)).max())
+    if np.frexp(size)[1] > FARTHEST:
+        raise InvalidTarget(
+            f"{name} squares the target, which reaches {size:.3g}, too far to be squared. Scale "
+            f"it, for example as y / {size:.0e}."
         )
 
 

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import Ridge
 
 from tamis._arrays import check_range, in_range
 from tamis.criteria import (
@@ -14,9 +15,11 @@ from tamis.criteria import (
     ColumnSubset,
     Correlation,
     CrossValidated,
+    DensitySensitivity,
     DiscriminantRatio,
     Divergence,
     FisherScore,
+    Importances,
     KolmogorovSmirnov,
     KwakInformation,
     MutualInformation,
@@ -26,8 +29,9 @@ from tamis.criteria import (
     ReducedParzenInformation,
     Remembered,
     Scatter,
+    ScoreSensitivity,
 )
-from tamis.exceptions import InvalidTable, SingularScatter
+from tamis.exceptions import InvalidTable, InvalidTarget, SingularScatter
 from tamis.search import Backward, Forward, RecursiveElimination
 from tests.laws.catalogue import name, table
 
@@ -106,6 +110,40 @@ def test_columns_too_large_to_be_squared_are_a_sentence(search, size):
     X, y = table()
     with pytest.raises(InvalidTable, match=r"column 0 reaches .* Scale it"):
         search.fit(np.clip(X, -1, 1) * size, y)
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        DensitySensitivity(Ridge(), n_values=4),
+        DensitySensitivity(Ridge(), noise="gaussian", n_values=4),
+        ScoreSensitivity(Ridge(), n_values=4),
+        ScoreSensitivity(Ridge(), scoring="neg_mean_squared_error", n_values=4),
+        HSIC(target_kernel="linear"),
+    ],
+    ids=name,
+)
+def test_targets_too_large_to_be_squared_are_a_sentence(criterion):
+    X, _ = table()
+    with pytest.raises(InvalidTarget, match=r"squares the target.* y / "):
+        Backward(criterion).fit(X, X @ np.arange(7) * 1e200)
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        DensitySensitivity(Ridge(), n_values=4),
+        CrossValidated(Ridge(), cv=2),
+        Importances(Ridge()),
+    ],
+    ids=name,
+)
+def test_a_model_that_overflows_is_a_sentence(criterion):
+    X, _ = table()
+    far = X * np.where(np.arange(7) == 2, 1e200, 1)
+    with pytest.raises(InvalidTable, match=r"Ridge cannot be trained .*e\+200.* Scale"):
+        Backward(criterion, standardize=False).fit(far, X[:, 0])
+    assert Backward(criterion).fit(far, X[:, 0]).support_[0]
 
 
 def test_columns_too_small_to_be_squared_are_a_sentence():

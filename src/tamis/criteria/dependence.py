@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, Subset, check_range, in_range
+from tamis._arrays import Array, Subset, check_range, check_target_range, in_range
 from tamis.contract import Cost
 from tamis.criteria.altered import AlteredCriterion
 from tamis.density.pairs import CompiledPairSums, PlainPairSums, TargetKernel, pair_sums_cost
@@ -83,7 +83,7 @@ class HSIC(AlteredCriterion):
             X = in_range(X, together=True)  # the width follows the scale
         check_range("HSIC", X)
         if self.task_ == "regression" and self.target_kernel == "linear":
-            check_range("HSIC, of y as a column,", y.astype(float)[:, None])
+            check_target_range("HSIC", y)
         self._target = TargetKernel(y, self.task_, self.target_kernel, self.unbiased)
         self._varies = X.min(axis=0) < X.max(axis=0)
         self._sums: PlainPairSums | CompiledPairSums

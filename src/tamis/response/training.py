@@ -1,6 +1,8 @@
 """What models are trained on: a table, the rows that may train, folds, and per-row values."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -9,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tamis._arrays import Array, class_codes, is_int
-from tamis.exceptions import InvalidParameter, UnlabelledRows
+from tamis._arrays import FARTHEST, Array, class_codes, is_int
+from tamis.exceptions import InvalidParameter, InvalidTable, TamisError, UnlabelledRows
 from tamis.folds.rows import Fold, Rows, folds_of, retold
 from tamis.response.engine import Model
 
@@ -146,5 +148,30 @@ def rows_of(params: dict[str, Any], rows: Any) -> dict[str, Any]:
 def trained(estimator: Any, X: Array, y: NDArray[Any] | None, params: dict[str, Any]) -> Any:
     """A clone of the estimator fitted on these rows and columns."""
     fitted = clone(estimator)
-    with retold():
+    with in_proportion(type(estimator).__name__, X, y), retold():
         return fitted.fit(X, **params) if y is None else fitted.fit(X, y, **params)
+
+
+@contextmanager
+def in_proportion(name: str, X: Array, y: NDArray[Any] | None) -> Iterator[None]:
+    """Failures over numbers out of all proportion as a sentence that says so.
+
+    Models differ: trees do not mind such numbers, whatever squares them does.
+    """
+    numeric = y is not None and y.dtype.kind == "f"
+    sizes = [float(np.abs(part).max(initial=0.0)) for part in (X, *((y,) if numeric else ()))]
+    far = [size for size in sizes if abs(np.frexp(size)[1]) > FARTHEST]
+    if not far:
+        yield
+        return
+    try:
+        with np.errstate(over="raise"):
+            yield
+    except TamisError:
+        raise
+    except (ValueError, ArithmeticError) as error:
+        said = " ".join(str(error).split())
+        raise InvalidTable(
+            f"{name} cannot be trained on numbers as far from 1 as {far[0]:.3g} ({said}). Scale "
+            "the columns, as a search does with standardize=True, and a real target."
+        ) from error

@@ -127,6 +127,17 @@ def in_range(X: Array, *, together: bool = False) -> Array:
     return np.ldexp(X, -exponent, order="F") if exponent.any() else X
 
 
+def column_means(X: Array) -> Array:
+    """Means of the columns, of numbers of any size: their sums may overflow.
+
+    >>> column_means(np.array([[1.7e308, 1.0], [1.7e308, 2.0]]))
+    array([1.7e+308, 1.5e+000])
+    """
+    digits = len(X).bit_length()  # a power of two changes no digit of a number
+    means: Array = np.ldexp(np.ldexp(X, -digits).mean(axis=0), digits)
+    return means
+
+
 def check_range(name: str, X: Array) -> None:
     """Refuse columns so large that squares of them overflow."""
     size = np.maximum(X.max(axis=0), -X.min(axis=0))

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import Ridge
 
-from tamis._arrays import check_range, in_range
+from tamis._arrays import check_range, column_means, in_range
 from tamis.criteria import (
     CMIM,
     HSIC,
@@ -31,7 +31,7 @@ from tamis.criteria import (
     Scatter,
     ScoreSensitivity,
 )
-from tamis.exceptions import InvalidTable, InvalidTarget, SingularScatter
+from tamis.exceptions import DegenerateData, InvalidTable, InvalidTarget, SingularScatter
 from tamis.search import Backward, Forward, RecursiveElimination
 from tests.laws.catalogue import name, table
 
@@ -144,6 +144,24 @@ def test_a_model_that_overflows_is_a_sentence(criterion):
     with pytest.raises(InvalidTable, match=r"Ridge cannot be trained .*e\+200.* Scale"):
         Backward(criterion, standardize=False).fit(far, X[:, 0])
     assert Backward(criterion).fit(far, X[:, 0]).support_[0]
+
+
+def test_a_model_that_fails_without_a_sentence_gets_one():
+    _, y = table()
+    with pytest.raises(InvalidTable, match=r"LinearDiscriminantAnalysis cannot be trained on"):
+        Importances(LinearDiscriminantAnalysis()).fit(np.ones((len(y), 3)), y).loss(np.arange(3))
+
+
+def test_what_a_model_doubts_is_a_warning_of_ours():
+    X = np.repeat(np.eye(4), 2, axis=0)[:, :1].repeat(20, axis=1)
+    with pytest.warns(DegenerateData, match="A model says of its rows: Singular matrix"):
+        Importances(Ridge(alpha=0)).fit(X, np.arange(8.0)).loss(np.arange(20))
+
+
+def test_the_mean_of_the_largest_numbers():
+    X = np.array([[1.7e308, 1.0], [1.7e308, 2.0], [1.7e308, 4.0]])
+    assert_allclose(column_means(X), [1.7e308, 7 / 3], rtol=1e-15)
+    assert_array_equal(column_means(table()[0]), table()[0].mean(axis=0))
 
 
 def test_columns_too_small_to_be_squared_are_a_sentence():

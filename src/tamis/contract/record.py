@@ -185,9 +185,11 @@ class Record:
         try:
             draft.write_text(json.dumps(self.to_dict(), default=_plain) + "\n", encoding="utf-8")
             os.replace(draft, path)
-        except OSError as error:
+        except BaseException as error:
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
+            if not isinstance(error, OSError):
+                raise
             raise InvalidTable(
                 f"{path} cannot be written: {error.strerror}. Nothing of the record is left there; "
                 "save it elsewhere."

@@ -47,6 +47,8 @@ def retold() -> Iterator[None]:
             told.setdefault(NotConverged, f"A model did not come to rest: {text.splitlines()[0]}")
         elif text.startswith(FEW_MEMBERS):
             told.setdefault(DegenerateData, f"Some folds are without a class. {text}")
+        elif said.category is UserWarning:
+            told.setdefault(DegenerateData, f"A model says of its rows: {text}")
         else:
             warnings.warn_explicit(said.message, said.category, said.filename, said.lineno)
     for category, text in told.items():

@@ -148,30 +148,36 @@ def rows_of(params: dict[str, Any], rows: Any) -> dict[str, Any]:
 def trained(estimator: Any, X: Array, y: NDArray[Any] | None, params: dict[str, Any]) -> Any:
     """A clone of the estimator fitted on these rows and columns."""
     fitted = clone(estimator)
-    with in_proportion(type(estimator).__name__, X, y), retold():
+    with explained(type(estimator).__name__, X, y), retold():
         return fitted.fit(X, **params) if y is None else fitted.fit(X, y, **params)
 
 
 @contextmanager
-def in_proportion(name: str, X: Array, y: NDArray[Any] | None) -> Iterator[None]:
-    """Failures over numbers out of all proportion as a sentence that says so.
+def explained(name: str, X: Array, y: NDArray[Any] | None) -> Iterator[None]:
+    """Failures of a training that say nothing to a user, in a sentence.
 
-    Models differ: trees do not mind such numbers, whatever squares them does.
+    Models differ: trees do not mind numbers out of all proportion, whatever squares them does.
     """
-    numeric = y is not None and y.dtype.kind == "f"
-    sizes = [float(np.abs(part).max(initial=0.0)) for part in (X, *((y,) if numeric else ()))]
-    far = [size for size in sizes if abs(np.frexp(size)[1]) > FARTHEST]
-    if not far:
-        yield
-        return
+    far = _out_of_proportion(X, y)
+    raw = (ValueError, ArithmeticError, IndexError) if far else (ArithmeticError, IndexError)
     try:
-        with np.errstate(over="raise"):
+        with np.errstate(over="raise" if far else None):
             yield
     except TamisError:
         raise
-    except (ValueError, ArithmeticError) as error:
+    except raw as error:
+        what = f"numbers as far from 1 as {far:.3g}" if far else f"these {len(X)} rows"
+        instead = (
+            "Scale the columns, as a search does with standardize=True, and a real target."
+            if far
+            else "Look for columns that are constant, or the same for all rows of a class."
+        )
         said = " ".join(str(error).split())
-        raise InvalidTable(
-            f"{name} cannot be trained on numbers as far from 1 as {far[0]:.3g} ({said}). Scale "
-            "the columns, as a search does with standardize=True, and a real target."
-        ) from error
+        raise InvalidTable(f"{name} cannot be trained on {what} ({said}). {instead}") from error
+
+
+def _out_of_proportion(X: Array, y: NDArray[Any] | None) -> float:
+    """The largest of the numbers if squares of it overflow or vanish, else 0."""
+    numbers = [X] if y is None or y.dtype.kind != "f" else [X, y]
+    sizes = [float(np.abs(part).max(initial=0.0)) for part in numbers]
+    return next((size for size in sizes if abs(np.frexp(size)[1]) > FARTHEST), 0.0)

@@ -31,7 +31,13 @@ from tamis.criteria import (
     Scatter,
     ScoreSensitivity,
 )
-from tamis.exceptions import DegenerateData, InvalidTable, InvalidTarget, SingularScatter
+from tamis.exceptions import (
+    DegenerateData,
+    InvalidParameter,
+    InvalidTable,
+    InvalidTarget,
+    SingularScatter,
+)
 from tamis.search import Backward, Forward, RecursiveElimination
 from tests.laws.catalogue import name, table
 
@@ -207,3 +213,10 @@ def test_in_range_touches_nothing_that_is():
     assert 0.25 <= scaled[0, 8] <= 1
     together = in_range(X, together=True)
     assert np.unique(together[:, 0] / X[:, 0]).size == 1
+
+
+def test_a_weight_beyond_any_number_of_rows_is_a_sentence():
+    X, y = table()
+    weights = np.where(np.arange(len(y)) % 3, 1.0, 1e200)
+    with pytest.raises(InvalidParameter, match=r"at most 1e\+09, not 1e\+200.*Divide the weights"):
+        Backward(Importances(Ridge())).fit(X, X[:, 0], sample_weight=weights)

@@ -6,6 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 from tamis._arrays import check_range, column_means, in_range
 from tamis.criteria import (
@@ -36,8 +39,10 @@ from tamis.exceptions import (
     InvalidParameter,
     InvalidTable,
     InvalidTarget,
+    NotConverged,
     SingularScatter,
 )
+from tamis.response import training
 from tamis.search import Backward, Forward, RecursiveElimination
 from tests.laws.catalogue import name, table
 
@@ -220,3 +225,18 @@ def test_a_weight_beyond_any_number_of_rows_is_a_sentence():
     weights = np.where(np.arange(len(y)) % 3, 1.0, 1e200)
     with pytest.raises(InvalidParameter, match=r"at most 1e\+09, not 1e\+200.*Divide the weights"):
         Backward(Importances(Ridge())).fit(X, X[:, 0], sample_weight=weights)
+
+
+@pytest.mark.parametrize("machine", [SVC(C=1e3), make_pipeline(StandardScaler(), SVC(C=1e3))])
+def test_a_machine_that_does_not_come_to_rest_ends_with_a_warning(machine, monkeypatch):
+    monkeypatch.setattr(training, "MOST_ITERATIONS", 20)
+    monkeypatch.setattr(training, "ITERATIONS_A_ROW", 0)
+    X, y = table()
+    with pytest.warns(NotConverged, match="did not come to rest"):
+        CrossValidated(machine, cv=2).fit(X, y).value(np.array([1, 2]))
+
+
+def test_a_limit_of_iterations_that_is_given_stays():
+    X, y = table()
+    assert training.trained(SVC(max_iter=7_000), X, y, {}).max_iter == 7_000
+    assert training.trained(SVC(), X, y, {}).max_iter == 1_000_000

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 from tamis._arrays import FARTHEST, Array, class_codes, is_int
 from tamis.exceptions import InvalidParameter, InvalidTable, TamisError, UnlabelledRows
@@ -21,6 +22,11 @@ from tamis.response.engine import Model
 MANY_COLUMNS, MANY_ROWS = 30, 200
 #: Folds of held-out rows: five, or three where five trainings would take long.
 FEW_ROWS, FOLDS_OF_FEW, FOLDS_OF_MANY = 500, 5, 3
+#: Trained by LIBSVM, which scikit-learn lets run until it converges.
+MACHINES = (NuSVC, NuSVR, OneClassSVM, SVC, SVR)
+#: Iterations of a machine: ten to a hundred a row are usual, and some thousand with a large C.
+#: LIBSVM by itself stops after ten times as many, which takes ten seconds for a machine of 20 rows.
+MOST_ITERATIONS, ITERATIONS_A_ROW = 1_000_000, 1_000
 
 
 class FoldModel(NamedTuple):
@@ -148,8 +154,16 @@ def rows_of(params: dict[str, Any], rows: Any) -> dict[str, Any]:
 def trained(estimator: Any, X: Array, y: NDArray[Any] | None, params: dict[str, Any]) -> Any:
     """A clone of the estimator fitted on these rows and columns."""
     fitted = clone(estimator)
+    end_training(fitted, len(X))
     with explained(type(estimator).__name__, X, y), retold():
         return fitted.fit(X, **params) if y is None else fitted.fit(X, y, **params)
+
+
+def end_training(estimator: Any, n_rows: int) -> None:
+    """Give kernel machines that may train for ever, as on columns of unlike scales, an end."""
+    for part in (estimator, *estimator.get_params().values()):
+        if isinstance(part, MACHINES) and part.max_iter == -1:
+            part.set_params(max_iter=max(MOST_ITERATIONS, ITERATIONS_A_ROW * n_rows))
 
 
 @contextmanager

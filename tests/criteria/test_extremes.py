@@ -30,6 +30,8 @@ from tamis.criteria import (
     Penalised,
     PValue,
     ReducedParzenInformation,
+    RelativeSVC,
+    RelativeSVR,
     Remembered,
     Scatter,
     ScoreSensitivity,
@@ -131,12 +133,13 @@ def test_columns_too_large_to_be_squared_are_a_sentence(search, size):
         ScoreSensitivity(Ridge(), n_values=4),
         ScoreSensitivity(Ridge(), scoring="neg_mean_squared_error", n_values=4),
         HSIC(target_kernel="linear"),
+        Importances(Ridge()),
     ],
     ids=name,
 )
 def test_targets_too_large_to_be_squared_are_a_sentence(criterion):
     X, _ = table()
-    with pytest.raises(InvalidTarget, match=r"squares the target.* y / "):
+    with pytest.raises(InvalidTarget, match=r"squares the (target|coefficients).*Scale"):
         Backward(criterion).fit(X, X @ np.arange(7) * 1e200)
 
 
@@ -239,4 +242,5 @@ def test_a_machine_that_does_not_come_to_rest_ends_with_a_warning(machine, monke
 def test_a_limit_of_iterations_that_is_given_stays():
     X, y = table()
     assert training.trained(SVC(max_iter=7_000), X, y, {}).max_iter == 7_000
-    assert training.trained(SVC(), X, y, {}).max_iter == 1_000_000
+    for machine in (SVC(), RelativeSVC(), RelativeSVR()):
+        assert training.trained(machine, X, y, {}).max_iter == 1_000_000

@@ -87,8 +87,6 @@ def load_record(path: Path) -> Record:
     """Record of a file."""
     try:
         return Record.load(path)
-    except OSError as error:
-        raise InvalidTable(f"The record {path} cannot be read: {error.strerror}.") from error
     except (LookupError, TypeError, AttributeError, RecursionError, MemoryError) as error:
         raise InvalidTable(
             f"{path} is a damaged record ({type(error).__name__}: {error}). Start the search anew."

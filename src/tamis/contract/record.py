@@ -213,6 +213,11 @@ class Record:
             plain = json.loads(Path(path).read_text(encoding="utf-8"))
         except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
             raise InvalidTable(f"{path} is no record: {error}.") from error
+        except OSError as error:
+            raise InvalidTable(
+                f"The record {path} cannot be read: {error.strerror}. Give the file that one was "
+                "saved to."
+            ) from error
         try:
             return cls.from_dict(plain)
         except InvalidTable as error:

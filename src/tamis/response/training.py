@@ -163,7 +163,8 @@ def end_training(estimator: Any, n_rows: int) -> None:
     """Give kernel machines that may train for ever, as on columns of unlike scales, an end."""
     for part in (estimator, *estimator.get_params().values()):
         if isinstance(part, MACHINES) and part.max_iter == -1:
-            part.set_params(max_iter=max(MOST_ITERATIONS, ITERATIONS_A_ROW * n_rows))
+            # no parameter of machines that follow the columns, but an attribute of every one
+            part.max_iter = max(MOST_ITERATIONS, ITERATIONS_A_ROW * n_rows)
 
 
 @contextmanager

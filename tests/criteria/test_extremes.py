@@ -172,6 +172,13 @@ def test_what_a_model_doubts_is_a_warning_of_ours():
         Importances(Ridge(alpha=0)).fit(X, np.arange(8.0)).loss(np.arange(20))
 
 
+def test_a_matrix_that_a_model_doubts_is_a_warning_of_ours():
+    X, _ = table()
+    X[0, 1] = 1e150
+    with pytest.warns(DegenerateData, match="A model says of its rows: .*ll-conditioned"):
+        Importances(Ridge()).fit(X, X[:, 0]).loss(np.arange(7))
+
+
 def test_the_mean_of_the_largest_numbers():
     X = np.array([[1.7e308, 1.0], [1.7e308, 2.0], [1.7e308, 4.0]])
     assert_allclose(column_means(X), [1.7e308, 7 / 3], rtol=1e-15)

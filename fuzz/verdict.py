@@ -114,6 +114,8 @@ def _wrong_error(error: Exception, table: Table) -> str | None:
         return None if is_sentence else f"no sentence: {said}"
     if not isinstance(error, ValueError | TypeError) or "sklearn/" not in where.filename:
         return said
+    if where.filename.endswith("sklearn/base.py"):  # a parameter that we set, not the user
+        return said
     # of finite numbers nobody may say that they are not
     if table.finite and table_is_numbers(table) and ("infinity" in text or "NaN" in text):
         return f"false: {said}"

@@ -19,6 +19,7 @@ PACKAGES = [
     "tamis.choice",
     "tamis.contract",
     "tamis.svm",
+    "tamis.response",
     "tamis.neural",
     "tamis.datasets",
     "tamis.evaluation",
@@ -49,6 +50,10 @@ PROMISED = {
         "Record", "Scores", "Search", "Selection", "Step", "SubsetCriterion", "Trace",
     },
     "tamis.svm": {"SVCPath", "SVCPathCV", "SVRPath", "SVRPathCV"},
+    "tamis.response": {
+        "Derivative", "Effect", "Engine", "Marginal", "Model", "Permutation", "Removal", "Zero",
+        "effects", "importance", "open_engine",
+    },
     "tamis.neural": {"GateSelector", "NetworkClassifier", "PerClass", "UFeSCoR", "gate_path"},
     "tamis.datasets": {
         "make_weston", "make_corral", "make_monks", "make_additive", "make_interactive",

@@ -108,3 +108,21 @@ def test_slices_and_negative_places():
     with pytest.raises(IndexError):
         trace[4]
     assert json.dumps(trace.to_dict())
+
+
+@pytest.mark.parametrize("name", [".", "none.json"])
+def test_a_file_that_cannot_be_read_is_a_sentence(name, tmp_path):
+    with pytest.raises(InvalidTable, match=r"cannot be read: .*Give the file"):
+        Record.load(tmp_path / name)
+
+
+def test_what_is_interrupted_leaves_no_half_of_a_record(tmp_path, monkeypatch):
+    record = Forward(Scatter()).fit(*table()).record_
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tamis.contract.record.os.replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        record.save(tmp_path / "r.json")
+    assert list(tmp_path.iterdir()) == []

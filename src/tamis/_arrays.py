@@ -20,7 +20,7 @@ from tamis._sparse import (
     standardised_sparse,
     with_factors,
 )
-from tamis.exceptions import InvalidTable
+from tamis.exceptions import InvalidTable, InvalidTarget
 
 Array: TypeAlias = NDArray[np.float64]
 Subset: TypeAlias = NDArray[np.intp]  # sorted, unique unit indices
@@ -173,6 +173,17 @@ def in_range(X: Array, *, together: bool = False) -> Array:
     return np.ldexp(X, -exponent, order="F") if exponent.any() else X
 
 
+def column_means(X: Array) -> Array:
+    """Means of the columns, of numbers of any size: their sums may overflow.
+
+    >>> column_means(np.array([[1.7e308, 1.0], [1.7e308, 2.0]]))
+    array([1.7e+308, 1.5e+000])
+    """
+    digits = len(X).bit_length()  # a power of two changes no digit of a number
+    means: Array = np.ldexp(np.ldexp(X, -digits).mean(axis=0), digits)
+    return means
+
+
 def check_range(name: str, X: Array) -> None:
     """Refuse columns so large that squares of them overflow."""
     low, high = extremes(X) if is_sparse(X) else (X.min(axis=0), X.max(axis=0))
@@ -182,6 +193,16 @@ def check_range(name: str, X: Array) -> None:
         raise InvalidTable(
             f"{name} squares the columns, and column {column} reaches {size[column]:.3g}, too far "
             "to be squared. Scale it, as a search does with standardize=True."
+        )
+
+
+def check_target_range(name: str, y: NDArray[Any]) -> None:
+    """Refuse a target of numbers so large that squares of it overflow."""
+    size = float(np.abs(y.astype(float)).max())
+    if np.frexp(size)[1] > FARTHEST:
+        raise InvalidTarget(
+            f"{name} squares the target, which reaches {size:.3g}, too far to be squared. Scale "
+            f"it, for example as y / {size:.0e}."
         )
 
 

@@ -5,16 +5,24 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
-from tamis._arrays import check_range, in_range
+from tamis._arrays import check_range, column_means, in_range
 from tamis.criteria import (
+    CMIM,
     HSIC,
+    MIFS,
     ColumnSubset,
     Correlation,
     CrossValidated,
+    DensitySensitivity,
     DiscriminantRatio,
     Divergence,
     FisherScore,
+    Importances,
     KolmogorovSmirnov,
     KwakInformation,
     MutualInformation,
@@ -22,10 +30,21 @@ from tamis.criteria import (
     Penalised,
     PValue,
     ReducedParzenInformation,
+    RelativeSVC,
+    RelativeSVR,
     Remembered,
     Scatter,
+    ScoreSensitivity,
 )
-from tamis.exceptions import InvalidTable, SingularScatter
+from tamis.exceptions import (
+    DegenerateData,
+    InvalidParameter,
+    InvalidTable,
+    InvalidTarget,
+    NotConverged,
+    SingularScatter,
+)
+from tamis.response import training
 from tamis.search import Backward, Forward, RecursiveElimination
 from tests.laws.catalogue import name, table
 
@@ -70,6 +89,24 @@ def test_targets_of_any_size(target):
         assert_allclose(far.gain(subset, others), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("binning", ["frequency", "width", "codes"])
+@pytest.mark.parametrize("criterion", [CMIM, MIFS, MutualInformation])
+def test_levels_are_told_apart_at_both_ends_of_the_numbers(criterion, binning):
+    X, y = table()
+    ends = np.sign(X)
+    far = criterion(binning=binning).fit(1.7e308 * ends, y)
+    near = criterion(binning=binning).fit(ends, y)
+    assert_array_equal(
+        far.gain(np.array([1]), np.array([0, 2, 3])), near.gain(np.array([1]), np.array([0, 2, 3]))
+    )
+
+
+def test_distribution_functions_at_both_ends_of_the_numbers():
+    X, y = table()
+    far, near = (KolmogorovSmirnov().fit(size * np.sign(X), y) for size in (1.7e308, 1.0))
+    assert_array_equal(far.scores_, near.scores_)
+
+
 @pytest.mark.parametrize(
     "search",
     [
@@ -86,6 +123,66 @@ def test_columns_too_large_to_be_squared_are_a_sentence(search, size):
     X, y = table()
     with pytest.raises(InvalidTable, match=r"column 0 reaches .* Scale it"):
         search.fit(np.clip(X, -1, 1) * size, y)
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        DensitySensitivity(Ridge(), n_values=4),
+        DensitySensitivity(Ridge(), noise="gaussian", n_values=4),
+        ScoreSensitivity(Ridge(), n_values=4),
+        ScoreSensitivity(Ridge(), scoring="neg_mean_squared_error", n_values=4),
+        HSIC(target_kernel="linear"),
+        Importances(Ridge()),
+    ],
+    ids=name,
+)
+def test_targets_too_large_to_be_squared_are_a_sentence(criterion):
+    X, _ = table()
+    with pytest.raises(InvalidTarget, match=r"squares the (target|coefficients).*Scale"):
+        Backward(criterion).fit(X, X @ np.arange(7) * 1e200)
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        DensitySensitivity(Ridge(), n_values=4),
+        CrossValidated(Ridge(), cv=2),
+        Importances(Ridge()),
+    ],
+    ids=name,
+)
+def test_a_model_that_overflows_is_a_sentence(criterion):
+    X, _ = table()
+    far = X * np.where(np.arange(7) == 2, 1e200, 1)
+    with pytest.raises(InvalidTable, match=r"Ridge cannot be trained .*e\+200.* Scale"):
+        Backward(criterion, standardize=False).fit(far, X[:, 0])
+    assert Backward(criterion).fit(far, X[:, 0]).support_[0]
+
+
+def test_a_model_that_fails_without_a_sentence_gets_one():
+    _, y = table()
+    with pytest.raises(InvalidTable, match=r"LinearDiscriminantAnalysis cannot be trained on"):
+        Importances(LinearDiscriminantAnalysis()).fit(np.ones((len(y), 3)), y).loss(np.arange(3))
+
+
+def test_what_a_model_doubts_is_a_warning_of_ours():
+    X = np.repeat(np.eye(4), 2, axis=0)[:, :1].repeat(20, axis=1)
+    with pytest.warns(DegenerateData, match="A model says of its rows: Singular matrix"):
+        Importances(Ridge(alpha=0)).fit(X, np.arange(8.0)).loss(np.arange(20))
+
+
+def test_a_matrix_that_a_model_doubts_is_a_warning_of_ours():
+    X, _ = table()
+    X[0, 1] = 1e150
+    with pytest.warns(DegenerateData, match="A model says of its rows: .*ll-conditioned"):
+        Importances(Ridge()).fit(X, X[:, 0]).loss(np.arange(7))
+
+
+def test_the_mean_of_the_largest_numbers():
+    X = np.array([[1.7e308, 1.0], [1.7e308, 2.0], [1.7e308, 4.0]])
+    assert_allclose(column_means(X), [1.7e308, 7 / 3], rtol=1e-15)
+    assert_array_equal(column_means(table()[0]), table()[0].mean(axis=0))
 
 
 def test_columns_too_small_to_be_squared_are_a_sentence():
@@ -131,3 +228,26 @@ def test_in_range_touches_nothing_that_is():
     assert 0.25 <= scaled[0, 8] <= 1
     together = in_range(X, together=True)
     assert np.unique(together[:, 0] / X[:, 0]).size == 1
+
+
+def test_a_weight_beyond_any_number_of_rows_is_a_sentence():
+    X, y = table()
+    weights = np.where(np.arange(len(y)) % 3, 1.0, 1e200)
+    with pytest.raises(InvalidParameter, match=r"at most 1e\+09, not 1e\+200.*Divide the weights"):
+        Backward(Importances(Ridge())).fit(X, X[:, 0], sample_weight=weights)
+
+
+@pytest.mark.parametrize("machine", [SVC(C=1e3), make_pipeline(StandardScaler(), SVC(C=1e3))])
+def test_a_machine_that_does_not_come_to_rest_ends_with_a_warning(machine, monkeypatch):
+    monkeypatch.setattr(training, "MOST_ITERATIONS", 20)
+    monkeypatch.setattr(training, "ITERATIONS_A_ROW", 0)
+    X, y = table()
+    with pytest.warns(NotConverged, match="did not come to rest"):
+        CrossValidated(machine, cv=2).fit(X, y).value(np.array([1, 2]))
+
+
+def test_a_limit_of_iterations_that_is_given_stays():
+    X, y = table()
+    assert training.trained(SVC(max_iter=7_000), X, y, {}).max_iter == 7_000
+    for machine in (SVC(), RelativeSVC(), RelativeSVR()):
+        assert training.trained(machine, X, y, {}).max_iter == 1_000_000

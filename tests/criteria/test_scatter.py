@@ -163,3 +163,12 @@ def test_wrong_parameters_are_sentences():
         Scatter(ridge=-1).fit(X, y)
     with pytest.raises(InvalidParameter, match="number ridge >= 0"):
         Divergence(ridge=np.nan).fit(X, y)
+
+
+def test_the_loss_beside_a_huge_column():
+    X, y = table()
+    X[0, 2] = 1e9
+    criterion = Scatter("J1").fit(X, y)
+    rest = np.delete(np.arange(7), 2)
+    expected = criterion.value(np.arange(7)) - criterion.value(rest)
+    assert_allclose(criterion.loss(np.arange(7))[2], expected, rtol=1e-12)

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tamis.criteria import Correlation, FisherScore, Penalised, Remembered, Scatter, Scored
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidScore
 from tamis.search import BranchAndBound, FloatingForward, Forward, Ranking
 from tests.laws.catalogue import between_rows, table
 
@@ -93,3 +93,9 @@ def test_the_task_of_the_criterion_inside_is_the_wrappers():
     around = Remembered(Correlation(task="regression")).fit(X, y)
     assert around.task_ == inside.task_ == "regression"
     assert_array_equal(around.values([[j] for j in range(7)]), inside.scores_)
+
+
+@pytest.mark.parametrize("answer", [None, "much", np.arange(3), {}])
+def test_a_function_that_answers_no_number_is_a_sentence(answer):
+    with pytest.raises(InvalidScore, match=f"one number, not {type(answer).__name__}. Let it"):
+        Forward(Scored(lambda X, y: answer)).fit(*table())

@@ -474,8 +474,8 @@ def test_an_archive_that_claims_more_than_it_holds(folder, array):
 def test_an_archive_that_holds_more_than_the_machine(folder, monkeypatch):
     """Zeros are packed a thousandfold; the header says what they become."""
     np.savez_compressed(folder / "small.npz", X=np.zeros((1000, 100), np.int8), y=np.zeros(1000))
-    monkeypatch.setattr(memory, "machine_memory", lambda: 100_000.0)
+    monkeypatch.setattr(memory, "free_memory", lambda: 100_000.0)
     with pytest.raises(InvalidTable, match=r"small\.npz holds .* GiB of numbers, more than the"):
         load("small")
-    monkeypatch.setattr(memory, "machine_memory", lambda: 1_000_000.0)
+    monkeypatch.setattr(memory, "free_memory", lambda: 1_000_000.0)
     assert load("small").X.shape == (1000, 100)

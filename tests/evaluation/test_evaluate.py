@@ -618,3 +618,16 @@ def test_the_time_of_a_method_can_be_the_measure():
     values = found.values("seconds", "fisher")
     assert len(values) == 2
     assert all(value > 0 for value in values.values())
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "sentence"),
+    [
+        (np.zeros((0, 3)), [], "two rows or more"),
+        (np.zeros((5, 0)), [0, 1, 0, 1, 0], "and a column"),
+        (np.zeros((4, 2)), np.array(["a", 1, "a", 1], dtype=object), r"one type.*y\.astype\(str\)"),
+    ],
+)
+def test_rows_that_no_method_could_be_tried_on_are_a_sentence(X, y, sentence):
+    with pytest.raises(InvalidTable, match=sentence):
+        evaluate(DummyClassifier(), (X, y))

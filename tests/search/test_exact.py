@@ -14,7 +14,7 @@ from tamis.exceptions import (
     NothingSelected,
     NotProvenOptimal,
 )
-from tamis.search import BranchAndBound, Exhaustive
+from tamis.search import BranchAndBound, Exhaustive, exact
 from tests.laws.catalogue import table
 
 
@@ -97,6 +97,58 @@ def test_a_budget_gives_a_subset_and_an_honest_gap():
         BranchAndBound(Scatter(), n_features_to_select=7, max_seconds=1e-9).fit(X, y)
     generous = BranchAndBound(Scatter(), n_features_to_select=7, max_evaluations=10**6).fit(X, y)
     assert generous.gap_ == 0
+
+
+class Slow(FisherScore):
+    """A criterion by whose clock every score takes a second."""
+
+    now = 0.0
+
+    def bounds(self, subsets, size):
+        Slow.now += len(subsets)
+        return super().bounds(subsets, size)
+
+
+def test_the_budget_is_looked_at_inside_an_expansion():
+    X, y = table(40, 600, seed=3)
+    for budget in (5, 50, 599):
+        search = BranchAndBound(FisherScore(), n_features_to_select=3, max_evaluations=budget)
+        with pytest.warns(NotProvenOptimal):
+            search.fit(X, y)
+        # a leaf, when none was reached, takes two scores a column, its value and the root's bound
+        assert budget <= search.n_evaluations_ <= budget + 2 * 600 + 12
+        assert search.n_features_ == 3
+        assert np.isfinite(search.gap_)
+
+
+def test_the_time_is_looked_at_inside_an_expansion(monkeypatch):
+    X, y = table(40, 600, seed=3)
+    Slow.now = 0.0
+    monkeypatch.setattr(exact, "perf_counter", lambda: Slow.now)
+    with pytest.warns(NotProvenOptimal):
+        BranchAndBound(Slow(), n_features_to_select=3, max_seconds=20).fit(X, y)
+    # six subsets of 599 columns are scored at a time
+    assert 20 - 6 <= Slow.now <= 20
+
+
+def test_a_leaf_for_want_of_a_better_one_holds_what_would_be_missed():
+    X, y = table(60, 50, seed=2)
+    search = BranchAndBound(FisherScore(), n_features_to_select=3, max_evaluations=1)
+    with pytest.warns(NotProvenOptimal):
+        search.fit(X, y)
+    best = FisherScore().fit(X, y).scores_.argsort()[-3:]
+    assert_array_equal(np.flatnonzero(search.support_), np.sort(best))
+
+
+def test_a_budget_spent_inside_an_expansion_can_be_continued():
+    X, y = table(150, 14, seed=1)
+    search = BranchAndBound(Scatter(), n_features_to_select=7, max_evaluations=20)
+    with pytest.warns(NotProvenOptimal):
+        search.fit(X, y)
+    whole = BranchAndBound(Scatter(), n_features_to_select=7).fit(X, y)
+    search.set_params(max_evaluations=None).resume(X, y, record=search.record_)
+    assert_array_equal(search.support_, whole.support_)
+    assert search.gap_ == 0
 
 
 def test_branch_and_bound_refuses_what_it_cannot_prove():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tamis.criteria import Scatter, Scored
+from tamis.criteria import FisherScore, Scatter, Scored
 from tamis.search import Backward, Exhaustive, FloatingBackward, FloatingForward, Forward
 from tests.laws.catalogue import table
 
@@ -83,3 +83,21 @@ def test_some_of_them_step_back(cls, onwards):
     tables = (table(80, 10, seed=seed) for seed in range(100))
     sizes = (cls(Scatter(), n_features_to_select=5).fit(X, y).trace_.sizes for X, y in tables)
     assert any((np.diff(size) * onwards < 0).any() for size in sizes)
+
+
+class Drifts(FisherScore):
+    """A criterion by whose rounding a walk around gains a little."""
+
+    def fit(self, X, y=None):
+        self.calls = 0
+        return super().fit(X, y)
+
+    def loss(self, subset):
+        self.calls += 1
+        assert self.calls < 1000, "the walk goes around"
+        return super().loss(subset) - 1e-6
+
+
+@pytest.mark.parametrize("search", [FloatingForward, FloatingBackward])
+def test_rounding_does_not_lead_around_for_ever(search):
+    assert search(Drifts(), n_features_to_select="best").fit(*table()).n_features_ >= 1

@@ -251,7 +251,7 @@ def test_broken_files(folder, name):
 
 def test_a_parquet_file_that_holds_more_than_the_machine(folder, frame, monkeypatch):
     frame.write_parquet(folder / "wine.parquet")
-    monkeypatch.setattr(memory, "machine_memory", lambda: 1000.0)
+    monkeypatch.setattr(memory, "free_memory", lambda: 1000.0)
     with pytest.raises(InvalidTable, match=r"wine\.parquet holds .* more than the .* of memory"):
         read(folder / "wine.parquet")
 

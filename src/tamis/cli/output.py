@@ -4,8 +4,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -14,7 +13,6 @@ import numpy as np
 import polars as pl
 
 from tamis.cli.ranking import RankedColumns
-from tamis.contract import Record
 from tamis.exceptions import InvalidParameter
 
 ENDINGS = (".csv", ".json")
@@ -69,33 +67,15 @@ def write_ranking(
     replace_file(path, f"{text}\n")
 
 
-def save_record(record: Record, path: Path) -> None:
-    """Write a record; where that fails nothing is left of the attempt, and the file is named."""
-    draft = path.with_name(f"{path.name}.part")
-    with _named(path):
-        try:
-            record.save(path)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
-
-
-@contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Errors of the system with the name of the file that was to be written."""
+def replace_file(path: Path, text: str) -> None:
+    """Put a complete text in place of what was there, or leave it as it was."""
     try:
-        yield
+        _replace_file(path, text)
     except OSError as error:
         raise InvalidParameter(
             f"{path} cannot be written: {error.strerror or error}. Nothing of it is left; make "
             "room, or choose another folder."
         ) from error
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Put a complete text in place of what was there, or leave it as it was."""
-    with _named(path):
-        _replace_file(path, text)
 
 
 def _replace_file(path: Path, text: str) -> None:

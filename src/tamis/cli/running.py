@@ -12,7 +12,6 @@ from typing import Any
 import typer
 
 from tamis.cli.failing import INTERRUPTED
-from tamis.cli.output import save_record
 from tamis.cli.printing import say, say_warnings, stderr
 from tamis.cli.progress import SearchBar
 from tamis.contract import Record, Selection
@@ -47,7 +46,7 @@ def run(
     if bar.stop:
         _leave(selector, save_to)
     if save_to is not None:
-        save_record(selector.record_, save_to)
+        selector.record_.save(save_to)
     say_warnings(caught)
     fitted: Selection = selector
     return fitted
@@ -74,7 +73,7 @@ def _stopping(bar: SearchBar) -> Iterator[None]:
 def _leave(selector: Any, save_to: Path | None) -> None:
     """Keep the steps made so far, say how to go on, and leave."""
     if save_to is not None and hasattr(selector, "record_"):
-        save_record(selector.record_, save_to)
+        selector.record_.save(save_to)
         say(
             f"stopped after {len(selector.trace_)} steps; they are in {save_to}: write --resume "
             f"{save_to} to go on."
@@ -88,8 +87,6 @@ def load_record(path: Path) -> Record:
     """Record of a file."""
     try:
         return Record.load(path)
-    except OSError as error:
-        raise InvalidTable(f"The record {path} cannot be read: {error.strerror}.") from error
     except (LookupError, TypeError, AttributeError, RecursionError, MemoryError) as error:
         raise InvalidTable(
             f"{path} is a damaged record ({type(error).__name__}: {error}). Start the search anew."

@@ -1,5 +1,6 @@
 """What work costs: whether it fits into the memory that is free, and whether it takes long."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -128,7 +129,15 @@ def free_memory() -> float | None:
     """
     known = [_of_machine(Path("/proc/meminfo")), _of_group(Path("/sys/fs/cgroup"))]
     found = [number for number in known if number is not None]
-    return min(found) if found else None
+    return min(found) if found else _of_hardware()
+
+
+def _of_hardware() -> float | None:
+    """All that the machine has, for systems that say no more."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return None
 
 
 def _of_machine(file: Path) -> float | None:

@@ -234,9 +234,11 @@ class Record:
         try:
             draft.write_text(json.dumps(self.to_dict(), default=_plain) + "\n", encoding="utf-8")
             os.replace(draft, path)
-        except OSError as error:
+        except BaseException as error:
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
+            if not isinstance(error, OSError):
+                raise
             raise InvalidTable(
                 f"{path} cannot be written: {error.strerror}. Nothing of the record is left there; "
                 "save it elsewhere."
@@ -260,6 +262,11 @@ class Record:
             plain = json.loads(Path(path).read_text(encoding="utf-8"))
         except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
             raise InvalidTable(f"{path} is no record: {error}.") from error
+        except OSError as error:
+            raise InvalidTable(
+                f"The record {path} cannot be read: {error.strerror}. Give the file that one was "
+                "saved to."
+            ) from error
         try:
             return cls.from_dict(plain)
         except InvalidTable as error:

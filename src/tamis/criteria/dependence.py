@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, Subset, check_range, in_range
+from tamis._arrays import Array, Subset, check_range, check_target_range, in_range
 from tamis.contract import Cost
 from tamis.criteria.altered import AlteredCriterion
 from tamis.criteria.univariate import mean_of, targets_of
@@ -87,7 +87,8 @@ class HSIC(AlteredCriterion):
             X = in_range(X, together=True)  # the width follows the scale
         check_range("HSIC", X)
         if self.task_ == "regression" and self.target_kernel == "linear":
-            check_range("HSIC, of y as a column,", y.astype(float).reshape(len(y), -1))
+            for target in targets_of(y):
+                check_target_range("HSIC", target)
         self._varies = X.min(axis=0) < X.max(axis=0)
         self._sums = [self._sums_with(X, target) for target in targets_of(y)]
 

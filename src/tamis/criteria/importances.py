@@ -11,10 +11,15 @@ from scipy.sparse import issparse
 from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.pipeline import Pipeline
 
-from tamis._arrays import Array, Subset
+from tamis._arrays import FARTHEST, Array, Subset
 from tamis.contract import BackwardCriterion, Cost
 from tamis.criteria.model import OpenCriterion
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter, MissingExtra
+from tamis.exceptions import (
+    IncompatibleCriterion,
+    InvalidParameter,
+    InvalidTarget,
+    MissingExtra,
+)
 from tamis.response.units import Units
 
 Getter: TypeAlias = "str | Callable[[Any], Any]"
@@ -150,7 +155,14 @@ def _squares(found: Any) -> Array:
     """Squares, summed over outputs."""
     if issparse(found):
         return np.asarray(found.multiply(found).sum(axis=0), dtype=np.float64).ravel()
-    squares = np.square(np.asarray(found, dtype=np.float64))
+    coefficients = np.asarray(found, dtype=np.float64)
+    largest = np.abs(coefficients).max(initial=0.0)
+    if np.frexp(largest)[1] > 2 * FARTHEST:
+        raise InvalidTarget(
+            f"Importances squares the coefficients, of which one is {largest:.3g}, too far to be "
+            "squared. Scale the target, or a column that hardly varies."
+        )
+    squares = np.square(coefficients)
     return squares if squares.ndim == 1 else squares.sum(axis=0)
 
 

@@ -26,6 +26,9 @@ from tamis.response.training import rows_of, trained
 
 #: Metadata that belong to a splitter and not to an estimator's ``fit``.
 GROUPS = "groups"
+#: The largest weight of a row: more equal rows than a table can have. A support vector machine
+#: whose C is multiplied by 1e200 trains for ever.
+HEAVIEST = 1e9
 
 
 class Metadata(NamedTuple):
@@ -353,4 +356,16 @@ def _per_row(criterion: Criterion, name: str, value: Any, n_samples: int) -> Any
         raise InvalidParameter(
             f"{type(criterion).__name__} needs one {name} per row: {n_samples}, not {len(value)}."
         )
-    return np.asarray(value)
+    values = np.asarray(value)
+    if name.endswith("sample_weight") and values.dtype.kind in "iuf":
+        _check_weights(type(criterion).__name__, name, values)
+    return values
+
+
+def _check_weights(name: str, weights: str, values: NDArray[Any]) -> None:
+    """Refuse weights that stand for more rows than there can be."""
+    if (largest := float(values.max())) > HEAVIEST:
+        raise InvalidParameter(
+            f"{name} needs a {weights} of at most {HEAVIEST:.0e}, not {largest:.3g}: a model that "
+            "multiplies its penalty by it may never come to rest. Divide the weights by their mean."
+        )

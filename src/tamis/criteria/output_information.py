@@ -10,7 +10,7 @@ from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
 
-from tamis._arrays import Array, Subset, class_codes, is_real
+from tamis._arrays import Array, Subset, class_codes, column_means, is_real
 from tamis._random import draw_seed
 from tamis.contract import BackwardCriterion
 from tamis.criteria.model import GROUPS, Metadata, ModelCriterion, check_trainable
@@ -132,7 +132,7 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
         rows, rest = self._split(y, metadata.split.get(GROUPS), seed)
         self.train_rows_, self.validation_rows_ = rows, rest
         self.classes_, codes = class_codes(y)
-        self._validation, self._codes, self._means = X[rest], codes[rest], X.mean(axis=0)
+        self._validation, self._codes, self._means = X[rest], codes[rest], column_means(X)
         self._weights = rows_of(metadata.fit, rest).get("sample_weight")
         seen = Metadata(*(rows_of(part, rows) for part in metadata))
         if self.estimator is None:

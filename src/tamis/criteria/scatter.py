@@ -206,8 +206,14 @@ class _TraceRatio:
         total, within = self.total[subset].sum(), self.within[subset].sum()
         if len(subset) == 1:  # nothing is left, not the rounding of a difference
             return self._of(total, within) - np.ones(1)
-        left = self._of(total - self.total[subset], within - self.within[subset])
+        left = self._of(_without_each(self.total[subset]), _without_each(self.within[subset]))
         return self._of(total, within) - left
+
+
+def _without_each(terms: Array) -> Array:
+    """Sums of all terms but one, for each; a difference would lose what one huge term hides."""
+    before, after = np.cumsum(terms), np.cumsum(terms[::-1])[::-1]
+    return np.append(0.0, before[:-1]) + np.append(after[1:], 0.0)
 
 
 class _DeterminantRatio:

@@ -218,7 +218,8 @@ class KolmogorovSmirnov(ClassScore):
 def _largest_distance(column: Array, member: Mask) -> float:
     """Greatest distance of the distribution functions of a class and the rest, over classes."""
     order = np.argsort(column, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(column[order])), len(column) - 1)
+    rising = column[order]
+    ends = np.append(np.flatnonzero(rising[1:] != rising[:-1]), len(column) - 1)
     inside = np.cumsum(member[order], axis=0)[ends]
     outside = ends[:, None] + 1 - inside
     return float(np.abs(inside / inside[-1] - outside / outside[-1]).max())

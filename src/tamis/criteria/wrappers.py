@@ -11,7 +11,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from tamis._arrays import Array, Subset, is_real
 from tamis._parallel import parallel_map
 from tamis.contract import TASKS, Cost, SubsetCriterion
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidScore
 
 
 class Wrapper(SubsetCriterion):
@@ -253,7 +253,14 @@ class Scored(SubsetCriterion):
     def value(self, subset: Subset) -> float:
         if len(subset) == 0:
             return float(self.empty)
-        return float(self.function(self._X[:, self.columns(subset)], self._y))
+        found = self.function(self._X[:, self.columns(subset)], self._y)
+        try:
+            return float(found)
+        except (TypeError, ValueError) as error:
+            raise InvalidScore(
+                f"Scored needs a function that answers one number, not {type(found).__name__}. "
+                "Let it return float(...), greater for better columns."
+            ) from error
 
     def values(self, subsets: Iterable[Subset]) -> Array:
         return np.array(parallel_map(self.value, [(s,) for s in subsets], self.n_jobs))

@@ -1,12 +1,12 @@
 """What the machine can hold, so that a file that claims more is refused before it is read."""
 
-import os
-from math import inf, prod
+from math import prod
 from typing import IO
 from zipfile import ZipFile
 
 from numpy.lib import format as npy
 
+from tamis.contract.cost import free_memory
 from tamis.exceptions import InvalidTable
 
 #: Bytes of a number once it is read: everything becomes float64.
@@ -15,20 +15,13 @@ NUMBER = 8
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
-def machine_memory() -> float:
-    """Bytes of memory that this machine has; infinity where the system does not say."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):
-        return inf
-
-
 def check_fits(where: str, n_bytes: int) -> None:
-    """Refuse a table that needs more than the machine has."""
-    if n_bytes > (memory := machine_memory()):
+    """Refuse a table that needs more memory than is free."""
+    free = free_memory()
+    if free is not None and n_bytes > free:
         raise InvalidTable(
-            f"{where} holds {_spoken(n_bytes)} of numbers, more than the {_spoken(memory)} of "
-            "memory that this machine has. Leave out rows or columns."
+            f"{where} holds {_spoken(n_bytes)} of numbers, more than the {_spoken(free)} of "
+            "memory that this machine has free. Leave out rows or columns."
         )
 
 

@@ -208,7 +208,7 @@ def _few_levels(columns: Array, most: int, compiled: bool) -> tuple[Array, NDArr
 
         return few_levels(columns, most)
     ordered = np.sort(columns, axis=1)
-    fresh = np.diff(ordered, axis=1, prepend=-np.inf) > 0
+    fresh = _rising(ordered, np.full(len(ordered), -np.inf))
     count = fresh.sum(axis=1)
     levels = np.full((len(columns), most), np.inf)
     fresh[count > most] = False
@@ -236,8 +236,12 @@ def _by_width(columns: Array, n_bins: int) -> Array:
 
 def _distinct(cuts: Array, low: Array) -> Array:
     """Cuts without repetition, the empty lowest level left out."""
-    cuts = np.where(np.diff(cuts, axis=1, prepend=low[:, None]) > 0, cuts, np.inf)
-    return np.sort(cuts, axis=1)
+    return np.sort(np.where(_rising(cuts, low), cuts, np.inf), axis=1)
+
+
+def _rising(rows: Array, before: Array) -> Mask:
+    """Which entries are greater than the one before; a difference of large ones may overflow."""
+    return rows > np.column_stack([before, rows[:, :-1]])
 
 
 def coded_columns(

@@ -100,6 +100,22 @@ class Fresh:
         return as_rows(made, self.name)
 
 
+def _check_rows(X: Array, y: NDArray[Any], name: str) -> None:
+    """Refuse what no method could be tried on."""
+    if len(X) < 2 or not X.shape[1]:
+        raise InvalidTable(
+            f"evaluate needs two rows or more, to train on some and test on others, and a column; "
+            f"{name} has X of shape {X.shape}."
+        )
+    try:
+        np.unique(y)
+    except TypeError as error:  # labels of several types have no order
+        raise InvalidTable(
+            f"evaluate needs labels of one type, but y of {name} mixes several ({error}). Convert "
+            "it, for example with y.astype(str)."
+        ) from error
+
+
 def as_rows(data: Any, name: str) -> Rows:
     """Checked float64 rows of anything with X and y, or of a pair of them."""
     X, y = (data.X, data.y) if hasattr(data, "X") else _pair(data, name)
@@ -113,6 +129,7 @@ def as_rows(data: Any, name: str) -> Rows:
             f"evaluate needs X with one row per target; {name} has X of shape {X.shape} and y of "
             f"shape {y.shape}."
         )
+    _check_rows(X, y, name)
     relevant, equivalent = getattr(data, "relevant", None), getattr(data, "equivalent", None)
     if relevant is None:  # a table may bring them along, as MADELON does
         relevant = getattr(data, "extras", {}).get("relevant_idx")

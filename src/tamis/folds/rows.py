@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgWarning
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import (
     GroupKFold,
@@ -47,6 +48,8 @@ def retold() -> Iterator[None]:
             told.setdefault(NotConverged, f"A model did not come to rest: {text.splitlines()[0]}")
         elif text.startswith(FEW_MEMBERS):
             told.setdefault(DegenerateData, f"Some folds are without a class. {text}")
+        elif said.category in (UserWarning, LinAlgWarning):
+            told.setdefault(DegenerateData, f"A model says of its rows: {text}")
         else:
             warnings.warn_explicit(said.message, said.category, said.filename, said.lineno)
     for category, text in told.items():

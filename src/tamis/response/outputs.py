@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.dummy import DummyRegressor
 
-from tamis._arrays import Array, is_int
+from tamis._arrays import Array, check_target_range, is_int
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 from tamis.response.answers import as_it_is, decisions_of, predictions_of, probabilities_of
 from tamis.response.calibration import CalibratedMachines, calibrated_machines, one_against_the_rest
@@ -183,6 +183,7 @@ class DensityOutput(Output):
     def __init__(self, training: SensitivityTraining, estimator: Any, noise: str, symmetric: bool):
         super().__init__(training, estimator)
         self.noise, self.symmetric = noise, symmetric
+        check_target_range(training.name, np.asarray(training.y))
 
     def models(self, X: Array) -> list[FoldModel]:
         training = self.training

@@ -7,7 +7,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regr
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import check_scoring
 
-from tamis._arrays import Array, Mask, Subset
+from tamis._arrays import Array, Mask, Subset, check_target_range
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 from tamis.folds.rows import Rows
 from tamis.response.answers import coded, decisions_of, predictions_of
@@ -33,6 +33,8 @@ class ScoreOutput(Output):
         training = self.training
         if plain is None or training.y is None or training.y.ndim > 1 or training.score_params:
             return None
+        if plain != "accuracy":
+            check_target_range(training.name, training.y)
         if plain == "r2" and any(not self._spread(rows) > 0 for _, rows in training.parts):
             return None
         return plain

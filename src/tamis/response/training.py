@@ -1,6 +1,8 @@
 """What models are trained on: a table, the rows that may train, folds, and per-row values."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -8,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
-from tamis._arrays import Array, class_codes, is_int
-from tamis.exceptions import InvalidParameter, UnlabelledRows
+from tamis._arrays import FARTHEST, Array, class_codes, is_int
+from tamis.exceptions import InvalidParameter, InvalidTable, TamisError, UnlabelledRows
 from tamis.folds.rows import Fold, Rows, folds_of, retold
 from tamis.response.engine import Model
 
@@ -19,6 +22,11 @@ from tamis.response.engine import Model
 MANY_COLUMNS, MANY_ROWS = 30, 200
 #: Folds of held-out rows: five, or three where five trainings would take long.
 FEW_ROWS, FOLDS_OF_FEW, FOLDS_OF_MANY = 500, 5, 3
+#: Trained by LIBSVM, which scikit-learn lets run until it converges.
+MACHINES = (NuSVC, NuSVR, OneClassSVM, SVC, SVR)
+#: Iterations of a machine: ten to a hundred a row are usual, and some thousand with a large C.
+#: LIBSVM by itself stops after ten times as many, which takes ten seconds for a machine of 20 rows.
+MOST_ITERATIONS, ITERATIONS_A_ROW = 1_000_000, 1_000
 
 
 class FoldModel(NamedTuple):
@@ -148,5 +156,45 @@ def rows_of(params: dict[str, Any], rows: Any) -> dict[str, Any]:
 def trained(estimator: Any, X: Array, y: NDArray[Any] | None, params: dict[str, Any]) -> Any:
     """A clone of the estimator fitted on these rows and columns."""
     fitted = clone(estimator)
-    with retold():
+    end_training(fitted, len(X))
+    with explained(type(estimator).__name__, X, y), retold():
         return fitted.fit(X, **params) if y is None else fitted.fit(X, y, **params)
+
+
+def end_training(estimator: Any, n_rows: int) -> None:
+    """Give kernel machines that may train for ever, as on columns of unlike scales, an end."""
+    for part in (estimator, *estimator.get_params().values()):
+        if isinstance(part, MACHINES) and part.max_iter == -1:
+            # no parameter of machines that follow the columns, but an attribute of every one
+            part.max_iter = max(MOST_ITERATIONS, ITERATIONS_A_ROW * n_rows)
+
+
+@contextmanager
+def explained(name: str, X: Array, y: NDArray[Any] | None) -> Iterator[None]:
+    """Failures of a training that say nothing to a user, in a sentence.
+
+    Models differ: trees do not mind numbers out of all proportion, whatever squares them does.
+    """
+    far = _out_of_proportion(X, y)
+    raw = (ValueError, ArithmeticError, IndexError) if far else (ArithmeticError, IndexError)
+    try:
+        with np.errstate(over="raise" if far else None):
+            yield
+    except TamisError:
+        raise
+    except raw as error:
+        what = f"numbers as far from 1 as {far:.3g}" if far else f"these {len(X)} rows"
+        instead = (
+            "Scale the columns, as a search does with standardize=True, and a real target."
+            if far
+            else "Look for columns that are constant, or the same for all rows of a class."
+        )
+        said = " ".join(str(error).split())
+        raise InvalidTable(f"{name} cannot be trained on {what} ({said}). {instead}") from error
+
+
+def _out_of_proportion(X: Array, y: NDArray[Any] | None) -> float:
+    """The largest of the numbers if squares of it overflow or vanish, else 0."""
+    numbers = [X] if y is None or y.dtype.kind != "f" else [X, y]
+    sizes = [float(np.abs(part).max(initial=0.0)) for part in numbers]
+    return next((size for size in sizes if abs(np.frexp(size)[1]) > FARTHEST), 0.0)

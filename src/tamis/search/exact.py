@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import EMPTY, Array, Subset, best_first, improves, is_real
+from tamis._linalg import BATCH
 from tamis.contract import (
     Counted,
     Fraction,
@@ -84,7 +85,9 @@ class BranchAndBound(Search):
     the features that matter least get the largest subtrees. Each step is a better subset found.
 
     With a budget the search is anytime: when it runs out, the best subset so far is kept,
-    ``gap_`` says how much better the optimum can be at most, and a warning says so.
+    ``gap_`` says how much better the optimum can be at most, and a warning says so. Where no
+    subset of the size was reached by then, one is made by dropping the half of the features that
+    would be missed least, again and again.
 
     Parameters
     ----------
@@ -170,22 +173,46 @@ class BranchAndBound(Search):
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
-        tree = _Tree(criterion, n_units, size or n_units, done)
-        started, gap = perf_counter(), done.state.get("gap")
-        while tree.open:
-            if self._spent(criterion, started):
-                tree.settle_for_a_leaf()
-                _warn_of(tree.gap(), criterion.n_evaluations)
-                break
-            if tree.expand():
-                gap = tree.gap()
-                yield tree.step()
+        budget = _Budget(criterion, self.max_evaluations, self.max_seconds)
+        tree = _Tree(criterion, n_units, size or n_units, done, budget)
+        gap = done.state.get("gap")
+        try:
+            while tree.open:
+                if tree.expand():
+                    gap = tree.gap()
+                    yield tree.step()
+        except _BudgetSpent:
+            tree.settle()
+            _warn_of(tree.gap(), criterion.n_evaluations)
         if gap != tree.gap():
             yield tree.step()
 
-    def _spent(self, criterion: Counted, started: float) -> bool:
-        out_of_calls = criterion.n_evaluations >= (self.max_evaluations or np.inf)
-        return out_of_calls or perf_counter() - started >= (self.max_seconds or np.inf)
+
+class _BudgetSpent(Exception):
+    """No more may be spent on bounds."""
+
+
+class _Budget:
+    """How many scores may still be asked for, and until when."""
+
+    def __init__(self, criterion: Counted, max_evaluations: int | None, max_seconds: float | None):
+        self.criterion = criterion
+        self.most: float = max_evaluations or np.inf
+        self.looked = perf_counter()
+        self.until = self.looked + (max_seconds or np.inf)
+
+    def left(self) -> float:
+        """Scores that may be asked for now, at least one.
+
+        The next look is taken to be as far off as the last one: scores of thousands of columns
+        take seconds each.
+        """
+        now = perf_counter()
+        expected, self.looked = now + (now - self.looked), now
+        left = self.most - self.criterion.n_evaluations
+        if left <= 0 or expected >= self.until:
+            raise _BudgetSpent
+        return left
 
 
 def _warn_of(gap: float, n_evaluations: int) -> None:
@@ -207,8 +234,8 @@ class _Tree:
     has one place in the tree.
     """
 
-    def __init__(self, criterion: Counted, n_units: int, size: int, done: Trace):
-        self.criterion, self.size = criterion, size
+    def __init__(self, criterion: Counted, n_units: int, size: int, done: Trace, budget: _Budget):
+        self.criterion, self.size, self.budget = criterion, size, budget
         everything = np.arange(n_units)
         self.subset, self.value = EMPTY, -np.inf
         if len(done):
@@ -224,13 +251,24 @@ class _Tree:
             free = np.setdiff1d(everything, criterion.fixed)
             self.open = [(everything, free, np.inf)]
 
-    def settle_for_a_leaf(self) -> None:
-        """If none was found yet: what the newest node holds, less what it would miss least."""
+    def settle(self) -> None:
+        """The best that can be said at once: some leaf, and some bound of what is open."""
+        subset, free, bound = self.open[-1]
+        if bound == np.inf:  # not even the root was expanded; a monotone value bounds all below
+            value = self.criterion.value(subset)
+            self.open[-1] = (subset, free, value if np.isfinite(value) else np.inf)
         if not len(self.subset):
-            subset, free, _ = self.open[-1]
-            least = free[len(free) - (len(subset) - self.size) :]
-            leaf = np.setdiff1d(subset, least, assume_unique=True)
+            leaf = self._halved(subset, free)
             self._offer(leaf, self.criterion.value(leaf))
+
+    def _halved(self, subset: Subset, free: Subset) -> Subset:
+        """What is left of a subset when half of those that may leave do, again and again."""
+        while surplus := len(subset) - self.size:
+            missed = self.criterion.loss(subset)[np.isin(subset, free)]
+            n_leaving = min(surplus, (len(free) + 1) // 2)
+            leaving = free[best_first(missed)][-n_leaving:]
+            subset, free = np.setdiff1d(subset, leaving), np.setdiff1d(free, leaving)
+        return subset
 
     def gap(self) -> float:
         """How much better than the best leaf an open node can be."""
@@ -242,10 +280,15 @@ class _Tree:
         return Step(self.subset, self.value, state={"open": nodes, "gap": self.gap()})
 
     def expand(self) -> bool:
-        """Replace the newest open node by its children; whether a better leaf was found."""
-        subset, free, bound = self.open.pop()
+        """Replace the newest open node by its children; whether a better leaf was found.
+
+        When the budget runs out on the way, the node stays open as it was.
+        """
+        subset, free, bound = self.open[-1]
         if improves(self.value, bound):
+            self.open.pop()
             return False
+        self.budget.left()  # a leaf is valued even where no bound is asked for
         surplus = len(subset) - self.size
         n_inner = len(free) - surplus  # children that branch; one more must lose all the rest
         whole = len(free) + len(self.criterion.fixed) == len(subset)
@@ -253,6 +296,7 @@ class _Tree:
             free, bounds = self._sorted(subset, free)
         else:  # most members head no child: the order their parent found is good enough
             bounds = self._bounds(subset, free[:n_inner])
+        self.open.pop()
         if surplus == 1:
             leaves = [subset[subset != unit] for unit in free]
             return any([self._offer(leaf, b) for leaf, b in zip(leaves, bounds, strict=True)])
@@ -272,9 +316,18 @@ class _Tree:
         return free[order], bounds[order]
 
     def _bounds(self, subset: Subset, free: Subset) -> Array:
-        if not len(free):
-            return np.empty(0)
-        return self.criterion.bounds([subset[subset != unit] for unit in free], self.size)
+        """Bounds without each member, in parts after each of which the budget is looked at."""
+        found = np.empty(len(free))
+        at = 0
+        while at < len(free):
+            # as many as are solved together; with hundreds of columns each takes a while
+            end = int(
+                min(len(free), at + max(1, BATCH // len(subset) ** 2), at + self.budget.left())
+            )
+            smaller = [subset[subset != unit] for unit in free[at:end]]
+            found[at:end] = self.criterion.bounds(smaller, self.size)
+            at = end
+        return found
 
     def _offer(self, leaf: Subset, value: float) -> bool:
         """Keep a leaf that beats the best; of equals the lexicographically first."""

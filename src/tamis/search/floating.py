@@ -17,17 +17,24 @@ from tamis.search.greedy import from_empty, from_full, grown, least, others, shr
 
 
 class BestBySize(dict[int, tuple[float, Subset]]):
-    """The best subset known of each size."""
+    """The best subset known of each size.
+
+    A subset that was looked at before is no better the second time, whatever rounding says: values
+    are sums of steps, and a walk that goes around would raise them for ever.
+    """
 
     def __init__(self, done: Trace):
         super().__init__()
+        self.seen: set[bytes] = set()
         for step in done:
             self.note(step)
 
     def note(self, step: Standing) -> bool:
         """Whether the step's subset is the best of its size so far; remember it if so."""
-        size = len(step.subset)
-        if size in self and not improves(step.value, self[size][0]):
+        size, label = len(step.subset), step.subset.tobytes()
+        again = label in self.seen
+        self.seen.add(label)
+        if again or (size in self and not improves(step.value, self[size][0])):
             return False
         self[size] = (step.value, step.subset)
         return True

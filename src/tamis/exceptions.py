@@ -15,6 +15,7 @@ also inherits the built-in that a scikit-learn user already catches::
     │   └── NothingToAdd                    every column left depends on those chosen
     ├── RecordMismatch (ValueError)         a record of other data or another search
     ├── PathTooLarge (ValueError)           a regularization path that cannot be held in memory
+    ├── PathLost (ValueError)               a regularization path that cannot be begun
     ├── InvalidStore (ValueError)           a file that cannot keep the results of an experiment
     ├── ClusterLost (RuntimeError)          the machines of a cluster are gone
     └── MissingExtra (ImportError)          an optional dependency is not installed
@@ -78,6 +79,10 @@ class RecordMismatch(TamisError, ValueError):
 
 class PathTooLarge(TamisError, ValueError):
     """A regularization path needs more memory or time than is sensible."""
+
+
+class PathLost(TamisError, ValueError):
+    """A regularization path cannot be begun: its kernel is too inexact, or none."""
 
 
 class InvalidStore(TamisError, ValueError):

@@ -15,7 +15,7 @@ from tamis.exceptions import InvalidParameter, InvalidTarget
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.curves.scores import scorer
 from tamis.svm.curves.steps import curve_of
-from tamis.svm.kernels import resolve_kernel
+from tamis.svm.kernels import check_single, resolve_kernel
 from tamis.svm.objectives import (
     RadiusMarginObjective,
     SmoothError,
@@ -23,7 +23,7 @@ from tamis.svm.objectives import (
     SpanObjective,
 )
 from tamis.svm.pairs import pairwise_paths
-from tamis.svm.path.base import RANGE
+from tamis.svm.path.base import RANGE, check_refit
 from tamis.svm.path.binary import check_size
 from tamis.svm.tuning import PathFold, TunedClassifier
 
@@ -100,8 +100,10 @@ class GridC(TunedClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Try the grid and train with its best C."""
         X, y, target, bounds = self._begin(X, y, sample_weight)
-        resolve_kernel("GridC", self.kernel, self.gamma, self.degree, self.coef0, X)
+        kernel = resolve_kernel("GridC", self.kernel, self.gamma, self.degree, self.coef0, X)
         self._check()
+        if self.solver == "libsvm" or self.refit:
+            check_single("GridC", kernel, X, ", or write solver='path', refit=False")
         value = self._function(X, y, target, bounds)
         top, bottom = (-np.log2(end) for end in self.lambda_range)
         exponents = np.arange(bottom, top + 1e-9, self.step)
@@ -262,6 +264,8 @@ class GradientC(TunedClassifier):
         X, y, target, bounds = self._begin(X, y, sample_weight)
         check_size("GradientC", len(X))
         self._check()
+        if self.refit:
+            check_refit(self, X)
         splits = self._splits(X, y, target)
         folds = [self._fold(self.gamma, X, target, bounds, split) for split in splits]
         low, high = np.log(self.lambda_range)

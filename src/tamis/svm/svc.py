@@ -110,7 +110,7 @@ class SVCPath(ClassifierMixin, RegularizationPath):
         solutions = [path.solution for path in self._machines.paths]
         self.breakpoints_ = breakpoints(solutions)
         self.margin_set_sizes_ = [solution.margin_set_sizes for solution in solutions]
-        self._vouch(solutions)
+        self._vouch(solutions, all(gram.definite for gram in self._machines.grams))
         return self
 
     def decision_function(self, X: ArrayLike, C: float = 1.0) -> Array:

@@ -12,17 +12,24 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from tamis._arrays import Array
-from tamis.exceptions import InvalidParameter, NotCertified
-from tamis.svm.curves.certificate import Certificate, doubts, gather
+from tamis.exceptions import InvalidParameter, InvalidTarget, NotCertified
+from tamis.svm.curves.certificate import Certificate, TriedGamma, against, doubts, gather
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.curves.errors import ABSOLUTE, SQUARED, mean_curve
 from tamis.svm.kernels import resolve_kernel
-from tamis.svm.path.base import RANGE, RegularizationPath, check_range
+from tamis.svm.path.base import (
+    RANGE,
+    RegularizationPath,
+    check_range,
+    check_refit,
+    gammas_of,
+)
 from tamis.svm.path.binary import check_size
 from tamis.svm.path.follow import SolutionPath, breakpoints
 from tamis.svm.tube import tube_path
 
 CLOSED = 1e-3  # width of a bracket, relative to the value, that counts as closed
+LARGEST_TARGET = 1e150  # its square is a number, and so is the sum of some
 EXACT = 1e-8  # of the range of the target: an error that is known to this is known
 
 
@@ -82,7 +89,7 @@ class SVRPath(RegressorMixin, RegularizationPath):
         kernel = resolve_kernel(name, self.kernel, self.gamma, self.degree, self.coef0, X, bounds)
         self._tube = tube_path(kernel, X, y, bounds, self.epsilon, self.lambda_range)
         self.breakpoints_ = breakpoints([self._tube.solution])
-        self._vouch([self._tube.solution])
+        self._vouch([self._tube.solution], self._tube.gram.definite)
         return self
 
     def predict(self, X: ArrayLike, C: float = 1.0) -> Array:
@@ -172,16 +179,32 @@ class SVRPathCV(RegressorMixin, BaseEstimator):
         """Find the best C and train with it."""
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
-        check_error(type(self).__name__, self.scoring)
+        name = type(self).__name__
+        check_error(name, self.scoring)
+        if self.scoring == SQUARED and np.abs(y).max() > LARGEST_TARGET:
+            raise InvalidTarget(
+                f"{name} needs a target whose squared errors are numbers, up to "
+                f"{LARGEST_TARGET:.0e}; y reaches {np.abs(y).max():.3g}. Scale it, or write "
+                'scoring="mae".'
+            )
         if self.pool not in ("folds", "samples"):
             raise InvalidParameter(
                 f'{type(self).__name__} needs pool="folds" or "samples"; got {self.pool!r}.'
             )
+        if self.refit:
+            check_refit(self, X)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         splits = list(check_cv(self.cv).split(X, y))
-        several = not isinstance(self.gamma, str) and np.ndim(self.gamma) > 0
-        self.curves_: list[ValidationCurve] = []
-        for gamma in list(self.gamma) if several else [self.gamma]:
-            self._try(gamma, X, y, sample_weight, splits)
+        tried = [self._try(gamma, X, y, weight, splits) for gamma in gammas_of(self.gamma)]
+        best = tried[0]
+        for other in tried[1:]:
+            best = other if other.curve.best < best.curve.best else best
+        self.curves_ = [one.curve for one in tried]
+        self.curve_, self.best_gamma_, self.best_interval_ = best.curve, best.gamma, best.interval
+        self.best_C_ = best.interval.middle
+        self.best_score_ = float(best.curve(self.best_C_))
+        rivals = [one.certificate for one in tried if one is not best]
+        self.certificate_ = against(best.certificate, rivals, greater=False)
         if not self.certificate_.closed:
             warn(
                 f"{type(self).__name__} could not certify its best C: {self.certificate_.reason}. "
@@ -201,10 +224,9 @@ class SVRPathCV(RegressorMixin, BaseEstimator):
             ).fit(X, y, sample_weight)
         return self
 
-    def _try(self, gamma: Any, X: Array, y: Array, sample_weight: Any, splits: list[Any]) -> None:
-        """The exact curve for one gamma; it is kept if it is better than those before."""
+    def _try(self, gamma: Any, X: Array, y: Array, weight: Array, splits: list[Any]) -> TriedGamma:
+        """The exact curve for one gamma, and what is proved about its optimum."""
         name, pairwise = type(self).__name__, self.kernel == "precomputed"
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         errors, paths = [], []
         for train, test in splits:
             inner = X[np.ix_(train, train)] if pairwise else X[train]
@@ -221,15 +243,11 @@ class SVRPathCV(RegressorMixin, BaseEstimator):
             paths.append(tube.solution)
         sizes = [1.0 if self.pool == "folds" else float(len(test)) for _, test in splits]
         curve, slack = mean_curve(errors, np.array(sizes))
-        if not self.curves_ or curve.best < self.curve_.best:
-            self.curve_, self.best_gamma_ = curve, gamma
-            self.best_interval_ = curve.argmin[0]
-            self.best_C_ = self.best_interval_.middle
-            self.best_score_ = float(curve(self.best_C_))
-            smallest, floor = self.lambda_range[0], EXACT * float(np.ptp(y))
-            floor = floor**2 if self.scoring == SQUARED else floor
-            self.certificate_ = _certificate(curve, slack, self.best_C_, paths, smallest, floor)
-        self.curves_.append(curve)
+        interval = curve.argmin[0]
+        smallest, floor = self.lambda_range[0], EXACT * float(np.ptp(y))
+        floor = floor**2 if self.scoring == SQUARED else floor
+        proof = _certificate(curve, slack, interval.middle, paths, smallest, floor)
+        return TriedGamma(gamma, curve, interval, proof)
 
     def predict(self, X: ArrayLike) -> Array:
         """Predictions of the machine with the best C."""

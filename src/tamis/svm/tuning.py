@@ -13,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, InvalidTarget, NotCertified
-from tamis.svm.curves.certificate import Certificate, certify
+from tamis.svm.curves.certificate import Certificate, TriedGamma, against, certify
 from tamis.svm.curves.curve import IntervalOfC, ValidationCurve
 from tamis.svm.curves.scores import check_scoring, scorer
 from tamis.svm.curves.steps import StepCounts, curve_of
 from tamis.svm.kernels import resolve_kernel
 from tamis.svm.pairs import PairwisePaths, pairwise_paths
-from tamis.svm.path.base import RANGE, check_range
+from tamis.svm.path.base import RANGE, check_range, check_refit, gammas_of
 from tamis.svm.path.binary import check_size
 from tamis.svm.svc import box, encode
 
@@ -217,17 +217,25 @@ class SVCPathCV(TunedClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the best C and train with it."""
         X, y, target, bounds = self._begin(X, y, sample_weight)
-        check_size(type(self).__name__, len(X))
+        name = type(self).__name__
+        check_size(name, len(X))
+        if self.refit:
+            check_refit(self, X)
         if self.rule not in RULES:
             raise InvalidParameter(
-                f"{type(self).__name__} needs a rule among {', '.join(RULES)}; got {self.rule!r}."
+                f"{name} needs a rule among {', '.join(RULES)}; got {self.rule!r}."
             )
         splits = self._splits(X, y, target)
-        several = not isinstance(self.gamma, str) and np.ndim(self.gamma) > 0
-        gammas = list(self.gamma) if several else [self.gamma]
-        self.curves_: list[ValidationCurve] = []
-        for gamma in gammas:
-            self._try(gamma, X, target, bounds, splits)
+        tried = [self._try(gamma, X, target, bounds, splits) for gamma in gammas_of(self.gamma)]
+        best = tried[0]
+        for other in tried[1:]:
+            best = other if _better(other.curve, best.curve) else best
+        self.curves_ = [one.curve for one in tried]
+        self.curve_, self.best_gamma_, self.best_interval_ = best.curve, best.gamma, best.interval
+        self.best_C_ = best.interval.middle
+        self.best_score_ = float(best.curve(self.best_C_))
+        rivals = [one.certificate for one in tried if one is not best]
+        self.certificate_ = against(best.certificate, rivals, best.curve.greater_is_better)
         if not self.certificate_.closed:
             warn(
                 f"{type(self).__name__} could not certify its best C: {self.certificate_.reason}. "
@@ -246,8 +254,8 @@ class SVCPathCV(TunedClassifier):
         target: NDArray[np.int64],
         bounds: Array,
         splits: list[Any],
-    ) -> None:
-        """The exact curve for one gamma; it is kept if it is better than those before."""
+    ) -> TriedGamma:
+        """The exact curve for one gamma, and what is proved about its optimum."""
         paths, counted = [], []
         for split in splits:
             fold = self._fold(gamma, X, target, bounds, split)
@@ -257,19 +265,13 @@ class SVCPathCV(TunedClassifier):
         (curve, values), (high, _), (low, _) = (
             curve_of(steps, *score, self.pool) for steps in zip(*counted, strict=True)
         )
-        if self.curves_ and not _better(curve, self.curve_):
-            self.curves_.append(curve)
-            return
-        self.curves_.append(curve)
-        self.curve_, self.best_gamma_ = curve, gamma
-        self.best_interval_ = choose(curve, values, self.rule)
-        self.best_C_ = self.best_interval_.middle
-        self.best_score_ = float(curve(self.best_C_))
+        interval = choose(curve, values, self.rule)
         # a rule may prefer a C that is not quite the best; what is certified is the best
-        C = self.best_C_
+        C = interval.middle
         if self.rule == "one-standard-error":
             C = max(curve.argmin, key=lambda interval: interval.width).middle
-        self.certificate_ = certify(curve, C, high, low, paths, self.lambda_range[0])
+        proof = certify(curve, C, high, low, paths, self.lambda_range[0])
+        return TriedGamma(gamma, curve, interval, proof)
 
 
 def choose(curve: ValidationCurve, fold_values: Array, rule: str) -> IntervalOfC:

@@ -92,7 +92,9 @@ def order_steps(lines: Lines, ties: Sequence[Array], target: NDArray[np.int64]) 
     """
     positive, negative = np.flatnonzero(target == 1), np.flatnonzero(target == 0)
     state = np.full((len(positive), len(negative)), -1.0)
-    lams, changes, first = [], [], 0.0
+    lams: list[Array] = []
+    changes: list[Array] = []
+    first = 0.0
     for (lam, h), tie in zip(lines, ties, strict=True):
         if not lams:
             top = slice(0, 1)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, NotCertified
+from tamis.svm.kernels import check_single, resolve_kernel
 from tamis.svm.path.follow import ACCEPTED, SolutionPath
 
 RANGE = (2.0**-8, 2.0**9)
@@ -41,19 +42,40 @@ class RegularizationPath(BaseEstimator):
         check_is_fitted(self)
         return validate_data(self, X, dtype=np.float64, reset=False)
 
-    def _vouch(self, paths: list[SolutionPath]) -> None:
+    def _vouch(self, paths: list[SolutionPath], definite: bool) -> None:
         """Keep the quality of the paths, and warn where it is not what is promised."""
         self.violation_ = max(p.violation for p in paths)
         self.n_repairs_ = sum(p.n_repairs for p in paths)
         reached = max(p.reached for p in paths)
+        doubt = ""
         if self.violation_ > ACCEPTED or reached > self.lambda_range[0]:
-            warn(
+            doubt = (
                 f"{type(self).__name__} reached lambda = {reached:.4g} with a violation of the "
                 f"optimality conditions of {self.violation_:.1e} lambda; the path below is not "
-                "vouched for. Scale the columns, or use GridC.",
-                NotCertified,
-                stacklevel=4,
+                "vouched for. Scale the columns, or use GridC."
             )
+        elif not definite:
+            doubt = (
+                f"{type(self).__name__} has a kernel with negative eigenvalues: the path satisfies "
+                "the optimality conditions, which others may do better. Use a positive definite "
+                "kernel, such as poly with coef0 >= 0."
+            )
+        if doubt:
+            warn(doubt, NotCertified, stacklevel=3)
+
+
+def gammas_of(gamma: Any) -> list[Any]:
+    """The members of a grid of gammas; one that is none is its only member."""
+    several = not isinstance(gamma, str) and np.ndim(gamma) > 0
+    return list(gamma) if several else [gamma]
+
+
+def check_refit(search: Any, X: Array) -> None:
+    """Refuse before any work what the machine with the best C could not be trained on."""
+    name = type(search).__name__
+    for gamma in gammas_of(search.gamma):
+        kernel = resolve_kernel(name, search.kernel, gamma, search.degree, search.coef0, X)
+        check_single(name, kernel, X, ", or write refit=False")
 
 
 def check_range(name: str, lambda_range: Any) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
-from tamis.exceptions import InvalidParameter
+from tamis.exceptions import InvalidParameter, PathLost
 from tamis.svm.kernels import EPS
 from tamis.svm.path.homotopy import REPAIR, repair, start, trace
 from tamis.svm.path.programme import Line, Proof, QuadraticProgramme, Segment, Stuck
@@ -76,12 +76,22 @@ class SolutionPath:
 
     @cached_property
     def violation(self) -> float:
-        """Largest violation of the optimality conditions relative to lambda."""
+        """Largest violation of the optimality conditions relative to lambda, with rounding."""
+        noise, worst = self.programme.noise[self.programme.point], 0.0
+        for part in self.segments:
+            # what is known of the kernel bounds its rounding, which is usually a tenth of it
+            rounding = noise[part.variables].max(initial=0.0) * part.mass + part.total(noise)
+            worst = max(worst, float((rounding / part.lam).max()))
+        return self.missed + 0.1 * worst / self.programme.scale
+
+    @cached_property
+    def missed(self) -> float:
+        """The same for the kernel as it was computed."""
         found = [c.violation for c in self.checks] or [np.inf]
         for part in self.segments:
             wrong = part.violation + self.blur * part.mass
             found.append(float((wrong / part.lam).max()) / self.programme.scale)
-        return max(found)
+        return max(found) + self.programme.tilt / self.programme.scale
 
     def _row(self, lam: float) -> tuple[Segment, int, float]:
         """The segment that holds ``lam``, the row at its lower end, and how far it is from there.
@@ -184,9 +194,10 @@ def follow(
     low, high = (end / lam_unit for end in lambda_range)
     if not SMALLEST <= low < high <= LARGEST:
         raise InvalidParameter(
-            f"lambda = 1 / C from {lambda_range[0]:.3g} to {lambda_range[1]:.3g} is too far from "
-            f"kernel values of size {unit:.3g} and a target of size {unit / lam_unit:.3g}. Scale "
-            "the columns and the target, or give another lambda_range."
+            f"A regularization path needs a lambda = 1 / C of the size of the kernel: from "
+            f"{lambda_range[0]:.3g} to {lambda_range[1]:.3g} is too far from kernel values of "
+            f"{unit:.3g} and a target of {unit / lam_unit:.3g}. Scale the columns and the target, "
+            "or give another lambda_range."
         )
     best: SolutionPath | None = None
     for ridge in RIDGES:
@@ -199,17 +210,22 @@ def follow(
         found = replace(found, blur=blur, checks=[c.scaled(lam_unit) for c in found.checks])
         if best is None or _merit(found) < _merit(best):
             best = found
-        if best.reached <= lambda_range[0] * (1 + 1e-12) and best.violation <= WANTED:
+        if best.reached <= lambda_range[0] * (1 + 1e-12) and best.missed <= WANTED:
             break
     assert best is not None
+    if not best.segments:
+        raise PathLost(
+            "A regularization path could not be begun: the kernel is known to too few digits, or "
+            "has negative eigenvalues. Scale the columns, or use GridC."
+        )
     return best
 
 
 def _normalised(programme: QuadraticProgramme, unit: float) -> tuple[QuadraticProgramme, float]:
     """The programme with a cost near 1, and the unit of lambda that goes with it."""
     exponent = int(np.frexp(programme.scale)[1]) - 1
-    cost = np.ldexp(programme.cost, -exponent)
-    return replace(programme, cost=cost), float(np.ldexp(unit, -exponent))
+    cost, tilt = np.ldexp(programme.cost, -exponent), float(np.ldexp(programme.tilt, -exponent))
+    return replace(programme, cost=cost, tilt=tilt), float(np.ldexp(unit, -exponent))
 
 
 def _still(
@@ -227,7 +243,7 @@ def _still(
 
 
 def _merit(found: SolutionPath) -> tuple[float, float]:
-    return found.reached, found.violation
+    return found.reached, found.missed
 
 
 def _walk(

@@ -24,6 +24,7 @@ class QuadraticProgramme:
     upper: Array
     cost: Array  # the linear term of the path is lambda times this
     noise: Array  # how far K may be from the truth: an entry by the sum of its points'
+    tilt: float = 0.0  # how far the cost is from the truth
 
     @cached_property
     def kappa(self) -> float:

@@ -242,8 +242,7 @@ class SolverState:
         slot_of = np.full(n, -1)
         slot_of[slots[:m]] = np.arange(m)
         d = np.zeros(len(slots) + 1)
-        wanted = np.concatenate([[-line.excess], -line.slope[members]])
-        d[: m + 1] = self.margin.inverse @ wanted
+        d[: m + 1] = self._direction(line)
         moved = EpochState(
             x=self.x[watch],
             r=sign * self.h[whole.point[watch]] - line.term(self.tau)[watch],
@@ -255,9 +254,24 @@ class SolverState:
             scale=np.zeros(length + 4),
             d=d,
             tally=np.array([m, 0, m, self.zeros]),
-            real=np.array([self.tau, self.b, whole.kappa, self.residual, line.scale]),
+            real=np.array(
+                [self.tau, self.b, whole.kappa, self.residual, line.scale, line.excess, 0.0]
+            ),
         )
         return problem, moved
+
+    def _direction(self, line: Line) -> Array:
+        """``A_E^-1 [-e; -slope]``.
+
+        A multiple of the signs in the slope only moves the intercept. Where the slope on the margin
+        set is one, taking it out first keeps x from moving by rounding.
+        """
+        s, slope = self.programme.sign[self.margin.members], line.slope[self.margin.members]
+        lines = s * slope
+        shift = lines[0] if len(lines) and (lines == lines[0]).all() else 0.0
+        found = self.margin.inverse @ np.concatenate([[-line.excess], shift * s - slope])
+        found[0] -= shift
+        return found
 
     def _in_play(self, watch: Indices) -> tuple[Indices, Any, int]:
         """Points of the watched variables, first those that also have one off the margin set."""

@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-slow lint bench docs format clean reproduce-fast
+.PHONY: demo test test-slow lint bench fuzz docs format clean reproduce-fast
 
 demo: $(VENV)/.app
 	$(BIN)/tamis demo
@@ -34,6 +34,10 @@ reproduce-fast: $(VENV)/.app
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks $(ARGS)
+
+# An hour of hostile tables, or ARGS="--count 1000 --seed 3"; each failure is a line that repeats it.
+fuzz: $(VENV)/.test
+	$(BIN)/python -m fuzz $(ARGS)
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W -b html docs docs/_build

@@ -6,11 +6,9 @@ python -m benchmarks.floating
 import numpy as np
 
 from benchmarks import medians
-from tamis.contract import SubsetCriterion
+from tamis.contract import Counted, SubsetCriterion, Trace
 from tamis.criteria import Scatter
 from tamis.search import FloatingForward
-from tamis.search.base import Judge
-from tamis.trace import Trace
 
 N_SAMPLES, N_FEATURES, SIZE, N_CLASSES = 2000, 500, 60, 5
 #: The least ratio that is accepted.
@@ -42,7 +40,7 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 def walked(criterion: SubsetCriterion) -> list[list[int]]:
     """The subsets of a floating search with a fitted criterion."""
     search, trace = FloatingForward(criterion), Trace(N_FEATURES)
-    for step in search._walk(Judge(criterion), N_FEATURES, SIZE, Trace(N_FEATURES)):
+    for step in search._steps(Counted(criterion), N_FEATURES, SIZE, Trace(N_FEATURES)):
         trace.append(step)
     return [step.subset.tolist() for step in trace]
 

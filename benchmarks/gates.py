@@ -20,11 +20,11 @@ from sklearn.model_selection import StratifiedKFold
 
 from benchmarks import medians
 from tamis._arrays import standardised
-from tamis.neural import GateSelector
-from tamis.neural._gating import Folds, Gated, learn_gates
+from tamis.neural import GateSelector, NetworkClassifier, Sparsity
+from tamis.neural._gating import Gated, GateFolds, learn_gates
 from tamis.neural._stack import Stack
 from tamis.neural.gates import GATES
-from tamis.neural.redundancy import redundancy
+from tamis.neural.redundancy import dependences
 
 N_FOLDS, N_SEEDS, HIDDEN = 5, 5, 12
 MU, LAM, DECAY = 0.1, 0.1, 1e-3
@@ -66,28 +66,27 @@ def table(size: Size) -> tuple[np.ndarray, np.ndarray]:
 
 def selector() -> GateSelector:
     """What both sides minimise: cross-entropy, smooth L0, and correlations among open gates."""
-    return GateSelector(
-        gate="sigmoid", joint=True, mu=MU, lam=LAM, hidden=HIDDEN, decay=DECAY, random_state=0
-    )
+    network = NetworkClassifier(HIDDEN, decay=DECAY)
+    return GateSelector(gate="sigmoid", joint=True, mu=MU, lam=LAM, network=network)
 
 
-def folds(X: np.ndarray, y: np.ndarray) -> Folds:
+def folds(X: np.ndarray, y: np.ndarray) -> GateFolds:
     """The folds, a drawn network for each of their seeds, and the correlations in each."""
     used = np.ones((N_FOLDS, len(y)), dtype=bool)
     for k, (_, test) in enumerate(StratifiedKFold(N_FOLDS).split(X, y)):
         used[k, test] = False
     stack = Stack.drawn(0, N_FOLDS * N_SEEDS, X.shape[1], HIDDEN, int(y.max()) + 1)
-    return Folds(X, y, used, stack, [redundancy("pearson", X[rows]) for rows in used])
+    return GateFolds(X, y, used, stack, [dependences("pearson", X[rows]) for rows in used])
 
 
-def learned(parts: Folds) -> Gated:
+def learned(parts: GateFolds) -> Gated:
     """All runs by our engine."""
     fold = np.repeat(np.arange(N_FOLDS), N_SEEDS)
     weights = (np.full((len(fold), 1), weight) for weight in (MU, LAM))
-    return learn_gates(selector(), parts, fold, *weights)
+    return learn_gates(selector()._settings(0), parts, fold, *weights)
 
 
-def module(parts: Folds, run: int) -> Any:
+def module(parts: GateFolds, run: int) -> Any:
     """One run as a module of torch whose call is the objective."""
     import torch
 
@@ -95,7 +94,7 @@ def module(parts: Folds, run: int) -> Any:
     X = torch.tensor(parts.X[rows], dtype=torch.float32)
     y = torch.tensor(parts.codes[rows])
     phi = torch.tensor(parts.redundancy[run // N_SEEDS][0].phi, dtype=torch.float32)
-    n_features, width = X.shape[1], selector().width
+    n_features, width = X.shape[1], Sparsity().width
 
     class Gates(torch.nn.Module):
         def __init__(self) -> None:
@@ -124,7 +123,9 @@ def module(parts: Folds, run: int) -> Any:
     return Gates()
 
 
-def trained(parts: Folds, run: int, target: float, rate: float, epochs: int) -> tuple[float, int]:
+def trained(
+    parts: GateFolds, run: int, target: float, rate: float, epochs: int
+) -> tuple[float, int]:
     """Least objective, and the number of epochs, of one run of Adam down to the target."""
     import torch
 
@@ -142,7 +143,7 @@ def trained(parts: Folds, run: int, target: float, rate: float, epochs: int) -> 
     return best, epochs
 
 
-def best_rate(parts: Folds, target: float) -> float:
+def best_rate(parts: GateFolds, target: float) -> float:
     """The rate that reaches the target of the first run soonest, or comes lowest."""
     ends = {rate: trained(parts, 0, target, rate, MOST_EPOCHS) for rate in RATES}
     return min(RATES, key=lambda rate: (max(ends[rate][0], target), ends[rate][1]))

@@ -60,9 +60,9 @@ def bincount_mrmr(X: np.ndarray, y: np.ndarray, n_picks: int) -> list[int]:
         last = columns[picks[-1]]
         for j in set(range(len(columns))).difference(picks):
             shared[j] += bincount_information(columns[j], last)
-        price = relevance - shared / len(picks)
-        price[picks] = -np.inf
-        picks.append(int(price.argmax()))
+        score = relevance - shared / len(picks)
+        score[picks] = -np.inf
+        picks.append(int(score.argmax()))
     return picks
 
 
@@ -87,7 +87,7 @@ def compare_mrmr(n_samples: int, n_features: int, *goals: int) -> list[str]:
     if peer := peer_mrmr(part, y):
         functions.append(peer)
     loop, ours, *others = medians(*functions)
-    # each of a search's picks but the first prices the candidates left, about d a time
+    # each of a search's picks but the first scores the candidates left, about d a time
     scale = n_features * PICKS / (PART * PICKS - PICKS * (PICKS - 1) / 2)
     peers = [("mrmr_selection", seconds, goals[0]) for seconds in others]
     same = bincount_mrmr(part, y, 10) == picked(Forward(MRMR(), n_features_to_select=10), part, y)
@@ -141,15 +141,15 @@ def naive_hsic(y: np.ndarray) -> Callable[[np.ndarray], float]:
 def compare_pairs(
     name: str, criterion: Any, naive: Callable[[np.ndarray], float], X: Any, y: Any, goal: int
 ) -> list[str]:
-    """Print the ratio of a whole elimination; the naive one priced at three sizes."""
+    """Print the ratio of a whole elimination; the naive one timed at three sizes."""
     d = X.shape[1]
     sizes = [1, d // 2, d - 1]
     tables = [np.ascontiguousarray(X[:, :size]) for size in sizes]
-    prices = [lambda table=table: naive(table) for table in tables]
+    values = [lambda table=table: naive(table) for table in tables]
     search = Backward(criterion, n_features_to_select=1)
     single = Backward(clone(criterion).set_params(precision="single"), n_features_to_select=1)
-    *seconds, ours, halved = medians(*prices, lambda: search.fit(X, y), lambda: single.fit(X, y))
-    # a round with m columns left prices m tables of m - 1 columns, and the full table once
+    *seconds, ours, halved = medians(*values, lambda: search.fit(X, y), lambda: single.fit(X, y))
+    # a round with m columns left values m tables of m - 1 columns, and the full table once
     left = np.arange(2, d + 1)
     whole = float((left * np.interp(left - 1, sizes, seconds)).sum() + seconds[-1])
     missed = told(f"{name}, {d} columns, {len(X)} samples", "naive numpy", whole, ours, goal)

@@ -3,7 +3,7 @@
     python -m benchmarks.lassonet [--data sonar srbct] [--short]
 
 Both sides choose columns on the training part of the same stratified folds. One network, trained on
-the plain columns of that part, judges every choice on the part left out. LassoNet's columns are
+the plain columns of that part, scores every choice on the part left out. LassoNet's columns are
 ranked by the penalty at which they leave its path, which has its default schedule, or with --short
 one of 200 and 50 iterations and steps of 5 %. The data are looked for in the folder that the
 environment variable TAMIS_DATA names.
@@ -92,7 +92,11 @@ def by_gates(gates: GateSelector, sizes: tuple[int, ...], hidden: int) -> Choose
         steps = {k: k // len(np.unique(y)) if per_class else k for k in sizes}
         most = max(steps.values())
         wanted = PerClass(most) if per_class else most
-        fresh = clone(gates).set_params(n_features_to_select=wanted, hidden=hidden, random_state=0)
+        fresh = clone(gates).set_params(
+            n_features_to_select=wanted,
+            network=NetworkClassifier(hidden, decay=0.01, combine="mean"),
+            random_state=0,
+        )
         trace = fresh.fit(X, y).trace_
         return {k: trace[step - 1].subset for k, step in steps.items()}
 
@@ -126,7 +130,7 @@ def measure(task: Task, choosers: dict[str, Chooser], X: np.ndarray, y: np.ndarr
     The seconds are those of one ranking, the same for all sizes. The ways take turns, so that all
     meet the same load of the machine.
     """
-    judge = NetworkClassifier(task.hidden, combine="mean", random_state=0)
+    scoring = NetworkClassifier(task.hidden, combine="mean", random_state=0)
     parts = list(folds(task, X, y))
     found = np.zeros((len(parts), len(choosers), len(task.sizes), 3))
     for part, (train, test) in zip(found, parts, strict=True):
@@ -136,7 +140,7 @@ def measure(task: Task, choosers: dict[str, Chooser], X: np.ndarray, y: np.ndarr
             way[:, 2] = process_time() - start
             for cell, k in zip(way, task.sizes, strict=True):
                 inputs = X[:, columns[k]]
-                fitted = clone(judge).fit(inputs[train], y[train])
+                fitted = clone(scoring).fit(inputs[train], y[train])
                 cell[:2] = fitted.score(inputs[test], y[test]), len(columns[k])
     return found.mean(axis=0)
 

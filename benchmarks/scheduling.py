@@ -1,8 +1,8 @@
-"""What scheduling and storing cost per piece of work: ten thousand empty pieces.
+"""What scheduling and storing cost per task: ten thousand empty tasks.
 
-    python -m benchmarks.scheduling [n_pieces]
+    python -m benchmarks.scheduling [n_tasks]
 
-Target: under 5 ms per piece.
+Target: under 5 ms per task.
 """
 
 import sys
@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 
 from tamis.evaluation import Realizations, evaluate
 
-#: Milliseconds per piece.
+#: Milliseconds per task.
 GOAL = 5.0
 
 
@@ -28,22 +28,22 @@ class Empty(BaseEstimator):
         return self
 
 
-def seconds(n_pieces: int, **options: object) -> float:
-    """Time of so many empty pieces, and of reading them back."""
+def seconds(n_tasks: int, **options: object) -> float:
+    """Time of so many empty tasks, and of reading them back."""
     X, y = np.random.default_rng(0).normal(size=(40, 5)), np.tile([0, 1], 20)
-    plan = Realizations(n_pieces, train=20)
+    plan = Realizations(n_tasks, train=20)
     with TemporaryDirectory() as folder:
         start = perf_counter()
         found = evaluate(
             Empty(), (X, y), plan, "n_features", sizes=[2], store=Path(folder) / "s", **options
         )
-        assert len(found.pieces) == n_pieces
+        assert len(found.tasks) == n_tasks
         return perf_counter() - start
 
 
 def main() -> None:
     """Print one line per way to run."""
-    n_pieces = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+    n_tasks = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     ways: dict[str, dict[str, object]] = {
         "one process": {},
         "two processes": {"n_jobs": 2},
@@ -51,8 +51,8 @@ def main() -> None:
     }
     short = []
     for name, options in ways.items():
-        taken = 1000 * seconds(n_pieces, **options) / n_pieces
-        print(f"{n_pieces} empty pieces, {name}: {taken:.3f} ms each (goal {GOAL:.0f})")
+        taken = 1000 * seconds(n_tasks, **options) / n_tasks
+        print(f"{n_tasks} empty tasks, {name}: {taken:.3f} ms each (goal {GOAL:.0f})")
         if taken > GOAL:
             short.append(name)
     if short:

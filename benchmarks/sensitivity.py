@@ -13,11 +13,11 @@ from sklearn.inspection import permutation_importance
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from tamis.criteria._engines import Model
-from tamis.criteria._sigmoids import Sigmoids
-from tamis.criteria._statistics import TotalVariation
-from tamis.criteria.destruction import Marginal, Permutation
-from tamis.criteria.sensitivity import Engines, Piece
+from tamis.response import Marginal, Model, Permutation
+from tamis.response.calibration import Sigmoids
+from tamis.response.comparison import EngineComparison
+from tamis.response.distances import TotalVariation
+from tamis.response.training import FoldModel
 
 
 class Size(NamedTuple):
@@ -68,10 +68,10 @@ def ours(X: np.ndarray, fitted: SVC, sigmoid: Sigmoids, way: object) -> np.ndarr
         return fitted.decision_function(Z)[:, None]
 
     model = Model(fitted, "decision_function", raw, sigmoid.probabilities)
-    engines = Engines([Piece(model, np.arange(len(X)))], X)
-    statistic = TotalVariation(engines.before())
-    (draw,) = way.draws(X, 0)  # type: ignore[attr-defined]
-    return engines.scores(statistic, draw, np.ones(X.shape[1], dtype=bool))
+    comparison = EngineComparison([FoldModel(model, np.arange(len(X)))], X, TotalVariation)
+    units = np.arange(X.shape[1])[:, None]
+    (draw,) = way.draws(X, units, 0)  # type: ignore[attr-defined]
+    return comparison.scores(units, draw, np.ones(len(units), dtype=bool))
 
 
 def seconds(function, *arguments, repeats: int = 3):  # type: ignore[no-untyped-def]
@@ -98,7 +98,7 @@ def peak(function, *arguments) -> float:  # type: ignore[no-untyped-def]
 def row(size: Size) -> list[str]:
     """Print one size; say what it missed."""
     X, y, fitted, sigmoid = machine(size)
-    (shuffle,) = Permutation(1).draws(X, 0)
+    (shuffle,) = Permutation(1).draws(X, np.arange(X.shape[1])[:, None], 0)
     common = (X, fitted, sigmoid)
     ours(*common, Permutation(1))  # warm
     scale = size.n_features / size.n_timed

@@ -13,10 +13,11 @@ import numpy as np
 
 from tamis.datasets import make_class_redundancy
 from tamis.exceptions import DegenerateData
-from tamis.neural import GateSelector
+from tamis.neural import GateSelector, NetworkClassifier
 
 lams = [0, 0.1, 1, 10, 100]
-settings = {"n_features_to_select": 2, "mu": 0, "hidden": 5, "random_state": 0}
+network = NetworkClassifier(hidden=5, decay=0.01, combine="mean")
+settings = {"n_features_to_select": 2, "network": network, "mu": 0, "random_state": 0}
 for scope in ("global", "class"):
     kept = {lam: [] for lam in lams}
     for draw in range(5):
@@ -43,7 +44,9 @@ print("correlation inside the classes:", [np.corrcoef(X[y == c].T)[0, 1].round(3
 
 warnings.simplefilter("ignore", DegenerateData)  # of gates that are kept although they are closed
 lams = np.geomspace(0.01, 100, 17)
-bell = GateSelector(gate="bell", sparsity="bell", scope="class", mu=0, hidden=5, random_state=0)
+bell = GateSelector(
+    network=network, gate="bell", sparsity="bell", scope="class", mu=0, random_state=0
+)
 fitted = [bell.set_params(lam=lam).fit(X, y).gates_ for lam in lams]
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")

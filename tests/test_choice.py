@@ -6,6 +6,7 @@ from numpy.testing import assert_array_equal
 from scipy import stats
 from sklearn.svm import SVC
 
+from tamis.contract import Step, Trace
 from tamis.criteria import Correlation, FisherScore, Importances, Penalised, PValue, Scatter
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSelected
 from tamis.search import (
@@ -21,7 +22,6 @@ from tamis.search import (
     Size,
     Threshold,
 )
-from tamis.trace import Step, Trace
 from tests.laws.catalogue import table
 
 
@@ -71,14 +71,14 @@ def test_threshold_cuts_a_ranking():
 def test_threshold_ends_a_forward_search_at_the_first_small_gain():
     X, y = table()
     search = Forward(Scatter(), n_features_to_select=Threshold(1.1)).fit(X, y)
-    gains = np.array([step.prices[0] for step in search.trace_])
+    gains = search.trace_.moves().score
     assert search.n_features_ == np.flatnonzero(gains < 1.1)[0]
 
 
 def test_threshold_removes_while_the_loss_is_small():
     X, y = table()
     search = Backward(Scatter(), n_features_to_select=Threshold(1.2)).fit(X, y)
-    losses = np.array([step.prices[0] for step in list(search.trace_)[1:]])
+    losses = search.trace_.moves().score
     assert 7 - search.n_features_ == np.flatnonzero(losses >= 1.2)[0]
 
 
@@ -117,9 +117,7 @@ def test_false_discovery_needs_p_values():
 def test_of_equal_subsets_the_smallest_then_the_lexicographically_first():
     trace = Trace(5)
     for subset, value in (([0, 1, 2], 1.0), ([2, 3], 1.0), ([1, 4], 1.0 + 1e-15), ([0, 3, 4], 1.0)):
-        subset = np.array(subset)
-        before = trace[-1].subset if len(trace) else np.array([], dtype=int)
-        trace.append(Step(subset, value, moved=np.setxor1d(before, subset).astype(int)))
+        trace.append(Step(np.array(subset), value))
     assert Best().pick(trace) == 2
     assert Size(2).pick(trace) == 2
     assert Size(3).pick(trace) == 0

@@ -1,7 +1,12 @@
 """What users import: sorted, importable, documented, and nothing by accident."""
 
 import inspect
+import re
+import subprocess
+import sys
+from collections import Counter
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +16,8 @@ PACKAGES = [
     "tamis",
     "tamis.criteria",
     "tamis.search",
+    "tamis.choice",
+    "tamis.contract",
     "tamis.svm",
     "tamis.neural",
     "tamis.datasets",
@@ -29,7 +36,12 @@ PROMISED = {
     "tamis.search": {
         "Ranking", "Forward", "Backward", "Bidirectional", "PlusLMinusR", "FloatingForward",
         "FloatingBackward", "Exhaustive", "BranchAndBound", "RecursiveElimination", "Genetic",
-        "Then", "Threshold", "FalseDiscovery",
+        "Then",
+    },
+    "tamis.choice": {"Best", "Choice", "FalseDiscovery", "Fraction", "Size", "Threshold"},
+    "tamis.contract": {
+        "BackwardCriterion", "Choice", "Criterion", "Embedded", "ForwardCriterion", "Record",
+        "Scores", "Search", "Selection", "Step", "SubsetCriterion", "Trace",
     },
     "tamis.svm": {"SVCPath", "SVCPathCV", "SVRPath", "SVRPathCV"},
     "tamis.neural": {"GateSelector", "NetworkClassifier", "PerClass", "UFeSCoR", "gate_path"},
@@ -38,14 +50,15 @@ PROMISED = {
         "make_exponential", "make_xor", "load",
     },
     "tamis.evaluation": {"Realizations", "evaluate", "compare", "stability", "hit"},
-    "tamis.reproduction": {"reproduce", "read", "names"},
+    "tamis.reproduction": {"reproduce", "read", "names", "titles"},
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_all_is_sorted_importable_and_holds_what_is_promised(package):
     module = import_module(package)
-    assert list(module.__all__) == sorted(module.__all__)
+    classes = [name for name in module.__all__ if name not in ("EMPTY", "FITTING", "TASKS")]
+    assert classes == sorted(classes)
     assert PROMISED[package] <= set(module.__all__)
     assert all(hasattr(module, name) for name in module.__all__)
 
@@ -82,16 +95,51 @@ def test_the_version_is_that_of_the_package():
     assert tamis.__version__ == version("tamis")
 
 
+def run(code):
+    """What a fresh process prints."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_importing_tamis_imports_nothing_that_takes_time():
+    heavy = "{'numpy', 'scipy', 'sklearn', 'joblib', 'pandas', 'polars', 'typer', 'rich'}"
+    assert run(f"import sys, tamis; print(sorted({heavy} & set(sys.modules)))") == "[]\n"
+
+
+def test_everything_is_there_after_a_plain_import():
+    code = """
+import tamis
+print(len(tamis.recipes.names()) > 40, tamis.spec.parse("Scatter()"))
+print(tamis.exceptions.TamisError.__name__, tamis.contract.Criterion.__name__)
+print(type(tamis.recipe("fisher-score")).__name__, tamis.select.__name__, tamis.__version__)
+print({"select", "recipe"} <= set(dir(tamis)), hasattr(tamis, "nonsense"))
+"""
+    first, second, third, fourth = run(code).splitlines()
+    assert first == "True Scatter()"
+    assert second == "TamisError Criterion"
+    assert third == f"Ranking select {tamis.__version__}"
+    assert fourth == "True False"
+
+
+def test_a_name_that_is_not_there_is_said():
+    with pytest.raises(AttributeError, match="module 'tamis' has no attribute 'selct'"):
+        tamis.selct  # noqa: B018
+
+
+def test_a_class_name_stands_for_one_thing():
+    sources = Path(tamis.__file__).parent.rglob("*.py")
+    names = Counter(
+        name for path in sources for name in re.findall(r"^class (\w+)", path.read_text(), re.M)
+    )
+    assert [name for name, count in names.items() if count > 1] == []
+
+
 def test_importing_compiles_and_prints_nothing():
     """A fresh process imports the package without numba, typer, polars or altair."""
-    import subprocess
-    import sys
-
     code = (
         "import sys, tamis, tamis.criteria, tamis.search, tamis.datasets, "
         "tamis.evaluation, tamis.reproduction; "
         "print(sorted({'numba', 'typer', 'polars', 'altair', 'dask', 'torch'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
-    assert done.stderr == ""
+    assert run(code) == "[]\n"

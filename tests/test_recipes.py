@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.svm import SVC
 
-from tamis.contract import TASKS
+from tamis.contract import TASKS, Selection
 from tamis.criteria import Correlation, CrossValidated, FisherScore, Scatter
 from tamis.datasets import load
 from tamis.exceptions import (
@@ -26,7 +26,6 @@ from tamis.exceptions import (
 from tamis.recipes import Recipe, find, method, names, prepare, recipe, select
 from tamis.recipes.book import BOOK
 from tamis.search import Forward, Genetic, Ranking, RecursiveElimination, Then
-from tamis.selection import Selection
 from tamis.spec import parse, write
 
 TABLES = {

@@ -21,8 +21,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from tamis import criteria, neural, search
-from tamis.contract import Criterion, SubsetCriterion
+from tamis import choice, criteria, neural, search
+from tamis.contract import Criterion, Search, SubsetCriterion
 from tamis.criteria import (
     CrossValidated,
     FisherScore,
@@ -47,7 +47,6 @@ from tamis.search import (
     Then,
     Threshold,
 )
-from tamis.search.base import Search
 from tamis.spec import catalogue, did_you_mean, parse, write
 
 OBJECTS = [
@@ -96,10 +95,10 @@ def test_parse_is_the_inverse_of_write(made):
 def every_composition():
     """Each search with each criterion that needs no more than defaults, by discovery."""
     searches = [kind for kind in catalogue()["searches"].values() if issubclass(kind, Search)]
-    for judge in catalogue()["criteria"].values():
-        required = [p for p in signature(judge).parameters.values() if p.default is p.empty]
+    for criterion in catalogue()["criteria"].values():
+        required = [p for p in signature(criterion).parameters.values() if p.default is p.empty]
         if not required:
-            yield from (kind(judge(), n_features_to_select=2) for kind in searches)
+            yield from (kind(criterion(), n_features_to_select=2) for kind in searches)
 
 
 @pytest.mark.parametrize("made", list(every_composition()), ids=write)
@@ -140,9 +139,9 @@ def test_the_catalogue_has_no_abstract_classes():
     assert set(groups["embedded"]) == {"GateSelector", "UFeSCoR"}
     assert set(groups["choices"]) >= {"Best", "Threshold"}
     assert "Choice" not in groups["choices"]
-    public = {*criteria.__all__, *search.__all__, *neural.__all__}
+    public = {*criteria.__all__, *search.__all__, *choice.__all__, *neural.__all__}
     assert all(name in public for group in groups.values() for name in group)
-    # beside the criteria stand what they are given: ways to destroy a column, tuned machines
+    # beside the criteria stand what they are given: ways to perturb a column, tuned machines
     helpers = {"Derivative", "Marginal", "Permutation", "Removal", "Zero"} | {
         f"{how}{what}" for how in ("Relative", "Tuned") for what in ("SVC", "SVR")
     }
@@ -189,7 +188,7 @@ REFUSED = {
     "Scater('J3')": "Did you mean Scatter?",
     "floatingforward(Scatter())": "Did you mean FloatingForward",
     "Forward(Scatter(measur='J1'))": "Scatter at character 9 has no parameter 'measur'. Did you "
-    "mean measure? Its parameters are measure, ridge.",
+    "mean measure? Its parameters are measure, ridge, task.",
     "FisherScore(1)": "FisherScore at character 1 takes no argument without a name, not 1",
     "Forward(Scatter(), 3)": "takes 1 argument without a name, not 2. Its parameters are "
     "criterion, n_features_to_select, standardize. Write the others as name=value.",
@@ -267,9 +266,9 @@ def test_near_names():
 
 def test_scikit_learn_is_searched_only_when_needed():
     code = (
-        "import sys, tamis.spec as s; s.parse('Forward(Scatter())'); "
-        "assert s._sklearn_names.cache_info().misses == 0; s.parse('SVC()'); "
-        "assert s._sklearn_names.cache_info().misses == 1"
+        "import tamis.spec as s, tamis.spec.vocabulary as v; s.parse('Forward(Scatter())'); "
+        "assert v.sklearn_names.cache_info().misses == 0; s.parse('SVC()'); "
+        "assert v.sklearn_names.cache_info().misses == 1"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

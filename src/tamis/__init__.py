@@ -12,9 +12,37 @@ The methods of the literature are there by name: ``tamis.recipe("svm-rfe")``, al
 ``tamis.select(X, y, "svm-rfe")``.
 """
 
-from importlib.metadata import version
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
-from tamis.recipes import recipe, select
+if TYPE_CHECKING:
+    from tamis.recipes import recipe, select
 
-__version__ = version("tamis")
+    __version__: str
+
 __all__ = ["__version__", "recipe", "select"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name, or a subpackage such as ``tamis.recipes``, where it is first used.
+
+    scikit-learn and what it imports take over a second of processor time, which
+    ``tamis --help`` and a program that only catches ``tamis.exceptions`` need not pay.
+    """
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: Any = version("tamis")
+    elif name in ("recipe", "select"):
+        value = getattr(import_module("tamis.recipes"), name)
+    elif not name.startswith("_") and find_spec(f"tamis.{name}") is not None:
+        return import_module(f"tamis.{name}")  # which binds the name itself
+    else:
+        raise AttributeError(f"module 'tamis' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,14 +1,18 @@
 """Arrays at the border: aliases, kinds of target, scaling, fingerprints, and who wins a tie."""
 
+import warnings
+from collections.abc import Iterator
 from hashlib import sha256
 from math import isfinite
 from numbers import Integral, Real
-from typing import Any, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
+
+from tamis.exceptions import InvalidTable
 
 Array: TypeAlias = NDArray[np.float64]
 Subset: TypeAlias = NDArray[np.intp]  # sorted, unique unit indices
@@ -17,11 +21,16 @@ Mask: TypeAlias = NDArray[np.bool_]
 EMPTY: Subset = np.empty(0, dtype=np.intp)
 EMPTY.flags.writeable = False
 
+# Numbers in a block of columns: 8 MB, of which a few fit into the cache and thousands into memory.
+BLOCK = 1 << 20
 # Bytes of a table that share one checksum.
 PIECE = 1 << 20
 # An integer target with more distinct values than this is read as a real one, as ages and counts
 # are; a criterion that can use both kinds takes ``task=`` to say otherwise.
 MOST_CLASSES = 20
+# Powers of two up to which columns are squared as they are: products of two squares of 2**200
+# (about 1e60) can be added up before they pass 1e308, and those of 2**-200 do not vanish.
+FARTHEST = 200
 
 
 def target_kind(y: NDArray[Any] | None) -> str:
@@ -34,7 +43,11 @@ def target_kind(y: NDArray[Any] | None) -> str:
     """
     if y is None:
         return "none"
-    if type_of_target(y) == "continuous":
+    with warnings.catch_warnings(), np.errstate(invalid="ignore"):
+        # it looks whether large numbers are whole by a cast, and doubts classes that are many
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        kind = type_of_target(y)
+    if kind == "continuous":
         return "regression"
     numeric = np.issubdtype(y.dtype, np.number)
     return "regression" if numeric and len(np.unique(y)) > MOST_CLASSES else "classification"
@@ -46,22 +59,117 @@ def class_codes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     return classes, codes.astype(np.intp)
 
 
+class ColumnScale(NamedTuple):
+    """What brings columns to mean 0 and standard deviation 1, for rows that come later.
+
+    Columns are first divided by the power of two ``exponent``; ``deviation`` is infinite where a
+    column is constant, which makes it 0, whatever it is in new rows.
+    """
+
+    exponent: NDArray[np.intc]
+    mean: Array
+    deviation: Array
+
+    def __call__(self, X: Array) -> Array:
+        """The columns of other rows, on the scale of the rows it was made from."""
+        Z: Array = (np.ldexp(X, -self.exponent) - self.mean) / self.deviation
+        return Z
+
+
 def standardised(X: Array) -> Array:
     """Columns with mean 0 and standard deviation 1, as a new column-major array.
 
     A constant column becomes 0. "Constant" allows for the rounding of its mean, so that a column
     of equal large numbers is not blown up to noise.
     """
+    scaled = np.empty(X.shape, order="F")
+    for block in column_blocks(*X.shape):
+        scaled[:, block] = scaled_columns(X[:, block], "F")[0]
+    return scaled
+
+
+def scaled_columns(X: Array, order: Literal["F", "K"]) -> tuple[Array, ColumnScale]:
+    """The columns as :func:`standardised` has them, laid out in ``order``, and their scale."""
     # powers of two bring columns of any size to where squares neither over- nor underflow
     exponent = np.frexp(np.abs(X).max(axis=0))[1]
-    scaled = np.ldexp(X, -exponent, order="F")
+    scaled = np.ldexp(X, -exponent, order=order)
     mean = scaled.mean(axis=0)
     scaled -= mean
     deviation = scaled.std(axis=0)
     constant = deviation <= 10 * np.finfo(float).eps * np.abs(mean)
     scaled[:, constant] = 0
     scaled /= np.where(constant, 1.0, deviation)
-    return scaled
+    return scaled, ColumnScale(exponent, mean, np.where(constant, np.inf, deviation))
+
+
+def column_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Slices of columns that a temporary copy of may be made, where one of the table may not."""
+    width = max(1, BLOCK // max(n_rows, 1))
+    for start in range(0, n_columns, width):
+        yield slice(start, start + width)
+
+
+def in_range(X: Array, *, together: bool = False) -> Array:
+    """``X`` with columns brought by powers of two to where squares neither over- nor underflow.
+
+    Numbers keep all their digits, so what does not depend on the scale of a column (or, with
+    ``together``, of the table) is the same to the last bit. Usual tables are returned as they are.
+
+    >>> in_range(np.array([[1.0, 2.0**900], [3.0, 0.0]]))
+    array([[1. , 0.5],
+           [3. , 0. ]])
+    """
+    size = np.maximum(X.max(axis=0), -X.min(axis=0))
+    if together:
+        size[:] = size.max(initial=0.0)
+    exponent = np.frexp(size)[1]
+    exponent[np.abs(exponent) <= FARTHEST] = 0
+    return np.ldexp(X, -exponent, order="F") if exponent.any() else X
+
+
+def check_range(name: str, X: Array) -> None:
+    """Refuse columns so large that squares of them overflow."""
+    size = np.maximum(X.max(axis=0), -X.min(axis=0))
+    if (far := np.frexp(size)[1] > FARTHEST).any():
+        column = int(far.argmax())
+        raise InvalidTable(
+            f"{name} squares the columns, and column {column} reaches {size[column]:.3g}, too far "
+            "to be squared. Scale it, as a search does with standardize=True."
+        )
+
+
+def idle_columns(X: Array) -> Mask:
+    """Columns that can tell nothing beside the others: constant ones, and copies of earlier ones.
+
+    A copy may differ by rounding, as a column does that was multiplied and then standardised.
+
+    >>> x = np.array([3.0, 1.0, 2.0])
+    >>> idle_columns(np.column_stack([x, [5.0, 5.0, 5.0], -x, x * (1 + 1e-15)]))
+    array([False,  True, False,  True])
+    """
+    X = in_range(X)
+    low, high = X.min(axis=0), X.max(axis=0)
+    idle, size = low == high, np.maximum(high, -low)
+    # equal columns have equal sums; unequal weights give unequal columns unequal sums
+    sums = np.random.default_rng(0).uniform(1, 2, len(X)) @ X
+    varying = np.flatnonzero(~idle)
+    order = varying[np.argsort(sums[varying], kind="stable")]
+    near = np.diff(sums[order]) <= 1e-10 * len(X) * size[order[1:]]
+    turns = np.flatnonzero(np.diff(near, prepend=False, append=False))
+    for first, last in turns.reshape(-1, 2):
+        _mark_copies(X, np.sort(order[first : last + 1]), size, idle)
+    return idle
+
+
+def _mark_copies(X: Array, run: Subset, size: Array, idle: Mask) -> None:
+    """Mark those of a run of columns that equal an earlier one, but for rounding."""
+    first_of_kind: list[int] = []
+    for j in run:
+        gaps = (np.abs(X[:, j] - X[:, i]).max() for i in first_of_kind)
+        if any(gap <= 1e-12 * size[j] for gap in gaps):
+            idle[j] = True
+        else:
+            first_of_kind.append(int(j))
 
 
 def fingerprint(X: Array, y: NDArray[Any] | None, **params: Any) -> str:

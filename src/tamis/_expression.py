@@ -47,6 +47,8 @@ def _container(value: Any, strict: bool) -> str:
 
 def _call(value: Any, strict: bool) -> str:
     """``Name(first, name=value)``: a first parameter without default is written without name."""
+    if _keeps_parameters_elsewhere(value):
+        return _call_by_keywords(value, strict)
     try:
         parameters = list(signature(type(value)).parameters.values())
         given = [(p, _held(value, p.name)) for p in parameters if _has_name(p)]
@@ -58,6 +60,35 @@ def _call(value: Any, strict: bool) -> str:
             words.append(write(held, strict=strict))
         elif not _same(held, parameter.default):
             words.append(f"{parameter.name}={write(held, strict=strict)}")
+    return f"{type(value).__name__}({', '.join(words)})"
+
+
+def _keeps_parameters_elsewhere(value: Any) -> bool:
+    """Whether an estimator holds parameters that its signature does not name as attributes.
+
+    XGBoost and LightGBM take further ones as ``**kwargs``, CatBoost keeps all in a dictionary.
+    """
+    if not hasattr(value, "get_params"):
+        return False
+    parameters = signature(type(value)).parameters.values()
+    return any(
+        p.kind is Parameter.VAR_KEYWORD or (_has_name(p) and not hasattr(value, p.name))
+        for p in parameters
+    )
+
+
+def _call_by_keywords(value: Any, strict: bool) -> str:
+    """``Name(name=value)``, with what differs from an object made without arguments."""
+    try:
+        usual = type(value)().get_params(deep=False)
+    except TypeError:  # it needs arguments, so nothing is usual
+        usual = {}
+    held = value.get_params(deep=False)
+    words = [
+        f"{name}={write(given, strict=strict)}"
+        for name, given in held.items()
+        if name not in usual or not _same(given, usual[name])
+    ]
     return f"{type(value).__name__}({', '.join(words)})"
 
 

@@ -1,4 +1,4 @@
-"""Traces and determinants of sub-matrices, kept up to date as columns come and go."""
+"""Regressions, traces and determinants of sub-matrices, kept up to date as columns come and go."""
 
 from collections.abc import Sequence
 
@@ -6,46 +6,52 @@ import numpy as np
 
 from tamis._arrays import Array, Mask, Subset
 
-#: A column whose residual variance is below this share of its variance depends on the others.
+#: A column whose residual variance is below this share of its variance depends on the others. The
+#: rounding of sums over thousands of columns and rows leaves some 1e-13; what is above has digits.
 DEPENDENT = 1e-10
-#: Moves after which the updates start afresh, so that rounding cannot build up.
+#: Moves after which the updates start afresh, so that rounding cannot build up. Each move magnifies
+#: it where columns nearly depend; solving again every twentieth time is a small part of the work.
 MOVES = 20
-#: Numbers in one batch of stacked matrices.
+#: Numbers in one batch of stacked matrices: 16 megabytes, of which a solve holds several.
 BATCH = 1 << 21
 
 
 class Residuals:
-    """Regression of every column on the columns of a subset, in the inner product W.
+    r"""Regression of every column on the columns of a subset, in the inner product W: the sweep.
 
-    A subset in which a column depends on the others raises ``LinAlgError``.
+    .. math:: A = W_{SS}^{-1}, \quad C = A W_{S\cdot}, \quad R = W - W_{\cdot S} C
 
-    ``inverse`` is the inverse of W on the subset, ``coefs`` = inverse @ W[subset, :] has the
-    coefficients of all columns, ``left`` their residual variances. Moving by one column costs
-    O(|S| d) instead of the O(|S|^2 d) of solving again. ``members`` are in order of entry.
+    ``inverse`` is A, ``coefs`` C with the coefficients of all columns, ``left`` the diagonal of R,
+    the residual variances; ``products``, all of R, is kept only where it is asked for. Moving by
+    one column (Goodnight 1979) costs O(|S| d), with the products O(d^2), instead of the O(|S|^2 d)
+    of solving again. ``members`` are in order of entry. A subset in which a column depends on the
+    others raises ``LinAlgError``.
     """
 
-    def __init__(self, W: Array):
+    def __init__(self, W: Array, *, products: bool = False):
         self.W = W
         self.diagonal = W.diagonal().copy()
-        self._restart(np.empty(0, dtype=np.intp))
+        self.products: Array | None = W.copy() if products else None
+        self.restart(np.empty(0, dtype=np.intp))
 
     def move_to(self, subset: Subset) -> None:
         """Make the subset's regression the current one."""
         held, wanted = set(self.members.tolist()), set(subset.tolist())
         leaving, entering = held - wanted, sorted(wanted - held)
         if self.moves + len(leaving) + len(entering) > MOVES:
-            self._restart(subset)
+            self.restart(subset)
             return
         for column in leaving:
-            self._drop(column)
+            self.drop(column)
         for column in entering:
-            self._add(column)
+            self.add(column)
 
-    def dependent(self) -> np.ndarray:
+    def dependent(self, share: float = DEPENDENT) -> Mask:
         """Which columns the subset already determines."""
-        return self.left <= DEPENDENT * self.diagonal
+        return self.left <= share * self.diagonal
 
-    def _restart(self, subset: Subset) -> None:
+    def restart(self, subset: Subset) -> None:
+        """The regression from W itself; members are in the order given."""
         rows = self.W[subset]
         check_independent(rows[:, subset])
         self.members, self.moves = subset.copy(), 0
@@ -53,13 +59,19 @@ class Residuals:
         self.inverse = (self.inverse + self.inverse.T) / 2
         self.coefs = self.inverse @ rows
         self.left = self.diagonal - np.einsum("ij,ij->j", self.coefs, rows)
+        if self.products is not None:
+            self.products = self.W - rows.T @ self.coefs
+            self.products[subset] = self.products[:, subset] = 0
 
-    def _add(self, column: int) -> None:
+    def add(self, column: int) -> None:
         """Bordering: the new column is first freed of what the members explain."""
         explained, left = self.coefs[:, column].copy(), self.left[column]
         if left <= DEPENDENT * self.diagonal[column]:
             raise np.linalg.LinAlgError("a column depends on the others")
-        covariance = self.W[column] - explained @ self.W[self.members]
+        if self.products is None:
+            covariance = self.W[column] - explained @ self.W[self.members]
+        else:
+            covariance = self.products[column].copy()
         slope = covariance / left
         size = len(self.members)
         coefs = np.empty((size + 1, len(slope)))
@@ -71,16 +83,22 @@ class Residuals:
         inverse[size, size] = 1 / left
         self.coefs, self.inverse = coefs, inverse
         self.left = self.left - slope * covariance
+        if self.products is not None:
+            self.products -= np.outer(slope, covariance)
+            self.products[column] = self.products[:, column] = 0
         self.members = np.append(self.members, column)
         self.moves += 1
 
-    def _drop(self, column: int) -> None:
+    def drop(self, column: int) -> None:
         """The inverse of bordering."""
-        (place,) = np.flatnonzero(self.members == column)
-        slope, pivot = self.coefs[place], self.inverse[place, place]
-        stay = np.arange(len(self.members)) != place
-        share = self.inverse[stay, place] / pivot
+        (index,) = np.flatnonzero(self.members == column)
+        slope, pivot = self.coefs[index], self.inverse[index, index]
+        stay = np.arange(len(self.members)) != index
+        share = self.inverse[stay, index] / pivot
         self.left = self.left + slope**2 / pivot
+        if self.products is not None:
+            self.products += np.outer(slope, slope / pivot)
+            self.products[self.members[stay]] = self.products[:, self.members[stay]] = 0
         self.coefs = self.coefs[stay] - share[:, None] * slope
         self.inverse = self.inverse[stay][:, stay] - share[:, None] * (share * pivot)
         self.members = self.members[stay]
@@ -92,19 +110,28 @@ class TraceForm:
 
     Adding j gains m_j / w_j, the residual variances of j in M and in W after its regression on S
     in W. Removing i loses l_i = (A M_SS A)_ii / A_ii with A = W_SS^-1. Both cost far less where M
-    is of low rank and known as F'F.
+    is of low rank and given as F, with M = F'F.
     """
 
-    def __init__(self, W: Array, M: Array, F: Array | None = None):
+    def __init__(self, W: Array, M: Array | None = None, *, F: Array | None = None):
         self.W, self.M, self.F = W, M, F
         self.state = Residuals(W)
 
+    def met(self, stack: np.ndarray) -> Array:
+        """The sub-matrices of M that belong to a stack of subsets of one size."""
+        if self.F is None:
+            assert self.M is not None
+            return blocks(self.M, stack)
+        factors = self.F.T[stack]
+        return factors @ factors.swapaxes(1, 2)
+
     def traces(self, stack: np.ndarray) -> Array:
         """J of a stack of subsets of one size, -inf where W is singular."""
-        W, M = blocks(self.W, stack), blocks(self.M, stack)
+        W = blocks(self.W, stack)
         good = independent(W)
         traces = np.full(len(stack), -np.inf)
-        traces[good] = np.trace(np.linalg.solve(W[good], M[good]), axis1=1, axis2=2)
+        solved = np.linalg.solve(W[good], self.met(stack[good]))
+        traces[good] = np.trace(solved, axis1=1, axis2=2)
         return traces
 
     def gains(self, subset: Subset) -> Array:
@@ -114,6 +141,7 @@ class TraceForm:
         if self.F is not None:
             left = ((self.F - self.F[:, members] @ coefs) ** 2).sum(axis=0)
         else:
+            assert self.M is not None
             rows = self.M[members]
             residual = coefs * (rows[:, members] @ coefs - 2 * rows)
             left = self.M.diagonal() + residual.sum(axis=0)
@@ -127,6 +155,7 @@ class TraceForm:
         if self.F is not None:
             lost = ((self.F[:, members] @ A) ** 2).sum(axis=0)
         else:
+            assert self.M is not None
             lost = ((A @ self.M[members][:, members]) * A).sum(axis=1)
         return (lost / A.diagonal())[members.argsort()]
 
@@ -139,7 +168,7 @@ class TraceForm:
         """
         A = np.linalg.inv(blocks(self.W, stack))
         diagonal = np.diagonal(A, axis1=1, axis2=2)
-        losses = np.diagonal(A @ blocks(self.M, stack) @ A, axis1=1, axis2=2) / diagonal
+        losses = np.diagonal(A @ self.met(stack) @ A, axis1=1, axis2=2) / diagonal
         scale = 1 / np.sqrt(diagonal)
         largest = np.linalg.eigvalsh(A * scale[:, :, None] * scale[:, None, :])[:, -1:]
         return losses / largest
@@ -154,9 +183,9 @@ class TraceSum:
     def values(self, subsets: Sequence[Subset]) -> Array:
         """Value of each subset; those of one size are solved together."""
         values = np.zeros(len(subsets))
-        for places, stack in stacked(subsets):
-            values[places] = sum(form.traces(stack) for form in self.forms)
-            values[places] += self.per_column * stack.shape[1]
+        for indices, stack in stacked(subsets):
+            values[indices] = sum(form.traces(stack) for form in self.forms)
+            values[indices] += self.per_column * stack.shape[1]
         return values
 
     def gains(self, subset: Subset) -> Array:
@@ -175,22 +204,24 @@ class TraceSum:
         """
         bounds = self.values(subsets)
         check_finite(bounds)
-        for places, stack in stacked(subsets):
+        for indices, stack in stacked(subsets):
             surplus = stack.shape[1] - size
             floors = np.sum([form.floors(stack) for form in self.forms], axis=0) + self.per_column
             least = np.sort(floors, axis=1)[:, :surplus].sum(axis=1)
-            bounds[places] -= np.maximum(least, 0)
+            bounds[indices] -= np.maximum(least, 0)
         return bounds
 
 
 def stacked(subsets: Sequence[Subset]) -> "list[tuple[np.ndarray, np.ndarray]]":
-    """Places and stacked subsets, by size, in batches of bounded memory."""
+    """Indices and stacked subsets, by size, in batches of bounded memory."""
     sizes = np.array([len(subset) for subset in subsets], dtype=np.intp)
     batches = []
     for size in np.unique(sizes[sizes > 0]):
-        places = np.flatnonzero(sizes == size)
-        for part in np.array_split(places, -(-len(places) * int(size) ** 2 // BATCH)):
-            batches.append((part, np.stack([subsets[place] for place in part])))
+        indices = np.flatnonzero(sizes == size)
+        together = max(1, BATCH // int(size) ** 2)  # one matrix may be larger than a batch
+        for first in range(0, len(indices), together):
+            part = indices[first : first + together]
+            batches.append((part, np.stack([subsets[index] for index in part])))
     return batches
 
 

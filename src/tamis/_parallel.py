@@ -1,18 +1,20 @@
 """The one place that knows joblib, and through it Dask."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ClassVar
 from uuid import uuid4
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from threadpoolctl import threadpool_limits
 
-from tamis.exceptions import ClusterLost, MissingExtra
+from tamis.exceptions import ClusterLost, ClusterUnreachable, MissingExtra
 
-#: Seconds to wait for the scheduler of a cluster.
+#: Seconds to wait for the scheduler of a cluster: one that is there answers within one, through a
+#: tunnel within a few.
 REACH = 10
 
 
@@ -105,11 +107,13 @@ def _on_cluster(
         try:
             with parallel_config(backend="dask", client=client, scatter=list(parcels.values())):
                 work = Parallel(return_as="generator_unordered")
-            yield from work(delayed(_on_one_thread)(function, *item) for item in packed)
+            # where one worker is left joblib does its work here, with the same scheduler at hand
+            with Notice.by(client):
+                yield from work(delayed(_on_one_thread)(function, *item) for item in packed)
         except (TimeoutError, OSError, CancelledError, KilledWorker) as error:
             raise ClusterLost(
                 f"The cluster {client.scheduler.address} lost workers and what they were sent "
-                f"({str(error) or type(error).__name__}). Finished pieces are kept where a store "
+                f"({str(error) or type(error).__name__}). Finished tasks are kept where a store "
                 "is given: start workers and run again."
             ) from error
 
@@ -131,7 +135,7 @@ def _client(cluster: Any, n_jobs: int | None) -> Iterator[Any]:
         return
     if cluster == "local":
         machines = LocalCluster(
-            n_workers=n_jobs, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=n_jobs, threads_per_worker=1, processes=True, dashboard_address=":0"
         )
         with machines, Client(machines, set_as_default=False) as client:
             yield client
@@ -145,7 +149,7 @@ def _reached(address: str, make: Any) -> Iterator[Any]:
     try:
         client = make(address, timeout=REACH, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
-        raise ClusterLost(
+        raise ClusterUnreachable(
             f"No Dask scheduler answers at {address} ({error}). Start one with `dask scheduler` "
             "and give its address, such as tcp://127.0.0.1:8786."
         ) from error
@@ -154,3 +158,71 @@ def _reached(address: str, make: Any) -> Iterator[Any]:
     finally:
         with suppress(OSError, TimeoutError):
             client.close()
+
+
+class Notice:
+    """A text under a name with the scheduler of the cluster that this code runs on.
+
+    The newest stays there until it is removed, also when the worker that posted it is gone.
+    """
+
+    #: The client of the process that hands out the work.
+    _own: ClassVar[Any] = None
+
+    def __init__(self, name: str):
+        self.name = name
+
+    @classmethod
+    @contextmanager
+    def by(cls, client: Any) -> Iterator[None]:
+        """Use this client in the process that hands out the work."""
+        before, cls._own = cls._own, client
+        try:
+            yield
+        finally:
+            cls._own = before
+
+    @classmethod
+    def possible(cls) -> bool:
+        """Whether this process is a worker of a Dask cluster, or hands out work to one."""
+        return cls._client() is not None
+
+    @classmethod
+    def _client(cls) -> Any:
+        if "distributed" not in sys.modules:
+            return None
+        from distributed import get_client, get_worker
+
+        try:
+            get_worker()
+        except ValueError:
+            return cls._own
+        return get_client()
+
+    def _parts(self) -> tuple[Any, Any]:
+        """The text, and whether there is one: to ask for a text that is not there is an error."""
+        from distributed import Event, Variable
+
+        client = self._client()
+        return Variable(self.name, client=client), Event(self.name, client=client)
+
+    def post(self, text: str) -> None:
+        """Put a text in the place of what was there."""
+        held, there = self._parts()
+        held.set(text)
+        there.set()
+
+    def read(self) -> str | None:
+        """The text, None where nobody posted any."""
+        held, there = self._parts()
+        if not there.is_set():
+            return None
+        text: str = held.get()
+        return text
+
+    def remove(self) -> None:
+        """Take it down."""
+        held, there = self._parts()
+        if there.is_set():
+            there.clear()
+            held.delete()

@@ -50,13 +50,16 @@ def fix_seeds(
     Parameters are reached through ``get_params``, splitters (``KFold(shuffle=True)``) as values of
     parameters. With ``seeds`` from an earlier call the same numbers are set again, which is how a
     resumed search continues with the draws it began with; ``root`` is the seed that the others are
-    derived from, by default the estimator's own.
+    derived from, by default the estimator's own. The None of a part that the object around it names
+    in ``seeds_parts`` stays: such a part takes the seed of that object.
     """
     seeds = {} if seeds is None else dict(seeds)
     params = estimator.get_params()
     root = draw_seed(params.get("random_state")) if root is None else root
     for name, value in sorted(params.items()):
         if name.split("__")[-1] == "random_state":
+            if value is None and _is_seeded_inside(name, params, estimator):
+                continue
             if not isinstance(value, int | np.integer):
                 fresh = root if name == "random_state" else _derived(root, name, value)
                 seed = seeds.setdefault(name, fresh)
@@ -66,6 +69,12 @@ def fix_seeds(
             splitter.random_state = seeds.setdefault(key, _derived(root, key, value.random_state))
             estimator.set_params(**{name: splitter})
     return seeds
+
+
+def _is_seeded_inside(name: str, params: dict[str, Any], estimator: BaseEstimator) -> bool:
+    """Whether a ``random_state`` belongs to a part that the object around it seeds itself."""
+    around, _, part = name.removesuffix("__random_state").rpartition("__")
+    return part in getattr(params[around] if around else estimator, "seeds_parts", ())
 
 
 def _is_unseeded_splitter(value: Any) -> bool:

@@ -7,29 +7,35 @@ also inherits the built-in that a scikit-learn user already catches::
     ├── IncompatibleCriterion (TypeError)   search, criterion and choice do not fit together
     ├── InvalidParameter (ValueError)       a parameter outside what is possible
     ├── InvalidTarget (ValueError)          y is missing, or not what the criterion can use
-    ├── InvalidPrice (ValueError)           a criterion answered NaN
+    ├── InvalidScore (ValueError)           a criterion answered NaN
+    ├── InvalidStep (ValueError)            a search that breaks its promises
     ├── InvalidSpec (ValueError)            an expression that cannot be read
     ├── InvalidTable (ValueError)           a file or table that cannot be used
     ├── NothingSelected (ValueError)        no feature passes the asked threshold
     ├── SingularScatter (ValueError)        a scatter matrix that cannot be inverted
     │   └── NothingToAdd                    every column left depends on those chosen
     ├── RecordMismatch (ValueError)         a record of other data or another search
+    ├── NotEnoughMemory (MemoryError)       work that needs more memory than is free
     ├── PathTooLarge (ValueError)           a regularization path that cannot be held in memory
     ├── PathLost (ValueError)               a regularization path that cannot be begun
     ├── InvalidStore (ValueError)           a file that cannot keep the results of an experiment
     ├── ClusterLost (RuntimeError)          the machines of a cluster are gone
+    │   └── ClusterUnreachable              no scheduler answers
     └── MissingExtra (ImportError)          an optional dependency is not installed
 
 Warnings are for results that stand but deserve doubt::
 
     TamisWarning (UserWarning)
     ├── DegenerateData      columns or classes that carry no information
+    ├── TiedScores          equal scores, so that the lowest index decided
     ├── NotProvenOptimal    an exact search that ran out of budget
     ├── NotCertified        a path or a best C that could not be vouched for
     ├── NotConverged        a model whose training did not come to rest
     ├── SelectedOutside     a selection that saw the rows on which it is judged
     ├── UnlabelledRows      rows whose label was read as "none"
-    └── PiecesFailed        part of an experiment that could not be run
+    ├── LoopInstead         a tree model that is asked by altered copies of the rows
+    ├── PiecesFailed        part of an experiment that could not be run
+    └── DamagedRow          a row of a store that is not as it was written
 """
 
 
@@ -49,8 +55,16 @@ class InvalidTarget(TamisError, ValueError):
     """The target is missing or is not of a kind that the criterion can use."""
 
 
-class InvalidPrice(TamisError, ValueError):
-    """A criterion answered NaN where a price was asked."""
+class InvalidScore(TamisError, ValueError):
+    """A criterion answered NaN where a score was asked."""
+
+
+#: The first name of it, for those who catch it.
+InvalidPrice = InvalidScore
+
+
+class InvalidStep(TamisError, ValueError):
+    """A search yields a step that contradicts itself or what the search promises."""
 
 
 class InvalidSpec(TamisError, ValueError):
@@ -77,6 +91,10 @@ class RecordMismatch(TamisError, ValueError):
     """A record belongs to other data or to another search."""
 
 
+class NotEnoughMemory(TamisError, MemoryError):
+    """Work needs more memory than is free."""
+
+
 class PathTooLarge(TamisError, ValueError):
     """A regularization path needs more memory or time than is sensible."""
 
@@ -93,6 +111,10 @@ class ClusterLost(TamisError, RuntimeError):
     """The machines of a cluster cannot be reached, or are gone."""
 
 
+class ClusterUnreachable(ClusterLost):
+    """No scheduler of a cluster answers."""
+
+
 class MissingExtra(TamisError, ImportError):
     """An optional dependency is not installed."""
 
@@ -103,6 +125,10 @@ class TamisWarning(UserWarning):
 
 class DegenerateData(TamisWarning):
     """Columns or classes that carry no information."""
+
+
+class TiedScores(TamisWarning):
+    """Columns scored the same, and which of them is kept was decided by their index."""
 
 
 class NotProvenOptimal(TamisWarning):
@@ -121,9 +147,17 @@ class SelectedOutside(TamisWarning):
     """A selection was made with the rows on which it is judged, so it flatters."""
 
 
+class LoopInstead(TamisWarning):
+    """A tree model cannot be followed: altered copies of the rows are made, which takes longer."""
+
+
 class UnlabelledRows(TamisWarning):
     """Rows that carry the label which stands for none, and train nothing."""
 
 
 class PiecesFailed(TamisWarning):
     """A part of an experiment could not be run; the rest stands."""
+
+
+class DamagedRow(TamisWarning):
+    """A row of a store is not as it was written; its task is computed again."""

@@ -14,10 +14,12 @@ from rich.console import Console
 
 import tamis as package
 from tamis.cli import main
+from tamis.cli.listing import gathered, indexed
 from tamis.cli.progress import SearchBar, progress_of
+from tamis.cli.ranking import ranked_columns
+from tamis.contract import Record
 from tamis.datasets import load
 from tamis.recipes import names, recipe
-from tamis.record import Record
 from tamis.search import Exhaustive, Ranking, Then
 from tamis.spec import catalogue, parse
 
@@ -38,6 +40,27 @@ def test_version_and_help(tamis):
         assert result.exit_code == 0
         assert all(word in result.stdout for word in ("select", "methods", "demo"))
     assert "--target" in tamis("select", "--help").stdout
+
+
+@pytest.mark.parametrize("args", [["--help"], ["select", "--help"], ["methods"], ["--version"]])
+def test_words_of_help_import_nothing_that_takes_time(args):
+    """Counted in modules, which no other load on the machine can change."""
+    heavy = {"numpy", "scipy", "sklearn", "joblib", "numba", "pandas", "polars", "tamis.criteria"}
+    code = (
+        "import atexit, sys\n"
+        f"atexit.register(lambda: print('loaded', sorted({heavy!r} & set(sys.modules))))\n"
+        f"sys.argv = ['tamis', *{args!r}]\n"
+        "from tamis.cli import main\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "loaded []"
+
+
+def test_the_index_of_methods_is_what_the_methods_say():
+    """When this fails, write it anew: python -m tamis.cli.listing."""
+    assert indexed() == gathered()
 
 
 def test_methods_lists_everything(tamis):
@@ -68,7 +91,7 @@ def test_one_method_is_shown_with_its_expression(tamis, name):
 
 def test_one_class_is_shown_with_its_parameters(tamis):
     result = tamis("methods", "Scatter")
-    assert "Scatter(measure='J3', ridge=0.0)" in result.stdout
+    assert "Scatter(measure='J3', ridge=0.0, task='auto')" in result.stdout
 
 
 def test_methods_that_do_not_exist(refused):
@@ -102,7 +125,9 @@ def test_the_bar_follows_every_search():
     class Watching(SearchBar):
         def on_fit_task_end(self, estimator, context):
             if context.parent is not None:
-                shares.append(progress_of(estimator)[0])
+                share, where = progress_of(estimator)
+                assert (share is None) == where.startswith("part")  # of a composed search
+                shares.append(share or 0)
             self.looked = 0.0
             return super().on_fit_task_end(estimator, context)
 
@@ -113,6 +138,23 @@ def test_the_bar_follows_every_search():
             recipe(name, n_features_to_select=4).set_callbacks(Watching(console)).fit(X, y)
         assert all(0 <= share <= 1 for share in shares), name
         assert shares[-1] == 1, name
+
+
+def test_long_traces_are_not_read_again_and_again(monkeypatch):
+    """A ranking of 20 000 columns has as many steps; how far it is follows from two sizes."""
+    X, y, *_ = load("wdbc")
+    searches = [recipe(name).fit(X, y) for name in ("fisher-score", "sfs-j3", "svm-rfe")]
+    looks = []
+    for kind in {type(search.trace_) for search in searches}:
+        for name in ("__getitem__", "__iter__"):  # moves are made once, and kept
+            real = getattr(kind, name)
+            monkeypatch.setattr(kind, name, lambda *args, real=real: looks.append(1) or real(*args))
+    for search in searches:
+        progress_of(search)
+    assert looks == []
+    for search in searches:
+        ranked_columns(search, [f"x{j}" for j in range(X.shape[1])])
+    assert len(looks) <= len(searches)
 
 
 def test_the_bar_of_genetic_exhaustive_and_branch_and_bound():
@@ -160,6 +202,29 @@ def test_a_terminal_that_knows_only_ascii(folder, frame):
     assert done.returncode == 0
     assert done.stdout.isascii()
     assert b"####" in done.stdout
+
+
+def full_disk():
+    """Files of this process may not grow beyond a few bytes, as on a disk that is full."""
+    resource = pytest.importorskip("resource")
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits")
+@pytest.mark.parametrize(
+    "option", [["--save-record", "r.json"], ["-o", "r.csv"], ["-o", "r.json"]], ids=" ".join
+)
+def test_a_full_disk_is_said_with_the_name_of_the_file(folder, option):
+    args = ["select", "wine.csv", "-t", "kind", "fisher-score", *option]
+    done = shell(*args, cwd=folder, preexec_fn=full_disk)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert option[1] in done.stderr
+    assert "cannot be written" in done.stderr
+    assert "File too large" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert [path.name for path in folder.iterdir()] == ["wine.csv"]
 
 
 def test_as_a_process_that_fails(folder):

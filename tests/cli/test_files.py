@@ -1,5 +1,6 @@
 """Every format, and one sentence for each file that holds no table."""
 
+import csv
 import os
 
 import numpy as np
@@ -7,6 +8,7 @@ import polars as pl
 import pytest
 
 from tamis.cli.files import read
+from tamis.datasets import memory
 from tamis.exceptions import InvalidTable
 
 ARFF = """% a comment
@@ -131,6 +133,74 @@ def test_arff_agrees_with_scipy(folder):
     np.testing.assert_array_equal(theirs["the wind"], filled)
 
 
+#: What a name may hold: what separates, quotes, ends lines somewhere, is blank, or wide.
+LETTERS = "ab,;\t\"'\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029 é年\ufeff"
+
+
+def hostile_names(seed, n):
+    """Different names of such letters, without blanks around them, none of them a number."""
+    draw = np.random.default_rng(seed)
+    names = {
+        "".join(draw.choice(list(LETTERS), draw.integers(1, 8))).strip(" \t") for _ in range(3 * n)
+    }
+    return sorted(names - {""})[:n]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("seed", range(8))
+def test_hostile_names_are_read_as_they_were_written(folder, seed, separator, end):
+    names = hostile_names(seed, 12)
+    with open("h.csv", "w", newline="", encoding="utf-8") as stream:
+        table = csv.writer(stream, delimiter=separator, lineterminator=end, quoting=csv.QUOTE_ALL)
+        table.writerow(names)
+        table.writerows([[row + 0.25 * j for j in range(len(names))] for row in range(4)])
+    found = read(folder / "h.csv").frame
+    assert found.columns == names
+    assert found.rows()[2] == tuple(2 + 0.25 * j for j in range(len(names)))
+    found.write_csv("again.csv", separator=separator, line_terminator=end)
+    assert read(folder / "again.csv").frame.equals(found)
+
+
+@pytest.mark.parametrize("n_columns", [5_000, 20_000])
+def test_long_headers(folder, n_columns):
+    """A header may be longer than what is looked at to find the separator."""
+    names = [f"ENSG{j:011d}.{j % 17}" for j in range(n_columns)]
+    numbers = np.arange(3.0 * n_columns).reshape(3, n_columns)
+    pl.DataFrame(numbers, schema=names).write_csv("wide.csv", separator=";")
+    assert (folder / "wide.csv").read_text().index("\n") > 1 << 16
+    found = read(folder / "wide.csv").frame
+    assert found.columns == names
+    np.testing.assert_array_equal(found.to_numpy(), numbers)
+
+
+def test_a_quote_inside_a_name_is_part_of_it(folder):
+    (folder / "t.csv").write_text('5" pipe,7\u2033,y\n1,2,u\n3,4,v\n')
+    found = read(folder / "t.csv").frame
+    assert found.columns == ['5" pipe', "7\u2033", "y"]
+    assert found.rows() == [(1, 2, "u"), (3, 4, "v")]
+
+
+def test_commas_in_names_are_no_decimal_commas(folder):
+    (folder / "t.csv").write_text('"IL1,2";y\n1.5;u\n2.5;v\n')
+    assert read(folder / "t.csv").frame.rows() == [(1.5, "u"), (2.5, "v")]
+
+
+def test_kinds_that_the_first_rows_do_not_tell(folder):
+    lines = ["a,b,y", *(f"{j},1,u" for j in range(1500)), "0.5,x,v"]
+    (folder / "t.csv").write_text("\n".join(lines))
+    found = read(folder / "t.csv").frame
+    assert found["a"][-1] == 0.5
+    assert found["b"][-1] == "x"
+
+
+def test_a_column_may_be_called_unnamed(folder):
+    (folder / "t.csv").write_text("unnamed_1,,y\n1,2,u\n3,4,v\n")
+    found = read(folder / "t.csv")
+    assert found.frame.columns == ["unnamed_1", "unnamed_2", "y"]
+    assert found.unnamed == {"unnamed_2": 2}
+
+
 BROKEN = {
     "empty.csv": (b"", "is empty"),
     "header.csv": (b"a,b,kind\n", "has no rows below its header"),
@@ -144,10 +214,10 @@ BROKEN = {
     "latin.csv": ("größe,kind\n1,a\n".encode("latin1"), "is not written in UTF-8"),
     "table.xlsx": (b"PK", "the extension '.xlsx', which says nothing about its format"),
     "table": (b"a,b\n1,2\n", "has no extension, which says nothing"),
-    "huge.svm": (b"1 999999999:1\n0 1:1\n", "more than fit into the memory"),
+    "huge.svm": (b"1 2147483646:1\n" + b"0 1:1\n" * 99, "more than the"),
     "twice.csv": (b"a,b,a\n1,2,3\n", "more than one column called 'a'"),
     "twice.arff": (b"@attribute a real\n@attribute a real\n@data\n1,2\n", "called 'a'"),
-    "ragged.csv": (b"a,b\n1,2\n1,2,3,4\n", "cannot be read as a table with commas"),
+    "ragged.csv": (b"a,b\n1,2\n1,2,3,4\n", "has 2 names in its first line but rows of 4 values"),
     "ragged.arff": (b"@attribute a real\n@data\n1,2\n", "line 3, has 2 values for 1 columns"),
     "nodata.arff": (b"@relation r\n@attribute a real\n", "it has no line @data"),
     "none.arff": (b"@relation r\n@data\n1\n", "declares no @attribute"),
@@ -168,6 +238,13 @@ def test_broken_files(folder, name):
     assert sentence in str(caught.value)
     assert name in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_parquet_file_that_holds_more_than_the_machine(folder, frame, monkeypatch):
+    frame.write_parquet(folder / "wine.parquet")
+    monkeypatch.setattr(memory, "machine_memory", lambda: 1000.0)
+    with pytest.raises(InvalidTable, match=r"wine\.parquet holds .* more than the .* of memory"):
+        read(folder / "wine.parquet")
 
 
 def test_missing_files(folder):

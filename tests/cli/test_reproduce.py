@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tamis.reproduction import names
+from tamis.reproduction import names, read
 
 OWN = """
 title = "Hits"
@@ -25,10 +25,12 @@ published = { Fisher = 0, Later = 30, Odd = 30 }
 """
 
 
-def test_the_list_has_one_name_per_line(tamis):
+def test_the_list_has_one_name_per_line_and_its_title(tamis):
     result = tamis("reproduce", "--list")
     assert result.exit_code == 0
-    assert result.stdout.splitlines() == names()
+    lines = result.stdout.splitlines()
+    assert [line.split()[0] for line in lines] == names()
+    assert [line.split(maxsplit=1)[1] for line in lines] == [read(name).title for name in names()]
 
 
 def test_ours_stand_beside_the_published(tamis, folder):
@@ -146,5 +148,6 @@ def test_mistakes_get_one_sentence(refused, arguments, sentence):
 
 
 def test_an_unreadable_file_gets_one_sentence(refused, folder):
-    (folder / "own.toml").write_text("title = ")
-    assert "own.toml cannot be read as an experiment" in refused("reproduce", "own.toml")
+    for content in (b"title = ", b"title = '\xff'", b"title = " + b"[" * 100_000):
+        (folder / "own.toml").write_bytes(content)
+        assert "own.toml cannot be read as an experiment" in refused("reproduce", "own.toml")

@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tamis.cli import app as commands
-from tamis.cli.output import Place, plain, replace_file
+from tamis.cli import selecting
+from tamis.cli.output import plain, replace_file
+from tamis.contract import Record
 from tamis.recipes import select
-from tamis.record import Record
 from tamis.search import Forward
 
 GENETIC = "ga-knn(n_generations=2, population_size=6)"
@@ -185,7 +185,7 @@ def test_warnings_are_said_in_one_line_each(tamis):
     method = "Ranking(Importances(LogisticRegression(max_iter=1)))"
     result = tamis("select", "wine.csv", method, "-t", "kind")
     assert result.exit_code == 0, result.output
-    assert result.stderr.startswith("tamis: warning: lbfgs failed to converge")
+    assert result.stderr.startswith("tamis: warning: A model did not come to rest: lbfgs failed")
     assert result.stderr.count("\n") == 1
 
 
@@ -203,7 +203,7 @@ def test_a_finished_record_can_be_gone_on_from(tamis, folder):
 def test_interrupt_keeps_the_record_and_resume_ends_alike(tamis, folder, monkeypatch):
     whole = tamis("select", "wine.csv", "sfs-j3", "-t", "kind", "-k", 5, "-o", "whole.csv")
     assert whole.exit_code == 0
-    walk = Forward._walk
+    walk = Forward._steps
 
     def interrupted(self, *args):
         for number, step in enumerate(walk(self, *args)):
@@ -211,7 +211,7 @@ def test_interrupt_keeps_the_record_and_resume_ends_alike(tamis, folder, monkeyp
                 raise KeyboardInterrupt
             yield step
 
-    monkeypatch.setattr(Forward, "_walk", interrupted)
+    monkeypatch.setattr(Forward, "_steps", interrupted)
     args = ["select", "wine.csv", "sfs-j3", "-t", "kind", "-k", 5, "-o", "r.csv"]
     stopped = tamis(*args, "--save-record", "half.json")
     assert stopped.exit_code == 130
@@ -234,7 +234,7 @@ def test_interrupt_without_a_record_writes_nothing(tamis, folder, monkeypatch):
     assert stopped.exit_code == 130
     assert stopped.stderr == "tamis: stopped; nothing was written.\n"
     assert sorted(p.name for p in folder.iterdir()) == ["wine.csv"]
-    monkeypatch.setattr(commands, "read", interrupt)
+    monkeypatch.setattr(selecting, "read", interrupt)
     assert tamis("select", "wine.csv", "-t", "kind").exit_code == 130
 
 
@@ -246,7 +246,7 @@ def test_an_error_of_ours_is_not_hidden(tamis, monkeypatch):
     def broken(*args, **options):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(commands, "read", broken)
+    monkeypatch.setattr(selecting, "read", broken)
     result = tamis("select", "wine.csv", "-t", "kind")
     assert isinstance(result.exception, RuntimeError)
 
@@ -347,7 +347,7 @@ def test_the_odd_text_among_numbers_is_shown(refused, folder):
 
 
 def test_damaged_records(refused, folder):
-    for text in ('{"format": 1}', "[1]", "{", '{"format": 9}'):
+    for text in ('{"format": 1}', "[1]", "{", '{"format": 9}', "null", "[" * 100_000):
         (folder / "r.json").write_text(text)
         assert "record" in refused("select", "wine.csv", "-t", "kind", "--resume", "r.json")
 
@@ -363,17 +363,24 @@ def test_a_record_of_other_data_is_refused(tamis, refused, frame):
     args = ["-t", "kind", "--resume", "r.json"]
     assert "other data" in refused("select", "other.csv", *args)
     assert "belongs to" in refused("select", "wine.csv", "fisher-score", *args)
-    assert "belongs to" in refused("select", "wine.csv", "-k", "2", *args)
+    assert "belongs to" in refused("select", "wine.csv", "svm-rfe", "-k", "2", *args)
+
+
+def test_a_record_is_extended_to_another_number_of_columns(tamis, folder):
+    tamis("select", "wine.csv", "sfs-j3", "-t", "kind", "-k", "2", "--save-record", "r.json")
+    args = ["select", "wine.csv", "sfs-j3", "-t", "kind", "-k", "4"]
+    longer = tamis(*args, "--resume", "r.json")
+    assert longer.exit_code == 0, longer.output
+    assert kept(longer) == kept(tamis(*args))
 
 
 def test_numbers_that_json_does_not_know():
     held = {"a": float("nan"), "b": [1.0, float("nan"), float("-inf")], "c": np.float64(2)}
     assert plain(held) == {"b": [1.0, None, None], "c": 2.0}
-    assert Place(1, "a", None, True)._asdict()["score"] is None
 
 
 def test_embedded_selectors_and_their_records(tamis, folder):
-    method = "GateSelector(scope='class', mu=1, lam=1, hidden=3)"
+    method = "GateSelector(scope='class', mu=1, lam=1, network=NetworkClassifier(3))"
     first = tamis(
         "select", "wine.csv", "-t", "kind", method, "-k", "PerClass(1)", "--save-record", "r.json"
     )

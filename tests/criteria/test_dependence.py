@@ -9,9 +9,11 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.utils.estimator_checks import check_estimator
 
+from tamis.compiled import thresholds
 from tamis.contract import SubsetCriterion
-from tamis.criteria import HSIC, dependence
+from tamis.criteria import HSIC
 from tamis.datasets import make_weston
+from tamis.density.pairs import _spread
 from tamis.exceptions import InvalidParameter, InvalidTarget
 from tamis.search import Backward, FloatingForward, Forward, RecursiveElimination
 
@@ -21,7 +23,7 @@ GAMMAS = ["dimension", "median", 0.3]
 @pytest.fixture(params=[False, True], ids=["numpy", "compiled"])
 def either_path(request, monkeypatch):
     """Run a test with all pairs at once and with compiled rows."""
-    monkeypatch.setattr(dependence, "COMPILED_FROM", 0 if request.param else 10**12)
+    monkeypatch.setattr(thresholds, "KERNEL_TERMS", 0 if request.param else 10**12)
 
 
 def table(n_samples=9, n_features=4, seed=0):
@@ -112,13 +114,13 @@ def test_both_paths_agree_on_many_samples(monkeypatch):
     for target in (y, reals):
         losses = []
         for limit in (0, 10**12):
-            monkeypatch.setattr(dependence, "COMPILED_FROM", limit)
+            monkeypatch.setattr(thresholds, "KERNEL_TERMS", limit)
             losses.append(HSIC().fit(X, target).loss(np.arange(5)))
         assert_allclose(losses[0], losses[1], atol=1e-15)
 
 
 def test_single_precision_ranks_alike(monkeypatch):
-    monkeypatch.setattr(dependence, "COMPILED_FROM", 0)
+    monkeypatch.setattr(thresholds, "KERNEL_TERMS", 0)
     for load in (load_wine, load_breast_cancer, load_diabetes):
         X, y = load(return_X_y=True)
         exact = Backward(HSIC(), n_features_to_select=1).fit(X, y)
@@ -131,7 +133,7 @@ def test_single_precision_ranks_alike(monkeypatch):
 def test_a_long_target_has_nearly_the_median_of_all_its_pairs():
     y = np.random.default_rng(0).exponential(size=6000)
     pairs = np.abs(y[:, None] - y)[np.triu_indices(6000, 1)] ** 2
-    thinned = dependence._spread(y)
+    thinned = _spread(y)
     assert len(thinned) == 4000
     squares = np.abs(thinned[:, None] - thinned)[np.triu_indices(4000, 1)] ** 2
     assert np.median(squares) == pytest.approx(np.median(pairs), rel=1e-3)

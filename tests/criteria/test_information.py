@@ -8,6 +8,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.metrics import mutual_info_score
 from sklearn.utils.estimator_checks import check_estimator
 
+from tamis.compiled import thresholds
 from tamis.criteria import (
     CIFE,
     CMIM,
@@ -18,10 +19,9 @@ from tamis.criteria import (
     MRMR,
     NMIFS,
     MutualInformation,
-    _discrete,
 )
-from tamis.criteria._discrete import Coded
-from tamis.exceptions import InvalidParameter
+from tamis.density.discrete import Coded
+from tamis.exceptions import DegenerateData, InvalidParameter
 from tamis.search import Forward
 
 EVERY = [MIFS(beta=0.7), MIFSU(beta=0.9), MRMR(), NMIFS(), CMIM(), CIFE(), JMI(), DISR()]
@@ -97,7 +97,7 @@ def random_table(seed):
 @pytest.fixture(params=[False, True], ids=["numpy", "compiled"])
 def either_path(request, monkeypatch):
     """Run a test with the vectorised and with the compiled counts."""
-    monkeypatch.setattr(_discrete, "COMPILED_FROM", 0 if request.param else 10**12)
+    monkeypatch.setattr(thresholds, "COUNTED_ENTRIES", 0 if request.param else 10**12)
 
 
 @pytest.mark.parametrize("criterion", EVERY, ids=NAMES)
@@ -178,9 +178,9 @@ def test_every_value_as_a_level(either_path):
 def test_the_wide_path_equals_the_narrow_one(monkeypatch):
     X, y = load_breast_cancer(return_X_y=True)
     for n_bins in (3, 40):  # bit sets and histograms
-        monkeypatch.setattr(_discrete, "COMPILED_FROM", 10**12)
+        monkeypatch.setattr(thresholds, "COUNTED_ENTRIES", 10**12)
         narrow = Forward(JMI(n_bins=n_bins), n_features_to_select=12).fit(X, y)
-        monkeypatch.setattr(_discrete, "COMPILED_FROM", 0)
+        monkeypatch.setattr(thresholds, "COUNTED_ENTRIES", 0)
         wide = Forward(JMI(n_bins=n_bins), n_features_to_select=12).fit(X, y)
         assert_array_equal(wide.order_, narrow.order_)
 
@@ -206,7 +206,8 @@ def test_copies_tie_and_the_first_is_added_first(criterion):
     rng = np.random.default_rng(3)
     x = rng.integers(0, 4, 50)
     X = np.column_stack([rng.integers(0, 4, 50), x, x, x]).astype(float)
-    search = Forward(clone(criterion), n_features_to_select=4).fit(X, x > 1)
+    with pytest.warns(DegenerateData, match=r"copies of others \(2, 3\)"):
+        search = Forward(clone(criterion), n_features_to_select=4).fit(X, x > 1)
     added = [int(step.moved[0]) for step in search.trace_]
     assert added.index(1) < added.index(2) < added.index(3)
 

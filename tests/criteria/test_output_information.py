@@ -56,14 +56,14 @@ def written_out(net, V, y):
 @pytest.mark.parametrize("subset", [[2], [0, 3, 6], range(7)])
 def test_shares_are_the_rule(n_classes, subset):
     X, y = problem(n_classes)
-    judge = OutputInformation(network(), random_state=0).fit(X, y)
+    criterion = OutputInformation(network(), random_state=0).fit(X, y)
     subset = np.array(subset)
-    rows, rest = judge.train_rows_, judge.validation_rows_
+    rows, rest = criterion.train_rows_, criterion.validation_rows_
     net = network().fit(X[np.ix_(rows, subset)], y[rows])
     expected, bits = written_out(net, X[np.ix_(rest, subset)], y[rest])
-    assert_allclose(judge.loss(subset), expected, rtol=1e-4)  # rounding grows in training
-    assert judge.information(subset) == pytest.approx(bits, abs=1e-11)
-    assert judge.loss(subset).sum() == pytest.approx(bits, abs=1e-11)
+    assert_allclose(criterion.loss(subset), expected, rtol=1e-4)  # rounding grows in training
+    assert criterion.information(subset) == pytest.approx(bits, abs=1e-11)
+    assert criterion.loss(subset).sum() == pytest.approx(bits, abs=1e-11)
     assert bits > 0
 
 
@@ -80,10 +80,10 @@ def test_a_logistic_output_is_a_softmax_of_two():
 def test_credit_is_conserved_through_any_number_of_layers(hidden, activation):
     X, y = problem(3)
     net = network(hidden_layer_sizes=hidden, activation=activation, alpha=1.0)
-    judge = OutputInformation(net, random_state=0).fit(X, y)
-    credit = judge.loss(np.arange(7))
+    criterion = OutputInformation(net, random_state=0).fit(X, y)
+    credit = criterion.loss(np.arange(7))
     assert (credit >= 0).all()
-    assert credit.sum() == pytest.approx(judge.information(np.arange(7)), rel=1e-9)
+    assert credit.sum() == pytest.approx(criterion.information(np.arange(7)), rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def test_credit_is_conserved_through_any_number_of_layers(hidden, activation):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_knockout_is_brute_force(model, n_classes):
     X, y = problem(n_classes)
-    judge = OutputInformation(model, credit="knockout", random_state=1).fit(X, y)
+    criterion = OutputInformation(model, credit="knockout", random_state=1).fit(X, y)
     subset = np.array([0, 2, 3, 6])
-    rows, rest = judge.train_rows_, judge.validation_rows_
+    rows, rest = criterion.train_rows_, criterion.validation_rows_
     fitted = model.fit(X[np.ix_(rows, subset)], y[rows])
     V, means = X[np.ix_(rest, subset)], X[:, subset].mean(axis=0)
     expected = []
@@ -111,7 +111,7 @@ def test_knockout_is_brute_force(model, n_classes):
         altered[:, j] = means[j]
         before, after = (mutual_info_score(y[rest], fitted.predict(Z)) for Z in (V, altered))
         expected.append((before - after) / np.log(2))
-    assert_allclose(judge.loss(subset), expected, atol=1e-11)
+    assert_allclose(criterion.loss(subset), expected, atol=1e-11)
 
 
 def test_information_of_confusion_matrices():
@@ -127,26 +127,26 @@ def test_information_of_confusion_matrices():
 
 def test_halves_are_stratified_and_do_not_depend_on_the_subset():
     X, y = load_iris(return_X_y=True)
-    judge = OutputInformation(validation=0.4, random_state=0).fit(X, y)
-    assert_array_equal(np.bincount(y[judge.validation_rows_]), [20, 20, 20])
-    together = np.concatenate([judge.train_rows_, judge.validation_rows_])
+    criterion = OutputInformation(validation=0.4, random_state=0).fit(X, y)
+    assert_array_equal(np.bincount(y[criterion.validation_rows_]), [20, 20, 20])
+    together = np.concatenate([criterion.train_rows_, criterion.validation_rows_])
     assert_array_equal(np.sort(together), np.arange(150))
     other = OutputInformation(validation=0.4, random_state=1).fit(X, y)
-    assert not np.array_equal(other.validation_rows_, judge.validation_rows_)
+    assert not np.array_equal(other.validation_rows_, criterion.validation_rows_)
 
 
 def test_groups_stay_together():
     X, y = load_iris(return_X_y=True)
     groups = np.arange(150) % 10
-    judge = OutputInformation(random_state=0).fit(X, y, groups=groups)
-    assert not set(groups[judge.train_rows_]) & set(groups[judge.validation_rows_])
+    criterion = OutputInformation(random_state=0).fit(X, y, groups=groups)
+    assert not set(groups[criterion.train_rows_]) & set(groups[criterion.validation_rows_])
 
 
 def test_weights_count_where_the_estimator_takes_them():
     X, y = problem(2)
-    judge = OutputInformation(LogisticRegression(), credit="knockout", random_state=0)
+    criterion = OutputInformation(LogisticRegression(), credit="knockout", random_state=0)
     heavy = np.where(np.arange(len(y)) % 2 == 0, 1.0, 0.0)
-    weighted = judge.fit(X, y, sample_weight=heavy)
+    weighted = criterion.fit(X, y, sample_weight=heavy)
     rows, rest = weighted.train_rows_, weighted.validation_rows_
     fitted = LogisticRegression().fit(X[rows], y[rows], sample_weight=heavy[rows])
     seen = rest[heavy[rest] > 0]
@@ -157,9 +157,9 @@ def test_weights_count_where_the_estimator_takes_them():
 @pytest.mark.parametrize("credit", ["shares", "knockout"])
 def test_a_price_is_a_function_of_the_subset(credit):
     X, y = problem(3)
-    judge = OutputInformation(credit=credit, random_state=0).fit(X, y)
+    criterion = OutputInformation(credit=credit, random_state=0).fit(X, y)
     subsets = [np.array([1, 2]), np.arange(7), np.array([0, 2, 5])]
-    there = [judge.loss(subset) for subset in subsets]
+    there = [criterion.loss(subset) for subset in subsets]
     again = OutputInformation(credit=credit, random_state=0).fit(X, y)
     back = [again.loss(subset) for subset in subsets[::-1]][::-1]
     for one, two in zip(there, back, strict=True):
@@ -169,10 +169,10 @@ def test_a_price_is_a_function_of_the_subset(credit):
 def test_a_search_over_hyper_parameters_is_run_once_and_again_by_tune():
     X, y = problem(2)
     grid = GridSearchCV(network(), {"alpha": [0.1, 1.0]}, cv=3)
-    judge = OutputInformation(grid, random_state=0).fit(X, y)
-    assert judge.estimator_.alpha in (0.1, 1.0)
-    assert set(judge.tune(np.array([0, 1]))) == {"alpha"}
-    assert judge.loss(np.arange(3)).shape == (3,)
+    criterion = OutputInformation(grid, random_state=0).fit(X, y)
+    assert criterion.estimator_.alpha in (0.1, 1.0)
+    assert set(criterion.tune(np.array([0, 1]))) == {"alpha"}
+    assert criterion.loss(np.arange(3)).shape == (3,)
 
 
 def test_a_pipeline_that_keeps_its_columns():
@@ -188,9 +188,9 @@ def test_a_network_that_says_nothing_still_ranks():
     """Of rare classes the network predicts none: I = 0, yet weights differ."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 4)), (np.arange(60) < 4).astype(int)
-    judge = OutputInformation(network(alpha=100.0), random_state=0).fit(X, y)
-    credit = judge.loss(np.arange(4))
-    assert judge.information(np.arange(4)) == 0
+    criterion = OutputInformation(network(alpha=100.0), random_state=0).fit(X, y)
+    credit = criterion.loss(np.arange(4))
+    assert criterion.information(np.arange(4)) == 0
     assert len(np.unique(credit)) == 4
     assert 0 < credit.sum() < 1e-9
 
@@ -198,13 +198,13 @@ def test_a_network_that_says_nothing_still_ranks():
 def test_columns_that_do_not_vary_and_networks_without_weights():
     X, y = problem(2)
     X = np.column_stack([X[:, :2], np.zeros(len(X)), np.full(len(X), 7.0)])
-    judge = OutputInformation(random_state=0).fit(X, y)
-    credit = judge.loss(np.arange(4))
+    criterion = OutputInformation(random_state=0).fit(X, y)
+    credit = criterion.loss(np.arange(4))
     assert np.isfinite(credit).all()
     assert credit[2] == credit[3] == 0
-    nothing = judge.loss(np.array([2, 3]))
+    nothing = criterion.loss(np.array([2, 3]))
     assert np.isfinite(nothing).all()
-    assert judge.information(EMPTY) == 0
+    assert criterion.information(EMPTY) == 0
 
 
 def test_labels_may_be_text():
@@ -223,9 +223,9 @@ class TestRefusals:
 
     def test_shares_need_the_columns(self):
         X, y = problem(2)
-        judge = OutputInformation(make_pipeline(PCA(2), network())).fit(X, y)
+        criterion = OutputInformation(make_pipeline(PCA(2), network())).fit(X, y)
         with pytest.raises(IncompatibleCriterion, match="PCA makes others out of them"):
-            judge.loss(np.arange(7))
+            criterion.loss(np.arange(7))
 
     def test_regressors(self):
         X, y = problem(2)
@@ -259,7 +259,7 @@ class TestRefusals:
             OutputInformation(validation=0.01).fit(X, y)
 
     def test_it_only_prices_removals(self):
-        with pytest.raises(IncompatibleCriterion, match="only prices removals"):
+        with pytest.raises(IncompatibleCriterion, match="only scores removals"):
             Forward(OutputInformation()).fit(*problem(2))
 
 
@@ -268,6 +268,6 @@ def test_elimination_keeps_what_tells():
     rng = np.random.default_rng(0)
     X = np.column_stack([X[:, [7, 20, 21]], rng.normal(size=(len(X), 3))])
     for credit in ("shares", "knockout"):
-        judge = OutputInformation(credit=credit, random_state=0)
-        search = RecursiveElimination(judge, n_features_to_select=3).fit(X, y)
+        criterion = OutputInformation(credit=credit, random_state=0)
+        search = RecursiveElimination(criterion, n_features_to_select=3).fit(X, y)
         assert_array_equal(search.get_support(indices=True), [0, 1, 2])

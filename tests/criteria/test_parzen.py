@@ -7,10 +7,10 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.utils.estimator_checks import check_estimator
 
+from tamis.compiled import thresholds
 from tamis.contract import SubsetCriterion
 from tamis.criteria import KwakInformation, ParzenInformation
 from tamis.datasets import make_monks, make_weston
-from tamis.density import sums
 from tamis.exceptions import InvalidParameter
 from tamis.search import Backward, FloatingForward, Forward, RecursiveElimination
 
@@ -26,7 +26,7 @@ NAMES = ["parzen", "parzen-others", "kwak", "kwak-others"]
 @pytest.fixture(params=[False, True], ids=["numpy", "compiled"])
 def either_path(request, monkeypatch):
     """Run a test with whole matrices and with compiled rows."""
-    monkeypatch.setattr(sums, "COMPILED_FROM", 0 if request.param else 10**12)
+    monkeypatch.setattr(thresholds, "KERNEL_TERMS", 0 if request.param else 10**12)
 
 
 def table(n_samples=40, n_features=5, n_classes=3, seed=0):
@@ -104,14 +104,14 @@ def test_both_paths_agree_with_unequal_classes_and_many_samples(monkeypatch):
     for criterion in EVERY:
         losses = []
         for limit in (0, 10**12):
-            monkeypatch.setattr(sums, "COMPILED_FROM", limit)
+            monkeypatch.setattr(thresholds, "KERNEL_TERMS", limit)
             losses.append(clone(criterion).fit(X, y).loss(np.arange(4)))
         assert_allclose(losses[0], losses[1], atol=1e-13)
 
 
 @pytest.mark.parametrize("criterion", EVERY, ids=NAMES)
 def test_single_precision_ranks_alike(criterion, monkeypatch):
-    monkeypatch.setattr(sums, "COMPILED_FROM", 0)
+    monkeypatch.setattr(thresholds, "KERNEL_TERMS", 0)
     for load in (load_wine, load_breast_cancer):
         X, y = load(return_X_y=True)
         exact = Backward(clone(criterion), n_features_to_select=1).fit(X, y)

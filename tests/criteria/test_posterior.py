@@ -22,6 +22,8 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 from tamis._random import stream
 from tamis.criteria import Derivative, Marginal, Permutation, PosteriorSensitivity, Zero
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidTarget
+from tamis.recipes import recipe
+from tamis.response.calibration import calibrating_parts
 from tamis.search import RecursiveElimination
 
 
@@ -113,8 +115,8 @@ def test_calibrated_machines(machine, n_classes):
     cv = list(StratifiedKFold(5).split(X, y))
     outputs = CalibratedClassifierCV(base, ensemble=False, cv=cv).fit(X, y).predict_proba
     expected = [brute_marginal(outputs, X, j) for j in range(5)]
-    judge = PosteriorSensitivity(machine).fit(X, y)
-    assert_allclose(judge.loss(all_of(X)), expected, atol=1e-9)
+    criterion = PosteriorSensitivity(machine).fit(X, y)
+    assert_allclose(criterion.loss(all_of(X)), expected, atol=1e-9)
     order = stream(3, "shuffle", 5, 0).permutation(len(X))
     shuffled = PosteriorSensitivity(machine, by="permutation", random_state=3).fit(X, y)
     assert_allclose(shuffled.loss(all_of(X)), brute(outputs, X, lambda x: x[order]), atol=1e-9)
@@ -143,8 +145,8 @@ def test_a_nearly_diagonal_kernel_is_calibrated_on_its_own_rows(n_classes):
     own = [(np.arange(len(X)), np.arange(len(X)))]
     fallen = CalibratedClassifierCV(FrozenEstimator(base), ensemble=False, cv=own).fit(X, y)
     expected = [brute_marginal(fallen.predict_proba, X, j) for j in range(5)]
-    judge = PosteriorSensitivity(machine).fit(X, y)
-    assert_allclose(judge.loss(all_of(X)), expected, atol=1e-9)
+    criterion = PosteriorSensitivity(machine).fit(X, y)
+    assert_allclose(criterion.loss(all_of(X)), expected, atol=1e-9)
     zeroed = PosteriorSensitivity(machine, by="zero").fit(X, y)
     expected = brute(fallen.predict_proba, X, lambda x: 0.0)
     assert_allclose(zeroed.loss(all_of(X)), expected, atol=1e-9)
@@ -172,8 +174,8 @@ def test_a_sigmoid_never_falls():
     cv = list(StratifiedKFold(5).split(X, y))
     wrong = CalibratedClassifierCV(SVC(gamma=0.25), ensemble=False, cv=cv).fit(X, y)
     assert wrong.calibrated_classifiers_[0].calibrators[0].a_ > 0
-    judge = PosteriorSensitivity(SVC(gamma=0.25)).fit(X, y)
-    assert judge._machines(X).sigmoids.slopes < 0
+    criterion = PosteriorSensitivity(SVC(gamma=0.25)).fit(X, y)
+    assert criterion._compared.machines(X).sigmoids.slopes < 0
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -191,22 +193,22 @@ def test_the_decision_is_the_predicted_class(model, n_classes):
         np.mean([predict(np.insert(np.delete(X, j, 1), j, v, 1)) != predict(X) for v in X[:, j]])
         for j in range(5)
     ]
-    judge = PosteriorSensitivity(model, output="decision").fit(X, y)
-    assert_allclose(judge.loss(all_of(X)), expected, atol=1e-12)
+    criterion = PosteriorSensitivity(model, output="decision").fit(X, y)
+    assert_allclose(criterion.loss(all_of(X)), expected, atol=1e-12)
 
 
 def test_quantiles_stand_for_a_column():
     X, y = table(n_samples=64)
     outputs = LogisticRegression().fit(X, y).predict_proba
-    judge = PosteriorSensitivity(LogisticRegression(), n_values=8).fit(X, y)
+    criterion = PosteriorSensitivity(LogisticRegression(), n_values=8).fit(X, y)
     expected = []
     for j in range(5):
         values = np.sort(X[:, j])[4::8] if len(set(X[:, j])) > 8 else X[:, j]
         altered = [np.insert(np.delete(X, j, 1), j, v, 1) for v in values]
         expected.append(np.mean([moved(outputs(X), outputs(a)) for a in altered]))
-    assert_allclose(judge.loss(all_of(X)), expected, atol=1e-10)
+    assert_allclose(criterion.loss(all_of(X)), expected, atol=1e-10)
     by_object = PosteriorSensitivity(LogisticRegression(), by=Marginal(8)).fit(X, y)
-    assert_array_equal(by_object.loss(all_of(X)), judge.loss(all_of(X)))
+    assert_array_equal(by_object.loss(all_of(X)), criterion.loss(all_of(X)))
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
@@ -228,8 +230,8 @@ def test_zero_in_the_centres_too(kernel):
         )
         f = K @ fitted.dual_coef_[0] + fitted.intercept_
         expected.append(np.abs(calibrator.predict(f) - base).mean())
-    judge = PosteriorSensitivity(machine, by=Zero(centres=True)).fit(X, y)
-    assert_allclose(judge.loss(all_of(X)), expected, atol=1e-9)
+    criterion = PosteriorSensitivity(machine, by=Zero(centres=True)).fit(X, y)
+    assert_allclose(criterion.loss(all_of(X)), expected, atol=1e-9)
 
 
 def test_held_out_rows_are_judged_by_machines_that_did_not_see_them():
@@ -249,8 +251,8 @@ def test_held_out_rows_are_judged_by_machines_that_did_not_see_them():
                 altered[:, j] = value
                 p = 1 / (1 + np.exp(a * fit.decision_function(altered) + b))
                 expected[j] += np.abs(p - base).sum() / len(X) ** 2
-    judge = PosteriorSensitivity(machine, on="held-out").fit(X, y)
-    assert_allclose(judge.loss(all_of(X)), expected, atol=1e-6)
+    criterion = PosteriorSensitivity(machine, on="held-out").fit(X, y)
+    assert_allclose(criterion.loss(all_of(X)), expected, atol=1e-6)
 
 
 def _platt(f, y):
@@ -266,8 +268,8 @@ def _platt(f, y):
 
 def test_a_held_out_fraction_makes_the_sigmoid():
     X, y = table(n_samples=90)
-    judge = PosteriorSensitivity(SVC(gamma=0.3), calibration=0.3, random_state=1).fit(X, y)
-    train, [(same, rest)] = judge._calibrating_parts()
+    criterion = PosteriorSensitivity(SVC(gamma=0.3), calibration=0.3, random_state=1).fit(X, y)
+    train, [(same, rest)] = calibrating_parts(criterion._training, criterion.calibration)
     assert_array_equal(train, same)
     assert len(rest) == 27
     assert_array_equal(np.sort(np.r_[train, rest]), np.arange(90))
@@ -279,7 +281,7 @@ def test_a_held_out_fraction_makes_the_sigmoid():
         return np.stack([1 - p, p], axis=1)
 
     assert_allclose(
-        judge.loss(all_of(X)), [brute_marginal(outputs, X, j) for j in range(5)], atol=1e-6
+        criterion.loss(all_of(X)), [brute_marginal(outputs, X, j) for j in range(5)], atol=1e-6
     )
 
 
@@ -295,10 +297,10 @@ def test_removal_is_a_training_without_the_column(model):
 
     subset = np.array([0, 1, 3])
     expected = [moved(p(subset), p(subset[subset != j])) for j in subset]
-    judge = PosteriorSensitivity(model, by="removal").fit(X, y)
-    assert_allclose(judge.loss(subset), expected, atol=1e-9)
+    criterion = PosteriorSensitivity(model, by="removal").fit(X, y)
+    assert_allclose(criterion.loss(subset), expected, atol=1e-9)
     alone = moved(p([3]), np.tile(np.bincount(y) / len(y), (len(y), 1)))
-    assert_allclose(judge.loss(np.array([3])), [alone], atol=1e-9)
+    assert_allclose(criterion.loss(np.array([3])), [alone], atol=1e-9)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
@@ -307,8 +309,8 @@ def test_the_derivative_is_that_of_a_machine_trained_again(kernel):
     X, y = table(n_samples=70, seed=2)
     X[0, 4] = 0.0
     make = dict(kernel=kernel, C=1.0, gamma=0.3, coef0=1.0, degree=2, tol=1e-10)
-    judge = PosteriorSensitivity(SVC(**make), by="derivative").fit(X, y)
-    sigmoids = judge._calibrated(X)[0].model.link
+    criterion = PosteriorSensitivity(SVC(**make), by="derivative").fit(X, y)
+    sigmoids = criterion._compared.models(X)[0].model.link
     expected = []
     for j in range(5):
         sides = []
@@ -318,14 +320,47 @@ def test_the_derivative_is_that_of_a_machine_trained_again(kernel):
             f = SVC(**make).fit(scaled, y).decision_function(scaled)
             sides.append(sigmoids(f[:, None])[:, 0])
         expected.append(np.abs((sides[1] - sides[0]) / 4e-3).mean())
-    assert_allclose(judge.loss(all_of(X)), expected, rtol=0.02, atol=2e-4)
+    assert_allclose(criterion.loss(all_of(X)), expected, rtol=0.02, atol=2e-4)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_derivative_of_a_machine_that_is_kept(n_classes, kernel):
+    """Central differences of the outputs as a column of the rows is scaled."""
+    X, y = table(n_classes)
+    machine = SVC(kernel=kernel, C=3.0, gamma=0.3, coef0=1.0)
+    criterion = PosteriorSensitivity(machine, by=Derivative(follow=False)).fit(X, y)
+    outputs = criterion._compared.models(X)[0].model.outputs
+    expected = []
+    for j in range(5):
+        up, down = X.copy(), X.copy()
+        up[:, j] *= 1 + 1e-5
+        down[:, j] *= 1 - 1e-5
+        slopes = np.abs(outputs(up) - outputs(down)) / 2e-5
+        expected.append(slopes.sum(axis=1).mean() / (1 if n_classes == 2 else 2))
+    assert_allclose(criterion.loss(all_of(X)), expected, rtol=1e-6, atol=1e-9)
+
+
+def test_a_kept_machine_finds_the_columns_of_an_easy_problem():
+    """One that follows makes up for their scale by its multipliers, and finds hardly any."""
+    found = {"fspp4-rfe": 0, "fspp4-rfe-printed": 0}
+    for seed in range(3):
+        draw = np.random.default_rng(seed)
+        X = draw.normal(size=(200, 20))
+        relevant = draw.choice(20, 3, replace=False)
+        y = X[:, relevant].sum(axis=1) > 0
+        for name in found:
+            search = recipe(name, n_features_to_select=3).fit(X, y)
+            found[name] += len({*search.order_[:3]} & {*relevant})
+    assert found["fspp4-rfe"] == 9
+    assert found["fspp4-rfe-printed"] <= 3
 
 
 def test_the_sigmoid_may_follow_too():
     X, y = table(n_samples=70, seed=2)
     X[0, 4] = 0.0
     machine = SVC(C=1.0, gamma=0.3, tol=1e-10)
-    judge = PosteriorSensitivity(machine, by=Derivative(calibration=True)).fit(X, y)
+    criterion = PosteriorSensitivity(machine, by=Derivative(calibration=True)).fit(X, y)
     expected = []
     for j in range(5):
         sides = []
@@ -341,7 +376,7 @@ def test_the_sigmoid_may_follow_too():
             f = SVC(**machine.get_params()).fit(scaled, y).decision_function(scaled)
             sides.append(1 / (1 + np.exp(a * f + b)))
         expected.append(np.abs((sides[1] - sides[0]) / 4e-3).mean())
-    found = judge.loss(all_of(X))
+    found = criterion.loss(all_of(X))
     assert_allclose(found, expected, rtol=0.03, atol=5e-4)
     still = PosteriorSensitivity(machine, by="derivative").fit(X, y).loss(all_of(X))
     assert np.abs(found - still).max() > 1e-3
@@ -351,8 +386,8 @@ def test_the_derivative_of_several_classes():
     X, y = table(3, n_samples=80)
     X[0, 4] = 0.0
     machine = SVC(C=1.0, gamma=0.2, tol=1e-10)
-    judge = PosteriorSensitivity(machine, by="derivative").fit(X, y)
-    sigmoids = judge._calibrated(X)[0].model.link
+    criterion = PosteriorSensitivity(machine, by="derivative").fit(X, y)
+    sigmoids = criterion._compared.models(X)[0].model.link
     for j in (0, 3):
         sides = []
         for v in (1 - 2e-3, 1 + 2e-3):
@@ -362,21 +397,21 @@ def test_the_derivative_of_several_classes():
                 sigmoids(OneVsRestClassifier(machine).fit(scaled, y).decision_function(scaled))
             )
         expected = np.abs((sides[1] - sides[0]) / 4e-3).sum(axis=1).mean() / 2
-        assert_allclose(judge.loss(all_of(X))[j], expected, rtol=0.03, atol=3e-4)
+        assert_allclose(criterion.loss(all_of(X))[j], expected, rtol=0.03, atol=3e-4)
 
 
 def test_duplicate_rows_do_not_break_the_derivative():
     X, y = table(n_samples=40)
     X, y = np.tile(X, (2, 1)), np.tile(y, 2)
-    judge = PosteriorSensitivity(SVC(gamma=0.3), by="derivative").fit(X, y)
-    assert np.isfinite(judge.loss(all_of(X))).all()
+    criterion = PosteriorSensitivity(SVC(gamma=0.3), by="derivative").fit(X, y)
+    assert np.isfinite(criterion.loss(all_of(X))).all()
 
 
 def test_a_column_that_the_model_ignores_scores_nothing():
     X, y = table()
     X = np.column_stack([X, np.full(len(X), 2.0)])
-    judge = PosteriorSensitivity(SVC(gamma=0.3)).fit(X, y)
-    assert judge.loss(np.arange(6))[5] < 1e-12
+    criterion = PosteriorSensitivity(SVC(gamma=0.3)).fit(X, y)
+    assert criterion.loss(np.arange(6))[5] < 1e-12
     fixed = LogisticRegression(l1_ratio=1.0, C=0.05, solver="liblinear")
     ignored = np.flatnonzero(fixed.fit(X, y).coef_[0] == 0)
     assert len(ignored)
@@ -407,10 +442,10 @@ def test_the_number_of_jobs_changes_nothing():
 def test_groups_stay_together_in_the_folds():
     X, y = table()
     groups = np.repeat(np.arange(12), 5)
-    judge = PosteriorSensitivity(SVC(gamma=0.3), on="held-out").fit(X, y, groups=groups)
-    for train, test in judge._folds:
+    criterion = PosteriorSensitivity(SVC(gamma=0.3), on="held-out").fit(X, y, groups=groups)
+    for train, test in criterion._training.parts:
         assert not set(groups[train]) & set(groups[test])
-    assert np.isfinite(judge.loss(all_of(X))).all()
+    assert np.isfinite(criterion.loss(all_of(X))).all()
     with pytest.raises(InvalidParameter, match="makes no folds"):
         PosteriorSensitivity(LogisticRegression()).fit(X, y, groups=groups)
 
@@ -427,16 +462,20 @@ def test_the_marginal_is_the_mean_of_many_shuffles():
 
 def test_standard_errors_are_those_of_the_shuffles():
     X, y = table()
-    judge = PosteriorSensitivity(LogisticRegression(), by=Permutation(6), random_state=0).fit(X, y)
+    criterion = PosteriorSensitivity(LogisticRegression(), by=Permutation(6), random_state=0).fit(
+        X, y
+    )
     subset = np.array([0, 3])
-    judge.loss(subset)
+    criterion.loss(subset)
     singles = []
     p = LogisticRegression().fit(X[:, subset], y).predict_proba
     for repeat in range(6):
         order = stream(0, "shuffle", 2, repeat).permutation(len(X))
         singles.append(brute(p, X[:, subset], lambda x, order=order: x[order]))
-    assert_allclose(judge.errors(subset), np.std(singles, axis=0, ddof=1) / np.sqrt(6), atol=1e-10)
-    assert judge.errors(np.array([0, 1])) is None
+    assert_allclose(
+        criterion.errors(subset), np.std(singles, axis=0, ddof=1) / np.sqrt(6), atol=1e-10
+    )
+    assert criterion.errors(np.array([0, 1])) is None
 
 
 def test_repeats_stop_where_the_order_is_clear():
@@ -445,12 +484,12 @@ def test_repeats_stop_where_the_order_is_clear():
     y = (X[:, 0] + 0.02 * rng.normal(size=200) > 0).astype(int)
     X[:, 2] = X[:, 1] + 1e-3 * rng.normal(size=200)
     spare = Permutation(30, stop_when_sure=True)
-    judge = PosteriorSensitivity(LogisticRegression(), by=spare, random_state=0).fit(X, y)
+    criterion = PosteriorSensitivity(LogisticRegression(), by=spare, random_state=0).fit(X, y)
     full = PosteriorSensitivity(LogisticRegression(), by=Permutation(3), random_state=0).fit(X, y)
-    scores, three = judge.loss(all_of(X)), full.loss(all_of(X))
+    scores, three = criterion.loss(all_of(X)), full.loss(all_of(X))
     assert_allclose(scores[0], three[0], atol=1e-12)  # clear after three
     assert (np.abs(scores[1:] - three[1:]) > 0).all()
-    assert np.isfinite(judge.errors(all_of(X))).all()
+    assert np.isfinite(criterion.errors(all_of(X))).all()
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -458,11 +497,11 @@ def test_repeats_stop_where_the_order_is_clear():
 def test_a_search_over_hyper_parameters_is_used_and_retuned(n_classes, output):
     X, y = table(n_classes)
     tuned = GridSearchCV(SVC(), {"C": [0.1, 10.0]}, cv=3)
-    judge = PosteriorSensitivity(tuned, output=output)
-    search = RecursiveElimination(judge, n_features_to_select=2, retune=1).fit(X, y)
+    criterion = PosteriorSensitivity(tuned, output=output)
+    search = RecursiveElimination(criterion, n_features_to_select=2, retune=1).fit(X, y)
     steps = list(search.trace_)[1:]
     assert all(set(step.params) == {"C"} for step in steps)
-    again = clone(judge).fit(X, y)
+    again = clone(criterion).fit(X, y)
     again.use({"C": 0.1})
     fixed = PosteriorSensitivity(SVC(C=0.1), output=output).fit(X, y)
     assert_allclose(again.loss(all_of(X)), fixed.loss(all_of(X)))
@@ -482,22 +521,22 @@ def test_sample_weights_reach_the_machine():
     X, y = table()
     weight = np.where(np.arange(60) < 30, 3.0, 0.5)
     outputs = LogisticRegression().fit(X, y, sample_weight=weight).predict_proba
-    judge = PosteriorSensitivity(LogisticRegression()).fit(X, y, sample_weight=weight)
-    assert_allclose(judge.loss(all_of(X))[1], brute_marginal(outputs, X, 1), atol=1e-10)
+    criterion = PosteriorSensitivity(LogisticRegression()).fit(X, y, sample_weight=weight)
+    assert_allclose(criterion.loss(all_of(X))[1], brute_marginal(outputs, X, 1), atol=1e-10)
     X3, y3 = table(3)
     with pytest.raises(InvalidParameter, match="more than two classes"):
         PosteriorSensitivity(SVC()).fit(X3, y3, sample_weight=weight)
 
 
 def test_blocks_of_rows_change_nothing(monkeypatch):
-    import tamis.criteria._opening as opening
-    import tamis.criteria.sensitivity as sensitivity
+    import tamis.response.comparison as comparison
+    import tamis.response.kernel as kernel
 
     X, y = table()
     expected = PosteriorSensitivity(SVC(gamma=0.3)).fit(X, y).loss(all_of(X))
-    monkeypatch.setattr(opening, "MOST_VALUES", 500)
-    monkeypatch.setattr(sensitivity, "BLOCK", 100)
-    monkeypatch.setattr(sensitivity, "KEPT", 0)
+    monkeypatch.setattr(kernel, "MOST_VALUES", 500)
+    monkeypatch.setattr(comparison, "BLOCK", 100)
+    monkeypatch.setattr(comparison, "KEPT", 0)
     found = PosteriorSensitivity(SVC(gamma=0.3)).fit(X, y).loss(all_of(X))
     assert_allclose(found, expected, rtol=1e-12)
 
@@ -524,7 +563,7 @@ def test_bad_parameters_are_named(options, error, sentence):
 
 
 @pytest.mark.parametrize(
-    ("judge", "sentence"),
+    ("criterion", "sentence"),
     [
         (PosteriorSensitivity(SVC(kernel="precomputed")), "precomputed kernel sees none"),
         (PosteriorSensitivity(LogisticRegression(), by="derivative"), "needs an SVC"),
@@ -539,10 +578,10 @@ def test_bad_parameters_are_named(options, error, sentence):
     ],
 )
 @pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
-def test_what_cannot_be_used_is_refused_with_a_sentence(judge, sentence):
+def test_what_cannot_be_used_is_refused_with_a_sentence(criterion, sentence):
     X, y = table()
     with pytest.raises(IncompatibleCriterion, match=sentence):
-        judge.fit(X, y).loss(all_of(X))
+        criterion.fit(X, y).loss(all_of(X))
 
 
 def test_a_regressor_is_refused():

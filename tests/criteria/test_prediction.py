@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.stats import kendalltau, laplace, norm
 from sklearn.base import clone
@@ -19,8 +19,10 @@ from sklearn.svm import SVC, SVR, LinearSVC, NuSVR
 
 from tamis._random import stream
 from tamis.criteria import DensitySensitivity, ScoreSensitivity, Zero
-from tamis.criteria._engines import GenericEngine
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.exceptions import DegenerateData, IncompatibleCriterion, InvalidParameter
+from tamis.recipes import recipe
+from tamis.response.engine import GenericEngine
+from tamis.response.scores import CopyComparison
 
 MODELS = [
     SVR(C=20, gamma=0.05),
@@ -87,8 +89,8 @@ def test_marginal(model, noise, symmetric):
     for j in range(5):
         versions = [predict(np.insert(np.delete(X, j, 1), j, v, 1)) for v in X[:, j]]
         expected.append(kl(noise, y, predict(X), np.array(versions), symmetric))
-    judge = DensitySensitivity(model, noise=noise, symmetric=symmetric).fit(X, y)
-    assert_allclose(judge.loss(np.arange(5)), expected, rtol=1e-9, atol=1e-9)
+    criterion = DensitySensitivity(model, noise=noise, symmetric=symmetric).fit(X, y)
+    assert_allclose(criterion.loss(np.arange(5)), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_each_shuffle_has_its_own_scale():
@@ -99,10 +101,12 @@ def test_each_shuffle_has_its_own_scale():
         order = stream(1, "shuffle", 5, repeat).permutation(len(X))
         versions = [np.insert(np.delete(X, j, 1), j, X[order, j], 1) for j in range(5)]
         singles.append([kl("laplace", y, predict(X), predict(v)[None]) for v in versions])
-    judge = DensitySensitivity(SVR(C=20), by="permutation", n_repeats=3, random_state=1).fit(X, y)
-    assert_allclose(judge.loss(np.arange(5)), np.mean(singles, axis=0), atol=1e-9)
+    criterion = DensitySensitivity(SVR(C=20), by="permutation", n_repeats=3, random_state=1).fit(
+        X, y
+    )
+    assert_allclose(criterion.loss(np.arange(5)), np.mean(singles, axis=0), atol=1e-9)
     errors = np.std(singles, axis=0, ddof=1) / np.sqrt(3)
-    assert_allclose(judge.errors(np.arange(5)), errors, atol=1e-9)
+    assert_allclose(criterion.errors(np.arange(5)), errors, atol=1e-9)
 
 
 def test_zero_and_removal():
@@ -110,15 +114,15 @@ def test_zero_and_removal():
     predict = SVR(C=20).fit(X, y).predict
     zeroed = [np.insert(np.delete(X, j, 1), j, 0.0, 1) for j in range(5)]
     expected = [kl("laplace", y, predict(X), predict(z)[None]) for z in zeroed]
-    judge = DensitySensitivity(SVR(C=20), by="zero").fit(X, y)
-    assert_allclose(judge.loss(np.arange(5)), expected, atol=1e-9)
+    criterion = DensitySensitivity(SVR(C=20), by="zero").fit(X, y)
+    assert_allclose(criterion.loss(np.arange(5)), expected, atol=1e-9)
     rest = [SVR(C=20).fit(np.delete(X, j, 1), y).predict(np.delete(X, j, 1)) for j in range(5)]
     expected = [kl("laplace", y, predict(X), r[None]) for r in rest]
-    judge = DensitySensitivity(SVR(C=20), by="removal").fit(X, y)
-    assert_allclose(judge.loss(np.arange(5)), expected, atol=1e-9)
+    criterion = DensitySensitivity(SVR(C=20), by="removal").fit(X, y)
+    assert_allclose(criterion.loss(np.arange(5)), expected, atol=1e-9)
     alone = SVR(C=20).fit(X[:, [2]], y).predict(X[:, [2]])
     nothing = np.full((1, len(y)), np.median(y))
-    assert_allclose(judge.loss(np.array([2])), [kl("laplace", y, alone, nothing)], atol=1e-9)
+    assert_allclose(criterion.loss(np.array([2])), [kl("laplace", y, alone, nothing)], atol=1e-9)
 
 
 def test_held_out():
@@ -130,9 +134,9 @@ def test_held_out():
         for j in range(5):
             for k, value in enumerate(X[:, j]):
                 versions[j, k, test] = fit.predict(np.insert(np.delete(X[test], j, 1), j, value, 1))
-    judge = DensitySensitivity(SVR(C=20), on="held-out").fit(X, y)
+    criterion = DensitySensitivity(SVR(C=20), on="held-out").fit(X, y)
     expected = [kl("laplace", y, f, versions[j]) for j in range(5)]
-    assert_allclose(judge.loss(np.arange(5)), expected, atol=1e-9)
+    assert_allclose(criterion.loss(np.arange(5)), expected, atol=1e-9)
 
 
 def test_a_perfect_fit_still_has_finite_scores():
@@ -141,6 +145,25 @@ def test_a_perfect_fit_still_has_finite_scores():
     scores = DensitySensitivity(Ridge(alpha=1e-12)).fit(X, y).loss(np.arange(5))
     assert np.isfinite(scores).all()
     assert scores[:2].min() > 10 * scores[2:].max()
+
+
+@pytest.mark.parametrize("by", ["marginal", "permutation", "zero", "removal"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+def test_a_machine_without_support_vectors_needs_no_column(kernel, by):
+    X, y = table()
+    machine = SVR(kernel=kernel, epsilon=2 * np.ptp(y))
+    assert len(machine.fit(X, y).support_) == 0
+    for kind in (DensitySensitivity, ScoreSensitivity):
+        losses = kind(machine, by=by, random_state=0).fit(X, y).loss(np.arange(5))
+        assert_allclose(losses, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["sd-l-rfe", "sd-g-rfe"])
+def test_a_constant_target_is_said_and_keeps_the_first(name):
+    X, _ = table()
+    with pytest.warns(DegenerateData, match=r"every row has the target 3\.0"):
+        search = recipe(name).fit(X, np.full(50, 3.0))
+    assert_array_equal(search.order_, np.arange(5))
 
 
 def test_gaussian_scores_order_as_the_rise_of_the_error_does():
@@ -156,12 +179,12 @@ def test_gaussian_scores_order_as_the_rise_of_the_error_does():
 def test_scores_fall_as_permutation_importance_says(scoring):
     X, y = make_classification(80, 5, random_state=0)
     model = LogisticRegression().fit(X, y)
-    judge = ScoreSensitivity(
+    criterion = ScoreSensitivity(
         LogisticRegression(), scoring=scoring, by="permutation", n_repeats=20, random_state=0
     ).fit(X, y)
-    found = judge.loss(np.arange(5))
+    found = criterion.loss(np.arange(5))
     theirs = permutation_importance(model, X, y, scoring=scoring, n_repeats=20, random_state=0)
-    gap = np.hypot(judge.errors(np.arange(5)), theirs.importances_std / np.sqrt(20))
+    gap = np.hypot(criterion.errors(np.arange(5)), theirs.importances_std / np.sqrt(20))
     assert (np.abs(found - theirs.importances_mean) <= 4 * gap + 1e-12).all()
     # and to the last digit with our own shuffles
     score = (lambda m, Z, t: m.score(Z, t)) if scoring is None else get_scorer(scoring)
@@ -181,8 +204,8 @@ def test_the_marginal_fall_is_the_mean_over_all_values():
         - np.mean([model.score(np.insert(np.delete(X, j, 1), j, v, 1), y) for v in X[:, j]])
         for j in range(4)
     ]
-    judge = ScoreSensitivity(SVC(gamma=0.3)).fit(X, y)
-    assert_allclose(judge.loss(np.arange(4)), expected, atol=1e-12)
+    criterion = ScoreSensitivity(SVC(gamma=0.3)).fit(X, y)
+    assert_allclose(criterion.loss(np.arange(4)), expected, atol=1e-12)
 
 
 CLASSIFIERS = [
@@ -239,7 +262,7 @@ def test_no_copies_are_made_for_plain_scores(monkeypatch):
         raise AssertionError("altered copies are made")
 
     monkeypatch.setattr(GenericEngine, "batches", refuse)
-    monkeypatch.setattr(ScoreSensitivity, "_altered", refuse)
+    monkeypatch.setattr(CopyComparison, "_altered", refuse)
     assert ScoreSensitivity(SVC()).fit(X, y).loss(np.arange(4)).shape == (4,)
     assert ScoreSensitivity(SVR()).fit(X, X[:, 0]).loss(np.arange(4)).shape == (4,)
     with pytest.raises(AssertionError, match="copies"):
@@ -258,14 +281,14 @@ def test_the_fall_by_removal():
     full = SVC().fit(X, y).score(X, y)
     rest = [np.delete(X, j, 1) for j in range(4)]
     expected = [full - SVC().fit(r, y).score(r, y) for r in rest]
-    judge = ScoreSensitivity(SVC(), by="removal").fit(X, y)
-    assert_allclose(judge.loss(np.arange(4)), expected, atol=1e-12)
+    criterion = ScoreSensitivity(SVC(), by="removal").fit(X, y)
+    assert_allclose(criterion.loss(np.arange(4)), expected, atol=1e-12)
     alone = SVC().fit(X[:, [1]], y).score(X[:, [1]], y) - np.bincount(y).max() / len(y)
-    assert_allclose(judge.loss(np.array([1])), [alone], atol=1e-12)
+    assert_allclose(criterion.loss(np.array([1])), [alone], atol=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("judge", "error", "sentence"),
+    ("criterion", "error", "sentence"),
     [
         (DensitySensitivity(SVR(), noise="cauchy"), InvalidParameter, "noise='laplace'"),
         (DensitySensitivity(SVR(), by="derivative"), IncompatibleCriterion, "has no derivative"),
@@ -281,7 +304,7 @@ def test_the_fall_by_removal():
         (ScoreSensitivity(Ridge(), by=Zero(centres=True)), IncompatibleCriterion, "alters rows"),
     ],
 )
-def test_bad_input_is_named(judge, error, sentence):
+def test_bad_input_is_named(criterion, error, sentence):
     X, y = table()
     with pytest.raises(error, match=sentence):
-        judge.fit(X, y).loss(np.arange(5))
+        criterion.fit(X, y).loss(np.arange(5))

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from tamis._arrays import EMPTY
+from tamis._arrays import EMPTY, idle_columns
 from tamis.criteria import ColumnSubset
 from tamis.search import (
     Backward,
@@ -71,39 +71,39 @@ def outside(d, subset):
 
 
 def test_value_is_what_least_squares_leaves(X):
-    judge, scale = ColumnSubset().fit(X), error(X, EMPTY)
-    assert judge.value(EMPTY) == pytest.approx(-scale, rel=1e-13)
+    criterion, scale = ColumnSubset().fit(X), error(X, EMPTY)
+    assert criterion.value(EMPTY) == pytest.approx(-scale, rel=1e-13)
     for subset in some_subsets(X.shape[1]):
-        assert_allclose(judge.value(subset), -error(X, subset), rtol=1e-9, atol=1e-10 * scale)
-    assert_allclose(judge.value(np.arange(X.shape[1])), 0, atol=1e-10 * scale)
+        assert_allclose(criterion.value(subset), -error(X, subset), rtol=1e-9, atol=1e-10 * scale)
+    assert_allclose(criterion.value(np.arange(X.shape[1])), 0, atol=1e-10 * scale)
 
 
 def test_many_values_at_once(X):
     """As many as pay for batches, dependent subsets among them."""
-    judge, scale = ColumnSubset().fit(X), error(X, EMPTY)
+    criterion, scale = ColumnSubset().fit(X), error(X, EMPTY)
     pairs = [np.array(pair) for pair in combinations(range(X.shape[1]), 2)]
     asked = [*pairs, EMPTY, *some_subsets(X.shape[1])]
     expected = [-error(X, subset) for subset in asked]
-    assert_allclose(judge.values(asked), expected, rtol=1e-9, atol=1e-10 * scale)
+    assert_allclose(criterion.values(asked), expected, rtol=1e-9, atol=1e-10 * scale)
 
 
 def test_gains_and_losses_are_differences(X):
-    judge, scale = ColumnSubset().fit(X), error(X, EMPTY)
+    criterion, scale = ColumnSubset().fit(X), error(X, EMPTY)
     for subset in [EMPTY, *some_subsets(X.shape[1])]:
         base, others = error(X, subset), outside(X.shape[1], subset)
         gains = [base - error(X, np.append(subset, j)) for j in others]
         losses = [error(X, subset[subset != j]) - base for j in subset]
-        assert_allclose(judge.gain(subset, others), gains, rtol=1e-8, atol=1e-10 * scale)
-        assert_allclose(judge.loss(subset), losses, rtol=1e-8, atol=1e-10 * scale)
+        assert_allclose(criterion.gain(subset, others), gains, rtol=1e-8, atol=1e-10 * scale)
+        assert_allclose(criterion.loss(subset), losses, rtol=1e-8, atol=1e-10 * scale)
 
 
 def test_what_a_subset_determines_is_worth_exactly_nothing():
     X = degenerate()
-    judge = ColumnSubset().fit(X)
+    criterion = ColumnSubset().fit(X)
     # 0 and 2 are copies, 1 is zero, 5 = 2 - 3, 6 is constant, 7 a multiple of 8
-    assert_array_equal(judge.gain(np.array([0, 3]), np.array([1, 2, 5])), 0)
-    assert_array_equal(judge.gain(np.array([7]), np.array([8, 1])), 0)
-    losses = judge.loss(np.array([0, 1, 2, 4, 7, 8]))
+    assert_array_equal(criterion.gain(np.array([0, 3]), np.array([1, 2, 5])), 0)
+    assert_array_equal(criterion.gain(np.array([7]), np.array([8, 1])), 0)
+    losses = criterion.loss(np.array([0, 1, 2, 4, 7, 8]))
     assert_array_equal(losses[[0, 1, 2, 4, 5]], 0)
     assert losses[3] > 0
     assert_array_equal(ColumnSubset().fit(wide()).loss(np.arange(20)), 0)
@@ -113,7 +113,7 @@ def test_what_a_subset_determines_is_worth_exactly_nothing():
 
 @pytest.mark.parametrize("make", TABLES.values())
 def test_updates_do_not_drift(make):
-    """Hundreds of moves to and fro give the prices of a fresh criterion."""
+    """Hundreds of moves to and fro give the scores of a fresh criterion."""
     X = make()
     d = X.shape[1]
     walked, draw = ColumnSubset().fit(X), np.random.default_rng(0)
@@ -132,9 +132,9 @@ def test_greedy_forward_is_brute_force(make):
     X = make()
     X = X - X.mean(axis=0)
     search = Forward(ColumnSubset(), n_features_to_select=6, standardize=False).fit(X)
-    chosen = []
+    chosen, idle = [], idle_columns(X)
     for step in search.trace_:
-        left = [j for j in range(X.shape[1]) if j not in chosen]
+        left = sorted((j for j in range(X.shape[1]) if j not in chosen), key=idle.__getitem__)
         errors = np.round([error(X, [*chosen, j]) for j in left], 8)
         chosen.append(left[int(np.argmin(errors))])
         assert_array_equal(step.subset, np.sort(chosen))

@@ -84,7 +84,7 @@ def test_marginal_equals_every_value_in_turn(n_values):
         assert loss == pytest.approx(full - np.mean(values), abs=1e-10)
 
 
-def test_prices_depend_on_seed_and_subset_alone():
+def test_scores_depend_on_seed_and_subset_alone():
     X, y = table()
     shuffled = ReducedParzenInformation(by="permutation", random_state=3)
     first = shuffled.fit(X, y).loss(np.array([1, 2]))

@@ -25,10 +25,10 @@ from tamis.criteria import (
     ScoreSensitivity,
     TunedSVC,
     TunedSVR,
-    tuned,
 )
 from tamis.exceptions import InvalidParameter, UnlabelledRows
 from tamis.recipes import prepare
+from tamis.response import tuned
 from tamis.search import Ranking, RecursiveElimination, Then
 
 ALL = np.arange(4)
@@ -73,9 +73,9 @@ def replaced(X, j, value):
     return altered
 
 
-def fitted(judge, X, y, **params):
+def fitted(criterion, X, y, **params):
     with pytest.warns(UnlabelledRows, match=f"{(y == -1).sum()} rows of label -1"):
-        return judge.fit(X, y, **params)
+        return criterion.fit(X, y, **params)
 
 
 class Suspicious(SVC):
@@ -99,9 +99,9 @@ class TestUnlabelled:
         every = [
             np.mean([moved(base, outputs(replaced(X, j, v))) for v in X[:, j]]) for j in range(4)
         ]
-        judge = fitted(PosteriorSensitivity(model, output=output), X, y)
-        assert_array_equal(judge.classes_, np.arange(n_classes))
-        assert_allclose(judge.loss(ALL), every, atol=1e-9)
+        criterion = fitted(PosteriorSensitivity(model, output=output), X, y)
+        assert_array_equal(criterion.classes_, np.arange(n_classes))
+        assert_allclose(criterion.loss(ALL), every, atol=1e-9)
         zeroed = fitted(PosteriorSensitivity(model, output=output, by="zero"), X, y)
         expected = [moved(base, outputs(replaced(X, j, 0.0))) for j in range(4)]
         assert_allclose(zeroed.loss(ALL), expected, atol=1e-9)
@@ -117,12 +117,12 @@ class TestUnlabelled:
         base = trained(model, X, y, output)(X)
         rest = [np.delete(X, j, axis=1) for j in range(4)]
         expected = [moved(base, trained(model, r, y, output)(r)) for r in rest]
-        judge = fitted(PosteriorSensitivity(model, output=output, by="removal"), X, y)
-        assert_allclose(judge.loss(ALL), expected, atol=1e-9)
+        criterion = fitted(PosteriorSensitivity(model, output=output, by="removal"), X, y)
+        assert_allclose(criterion.loss(ALL), expected, atol=1e-9)
         shares = np.bincount(y[y >= 0]) / (y >= 0).sum()
         nothing = np.eye(2)[shares.argmax()] if output == "decision" else shares
         alone = moved(trained(model, X[:, [1]], y, output)(X[:, [1]]), np.tile(nothing, (70, 1)))
-        assert_allclose(judge.loss(np.array([1])), [alone], atol=1e-9)
+        assert_allclose(criterion.loss(np.array([1])), [alone], atol=1e-9)
 
     @pytest.mark.parametrize("output", ["probability", "decision"])
     def test_held_out_they_are_dealt_to_the_folds(self, output):
@@ -139,8 +139,8 @@ class TestUnlabelled:
             for j in range(4):
                 moves = [moved(outputs(judged), outputs(replaced(judged, j, v))) for v in X[:, j]]
                 expected[j] += np.mean(moves) * len(judged) / len(X)
-        judge = PosteriorSensitivity(LogisticRegression(), output=output, on="held-out")
-        assert_allclose(fitted(judge, X, y).loss(ALL), expected, atol=1e-10)
+        criterion = PosteriorSensitivity(LogisticRegression(), output=output, on="held-out")
+        assert_allclose(fitted(criterion, X, y).loss(ALL), expected, atol=1e-10)
 
     def test_copies_without_a_label_change_nothing(self):
         """Also where a reference is hard to write: derivatives, held-out sigmoids, many classes."""
@@ -148,9 +148,9 @@ class TestUnlabelled:
         X, y = X[y >= 0], y[y >= 0]
         twice, mostly = np.tile(X, (2, 1)), np.r_[y, np.full(len(y), -1)]
         for options in ({"by": "derivative"}, {"calibration": 0.3, "random_state": 0}, {}):
-            judge = PosteriorSensitivity(SVC(gamma=0.2), **options)
-            alone = judge.fit(X, y).loss(ALL)
-            assert_allclose(fitted(judge, twice, mostly).loss(ALL), alone, atol=1e-12)
+            criterion = PosteriorSensitivity(SVC(gamma=0.2), **options)
+            alone = criterion.fit(X, y).loss(ALL)
+            assert_allclose(fitted(criterion, twice, mostly).loss(ALL), alone, atol=1e-12)
 
     @pytest.mark.parametrize("name", ["fspp1-rfe", "fspp2-rfe", "fspp3-rfe", "fspp4-rfe",
                                       "fspp2-init", "mlp-fspp-rfe"])  # fmt: skip
@@ -169,8 +169,8 @@ class TestUnlabelled:
     def test_no_training_sees_them(self, on):
         X, y = table(3)
         tuned = GridSearchCV(Suspicious(), {"C": [0.1, 9.0]}, cv=3, error_score="raise")
-        judge = PosteriorSensitivity(tuned, on=on)
-        search = RecursiveElimination(judge, n_features_to_select=1, retune=1)
+        criterion = PosteriorSensitivity(tuned, on=on)
+        search = RecursiveElimination(criterion, n_features_to_select=1, retune=1)
         with pytest.warns(UnlabelledRows):
             assert search.fit(X, y).n_features_ == 1
         with pytest.raises(AssertionError):
@@ -181,9 +181,9 @@ class TestUnlabelled:
         signs = np.where(y == 1, 1, -1)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            judge = PosteriorSensitivity(LogisticRegression()).fit(X, signs)
+            criterion = PosteriorSensitivity(LogisticRegression()).fit(X, signs)
             coded = PosteriorSensitivity(LogisticRegression()).fit(X, (signs + 1) // 2)
-        assert_allclose(judge.loss(ALL), coded.loss(ALL))
+        assert_allclose(criterion.loss(ALL), coded.loss(ALL))
 
     @pytest.mark.parametrize("labels", [["-1", "0", "1"], [-1, 0, 1], [-9, 0, 1]])
     def test_none_and_texts_are_classes(self, labels):
@@ -192,16 +192,16 @@ class TestUnlabelled:
         mark = None if labels[0] == -1 else -1
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            judge = PosteriorSensitivity(LogisticRegression(), unlabelled=mark).fit(X, named)
-        assert len(judge.classes_) == 3
+            criterion = PosteriorSensitivity(LogisticRegression(), unlabelled=mark).fit(X, named)
+        assert len(criterion.classes_) == 3
 
     def test_another_number_may_stand_for_none(self):
         X, y = table()
-        judge = PosteriorSensitivity(LogisticRegression(), unlabelled=99)
+        criterion = PosteriorSensitivity(LogisticRegression(), unlabelled=99)
         with pytest.warns(UnlabelledRows, match="18 rows of label 99"):
-            judge.fit(X, np.where(y < 0, 99, y))
+            criterion.fit(X, np.where(y < 0, 99, y))
         expected = fitted(PosteriorSensitivity(LogisticRegression()), X, y)
-        assert_allclose(judge.loss(ALL), expected.loss(ALL))
+        assert_allclose(criterion.loss(ALL), expected.loss(ALL))
         with pytest.raises(InvalidParameter, match="unlabelled as a whole number or None"):
             PosteriorSensitivity(LogisticRegression(), unlabelled="none").fit(X, y)
 
@@ -211,8 +211,8 @@ class TestUnlabelled:
         model = LogisticRegression().fit(X[y >= 0], y[y >= 0], weight[y >= 0])
         p = model.predict_proba
         expected = np.mean([moved(p(X), p(replaced(X, 2, v))) for v in X[:, 2]])
-        judge = fitted(PosteriorSensitivity(LogisticRegression()), X, y, sample_weight=weight)
-        assert_allclose(judge.loss(ALL)[2], expected, atol=1e-10)
+        criterion = fitted(PosteriorSensitivity(LogisticRegression()), X, y, sample_weight=weight)
+        assert_allclose(criterion.loss(ALL)[2], expected, atol=1e-10)
 
 
 def twins(n_pairs=60, n_features=4, seed=0):
@@ -245,17 +245,17 @@ def broken(X, groups):
 class TestGroups:
     X, y, groups = twins()
 
-    def trainings(self, judge, routed=False, **params):
+    def trainings(self, criterion, routed=False, **params):
         """What an elimination trains, without standardising, so that rows are known again."""
         Watched.seen.clear()
-        search = RecursiveElimination(judge, n_features_to_select=2, standardize=False)
+        search = RecursiveElimination(criterion, n_features_to_select=2, standardize=False)
         with config_context(enable_metadata_routing=routed):
             search.fit(self.X, self.y, **params)
         return broken(self.X, self.groups)
 
     @pytest.mark.parametrize("routed", [False, True])
     @pytest.mark.parametrize(
-        "judge",
+        "criterion",
         [
             PosteriorSensitivity(Watched()),
             PosteriorSensitivity(Watched(), calibration=0.3, random_state=0),
@@ -269,19 +269,19 @@ class TestGroups:
         ids=["sigmoid", "fraction", "held-out", "decision", "score", "grid", "grid-default",
              "grid-of-groups"],
     )  # fmt: skip
-    def test_no_group_is_on_both_sides(self, judge, routed):
-        n_parts, n_broken = self.trainings(judge, routed, groups=self.groups)
+    def test_no_group_is_on_both_sides(self, criterion, routed):
+        n_parts, n_broken = self.trainings(criterion, routed, groups=self.groups)
         assert n_parts > 0
         assert n_broken == 0
-        if "GroupKFold" not in str(judge):  # which cannot do without
-            assert self.trainings(judge, routed)[1] > 0
+        if "GroupKFold" not in str(criterion):  # which cannot do without
+            assert self.trainings(criterion, routed)[1] > 0
 
     def test_without_groups_twins_leak(self):
         """Rows whose twin was seen are known by heart; of noise nothing can be known."""
 
         def known(**params):
-            judge = PosteriorSensitivity(SVC(C=100, gamma=20.0), on="held-out")
-            parts = judge.fit(self.X, self.y, **params)._machines(self.X).judging
+            criterion = PosteriorSensitivity(SVC(C=100, gamma=20.0), on="held-out")
+            parts = criterion.fit(self.X, self.y, **params)._compared.machines(self.X).answering
             hits = [machine.predict(self.X[rows]) == self.y[rows] for machine, rows in parts]
             return np.concatenate(hits).mean()
 
@@ -294,11 +294,11 @@ class TestGroups:
         """By cross-validation, and by thirds of the rows with folds inside."""
         monkeypatch.setattr(tuned, "RelativeSVC", Watched)
         X, y, groups = twins(60, n_features)
-        judge = PosteriorSensitivity(TunedSVC(random_state=0), n_values=4)
+        criterion = PosteriorSensitivity(TunedSVC(random_state=0), n_values=4)
         with config_context(enable_metadata_routing=routed):
             for params, leaks in (({"groups": groups}, False), ({}, True)):
                 Watched.seen.clear()
-                clone(judge).fit(X, y, **params).loss(np.arange(n_features))
+                clone(criterion).fit(X, y, **params).loss(np.arange(n_features))
                 n_parts, n_broken = broken(X, groups)
                 assert n_parts > 10
                 assert (n_broken > 0) == leaks
@@ -307,29 +307,31 @@ class TestGroups:
     def test_regression(self, routed):
         z = self.X[:, 0] + 0.1 * self.y
         with config_context(enable_metadata_routing=routed):
-            judge = DensitySensitivity(TunedSVR(), on="held-out").fit(self.X, z, groups=self.groups)
-        for train, rest in judge._folds:
+            criterion = DensitySensitivity(TunedSVR(), on="held-out").fit(
+                self.X, z, groups=self.groups
+            )
+        for train, rest in criterion._training.parts:
             assert not set(self.groups[train]) & set(self.groups[rest])
         found = TunedSVR().fit(self.X, z, groups=self.groups).best_params_
-        assert judge.estimator_.get_params() == found
+        assert criterion.estimator_.get_params() == found
 
     def test_rows_without_a_label_go_where_their_group_is(self):
         y = self.y.copy()
         first = np.unique(self.groups, return_index=True)[1]
         y[first[:40]] = -1  # one of each of 40 pairs
-        judge = PosteriorSensitivity(LogisticRegression(), on="held-out")
-        judge = fitted(judge, self.X, y, groups=self.groups)
-        for train, rest in judge._folds:
+        criterion = PosteriorSensitivity(LogisticRegression(), on="held-out")
+        criterion = fitted(criterion, self.X, y, groups=self.groups)
+        for train, rest in criterion._training.parts:
             assert not set(self.groups[train]) & set(self.groups[rest])
-        everything = np.sort(np.concatenate([rest for _, rest in judge._folds]))
+        everything = np.sort(np.concatenate([rest for _, rest in criterion._training.parts]))
         assert_array_equal(everything, np.arange(len(y)))
 
     def test_a_pipeline_routes_them(self):
-        judge = PosteriorSensitivity(Watched())
+        criterion = PosteriorSensitivity(Watched())
         with config_context(enable_metadata_routing=True):
             for search in (
-                RecursiveElimination(judge, n_features_to_select=2),
-                Then(Ranking(judge, by="removal", n_features_to_select=3), Ranking(judge)),
+                RecursiveElimination(criterion, n_features_to_select=2),
+                Then(Ranking(criterion, by="removal", n_features_to_select=3), Ranking(criterion)),
             ):
                 pipe = make_pipeline(StandardScaler(), search, LogisticRegression())
                 pipe.fit(self.X, self.y, groups=self.groups)
@@ -340,21 +342,23 @@ class TestGroups:
 
     @pytest.mark.parametrize("routed", [False, True])
     def test_where_there_are_no_folds_groups_are_refused(self, routed):
-        judge = PosteriorSensitivity(LogisticRegression())
+        criterion = PosteriorSensitivity(LogisticRegression())
         refused = pytest.raises((InvalidParameter, TypeError), match="groups")
         with config_context(enable_metadata_routing=routed), refused:
-            judge.fit(self.X, self.y, groups=self.groups)
+            criterion.fit(self.X, self.y, groups=self.groups)
 
     def test_too_few_groups(self):
-        judge = PosteriorSensitivity(SVC())
+        criterion = PosteriorSensitivity(SVC())
         with pytest.raises(InvalidParameter, match="two groups or more, not 1"):
-            judge.fit(self.X, self.y, groups=np.zeros(len(self.y))).loss(ALL)
+            criterion.fit(self.X, self.y, groups=np.zeros(len(self.y))).loss(ALL)
         with pytest.raises(InvalidParameter, match="is in too few groups"):
-            judge.fit(self.X, self.y, groups=self.y).loss(ALL)
+            criterion.fit(self.X, self.y, groups=self.y).loss(ALL)
         with pytest.raises(InvalidParameter, match="one groups per row"):
-            judge.fit(self.X, self.y, groups=self.groups[:5])
+            criterion.fit(self.X, self.y, groups=self.groups[:5])
 
     def test_folds_of_a_regression(self):
-        judge = DensitySensitivity(Ridge(), on="held-out")
-        judge.fit(self.X, self.X[:, 0], groups=self.groups)
-        assert all(not set(self.groups[a]) & set(self.groups[b]) for a, b in judge._folds)
+        criterion = DensitySensitivity(Ridge(), on="held-out")
+        criterion.fit(self.X, self.X[:, 0], groups=self.groups)
+        assert all(
+            not set(self.groups[a]) & set(self.groups[b]) for a, b in criterion._training.parts
+        )

@@ -41,8 +41,8 @@ def test_measures_are_their_definitions(load, ridge):
             "J3": np.trace(np.linalg.inv(w) @ m),
         }
         for measure, value in expected.items():
-            judge = Scatter(measure, ridge=ridge).fit(X, y)
-            assert_allclose(judge.value(subset), value, rtol=1e-9)
+            criterion = Scatter(measure, ridge=ridge).fit(X, y)
+            assert_allclose(criterion.value(subset), value, rtol=1e-9)
 
 
 def test_the_empty_subset():
@@ -53,7 +53,7 @@ def test_the_empty_subset():
 
 @pytest.mark.parametrize("measure", ["J2", "J3"])
 def test_updates_do_not_drift(measure):
-    """Hundreds of moves to and fro give the prices of a fresh criterion."""
+    """Hundreds of moves to and fro give the scores of a fresh criterion."""
     X, y = load_breast_cancer(return_X_y=True)
     X = (X - X.mean(0)) / X.std(0)
     walked, draw = Scatter(measure).fit(X, y), np.random.default_rng(0)
@@ -85,7 +85,7 @@ def test_divergence_in_one_dimension_by_quadrature():
 def test_divergence_is_its_closed_form():
     X, y = table(n_classes=3)
     subset = np.array([0, 2, 5])
-    judge = Divergence().fit(X, y)
+    criterion = Divergence().fit(X, y)
     expected = 0.0
     for k in range(3):
         for other in range(3):
@@ -95,7 +95,7 @@ def test_divergence_is_its_closed_form():
             ia, ib = np.linalg.inv(sa), np.linalg.inv(sb)
             d = 0.5 * np.trace(ia @ sb + ib @ sa - 2 * np.eye(3)) + 0.5 * shift @ (ia + ib) @ shift
             expected += np.mean(y == k) * np.mean(y == other) * d
-    assert_allclose(judge.value(subset), expected, rtol=1e-10)
+    assert_allclose(criterion.value(subset), expected, rtol=1e-10)
 
 
 def test_divergence_sees_a_difference_in_spread():
@@ -109,18 +109,18 @@ def test_divergence_sees_a_difference_in_spread():
 def test_scaling_does_not_matter_to_j2_j3_and_divergence():
     X, y = table()
     subset = np.array([0, 1, 4])
-    for judge in (Scatter("J2"), Scatter("J3"), Divergence()):
-        plain = judge.fit(X, y).value(subset)
-        assert_allclose(judge.fit(X * np.arange(1, 8) + 3, y).value(subset), plain)
+    for criterion in (Scatter("J2"), Scatter("J3"), Divergence()):
+        plain = criterion.fit(X, y).value(subset)
+        assert_allclose(criterion.fit(X * np.arange(1, 8) + 3, y).value(subset), plain)
 
 
 class TestSingular:
     X, y = table()
     copied = np.column_stack([X, X[:, 0]])
 
-    @pytest.mark.parametrize("judge", [Scatter("J2"), Scatter("J3"), Divergence()])
-    def test_copies_are_worth_nothing_together(self, judge):
-        fitted = judge.fit(self.copied, self.y)
+    @pytest.mark.parametrize("criterion", [Scatter("J2"), Scatter("J3"), Divergence()])
+    def test_copies_are_worth_nothing_together(self, criterion):
+        fitted = criterion.fit(self.copied, self.y)
         assert fitted.value(np.array([0, 7])) == -np.inf
         assert fitted.gain(np.array([0]), np.array([1, 7]))[1] == -np.inf
         with pytest.raises(SingularScatter, match="ridge=1e-6"):

@@ -17,7 +17,7 @@ from tamis.criteria import (
     MutualInformation,
     PValue,
 )
-from tamis.criteria._discrete import Coded
+from tamis.density.discrete import Coded
 from tamis.exceptions import InvalidParameter, InvalidTarget
 
 CLASSES = [load_iris, load_wine, load_breast_cancer]

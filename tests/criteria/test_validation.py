@@ -1,6 +1,7 @@
 """CrossValidated against scikit-learn's own cross-validation."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -37,12 +38,13 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from tamis._arrays import EMPTY
+from tamis.compiled import thresholds
 from tamis.contract import SubsetCriterion, with_unit
-from tamis.criteria import _knn_folds
-from tamis.criteria._knn_folds import KNNFolds
-from tamis.criteria._lda_folds import LDAFolds
 from tamis.criteria.validation import CrossValidated
-from tamis.exceptions import InvalidParameter, InvalidPrice, InvalidTarget
+from tamis.exceptions import InvalidParameter, InvalidScore, InvalidTarget
+from tamis.folds import knn
+from tamis.folds.knn import KNNFolds
+from tamis.folds.lda import LDAFolds
 from tamis.search import Forward
 
 LDA, KNN = LinearDiscriminantAnalysis, KNeighborsClassifier
@@ -70,7 +72,7 @@ def data(request):
 @pytest.fixture
 def compiled(monkeypatch):
     """Neighbours by compiled loops, however small the data."""
-    monkeypatch.setattr(_knn_folds, "FEWEST_COLUMNS", 1)
+    monkeypatch.setattr(thresholds, "NEIGHBOUR_COLUMNS", 1)
 
 
 def reference(estimator, X, y, subset, **options):
@@ -267,12 +269,40 @@ class TestDiscriminantAnalysis:
             )
             assert criterion.gain(EMPTY, np.array([2])) == [0]
 
+    def test_a_column_constant_in_a_fold(self):
+        # it varies in one row, which is in one training fold less than in the others
+        X, y = load_iris(return_X_y=True)
+        X[:, 1] = 2.0
+        X[17, 1] = 3.0
+        criterion = CrossValidated(LDA()).fit(X, y)
+        assert_allclose(criterion.gain(EMPTY, np.array([1])), 0, atol=0.02)
+        both, others = np.array([0, 1]), np.array([2, 3])
+        assert criterion.value(both) == reference(LDA(), X, y, both, cv=5)
+        grown = [reference(LDA(), X, y, [0, 1, j], cv=5) for j in others]
+        assert_array_equal(criterion.gain(both, others), np.array(grown) - criterion.value(both))
+        search = Forward(CrossValidated(LDA()), n_features_to_select=3).fit(X, y)
+        assert search.support_.sum() == 3
+
+    def test_a_column_that_is_the_class(self):
+        # nothing varies inside a class, which scikit-learn cannot fit: the nearest mean answers
+        X, y = load_iris(return_X_y=True)
+        X = np.column_stack([X, y, y == 1])
+        criterion = CrossValidated(LDA()).fit(X, y)
+        assert criterion.value(np.array([4])) == criterion.value(np.array([4, 5])) == 1
+        assert criterion.value(np.array([5])) == pytest.approx(2 / 3)
+        assert criterion.loss(np.array([4, 5])).tolist() == [1 - criterion.value(np.array([5])), 0]
+        alone = Forward(CrossValidated(LDA()), n_features_to_select=1).fit(X, y)
+        assert alone.support_[4]
+
     @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # scikit-learn's own
     def test_balanced_means_are_decided_as_sklearn_does(self):
         # exclusive or: equal class means, so that rounding alone decides every row
         X = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]] * 10)
         y = np.array([0, 1, 1, 0] * 10)
-        check_like_sklearn(CrossValidated(LDA()).fit(X, y), X, y, np.array([0]))
+        criterion = CrossValidated(LDA()).fit(X, y)
+        with warnings.catch_warnings(action="error"):
+            criterion.gain(EMPTY, np.array([0, 1]))
+        check_like_sklearn(criterion, X, y, np.array([0]))
 
     def test_directions_below_its_tolerance(self):
         # the second direction between the classes is a millionth of the first
@@ -294,11 +324,11 @@ class TestDiscriminantAnalysis:
         X, y = load_wine(return_X_y=True)
         subset, new = np.arange(6), np.arange(6, 13)
         expected = CrossValidated(LDA()).fit(X, y).gain(subset, new)
-        monkeypatch.setattr("tamis.criteria._lda_folds.KEPT", 200)
-        monkeypatch.setattr("tamis.criteria._lda_folds.BLOCK", 300)
+        monkeypatch.setattr("tamis.folds.moments.KEPT", 200)
+        monkeypatch.setattr("tamis.folds.lda.BLOCK", 300)
         criterion = CrossValidated(LDA()).fit(X, y)
         assert_array_equal(criterion.gain(subset, new), expected)
-        assert len(criterion._folds._rows) <= 3
+        assert len(criterion._folds.moments._rows) <= 3
 
 
 @pytest.mark.usefixtures("compiled")
@@ -347,7 +377,7 @@ class TestNeighbours:
         criterion = CrossValidated(KNN()).fit(X, y)
         subset, new = np.arange(3), np.arange(3, 13)
         expected = criterion.gain(subset, new)
-        monkeypatch.setattr(_knn_folds, "AT_ONCE", 3)
+        monkeypatch.setattr(knn, "AT_ONCE", 3)
         assert_array_equal(criterion.gain(subset, new), expected)
 
 
@@ -514,7 +544,7 @@ class TestBadInput:
     def test_a_score_that_is_nan_is_an_error(self):
         X, y = load_iris(return_X_y=True)
         criterion = CrossValidated(SVC(), scoring=_nan_for_two_columns).fit(X, y)
-        with pytest.raises(InvalidPrice, match=r"NaN in fold 0 on column\(s\) \[0, 1\]"):
+        with pytest.raises(InvalidScore, match=r"NaN in fold 0 on column\(s\) \[0, 1\]"):
             criterion.value(np.array([0, 1]))
 
     def test_several_scores(self):

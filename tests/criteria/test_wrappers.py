@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tamis.criteria import FisherScore, Penalised, Remembered, Scatter, Scored
+from tamis.criteria import Correlation, FisherScore, Penalised, Remembered, Scatter, Scored
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 from tamis.search import BranchAndBound, FloatingForward, Forward, Ranking
 from tests.laws.catalogue import between_rows, table
@@ -15,13 +15,13 @@ def test_remembered_computes_each_value_once():
     plain = FloatingForward(Scatter("J2"), n_features_to_select=4).fit(X, y)
     saved = FloatingForward(Remembered(Scatter("J2")), n_features_to_select=4).fit(X, y)
     assert_array_equal(plain.support_, saved.support_)
-    judge = Remembered(Scatter("J2")).fit(X, y)
+    criterion = Remembered(Scatter("J2")).fit(X, y)
     subset = np.array([1, 2])
-    judge.gain(subset, np.array([0, 3]))
-    computed = judge.n_computed_
-    judge.gain(subset, np.array([3, 0]))
-    judge.loss(np.array([0, 1, 2]))  # one of its parts is known
-    assert judge.n_computed_ == computed + 2
+    criterion.gain(subset, np.array([0, 3]))
+    computed = criterion.n_computed_
+    criterion.gain(subset, np.array([3, 0]))
+    criterion.loss(np.array([0, 1, 2]))  # one of its parts is known
+    assert criterion.n_computed_ == computed + 2
 
 
 def test_remembered_forgets_when_it_is_tuned():
@@ -35,12 +35,12 @@ def test_remembered_forgets_when_it_is_tuned():
                 self.scores_ = self.scores_ * 2
 
     X, y = table()
-    judge, subset = Remembered(Tunable()).fit(X, y), np.array([0, 1])
-    before = judge.value(subset)
-    assert judge.tune(subset) == {"twice": True}
-    assert_allclose(judge.value(subset), 2 * before)
-    judge.use({"twice": True})
-    assert_allclose(judge.value(subset), 4 * before)
+    criterion, subset = Remembered(Tunable()).fit(X, y), np.array([0, 1])
+    before = criterion.value(subset)
+    assert criterion.tune(subset) == {"twice": True}
+    assert_allclose(criterion.value(subset), 2 * before)
+    criterion.use({"twice": True})
+    assert_allclose(criterion.value(subset), 4 * before)
 
 
 def test_a_penalty_takes_the_same_from_each():
@@ -58,8 +58,8 @@ def test_additive_stays_additive():
     X, y = table()
     scores = FisherScore().fit(X, y).scores_
     cut = float(np.median(scores))
-    judge = Penalised(FisherScore(), per_feature=cut)
-    search = Ranking(judge, n_features_to_select="best").fit(X, y)
+    criterion = Penalised(FisherScore(), per_feature=cut)
+    search = Ranking(criterion, n_features_to_select="best").fit(X, y)
     assert_array_equal(search.support_, scores > cut)
 
 
@@ -85,3 +85,11 @@ def test_wrong_parts_are_sentences():
         Remembered(5).fit(X, y)
     with pytest.raises(InvalidParameter, match="finite number per_feature"):
         Penalised(Scatter(), per_feature=np.inf).fit(X, y)
+
+
+def test_the_task_of_the_criterion_inside_is_the_wrappers():
+    X, y = table()
+    inside = Correlation(task="regression").fit(X, y)
+    around = Remembered(Correlation(task="regression")).fit(X, y)
+    assert around.task_ == inside.task_ == "regression"
+    assert_array_equal(around.values([[j] for j in range(7)]), inside.scores_)

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import pickle
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from scipy.sparse import csr_matrix
 from sklearn import datasets as bundled
 from sklearn.utils import Bunch
 
-from tamis.datasets import Table, load, make_monks, names
+from tamis.datasets import Table, load, make_monks, memory, names
 from tamis.exceptions import InvalidParameter, InvalidTable
 
 USERS_FOLDER = os.environ.get("TAMIS_DATA")
@@ -446,3 +447,35 @@ def test_benchmark_madelon_has_the_rank_of_make_madelon():
     variances = np.linalg.svd(useful - useful.mean(axis=0), compute_uv=False) ** 2
     assert len(variances) == 20
     assert variances[:5].sum() / variances.sum() > 0.98
+
+
+def claimed(shape, dtype="<f8", content=b"\0" * 80):
+    """An array file of a few bytes whose header says anything."""
+    text = repr({"descr": dtype, "fortran_order": False, "shape": shape}).encode()
+    text += b" " * (117 - len(text)) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + content
+
+
+@pytest.mark.parametrize(
+    "array",
+    [claimed((10**9, 10**6)), claimed((10**30,)), claimed((4,), dtype="<U99999999")],
+    ids=["rows and columns", "beyond any address", "letters"],
+)
+def test_an_archive_that_claims_more_than_it_holds(folder, array):
+    with ZipFile(folder / "small.npz", "w") as archive:
+        archive.writestr("X.npy", array)
+        archive.writestr("y.npy", claimed((10,), "<i8"))
+    with pytest.raises(
+        InvalidTable, match=r"small\.npz cannot be read.*X\.npy claims more numbers"
+    ):
+        load("small")
+
+
+def test_an_archive_that_holds_more_than_the_machine(folder, monkeypatch):
+    """Zeros are packed a thousandfold; the header says what they become."""
+    np.savez_compressed(folder / "small.npz", X=np.zeros((1000, 100), np.int8), y=np.zeros(1000))
+    monkeypatch.setattr(memory, "machine_memory", lambda: 100_000.0)
+    with pytest.raises(InvalidTable, match=r"small\.npz holds .* GiB of numbers, more than the"):
+        load("small")
+    monkeypatch.setattr(memory, "machine_memory", lambda: 1_000_000.0)
+    assert load("small").X.shape == (1000, 100)

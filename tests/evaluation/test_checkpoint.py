@@ -1,13 +1,18 @@
 """A search that is stopped in its middle goes on from there."""
 
 import json
+from dataclasses import replace
+from importlib.util import find_spec
 
+import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 
-from tamis.criteria import Scatter
+from tamis.criteria import FisherScore, Scatter
 from tamis.datasets import load, make_weston
-from tamis.evaluation import Realizations, Store, evaluate, runner
-from tamis.search import Backward, Forward, Genetic
+from tamis.evaluation import Realizations, Store, checkpoint, evaluate, runner
+from tamis.search import Backward, Forward, Genetic, Ranking, Then
+from tamis.spec import parse
 
 WDBC = load("wdbc")
 
@@ -63,12 +68,12 @@ def test_a_stopped_search_goes_on(tmp_path, make):
         experiment(make(Fails("J3"), **options), tmp_path / "stopped.sqlite")
     with Store(tmp_path / "stopped.sqlite") as store:
         (key,) = store.checkpoints()
-        steps = json.loads(store.checkpointed(key))["trace"]["steps"]
+        steps = json.loads(store.checkpointed(key))["trace"]["value"]
     assert len(steps) >= 2
     Fails.left, Fails.valued = None, 0
     resumed = experiment(make(Fails("J3"), **options), tmp_path / "stopped.sqlite")
     assert Fails.valued < needed
-    first, second = (r.pieces[0].outcome._replace(seconds=0) for r in (whole, resumed))
+    first, second = (r.tasks[0].outcome._replace(seconds=0) for r in (whole, resumed))
     assert first == second
     with Store(tmp_path / "stopped.sqlite") as store:
         assert not store.checkpoints()
@@ -84,7 +89,7 @@ def test_a_checkpoint_that_cannot_be_read_is_passed_over(tmp_path):
         store.checkpoint(key, '{"format": 99}')
     Fails.left = None
     found = experiment(Forward(Fails("J3"), n_features_to_select=6), path)
-    assert found.pieces[0].outcome.support is not None
+    assert found.tasks[0].outcome.support is not None
 
 
 def test_short_searches_write_none(tmp_path, monkeypatch):
@@ -95,3 +100,116 @@ def test_short_searches_write_none(tmp_path, monkeypatch):
     )
     with Store(path) as store:
         assert not store.checkpoints()
+
+
+# ---- every selection, and every way to be killed ----
+
+GATES = "GateSelector(n_features_to_select=3)"
+
+
+class Keeping:
+    """Counts the records that are kept, and pulls the plug after so many."""
+
+    def __init__(self, monkeypatch, stop_after=None):
+        self.n_kept, keep = 0, checkpoint.StoreKeeper.keep
+
+        def kept(keeper, record):
+            keep(keeper, record)
+            self.n_kept += 1
+            if self.n_kept == stop_after:
+                raise Power
+
+        monkeypatch.setattr(checkpoint.StoreKeeper, "keep", kept)
+
+
+def run_loops_are_one():
+    """Whether ``Then`` and embedded selectors report their steps, as the one run loop does."""
+    try:
+        return find_spec("tamis.contract.selector") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+FILTER = Ranking(FisherScore(), n_features_to_select=9)
+
+
+@pytest.mark.skipif(not run_loops_are_one(), reason="Then and embedded selectors report no steps")
+@pytest.mark.parametrize("share", [0.2, 0.8])
+@pytest.mark.parametrize(
+    "method",
+    [
+        Then(FILTER, Forward(Scatter("J3"), n_features_to_select=6)),
+        Then(Backward(Scatter("J3"), n_features_to_select=12), FILTER),
+        parse(GATES),
+    ],
+    ids=["filter first", "filter last", "gates"],
+)
+def test_compositions_and_embedded_selectors_go_on(tmp_path, monkeypatch, method, share):
+    with monkeypatch.context() as patched:
+        watched = Keeping(patched)
+        whole = experiment(method, tmp_path / "whole.sqlite")
+    assert watched.n_kept > 2
+    with monkeypatch.context() as patched:
+        Keeping(patched, stop_after=max(1, round(share * watched.n_kept)))
+        with pytest.raises(Power):
+            experiment(method, tmp_path / "stopped.sqlite")
+    gone_on = []
+    resume = type(method).resume
+    monkeypatch.setattr(
+        type(method), "resume", lambda *args, **more: gone_on.append(1) or resume(*args, **more)
+    )
+    resumed = experiment(method, tmp_path / "stopped.sqlite")
+    assert gone_on == [1]
+    first, second = (r.tasks[0].outcome._replace(seconds=0) for r in (whole, resumed))
+    assert first == second
+
+
+class Duck(BaseEstimator):
+    """Not of tamis: takes callbacks, shows a record at every step, and goes on from one."""
+
+    calls: list = []  # noqa: RUF012
+
+    def set_callbacks(self, *callbacks):
+        self.callbacks = callbacks
+
+    def fit(self, X, y):
+        return self._run(X, y, 0)
+
+    def resume(self, X, y, *, record):
+        return self._run(X, y, record.n_evaluations)
+
+    def _run(self, X, y, done):
+        Duck.calls.append(done)
+        for step in range(done, 6):
+            if Fails.left is not None and step == Fails.left:
+                raise Power
+            self.record_ = replace(EMPTY_RECORD, n_evaluations=step + 1)
+            for callback in self.callbacks:
+                callback.on_fit_task_end(self, None)
+        self.order_ = np.arange(X.shape[1])
+        self.support_ = np.ones(X.shape[1], dtype=bool)
+        return self
+
+
+EMPTY_RECORD = Ranking(FisherScore()).fit(WDBC.X, WDBC.y).record_
+
+
+def test_whatever_shows_a_record_is_continued(tmp_path):
+    Duck.calls.clear()
+    Fails.left = 4
+    with pytest.raises(Power):
+        experiment(Duck(), tmp_path / "s.sqlite")
+    Fails.left = None
+    experiment(Duck(), tmp_path / "s.sqlite")
+    assert Duck.calls == [0, 4]
+
+
+def test_a_store_on_another_machine_is_not_written_to(tmp_path):
+    with Store(tmp_path / "s.sqlite") as store:
+        here = checkpoint.Bookmark.of("k", 0.0, store, begun=False)
+        (keeper,) = checkpoint.keepers_of(here)
+        assert isinstance(keeper, checkpoint.StoreKeeper)
+        elsewhere = replace(here, file=("another-host", *here.file[1:]))
+        assert checkpoint.keepers_of(elsewhere) == []  # and no scheduler to turn to
+    with Store(None) as store:
+        assert checkpoint.keepers_of(checkpoint.Bookmark.of("k", 0.0, store, False)) == []

@@ -6,18 +6,19 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.dummy import DummyClassifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.feature_selection import RFE, SelectFromModel, SelectKBest, f_classif
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from tamis.contract import Step
 from tamis.criteria import Correlation, FisherScore
 from tamis.datasets import load, make_additive, make_corral, make_weston
 from tamis.evaluation import (
@@ -40,7 +41,6 @@ from tamis.exceptions import (
     TamisError,
 )
 from tamis.search import Ranking, Threshold
-from tamis.trace import Step
 
 WINE = load("wine")
 FISHER = Ranking(FisherScore())
@@ -125,7 +125,7 @@ class ByTwo(BaseEstimator):
         return self
 
 
-def test_a_trace_is_judged_after_its_steps():
+def test_a_trace_is_measured_after_its_steps():
     plan = CrossValidation(3)
     found = evaluate(
         ByTwo(), WINE, plan, ["error", "n_features"], estimators=KNN, sizes=Steps([1, 3, 9])
@@ -198,7 +198,7 @@ def test_without_any_column_the_mean_stands():
     assert_allclose(found.values("mse", "none")[0], expected)
 
 
-def test_who_selects_nothing_cannot_be_judged_at_given_sizes():
+def test_who_selects_nothing_cannot_be_measured_at_given_sizes():
     method = Ranking(Correlation(), n_features_to_select=Threshold(2))
     with pytest.raises(TamisError, match="NothingSelected: No feature reaches the threshold"):
         evaluate(method, WINE, CrossValidation(2), estimators=KNN, sizes=[1, 2])
@@ -308,16 +308,16 @@ def test_a_support_vector_machine_chooses_no_columns():
     found = evaluate({"svm": SVC()}, WINE, Realizations(1), ["error", "n_features"])
     assert {row.estimator for row in found.rows()} == {"itself"}
     assert found.values("n_features", "svm")[0] == 13
-    assert found.pieces[0].outcome.order is None
+    assert found.tasks[0].outcome.order is None
 
 
-def test_a_pipeline_that_predicts_is_judged_itself():
+def test_a_pipeline_that_predicts_is_measured_itself():
     found = evaluate({"p": make_pipeline(SelectKBest(k=3), KNN)}, WINE, Realizations(2))
     assert len(list(found.rows())) == 2
     assert all(0 < row.value < 0.3 for row in found.rows())
 
 
-def test_rfe_without_estimators_is_judged_itself():
+def test_rfe_without_estimators_is_measured_itself():
     found = evaluate({"rfe": RFE(LogisticRegression())}, WINE, Realizations(1))
     assert [row.estimator for row in found.rows()] == ["itself"]
     assert [row.size for row in found.rows()] == [6]
@@ -379,7 +379,7 @@ def test_two_level_cross_validation_by_hand():
             estimators={"knn": KNN},
             sizes=[size],
         )
-        assert found.pieces[i].outcome.scores[0].size == size
+        assert found.tasks[i].outcome.scores[0].size == size
         assert_allclose(found.values("error", "f")[i], outer.values("error", "f")[0])
 
 
@@ -407,7 +407,7 @@ def test_the_order_and_company_of_methods_change_nothing():
 
 def test_a_failing_method_does_not_stop_the_rest(tmp_path):
     store = tmp_path / "s.sqlite"
-    with pytest.warns(PiecesFailed, match=r"2 of 4 pieces failed.*no luck today"):
+    with pytest.warns(PiecesFailed, match=r"2 of 4 tasks failed.*no luck today"):
         found = evaluate(
             {"bad": Breaks(), "good": FISHER},
             WINE,
@@ -423,7 +423,7 @@ def test_a_failing_method_does_not_stop_the_rest(tmp_path):
 
 
 def test_if_all_fail_the_reason_is_raised():
-    with pytest.raises(TamisError, match=r"no piece at all.*no luck today"):
+    with pytest.raises(TamisError, match=r"no task at all.*no luck today"):
         evaluate({"bad": Breaks()}, WINE, Realizations(2), "n_features")
 
 
@@ -480,6 +480,33 @@ def test_frames_have_one_row_per_score():
     assert found.means()[0].n_realizations == 2
 
 
+# ---- numbers out of all proportion ----
+
+
+@pytest.mark.parametrize("scale", [1e150, 1e200, 1e300, 1e307, 1e-200, 1e-300])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_the_scale_of_columns_changes_nothing(task, scale):
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(60, 4))
+    y = (X[:, 0] > 0).astype(int) if task == "classification" else X[:, 0] + X[:, 1]
+    scale = 2.0 ** np.round(np.log2(scale))  # no digit changes
+    method = {"f": Ranking(Correlation())}
+    metrics = ["error", "auc"] if task == "classification" else ["mse", "scc"]
+    model = KNN if task == "classification" else KNeighborsRegressor()
+    asked = {"plan": Realizations(3), "metrics": metrics, "estimators": model, "sizes": [1, 2]}
+    usual = evaluate(method, (X, y), **asked)
+    scaled = evaluate(method, (X * [scale, 1, scale, 1 / scale], y), **asked)
+    assert list(scaled.rows()) == list(usual.rows())
+
+
+def test_errors_that_overflow_are_infinite():
+    X, y = np.arange(40.0)[:, None] % 7, 1e200 * np.arange(40.0)
+    found = evaluate({"line": DummyRegressor()}, (X, y), Realizations(2), ["mse", "scc"])
+    assert set(found.values("mse", "line").values()) == {np.inf}
+    assert set(found.values("scc", "line").values()) == {0.0}
+    assert [cell.mean for cell in found.means()] == [np.inf, 0.0]
+
+
 # ---- honesty ----
 
 
@@ -519,7 +546,7 @@ def test_a_selection_from_outside_is_warned_of(method):
 def test_a_fitted_method_is_fitted_anew_inside():
     fitted = SelectKBest(k=1).fit(np.eye(4, 2), [0, 1, 0, 1])
     found = evaluate({"it": fitted}, WINE, Realizations(1), estimators=KNN, sizes="own")
-    assert found.pieces[0].outcome.n_features == 13
+    assert found.tasks[0].outcome.n_features == 13
 
 
 # ---- sentences ----
@@ -559,7 +586,7 @@ def test_a_selector_without_estimators_says_what_it_needs():
 
 
 def test_neither_chooser_nor_predictor():
-    with pytest.raises(TamisError, match="nothing to judge"):
+    with pytest.raises(TamisError, match="nothing to measure"):
         evaluate(StandardScaler(), WINE, Realizations(1))
 
 

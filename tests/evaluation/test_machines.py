@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 
 import numpy as np
@@ -10,11 +11,11 @@ from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeClassifier
 
 from tamis import _parallel
-from tamis.criteria import FisherScore
+from tamis.criteria import FisherScore, Scatter
 from tamis.datasets import load, make_weston
-from tamis.evaluation import Realizations, evaluate
+from tamis.evaluation import Realizations, checkpoint, evaluate, runner
 from tamis.exceptions import ClusterLost
-from tamis.search import Ranking
+from tamis.search import Forward, Ranking
 
 distributed = pytest.importorskip("distributed")
 
@@ -39,9 +40,7 @@ class Slow(BaseEstimator):
 
 
 def numbers(results):
-    return [
-        (p.method, p.data, p.realization, p.outcome._replace(seconds=0)) for p in results.pieces
-    ]
+    return [(p.method, p.data, p.realization, p.outcome._replace(seconds=0)) for p in results.tasks]
 
 
 def experiment(methods=None, n=5, **options):
@@ -54,7 +53,7 @@ def experiment(methods=None, n=5, **options):
 def cluster():
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as machines,
         distributed.Client(machines, set_as_default=False) as client,
     ):
@@ -88,6 +87,68 @@ def test_a_killed_worker_changes_nothing(cluster):
     assert killed
     assert numbers(together) == numbers(alone)
     assert workers[0] not in client.run(os.getpid).values()
+
+
+class Watched(Scatter):
+    """Takes its time, and writes down who valued how many columns."""
+
+    def __init__(self, log=""):
+        super().__init__("J3")
+        self.log = log
+
+    def gain(self, subset, candidates):
+        with open(self.log, "a") as stream:
+            stream.write(f"{os.getpid()} {len(subset)}\n")
+        time.sleep(0.1)
+        return super().gain(subset, candidates)
+
+
+def valued(log):
+    """For each process the numbers of columns it valued, in order."""
+    found = {}
+    for line in log.read_text().splitlines() if log.exists() else ():
+        pid, size = map(int, line.split())
+        found.setdefault(pid, []).append(size)
+    return found
+
+
+@pytest.mark.parametrize("place", ["memory", "file", "file elsewhere"])
+def test_a_search_goes_on_where_its_worker_was_killed(cluster, tmp_path, monkeypatch, place):
+    """By way of the scheduler, or of the store where the worker can write to it."""
+    _, client = cluster
+    monkeypatch.setattr(runner, "CHECKPOINT_SECONDS", 0.0)
+    if place == "file elsewhere":  # as seen from any worker
+        monkeypatch.setattr(checkpoint, "_identity", lambda path: ("another-host", 1, 1))
+    client.wait_for_workers(2)
+    store = None if place == "memory" else tmp_path / "s.sqlite"
+    wine, plan, log = load("wine"), Realizations(1), tmp_path / "log"
+
+    def search(**options):
+        method = Forward(Watched(str(log)), n_features_to_select=10)
+        return evaluate(method, wine, plan, "n_features", sizes="own", **options)
+
+    def kill():
+        while sum(map(len, valued(log).values())) < 6:
+            time.sleep(0.01)
+        (pid,) = valued(log)
+        os.kill(pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    found = search(cluster=client, store=store)
+    killer.join()
+    first, second = valued(log).values()
+    assert first[0] == 0
+    assert len(first) >= 6
+    assert second[0] >= len(first) - 2  # no more than the steps in hand are done again
+    assert second[-1] == 9
+    log.unlink()
+    assert numbers(search()) == numbers(found)
+    assert client.run_on_scheduler(left_behind) == []
+
+
+def left_behind(dask_scheduler):
+    return list(dask_scheduler.extensions["variables"].variables)
 
 
 @pytest.mark.slow

@@ -20,8 +20,9 @@ from sklearn.preprocessing import FunctionTransformer
 from tamis.criteria import FisherScore
 from tamis.datasets import load, make_weston
 from tamis.evaluation import Realizations, Store, evaluate
-from tamis.evaluation.store import Address
-from tamis.exceptions import InvalidParameter, InvalidStore
+from tamis.evaluation.row import Address, checksum
+from tamis.evaluation.store import COLUMNS
+from tamis.exceptions import DamagedRow, InvalidParameter, InvalidStore
 from tamis.search import Ranking
 
 WINE = load("wine")
@@ -35,7 +36,7 @@ def content(path):
     with sqlite3.connect(path) as file:
         query = (
             "SELECT key, expression, data, fingerprint, realization, seed, version, protocol, "
-            "outcome FROM piece"
+            "outcome FROM task"
         )
         rows = sorted(file.execute(query).fetchall())
     file.close()
@@ -43,9 +44,7 @@ def content(path):
 
 
 def numbers(results):
-    return [
-        (p.method, p.data, p.realization, p.outcome._replace(seconds=0)) for p in results.pieces
-    ]
+    return [(p.method, p.data, p.realization, p.outcome._replace(seconds=0)) for p in results.tasks]
 
 
 class Counted(Ranking):
@@ -58,7 +57,7 @@ class Counted(Ranking):
         return super().fit(X, y, **params)
 
 
-def test_finished_pieces_are_not_run_again(tmp_path):
+def test_finished_tasks_are_not_run_again(tmp_path):
     path = tmp_path / "s.sqlite"
     Counted.fits = 0
     few = evaluate({"f": Counted(FisherScore())}, WINE, Realizations(3), "n_features", store=path)
@@ -149,7 +148,7 @@ def test_progress_counts_what_was_there(tmp_path):
 def test_a_foreign_database_is_left_alone(tmp_path):
     path = tmp_path / "foreign.sqlite"
     with sqlite3.connect(path) as file:
-        file.execute("CREATE TABLE piece (mine)")
+        file.execute("CREATE TABLE task (mine)")
     file.close()
     before = path.read_bytes()
     with pytest.raises(InvalidStore, match="another program; nothing was changed"):
@@ -201,14 +200,104 @@ def test_a_folder_that_is_not_there(tmp_path):
         Store(tmp_path)
 
 
-def test_a_row_that_cannot_be_read(tmp_path):
-    path = tmp_path / "s.sqlite"
-    evaluate(FISHER, WINE, Realizations(1), "n_features", store=path)
+def changed(path, statement, *values):
+    """Change a store behind its back."""
     with sqlite3.connect(path) as file:
-        file.execute("UPDATE piece SET outcome = '{}'")
+        file.execute(statement, values)
     file.close()
-    with pytest.raises(InvalidStore, match="damaged"):
-        evaluate(FISHER, WINE, Realizations(1), "n_features", store=path)
+
+
+DAMAGE = {
+    "another outcome": (
+        "UPDATE task SET outcome = replace(outcome, '1', '2') WHERE realization = 1",
+    ),
+    "another time": ("UPDATE task SET seconds = seconds + 1 WHERE realization = 1",),
+    "another method": ("UPDATE task SET expression = 'x' WHERE realization = 1",),
+    "an empty outcome": ("UPDATE task SET outcome = '{}' WHERE realization = 1",),
+    "null": ("UPDATE task SET outcome = 'null' WHERE realization = 1",),
+    "deep JSON": ("UPDATE task SET outcome = ? WHERE realization = 1", "[" * 100_000),
+    "no UTF-8": ("UPDATE task SET outcome = CAST(x'ff80fe' AS TEXT) WHERE realization = 1",),
+    "bytes": ("UPDATE task SET outcome = x'00ff' WHERE realization = 1",),
+    "a number": ("UPDATE task SET outcome = 7 WHERE realization = 1",),
+    "another checksum": ("UPDATE task SET checksum = 'x' WHERE realization = 1",),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_row_is_named_and_computed_again(tmp_path, name):
+    path = tmp_path / "s.sqlite"
+    asked = ({"f": FISHER}, WINE, Realizations(3), "n_features")
+    whole = evaluate(*asked, store=path)
+    changed(path, *DAMAGE[name])
+    method = "x" if name == "another method" else r"Ranking\(FisherScore\(\)\)"
+    with pytest.warns(DamagedRow, match=rf"s\.sqlite is damaged: {method} on wine, realization 1"):
+        again = evaluate(*asked, store=path)
+    assert numbers(again) == numbers(whole)
+    assert evaluate(*asked, store=path).tasks == again.tasks  # without a warning
+
+
+@pytest.mark.parametrize("text", ["null", "[" * 100_000, '{"scores": 3}', "7", ""])
+def test_a_text_with_the_right_checksum_that_is_no_outcome(tmp_path, text):
+    """Whoever writes checksums of his own gets no traceback either."""
+    path = tmp_path / "s.sqlite"
+    whole = evaluate({"f": FISHER}, WINE, Realizations(1), "n_features", store=path)
+    with sqlite3.connect(path) as file:
+        query = f"SELECT {', '.join(COLUMNS)} FROM task"
+        *address, _, seconds = file.execute(query).fetchone()
+        row = (text, checksum(*address, text, seconds))
+        file.execute("UPDATE task SET outcome = ?, checksum = ?", row)
+    file.close()
+    with pytest.warns(DamagedRow):
+        again = evaluate({"f": FISHER}, WINE, Realizations(1), "n_features", store=path)
+    assert numbers(again) == numbers(whole)
+
+
+def test_no_flipped_bit_changes_an_outcome(tmp_path):
+    """Every outcome is the one that was written, or the file gets a sentence."""
+    path, asked = tmp_path / "s.sqlite", ({"f": FISHER}, WINE, Realizations(4), "n_features")
+    whole = evaluate(*asked, store=path, sizes=[2])
+    sound, draw = path.read_bytes(), np.random.default_rng(0)
+    held = [i for i, byte in enumerate(sound) if byte]  # most of a file is empty
+    said = {"computed again": 0, "refused": 0, "the same": 0}
+    for place in draw.choice(held, 120, replace=False):
+        flipped = bytearray(sound)
+        flipped[place] ^= 1 << draw.integers(8)
+        path.write_bytes(flipped)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                found = evaluate(*asked, store=path, sizes=[2])
+            except InvalidStore:
+                said["refused"] += 1
+                continue
+        assert numbers(found) == numbers(whole)
+        damaged = any(issubclass(w.category, DamagedRow) for w in caught)
+        said["computed again" if damaged else "the same"] += 1
+    assert min(said.values()) > 0
+
+
+def test_a_damaged_checkpoint_is_named_and_passed_over(tmp_path):
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        store.checkpoint("k", "one")
+        store.checkpoint("l", "two")
+    changed(path, "UPDATE checkpoint SET record = 'other' WHERE key = 'k'")
+    with Store(path) as store:
+        assert store.checkpointed("k") is None
+        assert store.checkpointed("l") == "two"
+        assert store.drop_damaged() == ["how far the task k had come"]
+        assert store.checkpoints() == {"l"}
+
+
+@pytest.mark.parametrize("text", ["null", "[" * 100_000, "{}", "\udcff"])
+def test_a_checkpoint_that_is_no_record_is_passed_over(tmp_path, text):
+    path, asked = tmp_path / "s.sqlite", ({"f": FISHER}, WINE, Realizations(1), "n_features")
+    whole = evaluate(*asked, store=tmp_path / "whole.sqlite")
+    with Store(tmp_path / "whole.sqlite") as store:
+        (key,) = store.keys()
+    with Store(path) as store:
+        store.checkpoint(key, text.encode("utf-8", "replace").decode())
+    assert numbers(evaluate(*asked, store=path)) == numbers(whole)
 
 
 def test_a_full_disk_loses_nothing(tmp_path):
@@ -219,10 +308,10 @@ def test_a_full_disk_loses_nothing(tmp_path):
         with pytest.raises(InvalidStore, match=r"disk is full\. Make room and run again") as caught:
             evaluate(FISHER, WINE, Realizations(60), "n_features", store=store)
         done = len(store)
-    assert "Finished pieces are kept" in str(caught.value)
+    assert "Finished tasks are kept" in str(caught.value)
     assert 0 < done < 60
     whole = evaluate(FISHER, WINE, Realizations(60), "n_features", store=path)
-    assert len(whole.pieces) == 60
+    assert len(whole.tasks) == 60
 
 
 # ---- checkpoints ----
@@ -311,7 +400,7 @@ def started(path, n, pause):
 def rows_in(path):
     try:
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5) as file:
-            count = file.execute("SELECT count(*) FROM piece").fetchone()[0]
+            count = file.execute("SELECT count(*) FROM task").fetchone()[0]
         file.close()
         return count
     except sqlite3.OperationalError:
@@ -319,7 +408,7 @@ def rows_in(path):
 
 
 def killed_until_done(start, path, n, n_kills, seed):
-    """Kill -9 at random moments while pieces are written, then run to the end."""
+    """Kill -9 at random moments while tasks are written, then run to the end."""
     draw = np.random.default_rng(seed)
     for _ in range(n_kills):
         process, before = start(path, n, 0.01), rows_in(path)

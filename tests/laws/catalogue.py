@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 import tamis.criteria
 import tamis.search
 from tamis._expression import write
-from tamis.contract import Criterion
+from tamis.contract import Criterion, Search
 from tamis.criteria import (
     HSIC,
     MIFS,
@@ -36,7 +36,6 @@ from tamis.criteria import (
     Span,
     WeightNorm,
 )
-from tamis.search.base import Search
 
 
 def between_rows(X, y):

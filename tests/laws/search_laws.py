@@ -3,10 +3,12 @@
 import json
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tamis.contract import Record
 from tamis.criteria import FisherScore, Remembered, Scatter
-from tamis.record import Record
+from tamis.exceptions import RecordMismatch
 from tests.laws.catalogue import table
 
 SIZE = 3
@@ -41,23 +43,23 @@ def outcome(search):
 
 
 def the_trace_tells_the_truth(make):
-    """Moves are differences of subsets, values the criterion's, prices what the moves are worth."""
+    """Moves are differences of subsets, values the criterion's, scores what the moves are worth."""
     X, y = table()
     search = make(Scatter("J3"), n_features_to_select=SIZE).fit(X, y)
-    judge = Scatter("J3").fit(X, y)
-    first = search.trace_[0]
-    before = np.setxor1d(first.subset, first.moved)
+    criterion = Scatter("J3").fit(X, y)
+    before = np.flatnonzero(search.trace_.start)
     scores = {}
     for step, size in zip(search.trace_, search.trace_.sizes, strict=True):
         assert_array_equal(step.subset, np.unique(step.subset))
         assert len(step.subset) == size
         assert_array_equal(np.sort(step.moved), np.setxor1d(before, step.subset))
         if not np.isnan(step.value):
-            assert_allclose(step.value, judge.value(step.subset), rtol=1e-9)
-            if len(step.moved) == 1 and len(step.prices):
-                change = judge.value(step.subset) - judge.value(before)
-                assert_allclose(step.prices[0], abs(change), rtol=1e-8)
-        scores |= dict(zip(step.moved.tolist(), step.prices.tolist(), strict=False))
+            assert_allclose(step.value, criterion.value(step.subset), rtol=1e-9)
+            if len(step.moved) == 1 and not np.isnan(step.score).any():
+                change = criterion.value(step.subset) - criterion.value(before)
+                assert_allclose(step.score[0], abs(change), rtol=1e-8)
+        known = ~np.isnan(step.score)
+        scores |= dict(zip(step.moved[known].tolist(), step.score[known].tolist(), strict=True))
         before = step.subset
     assert_array_equal(search.scores_[list(scores)], list(scores.values()))
 
@@ -84,7 +86,7 @@ def order_and_ranking_agree_with_the_support(make):
     assert_array_equal(np.unique(search.ranking_), np.arange(1, search.ranking_.max() + 1))
 
 
-def every_price_is_counted(make):
+def every_score_is_counted(make):
     """The count is that of the questions, a start known beforehand aside."""
     X, y = table()
     asked = {"n": 0}
@@ -116,9 +118,10 @@ def stopped_anywhere_and_resumed_it_ends_the_same(make, sizes=(1, 3, 4, 7)):
     X, y = table()
     for size in sizes:
         whole = make(Scatter("J3"), n_features_to_select=size).fit(X, y)
-        n_steps = sum(len(part.trace) for part in whole.record_.parts or (whole.record_,))
+        watched = make(Scatter("J3"), n_features_to_select=size).set_callbacks(seen := Stop(np.inf))
+        assert outcome(watched.fit(X, y)) == outcome(whole)
         records = [whole.record_]
-        for after in range(1, n_steps + 1):
+        for after in range(1, seen.seen + 1):
             stopped = make(Scatter("J3"), n_features_to_select=size).set_callbacks(Stop(after))
             records.append(stopped.fit(X, y).record_)
             assert not records[-1].finished
@@ -128,6 +131,30 @@ def stopped_anywhere_and_resumed_it_ends_the_same(make, sizes=(1, 3, 4, 7)):
             assert outcome(resumed) == outcome(whole)
             assert_allclose(resumed.trace_.values, whole.trace_.values, rtol=1e-10)
             assert_allclose(resumed.scores_, whole.scores_, rtol=1e-8)
+
+
+def a_record_is_extended_to_another_size(make, sizes=((3, 5), (2, 3), (3, 4), (5, 3), (6, 1))):
+    """As far as the steps do not depend on the size; otherwise a sentence says so."""
+    X, y = table()
+    for before, after in sizes:
+        whole = make(Scatter("J3"), n_features_to_select=after).fit(X, y)
+        record = make(Scatter("J3"), n_features_to_select=before).fit(X, y).record_
+        stored = Record.from_dict(json.loads(json.dumps(record.to_dict())))
+        search = make(Scatter("J3"), n_features_to_select=after)
+        if not search.extends:
+            with pytest.raises(RecordMismatch, match="depend on the number of features asked for"):
+                search.resume(X, y, record=stored)
+            continue
+        search.resume(X, y, record=stored)
+        assert search.n_features_ == after
+        if len(search.trace_) == len(whole.trace_):
+            assert outcome(search) == outcome(whole)
+            assert_allclose(search.trace_.values, whole.trace_.values, rtol=1e-10)
+            assert_allclose(search.scores_, whole.scores_, rtol=1e-8)
+        else:  # the record went further than was asked for now
+            assert (before > after) == (not search.trace_.start.any())
+            if search.nested:
+                assert_array_equal(search.support_, whole.support_)
 
 
 def columns_may_come_in_any_order(make):
@@ -170,7 +197,7 @@ def scaling_columns_changes_nothing(make):
     assert outcome(make(Loud(), n_features_to_select=SIZE).fit(X * scale, y)) == outcome(search)
 
 
-def one_huge_price_hides_no_other(make):
+def one_huge_score_hides_no_other(make):
     """A column that nearly gives the answer away leaves the order of the others alone."""
     X, y = table()
     X = np.column_stack([X, y + 1e-8 * np.random.default_rng(0).normal(size=len(y))])
@@ -179,7 +206,7 @@ def one_huge_price_hides_no_other(make):
     assert_array_equal(np.flatnonzero(search.support_), np.sort(np.argsort(-scores)[:SIZE]))
 
 
-def an_infinite_price_is_the_best(make):
+def an_infinite_score_is_the_best(make):
     """A column that separates the classes exactly is beyond measure, and no NaN comes of it."""
     X, y = table()
     X = np.column_stack([X, y])

@@ -7,9 +7,10 @@ import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
 from tamis._arrays import EMPTY
+from tamis.contract import Scores, Step
 from tamis.criteria import Correlation, FisherScore, Scatter
+from tamis.exceptions import InvalidStep
 from tamis.search import BranchAndBound, Exhaustive, Forward, Genetic, Ranking, Then
-from tamis.trace import Step
 from tests.laws import search_laws as laws
 from tests.laws.catalogue import name, searches
 
@@ -17,12 +18,13 @@ LAWS = [
     laws.the_trace_tells_the_truth,
     laws.the_answer_is_what_was_asked,
     laws.order_and_ranking_agree_with_the_support,
-    laws.every_price_is_counted,
+    laws.every_score_is_counted,
     laws.stopped_anywhere_and_resumed_it_ends_the_same,
+    laws.a_record_is_extended_to_another_size,
     laws.columns_may_come_in_any_order,
     laws.rows_may_come_in_any_order,
     laws.scaling_columns_changes_nothing,
-    laws.an_infinite_price_is_the_best,
+    laws.an_infinite_score_is_the_best,
     laws.a_failed_fit_leaves_nothing_behind,
     laws.fit_leaves_parameters_and_data_alone,
     laws.fitting_twice_gives_the_same,
@@ -48,12 +50,12 @@ def test_every_search(law, cls):
     law(maker(cls))
 
 
-# The others compare sums, in which a huge price leaves the small ones no digits.
+# The others compare sums, in which a huge score leaves the small ones no digits.
 @pytest.mark.parametrize(
     "cls", [c for c in searches() if c not in (Exhaustive, BranchAndBound, Genetic)], ids=name
 )
-def test_one_huge_price_hides_no_other(cls):
-    laws.one_huge_price_hides_no_other(maker(cls))
+def test_one_huge_score_hides_no_other(cls):
+    laws.one_huge_score_hides_no_other(maker(cls))
 
 
 # Ranking takes both of a pair, and a genetic search sees only some of the equal subsets.
@@ -79,6 +81,11 @@ def test_then_obeys_them_too(law):
     law(ranked_then_grown)
 
 
+def test_the_record_of_a_composed_search_is_extended():
+    sizes = ((3, 5), (2, 3), (5, 3))
+    laws.a_record_is_extended_to_another_size(ranked_then_grown, sizes)
+
+
 @pytest.mark.parametrize("cls", [c for c in searches() if c is not BranchAndBound], ids=name)
 def test_a_walk_the_whole_way_is_resumed_too(cls):
     if cls is Ranking:
@@ -90,47 +97,56 @@ class _Wrong(Forward):
     """A forward search that each subclass spoils in one way."""
 
 
-class LiesAboutPrices(_Wrong):
-    def _walk(self, criterion, n_units, target, done):
-        for step in super()._walk(criterion, n_units, target, done):
-            yield step._replace(prices=step.prices * 1.01)
+class LiesAboutScores(_Wrong):
+    def _steps(self, criterion, n_units, size, done):
+        for step in super()._steps(criterion, n_units, size, done):
+            scores = step.scores._replace(values=step.scores.values * 1.01)
+            yield step._replace(scores=scores)
 
 
 class LiesAboutValues(_Wrong):
-    def _walk(self, criterion, n_units, target, done):
-        for step in super()._walk(criterion, n_units, target, done):
+    def _steps(self, criterion, n_units, size, done):
+        for step in super()._steps(criterion, n_units, size, done):
             yield step._replace(value=step.value + 1e-3)
 
 
 class StopsEarly(_Wrong):
-    def _walk(self, criterion, n_units, target, done):
-        yield from super()._walk(criterion, n_units, target - 1, done)
+    def _steps(self, criterion, n_units, size, done):
+        yield from super()._steps(criterion, n_units, size - 1, done)
 
 
 class OrdersBackwards(_Wrong):
-    def _settle(self, record):
-        super()._settle(record)
+    def _settle(self, record, X, y):
+        super()._settle(record, X, y)
         self.order_ = self.order_[::-1]
 
 
 class AsksInSecret(_Wrong):
-    def _walk(self, criterion, n_units, target, done):
-        for step in super()._walk(criterion, n_units, target, done):
+    def _steps(self, criterion, n_units, size, done):
+        for step in super()._steps(criterion, n_units, size, done):
             criterion.criterion.gain(EMPTY, np.arange(2))
             yield step
 
 
 class ForgetsWhereItWas(_Wrong):
-    def _walk(self, criterion, n_units, target, done):
+    def _steps(self, criterion, n_units, size, done):
         if len(done):
             yield Step(done[-1].subset)
-        yield from super()._walk(criterion, n_units, target, done)
+        yield from super()._steps(criterion, n_units, size, done)
+
+
+class LooksAhead(_Wrong):
+    """Its steps depend on the size, although it does not say so."""
+
+    def _steps(self, criterion, n_units, size, done):
+        for k in range(len(done), size):
+            yield Step((np.arange(k + 1) + size) % n_units)
 
 
 class LikesTheFirstColumns(_Wrong):
-    def _walk(self, criterion, n_units, target, done):
-        for k in range(len(done), target):
-            yield Step(np.arange(k + 1), moved=np.array([k]), prices=np.ones(1))
+    def _steps(self, criterion, n_units, size, done):
+        for k in range(len(done), size):
+            yield Step(np.arange(k + 1), scores=Scores(np.array([k]), np.ones(1)))
 
 
 class LikesTheFirstRow(_Wrong):
@@ -153,21 +169,21 @@ class NeverStandardizes(_Wrong):
 
 
 class LikesTheFirstOfTheSmall(_Wrong):
-    """Compares prices relative to the greatest."""
+    """Compares scores relative to the greatest."""
 
-    def _walk(self, criterion, n_units, target, done):
+    def _steps(self, criterion, n_units, size, done):
         scores = criterion.gain(EMPTY, np.arange(n_units))
         order = np.argsort(-np.round(scores / scores.max(), 12), kind="stable")
-        for k in range(target):
-            yield Step(order[: k + 1], moved=order[k : k + 1], prices=scores[order[k : k + 1]])
+        for k in range(size):
+            yield Step(order[: k + 1], scores=Scores(order[[k]], scores[order[[k]]]))
 
 
 class FearsInfinity(_Wrong):
-    def _walk(self, criterion, n_units, target, done):
+    def _steps(self, criterion, n_units, size, done):
         scores = np.nan_to_num(criterion.gain(EMPTY, np.arange(n_units)), posinf=-1)
         order = np.argsort(-scores)
-        for k in range(target):
-            yield Step(order[: k + 1], moved=order[k : k + 1], prices=scores[order[k : k + 1]])
+        for k in range(size):
+            yield Step(order[: k + 1], scores=Scores(order[[k]], scores[order[[k]]]))
 
 
 class NeverForgets(_Wrong):
@@ -195,17 +211,18 @@ class NeverTheSame(_Wrong):
     ("law", "member"),
     [
         (laws.the_trace_tells_the_truth, LiesAboutValues),
-        (laws.the_trace_tells_the_truth, LiesAboutPrices),
+        (laws.the_trace_tells_the_truth, LiesAboutScores),
         (laws.the_answer_is_what_was_asked, StopsEarly),
         (laws.order_and_ranking_agree_with_the_support, OrdersBackwards),
-        (laws.every_price_is_counted, AsksInSecret),
+        (laws.every_score_is_counted, AsksInSecret),
         (laws.stopped_anywhere_and_resumed_it_ends_the_same, ForgetsWhereItWas),
+        (laws.a_record_is_extended_to_another_size, LooksAhead),
         (laws.columns_may_come_in_any_order, LikesTheFirstColumns),
         (laws.rows_may_come_in_any_order, LikesTheFirstRow),
         (laws.of_equals_the_lowest_index_is_kept, KeepsTheLast),
         (laws.scaling_columns_changes_nothing, NeverStandardizes),
-        (laws.one_huge_price_hides_no_other, LikesTheFirstOfTheSmall),
-        (laws.an_infinite_price_is_the_best, FearsInfinity),
+        (laws.one_huge_score_hides_no_other, LikesTheFirstOfTheSmall),
+        (laws.an_infinite_score_is_the_best, FearsInfinity),
         (laws.a_failed_fit_leaves_nothing_behind, NeverForgets),
         (laws.fit_leaves_parameters_and_data_alone, WritesDefaultsBack),
         (laws.fitting_twice_gives_the_same, NeverTheSame),
@@ -213,7 +230,7 @@ class NeverTheSame(_Wrong):
     ids=name,
 )
 def test_the_law_rejects_a_wrong_member(law, member):
-    with pytest.raises(AssertionError):
+    with pytest.raises((AssertionError, InvalidStep)):
         law(member)
 
 

@@ -125,6 +125,30 @@ def test_columns_of_any_size(size):
     assert net.fit(X * [1, 1, size, size], y).score(X * [1, 1, size, size], y) > 0.95
 
 
+@pytest.mark.parametrize("activation", ["tanh", "sigmoid", "relu"])
+def test_rows_that_are_out_of_all_proportion(activation):
+    X, y = load_iris(return_X_y=True)
+    constant = np.column_stack([X * 1e-300, np.full(len(X), 1e-300)])
+    network = NetworkClassifier(3, activation=activation, random_state=0).fit(constant, y)
+    wild = np.vstack([constant[:3] * 1e10, np.full((1, 5), 1e300), np.full((1, 5), -1.7e308)])
+    p = network.predict_proba(wild)
+    assert np.isfinite(p).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+
+
+def test_groups_of_networks_are_those_of_one_computation(monkeypatch):
+    """Memory decides how many are trained together, never what they learn."""
+    X, y = load_iris(return_X_y=True)
+    whole = NetworkClassifier(3, restarts=2, random_state=0).fit(X, y)
+    for numbers in (1, 3000, 5000):
+        monkeypatch.setattr("tamis.neural._training.MOST_NUMBERS", numbers)
+        parts = NetworkClassifier(3, restarts=2, random_state=0).fit(X, y)
+        np.testing.assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=1e-6)
+        assert parts.n_iter_ == whole.n_iter_
+        for name, history in whole.history_.items():
+            np.testing.assert_allclose(parts.history_[name], history, rtol=1e-6)
+
+
 def test_without_held_out_rows_there_is_no_validation_score():
     net = NetworkClassifier(3, validation=None, restarts=3, random_state=0).fit(X, y)
     assert np.isnan(net.validation_score_)

@@ -9,7 +9,7 @@ from scipy.special import softmax
 from tamis.neural._objectives import GateLoss, NetworkLoss
 from tamis.neural._stack import ACTIVATIONS, LOSSES, Stack
 from tamis.neural.gates import GATES, SPARSITY
-from tamis.neural.redundancy import KINDS, mean_redundancy, redundancy
+from tamis.neural.redundancy import KINDS, dependences, mean_dependence
 
 N, F, H, C = 30, 7, 4, 3
 FOLD = np.array([0, 1, 1])
@@ -20,7 +20,7 @@ def problem(scope="class", gate="linear", **changes):
     X, codes = draws.normal(size=(N, F)), np.sort(np.arange(N) % C)
     n_rows = 1 if scope == "global" else C
     kind = changes.pop("redundancy", "pearson")
-    phi = redundancy(kind, X, codes, C)
+    phi = dependences(kind, X, codes, C)
     used = np.arange(N) % 5 != np.array([[7], [1]])  # all rows; all but a fifth
     settings = {
         "X": X,
@@ -34,7 +34,7 @@ def problem(scope="class", gate="linear", **changes):
         "scope": scope,
         "sparsity": "l0",
         "width": 0.35,
-        "redundancy": [mean_redundancy(phi) if scope == "global" else phi] * 2,
+        "redundancy": [mean_dependence(phi) if scope == "global" else phi] * 2,
         "mu": draws.uniform(0, 4, (3, n_rows)),
         "lam": draws.uniform(0, 40, (3, n_rows)),
         "joint": False,

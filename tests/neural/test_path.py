@@ -2,24 +2,26 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_wine
 
 from tamis._arrays import standardised
 from tamis.choice import Threshold
 from tamis.criteria import FisherScore
 from tamis.exceptions import InvalidParameter
-from tamis.neural import GateSelector, gate_path
-from tamis.neural import path as module
+from tamis.neural import GateSelector, NetworkClassifier, gate_path
+from tamis.neural import grid as module
 from tamis.neural._gating import learn_gates
 from tamis.neural._training import deal
-from tamis.neural.path import rising, walk
+from tamis.neural.grid import GridWalk, rising
 from tamis.search import Ranking
 
 X, y = load_wine(return_X_y=True)
+SMALL = NetworkClassifier(3, decay=0.01, combine="mean")
 
 
 def test_shapes_and_order():
-    selector = GateSelector(n_features_to_select=3, hidden=3, random_state=0)
+    selector = GateSelector(n_features_to_select=3, network=SMALL, random_state=0)
     path = gate_path(selector, X, y, mu=[4, 1], lam=[10, 0, 1], folds=4)
     assert len(path) == 6
     np.testing.assert_array_equal(path.mu, [1, 1, 1, 4, 4, 4])
@@ -33,7 +35,7 @@ def test_shapes_and_order():
 
 def test_open_gates_are_fewer_as_redundancy_costs_more():
     selector = GateSelector(
-        n_features_to_select=Threshold(0.5), gate="bell", sparsity="bell", mu=1, hidden=3
+        n_features_to_select=Threshold(0.5), gate="bell", sparsity="bell", mu=1, network=SMALL
     )
     path = gate_path(selector.set_params(random_state=0), X, y, lam=[0, 3, 30, 300])
     assert path.size[0] == 13
@@ -43,33 +45,46 @@ def test_open_gates_are_fewer_as_redundancy_costs_more():
 
 def test_where_no_gate_is_open_the_most_frequent_class_is_said():
     selector = GateSelector(n_features_to_select=Threshold(1.5), gate="bell", sparsity="bell")
-    path = gate_path(selector.set_params(hidden=3, random_state=0), X, y, mu=[1], lam=[1])
+    path = gate_path(selector.set_params(network=SMALL, random_state=0), X, y, mu=[1], lam=[1])
     assert path.size[0] == 0
     assert path.accuracy[0] == pytest.approx(np.bincount(y).max() / len(y), abs=0.02)
 
 
 def test_labels_that_are_noise_are_told_at_chance():
-    """Honest: neither networks nor gates saw the rows that judge, whatever is selected."""
+    """Honest: neither networks nor gates saw the rows that score, whatever is selected."""
     draws = np.random.default_rng(0)
     noise, coins = draws.normal(size=(200, 60)), draws.integers(2, size=200)
-    selector = GateSelector(n_features_to_select=5, scope="class", hidden=5, random_state=0)
+    selector = GateSelector(
+        n_features_to_select=5,
+        scope="class",
+        network=clone(SMALL).set_params(hidden=5),
+        random_state=0,
+    )
     path = gate_path(selector, noise, coins, mu=[0], lam=[0, 50])
     assert np.all(np.abs(path.accuracy - 0.5) < 0.11)
 
 
 def test_labels_of_rows_left_out_choose_nothing():
     """Neither networks nor gates nor redundancy of a fold know them."""
-    selector = GateSelector(n_features_to_select=3, scope="class", hidden=4, random_state=3)
+    selector = GateSelector(
+        n_features_to_select=3,
+        scope="class",
+        network=clone(SMALL).set_params(hidden=4),
+        random_state=3,
+    )
     order = np.argsort(y, kind="stable")
     Z, codes = standardised(X)[order], y[order]
     fold = deal(codes, 3, 3)
-    settings = (np.array([0.2]), np.array([0.0, 2.0]), 3)
-    before = walk(selector, Z, codes, *settings).support
+
+    def support(Z):
+        grid = np.array([0.2]), np.array([0.0, 2.0])
+        return GridWalk(selector._settings(3), selector._chosen, Z, codes, *grid, 3).path().support
+
+    before = support(Z)
     for k in range(3):
-        others, out = codes.copy(), fold == k
-        Z_other = Z.copy()
+        out, Z_other = fold == k, Z.copy()
         Z_other[out] = np.random.default_rng(0).permutation(Z[out])  # rows change their labels
-        after = walk(selector, Z_other, others, *settings).support
+        after = support(Z_other)
         np.testing.assert_array_equal(after[:, k], before[:, k])
         assert not np.array_equal(after, before)
 
@@ -82,7 +97,7 @@ def test_each_step_begins_where_the_one_before_ended(monkeypatch):
         return calls[-1][1]
 
     monkeypatch.setattr(module, "learn_gates", spy)
-    selector = GateSelector(n_features_to_select=3, hidden=3, random_state=0)
+    selector = GateSelector(n_features_to_select=3, network=SMALL, random_state=0)
     gate_path(selector, X, y, mu=[1], lam=[0, 1, 2])
     starts, ends = zip(*calls, strict=True)
     assert starts[0] is None
@@ -92,7 +107,7 @@ def test_each_step_begins_where_the_one_before_ended(monkeypatch):
 
 def test_columns_without_variance_are_never_chosen():
     constant = np.column_stack([np.ones((len(X), 6)), X])
-    selector = GateSelector(n_features_to_select=2, gate="bell", sparsity="bell", hidden=3)
+    selector = GateSelector(n_features_to_select=2, gate="bell", sparsity="bell", network=SMALL)
     path = gate_path(selector.set_params(random_state=0), constant, y, mu=[1], lam=[0, 5, 20])
     assert not path.support[..., :6].any()
 
@@ -101,13 +116,15 @@ def test_where_every_row_is_told_there_is_no_error():
     """Shares of 18 rows add up to a little more than 1."""
     codes = np.arange(54) % 2
     shifted = codes[:, None] + 0.01 * np.random.default_rng(0).normal(size=(54, 3))
-    selector = GateSelector(n_features_to_select=2, hidden=2, random_state=0)
+    selector = GateSelector(
+        n_features_to_select=2, network=clone(SMALL).set_params(hidden=2), random_state=0
+    )
     path = gate_path(selector, shifted, codes, mu=[1], lam=[1])
     assert (path.accuracy[0], path.error[0]) == (1, 0)
 
 
 def test_the_seed_decides():
-    selector = GateSelector(n_features_to_select=3, hidden=3, random_state=1)
+    selector = GateSelector(n_features_to_select=3, network=SMALL, random_state=1)
     one, two = (gate_path(selector, X, y, mu=[1], lam=[1]) for _ in range(2))
     np.testing.assert_array_equal(one.support, two.support)
     assert not hasattr(selector, "support_")

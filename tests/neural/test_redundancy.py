@@ -10,8 +10,8 @@ from tamis.neural.redundancy import (
     KINDS,
     PairMatrix,
     SquaredCorrelation,
-    mean_redundancy,
-    redundancy,
+    dependences,
+    mean_dependence,
 )
 
 DRAWS = np.random.default_rng(0)
@@ -49,7 +49,7 @@ def expected(kind, X):
 def test_dependence_of_all_rows(kind, held, monkeypatch):
     if not held and kind == "squared":
         monkeypatch.setattr(module, "MOST_COLUMNS", 7)
-    (phi,) = redundancy(kind, X)
+    (phi,) = dependences(kind, X)
     assert isinstance(phi, PairMatrix) is (held or kind != "squared")
     want = expected(kind, X)
     np.testing.assert_allclose(dense(phi), want, atol=1e-10)
@@ -60,25 +60,25 @@ def test_dependence_of_all_rows(kind, held, monkeypatch):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_dependence_inside_classes(kind):
-    parts = redundancy(kind, X, CODES, 3)
+    parts = dependences(kind, X, CODES, 3)
     want = [expected(kind, X[c == CODES]) for c in range(3)]
     for phi, part in zip(parts, want, strict=True):
         np.testing.assert_allclose(dense(phi), part, atol=1e-10)
-    (both,) = mean_redundancy(parts)
+    (both,) = mean_dependence(parts)
     np.testing.assert_allclose(dense(both), np.mean(want, axis=0), atol=1e-10)
     np.testing.assert_allclose(both.mean, np.mean(want) * 8 / 7, atol=1e-10)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_copies_are_wholly_redundant_and_constants_are_not(kind):
-    phi = dense(redundancy(kind, X)[0])
+    phi = dense(dependences(kind, X)[0])
     assert phi[0, 7] == pytest.approx(1)
     assert np.all(phi[6] == 0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_class_of_one_row_or_none_has_no_redundancy(kind):
-    parts = redundancy(kind, X, np.array([0] * 39 + [2]), 4)
+    parts = dependences(kind, X, np.array([0] * 39 + [2]), 4)
     assert len(parts) == 4
     for empty in parts[1:]:
         assert np.all(dense(empty) == 0)
@@ -88,14 +88,14 @@ def test_a_class_of_one_row_or_none_has_no_redundancy(kind):
 
 def test_squares_go_through_the_columns_where_that_is_less_work():
     wide = DRAWS.normal(size=(5, 60))
-    (little,), (much,) = redundancy("squared", wide), redundancy("squared", wide[:, :40])
+    (little,), (much,) = dependences("squared", wide), dependences("squared", wide[:, :40])
     assert isinstance(little, SquaredCorrelation)
     assert isinstance(much, PairMatrix)
 
 
 def test_wide_tables_are_held_in_single_precision(monkeypatch):
     monkeypatch.setattr(module, "SINGLE_FROM", 8)
-    (phi,) = redundancy("pearson", X)
+    (phi,) = dependences("pearson", X)
     assert phi.phi.dtype == np.float32
     np.testing.assert_allclose(dense(phi), expected("pearson", X), atol=1e-6)
 
@@ -103,5 +103,18 @@ def test_wide_tables_are_held_in_single_precision(monkeypatch):
 def test_too_many_columns_are_refused_with_a_way_out(monkeypatch):
     monkeypatch.setattr(module, "MOST_COLUMNS", 7)
     with pytest.raises(InvalidParameter, match=r"redundancy='squared'"):
-        redundancy("pearson", X)
-    redundancy("squared", X)
+        dependences("pearson", X)
+    dependences("squared", X)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_products_in_parts_are_those_of_the_whole(kind, monkeypatch):
+    """Long products are cut, so that an interrupt is answered between two parts."""
+    wide = np.random.default_rng(1).normal(size=(9, 400))
+    shares = np.random.default_rng(2).uniform(size=(2, 400))
+    (whole,) = dependences(kind, wide)
+    monkeypatch.setattr(module, "MOST_AT_ONCE", 1e4)
+    assert len(list(module.in_parts(400, 2 * wide.size))) == 400
+    (cut,) = dependences(kind, wide)
+    np.testing.assert_allclose(cut.times(shares), whole.times(shares), rtol=1e-12)
+    assert cut.mean == pytest.approx(whole.mean, rel=1e-12)

@@ -11,8 +11,8 @@ from sklearn.utils.estimator_checks import check_estimator
 from tamis.choice import Threshold
 from tamis.exceptions import DegenerateData, IncompatibleCriterion, InvalidParameter
 from tamis.neural import UFeSCoR
-from tamis.neural.redundancy import redundancy
-from tamis.neural.sammon import Objective, sammon_error
+from tamis.neural._distances import SammonObjective, sammon_error
+from tamis.neural.redundancy import dependences
 from tamis.spec import parse, write
 
 
@@ -39,8 +39,8 @@ def X():
 @pytest.mark.parametrize("weights", [(0, 0, 0), (3, 0, 0), (0, 2, 0), (0, 0, 5), (1.5, 0.3, 0.7)])
 def test_objective_and_gradient(X, weights):
     rng = np.random.default_rng(0)
-    (phi,) = redundancy("squared", X)
-    objective = Objective(X, 4, weights, phi, [])
+    (phi,) = dependences("squared", X)
+    objective = SammonObjective(X, 4, weights, phi, [])
     rho2 = np.corrcoef(X.T) ** 2
     for _ in range(3):
         b = rng.uniform(-1.5, 1.5, 13)
@@ -54,8 +54,8 @@ def test_objective_and_gradient(X, weights):
 
 
 def test_closed_gates_have_finite_gradients(X):
-    (phi,) = redundancy("squared", X)
-    objective = Objective(X, 4, (1, 1, 1), phi, [])
+    (phi,) = dependences("squared", X)
+    objective = SammonObjective(X, 4, (1, 1, 1), phi, [])
     for b in (np.zeros(13), np.full(13, 40.0), np.r_[np.zeros(1), np.full(12, 40.0)]):
         value, gradient = objective(b)
         assert np.isfinite(value)
@@ -102,6 +102,22 @@ def test_rows_that_are_all_equal_in_the_sample():
     assert 0 not in found.rows_
     assert np.isfinite(found.gates_).all()
     assert np.isfinite(found.trace_.values).all()
+
+
+@pytest.mark.parametrize("weight", ["alpha", "beta", "gamma"])
+def test_weights_too_large_get_a_sentence(weight):
+    X = load_iris(return_X_y=True)[0]
+    selector = UFeSCoR(n_features_to_select=1, redundancy="pearson", random_state=0)
+    with pytest.raises(InvalidParameter, match="is not finite"):
+        selector.set_params(**{weight: 1.7e308}).fit(X)
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200, 1.7e307])
+def test_columns_of_any_size(size):
+    X = load_iris(return_X_y=True)[0]
+    plain = UFeSCoR(random_state=0).fit(X)
+    stretched = UFeSCoR(random_state=0).fit(X * [1, size / 10, 1, 1])
+    assert_allclose(stretched.gates_, plain.gates_, atol=1e-5)
 
 
 def test_redundancy_costs():

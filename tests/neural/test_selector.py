@@ -1,6 +1,7 @@
 """Gates: what they select, that they never are NaN, and how they say no."""
 
 import warnings
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
+from tamis._random import fix_seeds
 from tamis.choice import Threshold
+from tamis.contract import Record
 from tamis.criteria import FisherScore, Importances
 from tamis.datasets import make_class_redundancy
 from tamis.exceptions import (
@@ -22,8 +25,14 @@ from tamis.exceptions import (
     NothingSelected,
     RecordMismatch,
 )
-from tamis.neural import GateSelector, NetworkClassifier, PerClass
-from tamis.record import Record
+from tamis.neural import (
+    GateSelector,
+    GateSolver,
+    NetworkClassifier,
+    PerClass,
+    Redundancy,
+    Sparsity,
+)
 from tamis.search import Ranking, RecursiveElimination, Then
 from tamis.spec import parse, write
 
@@ -31,12 +40,26 @@ from tamis.spec import parse, write
 pytestmark = pytest.mark.filterwarnings("ignore:GateSelector keeps:tamis.exceptions.DegenerateData")
 
 X, y = load_iris(return_X_y=True)
-QUICK = {"hidden": 3, "mu": 1, "lam": 5, "random_state": 0}
+
+
+def network(hidden=3, **options):
+    """The network that stands behind gates by default, of another size."""
+    return NetworkClassifier(hidden, **{"decay": 0.01, "combine": "mean"} | options)
+
+
+QUICK = {"network": network(), "mu": 1, "lam": 5, "random_state": 0}
 
 
 @pytest.mark.parametrize("scope", ["global", "class"])
 def test_it_is_a_scikit_learn_selector(scope):
-    selector = GateSelector(scope=scope, hidden=3, mu=1, lam=1, max_iter=30, random_state=0)
+    selector = GateSelector(
+        scope=scope,
+        network=network(),
+        mu=1,
+        lam=1,
+        solver=GateSolver(max_iter=30),
+        random_state=0,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateData)
         check_estimator(selector, on_skip=None)
@@ -58,18 +81,24 @@ def planted(n=300, noise=6, seed=0):
     [
         {"gate": "linear", "sparsity": "l0"},
         {"gate": "linear", "sparsity": "l1"},
-        {"gate": "linear", "sparsity": "l0", "width": (1.0, 0.1)},
+        {"gate": "linear", "sparsity": Sparsity("l0", width=(1.0, 0.1))},
         {"gate": "bell", "sparsity": "bell", "lam": 20},  # noise is redundant with nothing
         {"gate": "sigmoid", "sparsity": "l1"},
         {"gate": "linear", "redundancy": "information"},
-        {"gate": "linear", "redundancy": "squared", "level": "class"},
-        {"gate": "linear", "loss": "squared", "activation": "sigmoid"},
+        {"gate": "linear", "redundancy": Redundancy("squared", level="class")},
+        {"gate": "linear", "network__loss": "squared", "network__activation": "sigmoid"},
     ],
 )
 def test_every_kind_of_gate_prefers_what_is_useful(kind, joint, solver):
     X, y = planted()
     selector = GateSelector(
-        n_features_to_select=3, mu=0.5, lam=2, hidden=5, joint=joint, solver=solver, random_state=0
+        n_features_to_select=3,
+        mu=0.5,
+        lam=2,
+        network=network(5, solver=solver),
+        joint=joint,
+        solver=solver,
+        random_state=0,
     )
     selector.set_params(**kind).fit(X, y)
     assert 1 in selector.order_[:3]
@@ -80,7 +109,9 @@ def test_every_kind_of_gate_prefers_what_is_useful(kind, joint, solver):
 def test_redundancy_closes_one_of_two_copies():
     X, y = planted()
     free, controlled = (
-        GateSelector(gate="bell", sparsity="bell", mu=0.2, lam=lam, hidden=5, random_state=0)
+        GateSelector(
+            gate="bell", sparsity="bell", mu=0.2, lam=lam, network=network(5), random_state=0
+        )
         .fit(X, y)
         .gates_
         for lam in (0.0, 20.0)
@@ -99,7 +130,12 @@ def test_class_level_control_keeps_the_pair_that_separates(lam):
         X, y, *_ = make_class_redundancy(600, random_state=draw)
         for scope in kept:
             gates = GateSelector(
-                n_features_to_select=2, scope=scope, mu=0, lam=lam, hidden=5, random_state=draw
+                n_features_to_select=2,
+                scope=scope,
+                mu=0,
+                lam=lam,
+                network=network(5),
+                random_state=draw,
             )
             kept[scope] += tuple(gates.fit(X, y).get_support(indices=True)) == (0, 2)
     assert kept["class"] >= 9
@@ -186,7 +222,12 @@ def test_names_of_columns_are_used():
 def test_weights_may_differ_by_class():
     X, y = load_wine(return_X_y=True)
     gates = GateSelector(
-        scope="class", gate="bell", sparsity="bell", mu=[0, 0, 0], lam=[0, 0, 2000], hidden=3
+        scope="class",
+        gate="bell",
+        sparsity="bell",
+        mu=[0, 0, 0],
+        lam=[0, 0, 2000],
+        network=network(),
     )
     gates.set_params(random_state=0).fit(X, y)
     share = gates.class_gates_.sum(axis=1)
@@ -196,16 +237,18 @@ def test_weights_may_differ_by_class():
 def test_one_vs_rest_finds_what_tells_each_class():
     """Class 1 is told by column 0 or its copy, class 2 by column 1."""
     X, y = planted()
-    gates = GateSelector(
-        scope="class", class_loss="one-vs-rest", mu=1, lam=1, hidden=5, random_state=0
-    ).fit(X, y)
+    gates = GateSelector(scope="one-vs-rest", mu=1, lam=1, network=network(5), random_state=0).fit(
+        X, y
+    )
     assert gates.features_for(1)[0].column in {0, 2}
     assert gates.features_for(2)[0].column == 1
 
 
 def test_auto_walks_to_the_best_point_of_the_path():
     X, y = load_wine(return_X_y=True)
-    gates = GateSelector(n_features_to_select=4, hidden=4, gate="bell", sparsity="bell", mu=1)
+    gates = GateSelector(
+        n_features_to_select=4, network=network(4), gate="bell", sparsity="bell", mu=1
+    )
     gates.set_params(random_state=0).fit(X, y)
     best = gates.path_.best
     assert gates.path_.accuracy[best] == gates.path_.accuracy.max()
@@ -217,7 +260,7 @@ def test_auto_walks_to_the_best_point_of_the_path():
 
 
 def test_the_result_is_that_of_the_seed_and_of_the_record(tmp_path):
-    gates = GateSelector(n_features_to_select=2, scope="class", mu=1, lam=5, hidden=3)
+    gates = GateSelector(n_features_to_select=2, scope="class", mu=1, lam=5, network=network())
     gates.fit(X, y)
     gates.record_.save(tmp_path / "record.json")
     again = clone(gates).resume(X, y, record=tmp_path / "record.json")
@@ -228,8 +271,64 @@ def test_the_result_is_that_of_the_seed_and_of_the_record(tmp_path):
         clone(gates).resume(X + 1, y, record=gates.record_)
 
 
+def test_at_most_twelve_parameters():
+    assert len(signature(GateSelector).parameters) <= 12
+
+
+def test_the_network_has_the_seed_of_the_selector_unless_it_brings_its_own():
+    for own, used in ((None, 0), (5, 5)):
+        gates = GateSelector(**QUICK | {"network": network(random_state=own)}).fit(X, y)
+        alone = network(random_state=used).fit(X, y)
+        np.testing.assert_allclose(gates.network_.predict_proba(X), alone.predict_proba(X), 1e-6)
+    assert QUICK["network"].random_state is None  # the one given is never changed
+
+
+def test_seeds_that_are_fixed_from_outside_leave_the_network_to_the_selector():
+    gates = GateSelector(network=network(), mu=1, lam=5)
+    for whole, path in (
+        (clone(gates), ""),
+        (make_pipeline(clone(gates)), "gateselector__"),
+        (RecursiveElimination(Importances(clone(gates))), "criterion__estimator__"),
+    ):
+        assert f"{path}random_state" in fix_seeds(whole, root=7)
+        assert whole.get_params()[f"{path}network__random_state"] is None
+    drawn = clone(gates).set_params(network__random_state=np.random.default_rng(0))
+    assert "network__random_state" in fix_seeds(drawn, root=7)
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200, 1.7e307, 1e-310])
+def test_columns_of_any_size(size):
+    stretched = X.copy()
+    stretched[:, 1] *= size / np.abs(X[:, 1]).max()
+    plain, gates = (GateSelector(scope="class", **QUICK).fit(table, y) for table in (X, stretched))
+    np.testing.assert_allclose(gates.gates_, plain.gates_, rtol=1e-4)
+    (found,) = (f for f in gates.features_for(0) if f.column == 1)
+    spread = [stretched[y == c, 1] / size for c in range(3)]
+    np.testing.assert_allclose(found.spread / size, [part.std() for part in spread], rtol=1e-6)
+    np.testing.assert_allclose(found.mean / size, [part.mean() for part in spread], rtol=1e-6)
+
+
+def test_a_training_part_of_one_class_gets_a_sentence():
+    chain = make_pipeline(GateSelector(**QUICK), NetworkClassifier(3))
+    parts = [(np.flatnonzero(y == 0), np.flatnonzero(y == 1))]
+    with pytest.raises(InvalidTarget, match="every sample has the class '0'"):
+        cross_val_score(chain, X, y, cv=parts, error_score="raise")
+
+
+def test_two_rows():
+    for settings in ({"mu": 1, "lam": 1}, {}):
+        gates = GateSelector(network=network(), random_state=0, **settings)
+        gates.fit(X[[0, 149]], y[[0, 149]])
+        assert np.isfinite(gates.gates_).all()
+
+
 def test_expression_there_and_back():
-    text = "GateSelector(n_features_to_select=PerClass(2), scope='class', mu=1, lam=20)"
+    text = (
+        "GateSelector(n_features_to_select=PerClass(2), network=NetworkClassifier(hidden=3, "
+        "decay=0.01), scope='class', sparsity=Sparsity(width=(1.0, 0.1)), "
+        "redundancy=Redundancy(kind='squared', level='global'), mu=1, lam=20, "
+        "solver=GateSolver(kind='adam', max_iter=50))"
+    )
     assert write(parse(text)) == text
     assert isinstance(parse("NetworkClassifier(hidden=3)"), NetworkClassifier)
 
@@ -239,13 +338,39 @@ def test_in_a_pipeline_and_a_grid():
         GateSelector(n_features_to_select=2, **QUICK), NetworkClassifier(3, random_state=0)
     )
     assert cross_val_score(chain, X, y, cv=3).mean() > 0.9
-    grid = {"gateselector__n_features_to_select": [1, 2], "gateselector__lam": [1, 10]}
-    assert GridSearchCV(chain, grid, cv=3).fit(X, y).best_score_ > 0.9
+    grid = {"gateselector__n_features_to_select": [1, 2], "gateselector__network__hidden": [1, 4]}
+    found = GridSearchCV(chain, grid, cv=3).fit(X, y)
+    assert found.best_score_ > 0.9
+    hidden = found.best_estimator_[0].network_.hidden
+    assert hidden == found.best_params_["gateselector__network__hidden"]
+
+
+def test_parts_are_reached_where_a_word_stands_for_them():
+    gates = GateSelector(mu=1, lam=5)
+    gates.set_params(
+        network__hidden=4, sparsity__width=0.2, redundancy__level="class", solver__max_iter=9
+    )
+    assert write(gates) == (
+        "GateSelector(network=NetworkClassifier(hidden=4, decay=0.01, combine='mean'), "
+        "sparsity=Sparsity(width=0.2), redundancy=Redundancy(level='class'), mu=1, lam=5, "
+        "solver=GateSolver(max_iter=9))"
+    )
+    gates.set_params(solver="adam", solver__batch_size=10)
+    assert (gates.solver.kind, gates.solver.max_iter, gates.solver.batch_size) == ("adam", 1000, 10)
+    assert GateSelector().network is None  # nothing is shared
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        gates.set_params(network__width=1)
+    with pytest.raises(InvalidParameter, match="sparsity as one of"):
+        gates.set_params(sparsity="l3", sparsity__width=1)
+    grid = {"network__hidden": [2, 3], "redundancy__kind": ["pearson", "squared"]}
+    chain = make_pipeline(GateSelector(mu=1, lam=5), NetworkClassifier(3))
+    grid = {f"gateselector__{name}": values for name, values in grid.items()}
+    assert GridSearchCV(chain, grid, cv=2).fit(X, y).best_score_ > 0.8
 
 
 def test_recursive_elimination_by_gates():
     X, y = planted()
-    gates = GateSelector(sparsity="l1", mu=0.5, lam=2, hidden=4, random_state=0)
+    gates = GateSelector(sparsity="l1", mu=0.5, lam=2, network=network(4), random_state=0)
     search = RecursiveElimination(Importances(gates), n_features_to_select=2, step=0.3)
     assert set(search.fit(X, y).get_support(indices=True)) in ({0, 1}, {1, 2})
 
@@ -257,7 +382,9 @@ def test_columns_without_variance_are_closed(scope, gate):
     constant = np.column_stack([np.full(len(X), 7.0), X])
     constant[y == 1, 2] = 3.0  # no variance inside one class
     for weights in ({"mu": 0, "lam": 0}, {"mu": 1, "lam": 10}):
-        gates = GateSelector(scope=scope, gate=gate, sparsity=sparsity, hidden=3, random_state=0)
+        gates = GateSelector(
+            scope=scope, gate=gate, sparsity=sparsity, network=network(), random_state=0
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DegenerateData)  # a class may need no column
             gates.set_params(**weights).fit(constant, y)
@@ -273,12 +400,13 @@ def test_classes_of_two_rows_are_warned_of():
     assert np.isfinite(gates.class_gates_).all()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        GateSelector(scope="class", level="global", **QUICK).fit(X[few], y[few])
+        over_all = Redundancy("pearson", level="global")
+        GateSelector(scope="class", redundancy=over_all, **QUICK).fit(X[few], y[few])
 
 
 @pytest.mark.parametrize("scope", ["global", "class"])
 def test_columns_kept_with_closed_gates_are_warned_of(scope):
-    gates = GateSelector(scope=scope, n_features_to_select=2, mu=100, lam=0, hidden=3)
+    gates = GateSelector(scope=scope, n_features_to_select=2, mu=100, lam=0, network=network())
     with pytest.warns(DegenerateData, match="keeps 2 column.s., but only . of the gates"):
         gates.set_params(random_state=0).fit(X, y)
     with warnings.catch_warnings():
@@ -289,8 +417,8 @@ def test_columns_kept_with_closed_gates_are_warned_of(scope):
 @pytest.mark.parametrize("row", [50, 120])  # a class of one row: the middle one, the last one
 def test_a_class_of_one_row_under_auto(row):
     few = np.r_[0:20, row, 100:119] if row < 100 else np.r_[0:20, 50:70, row]
-    for settings in ({"scope": "class"}, {"scope": "global", "level": "class"}):
-        gates = GateSelector(hidden=3, random_state=0, **settings)
+    for settings in ({"scope": "class"}, {"redundancy": Redundancy(level="class")}):
+        gates = GateSelector(network=network(), random_state=0, **settings)
         with pytest.warns(DegenerateData, match="has fewer than 5 rows"):
             gates.fit(X[few], y[few])
         assert np.isfinite(gates.gates_).all()
@@ -299,7 +427,11 @@ def test_a_class_of_one_row_under_auto(row):
 def test_mini_batches_find_the_same_columns():
     X, y = planted()
     gates = GateSelector(
-        n_features_to_select=3, solver="adam", batch_size=50, mu=0.5, lam=0, hidden=5, max_iter=200
+        n_features_to_select=3,
+        solver=GateSolver("adam", batch_size=50, max_iter=200),
+        mu=0.5,
+        lam=0,
+        network=network(5, solver="adam", batch_size=50),
     )
     for scope in ("global", "class"):
         gates.set_params(scope=scope, random_state=0).fit(X, y)
@@ -312,7 +444,14 @@ def test_the_level_of_redundancy_is_that_asked_for():
     X, y, *_ = make_class_redundancy(300, random_state=0)
     cost = {}
     for level in ("global", "class"):
-        gates = GateSelector(level=level, mu=0, lam=1, hidden=3, max_iter=1, random_state=0)
+        gates = GateSelector(
+            redundancy=Redundancy(level=level),
+            mu=0,
+            lam=1,
+            network=network(),
+            solver=GateSolver(max_iter=1),
+            random_state=0,
+        )
         cost[level] = gates.fit(X, y).history_["redundancy"][0]
     inside = np.mean([np.abs(np.corrcoef(X[y == c].T)) for c in range(3)], axis=0)
     for level, phi in (("global", np.abs(np.corrcoef(X.T))), ("class", inside)):
@@ -320,14 +459,22 @@ def test_the_level_of_redundancy_is_that_asked_for():
 
 
 def test_an_annealed_width_ends_at_the_second():
-    gates = GateSelector(mu=1, lam=0, hidden=3, random_state=0).set_params(width=(1.0, 0.1))
+    annealed = Sparsity(width=(1.0, 0.1))
+    gates = GateSelector(mu=1, lam=0, sparsity=annealed, network=network(), random_state=0)
     gates.fit(X, y)
     cost = np.mean(1 - np.exp(-(gates.gates_**2) / (2 * 0.1**2)))
     assert gates.history_["sparsity"][-1] == pytest.approx(cost, rel=1e-6)
 
 
 def test_divergence_is_a_warning_and_no_nan():
-    gates = GateSelector(solver="adam", learning_rate=1e100, mu=1, lam=5, hidden=3, random_state=0)
+    wild = {"learning_rate": 1e100}
+    gates = GateSelector(
+        solver=GateSolver("adam", **wild),
+        mu=1,
+        lam=5,
+        network=network(solver="adam", **wild),
+        random_state=0,
+    )
     with pytest.warns(NotConverged, match="smaller learning_rate"):
         gates.fit(X, y)
     assert np.isfinite(gates.gates_).all()
@@ -335,7 +482,7 @@ def test_divergence_is_a_warning_and_no_nan():
 
 def test_weights_too_large_to_begin_with():
     with pytest.raises(InvalidParameter, match="not finite with all gates open"):
-        GateSelector(mu=1.7e308, lam=1.7e308, hidden=3, random_state=0).fit(X, y)
+        GateSelector(mu=1.7e308, lam=1.7e308, network=network(), random_state=0).fit(X, y)
 
 
 def test_more_columns_than_rows():
@@ -355,6 +502,7 @@ def test_one_column():
     [
         ({"gate": "step"}, "gate as one of 'linear', 'bell', 'sigmoid', not 'step'"),
         ({"scope": "row"}, "scope as one of 'global', 'class'"),
+        ({"task": "regression"}, "task as one of 'auto', 'classification', not 'regression'"),
         ({"sparsity": "l2"}, "sparsity as one of"),
         ({"sparsity": "bell"}, "gate='bell'"),
         ({"redundancy": "spearman"}, "redundancy as one of 'pearson'"),
@@ -363,16 +511,24 @@ def test_one_column():
         ({"lam": [1, 2]}, "which with scope='global' are 1, but got 2"),
         ({"mu": [1, 2], "scope": "class"}, "are 3, but got 2"),
         ({"mu": [1, 2, 3], "lam": "auto", "scope": "class"}, "where the other weight is 'auto'"),
-        ({"width": 0}, "width as a number > 0"),
-        ({"width": (1, 2, 3)}, "width as a number > 0"),
-        ({"width": [0.3]}, "width as a number > 0"),
-        ({"width": "wide"}, "width as a number > 0"),
+        ({"sparsity": Sparsity(width=0)}, "width as a number > 0"),
+        ({"sparsity": Sparsity(width=(1, 2, 3))}, "width as a number > 0"),
+        ({"sparsity": Sparsity(width=[0.3])}, "width as a number > 0"),
+        ({"sparsity": Sparsity(width="wide")}, "width as a number > 0"),
+        ({"sparsity": Sparsity("l2")}, "Sparsity needs kind as one of 'l0'"),
+        ({"sparsity": None}, r"or as Sparsity\(...\), not None"),
+        ({"redundancy": Redundancy(level="row")}, "Redundancy needs level as one of 'global'"),
+        ({"redundancy": 1}, r"or as Redundancy\(...\), not 1"),
         ({"lam": "5"}, "lam as a number of at least 0"),
         ({"joint": "no"}, "joint=True or False"),
-        ({"class_loss": "one-vs-rest"}, "scope='class'"),
-        ({"hidden": 0}, "hidden"),
-        ({"max_iter": 0}, "max_iter"),
-        ({"tol": -1}, "tol >= 0"),
+        ({"network": network(0)}, "hidden"),
+        ({"network": 10}, r"network as a NetworkClassifier\(...\) or None, not 10"),
+        ({"solver": "sgd"}, r"'lbfgs', 'adam' or as GateSolver\(...\), not 'sgd'"),
+        ({"solver": GateSolver("sgd")}, "GateSolver needs kind as one of 'lbfgs'"),
+        ({"solver": GateSolver(max_iter=0)}, "max_iter"),
+        ({"solver": GateSolver(tol=-1)}, "tol >= 0"),
+        ({"solver": GateSolver("adam", learning_rate=0)}, "learning_rate > 0"),
+        ({"solver": GateSolver("adam", batch_size=0)}, "batch_size as an int of at least 1"),
         ({"n_features_to_select": 5}, "between 1 and 4"),
     ],
 )

@@ -17,7 +17,7 @@ def blocks(language):
 def test_the_first_example_runs():
     scope = {}
     exec(blocks("python")[0].replace("Realizations(30", "Realizations(2"), scope)
-    assert len(scope["results"].pieces) == 6
+    assert len(scope["results"].tasks) == 6
 
 
 def test_the_experiment_file_runs(tmp_path):

@@ -148,7 +148,7 @@ def test_folds_steps_and_what_is_out_of_reach(written):
     assert experiment.plan(part) == CrossValidation(5, n_repeats=2, n_first=10)
     assert len(experiment.plan(part, 3)) == 3
     assert (experiment.agreement, experiment.baselines.keys()) == (2.0, {"F"})
-    assert part.places == (1, 3)
+    assert part.points == (1, 3)
     assert [part.printed("gates", k) for k in (1, 3)] == [90, 97]
     assert [part.printed_columns("gates", k) for k in (1, 3)] == [2.3, None]
     assert part.printed("another", 1) is None

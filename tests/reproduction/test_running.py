@@ -206,7 +206,7 @@ data = { load = "iris" }
 folds = 5
 steps = [1, 2, 9]
 [parts.methods]
-gates = 'GateSelector(scope="class", n_features_to_select=PerClass(1), mu=1, lam=10, hidden=3)'
+gates = 'GateSelector(scope="class", n_features_to_select=PerClass(1), mu=1, lam=10)'
 [parts.published]
 gates = [94.3, 93.7, 20]
 [parts.published_columns]
@@ -282,7 +282,7 @@ published = { exact = 0.0 }
 """
 
 
-def test_tuned_machines_are_judged_by_what_they_found(file):
+def test_tuned_machines_are_measured_by_what_they_found(file):
     found = reproduce(file(TUNED), realizations=3)
     assert not found.missing
     cells = {(c.part, c.method): c for c in found.cells}

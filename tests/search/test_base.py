@@ -26,7 +26,7 @@ from tamis.criteria import (
 from tamis.exceptions import (
     IncompatibleCriterion,
     InvalidParameter,
-    InvalidPrice,
+    InvalidScore,
     InvalidTarget,
     NotProvenOptimal,
     RecordMismatch,
@@ -151,7 +151,7 @@ class TestBadInput:
 
     def test_nan_decides_nothing(self):
         failing = Scored(lambda X, y: np.nan)
-        with pytest.raises(InvalidPrice, match="answered NaN"):
+        with pytest.raises(InvalidScore, match="answered NaN"):
             Forward(failing).fit(self.X, self.y)
 
     def test_fewer_rows_than_columns(self):
@@ -168,7 +168,7 @@ class TestCapabilities:
     def test_the_error_names_both_and_says_what_to_write(self, cls):
         search = cls(Importances(SVC(kernel="linear")))
         sentence = (
-            rf"{cls.__name__} needs .*Importances only prices removals\. "
+            rf"{cls.__name__} needs .*Importances only scores removals\. "
             r"Use RecursiveElimination\(Importances\(\.\.\.\)\)"
         )
         with pytest.raises(IncompatibleCriterion, match=sentence):
@@ -314,6 +314,11 @@ class TestThen:
         assert search.n_features_ == 2
         assert_array_equal(np.sort(search.order_[:2]), np.flatnonzero(search.support_))
 
+    def test_a_share_is_one_of_what_the_second_search_saw(self):
+        first = Ranking(FisherScore(), n_features_to_select=10)
+        search = Then(first, Ranking(MutualInformation(), n_features_to_select=0.5))
+        assert search.fit(self.X, self.y).n_features_ == 5
+
     def test_its_parts_must_be_searches(self):
         with pytest.raises(IncompatibleCriterion, match="two searches"):
             Then(Scatter(), Forward(Scatter())).fit(self.X, self.y)
@@ -321,7 +326,7 @@ class TestThen:
     def test_both_parts_are_checked_before_any_work(self):
         asked = []
         first = Forward(Scored(lambda X, y: asked.append(1) or 1.0), n_features_to_select=3)
-        with pytest.raises(IncompatibleCriterion, match="Importances only prices removals"):
+        with pytest.raises(IncompatibleCriterion, match="Importances only scores removals"):
             Then(first, Forward(Importances(SVC(kernel="linear")))).fit(self.X, self.y)
         with pytest.raises(InvalidParameter, match="between 1 and 3"):
             Then(first, Forward(Scatter(), n_features_to_select=4)).fit(self.X, self.y)

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from tamis.contract import BackwardCriterion
+from tamis.contract import BackwardCriterion, Record
 from tamis.criteria import FisherScore
 from tamis.exceptions import InvalidParameter
-from tamis.record import Record
 from tamis.search import RecursiveElimination
 from tests.laws.catalogue import table
 from tests.laws.search_laws import Stop, outcome
@@ -112,12 +111,12 @@ def test_of_equals_the_highest_index_leaves_first():
     assert [step.moved.tolist() for step in search.trace_] == [[], [6, 5, 4], [3, 2]]
 
 
-def test_kept_columns_stand_by_their_last_price():
+def test_kept_columns_stand_by_their_last_score():
     X, y = table()
     search = RecursiveElimination(Index(), n_features_to_select=3).fit(X, y)
     assert_array_equal(search.order_, [6, 5, 4, 3, 2, 1, 0])
     assert_array_equal(search.ranking_, [5, 4, 3, 2, 1, 1, 1])
-    assert_array_equal(np.isnan(search.scores_), search.support_)
+    assert_array_equal(search.scores_, Index().fit(X, y).loss(np.arange(7)))
 
 
 @pytest.mark.parametrize("step", [1, 2])

@@ -27,6 +27,7 @@ from tamis.search import (
     RecursiveElimination,
 )
 from tests.laws.catalogue import table
+from tests.laws.search_laws import Stop
 
 
 @pytest.mark.parametrize(("m", "k"), [(7, 1), (7, 3), (7, 7), (12, 5)])
@@ -76,29 +77,33 @@ def test_ranking_knows_the_value_of_additive_subsets():
     np.testing.assert_allclose(search.trace_.values, np.cumsum(np.sort(search.scores_)[::-1]))
 
 
-def sides(search, d):
+def sides(k, d):
     """Both sides after each step: the one the trace follows, and the other from what moved."""
-    other = set() if search.trace_.sizes[-1] > d / 2 else set(range(d))
-    for step in search.trace_:
-        other ^= set(step.state["other"])
-        yield set(step.subset.tolist()), set(other)
+    X, y = table(n_features=d)
+    search = Bidirectional(Scatter(), n_features_to_select=k)
+    found = []
+
+    class Watch(Stop):
+        def on_fit_task_end(self, estimator, context):
+            if context.task_name == "step":
+                trace = estimator.trace_
+                other = set() if trace.start.all() else set(range(d))
+                found.append((set(trace[-1].subset), other ^ set(trace.state["other"])))
+
+    assert search.set_callbacks(Watch(99)).fit(X, y).n_features_ == k
+    return found
 
 
 @pytest.mark.parametrize("d", [6, 7])
 @pytest.mark.parametrize("k", range(1, 7))
 def test_bidirectional_sides_never_undo_each_other(k, d):
-    X, y = table(n_features=d)
-    search = Bidirectional(Scatter(), n_features_to_select=k).fit(X, y)
-    assert search.n_features_ == k
-    for one, other in sides(search, d):
+    for one, other in sides(k, d):
         assert one <= other or other <= one
         assert len(one) + len(other) == d
 
 
 def test_bidirectional_meets_in_the_middle():
-    X, y = table(n_features=6)
-    search = Bidirectional(Scatter(), n_features_to_select=3).fit(X, y)
-    one, other = list(sides(search, 6))[-1]
+    one, other = sides(3, 6)[-1]
     assert one == other
 
 
@@ -178,6 +183,15 @@ def test_in_a_search_that_only_adds_the_first_k_are_the_subset_of_size_k():
     """Gains may rise from pick to pick; the order is that of the picks."""
     X, y = make_xor(200, n_features=4, random_state=0)[:2]
     search = Forward(CrossValidated(KNeighborsClassifier()), n_features_to_select=4).fit(X, y)
-    assert np.diff([step.prices[0] for step in search.trace_]).max() > 0
+    assert np.diff(search.trace_.moves().score).max() > 0
     for step in search.trace_:
         assert_array_equal(np.sort(search.order_[: len(step.subset)]), step.subset)
+
+
+def test_what_the_other_side_holds_stays_even_if_it_tells_nothing():
+    """Both sides of a bidirectional search agree, although columns are constant or copies."""
+    X, y = table()
+    X = np.column_stack([np.ones(len(y)), X[:, 0], X[:, 0], np.ones(len(y)), X[:, 1:4]])
+    search = Bidirectional(Scatter(ridge=1e-3), n_features_to_select=4).fit(X, y)
+    assert search.n_features_ == 4
+    assert not search.support_[[0, 2, 3]].any()

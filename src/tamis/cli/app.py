@@ -1,24 +1,17 @@
-"""The commands."""
+"""The commands: what each takes.
+
+What they do is imported when they run, because scikit-learn and polars take over a second of
+processor time, which ``--help`` has no use for.
+"""
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-import tamis
-from tamis import spec
-from tamis.cli.demo import run_demo
 from tamis.cli.failing import Sentences
-from tamis.cli.files import READERS, read
-from tamis.cli.output import check_output, places, write_ranking
-from tamis.cli.printing import print_class, print_methods, print_ranking, print_recipe, say
-from tamis.cli.reproduction import reproduce
-from tamis.cli.running import load_record, number_of_features, run, selector_for
-from tamis.cli.tables import Table, table
-from tamis.exceptions import InvalidSpec
-from tamis.recipes import find, names, prepare
-from tamis.selection import Selection
+from tamis.cli.formats import FORMATS
 
 app = typer.Typer(
     cls=Sentences,
@@ -29,7 +22,7 @@ app = typer.Typer(
 )
 
 
-class Task(StrEnum):
+class TaskOption(StrEnum):
     """How to read the target."""
 
     auto = "auto"
@@ -44,6 +37,8 @@ def root(
 ) -> None:
     """Find the features that matter."""
     if version:
+        import tamis
+
         typer.echo(f"tamis {tamis.__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
@@ -74,8 +69,8 @@ def select(
     ] = None,
     id_columns: Annotated[list[str] | None, typer.Option(hidden=True)] = None,
     task: Annotated[
-        Task, typer.Option(metavar="TASK", help="classification, regression or auto.")
-    ] = Task.auto,
+        TaskOption, typer.Option(metavar="TASK", help="classification, regression or auto.")
+    ] = TaskOption.auto,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write the ranking: *.csv or *.json."),
@@ -96,9 +91,13 @@ def select(
         Path | None, typer.Option(metavar="FILE", help="Go on from such a file.")
     ] = None,
     format: Annotated[
-        str | None, typer.Option(metavar="NAME", help=f"The format: {', '.join(READERS)}.")
+        str | None, typer.Option(metavar="NAME", help=f"The format: {', '.join(FORMATS)}.")
     ] = None,
     header: Annotated[bool, typer.Option(help="Whether a CSV file has names on top.")] = True,
+    safe_csv: Annotated[
+        bool,
+        typer.Option(help="Write ' before names in *.csv that spreadsheets would run as formulas."),
+    ] = True,
 ) -> None:
     """Select columns of a table.
 
@@ -108,42 +107,27 @@ def select(
 
     tamis select data.csv --target y 'Forward(CrossValidated(SVC(C=10)))' -k 5
     """
-    check_output(output, file)
-    check_output(save_record, file, endings=(".json",))
-    left_out = [*(drop or []), *(id_columns or [])]
-    data = table(read(file, format, header=header), target, left_out, task.value)
-    record = None if resume is None else load_record(resume)
-    selector = selector_for(
-        method,
-        data,
-        record,
-        n_features_to_select=number_of_features(features),
-        task=task.value,
-        n_jobs=jobs,
+    from tamis.cli.selecting import Request, run_select
+
+    run_select(
+        Request(
+            file=file,
+            method=method,
+            target=target,
+            n_features_to_select=features,
+            drop=(*(drop or ()), *(id_columns or ())),
+            task=task.value,
+            output=output,
+            rows=rows,
+            seed=seed,
+            n_jobs=jobs,
+            save_record=save_record,
+            resume=resume,
+            format=format,
+            header=header,
+            safe_csv=safe_csv,
+        )
     )
-    expression = spec.write(selector, strict=False)
-    if method is not None or record is None:  # a record has the seeds that it began with
-        selector = prepare(selector, data.y, task=task.value, random_state=seed)
-    selection = run(selector, data, record, save_record)
-    ranking = places(selection, data.X.columns)
-    if output is not None:
-        write_ranking(output, ranking, facts(file, data, selection))
-    print_ranking(ranking, [f"{file.name}: {data}", expression], rows)
-    for what, path in (("ranking", output), ("record", save_record)):
-        if path is not None:
-            say(f"the {what} is in {path}.")
-
-
-def facts(file: Path, data: Table, selection: Selection) -> dict[str, Any]:
-    """What a ranking written as JSON says beside the ranking."""
-    return {
-        "file": str(file),
-        "target": data.target,
-        "task": data.kind,
-        "method": spec.write(selection, strict=False),
-        "selected": selection.get_feature_names_out().tolist(),
-        "record": selection.record_.to_dict(),
-    }
 
 
 @app.command()
@@ -160,34 +144,59 @@ def methods(
 
     tamis methods svm-rfe
     """
-    asked = " ".join(words or [])
-    classes = {name: kind for group in spec.catalogue().values() for name, kind in group.items()}
-    if asked in names():
-        (one,) = (recipe for recipe in find(asked) if recipe.name == asked)
-        print_recipe(one)
-    elif asked in classes:
-        print_class(classes[asked])
-    else:
-        recipes = find(asked)
-        groups = {
-            title: {name: kind for name, kind in group.items() if speaks_of(kind, asked)}
-            for title, group in spec.catalogue().items()
-        }
-        if not recipes and not any(groups.values()):
-            near = spec.did_you_mean(asked, [*names(), *classes])
-            raise InvalidSpec(
-                f"No method speaks of {asked!r}.{near} Write tamis methods to see all."
-            )
-        print_methods(recipes, groups)
+    from tamis.cli.listing import show_methods
+
+    show_methods(" ".join(words or []))
 
 
-def speaks_of(kind: type, words: str) -> bool:
-    """Whether the name or description of a class has all the words."""
-    text = f"{kind.__name__} {kind.__doc__}".lower()
-    return all(word in text for word in words.lower().split())
+@app.command()
+def reproduce(
+    experiments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME...", help="Experiments, see --list; or *.toml.", show_default=False
+        ),
+    ] = None,
+    list_names: Annotated[bool, typer.Option("--list", help="List the names.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Run all of them.")] = False,
+    realizations: Annotated[
+        int | None, typer.Option(min=1, help="How many; by default as published.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Number of processes.")] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Dask scheduler to run on; local: this machine."),
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep finished tasks here, and go on from them."),
+    ] = None,
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Choose hyper-parameters as published.")
+    ] = False,
+) -> None:
+    """Compute published tables again, and print ours beside the published numbers.
 
+    tamis reproduce --list
 
-app.command()(reproduce)
+    tamis reproduce thesis-3.1 --realizations 10 --jobs 2
+
+    tamis reproduce thesis-5.10 --store wine.sqlite
+    """
+    from tamis.cli.reproducing import list_experiments, run_experiments
+
+    if list_names:
+        list_experiments()
+        return
+    run_experiments(
+        experiments or [],
+        everything=everything,
+        realizations=realizations,
+        tune=tune,
+        n_jobs=jobs,
+        cluster=dask,
+        store=store,
+    )
 
 
 @app.command()
@@ -195,4 +204,6 @@ def demo(
     folder: Annotated[Path, typer.Option(help="Where to write the ranking.")] = Path("tamis-demo"),
 ) -> None:
     """Select columns of a table that comes with scikit-learn, and say what is lost by it."""
+    from tamis.cli.demo import run_demo
+
     run_demo(folder)

@@ -92,8 +92,8 @@ def _sparse(path: Path, n: int, line: str, attributes: list[Attribute]) -> list[
     try:
         for pair in _fields(line.strip("{} ")):
             if pair:
-                place, value = pair.split(None, 1)
-                row[int(place)] = _unquoted(value)
+                index, value = pair.split(None, 1)
+                row[int(index)] = _unquoted(value)
     except (ValueError, IndexError):
         raise InvalidTable(
             f"{path}, line {n}, is no sparse row: write {{index value, ...}}, counting from 0."

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from rich.text import Text
 from sklearn.base import clone
 from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from tamis.cli.output import places, write_ranking
-from tamis.cli.printing import print_ranking, stderr, stdout
+from tamis.cli.output import write_ranking
+from tamis.cli.printing import print_ranking, stderr, stdout, text
+from tamis.cli.ranking import ranked_columns
 from tamis.cli.running import run
-from tamis.cli.tables import Table
+from tamis.cli.tables import LabelledTable
 from tamis.datasets import load
 from tamis.recipes import recipe
 from tamis.spec import write
@@ -30,9 +30,9 @@ def run_demo(folder: Path) -> None:
     data = _breast_cancer()
     selector = recipe(METHOD, n_features_to_select=N_FEATURES)
     selection = run(selector, data)
-    ranking = places(selection, data.X.columns)
+    ranking = ranked_columns(selection, data.X.columns)
     path = folder / "ranking.csv"
-    write_ranking(path, ranking, {})
+    write_ranking(path, ranking, dict)
     print_ranking(
         ranking,
         [f"Breast cancer: {data}", f"{METHOD}: {write(selector)}"],
@@ -41,22 +41,22 @@ def run_demo(folder: Path) -> None:
     console = stdout()
     with stderr().status("Cross-validating ..."):
         before, after = _errors(None, data), _errors(clone(selector), data)
-    console.print(Text("\nError of a support vector machine, with 3 times 5 folds:"))
+    console.print("\nError of a support vector machine, with 3 times 5 folds:")
     for what, errors in ((f"all {data.X.width} columns", before), (f"{N_FEATURES} columns", after)):
         console.print(f"  {what:<15}{100 * errors.mean():5.1f} % ± {100 * errors.std():.1f}")
     console.print("The columns were selected anew in each fold, so both numbers are honest.\n")
     console.print("Next: tamis methods, tamis select YOUR.csv --target COLUMN")
-    console.print(Text(f"The ranking of all columns is in {path}"), soft_wrap=True)
+    console.print(text(f"The ranking of all columns is in {path}"), soft_wrap=True)
 
 
-def _breast_cancer() -> Table:
+def _breast_cancer() -> LabelledTable:
     X, y, columns, classes, *_ = load("wdbc")
     frame = pl.DataFrame(X, schema=columns.tolist())
     labels = np.asarray(classes)[y]
-    return Table(frame, labels, "diagnosis", "classification")
+    return LabelledTable(frame, labels, "diagnosis", "classification")
 
 
-def _errors(selector: Any, data: Table) -> np.ndarray:
+def _errors(selector: Any, data: LabelledTable) -> np.ndarray:
     """Share of wrong answers in each fold; all that learns stands inside the pipeline."""
     steps = [StandardScaler(), *([] if selector is None else [selector]), SVC()]
     folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=3, random_state=0)

@@ -1,48 +1,25 @@
 """Writing a ranking as CSV or JSON, completely or not at all."""
 
-import csv
-import io
 import json
 import math
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import polars as pl
 
+from tamis.cli.ranking import RankedColumns
+from tamis.contract import Record
 from tamis.exceptions import InvalidParameter
-from tamis.selection import Selection
 
 ENDINGS = (".csv", ".json")
-
-
-class Place(NamedTuple):
-    """One column in a ranking."""
-
-    rank: int
-    column: str
-    score: float | None
-    kept: bool
-
-
-def places(selection: Selection, columns: Sequence[str]) -> list[Place]:
-    """All columns of a fitted selection, best first.
-
-    The score is the price at which a column last entered or left; for one that never moved, the
-    price it was last given.
-    """
-    scores = np.array(selection.scores_, dtype=float)
-    last = selection.trace_[-1]
-    standing = last.prices[len(last.moved) :]
-    if len(standing):
-        still = last.subset[np.isnan(scores[last.subset])]
-        scores[still] = standing[np.isin(last.subset, still)]
-    return [
-        Place(rank, columns[j], _finite(scores[j]), bool(selection.support_[j]))
-        for rank, j in enumerate(selection.order_, 1)
-    ]
+#: How a cell begins that spreadsheets run, or read without its first character.
+FORMULA = re.compile(r"[=+\-@\x00-\x1f\x7f-\x9f]")
 
 
 def check_output(path: Path | None, source: Path | None, endings: Sequence[str] = ENDINGS) -> None:
@@ -68,23 +45,60 @@ def check_output(path: Path | None, source: Path | None, endings: Sequence[str] 
         raise InvalidParameter(f"{path} holds the data. Give another file for the result.")
 
 
-def write_ranking(path: Path, ranking: Sequence[Place], facts: dict[str, Any]) -> None:
-    """Write the ranking; JSON also has the facts, among them the record."""
-    if path.suffix.lower() == ".json":
-        whole = {**facts, "ranking": [place._asdict() for place in ranking]}
-        replace_file(path, json.dumps(plain(whole), indent=1, allow_nan=False) + "\n")
+def write_ranking(
+    path: Path, ranking: RankedColumns, facts: Callable[[], dict[str, Any]], *, safe: bool = True
+) -> None:
+    """Write the ranking; JSON also has the facts, among them the record.
+
+    ``safe`` puts an apostrophe before a name that a spreadsheet would take for a formula, in CSV.
+    """
+    names = ranking.names
+    if safe and path.suffix.lower() == ".csv":
+        names = [f"'{name}" if FORMULA.match(name) else name for name in names]
+    columns = {
+        "rank": range(1, len(ranking) + 1),
+        "column": names,
+        "score": [None if math.isnan(score) else score for score in ranking.scores.tolist()],
+        "kept": ranking.kept.tolist(),
+    }
+    if path.suffix.lower() == ".csv":
+        replace_file(path, pl.DataFrame(columns).write_csv())
         return
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(Place._fields)
-    for place in ranking:
-        score = "" if place.score is None else repr(place.score)
-        rows.writerow([place.rank, place.column, score, str(place.kept).lower()])
-    replace_file(path, text.getvalue())
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    text = json.dumps(plain({**facts(), "ranking": rows}), indent=1, allow_nan=False)
+    replace_file(path, f"{text}\n")
+
+
+def save_record(record: Record, path: Path) -> None:
+    """Write a record; where that fails nothing is left of the attempt, and the file is named."""
+    draft = path.with_name(f"{path.name}.part")
+    with _named(path):
+        try:
+            record.save(path)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Errors of the system with the name of the file that was to be written."""
+    try:
+        yield
+    except OSError as error:
+        raise InvalidParameter(
+            f"{path} cannot be written: {error.strerror or error}. Nothing of it is left; make "
+            "room, or choose another folder."
+        ) from error
 
 
 def replace_file(path: Path, text: str) -> None:
     """Put a complete text in place of what was there, or leave it as it was."""
+    with _named(path):
+        _replace_file(path, text)
+
+
+def _replace_file(path: Path, text: str) -> None:
     with NamedTemporaryFile(
         "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
     ) as draft:
@@ -121,7 +135,3 @@ def plain(value: Any) -> Any:
 
 def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
-
-
-def _finite(score: float) -> float | None:
-    return None if np.isnan(score) else float(score)

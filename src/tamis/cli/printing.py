@@ -1,11 +1,13 @@
-"""What a person reads: tables on stdout, sentences on stderr."""
+"""What a person reads: tables on stdout, sentences on stderr.
+
+Names come from files of anybody, so everything that is printed goes through :func:`text` or
+:func:`say`: what a terminal would obey instead of showing stands there as U+FFFD.
+"""
 
 import re
 import sys
-import textwrap
 from collections.abc import Iterable, Sequence
-from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING
 from warnings import WarningMessage
 
 from rich import box
@@ -13,9 +15,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tamis.cli.output import Place
-from tamis.recipes import Recipe
-from tamis.spec import write
+if TYPE_CHECKING:
+    from tamis.cli.ranking import RankedColumns
 
 #: Width where nobody knows the width of the terminal, as in a pipe.
 PIPED = 100
@@ -29,6 +30,26 @@ SILENT = (
     ImportWarning,
     RuntimeWarning,
 )
+#: Control characters, with which escape sequences begin (also those of Latin-1); what breaks lines;
+#: what turns the direction of writing; halves of characters; invisible tags.
+OBEYED = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff"
+    "\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+
+
+def harmless(words: object) -> str:
+    """The words with U+FFFD for every character that a terminal would obey.
+
+    >>> harmless("gene\x1b[2J")
+    'gene\ufffd[2J'
+    """
+    return OBEYED.sub("\ufffd", str(words))
+
+
+def text(words: object, style: str = "") -> Text:
+    """The words as they are, but harmless; nothing in them is markup."""
+    return Text(harmless(words), style=style)
 
 
 def stdout() -> Console:
@@ -43,7 +64,7 @@ def stderr() -> Console:
 
 def say(sentence: str) -> None:
     """One line on stderr."""
-    sys.stderr.write(f"tamis: {' '.join(sentence.split())}\n")
+    sys.stderr.write(f"tamis: {harmless(' '.join(sentence.split()))}\n")
 
 
 def say_warnings(caught: Iterable[WarningMessage]) -> None:
@@ -53,10 +74,24 @@ def say_warnings(caught: Iterable[WarningMessage]) -> None:
         say(f"warning: {sentence}")
 
 
-def print_ranking(ranking: Sequence[Place], heading: Sequence[str], rows: int) -> None:
+def bare_table(title: str | None = None) -> Table:
+    """A table with a line under its headings and no others."""
+    return Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        title=None if title is None else text(title),
+        title_justify="left",
+        title_style="bold",
+    )
+
+
+def print_ranking(ranking: "RankedColumns", heading: Sequence[str], rows: int) -> None:
     """The first columns of a ranking, those that are kept marked."""
-    tried = [place for place in ranking if place.kept or place.score is not None]
-    shown = tried[:rows]
+    tried = ranking.tried.nonzero()[0]
+    shown = tried[:rows].tolist()
+    names = [ranking.names[i] for i in shown]
+    scores = [float(ranking.scores[i]) for i in shown]
     table = bare_table()
     table.add_column("rank", justify="right")
     table.add_column("column", overflow="fold")
@@ -64,40 +99,41 @@ def print_ranking(ranking: Sequence[Place], heading: Sequence[str], rows: int) -
     table.add_column("")
     table.add_column("kept")
     console = stdout()
-    fine = console.encoding.startswith("utf")
-    for place, bar in zip(shown, _bars(shown, fine), strict=True):
+    bars = _bars(scores, fine=console.encoding.startswith("utf"))
+    for i, name, score, bar in zip(shown, names, scores, bars, strict=True):
+        kept = bool(ranking.kept[i])
         table.add_row(
-            str(place.rank),
-            Text(place.column),
-            _number(place.score),
-            Text(bar, style="blue"),
-            "yes" if place.kept else "",
-            style="" if place.kept else "dim",
+            str(i + 1),
+            text(name),
+            "" if score != score else f"{score:.4g}",
+            text(bar, style="blue"),
+            "yes" if kept else "",
+            style="" if kept else "dim",
         )
     if not console.is_terminal:  # nothing to fit into: no name is ever cut
-        console.width = max(PIPED, 50 + max(len(place.column) for place in shown))
+        console.width = max(PIPED, 50 + max(map(len, names)))
     for line in heading:
-        console.print(Text(line, style="bold" if line is heading[0] else ""))
-    console.print("", table, "", Text(_summary(ranking, tried, shown)), sep="\n")
+        console.print(text(line, style="bold" if line is heading[0] else ""))
+    summary = _summary(int(ranking.kept.sum()), len(ranking), len(tried), len(shown))
+    console.print("", table, "", text(summary), sep="\n")
 
 
-def _summary(ranking: Sequence[Place], tried: Sequence[Place], shown: Sequence[Place]) -> str:
+def _summary(n_kept: int, n_columns: int, n_tried: int, n_shown: int) -> str:
     """How many columns are kept, and which are not in the table."""
-    words = [f"{sum(place.kept for place in ranking)} of {len(ranking)} columns kept"]
-    if len(tried) > len(shown):
-        words.append(f"the first {len(shown)} are shown (--rows, --output)")
-    if len(ranking) > len(tried):
-        words.append(f"the other {len(ranking) - len(tried)} never entered")
+    words = [f"{n_kept} of {n_columns} columns kept"]
+    if n_tried > n_shown:
+        words.append(f"the first {n_shown} are shown (--rows, --output)")
+    if n_columns > n_tried:
+        words.append(f"the other {n_columns - n_tried} never entered")
     return "; ".join(words) + "."
 
 
-def _bars(ranking: Sequence[Place], fine: bool) -> list[str]:
+def _bars(scores: Sequence[float], fine: bool) -> list[str]:
     """The scores as bars, nothing where they cannot be compared with zero."""
-    finite = [p.score for p in ranking if p.score is not None and abs(p.score) != float("inf")]
-    top = max(finite, default=0.0)
+    top = max((score for score in scores if abs(score) < float("inf")), default=0.0)
     if top <= 0:
-        return [""] * len(ranking)
-    return [_bar((place.score or 0.0) / top, fine) for place in ranking]
+        return [""] * len(scores)
+    return ["" if score != score else _bar(score / top, fine) for score in scores]
 
 
 def _bar(share: float, fine: bool) -> str:
@@ -106,92 +142,3 @@ def _bar(share: float, fine: bool) -> str:
     if not fine:  # a terminal that knows no blocks
         return "#" * whole
     return "█" * whole + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[rest]
-
-
-def _number(score: float | None) -> str:
-    return "" if score is None else f"{score:.4g}"
-
-
-def print_methods(recipes: Sequence[Recipe], catalogue: dict[str, dict[str, type]]) -> None:
-    """Recipes with their references, then the words that expressions are made of."""
-    tables = [_recipe_table(recipes)] if recipes else []
-    tables += [_class_table(group, classes) for group, classes in catalogue.items() if classes]
-    stdout().print(*tables, sep="\n\n")
-
-
-def bare_table(title: str | None = None) -> Table:
-    """A table with a line under its headings and no others."""
-    return Table(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        show_edge=False,
-        title=title,
-        title_justify="left",
-        title_style="bold",
-    )
-
-
-def _recipe_table(recipes: Sequence[Recipe]) -> Table:
-    table = bare_table("recipes")
-    table.add_column("name", no_wrap=True, style="bold")
-    table.add_column("what it does", ratio=3)
-    table.add_column("target")
-    table.add_column("reference", ratio=3, style="dim")
-    for recipe in recipes:
-        target = "any" if len(recipe.targets) > 1 else min(recipe.targets)
-        table.add_row(recipe.name, Text(recipe.summary), target, Text(recipe.reference))
-    return table
-
-
-def _class_table(group: str, classes: dict[str, type]) -> Table:
-    table = bare_table(group)
-    table.add_column("name", no_wrap=True, style="bold")
-    table.add_column("what it does")
-    for name, kind in classes.items():
-        table.add_row(name, Text(first_sentence(kind)))
-    return table
-
-
-def print_recipe(recipe: Recipe) -> None:
-    """One recipe in full."""
-    options = ", ".join(f"{name}={_shown(value)}" for name, value in recipe.parameters.items())
-    facts = {
-        "what": recipe.summary,
-        "reference": recipe.reference,
-        "target": " or ".join(sorted(recipe.targets)),
-        "options": options,
-        "expression": recipe.expression,
-        "command": f"tamis select data.csv --target y {recipe.name}",
-        "Python": f'tamis.recipe("{recipe.name}")',
-    }
-    _print_facts(recipe.name, facts)
-
-
-def print_class(kind: type) -> None:
-    """One word of the expressions in full."""
-    parameters = [
-        name if parameter.default is parameter.empty else f"{name}={_shown(parameter.default)}"
-        for name, parameter in signature(kind).parameters.items()
-    ]
-    call = f"{kind.__name__}({', '.join(parameters)})"
-    _print_facts(kind.__name__, {"what": first_sentence(kind), "call": call})
-
-
-def _print_facts(title: str, facts: dict[str, str]) -> None:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, fact in facts.items():
-        table.add_row(name, Text(fact))
-    stdout().print(Text(title, style="bold"), table)
-
-
-def first_sentence(kind: Any) -> str:
-    """The first line of a class's description."""
-    text = textwrap.dedent(kind.__doc__ or "").strip()
-    sentence = text.split("\n\n")[0].replace("\n", " ").replace("``", "")
-    return re.sub(r":\w+:`~?([^`]*)`", r"\1", sentence)
-
-
-def _shown(value: Any) -> str:
-    return write(value, strict=False)

@@ -7,8 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from tamis.choice import resolve_choice
-from tamis.search import Exhaustive, Genetic
+from tamis.search import BranchAndBound, Exhaustive, Genetic, Ranking
 
 #: Seconds between two looks at the trace; a ranking of 10^5 columns makes as many steps.
 PAUSE = 0.05
@@ -19,7 +18,7 @@ class SearchBar:
 
     def __init__(self, console: Console):
         self.progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.fields[state]}"),
             TimeElapsedColumn(),
@@ -34,8 +33,8 @@ class SearchBar:
     def setup(self, estimator: Any, context: Any) -> None:
         """A bar for a search that begins."""
         self.progress.start()
-        who, judge = type(estimator).__name__, getattr(estimator, "criterion", None)
-        name = who if judge is None else f"{who}({type(judge).__name__})"
+        name, criterion = type(estimator).__name__, getattr(estimator, "criterion", None)
+        name = name if criterion is None else f"{name}({type(criterion).__name__})"
         self.task = self.progress.add_task(name, total=None, state="")
 
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
@@ -59,22 +58,26 @@ class SearchBar:
 
 
 def progress_of(search: Any) -> tuple[float | None, str]:
-    """The share of a walk that is done, None where nobody knows, and a word on where it stands."""
+    """The share of a search that is done, None where nobody knows, and where it stands."""
     trace = search.trace_
-    n_units, step = trace.n_units, trace[-1]
+    if not len(trace):  # the first part of a composition, or a model in training
+        parts = search.record_.parts
+        return None, f"part {len(parts)}" if parts else "training"
+    n_units, sizes = trace.n_units, trace.sizes
     if isinstance(search, Genetic):
         return len(trace) / (search.n_generations + 1), f"generation {len(trace) - 1}"
-    target = resolve_choice(search.n_features_to_select, type(search).__name__).size(n_units, "")
+    if isinstance(search, BranchAndBound):
+        return None, f"gap {trace.state['gap']:.3g}"
+    target = search._choice().size(n_units, "")
     if isinstance(search, Exhaustive):
         whole = 2**n_units - 1 if target is None else math.comb(n_units, target)
-        return step.state["valued"] / whole, f"{step.state['valued']} subsets"
-    state = f"{len(step.subset)} of {n_units} columns"
-    if "gap" in step.state:
-        return None, f"gap {step.state['gap']:.3g}"
-    if search.prices_alone:  # it ranks all, whatever is asked
+        n_valued = trace.state["valued"]
+        return n_valued / whole, f"{n_valued} subsets"
+    if isinstance(search, Ranking):  # it ranks all, whatever is asked
         target = None
-    if len(trace[0].subset) > n_units / 2:  # it began with everything
-        share = (n_units - len(step.subset)) / max(n_units - (target or 1), 1)
+    first, last = int(sizes[0]), int(sizes[-1])
+    if first > n_units / 2:  # it began with everything
+        share = (n_units - last) / max(n_units - (target or 1), 1)
     else:
-        share = len(step.subset) / (target or n_units)
-    return min(share, 1.0), state
+        share = last / (target or n_units)
+    return min(share, 1.0), f"{last} of {n_units} columns"

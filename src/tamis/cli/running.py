@@ -12,22 +12,24 @@ from typing import Any
 import typer
 
 from tamis.cli.failing import INTERRUPTED
+from tamis.cli.output import save_record
 from tamis.cli.printing import say, say_warnings, stderr
 from tamis.cli.progress import SearchBar
-from tamis.cli.tables import Table
+from tamis.cli.tables import LabelledTable
+from tamis.contract import Record, Selection
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.recipes import prepare
-from tamis.record import Record
-from tamis.selection import Selection
+from tamis.search import Ranking
 from tamis.spec import parse
 
 
 def run(
-    selector: Any, data: Table, record: Record | None = None, save_to: Path | None = None
+    selector: Any, data: LabelledTable, record: Record | None = None, save_to: Path | None = None
 ) -> Selection:
     """Fit a selector, or continue from a record; warnings are said after success only."""
     bar = SearchBar(stderr())
-    selector.set_callbacks(bar)
+    if not isinstance(selector, Ranking):  # which makes all its steps at once, and many of them
+        selector.set_callbacks(bar)
     try:
         with _stopping(bar), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -45,7 +47,7 @@ def run(
     if bar.stop:
         _leave(selector, save_to)
     if save_to is not None:
-        selector.record_.save(save_to)
+        save_record(selector.record_, save_to)
     say_warnings(caught)
     fitted: Selection = selector
     return fitted
@@ -72,7 +74,7 @@ def _stopping(bar: SearchBar) -> Iterator[None]:
 def _leave(selector: Any, save_to: Path | None) -> None:
     """Keep the steps made so far, say how to go on, and leave."""
     if save_to is not None and hasattr(selector, "record_"):
-        selector.record_.save(save_to)
+        save_record(selector.record_, save_to)
         say(
             f"stopped after {len(selector.trace_)} steps; they are in {save_to}: write --resume "
             f"{save_to} to go on."
@@ -88,14 +90,14 @@ def load_record(path: Path) -> Record:
         return Record.load(path)
     except OSError as error:
         raise InvalidTable(f"The record {path} cannot be read: {error.strerror}.") from error
-    except (LookupError, TypeError, AttributeError) as error:
+    except (LookupError, TypeError, AttributeError, RecursionError, MemoryError) as error:
         raise InvalidTable(
             f"{path} is a damaged record ({type(error).__name__}: {error}). Start the search anew."
         ) from error
 
 
 def selector_for(
-    method: str | None, data: Table, record: Record | None, **options: Any
+    method: str | None, data: LabelledTable, record: Record | None, **options: Any
 ) -> Selection:
     """The selector that the arguments, or the record to go on from, ask for."""
     asked = record.expression if method is None and record is not None else method

@@ -1,19 +1,21 @@
-"""How good: judges of features."""
+"""How good features are: the criteria that a search accepts."""
 
 from tamis.criteria.bounds import RadiusMargin, Span
 from tamis.criteria.dependence import HSIC
-from tamis.criteria.destruction import Derivative, Marginal, Permutation, Removal, Zero
+from tamis.criteria.divergence import Divergence
 from tamis.criteria.importances import Importances
 from tamis.criteria.information import CIFE, CMIM, DISR, JMI, MIFS, MIFSU, MRMR, NMIFS
 from tamis.criteria.margins import WeightNorm
 from tamis.criteria.output_information import OutputInformation
 from tamis.criteria.parzen import KwakInformation, ParzenInformation
-from tamis.criteria.posterior import PosteriorSensitivity
-from tamis.criteria.prediction import DensitySensitivity, ScoreSensitivity
 from tamis.criteria.reconstruction import ColumnSubset
 from tamis.criteria.reduced import ReducedParzenInformation
-from tamis.criteria.scatter import Divergence, Scatter
-from tamis.criteria.tuned import RelativeSVC, RelativeSVR, TunedSVC, TunedSVR
+from tamis.criteria.scatter import Scatter
+from tamis.criteria.sensitivity import (
+    DensitySensitivity,
+    PosteriorSensitivity,
+    ScoreSensitivity,
+)
 from tamis.criteria.univariate import (
     Correlation,
     DiscriminantRatio,
@@ -24,6 +26,10 @@ from tamis.criteria.univariate import (
 )
 from tamis.criteria.validation import CrossValidated
 from tamis.criteria.wrappers import Penalised, Remembered, Scored
+from tamis.response.perturbations import Derivative, Marginal, Permutation, Removal, Zero
+from tamis.response.tuned import TunedSVC
+from tamis.svm.relative import RelativeSVC, RelativeSVR
+from tamis.svm.tuned import TunedSVR
 
 __all__ = [  # noqa: RUF022 (plain alphabetical order)
     "CIFE",

@@ -4,20 +4,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import pdist
 
-from tamis._arrays import EMPTY, Array, Subset, class_codes
-from tamis.contract import SubsetCriterion
-from tamis.density.sums import PRECISIONS, check_precision
+from tamis._arrays import Array, Subset, check_range, in_range
+from tamis.contract import Cost
+from tamis.criteria.altered import AlteredCriterion
+from tamis.density.pairs import CompiledPairSums, PlainPairSums, TargetKernel, pair_sums_cost
+from tamis.density.sums import PRECISIONS, check_precision, is_large
 from tamis.exceptions import InvalidParameter, InvalidTarget
 
-# Exponentials of one call below which numpy is done before compiled code is loaded.
-COMPILED_FROM = 4_000_000
-#: Kernels of the target: whether classes agree, a Gaussian (of a scaled target), a product.
-EQUALITY, GAUSSIAN, PRODUCT = range(3)
 
-
-class HSIC(SubsetCriterion):
+class HSIC(AlteredCriterion):
     r"""Hilbert-Schmidt independence criterion between a subset and the target.
 
     With kernel matrices K of the columns and L of the target, both with their diagonals set to 0,
@@ -29,7 +25,7 @@ class HSIC(SubsetCriterion):
     and the biased one tr(KHLH)/N^2 with H = I - 11'/N. K is Gaussian, exp(-gamma \|x - x'\|^2); for
     classes L is 1 where they agree; for a real target it is Gaussian with the median rule, or
     linear. Both estimates are linear in K, so each pair of samples costs one exponential for each
-    column priced, and L is centred once.
+    column scored, and L is centred once.
 
     Used backwards it is BAHSIC, forwards FOHSIC. Columns should be on one scale, as a search makes
     them. The empty subset is worth 0. It is not monotone.
@@ -37,9 +33,10 @@ class HSIC(SubsetCriterion):
     Parameters
     ----------
     gamma : float, "dimension" or "median", default="dimension"
-        "dimension" is 1/(2 \|S\|), "median" 1/(2 median \|x - x'\|^2), of the columns in question:
-        the width follows the subset. A number is used for every subset; fixed at what suits all
-        columns it loses most of its power as columns leave.
+        "dimension" is 1/(2 \|S\|), constant columns not counted, "median" 1/(2 median
+        \|x - x'\|^2), of the columns in question: the width follows the subset. A number is used
+        for every subset; fixed at what suits all columns it loses most of its power as columns
+        leave.
     unbiased : bool, default=True
     target_kernel : {"gaussian", "linear"}, default="gaussian"
         Kernel of a real target. It can change the ranking much: the Gaussian one sees any
@@ -82,14 +79,18 @@ class HSIC(SubsetCriterion):
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it
         self._check(len(X))
-        self._target = _Target(y, self.task_, self.target_kernel, self.unbiased)
-        self._X = X
-        large = len(X) ** 2 * X.shape[1] >= COMPILED_FROM and self.gamma != "median"
-        self._sums: _PlainSums | _CompiledSums
-        if large:
-            self._sums = _CompiledSums(X, self._target, PRECISIONS[self.precision])
+        if self.gamma == "median":
+            X = in_range(X, together=True)  # the width follows the scale
+        check_range("HSIC", X)
+        if self.task_ == "regression" and self.target_kernel == "linear":
+            check_range("HSIC, of y as a column,", y.astype(float)[:, None])
+        self._target = TargetKernel(y, self.task_, self.target_kernel, self.unbiased)
+        self._varies = X.min(axis=0) < X.max(axis=0)
+        self._sums: PlainPairSums | CompiledPairSums
+        if is_large(X.shape) and self.gamma != "median":
+            self._sums = CompiledPairSums(X, self._target, PRECISIONS[self.precision])
         else:
-            self._sums = _PlainSums(X, self._target)
+            self._sums = PlainPairSums(X, self._target)
 
     def _check(self, n_samples: int) -> None:
         check_precision("HSIC", self.precision)
@@ -112,143 +113,23 @@ class HSIC(SubsetCriterion):
                 "Use unbiased=False."
             )
 
-    def value(self, subset: Subset) -> float:
-        if not len(subset):
-            return 0.0
-        return float(self._values(self.columns(subset), EMPTY, 0)[0])
-
-    def gain(self, subset: Subset, candidates: Subset) -> Array:
-        if not len(subset) or not len(candidates):
-            return np.array([self.value(candidates[[i]]) for i in range(len(candidates))])
-        return self._changes(self.columns(subset), self.columns(candidates), +1)
-
-    def loss(self, subset: Subset) -> Array:
-        if len(subset) < 2:
-            return np.array([self.value(subset) for _ in subset])
-        columns = self.columns(subset)
-        return -self._changes(columns, columns, -1)
-
-    def _changes(self, members: Subset, altered: Subset, sign: int) -> Array:
-        """What each column changes; the value before is found in the same pass."""
-        before, *after = self._values(members, altered, sign)
-        return np.array(after) - before
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        compiled = self.gamma != "median" and is_large((n_samples, n_features))
+        cost = pair_sums_cost(n_samples, n_features, compiled=compiled, n_rounds=n_rounds)
+        # a median of all distances costs more than the kernel that it is for
+        dearer = 2.5 if self.gamma == "median" else 1.0
+        return cost._replace(operations=dearer * cost.operations)
 
     def _values(self, members: Subset, altered: Subset, sign: int) -> Array:
-        """Value of the members, and without (-1) or with (+1) each altered column."""
-        sizes = len(members), len(members) + sign
-        gammas = [self._gamma_for(size) for size in sizes]
-        return self._sums(members, altered, sign, *gammas) + self._target.diagonal
+        # a constant column has no part in a distance, and none in the dimension
+        size = int(self._varies[members].sum())
+        gammas = [self._gamma_for(max(1, n)) for n in (size, size + sign)]
+        values = self._sums(members, altered, sign, *gammas) + self._target.diagonal
+        values[1:][~self._varies[altered]] = values[0]
+        return values
 
     def _gamma_for(self, size: int) -> float:
         """The width for so many columns; nan for the median rule, which must see them."""
         if self.gamma == "median":
             return np.nan
         return 1 / (2 * size) if self.gamma == "dimension" else float(self.gamma)
-
-
-class _Target:
-    """The target's side of HSIC: weights W with HSIC = sum over pairs of 2 K W, plus a constant.
-
-    Expanding either estimate, W_ij = scale (L_ij - offset_i - offset_j).
-    """
-
-    def __init__(self, y: NDArray[Any], kind: str, kernel: str, unbiased: bool):
-        if kind == "classification":
-            self.y, self.kind = class_codes(y)[1].astype(float), EQUALITY
-        elif kernel == "linear":
-            self.y, self.kind = y - y.mean(), PRODUCT
-        else:
-            gamma = median_gamma(pdist(_spread(y.astype(float))[:, None], "sqeuclidean"))
-            self.y, self.kind = y * np.sqrt(gamma / np.log(2)), GAUSSIAN
-        n, own = len(y), self._own()
-        rows = self._row_sums() - (own if unbiased else 0)
-        if unbiased:
-            self.scale = 1 / (n * (n - 3))
-            self.offset = rows / (n - 2) - rows.sum() / (2 * (n - 1) * (n - 2))
-            self.diagonal = 0.0
-        else:
-            self.scale = 1 / n**2
-            self.offset = rows / n - rows.sum() / (2 * n**2)
-            self.diagonal = float(self.scale * (own - 2 * self.offset).sum())
-
-    def rows(self, rows: slice) -> Array:
-        """Kernel of some samples' targets with all."""
-        if self.kind == EQUALITY:
-            return (self.y[rows, None] == self.y).astype(float)
-        if self.kind == GAUSSIAN:
-            return np.exp2(-((self.y[rows, None] - self.y) ** 2))
-        return np.outer(self.y[rows], self.y)
-
-    def _own(self) -> Array:
-        return self.y**2 if self.kind == PRODUCT else np.ones(len(self.y))
-
-    def _row_sums(self) -> Array:
-        blocks = [slice(i, i + 256) for i in range(0, len(self.y), 256)]
-        return np.concatenate([self.rows(block).sum(axis=1) for block in blocks])
-
-
-class _PlainSums:
-    """All pairs at once: for small tables, and where each subset has a width of its own."""
-
-    def __init__(self, X: Array, target: _Target):
-        self._X = X
-        first, second = np.triu_indices(len(X), 1)
-        offsets = target.offset[first] + target.offset[second]
-        self._weights = 2 * target.scale * (target.rows(slice(None))[first, second] - offsets)
-
-    def __call__(
-        self, members: Subset, altered: Subset, sign: int, before: float, after: float
-    ) -> Array:
-        """Sums for the members and for each altered column, with the gamma before and after."""
-        distances = pdist(self._X[:, members], "sqeuclidean")
-        moved = (distances + sign * pdist(self._X[:, [j]], "sqeuclidean") for j in altered)
-        return np.array([self._sum(distances, before), *(self._sum(m, after) for m in moved)])
-
-    def _sum(self, distances: Array, gamma: float) -> float:
-        exponents = distances * -(median_gamma(distances) if np.isnan(gamma) else gamma)
-        return float(np.exp(exponents, out=exponents) @ self._weights)
-
-
-class _CompiledSums:
-    """Rows of distances and weights made as needed: any number of samples."""
-
-    def __init__(self, X: Array, target: _Target, dtype: Any):
-        from tamis.density._rows import PAD
-
-        self._target = target
-        self._columns = np.zeros((X.shape[1], -(-len(X) // PAD) * PAD), dtype=dtype)
-        self._columns[:, : len(X)] = X.T
-
-    def __call__(
-        self, members: Subset, altered: Subset, sign: int, before: float, after: float
-    ) -> Array:
-        from tamis.density._rows import pair_sums
-
-        target = self._target
-        columns = self._columns * float(np.sqrt(after / np.log(2)))  # the kernel as a power of 2
-        kernels = (target.y, target.kind, target.offset)
-        number = columns.dtype.type
-        sums = pair_sums(columns, members, altered, number(sign), number(before / after), *kernels)
-        return 2 * target.scale * sums
-
-
-def _spread(y: Array, most: int = 4000) -> Array:
-    """The values, or so many evenly spaced ones in their order: all pairs must fit into memory."""
-    if len(y) <= most:
-        return y
-    return np.sort(y)[np.linspace(0, len(y) - 1, most).round().astype(np.intp)]
-
-
-def median_gamma(distances: Array) -> float:
-    """1/(2 median) of squared distances; where most are 0, of their mean; 1 where all are.
-
-    >>> median_gamma(np.array([1.0, 2.0, 9.0])), median_gamma(np.array([0.0, 0.0, 3.0]))
-    (0.25, 0.5)
-    """
-    if not len(distances):
-        return 1.0
-    middle = float(np.median(distances))
-    # what is left of a difference of equal numbers is not a distance
-    if middle <= 1e-12 * distances.max():
-        middle = float(np.maximum(distances, 0).mean())
-    return 1 / (2 * middle) if middle > 0 else 1.0

@@ -13,6 +13,7 @@ from tamis._arrays import Array, Subset
 from tamis.contract import BackwardCriterion
 from tamis.criteria.model import ModelCriterion
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.response.units import Units
 
 Getter: TypeAlias = "str | Callable[[Any], Any]"
 
@@ -62,23 +63,23 @@ class Importances(ModelCriterion, BackwardCriterion):
             )
         self._learn_model(X, y, self._routed(params, len(X)))
 
-    def _adopt(self, estimator: Any) -> None:
-        super()._adopt(estimator)
+    def _prepare(self, estimator: Any) -> None:
         # the commonest mistake is known before any training: a kernel machine without coefficients
         kernel = getattr(estimator, "kernel", "linear")
         if self.importance_getter == "auto" and kernel != "linear" and _may_hide_coef(estimator):
             raise IncompatibleCriterion(_without_coefficients(estimator))
 
     def loss(self, subset: Subset) -> Array:
-        model = self._fitted(subset)
+        model, units = self._fitted(subset), Units.of(self.columns, subset)
         found = importances(model, self.importance_getter)
-        if found.shape != subset.shape:
+        if found.shape != units.columns.shape:
             raise InvalidParameter(
                 f"Importances needs one importance per column, but {type(model).__name__} trained "
-                f"on {len(subset)} column(s) gave {found.size}. A step that makes new columns, "
-                "such as PCA, cannot be traced back: use CrossValidated, or select before it."
+                f"on {len(units.columns)} column(s) gave {found.size}. A step that makes new "
+                "columns, such as PCA, cannot be traced back: use CrossValidated, or select before "
+                "it."
             )
-        return found
+        return units.summed(found)
 
 
 def importances(model: Any, getter: Getter = "auto") -> Array:
@@ -120,15 +121,16 @@ def _may_hide_coef(estimator: Any) -> bool:
 
 
 def _without_coefficients(model: Any) -> str:
-    who = type(model).__name__
-    said = f"Importances needs coef_ or feature_importances_, and {who} has neither"
+    name = type(model).__name__
+    said = f"Importances needs coef_ or feature_importances_, and {name} has neither"
     if isinstance(model, Pipeline):
         path = f"named_steps.{model.steps[-1][0]}.coef_"
         return f"{said}. Say where they are: importance_getter='{path}'."
     kernel = getattr(model, "kernel", None)
     if isinstance(kernel, str):
         return (
-            f"{said} with kernel={kernel!r}. Use WeightNorm({who}(...)), which prices columns with "
-            f"any kernel, or Backward(CrossValidated({who}(...))), which needs no coefficients."
+            f"{said} with kernel={kernel!r}. Use WeightNorm({name}(...)), which scores columns "
+            f"with any kernel, or Backward(CrossValidated({name}(...))), which needs no "
+            "coefficients."
         )
-    return f"{said}. Give importance_getter, or use Backward(CrossValidated({who}(...)))."
+    return f"{said}. Give importance_getter, or use Backward(CrossValidated({name}(...)))."

@@ -21,12 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import EMPTY, Array, Subset
-from tamis.contract import ForwardCriterion
-from tamis.criteria._discrete import (
+from tamis.contract import Cost, ForwardCriterion
+from tamis.density.discrete import (
     QUANTUM,
     Coded,
     coded_columns,
     coded_target,
+    coding_cost,
     entropy_of,
     settled,
 )
@@ -83,7 +84,7 @@ class Pair:
 class PairwiseInformation(ForwardCriterion):
     """Relevance of a candidate corrected by a sum over the chosen columns.
 
-    A subclass says what the term of a pair is and how the price follows from the sum of the terms.
+    A subclass says what the term of a pair is and how the score follows from the sum of the terms.
 
     Attributes
     ----------
@@ -102,16 +103,20 @@ class PairwiseInformation(ForwardCriterion):
         self.task = task
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        who = type(self).__name__
+        name = type(self).__name__
         assert y is not None  # needs_target has seen to it
-        self._check(who)
-        self._coded = coded_columns(who, X, self.n_bins, self.binning)
-        self._target = coded_target(who, y, self.task_, self.n_bins, self.binning)
+        self._check(name)
+        self._coded = coded_columns(name, X, self.n_bins, self.binning)
+        self._target = coded_target(name, y, self.task_, self.n_bins, self.binning)
         self.relevance_ = self._coded.information(self._target)
+        self.idle_ = self.idle_ | (self._coded.entropy == 0)  # cut into bins, it may not vary
         self._forget()
 
-    def _check(self, who: str) -> None:
+    def _check(self, name: str) -> None:
         """Refuse parameters outside what is possible."""
+
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        return coding_cost(n_samples, n_features, n_rounds)
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
         columns = self.columns(candidates)
@@ -119,14 +124,14 @@ class PairwiseInformation(ForwardCriterion):
         if not len(chosen):
             return self.relevance_[columns]
         sums = QUANTUM * self._sums(chosen)[columns].astype(float)
-        return self._price(self.relevance_[columns], sums, len(chosen))
+        return self._score(self.relevance_[columns], sums, len(chosen))
 
     @abstractmethod
     def _term(self, pair: Pair) -> Array:
         """What the chosen column of the pair contributes, for every column."""
 
     @abstractmethod
-    def _price(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
+    def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
         """What a candidate brings, from its relevance and the sum of its terms."""
 
     def _forget(self) -> None:
@@ -136,7 +141,7 @@ class PairwiseInformation(ForwardCriterion):
     def _sums(self, chosen: Subset) -> NDArray[np.int64]:
         """Terms summed over the chosen columns; only those new since the last call are computed.
 
-        They are added as integers, so the order of the picks does not change a price.
+        They are added as integers, so the order of the picks does not change a score.
         """
         if len(np.setdiff1d(self._chosen, chosen, assume_unique=True)):
             self._forget()
@@ -192,14 +197,14 @@ class MIFS(PairwiseInformation):
         super().__init__(n_bins=n_bins, binning=binning, task=task)
         self.beta = beta
 
-    def _check(self, who: str) -> None:
+    def _check(self, name: str) -> None:
         if not self.beta >= 0:
-            raise InvalidParameter(f"{who} needs beta >= 0, not {self.beta!r}.")
+            raise InvalidParameter(f"{name} needs beta >= 0, not {self.beta!r}.")
 
     def _term(self, pair: Pair) -> Array:
         return pair.shared
 
-    def _price(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
+    def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
         return relevance - self.beta * sums
 
 
@@ -240,16 +245,16 @@ class MIFSU(PairwiseInformation):
         super().__init__(n_bins=n_bins, binning=binning, task=task)
         self.beta = beta
 
-    def _check(self, who: str) -> None:
+    def _check(self, name: str) -> None:
         if not self.beta >= 0:
-            raise InvalidParameter(f"{who} needs beta >= 0, not {self.beta!r}.")
+            raise InvalidParameter(f"{name} needs beta >= 0, not {self.beta!r}.")
 
     def _term(self, pair: Pair) -> Array:
         if pair.pick_entropy <= 0:
             return np.zeros_like(pair.entropy)
         return pair.relevance / pair.pick_entropy * pair.shared
 
-    def _price(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
+    def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
         return relevance - self.beta * sums
 
 
@@ -282,7 +287,7 @@ class MRMR(PairwiseInformation):
     def _term(self, pair: Pair) -> Array:
         return pair.shared
 
-    def _price(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
+    def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
         return relevance - sums / n_chosen
 
 
@@ -315,7 +320,7 @@ class NMIFS(PairwiseInformation):
         least = np.minimum(pair.entropy, pair.pick_entropy)
         return np.divide(pair.shared, least, out=np.zeros_like(least), where=least > 0)
 
-    def _price(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
+    def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
         return relevance - sums / n_chosen
 
 
@@ -346,7 +351,7 @@ class CMIM(PairwiseInformation):
     def _term(self, pair: Pair) -> Array:
         return pair.conditional
 
-    def _price(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
+    def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
         return sums
 
     @staticmethod
@@ -379,10 +384,10 @@ class CIFE(PairwiseInformation):
 
     def _term(self, pair: Pair) -> Array:
         # I(x_j; x_i) - I(x_j; x_i | y) = I(x_i; y) + I(x_j; y) - I(x_j, x_i; y); the I(x_j; y) of
-        # each pick is taken from the price below
+        # each pick is taken from the score below
         return pair.relevance - pair.together
 
-    def _price(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
+    def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
         return relevance * (1 - n_chosen) - sums
 
 
@@ -412,7 +417,7 @@ class JMI(PairwiseInformation):
     def _term(self, pair: Pair) -> Array:
         return pair.together
 
-    def _price(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
+    def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
         return sums
 
 
@@ -443,5 +448,5 @@ class DISR(PairwiseInformation):
         triple = pair.triple
         return np.divide(pair.together, triple, out=np.zeros_like(triple), where=triple > 0)
 
-    def _price(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
+    def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
         return sums

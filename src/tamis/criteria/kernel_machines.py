@@ -50,9 +50,8 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
             raise InvalidParameter(f"{name} needs retrain=True or False, not {self.retrain!r}.")
         self._learn_model(X, y, self._routed(params, len(X)))
 
-    def _adopt(self, estimator: Any) -> None:
+    def _prepare(self, estimator: Any) -> None:
         check_machine(type(self).__name__, estimator)
-        super()._adopt(estimator)
 
     def loss(self, subset: Subset) -> Array:
         X, model = self._X[:, self.columns(subset)], self._fitted(subset)

@@ -20,8 +20,9 @@ from sklearn.utils.validation import has_fit_parameter
 from tamis._arrays import Array, Subset, is_int
 from tamis._random import fix_seeds
 from tamis.contract import TASKS, Criterion
-from tamis.criteria._folds import folds_of
 from tamis.exceptions import InvalidParameter
+from tamis.folds.rows import folds_of
+from tamis.response.training import rows_of, trained
 
 #: Metadata that belong to a splitter and not to an estimator's ``fit``.
 GROUPS = "groups"
@@ -42,7 +43,7 @@ class ModelCriterion(Criterion):
     The estimator may be a search over hyper-parameters (anything with ``best_estimator_``): it is
     run once on all columns, and clones of its best estimator are trained from then on;
     :meth:`tune` runs it again on the columns of a subset. Draws of a ``random_state`` that is not
-    a number are fixed once per ``fit``, so that a price is a function of the subset.
+    a number are fixed once per ``fit``, so that a score is a function of the subset.
     """
 
     estimator: Any
@@ -85,7 +86,11 @@ class ModelCriterion(Criterion):
 
     def _adopt(self, estimator: Any) -> None:
         """Train clones of this estimator from now on."""
+        self._prepare(estimator)
         self.estimator_ = estimator
+
+    def _prepare(self, estimator: Any) -> None:
+        """Refuse an estimator that is of no use; make what depends on it alone."""
 
     def _fitted(self, subset: Subset) -> Any:
         """A clone of the estimator trained on all rows and the columns of the subset."""
@@ -132,7 +137,7 @@ class ModelCriterion(Criterion):
         return clone(tuner).set_params(cv=folds), params
 
     def _routed(self, params: dict[str, Any], n_samples: int) -> Metadata:
-        """Who receives which metadata: by requests if routing is enabled, by name otherwise."""
+        """Which metadata each receives: by requests if routing is enabled, by name otherwise."""
         params = {name: _per_row(self, name, value, n_samples) for name, value in params.items()}
         if get_config()["enable_metadata_routing"]:
             return self._requested(params)
@@ -175,16 +180,16 @@ class ModelCriterion(Criterion):
 
 def check_trainable(criterion: Criterion, estimator: Any) -> None:
     """Refuse a class in place of an instance, and what cannot be fitted."""
-    who = type(criterion).__name__
+    name = type(criterion).__name__
     if isclass(estimator):
         raise InvalidParameter(
-            f"{who} needs an estimator, but got the class {estimator.__name__}. Write "
-            f"{who}({estimator.__name__}())."
+            f"{name} needs an estimator, but got the class {estimator.__name__}. Write "
+            f"{name}({estimator.__name__}())."
         )
     if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
         raise InvalidParameter(
-            f"{who} needs a scikit-learn estimator (with fit and get_params), not {estimator!r}. "
-            f"Write for example {who}(LogisticRegression())."
+            f"{name} needs a scikit-learn estimator (with fit and get_params), not {estimator!r}. "
+            f"Write for example {name}(LogisticRegression())."
         )
 
 
@@ -213,14 +218,14 @@ def best_params(tuner: Any) -> dict[str, Any]:
     return {name: value for name, value in found.items() if _is_plain(value)}
 
 
-def plain_params(who: str, params: dict[str, Any]) -> dict[str, Any]:
+def plain_params(criterion: str, params: dict[str, Any]) -> dict[str, Any]:
     """Parameters as a record can keep them: numbers, texts, booleans and None."""
     plain = {n: v.item() if isinstance(v, np.generic) else v for n, v in params.items()}
     for name, value in plain.items():
         if not _is_plain(value):
             raise InvalidParameter(
-                f"{who} can tune numbers, texts and booleans again, but {name}={value!r} cannot be "
-                "kept in a record. Leave retune out, or search over simple parameters."
+                f"{criterion} can tune numbers, texts and booleans again, but {name}={value!r} "
+                "cannot be kept in a record. Leave retune out, or search over simple parameters."
             )
     return plain
 
@@ -233,17 +238,17 @@ def check_fit_takes(criterion: Criterion, estimator: Any, name: str) -> None:
     """Refuse metadata that the estimator's ``fit`` has no use for."""
     if has_fit_parameter(estimator, name):
         return
-    who, model = type(criterion).__name__, type(estimator).__name__
+    user, model = type(criterion).__name__, type(estimator).__name__
     if not isinstance(estimator, Pipeline):
         raise InvalidParameter(
-            f"{who} cannot use {name}: {model}.fit does not take it. Leave {name} out, or use an "
+            f"{user} cannot use {name}: {model}.fit does not take it. Leave {name} out, or use an "
             "estimator whose fit does."
         )
     if name.split("__")[0] in estimator.named_steps and "__" in name:
         return
     step = estimator.steps[-1][0]
     raise InvalidParameter(
-        f"{who} cannot say which step of the pipeline uses {name}. Write {step}__{name}=..., or "
+        f"{user} cannot say which step of the pipeline uses {name}. Write {step}__{name}=..., or "
         f"enable routing with sklearn.set_config(enable_metadata_routing=True) and ask for it with "
         f"set_fit_request({name}=True) on the step."
     )
@@ -258,14 +263,3 @@ def _per_row(criterion: Criterion, name: str, value: Any, n_samples: int) -> Any
             f"{type(criterion).__name__} needs one {name} per row: {n_samples}, not {len(value)}."
         )
     return np.asarray(value)
-
-
-def rows_of(params: dict[str, Any], rows: Any) -> dict[str, Any]:
-    """Metadata of some rows."""
-    return {n: v[rows] if isinstance(v, np.ndarray) else v for n, v in params.items()}
-
-
-def trained(estimator: Any, X: Array, y: NDArray[Any] | None, params: dict[str, Any]) -> Any:
-    """A clone of the estimator fitted on these rows and columns."""
-    fitted = clone(estimator)
-    return fitted.fit(X, **params) if y is None else fitted.fit(X, y, **params)

@@ -13,14 +13,16 @@ from sklearn.pipeline import Pipeline
 from tamis._arrays import Array, Subset, class_codes, is_real
 from tamis._random import draw_seed
 from tamis.contract import BackwardCriterion
-from tamis.criteria._discrete import settled
-from tamis.criteria._engines import Model
-from tamis.criteria._network_engine import ACTIVATIONS
-from tamis.criteria._opening import check_usable, last_step, open_engine
-from tamis.criteria.model import GROUPS, Metadata, ModelCriterion, check_trainable, rows_of
+from tamis.criteria.model import GROUPS, Metadata, ModelCriterion, check_trainable
+from tamis.density.discrete import settled
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidTarget
-
-Rows = NDArray[np.intp]
+from tamis.folds.rows import Rows
+from tamis.response.answers import as_it_is
+from tamis.response.engine import Model
+from tamis.response.network import ACTIVATIONS
+from tamis.response.opening import check_usable, last_step, open_engine
+from tamis.response.training import rows_of
+from tamis.response.units import Units
 
 CREDITS = ("shares", "knockout")
 #: Bits that are shared out where the answers tell nothing, so that weights still rank columns.
@@ -56,7 +58,7 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
         hyper-parameters, run once on the rows that train.
     credit : {"shares", "knockout"}, default="shares"
     validation : float, default=0.5
-        Fraction of the rows, in equal shares of the classes, on which the answers are judged.
+        Fraction of the rows, in equal shares of the classes, on which the answers are looked at.
     random_state : int, Generator or None, default=None
         For the parts, and for the network that is not given.
 
@@ -74,8 +76,8 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
     >>> import numpy as np
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> judge = OutputInformation(random_state=0).fit((X - X.mean(0)) / X.std(0), y)
-    >>> judge.loss(np.arange(4)).round(2), round(judge.information(np.arange(4)), 2)
+    >>> criterion = OutputInformation(random_state=0).fit((X - X.mean(0)) / X.std(0), y)
+    >>> criterion.loss(np.arange(4)).round(2), round(criterion.information(np.arange(4)), 2)
     (array([0.14, 0.17, 0.4 , 0.59]), 1.32)
     """
 
@@ -121,7 +123,7 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
         assert y is not None  # needs_target has seen to it
         seed = draw_seed(self.random_state)
         whole = self
-        if self.estimator is None:  # who may use which metadata is asked of the default network
+        if self.estimator is None:  # which metadata are of use, the default network says
             whole = clone(self).set_params(estimator=_network(seed))
         metadata = whole._routed(params, len(X))
         rows, rest = self._split(y, metadata.split.get(GROUPS), seed)
@@ -137,7 +139,7 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
             self._learn_model(X[rows], y[rows], seen)
 
     def _split(self, y: NDArray[Any], groups: Any, seed: int) -> tuple[Rows, Rows]:
-        """Rows that train, and rows on which the answers are judged."""
+        """Rows that train, and rows on which the answers are looked at."""
         everything = np.arange(len(y))
         if groups is not None:
             halves = GroupShuffleSplit(1, test_size=self.validation, random_state=seed)
@@ -145,21 +147,21 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
         labels, counts = np.unique(y, return_counts=True)
         if counts.min() < 2:
             raise InvalidTarget(
-                "OutputInformation trains on one part of the rows and judges on the other: it "
+                "OutputInformation trains on one part of the rows and asks on the other: it "
                 f"needs at least two rows of each class, and {str(labels[counts.argmin()])!r} has "
                 "one. Drop that class."
             )
-        n_judged = int(np.ceil(self.validation * len(y)))
-        least = min(n_judged, len(y) - n_judged)
+        n_rest = int(np.ceil(self.validation * len(y)))
+        least = min(n_rest, len(y) - n_rest)
         if least < len(labels):
             raise InvalidParameter(
                 f"OutputInformation: validation={self.validation!r} leaves {least} rows in one of "
                 f"the parts, for {len(labels)} classes. Use a fraction nearer to 0.5."
             )
-        rows, rest = train_test_split(everything, test_size=n_judged, stratify=y, random_state=seed)
+        rows, rest = train_test_split(everything, test_size=n_rest, stratify=y, random_state=seed)
         return np.sort(rows), np.sort(rest)
 
-    def _adopt(self, estimator: Any) -> None:
+    def _prepare(self, estimator: Any) -> None:
         check_usable("OutputInformation", estimator)
         last = last_step(estimator)
         if self.credit == "shares" and not isinstance(last, MLPClassifier):
@@ -169,22 +171,24 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
                 "credit='knockout', which works with any classifier."
             )
         self._last: tuple[Subset, Any] | None = None
-        super()._adopt(estimator)
 
     def information(self, subset: Subset) -> float:
         """I(y; answers) in bits of the classifier trained on the subset; 0 for the empty one."""
         if not len(subset):
             return 0.0
-        columns = self.columns(subset)
-        return float(self._information(_Answers(self._trained(subset), self.classes_), columns))
+        answers = _Answers(self._trained(subset), self.classes_)
+        V = self._validation[:, Units.of(self.columns, subset).columns]
+        return float(information(self._confusion(answers(V))))
 
     def loss(self, subset: Subset) -> Array:
-        columns, fitted = self.columns(subset), self._trained(subset)
+        units, fitted = Units.of(self.columns, subset), self._trained(subset)
         answers = _Answers(fitted, self.classes_)
-        bits = self._information(answers, columns)
+        V = self._validation[:, units.columns]
+        bits = float(information(self._confusion(answers(V))))
         if self.credit == "shares":
-            return handed_down(*_layers(fitted, self._validation[:, columns])) * max(bits, LEAST)
-        answered = answers.without_each(self._validation[:, columns], self._means[columns])
+            shares = handed_down(*_layers(fitted, V))
+            return units.summed(shares) * max(bits, LEAST)
+        answered = answers.without_each(V, units, self._means[units.columns])
         return bits - information(self._confusion(answered))
 
     def _trained(self, subset: Subset) -> Any:
@@ -192,9 +196,6 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
         if self._last is None or not np.array_equal(self._last[0], subset):
             self._last = subset.copy(), self._fitted(subset)
         return self._last[1]
-
-    def _information(self, answers: "_Answers", columns: Subset) -> Any:
-        return information(self._confusion(answers(self._validation[:, columns])))
 
     def _confusion(self, answered: NDArray[np.intp]) -> Array:
         """Confusion matrices of answers of shape (..., rows)."""
@@ -267,7 +268,7 @@ class _Answers:
 
     def __init__(self, fitted: Any, classes: NDArray[Any]):
         self.fitted, self.classes = fitted, classes
-        self.places = np.searchsorted(classes, fitted.classes_)
+        self.known = np.searchsorted(classes, fitted.classes_)
 
     def __call__(self, X: Array) -> NDArray[np.intp]:
         return np.searchsorted(self.classes, self.fitted.predict(X))
@@ -275,27 +276,25 @@ class _Answers:
     def _codes(self, X: Array) -> Array:
         return self(X)[:, None].astype(np.float64)
 
-    def without_each(self, X: Array, points: Array) -> NDArray[np.intp]:
-        """Answers with each column in turn at its point, of shape (columns, rows)."""
+    def without_each(self, X: Array, units: Units, points: Array) -> NDArray[np.intp]:
+        """Answers with the columns of each unit in turn at their points, (units, rows)."""
         engine = open_engine(self._model(), X, points, points)
-        found = np.empty(X.shape[::-1], dtype=np.intp)
-        for batch in engine.batches():
-            at = batch.at(slice(None), slice(None), points[batch.columns, None])
-            found[batch.columns] = self._decided(at[:, :, 0])
+        found = np.empty((len(units.sizes), len(X)), dtype=np.intp)
+        for which, columns in units.by_size():
+            for batch in engine.batches(columns):
+                values = points[columns[batch.units]][:, None]
+                at = batch.at(slice(None), slice(None), values)
+                found[which[batch.units]] = self._decided(at[:, :, 0])
         return found
 
     def _model(self) -> Model:
         if isinstance(self.fitted, MLPClassifier):
-            return Model(self.fitted, "predict_proba", self.fitted.predict_proba, _as_it_is)
-        return Model(self.fitted, "codes", self._codes, _as_it_is)
+            return Model(self.fitted, "predict_proba", self.fitted.predict_proba, as_it_is)
+        return Model(self.fitted, "codes", self._codes, as_it_is)
 
     def _decided(self, outputs: Array) -> NDArray[np.intp]:
         if not isinstance(self.fitted, MLPClassifier):
             return outputs[..., 0].astype(np.intp)
         if outputs.shape[-1] == 1:
-            return self.places[(outputs[..., 0] > 0.5).astype(np.intp)]
-        return self.places[outputs.argmax(axis=-1)]
-
-
-def _as_it_is(outputs: Array) -> Array:
-    return outputs
+            return self.known[(outputs[..., 0] > 0.5).astype(np.intp)]
+        return self.known[outputs.argmax(axis=-1)]

@@ -7,15 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, logsumexp
 
-from tamis._arrays import Array, Subset, class_codes
+from tamis._arrays import Array, Subset, check_range, class_codes
 from tamis._random import draw_seed
-from tamis.contract import SubsetCriterion
-from tamis.density.parzen import best_width, check_width
-from tamis.density.sums import ClassSums, check_precision, class_sums
+from tamis.contract import Cost
+from tamis.criteria.altered import AlteredCriterion
+from tamis.density.parzen import best_width, check_width, width_cost
+from tamis.density.sums import ClassSums, check_precision, class_sums, class_sums_cost
 from tamis.exceptions import InvalidParameter
 
 
-class ParzenCriterion(SubsetCriterion):
+class ParzenCriterion(AlteredCriterion):
     """Value of a subset from the posterior probabilities that Parzen windows give.
 
     Attributes
@@ -33,30 +34,41 @@ class ParzenCriterion(SubsetCriterion):
         leave_one_out: bool = False,
         precision: str = "double",
         random_state: Any = 0,
+        task: str = "auto",
     ):
         self.sigma = sigma
         self.leave_one_out = leave_one_out
         self.precision = precision
         self.random_state = random_state
+        self.task = task
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it
-        who = type(self).__name__
+        name = type(self).__name__
         self._seed = draw_seed(self.random_state)
-        check_precision(who, self.precision)
+        check_precision(name, self.precision)
+        check_range(name, X)
         if self.sigma != "likelihood":
-            check_width(who, self.sigma)
+            check_width(name, self.sigma)
         codes = class_codes(y)[1]
         self._counts = np.bincount(codes).astype(float)
         if self.leave_one_out and self._counts.min() < 2:
             raise InvalidParameter(
-                f"{who} needs at least two samples of every class with leave_one_out=True, but one "
-                "class has a single sample. Leave that class out, or use leave_one_out=False."
+                f"{name} needs at least two samples of every class with leave_one_out=True, but "
+                "one class has a single sample. Leave that class out, or use leave_one_out=False."
             )
         self._X = X
         self._sums: ClassSums = class_sums(X, codes, self.precision)
         self._codes = codes[self._sums.order]
         self.use(self.tune(np.arange(self.n_units_)))
+
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        width = width_cost(n_samples, n_features)
+        one = class_sums_cost(n_samples, n_features, others=self.leave_one_out)
+        operations = n_rounds * one.operations
+        if self.sigma == "likelihood":
+            operations += width.operations
+        return Cost(operations + 1e6, max(width.bytes, one.bytes))
 
     def tune(self, subset: Subset) -> dict[str, Any]:
         """Choose the width anew by the held-out likelihood of the columns left."""
@@ -72,37 +84,12 @@ class ParzenCriterion(SubsetCriterion):
         self.sigma_ = sigma
         return {"sigma": sigma}
 
-    def value(self, subset: Subset) -> float:
-        if not len(subset):
-            return 0.0
-        columns = self.columns(subset)
-        return float(self._values(columns, columns[:1], np.zeros(1))[0])
-
-    def gain(self, subset: Subset, candidates: Subset) -> Array:
-        if not len(subset) or not len(candidates):
-            return np.array([self.value(candidates[[i]]) for i in range(len(candidates))])
-        return self._changes(self.columns(subset), self.columns(candidates), +1)
-
-    def loss(self, subset: Subset) -> Array:
-        if len(subset) < 2:
-            return np.array([self.value(subset) for _ in subset])
-        columns = self.columns(subset)
-        return -self._changes(columns, columns, -1)
-
-    def _changes(self, members: Subset, altered: Subset, sign: int) -> Array:
-        """What each column changes; the value before is found in the same pass."""
-        signs = np.full(len(altered) + 1, float(sign))
-        signs[0] = 0
-        before, *after = self._values(members, np.append(altered[:1], altered), signs)
-        return np.array(after) - before
-
-    def _values(self, members: Subset, altered: Subset, signs: Array) -> Array:
-        """Value of the members without (-1), with (+1) or not altered by (0) each column."""
+    def _values(self, members: Subset, altered: Subset, sign: int) -> Array:
         gamma = 1 / (2 * self.sigma_**2)
         if not self.leave_one_out:
             # P_k p(z|k) is the sum over class k up to a constant, which cancels
-            return self._from_sums(self._sums.sums(members, altered, signs, gamma))
-        logs = self._sums.log_sums_of_others(members, altered, signs, gamma)
+            return self._from_sums(self._sums.sums(members, altered, sign, gamma))
+        logs = self._sums.log_sums_of_others(members, altered, sign, gamma)
         own = self._codes == np.arange(len(self._counts))[:, None]
         logs += np.log(self._counts[:, None] / (self._counts[:, None] - own))
         return self._from_logs(logs - logsumexp(logs, axis=1, keepdims=True))
@@ -148,6 +135,9 @@ class ParzenInformation(ParzenCriterion):
         right to about 1e-6, so only columns that are nearly equal may change places.
     random_state : int, default=0
         Seed of the folds.
+    task : {"auto", "classification"}, default="auto"
+        "auto" refuses numbers of more than 20 distinct values, which a regression target has;
+        "classification" takes each as a class.
 
     References
     ----------
@@ -187,7 +177,7 @@ class KwakInformation(ParzenCriterion):
 
     Parameters
     ----------
-    sigma, leave_one_out, precision, random_state
+    sigma, leave_one_out, precision, random_state, task
         As in :class:`ParzenInformation`.
 
     References

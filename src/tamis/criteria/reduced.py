@@ -6,28 +6,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from tamis._arrays import Array, Subset, class_codes, is_int
+from tamis._arrays import Array, Subset, check_range, class_codes, is_int
 from tamis._random import draw_seed, stream
-from tamis.contract import BackwardCriterion
-from tamis.density.parzen import best_width, check_width
+from tamis.contract import BackwardCriterion, Cost
+from tamis.density.parzen import best_width, check_width, width_cost
 from tamis.density.reduced import reduced_set
 from tamis.exceptions import InvalidParameter
 
+# Samples at a time: with some hundred centres their terms stay in the second cache.
 _ROWS = 128
 
 
 class ReducedParzenInformation(BackwardCriterion):
-    r"""What destroying each column costs the information, by reduced-set densities (MI-RSDE).
+    r"""What perturbing each column costs the information, by reduced-set densities (MI-RSDE).
 
     The class densities are Parzen windows on few, weighted samples, found once for all columns of
     the subset. The information is then estimated as in :class:`ParzenInformation`, and a column is
-    priced by what is lost of it when the column's values are replaced by others drawn from its
+    scored by what is lost of it when the column's values are replaced by others drawn from its
     marginal distribution: in expectation this is as good as a density without the column.
 
     Parameters
     ----------
     by : {"marginal", "permutation", "removal"}, default="marginal"
-        How a column is destroyed: by giving every sample each of ``n_values`` quantiles in turn (no
+        How a column is perturbed: by giving every sample each of ``n_values`` quantiles in turn (no
         chance in it), by shuffling its values over all samples, or by finding new densities
         without the column, one fit for each.
     sigma : float or "likelihood", default="likelihood"
@@ -39,6 +40,8 @@ class ReducedParzenInformation(BackwardCriterion):
     random_state : int, None or Generator, default=0
         Seed of the permutations, which depend on it and on the subset alone, and of the folds that
         choose the width.
+    task
+        As in :class:`ParzenInformation`.
 
     Attributes
     ----------
@@ -74,16 +77,19 @@ class ReducedParzenInformation(BackwardCriterion):
         n_repeats: int = 1,
         n_values: int | None = 16,
         random_state: Any = 0,
+        task: str = "auto",
     ):
         self.by = by
         self.sigma = sigma
         self.n_repeats = n_repeats
         self.n_values = n_values
         self.random_state = random_state
+        self.task = task
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it
         self._check()
+        check_range("ReducedParzenInformation", X)
         self._seed = draw_seed(self.random_state)
         self._X = X
         self._codes = class_codes(y)[1]
@@ -91,18 +97,34 @@ class ReducedParzenInformation(BackwardCriterion):
         self.use(self.tune(np.arange(self.n_units_)))
 
     def _check(self) -> None:
-        who = "ReducedParzenInformation"
+        name = "ReducedParzenInformation"
         if self.by not in ("marginal", "permutation", "removal"):
             raise InvalidParameter(
-                f"{who} needs by='marginal', 'permutation' or 'removal', not {self.by!r}."
+                f"{name} needs by='marginal', 'permutation' or 'removal', not {self.by!r}."
             )
         if self.sigma != "likelihood":
-            check_width(who, self.sigma)
-        for name, least in (("n_repeats", 1), ("n_values", 2)):
-            number = getattr(self, name)
-            every = name == "n_values" and number is None
+            check_width(name, self.sigma)
+        for number_of, least in (("n_repeats", 1), ("n_values", 2)):
+            number = getattr(self, number_of)
+            every = number_of == "n_values" and number is None
             if not every and not (is_int(number) and number >= least):
-                raise InvalidParameter(f"{who} needs an int {name} >= {least}, not {number!r}.")
+                raise InvalidParameter(
+                    f"{name} needs an int {number_of} >= {least}, not {number!r}."
+                )
+
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        width = width_cost(n_samples, n_features)
+        pairs = float(n_samples) ** 2
+        # of normal columns so many samples are kept, until windows hardly overlap and all are
+        terms = n_samples * min(n_samples, 8 * 1.15 ** min(n_features, 200))
+        each = {"marginal": self.n_values or n_samples, "permutation": self.n_repeats}
+        fit = pairs * (20 + 0.4 * n_features) + 3e6
+        if self.by == "removal":
+            one = n_features * fit
+        else:
+            one = fit + 4 * terms * n_features * (1 + min(each[self.by], n_samples))
+        tuning = width.operations if self.sigma == "likelihood" else 0.0
+        return Cost(tuning + n_rounds * one, 6 * pairs + 20 * terms + width.bytes)
 
     def tune(self, subset: Subset) -> dict[str, Any]:
         """Choose the width anew by the held-out likelihood of the columns left."""
@@ -116,13 +138,19 @@ class ReducedParzenInformation(BackwardCriterion):
         self.sigma_ = params.get("sigma", self.sigma_)
 
     def loss(self, subset: Subset) -> Array:
-        if not len(subset):
-            return np.empty(0)
         columns = self.columns(subset)
         Z = self._X[:, columns]
+        losses = np.zeros(len(subset))
+        varies = Z.min(axis=0) < Z.max(axis=0)  # a constant column tells nothing, whatever the rest
+        if varies.any():
+            losses[varies] = self._losses(subset[varies], Z[:, varies])
+        return losses
+
+    def _losses(self, subset: Subset, Z: Array) -> Array:
+        """Information lost with each of these columns, none of them constant."""
         mixture = _Mixture(Z, self._codes, self._log_priors, self.sigma_)
         if self.by == "removal":
-            without = [self._information(np.delete(Z, j, axis=1)) for j in range(len(columns))]
+            without = [self._information(np.delete(Z, j, axis=1)) for j in range(len(subset))]
         else:
             without = [mixture.information(j, v) for j, v in enumerate(self._values(subset, Z))]
         return mixture.information() - np.array(without)
@@ -137,10 +165,10 @@ class ReducedParzenInformation(BackwardCriterion):
         """For each column what replaces its values: arrays of (repeat, sample)."""
         if self.by == "permutation":
             draws = stream(self._seed, "permutation", subset)
-            places = [
+            orders = [
                 np.array([draws.permutation(len(Z)) for _ in range(self.n_repeats)]) for _ in Z.T
             ]
-            return [column[place] for column, place in zip(Z.T, places, strict=True)]
+            return [column[order] for column, order in zip(Z.T, orders, strict=True)]
         if self.n_values is None or self.n_values >= len(Z):
             grid = np.sort(Z, axis=0)
         else:
@@ -158,10 +186,10 @@ class _Mixture:
         centres, logs, counts = [], [], []
         for k in range(len(log_priors)):
             members = Z[codes == k]
-            places, weights = reduced_set(members, sigma)
-            centres.append(members[places])
+            kept, weights = reduced_set(members, sigma)
+            centres.append(members[kept])
             logs.append(np.log(weights))
-            counts.append(len(places))
+            counts.append(len(kept))
         self._centres, self._log_weights = np.concatenate(centres), np.concatenate(logs)
         self._counts = np.array(counts)
         self._starts = np.cumsum(self._counts) - self._counts

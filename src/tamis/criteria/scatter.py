@@ -1,4 +1,4 @@
-"""Class separability from scatter matrices and from Gaussian class densities."""
+"""Class separability from scatter matrices."""
 
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, Subset, class_codes, is_real
+from tamis._arrays import Array, Subset, class_codes, in_range, is_real
 from tamis._linalg import (
     Residuals,
     TraceForm,
@@ -17,10 +17,12 @@ from tamis._linalg import (
     independent,
     stacked,
 )
-from tamis.contract import SubsetCriterion
+from tamis.contract import Cost, SubsetCriterion
 from tamis.exceptions import InvalidParameter, NothingToAdd, SingularScatter
 
 MEASURES = ("J1", "J2", "J3")
+#: Logarithm of the largest number.
+LARGEST = float(np.log(np.finfo(float).max))
 
 
 class Form(Protocol):
@@ -33,7 +35,7 @@ class Form(Protocol):
 
 
 class Separability(SubsetCriterion):
-    """Criterion that reduces the data to matrices and asks a form for the prices."""
+    """Criterion that reduces the data to matrices and asks a form for the scores."""
 
     targets: ClassVar[frozenset[str]] = frozenset({"classification"})
 
@@ -106,6 +108,9 @@ class Scatter(Separability):
     ridge : float, default=0
         Added to the diagonal of S_w, in units of its mean over all columns. It is fixed once, so
         J2 and J3 stay monotone.
+    task : {"auto", "classification"}, default="auto"
+        "auto" refuses numbers of more than 20 distinct values, which a regression target has;
+        "classification" takes each as a class.
 
     References
     ----------
@@ -119,9 +124,10 @@ class Scatter(Separability):
     21.782
     """
 
-    def __init__(self, measure: str = "J3", *, ridge: float = 0.0):
+    def __init__(self, measure: str = "J3", *, ridge: float = 0.0, task: str = "auto"):
         self.measure = measure
         self.ridge = ridge
+        self.task = task
 
     @property
     def monotone(self) -> bool:
@@ -135,67 +141,30 @@ class Scatter(Separability):
             )
         check_ridge(self)
 
-    def _form(self, X: Array, y: NDArray[Any]) -> Form:
-        means, covariances, priors = class_statistics(X, y, self.ridge)
-        distance = (means - priors @ means) * np.sqrt(priors)[:, None]
-        within = np.tensordot(priors, covariances, axes=1)
-        between = distance.T @ distance
-        check_within(within, between, X)
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
         if self.measure == "J1":
-            return _TraceRatio(within.diagonal(), (within + between).diagonal())
-        if self.measure == "J2":
-            return _DeterminantRatio(within, within + between)
-        # tr(Sw^-1 Sm) = |S| + tr(Sw^-1 Sb)
-        return TraceSum([TraceForm(within, between, distance)], per_column=1.0)
-
-
-class Divergence(Separability):
-    r"""Average symmetric Kullback-Leibler divergence between Gaussian classes.
-
-    .. math:: \sum_{k,l} P_k P_l d_{kl}, \qquad d_{kl} = \tfrac12 \mathrm{tr}(\Sigma_k^{-1}\Sigma_l
-        + \Sigma_l^{-1}\Sigma_k - 2I) + \tfrac12 (\mu_k-\mu_l)'(\Sigma_k^{-1}+\Sigma_l^{-1})
-        (\mu_k-\mu_l)
-
-    over all ordered pairs. Unlike :class:`Scatter` it sees classes that differ in their spread
-    alone. The empty subset is worth 0; a marginal divergence never exceeds the joint one, so it is
-    monotone. Columns that determine each other inside a class are treated as in :class:`Scatter`.
-
-    Parameters
-    ----------
-    ridge : float, default=0
-        Added to the diagonal of every class covariance, in units of the mean variance within
-        classes over all columns.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> criterion = Divergence().fit(*load_iris(return_X_y=True))
-    >>> round(criterion.value(np.array([2, 3])), 2)
-    123.42
-    """
-
-    def __init__(self, *, ridge: float = 0.0):
-        self.ridge = ridge
-
-    @property
-    def monotone(self) -> bool:
-        """A marginal divergence never exceeds the joint one."""
-        return True
-
-    def check(self) -> None:
-        check_ridge(self)
+            size = n_samples * n_features
+            return Cost(10 * size + 50.0 * n_rounds * n_features + 5e5, 10.0 * size)
+        return matrices_cost(n_samples, n_features, n_rounds, 3)
 
     def _form(self, X: Array, y: NDArray[Any]) -> Form:
-        means, covariances, priors = class_statistics(X, y, self.ridge)
-        forms = []
-        for k, covariance in enumerate(covariances):
-            # sum over l of P_k P_l (Sigma_l + delta delta'), which W = Sigma_k meets in the trace
-            weights = priors[k] * np.where(np.arange(len(priors)) == k, 0, priors)
-            shift = (means - means[k]) * np.sqrt(weights)[:, None]
-            met = np.tensordot(weights, covariances, axes=1) + shift.T @ shift
-            check_within(covariance, met, X)
-            forms.append(TraceForm(covariance, met))
-        return TraceSum(forms, per_column=(priors**2).sum() - 1)
+        # J1 and a ridge weigh columns by their scale
+        X = in_range(X, together=self.measure == "J1" or self.ridge > 0)
+        codes = class_codes(y)[1]
+        means, priors = class_means(X, codes)
+        distance = (means - priors @ means) * np.sqrt(priors)[:, None]
+        between = (distance**2).sum(axis=0)
+        if self.measure == "J1":
+            spread = priors @ [X[codes == k].var(axis=0) for k in range(len(priors))]
+            spread += self.ridge * spread.mean()
+            check_within(spread, between, X)
+            return _TraceRatio(spread, spread + between)
+        within = np.tensordot(priors, class_covariances(X, codes, means, self.ridge), axes=1)
+        check_within(within.diagonal(), between, X)
+        if self.measure == "J2":
+            return _DeterminantRatio(within, within + distance.T @ distance)
+        # tr(Sw^-1 Sm) = |S| + tr(Sw^-1 Sb)
+        return TraceSum([TraceForm(within, F=distance)], per_column=1.0)
 
 
 class _TraceRatio:
@@ -236,11 +205,16 @@ class _DeterminantRatio:
 
     def values(self, subsets: list[Subset]) -> Array:
         values = np.ones(len(subsets))
-        for places, stack in stacked(subsets):
+        for indices, stack in stacked(subsets):
             within, total = blocks(self.within.W, stack), blocks(self.total.W, stack)
             good = independent(within)
             log_ratio = np.linalg.slogdet(total[good])[1] - np.linalg.slogdet(within[good])[1]
-            values[places[good]], values[places[~good]] = np.exp(log_ratio), -np.inf
+            if log_ratio.max(initial=0.0) > LARGEST:
+                raise SingularScatter(
+                    f"J2 of {stack.shape[1]} columns passes the largest number there is. Use "
+                    'Scatter("J3"), or give the criterion a ridge such as ridge=1e-3.'
+                )
+            values[indices[good]], values[indices[~good]] = np.exp(log_ratio), -np.inf
         return values
 
     def gains(self, subset: Subset) -> Array:
@@ -274,27 +248,41 @@ def check_ridge(criterion: Any) -> None:
         )
 
 
-def class_statistics(X: Array, y: Any, ridge: float) -> tuple[Array, Array, Array]:
-    """Means, covariance matrices (with ridge) and priors of the classes."""
-    codes = class_codes(y)[1]
-    groups = [X[codes == k] for k in range(codes.max() + 1)]
-    means = np.array([group.mean(axis=0) for group in groups])
+def matrices_cost(n_samples: int, n_features: int, n_rounds: int, n_matrices: int) -> Cost:
+    """What making so many square matrices of all columns takes, and regressing on a few."""
+    square, size = n_features**2, n_samples * n_features
+    # a product of matrices makes some twenty multiplications a nanosecond; writing and adding up
+    # matrices waits for the memory; a round updates the regression on half of those chosen at last
+    fit = 0.04 * n_samples * square + 3.0 * n_matrices * square + 8 * size + 5e5
+    chosen = min(n_rounds, n_features) / 2
+    rounds = n_rounds * (1e5 + 10 * chosen * n_features)
+    return Cost(fit + rounds, 8.0 * n_matrices * square + 8 * size)
+
+
+def class_means(X: Array, codes: NDArray[np.intp]) -> tuple[Array, Array]:
+    """Means and priors of the classes."""
+    counts = np.bincount(codes)
+    means = np.array([X[codes == k].mean(axis=0) for k in range(len(counts))])
+    return means, counts / len(codes)
+
+
+def class_covariances(X: Array, codes: NDArray[np.intp], means: Array, ridge: float) -> Array:
+    """Covariance matrices of the classes, with a ridge in units of the mean variance in them."""
+    covariances = np.empty((len(means), X.shape[1], X.shape[1]))
+    for k, mean in enumerate(means):
+        centred = X[codes == k] - mean
+        covariances[k] = centred.T @ centred
+        covariances[k] /= len(centred)
     priors = np.bincount(codes) / len(codes)
-    covariances = np.empty((len(groups), X.shape[1], X.shape[1]))
-    for k, group in enumerate(groups):
-        centred = group - means[k]
-        covariances[k] = centred.T @ centred / len(group)
-    diagonals = covariances.diagonal(axis1=1, axis2=2)
-    lift = ridge * (priors @ diagonals).mean()
-    covariances += lift * np.eye(X.shape[1])
-    return means, covariances, priors
+    diagonals = np.einsum("kjj->kj", covariances)
+    diagonals += ridge * (priors @ diagonals).mean()
+    return covariances
 
 
 def check_within(within: Array, other: Array, X: Array) -> None:
     """Refuse a column that does not vary where it must but does where it counts."""
-    noise = (1e-12 * np.abs(X).max(axis=0)) ** 2
-    fixed = within.diagonal() <= noise
-    decided = fixed & (other.diagonal() > 1e6 * noise + 1e-300)
+    noise = (1e-12 * np.maximum(X.max(axis=0), -X.min(axis=0))) ** 2
+    decided = (within <= noise) & (other > 1e6 * noise + 1e-300)
     if decided.any():
         raise SingularScatter(
             f"Column {int(np.flatnonzero(decided)[0])} does not vary inside a class but differs "

@@ -1,8 +1,8 @@
-"""What all sensitivities share: trained models, the rows they are judged on, a destroyed column."""
+"""Sensitivities: how far a trained model's output moves when a column is perturbed."""
 
+import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,42 +13,28 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from tamis._arrays import Array, Subset
 from tamis._random import draw_seed
 from tamis.contract import BackwardCriterion
-from tamis.criteria._engines import Batch, Engine, Model
-from tamis.criteria._folds import Fold, Rows, folds_of
-from tamis.criteria._opening import check_usable, open_engine, rows_at_once
-from tamis.criteria._statistics import Block, Statistic
-from tamis.criteria.destruction import (
-    Draw,
-    Permutation,
-    Points,
-    Removal,
-    Replacement,
-    Shuffle,
-    resolve_way,
+from tamis.criteria.model import GROUPS, ModelCriterion, is_tuner
+from tamis.exceptions import DegenerateData, IncompatibleCriterion, InvalidParameter
+from tamis.response.losses import losses, mean_and_error
+from tamis.response.opening import check_usable
+from tamis.response.outputs import (
+    NOISES,
+    DensityOutput,
+    Output,
+    ProbabilityOutput,
+    check_calibration,
+    needs_calibration,
 )
-from tamis.criteria.model import GROUPS, ModelCriterion, is_tuner, rows_of, trained
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter
-
-#: Numbers in a block of altered outputs: small enough for a processor's cache.
-BLOCK = 250_000
-#: Bytes of engines that are kept between two passes.
-KEPT = 1_000_000_000
-#: More columns than this, and rows than that, and on="auto" judges on held-out rows.
-MANY_COLUMNS, MANY_ROWS = 30, 200
-
-
-class Piece(NamedTuple):
-    """A model and the rows that it is judged on."""
-
-    model: Model
-    rows: Rows
+from tamis.response.perturbations import Derivative, resolve
+from tamis.response.scores import ScoreOutput
+from tamis.response.training import SensitivityTraining, holds_out, labelled_rows
+from tamis.response.units import Units
 
 
 class Sensitivity(ModelCriterion, BackwardCriterion):
-    """Loss of a column: how far a trained model's output moves when the column is destroyed.
+    """Loss of a unit: how far a trained model's output moves when its columns are perturbed.
 
-    A subclass says what the output is (:meth:`_pieces`) and how far it moves
-    (:meth:`_statistic`).
+    A subclass says which output that is (:meth:`_output`).
     """
 
     by: Any
@@ -56,80 +42,59 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
     n_repeats: Any
     n_values: Any
     random_state: Any
+    #: Label of rows without one, of a criterion that can do with such.
+    unlabelled: Any = None
+    #: What the output is, to ask which perturbations it knows.
+    _kind: ClassVar[type[Output]]
 
     @property
     def _makes_folds(self) -> bool:  # type: ignore[override]
         return bool(self.on != "training")
 
+    @abstractmethod
+    def _output(self, training: SensitivityTraining, estimator: Any) -> Output:
+        """What is compared, of an estimator."""
+
+    def check(self) -> None:
+        name = type(self).__name__
+        self._kind.check(name, resolve(name, self.by, self.n_repeats, self.n_values))
+        holds_out(name, self.on, 0, 0)
+
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        self._learn_rows(X, y, np.arange(len(X)), params)
-
-    def _learn_rows(
-        self, X: Array, y: NDArray[Any] | None, trainable: Rows, params: dict[str, Any]
-    ) -> None:
-        """Keep the data; all rows are judged, and those named may train."""
-        who = type(self).__name__
-        self._way = resolve_way(who, self.by, self.n_repeats, self.n_values)
-        self._check_way()
-        if self.on not in ("training", "held-out", "auto"):
-            raise InvalidParameter(
-                f"{who} needs on='training', 'held-out' or 'auto', not {self.on!r}."
-            )
-        check_usable(who, self.estimator)
-        self._seed = draw_seed(self.random_state)
-        self._said: tuple[Subset, Array] | None = None
+        name = type(self).__name__
+        check_usable(name, self.estimator)
+        rows = labelled_rows(name, y, self.unlabelled, len(X))
         metadata = self._routed(params, len(X))
-        self._groups = metadata.split.get(GROUPS)
-        self._X, self._y, self._trainable = X, y, trainable
-        many = X.shape[1] > MANY_COLUMNS and len(trainable) >= MANY_ROWS
-        held_out = self.on == "held-out" or (self.on == "auto" and many)
-        self._folds = self._dealt(5 if len(trainable) <= 500 else 3) if held_out else None
-        self._learn_model(X, y, metadata, trainable)
+        classification = self.task_ == "classification"
+        self._said: tuple[Subset, Array] | None = None
+        self._training = SensitivityTraining(
+            name, X, y, rows, self.task_,
+            held_out=holds_out(name, self.on, X.shape[1], len(rows)),
+            stratified=classification and is_classifier(self.estimator),
+            groups=metadata.split.get(GROUPS), fit_params=metadata.fit,
+            score_params=metadata.score, seed=draw_seed(self.random_state),
+        )  # fmt: skip
+        _ = self._training.parts  # folds that cannot be made are said before any training
+        self._learn_model(X, y, metadata, rows)
 
-    def _check_way(self) -> None:
-        """Refuse a way of destroying that the output has no use for."""
+    def _prepare(self, estimator: Any) -> None:
+        self._compared = self._output(self._training, estimator)
 
-    def _adopt(self, estimator: Any) -> None:
-        check_usable(type(self).__name__, estimator)
-        super()._adopt(estimator)
+    def loss(self, subset: Subset) -> Array:
+        way = resolve(type(self).__name__, self.by, self.n_repeats, self.n_values)
+        repeats = losses(self._compared, way, Units.of(self.columns, subset))
+        self._said = None
+        if len(repeats) == 1:
+            return repeats[0]
+        means, errors = mean_and_error(repeats)
+        self._said = (subset.copy(), errors)
+        return means
 
-    def _split(self, n_folds: int) -> list[Fold]:
-        """Folds of the rows that may train."""
-        rows = self._trainable
-        y = rows if self._y is None else self._y[rows]
-        groups = None if self._groups is None else self._groups[rows]
-        classes = self.task_ == "classification" and is_classifier(self.estimator)
-        folds = folds_of(type(self).__name__, n_folds, y, groups, classes=classes)
-        return [(rows[train], rows[rest]) for train, rest in folds]
-
-    def _dealt(self, n_folds: int) -> list[Fold]:
-        """Folds that judge all rows: those that train nothing are dealt out to them in turn.
-
-        No model has seen them; a row whose group is in a fold goes there, since the others have
-        seen its group.
-        """
-        folds = self._split(n_folds)
-        left = np.setdiff1d(np.arange(len(self._X)), self._trainable)
-        places = np.arange(len(left)) % len(folds)
-        if self._groups is not None:
-            for place, (_, rest) in enumerate(folds):
-                places[np.isin(self._groups[left], self._groups[rest])] = place
-        return [
-            (train, np.sort(np.r_[rest, left[places == place]]))
-            for place, (train, rest) in enumerate(folds)
-        ]
-
-    def _parts(self) -> list[Fold]:
-        """Rows to train on and rows to judge, for each model of a round."""
-        if self._folds is not None:
-            return self._folds
-        return [(self._trainable, np.arange(len(self._X)))]
-
-    def _train(self, X: Array, rows: Rows, estimator: Any = None) -> Any:
-        """The estimator (or another one) trained on some rows."""
-        y = None if self._y is None else self._y[rows]
-        chosen = self.estimator_ if estimator is None else estimator
-        return trained(chosen, X[rows], y, rows_of(self._metadata.fit, rows))
+    def errors(self, subset: Subset) -> Array | None:
+        """Standard errors over the shuffles of the last losses; None where there is one draw."""
+        if self._said is None or not np.array_equal(self._said[0], subset):
+            return None
+        return self._said[1]
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Metadata given to ``fit`` go to the estimator's ``fit``, groups to our own folds."""
@@ -139,172 +104,305 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
             router.add(splitter=GroupKFold(), method_mapping=mapping)
         return router
 
-    @abstractmethod
-    def _pieces(self, subset: Subset) -> list[Piece]:
-        """Models of a round; the rows of all pieces are all rows, each once."""
 
-    @abstractmethod
-    def _statistic(self, before: Array) -> Statistic:
-        """How far outputs move from these."""
+class PosteriorSensitivity(Sensitivity):
+    r"""How far a classifier's posterior probabilities move when a column is perturbed.
 
-    def loss(self, subset: Subset) -> Array:
-        X = self._X[:, self.columns(subset)]
-        if isinstance(self._way, Replacement):
-            repeats = self._by_replacing(self._way, X, self._pieces(subset))
-        elif isinstance(self._way, Removal):
-            repeats = self._by_removal(subset)[None]
-        else:
-            repeats = self._by_derivative(subset)[None]
-        counts = np.isfinite(repeats).sum(axis=0)
-        self._said = None
-        if len(repeats) > 1:
-            errors = np.nanstd(repeats, axis=0, ddof=1) / np.sqrt(counts)
-            self._said = (subset.copy(), errors)
-        return np.asarray(np.nanmean(repeats, axis=0))
+    With :math:`x_{(j)}` a row whose column j is replaced, the loss of column j is the total
+    variation between the posteriors, averaged over rows and replacements:
 
-    def errors(self, subset: Subset) -> Array | None:
-        """Standard errors over the shuffles of the last prices; None where there is one draw."""
-        if self._said is None or not np.array_equal(self._said[0], subset):
-            return None
-        return self._said[1]
+    .. math:: \frac{1}{2N}\sum_i\sum_c |p(c\,|\,x_i) - p(c\,|\,x_{i,(j)})|
 
-    def _by_derivative(self, subset: Subset) -> Array:
-        raise IncompatibleCriterion(
-            f"{type(self).__name__} has no derivative; PosteriorSensitivity has. Use "
-            "by='marginal', 'permutation', 'zero' or 'removal'."
-        )
+    The model is trained once for all columns of a subset. With ``output="decision"`` the predicted
+    class stands in the place of the probabilities (the share of rows that change it). FSPP1 is
+    ``output="decision"``, FSPP2 the default, FSPP3 ``by="zero"``, FSPP4 ``by="derivative"``; with a
+    network as estimator it is MLP-FSPP.
 
-    def _by_removal(self, subset: Subset) -> Array:
-        """Distance from the outputs of models trained without each column."""
-        before = outputs_of(self._pieces(subset), self._X[:, self.columns(subset)])
-        statistic = self._statistic(before)
-        found = []
-        for unit in subset:
-            rest = subset[subset != unit]
-            pieces = self._pieces(rest) if len(rest) else self._constants()
-            after = outputs_of(pieces, self._X[:, self.columns(rest)])
-            block = Block(slice(None), after[None, :, None, :], np.ones((1, 1)))
-            found.append(_scored(statistic, [block])[0])
-        return np.array(found)
+    Of two copies of a column both look important until one is eliminated: rank with
+    ``RecursiveElimination``. Scores on training rows say little where a kernel machine is nearly
+    diagonal (gamma times the number of columns of 4 or more); ``on="held-out"`` does not suffer.
 
-    @abstractmethod
-    def _constants(self) -> list[Piece]:
-        """Models that look at no column."""
+    Parameters
+    ----------
+    estimator : classifier
+        With ``predict_proba``, which is used as it stands, or with ``decision_function``, which is
+        calibrated; several classes of an ``SVC`` are taken one against the rest. A search over
+        hyper-parameters is run once on all columns. Support vector machines (RBF, polynomial,
+        linear), networks with one hidden layer and linear models, also behind scalers in a
+        pipeline, are evaluated for all columns together, any other by altered copies of the rows,
+        with the same result.
+    by : {"marginal", "permutation", "zero", "derivative", "removal"}, default="marginal"
+        How a column is perturbed: every row meets every value of it (deterministic); it is
+        shuffled; set to 0, its mean once standardised; scaled by a factor, to first order, the
+        machine following; or left out of a new training. Also an object such as
+        ``Zero(centres=True)``, ``Derivative(follow=False)`` or
+        ``Permutation(20, stop_when_sure=True)``.
+    output : {"probability", "decision"}, default="probability"
+    on : {"training", "held-out", "auto"}, default="training"
+        Rows whose outputs are compared: those of the training, or each fold's by a model that did
+        not see them. "auto" holds out from 31 columns and 200 rows on.
+    n_repeats : int, default=1
+        Shuffles of ``by="permutation"``.
+    n_values : int or None, default=None
+        Quantiles that stand for a column in ``by="marginal"``; None is every value. Sixteen give
+        nearly the same order, and are advisable for models that altered copies are made for.
+    calibration : int, float or None, default=5
+        Where the sigmoid of a classifier without ``predict_proba`` comes from: out-of-fold
+        decisions of so many folds, a held-out fraction of the rows (which then do not train), or
+        None if there is nothing to calibrate. With ``on="held-out"`` the decisions on held-out rows
+        serve. Scores on training rows fall back on the decisions there where no sigmoid rises, or
+        one is so steep that it makes a step of them, as with a nearly diagonal kernel.
+    unlabelled : int or None, default=-1
+        Label of rows without one, where ``y`` has at least two others: they train, tune and
+        calibrate nothing, but are compared, and their values of a column are among those that take
+        its place. Held out, they are dealt out to the models of the folds. A warning tells how many
+        they are; with two labels in all, and with None, each is a class.
+    random_state : int, Generator or None, default=None
+        For shuffles and the held-out fraction.
 
-    def _by_replacing(self, way: Replacement, X: Array, pieces: list[Piece]) -> Array:
-        """Scores of shape (repeats, columns), nan where a repeat was spared."""
-        engines = Engines(pieces, X)
-        statistic = self._statistic(engines.before())
-        found = np.full((way.n_draws, X.shape[1]), np.nan)
-        for repeat, draw in enumerate(way.draws(X, self._seed)):
-            open_ones = np.ones(X.shape[1], dtype=bool)
-            if isinstance(way, Permutation) and way.stop_when_sure and repeat >= 3:
-                open_ones = unclear(found[:repeat])
-                if not open_ones.any():
-                    break
-            found[repeat, open_ones] = engines.scores(statistic, draw, open_ones)[open_ones]
-        return found
+    References
+    ----------
+    K.-Q. Shen, C.-J. Ong, X.-P. Li, E. P. V. Wilder-Smith, "Feature selection via sensitivity
+    analysis of SVM probabilistic outputs", Machine Learning 70, 2008.
 
+    J.-B. Yang, K.-Q. Shen, C.-J. Ong, X.-P. Li, "Feature selection for MLP neural network: the use
+    of random permutation of probabilistic outputs", IEEE Trans. Neural Networks 20, 2009.
 
-def unclear(scores: Array) -> NDArray[np.bool_]:
-    """Columns whose place in the order is open: two scores within two standard errors of both.
-
-    >>> unclear(np.array([[0.0, 1.0, 1.1], [0.1, 1.2, 1.0], [0.0, 1.1, 1.2]]))
-    array([False,  True,  True])
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> criterion = PosteriorSensitivity(SVC(C=10, gamma=0.1)).fit(X, y)
+    >>> criterion.loss(np.arange(4)).round(2)
+    array([0.07, 0.04, 0.57, 0.21])
     """
-    means = np.nanmean(scores, axis=0)
-    errors = np.nanstd(scores, axis=0, ddof=1) / np.sqrt(np.isfinite(scores).sum(axis=0))
-    order = np.argsort(means)
-    gaps = np.diff(means[order]) <= 2 * np.hypot(errors[order][1:], errors[order][:-1])
-    found = np.zeros(len(means), dtype=bool)
-    found[order[1:]] |= gaps
-    found[order[:-1]] |= gaps
-    return found
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        by: Any = "marginal",
+        output: str = "probability",
+        on: str = "training",
+        n_repeats: int = 1,
+        n_values: int | None = None,
+        calibration: int | float | None = 5,
+        unlabelled: int | None = -1,
+        random_state: Any = None,
+    ):
+        self.estimator = estimator
+        self.by = by
+        self.output = output
+        self.on = on
+        self.n_repeats = n_repeats
+        self.n_values = n_values
+        self.calibration = calibration
+        self.unlabelled = unlabelled
+        self.random_state = random_state
+
+    _kind = ProbabilityOutput
+
+    @property
+    def _makes_folds(self) -> bool:  # type: ignore[override]
+        calibrates = needs_calibration(self.output, self.estimator)
+        return bool(self.on != "training" or (calibrates and self.calibration is not None))
+
+    @property
+    def targets(self) -> frozenset[str]:  # type: ignore[override]
+        """Classes."""
+        if "classification" not in super().targets:
+            raise IncompatibleCriterion(
+                f"PosteriorSensitivity needs a classifier, not {type(self.estimator).__name__}. "
+                "Use DensitySensitivity for a regressor."
+            )
+        return frozenset({"classification"})
+
+    def check(self) -> None:
+        super().check()
+        if self.output not in ("probability", "decision"):
+            raise InvalidParameter(
+                "PosteriorSensitivity needs output='probability' or 'decision', not "
+                f"{self.output!r}."
+            )
+        check_calibration("PosteriorSensitivity", self.calibration)
+        if self.output == "decision" and (
+            self.by == "derivative" or isinstance(self.by, Derivative)
+        ):
+            raise InvalidParameter(
+                "PosteriorSensitivity: a predicted class has no derivative. Use by='derivative' "
+                "with output='probability', or output='decision' with by='marginal'."
+            )
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        super()._learn(X, y, **params)
+        self.classes_ = self._training.classes
+
+    def _output(self, training: SensitivityTraining, estimator: Any) -> Output:
+        return ProbabilityOutput(training, estimator, self.output, self.calibration)
 
 
-def outputs_of(pieces: list[Piece], X: Array) -> Array:
-    """Outputs of all rows, each by the model that judges it."""
-    parts = [piece.model.outputs(X[piece.rows]) for piece in pieces]
-    found = np.empty((len(X), parts[0].shape[1]))
-    for piece, part in zip(pieces, parts, strict=True):
-        found[piece.rows] = part
-    return found
+class DensitySensitivity(Sensitivity):
+    r"""How far a regressor's predictive density moves when a column is perturbed (SD-L, SD-G).
+
+    The target is taken as f(x) and noise; the loss of column j is the mean Kullback-Leibler
+    divergence between the densities around :math:`f = f(x)` and :math:`f_j = f(x_{(j)})`, for
+    Laplace noise with :math:`s = \mathrm{mean}|y - f|` and :math:`s_j = \mathrm{mean}|y - f_j|`
+
+    .. math:: \ln\frac{s_j}{s} - 1 + \frac{s}{s_j}e^{-|f - f_j|/s} + \frac{|f - f_j|}{s_j}
+
+    and for Gaussian noise, with mean squares in place of mean absolute values,
+
+    .. math:: \ln\frac{s_j}{s} + \frac{(f - f_j)^2 + s^2}{2 s_j^2} - \frac{1}{2}.
+
+    Of two copies of a column both look important until one is eliminated.
+
+    Parameters
+    ----------
+    estimator : regressor
+        Or a search over its hyper-parameters. Support vector regression (RBF, polynomial, linear),
+        networks with one hidden layer and linear models are evaluated for all columns together.
+    noise : {"laplace", "gaussian"}, default="laplace"
+    symmetric : bool, default=False
+        Whether the mean of both directions of the divergence is taken.
+    by : {"marginal", "permutation", "zero", "removal"}, default="marginal"
+        How a column is perturbed, see :class:`PosteriorSensitivity`.
+    on : {"training", "held-out", "auto"}, default="training"
+    n_repeats : int, default=1
+        Shuffles of ``by="permutation"``; each has its own s_j, and scores are averaged.
+    n_values : int or None, default=None
+        Quantiles that stand for a column in ``by="marginal"``; None is every value.
+    random_state : int, Generator or None, default=None
+
+    References
+    ----------
+    J.-B. Yang, C.-J. Ong, "Feature selection using probabilistic prediction of support vector
+    regression", IEEE Trans. Neural Networks 22, 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.svm import SVR
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> criterion = DensitySensitivity(SVR(C=100, gamma=5)).fit(X, y)
+    >>> criterion.loss(np.array([1, 2, 8])).round(2)
+    array([0.02, 0.28, 0.31])
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        noise: str = "laplace",
+        symmetric: bool = False,
+        by: Any = "marginal",
+        on: str = "training",
+        n_repeats: int = 1,
+        n_values: int | None = None,
+        random_state: Any = None,
+    ):
+        self.estimator = estimator
+        self.noise = noise
+        self.symmetric = symmetric
+        self.by = by
+        self.on = on
+        self.n_repeats = n_repeats
+        self.n_values = n_values
+        self.random_state = random_state
+
+    _kind = DensityOutput
+
+    @property
+    def targets(self) -> frozenset[str]:  # type: ignore[override]
+        """A real target."""
+        if "regression" not in super().targets:
+            raise IncompatibleCriterion(
+                f"DensitySensitivity needs a regressor, not {type(self.estimator).__name__}. Use "
+                "PosteriorSensitivity for a classifier."
+            )
+        return frozenset({"regression"})
+
+    def check(self) -> None:
+        super().check()
+        if self.noise not in NOISES:
+            raise InvalidParameter(
+                f"DensitySensitivity needs noise='laplace' or 'gaussian', not {self.noise!r}."
+            )
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        if y is not None and np.ptp(y) == 0:
+            warnings.warn(
+                f"DensitySensitivity: every row has the target {y[0]}, of which no column can tell "
+                "anything: all losses are 0. Check the target column.",
+                DegenerateData,
+                stacklevel=2,
+            )
+        super()._learn(X, y, **params)
+
+    def _output(self, training: SensitivityTraining, estimator: Any) -> Output:
+        return DensityOutput(training, estimator, self.noise, bool(self.symmetric))
 
 
-def _scored(statistic: Statistic, blocks: list[Block]) -> Array:
-    """Scores from blocks that are all at hand."""
-    scales: Array | None = None
-    for _ in range(statistic.n_passes):
-        sums = np.sum([statistic.sums(block, scales) for block in blocks], axis=0)
-        scales = statistic.scores(sums, scales)
-    assert scales is not None
-    return scales
+class ScoreSensitivity(Sensitivity):
+    """How far a score falls when a column is perturbed: permutation importance and its relatives.
 
+    With ``by="permutation"`` and the same shuffles it is scikit-learn's
+    ``permutation_importance``; ``by="marginal"`` is the mean score with the column held at each of
+    its values, which for scores that are means over rows (accuracy, R², log-loss) is the
+    expectation over shuffles. Accuracy, R² and the mean squared error come from the engines of
+    :class:`PosteriorSensitivity`; for any other score altered copies of the rows are made.
 
-class Engines:
-    """Engines of all pieces, their rows in blocks that fit the memory."""
+    Parameters
+    ----------
+    estimator : classifier or regressor
+        Or a search over its hyper-parameters. A row without a label cannot be scored: leave it out.
+    scoring : str, callable or None, default=None
+        None is the estimator's own score: accuracy or R².
+    by : {"marginal", "permutation", "zero", "removal"}, default="marginal"
+        How a column is perturbed, see :class:`PosteriorSensitivity`.
+    on : {"training", "held-out", "auto"}, default="training"
+        Held out, the falls of the folds are averaged.
+    n_repeats : int, default=1
+    n_values : int or None, default=None
+    random_state : int, Generator or None, default=None
 
-    def __init__(self, pieces: list[Piece], X: Array):
-        self.X = X
-        self.parts: list[Piece] = []
-        for piece in pieces:
-            size = rows_at_once(piece.model, len(piece.rows))
-            for first in range(0, len(piece.rows), size):
-                self.parts.append(Piece(piece.model, piece.rows[first : first + size]))
-        # what any draw may put in the place of a value: another one, or 0
-        self.bounds = np.minimum(X.min(axis=0), 0.0), np.maximum(X.max(axis=0), 0.0)
-        self.kept: dict[int, Engine] = {}
+    References
+    ----------
+    L. Breiman, "Random forests", Machine Learning 45, 2001.
 
-    def _open(self, place: int) -> Engine:
-        if place in self.kept:
-            return self.kept[place]
-        model, rows = self.parts[place]
-        engine = open_engine(model, self.X[rows], *self.bounds)
-        if sum(e.n_bytes for e in self.kept.values()) + engine.n_bytes <= KEPT:
-            self.kept[place] = engine
-        return engine
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> criterion = ScoreSensitivity(LogisticRegression(max_iter=1000)).fit(X, y)
+    >>> criterion.loss(np.arange(4)).round(2)
+    array([0.01, 0.01, 0.58, 0.16])
+    """
 
-    def before(self) -> Array:
-        """Outputs of the rows as they are, in the order of the table."""
-        parts = [piece.model.link(self._open(i).outputs()) for i, piece in enumerate(self.parts)]
-        found = np.empty((len(self.X), parts[0].shape[1]))
-        for piece, part in zip(self.parts, parts, strict=True):
-            found[piece.rows] = part
-        return found
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        scoring: Any = None,
+        by: Any = "marginal",
+        on: str = "training",
+        n_repeats: int = 1,
+        n_values: int | None = None,
+        random_state: Any = None,
+    ):
+        self.estimator = estimator
+        self.scoring = scoring
+        self.by = by
+        self.on = on
+        self.n_repeats = n_repeats
+        self.n_values = n_values
+        self.random_state = random_state
 
-    def scores(self, statistic: Statistic, draw: Draw, open_ones: NDArray[np.bool_]) -> Array:
-        """Scores of the columns of one draw; those not asked for may be left 0."""
-        scales: Array | None = None
-        for _ in range(statistic.n_passes):
-            sums = np.zeros((self.X.shape[1], statistic.n_sums))
-            for i, piece in enumerate(self.parts):
-                for batch in self._open(i).batches():
-                    if open_ones[batch.columns].any():
-                        for some, block in blocks_of(batch, piece, draw, self.X):
-                            known = None if scales is None else scales[batch.columns[some]]
-                            sums[batch.columns[some]] += statistic.sums(block, known)
-            scales = statistic.scores(sums, scales)
-        assert scales is not None
-        return scales
+    _kind = ScoreOutput
 
-
-def blocks_of(batch: Batch, piece: Piece, draw: Draw, X: Array) -> Iterator[tuple[slice, Block]]:
-    """Altered outputs of the columns of a batch, in blocks that fit a cache."""
-    model, rows = piece
-    if isinstance(draw, Points):
-        values, weights = draw.values[batch.columns], draw.weights[batch.columns]
-        n_points = values.shape[1]
-        columns_at_once = max(1, BLOCK // (len(rows) * n_points))
-        rows_at_a_time = max(16, BLOCK // n_points)
-        for first in range(0, len(values), columns_at_once):
-            some = slice(first, first + columns_at_once)
-            for start in range(0, len(rows), rows_at_a_time):
-                part = slice(start, start + rows_at_a_time)
-                outputs = model.link(batch.at(some, part, values[some]))
-                yield some, Block(rows[part], outputs, weights[some])
-        return
-    if isinstance(draw, Shuffle):
-        raw = batch.paired(X[:, batch.columns][draw.donors[rows]])
-    else:
-        raw = batch.without()
-    yield slice(None), Block(rows, model.link(raw), np.ones((len(batch.columns), 1)))
+    def _output(self, training: SensitivityTraining, estimator: Any) -> Output:
+        return ScoreOutput(training, estimator, self.scoring)

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from tamis._arrays import Array, Mask, Subset, class_codes
-from tamis.contract import SubsetCriterion
-from tamis.criteria._discrete import coded_columns, coded_target
+from tamis._arrays import Array, Mask, Subset, class_codes, column_blocks, in_range
+from tamis.contract import Cost, SubsetCriterion
+from tamis.density.discrete import coded_columns, coded_target, coding_cost
 from tamis.exceptions import InvalidParameter
 
 
@@ -34,7 +34,13 @@ class Univariate(SubsetCriterion):
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it
-        self.scores_ = self._scores(X, y)
+        blocks = [self._scores(X[:, block], y) for block in column_blocks(*X.shape)]
+        self.scores_ = np.concatenate(blocks)
+
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        # some passes over the table, and copies of it by class or centred; a round reads scores
+        size = n_samples * n_features
+        return Cost(10 * size + 10.0 * n_rounds * n_features + 2e5, 14.0 * size)
 
     def value(self, subset: Subset) -> float:
         return float(self.scores_[self.columns(subset)].sum())
@@ -50,12 +56,27 @@ class Univariate(SubsetCriterion):
         return float(np.sort(self.scores_[self.columns(subset)])[-size:].sum())
 
 
-class FisherScore(Univariate):
+class ClassScore(Univariate):
+    """Score that needs classes."""
+
+    targets: ClassVar[frozenset[str]] = frozenset({"classification"})
+
+    def __init__(self, *, task: str = "auto"):
+        self.task = task
+
+
+class FisherScore(ClassScore):
     r"""Scatter between the classes over scatter within: ANOVA's F times (c - 1)/(N - c).
 
     .. math:: \sum_k N_k (\mu_k - \mu)^2 \Big/ \sum_k \sum_{i \in k} (x_i - \mu_k)^2
 
     A constant column scores 0, one that is constant in every class but not overall infinity.
+
+    Parameters
+    ----------
+    task : {"auto", "classification"}, default="auto"
+        "auto" refuses numbers of more than 20 distinct values, which a regression target has;
+        "classification" takes each as a class.
 
     Examples
     --------
@@ -64,20 +85,23 @@ class FisherScore(Univariate):
     array([ 1.62,  0.67, 16.06, 13.06])
     """
 
-    targets: ClassVar[frozenset[str]] = frozenset({"classification"})
-
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         between, within = scatters(X, class_codes(y)[1])
         return ratio(between, within)
 
 
-class DiscriminantRatio(Univariate):
+class DiscriminantRatio(ClassScore):
     r"""Fisher's discriminant ratio, summed over the pairs of classes.
 
     .. math:: \sum_{k<l} (\mu_k - \mu_l)^2 / (\sigma_k^2 + \sigma_l^2)
 
     with the variances of the samples at hand (divided by N_k). A column that does not vary scores
     0; one that separates two classes without varying inside them scores infinity.
+
+    Parameters
+    ----------
+    task
+        As in :class:`FisherScore`.
 
     Examples
     --------
@@ -86,11 +110,9 @@ class DiscriminantRatio(Univariate):
     array([ 7.7,  2.9, 86.1, 65.4])
     """
 
-    targets: ClassVar[frozenset[str]] = frozenset({"classification"})
-
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         codes = class_codes(y)[1]
-        mean, variance = class_moments(X, codes)
+        mean, variance = class_moments(in_range(X), codes)
         scores = np.zeros(X.shape[1])
         for k in range(len(mean)):
             for other in range(k):
@@ -125,11 +147,16 @@ class Correlation(Univariate):
         return np.sqrt(explained(X, y, self.task_))
 
 
-class KolmogorovSmirnov(Univariate):
+class KolmogorovSmirnov(ClassScore):
     """Largest distance between the distribution functions of a class and of the rest.
 
     For two classes the two-sample Kolmogorov-Smirnov statistic; for more the largest over the
     classes, each against all others.
+
+    Parameters
+    ----------
+    task
+        As in :class:`FisherScore`.
 
     Examples
     --------
@@ -138,12 +165,14 @@ class KolmogorovSmirnov(Univariate):
     array([0.83, 0.59, 1.  , 1.  ])
     """
 
-    targets: ClassVar[frozenset[str]] = frozenset({"classification"})
-
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         classes, codes = class_codes(y)
         member = codes[:, None] == np.arange(len(classes))
         return np.array([_largest_distance(column, member) for column in X.T])
+
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        # a column at a time is sorted, which takes numpy some twenty calls
+        return Cost(n_features * (2e4 + 120.0 * n_samples), 100.0 * n_samples + 80.0 * n_features)
 
 
 def _largest_distance(column: Array, member: Mask) -> float:
@@ -173,7 +202,7 @@ class PValue(Univariate):
         How to read ``y``; "auto" takes numbers of more than 20 distinct values as real.
     """
 
-    prices_are_log_p: ClassVar[bool] = True
+    scores_are_log_p: ClassVar[bool] = True
 
     def __init__(self, *, task: str = "auto"):
         self.task = task
@@ -199,9 +228,12 @@ def _minus_log_p(share: Array, between: int, within: int) -> Array:
     a, b, x = within / 2, between / 2, 1 - share
     p = special.betainc(a, b, x)
     with np.errstate(divide="ignore", invalid="ignore"):
+        log_p = np.log(p)
+        tiny = p <= 1e-290
+        x = x[tiny]
         front = a * np.log(x) + b * np.log1p(-x) - np.log(a) - special.betaln(a, b)
-        series = front + np.log(special.hyp2f1(a + b, 1, a + 1, x))
-        return -np.where(p > 1e-290, np.log(p), series) + 0.0  # no -0.0
+        log_p[tiny] = front + np.log(special.hyp2f1(a + b, 1, a + 1, x))
+    return -log_p + 0.0  # no -0.0
 
 
 class MutualInformation(Univariate):
@@ -235,6 +267,9 @@ class MutualInformation(Univariate):
         self.binning = binning
         self.task = task
 
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        return coding_cost(n_samples, n_features)
+
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         coded = coded_columns("MutualInformation", X, self.n_bins, self.binning)
         codes = coded_target("MutualInformation", y, self.task_, self.n_bins, self.binning)
@@ -242,13 +277,14 @@ class MutualInformation(Univariate):
 
 
 def class_moments(X: Array, codes: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Mean and variance of each column in each class."""
+    """Mean and variance of each column in each class, of columns in range."""
     groups = [X[codes == k] for k in range(codes.max() + 1)]
     return np.array([g.mean(axis=0) for g in groups]), np.array([g.var(axis=0) for g in groups])
 
 
 def scatters(X: Array, codes: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Sum of squares of each column between and within the classes."""
+    """Sum of squares of each column (in range) between and within the classes."""
+    X = in_range(X)
     mean, variance = class_moments(X, codes)
     count = np.bincount(codes)[:, None]
     between = (count * (mean - X.mean(axis=0)) ** 2).sum(axis=0)
@@ -264,11 +300,12 @@ def ratio(above: Array, below: Array) -> Array:
         return np.where(above == 0, 0.0, above / below)
 
 
-def explained(X: Array, y: NDArray[Any], kind: str) -> Array:
+def explained(X: Array, y: NDArray[Any], task: str) -> Array:
     """Share of each column's variance that the target explains, in [0, 1]."""
-    if kind == "classification":
+    if task == "classification":
         between, within = scatters(X, class_codes(y)[1])
         return ratio(between, between + within)
+    X, y = in_range(X), in_range(y.astype(float)[:, None])[:, 0]
     centred, target = X - X.mean(axis=0), y - y.mean()
     product = target @ centred
     norms = (centred**2).sum(axis=0) * (target**2).sum()

@@ -1,44 +1,29 @@
 """Cross-validation: how well does an estimator do with these columns?"""
 
+import warnings
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from tamis._arrays import Array, Subset, class_codes
+from tamis._arrays import Array, Subset, class_codes, is_int
 from tamis._parallel import parallel_map
-from tamis.contract import SubsetCriterion, with_unit
-from tamis.criteria._knn_folds import KNNFolds
-from tamis.criteria._lda_folds import LDAFolds
+from tamis.contract import Cost, SubsetCriterion, with_unit
 from tamis.criteria.model import Metadata, ModelCriterion, rows_of, trained
-from tamis.exceptions import InvalidParameter, InvalidPrice
-
-Rows: TypeAlias = NDArray[np.intp]
-
-
-class Folds(Protocol):
-    """Accuracies of one kind of classifier, all candidates of a step together.
-
-    They are scikit-learn's to the last hit, or nan where that cannot be promised.
-    """
-
-    def essential(self, subset: Subset) -> Subset:
-        """The columns that the classifier does not leave out as constant."""
-
-    def value(self, subset: Subset) -> float:
-        """Mean accuracy of one subset."""
-
-    def grown(self, subset: Subset, candidates: Subset) -> Array:
-        """Mean accuracy of the subset and each candidate."""
-
-    def shrunk(self, subset: Subset) -> Array:
-        """Mean accuracy of the subset without each of its members."""
+from tamis.exceptions import InvalidParameter, InvalidScore
+from tamis.folds import FoldAccuracies, Rows, Splits, most_frequent
+from tamis.folds.knn import KNNFolds
+from tamis.folds.lda import LDAFolds
+from tamis.folds.rows import retold
 
 
 class CrossValidated(ModelCriterion, SubsetCriterion):
@@ -53,7 +38,8 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
     solver, and ``KNeighborsClassifier`` with uniform weights and Euclidean distances (from 16
     columns up to 10 000 rows). They run in one thread. A column that is constant counts for nothing
     in discriminant analysis, also where scikit-learn cannot fit it alone or takes the rounding of
-    its mean for spread.
+    its mean for spread; in a fold where no column of the subset varies inside a class, which
+    scikit-learn cannot fit either, the class of the nearest mean is answered.
 
     Parameters
     ----------
@@ -69,6 +55,9 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
         None is the estimator's own score: accuracy or R².
     n_jobs : int or None, default=None
         Subsets scored at the same time; the result does not depend on it.
+    task : {"auto", "classification", "regression"}, default="auto"
+        How to read ``y``. An estimator for one task settles it; "auto" then refuses, for a
+        classifier, numbers of more than 20 distinct values, which a regression target has.
 
     Notes
     -----
@@ -94,24 +83,34 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
         cv: Any = 5,
         scoring: Any = None,
         n_jobs: int | None = None,
+        task: str = "auto",
     ):
         self.estimator = estimator
         self.cv = cv
         self.scoring = scoring
         self.n_jobs = n_jobs
+        self.task = task
+
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        """Known where all candidates are scored together, on a number of folds."""
+        kinds = {LinearDiscriminantAnalysis: LDAFolds, KNeighborsClassifier: KNNFolds}
+        kind: Any = kinds.get(type(self.estimator))
+        if kind is None or self.scoring not in (None, "accuracy") or not is_int(self.cv):
+            return None
+        return kind.cost(n_samples, n_features, self.cv, n_rounds)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         metadata = self._routed(params, len(X))
         splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        self._splits = [
-            (np.asarray(train), np.asarray(test))
-            for train, test in splitter.split(X, y, **metadata.split)
-        ]
+        with retold():
+            self._splits = [
+                (np.asarray(train), np.asarray(test))
+                for train, test in splitter.split(X, y, **metadata.split)
+            ]
         self._learn_model(X, y, metadata)
         self._worth_of_nothing = self._constant_score()
 
-    def _adopt(self, estimator: Any) -> None:
-        super()._adopt(estimator)
+    def _prepare(self, estimator: Any) -> None:
         self._best: tuple[Subset, float] | None = None
         self._scorer = check_scoring(estimator, scoring=self.scoring)
         if not callable(self._scorer) or isinstance(self.scoring, list | tuple | set | dict):
@@ -120,8 +119,10 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
                 "or a function of (estimator, X, y)."
             )
         self._folds = self._shortcut(estimator)
+        if self._folds is not None:
+            self._X = self._folds.X
 
-    def _shortcut(self, estimator: Any) -> Folds | None:
+    def _shortcut(self, estimator: Any) -> FoldAccuracies | None:
         """What scores all candidates of a step together, where the estimator is known."""
         plain = self.scoring is None or self.scoring == "accuracy"
         weighted = self._metadata.fit or self._metadata.score
@@ -145,7 +146,8 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
         scorer = check_scoring(dummy, scoring=self.scoring)
         metadata = self._metadata._replace(fit=weights)
         nothing = np.zeros((len(self._y), 1)), self._y, np.array([0])
-        return validated(dummy, *nothing, self._splits, scorer, metadata)
+        every_fold = np.full(len(self._splits), np.nan)
+        return validated(dummy, *nothing, self._splits, scorer, metadata, every_fold)
 
     def value(self, subset: Subset) -> float:
         return float(self.values([subset])[0])
@@ -157,10 +159,19 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
         common = (self._splits, self._scorer, self._metadata)
         found[asked] = parallel_map(
             validated,
-            ((self.estimator_, self._X, self._y, self.columns(subsets[i]), *common) for i in asked),
+            (
+                (self.estimator_, self._X, self._y, self.columns(s), *common, self._untrainable(s))
+                for s in (subsets[i] for i in asked)
+            ),
             self.n_jobs,
         )
         return found
+
+    def _untrainable(self, subset: Subset) -> Array:
+        """Scores of the folds in which the estimator would fail, nan where it is to be trained."""
+        if self._folds is None:
+            return np.full(len(self._splits), np.nan)
+        return self._folds.untrainable(self.columns(subset))
 
     def _at_hand(self, subset: Subset) -> float:
         """Value that needs no training, else nan."""
@@ -176,13 +187,13 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
             found = np.full(len(candidates), np.nan)
         else:
             found = self._folds.grown(self._folds.essential(subset), candidates)
-        return self._changed(subset, found, lambda place: with_unit(subset, candidates[place]))
+        return self._changed(subset, found, lambda index: with_unit(subset, candidates[index]))
 
     def loss(self, subset: Subset) -> Array:
         found = np.full(len(subset), np.nan)
         if self._folds is not None and len(kept := self._folds.essential(subset)) > 1:
             found[np.isin(subset, kept)] = self._folds.shrunk(kept)
-        return -self._changed(subset, found, lambda place: np.delete(subset, place))
+        return -self._changed(subset, found, lambda index: np.delete(subset, index))
 
     def _changed(self, subset: Subset, found: Array, changed: Callable[[int], Subset]) -> Array:
         """Values of changed subsets less that of the subset; those not yet found are asked for.
@@ -191,7 +202,7 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
         """
         base = self.value(subset)
         missing = np.flatnonzero(np.isnan(found))
-        found[missing] = self.values([changed(int(place)) for place in missing])
+        found[missing] = self.values([changed(int(index)) for index in missing])
         if len(found):
             best = int(found.argmax())
             self._best = (changed(best), float(found[best]))
@@ -210,25 +221,21 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
         )
 
 
-def most_frequent(codes: Rows, splits: list[tuple[Rows, Rows]]) -> float:
-    """Mean accuracy of always answering the most frequent class, of equals the first."""
-    hits = [(codes[test] == np.bincount(codes[train]).argmax()).mean() for train, test in splits]
-    return float(np.mean(hits))
-
-
 def validated(
     estimator: Any,
     X: Array,
     y: NDArray[Any] | None,
     columns: Subset,
-    splits: list[tuple[Rows, Rows]],
+    splits: Splits,
     scorer: Any,
     metadata: Metadata,
+    known: Array,
 ) -> float:
-    """Mean score over the splits of clones trained on some columns."""
+    """Mean score over the splits of clones trained on some columns, but where it is known."""
     chosen = X[:, columns]
-    scores = []
-    for fold, (train, test) in enumerate(splits):
+    scores = known.copy()
+    for fold in np.flatnonzero(np.isnan(known)):
+        train, test = splits[fold]
         try:
             score = _fold_score(estimator, chosen, y, train, test, scorer, metadata)
         except Exception as error:
@@ -238,11 +245,11 @@ def validated(
             )
             raise
         if np.isnan(score):
-            raise InvalidPrice(
+            raise InvalidScore(
                 f"CrossValidated: the score of {type(estimator).__name__} is NaN in fold {fold} on "
                 f"column(s) {columns.tolist()}. Use fewer folds, or another scoring."
             )
-        scores.append(score)
+        scores[fold] = score
     return float(np.mean(scores))
 
 
@@ -256,6 +263,11 @@ def _fold_score(
     metadata: Metadata,
 ) -> float:
     known = None if y is None else y[train]
-    model = trained(estimator, X[train], known, rows_of(metadata.fit, train))
+    # discriminant analysis divides zero by zero where class means agree, to no effect
+    with np.errstate(divide="ignore", invalid="ignore"):
+        model = trained(estimator, X[train], known, rows_of(metadata.fit, train))
     truth = () if y is None else (y[test],)
-    return float(scorer(model, X[test], *truth, **rows_of(metadata.score, test)))
+    # a score that is not defined is NaN, and refused
+    with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        return float(scorer(model, X[test], *truth, **rows_of(metadata.score, test)))

@@ -10,7 +10,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from tamis._arrays import Array, Subset, is_real
 from tamis._parallel import parallel_map
-from tamis.contract import TASKS, SubsetCriterion
+from tamis.contract import TASKS, Cost, SubsetCriterion
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 
 
@@ -40,9 +40,9 @@ class Wrapper(SubsetCriterion):
         return getattr(self.criterion, "monotone", False)
 
     @property
-    def target(self) -> str:
+    def task(self) -> str:
         """How the criterion inside reads ``y``."""
-        return getattr(self.criterion, "target", "auto")
+        return getattr(self.criterion, "task", "auto")
 
     def check(self) -> None:
         if not isinstance(self.criterion, SubsetCriterion):
@@ -54,6 +54,11 @@ class Wrapper(SubsetCriterion):
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         self.criterion_ = clone(self.criterion).fit(X, y, **params)
+        self.idle_ = self.criterion_.idle_
+
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        """That of the criterion inside."""
+        return self.criterion.cost(n_samples, n_features, n_rounds)
 
     def columns(self, subset: Subset) -> Subset:
         return self.criterion_.columns(subset)
@@ -97,8 +102,8 @@ class Remembered(Wrapper):
         self.criterion = criterion
 
     @property
-    def prices_are_log_p(self) -> bool:  # type: ignore[override]
-        return getattr(self.criterion, "prices_are_log_p", False)
+    def scores_are_log_p(self) -> bool:  # type: ignore[override]
+        return getattr(self.criterion, "scores_are_log_p", False)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         super()._learn(X, y, **params)
@@ -130,7 +135,7 @@ class Remembered(Wrapper):
 
 
 class Penalised(Wrapper):
-    """A criterion less a price for each feature, so that the best size is not "all".
+    """A criterion less a penalty for each feature, so that the best size is not "all".
 
     Parameters
     ----------

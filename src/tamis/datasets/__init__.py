@@ -4,20 +4,16 @@ A problem (:func:`make_weston`, ...) is drawn at random and says which columns m
 (:func:`load`) is real and does not.
 """
 
-from tamis.datasets.loading import Table, load, names
-from tamis.datasets.synthetic import (
-    Problem,
-    make_additive,
+from tamis.datasets.clusters import (
     make_class_redundancy,
     make_complementary,
-    make_corral,
-    make_exponential,
-    make_interactive,
     make_madelon,
-    make_monks,
     make_weston,
-    make_xor,
 )
+from tamis.datasets.functions import make_additive, make_exponential, make_interactive
+from tamis.datasets.loading import Table, load, names
+from tamis.datasets.logical import make_corral, make_monks, make_xor
+from tamis.datasets.problem import Problem
 
 __all__ = [
     "Problem",

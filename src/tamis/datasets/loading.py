@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn import datasets as bundled
 
+from tamis.datasets.memory import check_archive
 from tamis.exceptions import InvalidParameter, InvalidTable
 
 FOLDER_VARIABLE = "TAMIS_DATA"
@@ -177,9 +178,12 @@ def _files() -> dict[str, Path]:
 def _read(path: Path) -> dict[str, NDArray[Any]]:
     try:
         # opened here, because np.load leaves a file open that turns out to be no archive
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
-    # TypeError: a lone array under the name .npz, which `with` refuses
+        with path.open("rb") as stream:
+            check_archive(str(path), stream)
+            with np.load(stream, allow_pickle=False) as archive:
+                return {key: archive[key] for key in archive.files}
+    except InvalidTable:
+        raise
     except (OSError, ValueError, EOFError, TypeError, RuntimeError, BadZipFile, zlib.error) as e:
         raise InvalidTable(
             f"load needs a NumPy archive of plain arrays; {path} cannot be read as one ({e}). "

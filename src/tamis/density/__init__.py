@@ -1,1 +1,1 @@
-"""Densities: Parzen windows, reduced sets, and the quadratic program behind them."""
+"""Densities: Parzen windows, reduced sets, and counts of columns cut into levels."""

@@ -9,10 +9,12 @@ from scipy.special import logsumexp
 
 from tamis._arrays import Array
 from tamis._random import stream
+from tamis.contract import Cost
 from tamis.exceptions import InvalidParameter
 
 #: Widths tried: 2^-3 to 2^3 in steps of the square root of 2.
 WIDTHS: Array = 2.0 ** np.arange(-3, 3.5, 0.5)
+# Rows of distances held at a time: a few megabytes for ten thousand samples.
 _ROWS = 256
 
 
@@ -60,13 +62,13 @@ def held_out_likelihood(
         least = distances.min(axis=1)
         distances -= least[:, None]
         kernel = np.empty_like(distances)
-        for place, sigma in zip(falling, widths[falling], strict=True):
-            if halving and place != falling[0]:
+        for index, sigma in zip(falling, widths[falling], strict=True):
+            if halving and index != falling[0]:
                 np.square(kernel, out=kernel)
             else:
                 np.exp(distances / (-2 * sigma**2), out=kernel)
             logs = np.log(kernel.sum(axis=1)) - least / (2 * sigma**2) - np.log(left[rows])
-            sums[place] += logs.sum()
+            sums[index] += logs.sum()
     return sums / n - d * np.log(widths) - d / 2 * np.log(2 * np.pi)
 
 
@@ -79,16 +81,27 @@ def _folds(X: Array, n_folds: int, seed: int) -> NDArray[np.intp]:
 
 
 def best_width(X: Array, *, n_folds: int = 5, seed: int = 0) -> float:
-    """Width of the greatest held-out likelihood; of equals the greatest."""
+    """Width of the greatest held-out likelihood; of equals the greatest.
+
+    Constant columns, whose density would ask for no width at all, are left out.
+    """
+    varies = X.min(axis=0) < X.max(axis=0)
+    X = X[:, varies] if varies.any() and not varies.all() else X
     likelihood = held_out_likelihood(X, n_folds=n_folds, seed=seed)
     close = likelihood >= likelihood.max() - 1e-12 * max(1.0, abs(likelihood.max()))
     return float(WIDTHS[np.flatnonzero(close)[-1]])
 
 
-def check_width(who: str, sigma: Any) -> None:
+def width_cost(n_samples: int, n_features: int) -> Cost:
+    """What choosing a width takes: all distances, thirteen kernels of them, some rows at a time."""
+    pairs = float(n_samples) ** 2
+    return Cost(pairs * (0.4 * n_features + 18), 24.0 * n_samples * min(n_samples, _ROWS))
+
+
+def check_width(name: str, sigma: Any) -> None:
     """Refuse a width that is not a positive number."""
     number = isinstance(sigma, int | float | np.number) and not isinstance(sigma, bool)
     if not (number and np.isfinite(sigma) and sigma > 0):
         raise InvalidParameter(
-            f"{who} needs sigma as a positive number or 'likelihood', not {sigma!r}."
+            f"{name} needs sigma as a positive number or 'likelihood', not {sigma!r}."
         )

@@ -26,8 +26,8 @@ def reduced_set(X: Array, sigma: float) -> tuple[Subset, Array]:
     Examples
     --------
     >>> X = np.random.default_rng(0).normal(size=(200, 1))
-    >>> places, weights = reduced_set(X, 0.5)
-    >>> len(places), round(float(weights.sum()), 6)
+    >>> indices, weights = reduced_set(X, 0.5)
+    >>> len(indices), round(float(weights.sum()), 6)
     (8, 1.0)
     """
     check_width("reduced_set", sigma)
@@ -38,5 +38,5 @@ def reduced_set(X: Array, sigma: float) -> tuple[Subset, Array]:
     p = (halves**2).mean(axis=1)
     np.fill_diagonal(halves, 1.0)
     weights = minimise_on_simplex(halves * 2.0 ** (-X.shape[1] / 2), p)
-    places = np.flatnonzero(weights)
-    return places, weights[places]
+    indices = np.flatnonzero(weights)
+    return indices, weights[indices]

@@ -5,7 +5,9 @@ import numpy as np
 from tamis._arrays import Array, Mask
 from tamis.exceptions import InvalidParameter
 
-# Units are those of the largest coefficient of the program.
+# In units of the largest coefficient of the program: the gradient of sums of a few thousand terms
+# is rounded to about 1e-13, so what differs by less than this hundredfold is equal; a ridge below
+# that rounding decides between copies and changes nothing else.
 _TOLERANCE = 1e-11
 _RIDGE = 1e-14
 
@@ -131,7 +133,7 @@ def _on_support(Q: Array, p: Array, support: Mask) -> Array:
 
 
 def _descended(Q: Array, p: Array, weights: Array, entering: int) -> Array:
-    """Better weights on the support and one more place; those that reach 0 on the way leave."""
+    """Better weights on the support and one more index; those that reach 0 on the way leave."""
     support = weights > 0
     support[entering] = True
     while True:
@@ -153,16 +155,16 @@ def _equal_gradient(Q: Array, p: Array, support: Mask) -> Array:
 
     The ridge decides between copies, whose share of a weight is otherwise free.
     """
-    places = np.flatnonzero(support)
-    m = len(places)
+    indices = np.flatnonzero(support)
+    m = len(indices)
     system = np.ones((m + 1, m + 1))
-    system[:m, :m] = Q[np.ix_(places, places)] + _RIDGE * np.eye(m)
+    system[:m, :m] = Q[np.ix_(indices, indices)] + _RIDGE * np.eye(m)
     system[m, m] = 0
-    wanted = np.append(p[places], 1.0)
+    wanted = np.append(p[indices], 1.0)
     try:
         solution = np.linalg.solve(system, wanted)
     except np.linalg.LinAlgError:
         solution = np.linalg.lstsq(system, wanted, rcond=None)[0]
     found = np.zeros(len(p))
-    found[places] = solution[:m]
+    found[indices] = solution[:m]
     return found

@@ -1,4 +1,9 @@
-"""Sums of Gaussian kernels over samples, for a subset of columns with one altered at a time."""
+"""Sums of Gaussian kernels over the classes, for a subset of columns and each change of it.
+
+Answers are for the members of the subset first, then for the members without (sign -1) or with (+1)
+each altered column. Small tables hold all their distances; of large ones compiled loops make a row
+at a time.
+"""
 
 from collections.abc import Iterator
 from typing import Any, Protocol
@@ -8,38 +13,52 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
 from tamis._arrays import Array, Subset
+from tamis.compiled import thresholds
+from tamis.contract import Cost
 from tamis.exceptions import InvalidParameter
 
-# Exponentials of one call below which numpy is done before compiled code is loaded.
-COMPILED_FROM = 4_000_000
 #: Types of number by their names.
 PRECISIONS: dict[str, Any] = {"double": np.float64, "single": np.float32}
-# Numbers that a block of results may hold.
+# Numbers that a block of results may hold: 32 megabytes, small beside the table of a large problem
+# and large enough that a call of the compiled loop has seconds of work.
 BLOCK = 4_000_000
 
 
-def check_precision(who: str, precision: Any) -> None:
+def check_precision(name: str, precision: Any) -> None:
     """Refuse a precision that does not exist."""
     if precision not in PRECISIONS:
-        raise InvalidParameter(f"{who} needs precision='double' or 'single', not {precision!r}.")
+        raise InvalidParameter(f"{name} needs precision='double' or 'single', not {precision!r}.")
+
+
+def is_large(shape: tuple[int, ...]) -> bool:
+    """Whether altering each column of such a table once is worth a compiled loop."""
+    n_samples, n_features = shape
+    return n_samples**2 * n_features >= thresholds.KERNEL_TERMS
+
+
+def altered_distances(X: Array, members: Subset, altered: Subset, sign: int) -> Iterator[Array]:
+    """Squared distances of all pairs of rows, as ``pdist`` gives them, for each answer."""
+    distances = pdist(X[:, members], "sqeuclidean")
+    yield distances
+    for j in altered:
+        yield distances + sign * pdist(X[:, [j]], "sqeuclidean")
 
 
 class ClassSums(Protocol):
     """Kernel sums of every sample over every class.
 
-    The answers are arrays of (altered column, class, sample in class order). The distances are
-    those of ``members`` without (sign -1), with (+1) or not altered by (0) each altered column.
+    The answers are arrays of (answer, class, sample in class order).
     """
 
-    #: Place of each of the sums' samples in the data.
+    #: Index in the data of each of the sums' samples.
     order: NDArray[np.intp]
 
-    def sums(self, members: Subset, altered: Subset, signs: Array, gamma: float) -> Array:
+    def sums(self, members: Subset, altered: Subset, sign: int, gamma: float) -> Array:
         """Sums to which every sample contributes 1 for itself."""
         ...
 
     def log_sums_of_others(
-        self, members: Subset, altered: Subset, signs: Array, gamma: float
+        self, members: Subset, altered: Subset, sign: int, gamma: float
     ) -> Array:
         """Logarithm of the sums without the sample itself, safe where all terms underflow."""
         ...
@@ -50,8 +69,16 @@ def class_sums(X: Array, codes: NDArray[np.intp], precision: str = "double") -> 
 
     In single precision a large table takes half the time; sums are then right to about 1e-6.
     """
-    large = len(X) ** 2 * X.shape[1] >= COMPILED_FROM
-    return CompiledClassSums(X, codes, precision) if large else PlainClassSums(X, codes)
+    return CompiledClassSums(X, codes, precision) if is_large(X.shape) else PlainClassSums(X, codes)
+
+
+def class_sums_cost(n_samples: int, n_features: int, *, others: bool) -> Cost:
+    """What the sums for each column take; those of others look for the greatest term first."""
+    terms, size = float(n_samples) ** 2 * n_features, n_samples * n_features
+    if not is_large((n_samples, n_features)):
+        return Cost(4 * terms + 1e6, 24.0 * n_samples**2 + 16 * size)
+    block = max(n_samples * 2, min(BLOCK, 2 * size))
+    return Cost((1.5 if others else 0.6) * terms, 16.0 * size + (60 if others else 24) * block)
 
 
 class PlainClassSums:
@@ -63,40 +90,38 @@ class PlainClassSums:
         self._counts = np.bincount(codes)
         self._starts = np.cumsum(self._counts) - self._counts
 
-    def sums(self, members: Subset, altered: Subset, signs: Array, gamma: float) -> Array:
+    def sums(self, members: Subset, altered: Subset, sign: int, gamma: float) -> Array:
         found = self._empty(altered)
-        for place, moved in enumerate(self._distances(members, altered, signs)):
+        for index, moved in enumerate(self._distances(members, altered, sign)):
             moved *= -gamma
-            found[place] = np.add.reduceat(np.exp(moved, out=moved), self._starts, axis=0)
+            found[index] = np.add.reduceat(np.exp(moved, out=moved), self._starts, axis=0)
         return found
 
     def log_sums_of_others(
-        self, members: Subset, altered: Subset, signs: Array, gamma: float
+        self, members: Subset, altered: Subset, sign: int, gamma: float
     ) -> Array:
         found = self._empty(altered)
-        for place, moved in enumerate(self._distances(members, altered, signs)):
+        for index, moved in enumerate(self._distances(members, altered, sign)):
             np.fill_diagonal(moved, np.inf)
             least = np.minimum.reduceat(moved, self._starts, axis=0)
             moved -= np.repeat(least, self._counts, axis=0)
             moved *= -gamma
             total = np.add.reduceat(np.exp(moved, out=moved), self._starts, axis=0)
-            found[place] = np.log(total) - gamma * least
+            found[index] = np.log(total) - gamma * least
         return found
 
     def _empty(self, altered: Subset) -> Array:
-        return np.empty((len(altered), len(self._starts), len(self._X)))
+        return np.empty((len(altered) + 1, len(self._starts), len(self._X)))
 
-    def _distances(self, members: Subset, altered: Subset, signs: Array) -> Iterator[Array]:
-        distances = pdist(self._X[:, members], "sqeuclidean")
-        for j, sign in zip(altered, signs, strict=True):
-            yield squareform(distances + sign * pdist(self._X[:, [j]], "sqeuclidean"))
+    def _distances(self, members: Subset, altered: Subset, sign: int) -> Iterator[Array]:
+        return map(squareform, altered_distances(self._X, members, altered, sign))
 
 
 class CompiledClassSums:
     """Rows of distances made as needed: any number of samples."""
 
     def __init__(self, X: Array, codes: NDArray[np.intp], precision: str = "double"):
-        from tamis.density._rows import PAD
+        from tamis.compiled.kernel_sums import PAD
 
         self.order = np.argsort(codes, kind="stable")
         counts = np.bincount(codes)
@@ -110,26 +135,28 @@ class CompiledClassSums:
         self._far = np.full(self._bounds[-1], np.inf, dtype=dtype)
         self._far[self._rows] = 0
 
-    def sums(self, members: Subset, altered: Subset, signs: Array, gamma: float) -> Array:
-        from tamis.density._rows import class_sums
+    def sums(self, members: Subset, altered: Subset, sign: int, gamma: float) -> Array:
+        from tamis.compiled.kernel_sums import class_sums
 
-        return self._blocks(class_sums, members, altered, signs, gamma)
+        return self._blocks(class_sums, members, altered, sign, gamma)
 
     def log_sums_of_others(
-        self, members: Subset, altered: Subset, signs: Array, gamma: float
+        self, members: Subset, altered: Subset, sign: int, gamma: float
     ) -> Array:
-        from tamis.density._rows import log_class_sums_of_others
+        from tamis.compiled.kernel_sums import log_class_sums_of_others
 
-        return self._blocks(log_class_sums_of_others, members, altered, signs, gamma)
+        return self._blocks(log_class_sums_of_others, members, altered, sign, gamma)
 
     def _blocks(
-        self, function: Any, members: Subset, altered: Subset, signs: Array, gamma: float
+        self, function: Any, members: Subset, altered: Subset, sign: int, gamma: float
     ) -> Array:
         """The function's answers, so many columns at a time that they fit into memory."""
         size = max(1, BLOCK // (len(self._far) * (len(self._bounds) - 1)))
         table = (self._bounds, self._rows, self._far)
         columns = self._columns * float(np.sqrt(gamma / np.log(2)))  # the kernel as a power of 2
-        signs = signs.astype(columns.dtype)
+        altered = np.append(members[:1], altered)
+        signs = np.full(len(altered), sign, dtype=columns.dtype)
+        signs[0] = 0  # the members themselves
         parts = [
             function(columns, members, altered[i : i + size], signs[i : i + size], *table)
             for i in range(0, len(altered), size)

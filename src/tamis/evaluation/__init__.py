@@ -1,13 +1,13 @@
 """Experiments that can be trusted: realizations, resume, statistics.
 
 :func:`evaluate` runs any scikit-learn estimators over many realizations, on one or many machines,
-and keeps every finished piece; :func:`compare` says which differences are more than chance.
+and keeps every finished task; :func:`compare` says which differences are more than chance.
 """
 
 from tamis.evaluation.comparison import Comparison, Contrast, compare, rank
 from tamis.evaluation.metrics import Metric, hit
 from tamis.evaluation.outcome import Outcome, Score
-from tamis.evaluation.piece import Steps
+from tamis.evaluation.protocol import Steps
 from tamis.evaluation.ranks import Ranks, critical_difference, friedman
 from tamis.evaluation.realizations import CrossValidation, GivenSplits, Realizations, Split
 from tamis.evaluation.results import Failure, Results

@@ -1,49 +1,137 @@
-"""Long searches keep how far they have come, so that a killed one continues in its middle.
+"""Long selections keep how far they have come, so that a killed one continues in its middle.
 
 Nothing here knows what a search is: an estimator that takes scikit-learn's callbacks, shows its
 ``record_`` at every step and has ``resume(X, y, record=...)`` is continued, any other starts anew.
 """
 
 import json
+import os
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from tamis._parallel import Notice
+from tamis.contract import Record
 from tamis.evaluation.store import Store
 from tamis.exceptions import TamisError
-from tamis.record import Record
 
 
 @dataclass(frozen=True)
 class Bookmark:
-    """Where a piece keeps how far it has come, and what it kept the last time.
+    """Where a task keeps how far it has come.
 
     Attributes
     ----------
-    path : Path
-        The store.
     key : str
-        The piece.
-    record : str or None
-        What was kept before.
+        The task.
     every : float
         Seconds between two writes.
+    path : Path or None
+        The store, None where it is in the memory of the calling process.
+    file : tuple
+        What tells the file of the store, and the machine it is on, from any other.
+    begun : bool
+        Whether the store had a record of the task when it was handed out. Workers of a cluster
+        look anyway: a task may have been another's in between.
     """
 
-    path: Path
     key: str
-    record: str | None
     every: float
+    path: Path | None
+    file: tuple[Any, ...]
+    begun: bool
+
+    @classmethod
+    def of(cls, key: str, every: float, store: Store, begun: bool) -> "Bookmark":
+        """The bookmark of a task whose outcome goes to the store."""
+        path = None if store.path is None else store.path.absolute()
+        return cls(key, every, path, () if path is None else _identity(path), begun)
 
 
-class Checkpoint:
-    """Callback that writes the record of its owner into a store, now and then."""
+def _identity(path: Path) -> tuple[Any, ...]:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return ()
+    return socket.gethostname(), found.st_dev, found.st_ino
 
-    def __init__(self, owner: Any, bookmark: Bookmark):
-        self.owner, self.bookmark, self.last = owner, bookmark, monotonic()
+
+class Keeper(Protocol):
+    """Keeps the newest record of a task where another process will find it."""
+
+    def latest(self) -> str | None:
+        """What was kept last, by whichever process had the task before."""
+
+    def keep(self, record: str) -> None:
+        """Put this in its place."""
+
+    def forget(self) -> None:
+        """The task is done."""
+
+
+class StoreKeeper:
+    """Keeps records in the store, whose file is on this machine."""
+
+    def __init__(self, path: Path, key: str):
+        self.path, self.key = path, key
+
+    def latest(self) -> str | None:
+        """What the store has of the task."""
+        with Store(self.path) as store:
+            return store.checkpointed(self.key)
+
+    def keep(self, record: str) -> None:
+        """Write into the store."""
+        with Store(self.path) as store:
+            store.checkpoint(self.key, record)
+
+    def forget(self) -> None:
+        """Nothing: the process that saves the outcome forgets, and not before it is saved."""
+
+
+class SchedulerKeeper:
+    """Keeps records with the scheduler of a cluster, which outlives its workers."""
+
+    def __init__(self, key: str):
+        self.notice = Notice(f"tamis-{key}")
+
+    def latest(self) -> str | None:
+        """What the scheduler has of the task."""
+        return self.notice.read()
+
+    def keep(self, record: str) -> None:
+        """Send it to the scheduler."""
+        self.notice.post(record)
+
+    def forget(self) -> None:
+        """Take it back."""
+        self.notice.remove()
+
+
+def keepers_of(bookmark: Bookmark) -> list[Keeper]:
+    """Who can keep the records of a task where it runs: the first does, the others may have.
+
+    SQLite is not made for network file systems: the store is written to on its own machine only,
+    by the processes of the call or by workers of a cluster.
+    """
+    keepers: list[Keeper] = []
+    if bookmark.path is not None and bookmark.file and _identity(bookmark.path) == bookmark.file:
+        keepers.append(StoreKeeper(bookmark.path, bookmark.key))
+    if Notice.possible():
+        keepers.append(SchedulerKeeper(bookmark.key))
+    return keepers
+
+
+class CheckpointCallback:
+    """Callback that hands the record of an estimator to a keeper, now and then."""
+
+    def __init__(self, estimator: Any, keeper: Keeper, every: float):
+        self.estimator, self.keeper, self.every = estimator, keeper, every
+        self.last = monotonic()
 
     def setup(self, estimator: Any, context: Any) -> None:
         """Called before the fit."""
@@ -55,32 +143,53 @@ class Checkpoint:
         """Called before a step."""
 
     def on_fit_task_end(self, estimator: Any, context: Any, **more: Any) -> bool:
-        """Called after a step: write, if it is time; never stop."""
+        """Called after a step: keep the record, if it is time; never stop."""
         record = getattr(estimator, "record_", None)
-        if estimator is self.owner and record is not None:
+        if estimator is self.estimator and record is not None:
             now = monotonic()
-            if now - self.last >= self.bookmark.every:
+            if now - self.last >= self.every:
                 self.last = now
-                text = json.dumps(record.to_dict(), default=_plain)
-                with Store(self.bookmark.path) as store:
-                    store.checkpoint(self.bookmark.key, text)
+                self.keeper.keep(json.dumps(record.to_dict(), default=_plain))
         return False
 
 
 def fit(method: Any, X: Any, y: Any, bookmark: Bookmark | None) -> None:
     """Fit the method, from where it was stopped if that was kept."""
-    if bookmark is None or not (hasattr(method, "resume") and hasattr(method, "set_callbacks")):
+    able = hasattr(method, "resume") and hasattr(method, "set_callbacks")
+    keepers = keepers_of(bookmark) if able and bookmark is not None else []
+    if bookmark is None or not keepers:
         method.fit(X, y)
         return
-    method.set_callbacks(Checkpoint(method, bookmark))
-    if bookmark.record is not None:
-        try:
-            record = Record.from_dict(json.loads(bookmark.record))
-            method.resume(X, y, record=record)
-            return
-        except (TamisError, ValueError, KeyError, TypeError):
-            pass  # what was kept cannot be used: start anew
-    method.fit(X, y)
+    method.set_callbacks(CheckpointCallback(method, keepers[0], bookmark.every))
+    record = _newest(keepers) if bookmark.begun or Notice.possible() else None
+    if record is None or not _resumed(method, X, y, record):
+        method.fit(X, y)
+    for keeper in keepers:
+        keeper.forget()
+
+
+def _newest(keepers: list[Keeper]) -> Record | None:
+    """Of what was kept, also by another worker in another place, what went furthest."""
+    kept = [_record_of(keeper.latest()) for keeper in keepers]
+    found = [record for record in kept if record is not None]
+    return max(found, key=lambda record: len(record.trace), default=None)
+
+
+def _resumed(method: Any, X: Any, y: Any, record: Record) -> bool:
+    """Whether the method could go on from a record; it starts anew where that is of no use."""
+    try:
+        method.resume(X, y, record=record)
+    except (TamisError, ValueError, TypeError, LookupError):
+        return False
+    return True
+
+
+def _record_of(text: str | None) -> Record | None:
+    """The record that was kept; None where there is none, or it cannot be read."""
+    try:
+        return None if text is None else Record.from_dict(json.loads(text))
+    except (TamisError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        return None
 
 
 def _plain(value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis._arrays import Array
-from tamis.evaluation._frame import frame_of
+from tamis._frame import frame_of
 from tamis.evaluation.ranks import Ranks, friedman
 from tamis.evaluation.results import Results
 from tamis.evaluation.significance import Test, corrected_t, holm, mark, paired_t, wilcoxon

@@ -11,25 +11,25 @@ from sklearn.metrics import balanced_accuracy_score, get_scorer, get_scorer_name
 from tamis._arrays import Subset
 from tamis.exceptions import InvalidParameter
 
-Judge = Callable[[Any, NDArray[Any], NDArray[Any]], float]
+Measure = Callable[[Any, NDArray[Any], NDArray[Any]], float]
 #: Names of measures that need the chosen columns only, and no trained estimator.
 OF_COLUMNS = ("n_features", "useless", "hit")
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A named measure ``judge(fitted, X, y)`` of a fitted estimator.
+    """A named measure ``function(fitted, X, y)`` of a fitted estimator.
 
     Attributes
     ----------
     name : str
-    judge : callable or None
+    function : callable or None
         None for a measure of the chosen columns, or of the time it took to choose them.
     greater_is_better : bool
     """
 
     name: str
-    judge: Judge | None
+    function: Measure | None
     greater_is_better: bool
 
 
@@ -50,16 +50,22 @@ def auc(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
 
 
 def mse(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
-    """Mean squared error."""
-    return float(np.mean((fitted.predict(X) - y) ** 2))
+    """Mean squared error; infinity where squares overflow."""
+    with np.errstate(over="ignore"):
+        return float(np.mean((fitted.predict(X) - y) ** 2))
 
 
 def scc(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
     """Squared correlation of prediction and target; 0 where the prediction is constant."""
-    predicted = fitted.predict(X)
+    predicted, y = _near_one(fitted.predict(X)), _near_one(y)
     if np.ptp(predicted) == 0 or np.ptp(y) == 0:
         return 0.0
     return float(np.corrcoef(predicted, y)[0, 1] ** 2)
+
+
+def _near_one(values: NDArray[Any]) -> NDArray[Any]:
+    """Numbers times a power of two, so that their squares neither overflow nor vanish."""
+    return np.ldexp(values, -np.frexp(np.abs(values).max(initial=0.0))[1])
 
 
 def cv_error(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:

@@ -1,4 +1,4 @@
-"""What one piece of work leaves."""
+"""What one task leaves."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ class Score(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a piece of work leaves.
+    """What a task leaves.
 
     Attributes
     ----------

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from tamis._arrays import Array
-from tamis.evaluation._frame import frame
+from tamis._frame import frame
 from tamis.evaluation.significance import columns_of
 from tamis.exceptions import InvalidParameter
 

@@ -12,13 +12,11 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import KFold, StratifiedKFold
 
-from tamis._arrays import EMPTY, Subset, target_kind
+from tamis._arrays import Subset
 from tamis._random import stream
+from tamis.evaluation.dealing import Pairs, folds_of, groups_of, parts_of, rows_of
 from tamis.exceptions import InvalidParameter
-
-Pairs = tuple[tuple[Subset, Subset], ...]
 
 
 class Split(NamedTuple):
@@ -27,7 +25,7 @@ class Split(NamedTuple):
     Attributes
     ----------
     train, test : array of int
-        The rows that everything is learned from, and those that judge it.
+        The rows that everything is learned from, and those it is measured on.
     inner : tuple of (fit, check) pairs
         Rows on which the number of features is chosen: the training and a validation part, or the
         folds of the training part. Empty where the plan has neither.
@@ -123,10 +121,10 @@ class Realizations:
     def split(self, y: NDArray[Any], name: str, realization: int) -> Split:
         """Rows of one realization of the data of that name."""
         n_rows = len(y)
-        n_train = _rows(self.train, n_rows)
-        n_check = 0 if self.validation is None else _rows(self.validation, n_rows)
+        n_train = rows_of(self.train, n_rows)
+        n_check = 0 if self.validation is None else rows_of(self.validation, n_rows)
         rest = n_rows - n_train - n_check
-        n_test = rest if self.test is None else _rows(self.test, n_rows)
+        n_test = rest if self.test is None else rows_of(self.test, n_rows)
         if n_train < 1 or n_test < 1 or n_test > rest:
             raise InvalidParameter(
                 f"Realizations needs at least one row in every part and {n_train} training, "
@@ -134,11 +132,11 @@ class Realizations:
                 "Ask for fewer rows, or leave test=None for all that remain."
             )
         rng = stream(self.seed, "split", name, realization)
-        groups = _groups(y, self.stratify)
-        train, check, test = _parts(groups, (n_train, n_check, n_test), rng)
+        groups = groups_of(y, self.stratify)
+        train, check, test = parts_of(groups, (n_train, n_check, n_test), rng)
         if self.inner is not None:
             seed = int(stream(self.seed, "inner", name, realization).integers(2**31))
-            return Split(train, test, _folds(y, train, self.inner, seed))
+            return Split(train, test, folds_of(y, train, self.inner, seed))
         return Split(train, test, ((train, check),) if n_check else ())
 
 
@@ -147,7 +145,7 @@ class CrossValidation:
     """Stratified folds, each once the test part, the whole repeated with other folds.
 
     With ``inner`` this is two-level cross-validation: the number of features is chosen by folds of
-    each training part, and judged on the fold outside.
+    each training part, and measured on the fold outside.
 
     Parameters
     ----------
@@ -196,11 +194,11 @@ class CrossValidation:
         """Rows of one fold of the data of that name."""
         repeat, fold = divmod(realization, self.n_folds)
         seed = int(stream(self.seed, "folds", name, repeat).integers(2**31))
-        train, test = _folds(y, np.arange(len(y)), self.n_folds, seed)[fold]
+        train, test = folds_of(y, np.arange(len(y)), self.n_folds, seed)[fold]
         if self.inner is None:
             return Split(train, test)
         seed = int(stream(self.seed, "inner", name, realization).integers(2**31))
-        return Split(train, test, _folds(y, train, self.inner, seed))
+        return Split(train, test, folds_of(y, train, self.inner, seed))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -270,62 +268,11 @@ class GivenSplits:
         return f"<GivenSplits: {len(self)} realizations>"
 
 
-def _rows(part: int | float, n_rows: int) -> int:
-    return round(part * n_rows) if isinstance(part, float) else int(part)
-
-
-def _groups(y: NDArray[Any], stratify: bool | None) -> NDArray[np.intp]:
-    """For each row its class, or 0 for all where classes play no part."""
-    wanted = target_kind(y) == "classification" if stratify is None else stratify
-    if not wanted:
-        return np.zeros(len(y), dtype=np.intp)
-    return np.unique(y, return_inverse=True)[1].astype(np.intp)
-
-
-def _parts(
-    groups: NDArray[np.intp], sizes: tuple[int, ...], rng: np.random.Generator
-) -> list[Subset]:
-    """Disjoint parts of these sizes, each with the groups in proportion, rows ascending."""
-    order = rng.permutation(len(groups))
-    waiting = [order[groups[order] == group] for group in range(groups.max() + 1)]
-    parts = []
-    for size in sizes:
-        counts = _shares(np.array([len(rows) for rows in waiting]), size, rng)
-        taken = [rows[:count] for rows, count in zip(waiting, counts, strict=True)]
-        waiting = [rows[count:] for rows, count in zip(waiting, counts, strict=True)]
-        parts.append(np.sort(np.concatenate(taken)) if size else EMPTY)
-    return parts
-
-
-def _shares(counts: NDArray[np.intp], size: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """``size`` rows shared out in proportion to the counts; the largest remainders round up."""
-    exact = counts * size / max(counts.sum(), 1)
-    shares = np.floor(exact + 1e-9).astype(np.intp)
-    remainders = exact - shares
-    tie = rng.random(len(counts))
-    up = np.lexsort((tie, -np.round(remainders, 9)))[: size - shares.sum()]
-    shares[up] += 1
-    return shares
-
-
-def _folds(y: NDArray[Any], rows: Subset, n_folds: int, seed: int) -> Pairs:
-    """Pairs (the others, one fold) of the rows."""
-    of_classes = target_kind(y) == "classification"
-    folds = (StratifiedKFold if of_classes else KFold)(n_folds, shuffle=True, random_state=seed)
-    try:
-        return tuple((rows[fit], rows[check]) for fit, check in folds.split(rows, y[rows]))
-    except ValueError as error:
-        raise InvalidParameter(
-            f"{n_folds} folds cannot be made of {len(rows)} rows: {str(error).rstrip('.')}. Ask "
-            "for fewer folds."
-        ) from error
-
-
-def _check_counts(who: str, *, least: int = 1, **counts: Any) -> None:
-    for name, value in counts.items():
+def _check_counts(name: str, *, least: int = 1, **counts: Any) -> None:
+    for parameter, value in counts.items():
         if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
             raise InvalidParameter(
-                f"{who} needs {name} as a whole number of at least {least}, not {value!r}."
+                f"{name} needs {parameter} as a whole number of at least {least}, not {value!r}."
             )
 
 

@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 
 from tamis._expression import write
+from tamis.evaluation.columns import fitted_before
 from tamis.evaluation.metrics import Metric, as_metrics
-from tamis.evaluation.piece import Protocol, Steps, fitted_before
+from tamis.evaluation.protocol import Protocol, Steps
 from tamis.exceptions import InvalidParameter, InvalidSpec, SelectedOutside
 
 
@@ -77,7 +78,7 @@ def _is_columns(item: Any) -> bool:
 
 
 def protocol_of(estimators: Any, metrics: Any, sizes: Any, normalise: bool) -> Protocol:
-    """How every piece is judged."""
+    """How every task is measured."""
     if isinstance(sizes, str):
         if sizes not in ("all", "own", "best"):
             raise InvalidParameter(
@@ -89,7 +90,7 @@ def protocol_of(estimators: Any, metrics: Any, sizes: Any, normalise: bool) -> P
     elif not isinstance(sizes, Steps):
         sizes = _numbers(sizes)
     protocol = Protocol(named(estimators, "estimators"), as_metrics(metrics), sizes, normalise)
-    if sizes == "best" and not (protocol.judges and protocol.estimators):
+    if sizes == "best" and not (protocol.of_predictions and protocol.estimators):
         raise InvalidParameter(
             "sizes='best' needs a metric of predictions, such as 'error', and estimators."
         )
@@ -137,6 +138,6 @@ def expression_of(method: BaseEstimator, durable: bool) -> str:
 
 def metric_text(item: Metric) -> str:
     """Name of a metric, and of the function behind it where it is the user's own."""
-    if not callable(item.judge) or not hasattr(item.judge, "__qualname__"):
+    if not callable(item.function) or not hasattr(item.function, "__qualname__"):
         return item.name
-    return f"{item.name} {item.judge.__module__}.{item.judge.__qualname__}"
+    return f"{item.name} {item.function.__module__}.{item.function.__qualname__}"

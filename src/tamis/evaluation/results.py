@@ -1,4 +1,4 @@
-"""What an experiment found: the scores of every piece, and short views of them."""
+"""What an experiment found: the scores of every task, and short views of them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis._arrays import Array, Mask
-from tamis.evaluation._frame import frame_of
+from tamis._frame import frame_of
 from tamis.evaluation.metrics import Metric
 from tamis.evaluation.outcome import Outcome, Score
 from tamis.exceptions import InvalidParameter
 
 
 class Finished(NamedTuple):
-    """An outcome with its place in the experiment."""
+    """A finished task and its outcome."""
 
     method: str
     data: str
@@ -23,7 +23,7 @@ class Finished(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A piece that could not be run, and why."""
+    """A task that could not be run, and why."""
 
     method: str
     data: str
@@ -32,7 +32,7 @@ class Failure(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One score with its place in the experiment."""
+    """One score, and where in the experiment it belongs."""
 
     data: str
     method: str
@@ -67,29 +67,34 @@ class Results:
 
     Attributes
     ----------
-    pieces : tuple of Finished
+    tasks : tuple of Finished
         Ordered by data, method and realization, whatever the order of the work.
     failures : tuple of Failure
     metrics : dict of str to Metric
     """
 
-    pieces: tuple[Finished, ...]
+    tasks: tuple[Finished, ...]
     failures: tuple[Failure, ...]
     metrics: Mapping[str, Metric]
 
     @property
+    def pieces(self) -> tuple[Finished, ...]:
+        """The former name of ``tasks``."""
+        return self.tasks
+
+    @property
     def methods(self) -> list[str]:
         """Names of the methods, in the order given."""
-        return list(dict.fromkeys(piece.method for piece in self.pieces))
+        return list(dict.fromkeys(task.method for task in self.tasks))
 
     @property
     def data(self) -> list[str]:
         """Names of the data, in the order given."""
-        return list(dict.fromkeys(piece.data for piece in self.pieces))
+        return list(dict.fromkeys(task.data for task in self.tasks))
 
     def rows(self) -> Iterator[Row]:
         """Every score."""
-        for method, data, realization, outcome in self.pieces:
+        for method, data, realization, outcome in self.tasks:
             for s in outcome.scores:
                 yield Row(data, method, s.estimator, s.size, s.rule, s.metric, realization, s.value)
 
@@ -161,9 +166,9 @@ class Results:
     def test_ratio(self, data: str | None = None) -> float:
         """Number of test rows per training row, which the corrected t-test needs."""
         ratios = [
-            piece.outcome.n_test / piece.outcome.n_train
-            for piece in self.pieces
-            if data in (None, piece.data)
+            task.outcome.n_test / task.outcome.n_train
+            for task in self.tasks
+            if data in (None, task.data)
         ]
         return float(np.mean(ratios))
 
@@ -172,7 +177,7 @@ class Results:
             raise InvalidParameter(
                 f"Results holds several data sets; say which of {', '.join(self.data)}."
             )
-        found = [p.outcome for p in self.pieces if p.method == method and data in (None, p.data)]
+        found = [t.outcome for t in self.tasks if t.method == method and data in (None, t.data)]
         if not found:
             raise InvalidParameter(
                 f"Results holds no method {method!r}; it has {', '.join(self.methods)}."
@@ -180,10 +185,10 @@ class Results:
         return found
 
     def __repr__(self) -> str:
-        failed = f", {len(self.failures)} pieces failed" if self.failures else ""
+        failed = f", {len(self.failures)} tasks failed" if self.failures else ""
         return (
             f"<Results: {len(self.methods)} methods, {len(self.data)} data sets, "
-            f"{len(self.pieces)} pieces{failed}>"
+            f"{len(self.tasks)} tasks{failed}>"
         )
 
 
@@ -197,7 +202,8 @@ def _mean(rows: list[Row]) -> Mean:
     values = np.array([row.value for row in rows])
     first, n = rows[0], len(rows)
     size = float(np.mean([row.size for row in rows]))
-    spread = float(values.std(ddof=1)) if n > 1 else float("nan")
+    with np.errstate(over="ignore", invalid="ignore"):  # errors may be infinite
+        spread = float(values.std(ddof=1)) if n > 1 else float("nan")
     return Mean(*first[:3], size, first.rule, first.metric, n, float(values.mean()), spread)
 
 

@@ -1,49 +1,45 @@
 """Many realizations, many methods, one call: :func:`evaluate`."""
 
-import json
 import random
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from importlib.metadata import version
 from time import sleep
-from typing import Any, NamedTuple
+from typing import Any
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._parallel import parallel_stream
 from tamis.evaluation.checkpoint import Bookmark
+from tamis.evaluation.measuring import run
 from tamis.evaluation.outcome import Outcome
-from tamis.evaluation.piece import Protocol, run
+from tamis.evaluation.protocol import Protocol
 from tamis.evaluation.realizations import Plan, Realizations
-from tamis.evaluation.request import expression_of, metric_text, named, protocol_of, warn_if_outside
+from tamis.evaluation.request import named, protocol_of, warn_if_outside
 from tamis.evaluation.results import Failure, Finished, Results
-from tamis.evaluation.sources import Source, as_sources
-from tamis.evaluation.store import Address, Store
+from tamis.evaluation.sources import as_sources
+from tamis.evaluation.store import Store
+from tamis.evaluation.task import Task, tasks_of
 from tamis.exceptions import (
     ClusterLost,
+    ClusterUnreachable,
+    DamagedRow,
     DegenerateData,
+    InvalidStore,
     NotCertified,
     NotConverged,
     PiecesFailed,
     TamisError,
+    TiedScores,
 )
 
 Progress = Callable[[int, int], None]
-#: Seconds between two writes of how far a long search has come.
+#: Seconds between two writes of how far a long selection has come: a search that is killed loses no
+#: more, and one of minutes spends no time that could be noticed on writing.
 CHECKPOINT_SECONDS = 5.0
-#: How often a cluster that lost its workers is tried again without a piece getting done.
+#: How often a cluster that lost its workers is tried again without a task getting done.
 ATTEMPTS = 5
-
-
-class Piece(NamedTuple):
-    """One piece of work before it is done."""
-
-    address: Address
-    method: str
-    source: Source
-    realization: int
 
 
 def evaluate(
@@ -60,7 +56,7 @@ def evaluate(
     store: Any = None,
     progress: Progress | None = None,
 ) -> Results:
-    """Judge methods on rows they have not seen, over many realizations.
+    """Measure methods on rows they have not seen, over many realizations.
 
     In every realization each method is fitted on the training part alone, columns scaled by its
     means and deviations. If the method chooses columns, each estimator is trained on the first k of
@@ -94,10 +90,10 @@ def evaluate(
     cluster : str or dask.distributed.Client, optional
         Address of a Dask scheduler, or "local".
     store : path or Store, optional
-        SQLite file that keeps every finished piece. The same call continues where an earlier one
+        SQLite file that keeps every finished task. The same call continues where an earlier one
         was stopped, and several processes may work on one file.
     progress : callable, optional
-        Called as ``progress(n_done, n_pieces)`` when a piece is done.
+        Called as ``progress(n_done, n_tasks)`` when a task is done.
 
     Returns
     -------
@@ -108,7 +104,7 @@ def evaluate(
     SelectedOutside
         A selection was not made inside the training parts.
     PiecesFailed
-        Some pieces could not be run; they are in ``failures`` and are tried again by the next call.
+        Some tasks could not be run; they are in ``failures`` and are tried again by the next call.
 
     Examples
     --------
@@ -119,7 +115,7 @@ def evaluate(
     >>> found = evaluate(SelectKBest(), load("wine"), plan, estimators=KNeighborsClassifier(),
     ...                  sizes=[2, 5])
     >>> found
-    <Results: 1 methods, 1 data sets, 3 pieces>
+    <Results: 1 methods, 1 data sets, 3 tasks>
     >>> [(cell.size, round(cell.mean, 2)) for cell in found.means()]
     [(2.0, 0.13), (5.0, 0.05)]
     """
@@ -130,14 +126,26 @@ def evaluate(
         warn_if_outside(name, method)
     with ExitStack() as stack:
         kept = store if isinstance(store, Store) else stack.enter_context(Store(store))
-        pieces = list(_pieces(asked, as_sources(data), plan, protocol, durable=store is not None))
-        work = _Run(kept, asked, plan, protocol, pieces)
+        _drop_damaged(kept)
+        tasks = list(tasks_of(asked, as_sources(data), plan, protocol, durable=store is not None))
+        work = _Evaluation(kept, asked, plan, protocol, tasks)
         failures = work.through(n_jobs, cluster, progress)
-        return _gathered(kept, pieces, failures, protocol)
+        return _gathered(kept, tasks, failures, protocol)
 
 
-class _Run:
-    """The pieces of one call, on their way into a store."""
+def _drop_damaged(store: Store) -> None:
+    """Warn of each row of the store that is damaged; it is computed again."""
+    for what in store.drop_damaged():
+        warnings.warn(
+            f"The store {store.path} is damaged: {what}, is not as it was written. It is computed "
+            "again. Copy the file to a disk that can be trusted.",
+            DamagedRow,
+            stacklevel=3,
+        )
+
+
+class _Evaluation:
+    """The tasks of one call, on their way into a store."""
 
     def __init__(
         self,
@@ -145,29 +153,31 @@ class _Run:
         methods: Mapping[str, BaseEstimator],
         plan: Plan,
         protocol: Protocol,
-        pieces: list[Piece],
+        tasks: list[Task],
     ):
         self.store, self.methods, self.plan, self.protocol = store, methods, plan, protocol
-        self.pieces = pieces
-        self.bookmarked: set[str] = set()
+        self.tasks = tasks
+        self.begun: set[str] = set()
 
     def through(self, n_jobs: int | None, cluster: Any, progress: Progress | None) -> list[Failure]:
         """Run what is not in the store yet; give back what failed.
 
-        A cluster that worked and then loses workers together with what they were sent is given it
-        again, as long as pieces get done in between.
+        A cluster that loses workers together with what they were sent is given it again, a few
+        times over where no task gets done in between: long ones go on from their last step.
         """
         failures: dict[int, Failure] = {}
-        begun, in_vain = len(self.store), 0
+        in_vain = 0
         while True:
             before = len(self.store) + len(failures)
             try:
                 self._once(failures, n_jobs, cluster, progress)
                 return [failures[i] for i in sorted(failures)]
+            except ClusterUnreachable:
+                raise
             except ClusterLost:
                 now = len(self.store) + len(failures)
                 in_vain = 0 if now > before else in_vain + 1
-                if now == begun or in_vain >= ATTEMPTS:
+                if in_vain >= ATTEMPTS:
                     raise
                 sleep(in_vain)  # workers that were killed may be on their way back
 
@@ -178,73 +188,64 @@ class _Run:
         cluster: Any,
         progress: Progress | None,
     ) -> None:
-        done, total = self.store.keys(), len(self.pieces)
-        self.bookmarked = self.store.checkpoints()
+        done, total = self.store.keys(), len(self.tasks)
+        self.begun = self.store.checkpoints()
         waiting = [
-            i
-            for i, piece in enumerate(self.pieces)
-            if piece.address.key not in done and i not in failures
+            i for i, task in enumerate(self.tasks) if task.key not in done and i not in failures
         ]
         n_done = total - len(waiting)
         if progress is not None:
             progress(n_done, total)
         answers = parallel_stream(
             _answer,
-            self._items(waiting, cluster is None),
+            self._items(waiting),
             n_jobs=n_jobs,
             cluster=cluster,
             shared=self._shared(),
         )
         for i, answer in answers:
-            piece = self.pieces[i]
+            task = self.tasks[i]
             if isinstance(answer, str):
-                place = (piece.method, piece.source.name, piece.realization)
-                failures[i] = Failure(*place, answer)
+                failures[i] = Failure(task.method, task.source.name, task.realization, answer)
             else:
-                self.store.save(piece.address, answer)
-                if piece.address.key in self.bookmarked or answer.seconds >= CHECKPOINT_SECONDS:
-                    self.store.forget_checkpoint(piece.address.key)
+                self.store.save(task.address, answer)
+                if task.key in self.begun or answer.seconds >= CHECKPOINT_SECONDS:
+                    self.store.forget_checkpoint(task.key)
             n_done += 1
             if progress is not None:
                 progress(n_done, total)
 
     def _shared(self) -> list[Any]:
-        """What every piece needs: sent to each machine once."""
-        sources = {id(piece.source): piece.source for piece in self.pieces}
+        """What every task needs: sent to each machine once."""
+        sources = {id(task.source): task.source for task in self.tasks}
         return [*sources.values(), self.plan, self.protocol]
 
-    def _items(self, waiting: list[int], local: bool) -> Iterator[tuple[Any, ...]]:
-        """Arguments of the pieces that nobody has finished yet.
+    def _items(self, waiting: list[int]) -> Iterator[tuple[Any, ...]]:
+        """Arguments of the tasks that nobody has finished yet.
 
         Two processes on one store walk in different orders and look before each step, so that
-        they share the work without having to talk. Only processes of this machine can write
-        into the file themselves, so long searches are bookmarked only there.
+        they share the work without having to talk.
         """
         if self.store.path is not None:
             random.Random().shuffle(waiting)
         for i in waiting:
-            address, name, source, realization = self.pieces[i]
+            address, name, source, realization = self.tasks[i]
             if self.store.path is not None and self.store.has(address.key):
                 continue
             method, text = self.methods[name], address.expression
-            bookmark = self._bookmark(address.key) if local else None
+            begun = address.key in self.begun
+            bookmark = Bookmark.of(address.key, CHECKPOINT_SECONDS, self.store, begun)
             yield i, source, self.plan, self.protocol, method, text, realization, bookmark
-
-    def _bookmark(self, key: str) -> Bookmark | None:
-        """Where a long search of this piece keeps how far it has come."""
-        if self.store.path is None:
-            return None
-        record = self.store.checkpointed(key) if key in self.bookmarked else None
-        return Bookmark(self.store.path.absolute(), key, record, CHECKPOINT_SECONDS)
 
 
 def _answer(i: int, *arguments: Any) -> tuple[int, Outcome | str]:
-    """Number of a piece, and its outcome or the reason why there is none."""
+    """Number of a task, and its outcome or the reason why there is none."""
     try:
         with warnings.catch_warnings():
-            # an estimator that stops early or is unsure is judged as it is, thousands of times over
+            # an estimator that stops early or is unsure is measured as it is, thousands of times
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", NotCertified)
+            warnings.simplefilter("ignore", TiedScores)
             warnings.simplefilter("ignore", NotConverged)
             warnings.simplefilter("ignore", DegenerateData)
             return i, run(*arguments)
@@ -252,61 +253,39 @@ def _answer(i: int, *arguments: Any) -> tuple[int, Outcome | str]:
         return i, f"{type(error).__name__}: {error}"
 
 
-def _pieces(
-    methods: Mapping[str, BaseEstimator],
-    sources: Mapping[str, Source],
-    plan: Plan,
-    protocol: Protocol,
-    durable: bool,
-) -> Iterator[Piece]:
-    expressions = {name: expression_of(method, durable) for name, method in methods.items()}
-    judged = {
-        "estimators": {n: expression_of(e, durable) for n, e in protocol.estimators.items()},
-        "metrics": [metric_text(item) for item in protocol.metrics.values()],
-        "normalise": protocol.normalise,
-    }
-    ours = version("tamis")
-    for realization in range(len(plan)):
-        sizes = protocol.at(realization).sizes
-        whole = {**judged, "sizes": sizes, "plan": plan.label(realization)}
-        text = json.dumps(whole, sort_keys=True, default=repr)
-        for source in sources.values():
-            for name, expression in expressions.items():
-                address = Address(
-                    expression,
-                    source.name,
-                    source.fingerprint,
-                    realization,
-                    plan.seed,
-                    ours,
-                    text,
-                )
-                yield Piece(address, name, source, realization)
-
-
 def _gathered(
-    store: Store, pieces: list[Piece], failures: list[Failure], protocol: Protocol
+    store: Store, tasks: list[Task], failures: list[Failure], protocol: Protocol
 ) -> Results:
-    outcomes = store.outcomes(piece.address.key for piece in pieces)
+    outcomes = store.outcomes({task.key for task in tasks})
+    failed = {(f.method, f.data, f.realization) for f in failures}
+    wanted = {t.key for t in tasks if (t.method, t.source.name, t.realization) not in failed}
+    _check_complete(store, len(wanted - outcomes.keys()))
     if failures and not outcomes:
-        raise TamisError(f"evaluate could run no piece at all. {_told(failures[0])}")
+        raise TamisError(f"evaluate could run no task at all. {_told(failures[0])}")
     if failures:
         warnings.warn(
-            f"{len(failures)} of {len(pieces)} pieces failed; the others stand. "
-            f"{_told(failures[0])}",
+            f"{len(failures)} of {len(tasks)} tasks failed; the others stand. {_told(failures[0])}",
             PiecesFailed,
             stacklevel=3,
         )
     # in the order in which data and methods were given, then by realization
-    place = {name: i for i, name in enumerate(dict.fromkeys(p.source.name for p in pieces))}
-    rank = {name: i for i, name in enumerate(dict.fromkeys(p.method for p in pieces))}
-    ordered = sorted(pieces, key=lambda p: (place[p.source.name], rank[p.method], p.realization))
+    data = {name: i for i, name in enumerate(dict.fromkeys(t.source.name for t in tasks))}
+    method = {name: i for i, name in enumerate(dict.fromkeys(t.method for t in tasks))}
+    ordered = sorted(tasks, key=lambda t: (data[t.source.name], method[t.method], t.realization))
     finished = tuple(
-        Finished(p.method, p.source.name, p.realization, outcomes[p.address.key])
-        for p in ordered
-        if p.address.key in outcomes
+        Finished(t.method, t.source.name, t.realization, outcomes[t.key])
+        for t in ordered
+        if t.key in outcomes
     )
     return Results(finished, tuple(failures), protocol.metrics)
+
+
+def _check_complete(store: Store, n_missing: int) -> None:
+    if n_missing > 0:
+        raise InvalidStore(
+            f"The store {store.path} lost {n_missing} finished tasks while others were computed: "
+            "their rows are gone or damaged. Run again, with a file on a disk that can be trusted."
+        )
 
 
 def _told(failure: Failure) -> str:

@@ -240,24 +240,24 @@ def _t_test(name: str, first: ArrayLike, second: ArrayLike, test_ratio: float) -
     return Test(name, mean, statistic, float(2 * stats.t.sf(abs(statistic), n - 1)), n)
 
 
-def _differences(who: str, first: ArrayLike, second: ArrayLike) -> Array:
+def _differences(name: str, first: ArrayLike, second: ArrayLike) -> Array:
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if a.shape != b.shape or a.ndim != 1 or len(a) < 2:
         raise InvalidParameter(
-            f"{who} needs two columns of at least two paired scores, not shapes {a.shape} and "
+            f"{name} needs two columns of at least two paired scores, not shapes {a.shape} and "
             f"{b.shape}."
         )
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise InvalidParameter(f"{who} needs finite scores; leave out the pairs that failed.")
+        raise InvalidParameter(f"{name} needs finite scores; leave out the pairs that failed.")
     return a - b
 
 
-def columns_of(table: Sequence[Sequence[float]] | ArrayLike, who: str) -> Array:
+def columns_of(table: Sequence[Sequence[float]] | ArrayLike, name: str) -> Array:
     """Scores as a finite matrix with at least two rows (data) and columns (methods)."""
     scores = np.asarray(table, dtype=float)
     if scores.ndim != 2 or min(scores.shape) < 2 or not np.isfinite(scores).all():
         raise InvalidParameter(
-            f"{who} needs finite scores with at least two rows (data sets or realizations) and two "
-            f"columns (methods), not shape {scores.shape}."
+            f"{name} needs finite scores with at least two rows (data sets or realizations) and "
+            f"two columns (methods), not shape {scores.shape}."
         )
     return scores

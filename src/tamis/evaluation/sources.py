@@ -31,7 +31,7 @@ class Source(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Short name of the numbers, for the key of a piece of work."""
+        """Short name of the numbers, for the key of a task."""
 
     def at(self, realization: int, seed: int) -> Rows:
         """Data of one realization."""

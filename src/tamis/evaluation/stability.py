@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from tamis._arrays import Array, Mask
-from tamis.evaluation._frame import frame
+from tamis._frame import frame
 from tamis.exceptions import InvalidParameter
 
 

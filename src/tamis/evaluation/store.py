@@ -1,33 +1,33 @@
-"""Finished pieces of work in one SQLite file, so that a killed experiment continues.
+"""Finished tasks in one SQLite file, so that a killed experiment continues.
 
-The file is written with a write-ahead log, one row per finished piece: a process that is killed
-loses what it was computing and nothing else, and two processes may share a file.
+The file is written with a write-ahead log, one row per finished task: a process that is killed
+loses what it was computing and nothing else, and two processes may share a file. Every row has a
+checksum: one that a failing disk has changed is named and computed again.
 """
 
-import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
 from threading import RLock
 from time import monotonic, sleep
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
-from tamis.evaluation._frame import frame
-from tamis.evaluation.outcome import Outcome, Score
+from tamis._frame import frame
+from tamis.evaluation.outcome import Outcome
+from tamis.evaluation.row import Address, checksum, outcome_of, written
 from tamis.exceptions import InvalidStore
 
 # "tami" in ASCII: tells our files from other people's
 APPLICATION = 0x74616D69
-FORMAT = 1
+FORMAT = 2
 #: Seconds to wait for another process that is writing.
 PATIENCE = 60.0
 
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS piece (
+CREATE TABLE IF NOT EXISTS task (
     key TEXT PRIMARY KEY,
     expression TEXT NOT NULL,
     data TEXT NOT NULL,
@@ -38,35 +38,23 @@ CREATE TABLE IF NOT EXISTS piece (
     protocol TEXT NOT NULL,
     outcome TEXT NOT NULL,
     seconds REAL NOT NULL,
+    checksum TEXT NOT NULL,
     finished TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
 );
 CREATE TABLE IF NOT EXISTS checkpoint (
     key TEXT PRIMARY KEY,
     record TEXT NOT NULL,
+    checksum TEXT NOT NULL,
     saved TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
 );
 """
 
-
-class Address(NamedTuple):
-    """What a piece of work depends on; the same address always gives the same outcome."""
-
-    expression: str
-    data: str
-    fingerprint: str
-    realization: int
-    seed: int
-    version: str
-    protocol: str
-
-    @property
-    def key(self) -> str:
-        """Short name of the address."""
-        return sha256("\x1f".join(map(str, self)).encode()).hexdigest()[:32]
+COLUMNS = ("key", *Address._fields, "outcome", "seconds")
+TEXTS = set(COLUMNS) - {"realization", "seed", "seconds"}
 
 
 class Store:
-    """One experiment's finished pieces.
+    """One experiment's finished tasks.
 
     Parameters
     ----------
@@ -83,6 +71,7 @@ class Store:
     def __init__(self, path: str | os.PathLike[str] | None):
         self.path = None if path is None else Path(path)
         self._lock = RLock()
+        self._looked_through = False
         with self._spoken():
             self._open()
 
@@ -107,7 +96,7 @@ class Store:
             sleep(0.01)
 
     def _connect(self) -> None:
-        # pieces are handed out from the threads of a parallel run, one at a time under the lock
+        # tasks are handed out from the threads of a parallel run, one at a time under the lock
         self._file = sqlite3.connect(
             ":memory:" if self.path is None else self.path,
             timeout=PATIENCE,
@@ -156,66 +145,99 @@ class Store:
         try:
             with self._lock:
                 yield
-        except (sqlite3.Error, OSError) as error:
+        # of damaged files SQLite also speaks in letters that are none
+        except (sqlite3.Error, OSError, UnicodeError) as error:
             raise _sentence(self.path, error) from error
 
     def save(self, address: Address, outcome: Outcome) -> None:
-        """Keep a finished piece; a piece that another process finished first stays as it is."""
-        text = json.dumps(_plain(outcome))
-        row = (address.key, *address, text, outcome.seconds)
+        """Keep a finished task; one that another process finished first stays as it is."""
+        values = (address.key, *address, written(outcome), outcome.seconds)
+        row = (*values, checksum(*values))
         with self._spoken():
             marks = ", ".join("?" * len(row))
             self._file.execute(
-                "INSERT OR IGNORE INTO piece (key, expression, data, fingerprint, realization, "
-                f"seed, version, protocol, outcome, seconds) VALUES ({marks})",
-                row,
+                f"INSERT OR IGNORE INTO task ({', '.join(COLUMNS)}, checksum) VALUES ({marks})", row
             )
 
     def has(self, key: str) -> bool:
-        """Whether a piece is finished."""
+        """Whether a task is finished."""
         with self._spoken():
-            return self._one("SELECT 1 FROM piece WHERE key = ?", key) is not None
+            return self._one("SELECT 1 FROM task WHERE key = ?", key) is not None
 
     def keys(self) -> set[str]:
-        """Keys of all finished pieces."""
+        """Keys of all finished tasks."""
         with self._spoken():
-            return {key for (key,) in self._file.execute("SELECT key FROM piece")}
+            found = self._file.execute("SELECT CAST(key AS BLOB) FROM task")
+            return {_text(key) for (key,) in found}
 
     def outcomes(self, keys: Iterable[str]) -> dict[str, Outcome]:
-        """Outcomes of those of the pieces that are finished."""
+        """Outcomes of those of the tasks that are finished, and whose rows are sound."""
         wanted, found = list(keys), {}
         with self._spoken():
             for start in range(0, len(wanted), 500):
                 some = wanted[start : start + 500]
                 marks = ", ".join("?" * len(some))
-                query = f"SELECT key, outcome, seconds FROM piece WHERE key IN ({marks})"
-                for key, text, seconds in self._file.execute(query, some):
-                    found[key] = self._outcome(text, seconds)
+                for row in self._rows(f"WHERE key IN ({marks})", some):
+                    if (outcome := _sound(row)) is not None:
+                        found[row[1]] = outcome
         return found
 
-    def _outcome(self, text: str, seconds: float) -> Outcome:
-        try:
-            return _outcome(json.loads(text), seconds)
-        except (ValueError, TypeError, KeyError) as error:
-            raise _sentence(self.path, error) from error
+    def drop_damaged(self) -> list[str]:
+        """Delete the rows that are not as they were written, and name them.
+
+        Their tasks are computed again by whoever needs them. A store is looked through once: what
+        is written from then on is checked when it is read.
+        """
+        if self._looked_through:
+            return []
+        self._looked_through = True
+        with self._spoken():
+            damaged = [row for row in self._rows() if _sound(row) is None]
+            for row in damaged:
+                self._file.execute("DELETE FROM task WHERE rowid = ?", (row[0],))
+            lost = [row for row in self._checkpoints() if row[3] != checksum(row[1], row[2])]
+            for row in lost:
+                self._file.execute("DELETE FROM checkpoint WHERE rowid = ?", (row[0],))
+        return [
+            *(f"{row[2]} on {row[3]}, realization {row[5]}" for row in damaged),
+            *(f"how far the task {row[1][:8]} had come" for row in lost),
+        ]
+
+    def _rows(self, where: str = "", values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Rows with their numbers, texts decoded one by one: a bad one must not hide the rest."""
+        columns = ", ".join(f"CAST({c} AS BLOB)" if c in TEXTS else c for c in COLUMNS)
+        query = f"SELECT rowid, {columns}, CAST(checksum AS BLOB) FROM task {where}"
+        found = self._file.execute(query, values).fetchall()
+        return [tuple(_text(v) if isinstance(v, bytes) else v for v in row) for row in found]
+
+    def _checkpoints(self, where: str = "", *values: Any) -> list[tuple[Any, ...]]:
+        query = (
+            "SELECT rowid, CAST(key AS BLOB), CAST(record AS BLOB), CAST(checksum AS BLOB) "
+            f"FROM checkpoint {where}"
+        )
+        found = self._file.execute(query, values).fetchall()
+        return [(row[0], *map(_text, row[1:])) for row in found]
 
     def checkpoint(self, key: str, record: str) -> None:
         """Keep how far an unfinished search has come."""
         with self._spoken():
             self._file.execute(
-                "INSERT OR REPLACE INTO checkpoint (key, record) VALUES (?, ?)", (key, record)
+                "INSERT OR REPLACE INTO checkpoint (key, record, checksum) VALUES (?, ?, ?)",
+                (key, record, checksum(key, record)),
             )
 
     def checkpointed(self, key: str) -> str | None:
-        """How far an unfinished search had come, if it was kept."""
+        """How far an unfinished search had come, if it was kept and is as it was written."""
         with self._spoken():
-            found: str | None = self._one("SELECT record FROM checkpoint WHERE key = ?", key)
-            return found
+            for _, found, record, held in self._checkpoints("WHERE key = ?", key):
+                if held == checksum(found, record):
+                    return str(record)
+        return None
 
     def checkpoints(self) -> set[str]:
-        """Keys of the pieces that were stopped in the middle of a search."""
+        """Keys of the tasks that were stopped in the middle of a search."""
         with self._spoken():
-            return {key for (key,) in self._file.execute("SELECT key FROM checkpoint")}
+            return {row[1] for row in self._checkpoints()}
 
     def forget_checkpoint(self, key: str) -> None:
         """Drop the checkpoint of a search that is finished."""
@@ -224,14 +246,12 @@ class Store:
 
     def __len__(self) -> int:
         with self._spoken():
-            return int(self._one("SELECT count(*) FROM piece"))
+            return int(self._one("SELECT count(*) FROM task"))
 
     def to_frame(self) -> Any:
-        """One row per finished piece, as polars or pandas frame; outcomes stay JSON."""
+        """One row per finished task, as polars or pandas frame; outcomes stay JSON."""
         with self._spoken():
-            cursor = self._file.execute(
-                "SELECT * FROM piece ORDER BY data, expression, realization"
-            )
+            cursor = self._file.execute("SELECT * FROM task ORDER BY data, expression, realization")
             names = [column[0] for column in cursor.description]
             rows = cursor.fetchall()
         return frame({name: [row[i] for row in rows] for i, name in enumerate(names)})
@@ -269,18 +289,20 @@ def _sentence(path: Path | None, error: Exception) -> InvalidStore:
     else:
         why = f"it is damaged ({text}). Name a new file, or restore this one from a copy"
         return InvalidStore(f"The store {path} cannot be used: {why}.")
-    return InvalidStore(f"The store {path} cannot be used: {why}. Finished pieces are kept.")
+    return InvalidStore(f"The store {path} cannot be used: {why}. Finished tasks are kept.")
 
 
-def _plain(outcome: Outcome) -> dict[str, Any]:
-    plain = outcome._asdict()
-    del plain["seconds"]
-    return {**plain, "scores": [list(score) for score in outcome.scores]}
+def _text(value: Any) -> str:
+    """The text of bytes, whatever they are; what is no text is told from it by its checksum."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else repr(value)
 
 
-def _outcome(plain: dict[str, Any], seconds: float) -> Outcome:
-    scores = tuple(Score(*score) for score in plain.pop("scores"))
-    columns = {
-        name: None if plain[name] is None else tuple(plain[name]) for name in ("order", "support")
-    }
-    return Outcome(**{**plain, **columns, "scores": scores, "seconds": seconds})
+def _sound(row: tuple[Any, ...]) -> Outcome | None:
+    """The outcome of a row that is as it was written; None where it is damaged."""
+    _, *values, held = row
+    if held != checksum(*values):
+        return None
+    try:
+        return outcome_of(values[-2], values[-1])
+    except ValueError:
+        return None

@@ -11,7 +11,8 @@ from sklearn.preprocessing import StandardScaler
 from tamis._arrays import Array, best
 from tamis._parallel import parallel_map
 from tamis._random import stream
-from tamis.evaluation.realizations import Plan, _folds
+from tamis.evaluation.dealing import folds_of
+from tamis.evaluation.realizations import Plan
 from tamis.evaluation.sources import Source
 from tamis.exceptions import InvalidParameter
 
@@ -81,7 +82,7 @@ def _scores(
     train = plan.split(rows.y, source.name, i).train
     X, y = StandardScaler().fit_transform(rows.X[train]), rows.y[train]
     seed = int(stream(plan.seed, "tuning", source.name, i).integers(2**31))
-    folds = _folds(y, np.arange(len(y)), N_FOLDS, seed)
+    folds = folds_of(y, np.arange(len(y)), N_FOLDS, seed)
     items = [(clone(estimator).set_params(**point), X, y, folds, scoring) for point in points]
     return np.array(parallel_map(_score, items, n_jobs))
 

@@ -4,18 +4,25 @@ Everything is closed-form gradients in numpy; folds, restarts and grids are one 
 """
 
 from tamis.neural._ranking import PerClass
+from tamis.neural.gates import Sparsity
+from tamis.neural.grid import GatePath
 from tamis.neural.network import NetworkClassifier
-from tamis.neural.path import GatePath, gate_path
+from tamis.neural.path import gate_path
 from tamis.neural.profile import ClassFeature
+from tamis.neural.redundancy import Redundancy
 from tamis.neural.sammon import UFeSCoR
 from tamis.neural.selector import GateSelector
+from tamis.neural.solver import GateSolver
 
 __all__ = [
     "ClassFeature",
     "GatePath",
     "GateSelector",
+    "GateSolver",
     "NetworkClassifier",
     "PerClass",
+    "Redundancy",
+    "Sparsity",
     "UFeSCoR",
     "gate_path",
 ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,18 +10,39 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, Mask
 from tamis.exceptions import InvalidParameter
 from tamis.neural._objectives import GateLoss
-from tamis.neural._optimise import Runs, adam, lbfgs
+from tamis.neural._optimise import Runs
 from tamis.neural._stack import Stack
-from tamis.neural._training import batches, in_columns
-from tamis.neural.gates import GATES
-from tamis.neural.redundancy import Redundancy
-
-#: Steps of a width that is annealed.
-STAGES = 5
+from tamis.neural._training import in_columns
+from tamis.neural.gates import GATES, Sparsity
+from tamis.neural.network import NetworkClassifier
+from tamis.neural.redundancy import Dependence, Redundancy
+from tamis.neural.solver import GateSolver
 
 
 @dataclass(frozen=True)
-class Folds:
+class GateSettings:
+    """What gates are learned by: the parameters of a ``GateSelector``, words and None resolved.
+
+    ``network`` and ``seed`` have their seeds as numbers; ``scope`` says which rows of the table
+    each row of gates multiplies, see :class:`GateLoss`.
+    """
+
+    gate: str
+    scope: str
+    sparsity: Sparsity
+    redundancy: Redundancy
+    solver: GateSolver
+    joint: bool
+    network: NetworkClassifier
+    seed: int
+
+    def n_rows(self, n_classes: int) -> int:
+        """Number of rows of gates."""
+        return 1 if self.scope == "global" else n_classes
+
+
+@dataclass(frozen=True)
+class GateFolds:
     """What the runs of each fold learn from: rows, trained networks, redundancy.
 
     Attributes
@@ -37,7 +58,7 @@ class Folds:
     codes: NDArray[np.intp]
     used: Mask
     stack: Stack
-    redundancy: Sequence[Sequence[Redundancy]]
+    redundancy: Sequence[Sequence[Dependence]]
 
     @property
     def mean_redundancy(self) -> float:
@@ -69,8 +90,8 @@ class Gated(NamedTuple):
 
 
 def learn_gates(
-    settings: Any,
-    folds: Folds,
+    settings: GateSettings,
+    folds: GateFolds,
     fold: Runs,
     mu: Array,
     lam: Array,
@@ -82,8 +103,7 @@ def learn_gates(
 
     Parameters
     ----------
-    settings : GateSelector
-        With ``random_state`` as a number.
+    settings : GateSettings
     fold : array of int, of shape (R,)
     mu, lam : arrays of shape (R, 1 or number of classes)
     start : array of shape (R, n_parameters), optional
@@ -92,35 +112,42 @@ def learn_gates(
     first : array of int, of shape (R,), optional
         Which of them; by default the first.
     """
-    gate, n_runs = GATES[settings.gate], len(mu)
+    gate, n_runs, network = GATES[settings.gate], len(mu), settings.network
     objective = GateLoss(
         X=folds.X,
         codes=folds.codes,
         used=folds.used,
         fold=fold,
         stack=folds.stack,
-        activation=settings.activation,
-        loss=settings.loss,
+        activation=network.activation,
+        loss=network.loss,
         gate=gate,
-        scope=settings._rows_of_gates,
-        sparsity=settings.sparsity,
+        scope=settings.scope,
+        sparsity=settings.sparsity.kind,
         width=1.0,
         redundancy=folds.redundancy,
         mu=mu,
         lam=lam,
         joint=settings.joint,
-        decay=settings._network().decay_of(*folds.X.shape),
+        decay=network.decay_of(*folds.X.shape),
     )
     if start is None:
         start = _open(objective, gate.start, np.zeros_like(fold) if first is None else first)
     else:
         b, weights = np.split(start, [objective.n_gates], axis=1)
         start = np.concatenate([gate.awake(b), weights], axis=1)
-    points, log = start, _Log(objective)
+    points, log = start, _GateLog(objective)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is seen by its value
-        for width in _widths(settings.width):
+        for width in settings.sparsity.widths:
             objective.width = width
-            points, values = _minimised(settings, objective, points, log)
+            points, values = settings.solver.minimised(
+                objective,
+                points,
+                n_samples=len(folds.X),
+                seed=settings.seed,
+                longest=gate.longest,
+                watch=log.see,
+            )
     if not np.isfinite(values).all():
         raise InvalidParameter(
             "GateSelector cannot begin: what it minimises is not finite with all gates open. mu "
@@ -135,29 +162,6 @@ def strength(gates: Array, Z: Array) -> Array:
     return np.abs(gates) * (np.ptp(Z, axis=0) > 0)
 
 
-def _minimised(
-    settings: Any, objective: GateLoss, start: Array, log: "_Log"
-) -> tuple[Array, Array]:
-    if settings.solver == "lbfgs":
-        return lbfgs(
-            objective,
-            start,
-            max_iter=settings.max_iter,
-            tol=settings.tol,
-            longest=objective.gate.longest,
-            watch=log.see,
-        )
-    return adam(
-        objective,
-        start,
-        max_iter=settings.max_iter,
-        learning_rate=settings.learning_rate,
-        tol=settings.tol,
-        batches=batches(len(objective.X), settings.batch_size, settings.random_state),
-        watch=log.see,
-    )
-
-
 def _open(objective: GateLoss, b: float, first: Runs) -> Array:
     """Parameters of open gates, and behind them the weights that are learned with them."""
     start = np.full((len(objective.fold), objective.n_gates), b)
@@ -168,13 +172,7 @@ def _open(objective: GateLoss, b: float, first: Runs) -> Array:
     return np.concatenate([start, own.packed()], axis=1)
 
 
-def _widths(width: Any) -> Array:
-    """One width, or those from the first to the last of a pair."""
-    first, last = width if np.ndim(width) else (width, width)
-    return np.geomspace(first, last, STAGES if first != last else 1)
-
-
-class _Log:
+class _GateLog:
     """Terms of the objective at every point that each run came to."""
 
     def __init__(self, objective: GateLoss):
@@ -183,7 +181,7 @@ class _Log:
         self.diverged = np.zeros(len(objective.fold), dtype=bool)
 
     def see(self, evaluated: Runs, runs: Runs, points: Array) -> None:
-        """Note the terms of the runs at the places ``evaluated`` of the last call."""
+        """Note the terms of the runs that were the ``evaluated`` ones of the last call."""
         terms = np.array([term[evaluated] for term in self._objective.terms])
         finite = np.isfinite(terms).all(axis=0)
         self.diverged[runs[~finite]] = True

@@ -17,7 +17,7 @@ from tamis.neural._stack import (
     probabilities,
 )
 from tamis.neural.gates import SPARSITY, Gate
-from tamis.neural.redundancy import Redundancy
+from tamis.neural.redundancy import Dependence
 
 Rows = NDArray[np.intp]
 
@@ -27,7 +27,7 @@ class NetworkLoss:
     """Loss of networks on their weighted rows, with weight decay.
 
     ``masks``, of shape (K, F), says which inputs each network has. After a call ``outputs`` holds
-    the probabilities of all rows, from which held-out rows are judged at no further cost.
+    the probabilities of all rows, from which held-out rows are scored at no further cost.
     """
 
     X: Array
@@ -77,7 +77,7 @@ class GateLoss:
         only their shape matters.
     scope : {"global", "class", "one-vs-rest"}
         One row of gates for all rows of X; row c for the rows of class c; or row c for all rows,
-        judged by how well output c tells class c from the others.
+        measured by how well output c tells class c from the others.
     redundancy : for each fold one dependence for all rows of gates, or one for each
     """
 
@@ -92,7 +92,7 @@ class GateLoss:
     scope: str
     sparsity: str
     width: float
-    redundancy: Sequence[Sequence[Redundancy]]
+    redundancy: Sequence[Sequence[Dependence]]
     mu: Array
     lam: Array
     joint: bool

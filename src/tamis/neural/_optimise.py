@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, Mask
 
 Runs = NDArray[np.intp]
-#: Told of every point that runs have come to: their places in the last call, the runs, the points.
+#: Told of every point that runs have come to: their indices in the last call, the runs, the points.
 Watch = Callable[[Runs, Runs, Array], None]
 
 #: Least fall of the value that a step must bring, as a share of what the slope promises, and the
@@ -26,7 +26,7 @@ MOST_TRIALS = 25
 SINGLE_FROM = 10_000
 
 
-class Objective(Protocol):
+class BatchObjective(Protocol):
     """Values and gradients of the runs at their points; on some rows of the data, if given."""
 
     def __call__(
@@ -39,7 +39,7 @@ def _ignore(evaluated: Runs, runs: Runs, points: Array) -> None:
 
 
 def lbfgs(
-    objective: Objective,
+    objective: BatchObjective,
     start: Array,
     *,
     max_iter: int = 200,
@@ -63,7 +63,7 @@ def lbfgs(
     values, gradients = objective(points, everyone)
     watch(everyone, everyone, points)
     history, directions = _History(len(points), memory, points.shape[1]), -gradients
-    steps = _Steps(len(points), longest)
+    steps = _LineSearches(len(points), longest)
     steps.begin(everyone, gradients, directions, 1 / np.maximum(1.0, _norm(gradients)))
     iterations, five_ago = np.zeros(len(points), dtype=int), values.copy()
     finite = np.isfinite(values) & np.isfinite(gradients).all(axis=1)
@@ -72,11 +72,11 @@ def lbfgs(
         tried = points[active] + steps.length[active, None] * directions[active]
         new_values, new_gradients = objective(tried, active)
         slope_left = _dot(new_gradients, directions[active])
-        accepted, stuck = steps.judge(active, new_values - values[active], slope_left)
-        done, places = active[accepted], np.flatnonzero(accepted)
+        accepted, stuck = steps.weigh(active, new_values - values[active], slope_left)
+        done, indices = active[accepted], np.flatnonzero(accepted)
         if len(done):
-            watch(places, done, tried[accepted])
-            for k, run in zip(places, done, strict=True):
+            watch(indices, done, tried[accepted])
+            for k, run in zip(indices, done, strict=True):
                 history.add(run, tried[k] - points[run], new_gradients[k] - gradients[run])
                 points[run], gradients[run] = tried[k], new_gradients[k]
             values[done] = new_values[accepted]
@@ -92,7 +92,7 @@ def lbfgs(
     return points, values
 
 
-class _Steps:
+class _LineSearches:
     """Line searches: the next step of each run, between one too short and one too long."""
 
     def __init__(self, n_runs: int, longest: float):
@@ -110,7 +110,7 @@ class _Steps:
         self.length[runs] = np.minimum(first, self._furthest[runs])
         self._low[runs], self._high[runs], self._trials[runs] = 0.0, np.inf, 0
 
-    def judge(self, runs: Runs, change: Array, slope_left: Array) -> tuple[Mask, Mask]:
+    def weigh(self, runs: Runs, change: Array, slope_left: Array) -> tuple[Mask, Mask]:
         """Which steps are taken, by what they changed; which runs are stuck. Others try again."""
         step, slope = self.length[runs], self._slope[runs]
         fallen = np.isfinite(change) & (change <= SUFFICIENT_FALL * step * slope)
@@ -139,7 +139,7 @@ class _History:
         dtype = np.float32 if n_parameters >= SINGLE_FROM else np.float64
         self._memory = memory
         self._pairs = np.zeros((n_runs, 2 * memory, n_parameters), dtype)  # steps, then changes
-        # steps and changes times changes; an empty place has a curvature of 1 and steps of 0
+        # steps and changes times changes; an empty slot has a curvature of 1 and steps of 0
         self._products = np.zeros((n_runs, 2 * memory, memory))
         self._products[:, :memory] = np.eye(memory)
         self._scale = np.ones(n_runs)
@@ -150,14 +150,14 @@ class _History:
         curvature, size = step @ change, change @ change
         if not curvature > 1e-10 * size:
             return
-        place, memory, pairs = self._next[run], self._memory, self._pairs[run]
-        pairs[place], pairs[memory + place] = step, change
-        products = pairs @ pairs[memory + place]
-        self._products[run, memory + place] = products[memory:]
-        self._products[run, :, place] = products
-        self._products[run, place, place] = curvature  # rounding could make it negative
+        slot, memory, pairs = self._next[run], self._memory, self._pairs[run]
+        pairs[slot], pairs[memory + slot] = step, change
+        products = pairs @ pairs[memory + slot]
+        self._products[run, memory + slot] = products[memory:]
+        self._products[run, :, slot] = products
+        self._products[run, slot, slot] = curvature  # rounding could make it negative
         self._scale[run] = curvature / size
-        self._next[run] = (place + 1) % memory
+        self._next[run] = (slot + 1) % memory
 
     def downhill(self, runs: Runs, gradients: Array) -> Array:
         """Directions in which the values fall."""
@@ -195,7 +195,7 @@ def _solve(matrices: Array, rows: Array) -> Array:
 
 
 def adam(
-    objective: Objective,
+    objective: BatchObjective,
     start: Array,
     *,
     max_iter: int = 1000,

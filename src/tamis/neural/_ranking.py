@@ -6,16 +6,14 @@ from typing import Any
 import numpy as np
 
 from tamis._arrays import Array, Subset, best_first, is_int
-from tamis.choice import Choice
-from tamis.contract import Criterion
+from tamis.contract import Choice, Context, Criterion, Entries, Scores, Step, Trace
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
-from tamis.trace import Step
 
 
 class PerClass(Choice):
     """The best columns of every class, together.
 
-    For gates of scope "class": the union of the ``n_features`` widest gates of each class.
+    For gates of each class: the union of the ``n_features`` widest of each class.
 
     Examples
     --------
@@ -23,12 +21,10 @@ class PerClass(Choice):
     >>> from tamis.neural import GateSelector
     >>> X, y = load_iris(return_X_y=True)
     >>> gates = GateSelector(n_features_to_select=PerClass(1), scope="class", mu=0.05, lam=0.1,
-    ...                      hidden=3, random_state=0)
+    ...                      random_state=0)
     >>> gates.fit(X, y).get_support(indices=True)
-    array([1, 2, 3])
+    array([1, 2])
     """
-
-    needs_nested = True
 
     def __init__(self, n_features: int):
         self.n_features = n_features
@@ -38,13 +34,13 @@ class PerClass(Choice):
             raise InvalidParameter(
                 f"PerClass needs a number of features of at least 1, not {self.n_features!r}."
             )
-        if getattr(search, "scope", "global") != "class":
+        if getattr(search, "scope", "global") == "global":
             raise IncompatibleCriterion(
                 f"PerClass needs gates for each class, which {type(search).__name__} has only as "
                 "GateSelector(scope='class'). Use that, or ask for a number of features."
             )
 
-    def pick(self, trace: Any) -> int:
+    def pick(self, trace: Trace, context: Context = Context()) -> int:  # noqa: B008
         return int(min(self.n_features, len(trace)) - 1)
 
 
@@ -53,35 +49,34 @@ def widest(strength: Array) -> Array:
     return np.max(strength, axis=0)
 
 
-def by_width(strength: Array) -> Iterator[Step]:
+def by_width(strength: Array) -> Iterator[Entries]:
     """Columns added one by one, the widest gate first."""
-    price = widest(strength)
-    return _one_by_one(best_first(price), price)
+    score = widest(strength)
+    return _one_by_one(best_first(score), score)
 
 
-def by_place(strength: Array) -> Iterator[Step]:
+def by_rank(strength: Array) -> Iterator[Entries]:
     """Columns added one by one, the first of every class, then the second of every class, ...
 
     Linear gates are scales of their own for each class, so that only their order compares.
     """
-    price, place = widest(strength), _places(strength).min(axis=0)
-    wide = best_first(price)
-    return _one_by_one(wide[np.argsort(place[wide], kind="stable")], price)
+    score, rank = widest(strength), _ranks(strength).min(axis=0)
+    wide = best_first(score)
+    return _one_by_one(wide[np.argsort(rank[wide], kind="stable")], score)
 
 
 def by_class(strength: Array) -> Iterator[Step]:
     """The next column of every class at each step, together."""
-    price, place = widest(strength), _places(strength).min(axis=0)
-    for last in range(place.max() + 1):
-        fresh = np.flatnonzero(place == last)
-        yield Step(np.flatnonzero(place <= last), moved=fresh, prices=price[fresh])
+    score, rank = widest(strength), _ranks(strength).min(axis=0)
+    for last in range(rank.max() + 1):
+        fresh = np.flatnonzero(rank == last)
+        yield Step(np.flatnonzero(rank <= last), scores=Scores(fresh, score[fresh]))
 
 
-def _places(strength: Array) -> Subset:
-    """Place of each column in each row of gates, from 0 for the widest."""
+def _ranks(strength: Array) -> Subset:
+    """Rank of each column in each row of gates, from 0 for the widest."""
     return np.array([np.argsort(best_first(row)) for row in strength])
 
 
-def _one_by_one(order: Subset, price: Array) -> Iterator[Step]:
-    for k in range(len(order)):
-        yield Step(order[: k + 1], moved=order[[k]], prices=price[order[[k]]])
+def _one_by_one(order: Subset, score: Array) -> Iterator[Entries]:
+    yield Entries(order, Scores(np.arange(len(order)), score))

@@ -5,7 +5,7 @@ networks. Rows that a network must not learn from have weight 0, so that the fol
 cross-validation share one table.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -40,11 +40,13 @@ class Stack(NamedTuple):
     outer_bias: Array
 
     @classmethod
-    def drawn(cls, seed: int, n: int, n_inputs: int, hidden: int, n_classes: int) -> Self:
-        """Small random weights, those of network k by its number (Glorot and Bengio 2010)."""
+    def drawn(
+        cls, seed: int, n: int, n_inputs: int, hidden: int, n_classes: int, *, first: int = 0
+    ) -> Self:
+        """Small random weights, by the number of each network (Glorot and Bengio 2010)."""
         inner, outer = np.empty((n, n_inputs, hidden)), np.empty((n, hidden, n_classes))
         for k in range(n):
-            draws = stream(seed, "weights", k)
+            draws = stream(seed, "weights", first + k)
             inner[k] = draws.normal(size=inner.shape[1:]) * np.sqrt(2 / (n_inputs + hidden))
             outer[k] = draws.normal(size=outer.shape[1:]) * np.sqrt(2 / (hidden + n_classes))
         return cls(inner, np.zeros((n, hidden)), outer, np.zeros((n, n_classes)))
@@ -60,6 +62,11 @@ class Stack(NamedTuple):
     def packed(self) -> Array:
         """All weights of each network in one row."""
         return np.concatenate([part.reshape(len(part), -1) for part in self], axis=1)
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Stack]") -> Self:
+        """The networks of several stacks, one after the other."""
+        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
     def pick(self, which: NDArray[np.intp]) -> "Stack":
         """Some of the networks."""
@@ -106,7 +113,7 @@ def squared_loss(p: Array, codes: NDArray[np.intp], weights: Array) -> tuple[Arr
 LOSSES = {"log": log_loss, "squared": squared_loss}
 
 
-class Slopes(NamedTuple):
+class NetworkSlopes(NamedTuple):
     """Derivatives of the loss of each network of a stack.
 
     ``at_hidden``, of shape (K, n, H), is the derivative by the input of the hidden units, from
@@ -119,10 +126,10 @@ class Slopes(NamedTuple):
     outer_bias: Array
 
 
-def back_propagate(stack: Stack, hidden: Array, slope: Array, activation: str) -> Slopes:
+def back_propagate(stack: Stack, hidden: Array, slope: Array, activation: str) -> NetworkSlopes:
     """Derivatives by all weights but the inner ones, from those by the outputs."""
     at_hidden = slope @ stack.outer.swapaxes(1, 2)
     at_hidden *= ACTIVATIONS[activation][1](hidden)
-    return Slopes(
+    return NetworkSlopes(
         at_hidden, at_hidden.sum(axis=1), hidden.swapaxes(1, 2) @ slope, slope.sum(axis=1)
     )

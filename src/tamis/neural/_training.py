@@ -14,6 +14,10 @@ from tamis.neural._objectives import NetworkLoss
 from tamis.neural._optimise import Runs, adam, lbfgs
 from tamis.neural._stack import Stack
 
+#: Numbers of an array that holds something for each network: 128 MB, which a machine reads in some
+#: tenths of a second, so that an interrupt is soon answered.
+MOST_NUMBERS = 1 << 24
+
 
 class Trained(NamedTuple):
     """Networks, their accuracy and loss on held-out rows, and how they came there.
@@ -33,6 +37,20 @@ class Trained(NamedTuple):
     def best(self) -> int:
         """The network of greatest accuracy, of equals the one of least loss."""
         return int(np.lexsort((self.loss, -self.accuracy))[0])
+
+    @classmethod
+    def joined(cls, parts: "list[Trained]") -> "Trained":
+        """Networks that were trained in groups."""
+        if len(parts) == 1:
+            return parts[0]
+        names = parts[0].history
+        return cls(
+            stack=Stack.joined([part.stack for part in parts]),
+            accuracy=np.concatenate([part.accuracy for part in parts]),
+            loss=np.concatenate([part.loss for part in parts]),
+            n_iter=max(part.n_iter for part in parts),
+            history={n: side_by_side([part.history[n] for part in parts]) for n in names},
+        )
 
 
 def train(
@@ -55,35 +73,62 @@ def train(
     early_stopping : bool
         Whether a network is kept where it was best on its held-out rows; else where it ended.
     """
-    seed, n_networks = settings.random_state, len(held_out)
-    shape = (X.shape[1], settings.hidden, int(codes.max()) + 1)
-    stack = Stack.drawn(seed, n_networks, *shape)
-    if masks is not None:
-        stack = stack._replace(inner=stack.inner * masks[:, :, None])
-    weights = (~held_out) / (~held_out).sum(axis=1, keepdims=True)
-    objective = NetworkLoss(
-        X=X,
-        codes=codes,
-        weights=weights,
-        shape=shape,
-        activation=settings.activation,
-        loss=settings.loss,
-        decay=settings.decay_of(*X.shape),
-        masks=masks,
-    )
-    watch = _Watch(objective, held_out, stack.packed(), early_stopping)
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is never kept
-        points, values = _minimised(settings, objective, stack.packed(), watch)
-    if watch.diverged:
+    n_networks, shape = len(held_out), (X.shape[1], settings.hidden, int(codes.max()) + 1)
+    found, diverged = [], False
+    for group in groups(n_networks, *shape, len(X)):
+        watch = _Watch(held_out[group], early_stopping)
+        part = None if masks is None else masks[group]
+        found.append(_train(settings, X, codes, shape, group.start, part, watch))
+        diverged |= watch.diverged
+    if diverged:
         warn(
             "The training of a network diverged; its best weights before that are kept. Use a "
             "smaller learning_rate.",
             NotConverged,
             stacklevel=2,
         )
-    if not held_out.any():
-        stack = Stack.unpacked(points, *shape)
-        return Trained(stack, np.full(n_networks, np.nan), values, watch.n_iter, {})
+    return Trained.joined(found)
+
+
+def groups(
+    n_networks: int, n_inputs: int, hidden: int, n_classes: int, n_samples: int
+) -> Iterator[slice]:
+    """Networks that are trained together: as many as there is room for, at least one."""
+    numbers = n_samples * (hidden + n_classes) + (n_inputs + n_classes + 1) * hidden + n_classes
+    size = min(max(MOST_NUMBERS // numbers, 1), n_networks)
+    return (slice(k, min(k + size, n_networks)) for k in range(0, n_networks, size))
+
+
+def _train(
+    settings: Any,
+    X: Array,
+    codes: NDArray[np.intp],
+    shape: tuple[int, int, int],
+    first: int,
+    masks: Array | None,
+    watch: "_Watch",
+) -> Trained:
+    """Networks of one group, the first of which has the number ``first``."""
+    stack = Stack.drawn(settings.random_state, len(watch.held_out), *shape, first=first)
+    if masks is not None:
+        stack = stack._replace(inner=stack.inner * masks[:, :, None])
+    learns = ~watch.held_out
+    objective = NetworkLoss(
+        X=X,
+        codes=codes,
+        weights=learns / learns.sum(axis=1, keepdims=True),
+        shape=shape,
+        activation=settings.activation,
+        loss=settings.loss,
+        decay=settings.decay_of(*X.shape),
+        masks=masks,
+    )
+    watch.begin(objective, stack.packed())
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is never kept
+        points, values = _minimised(settings, objective, stack.packed(), watch)
+    if not watch.held_out.any():
+        unknown = np.full(len(points), np.nan)
+        return Trained(Stack.unpacked(points, *shape), unknown, values, watch.n_iter, {})
     stack = Stack.unpacked(watch.points, *shape)
     return Trained(stack, watch.accuracy, watch.loss, watch.n_iter, watch.history)
 
@@ -106,18 +151,21 @@ def _minimised(
 class _Watch:
     """Keeps the point of each network that did best on its held-out rows, or the last."""
 
-    def __init__(self, objective: NetworkLoss, held_out: Mask, start: Array, best: bool):
+    def __init__(self, held_out: Mask, best: bool):
+        self.held_out = held_out
         self._best = best
-        self._objective = objective
         self._shares = held_out / np.maximum(held_out.sum(axis=1, keepdims=True), 1)
         self.accuracy = np.full(len(held_out), -np.inf)
         self.loss = np.full(len(held_out), np.inf)
-        self.points = start.copy()
         self.diverged = False
         self._seen: list[tuple[Runs, Array, Array]] = []
 
+    def begin(self, objective: NetworkLoss, start: Array) -> None:
+        """What is watched, and from where it starts."""
+        self._objective, self.points = objective, start
+
     def see(self, evaluated: Runs, runs: Runs, points: Array) -> None:
-        """Judge the ``runs``, which stood at the places ``evaluated`` of the last call."""
+        """Score the ``runs``, which were the ``evaluated`` ones of the last call."""
         p, shares = self._objective.outputs[evaluated], self._shares[runs]
         codes = self._objective.codes
         accuracy = np.einsum("kn,kn->k", shares, p.argmax(axis=2) == codes)
@@ -145,6 +193,13 @@ class _Watch:
             for k in (0, 1)
         )
         return {"validation_accuracy": accuracy, "validation_loss": loss}
+
+
+def side_by_side(tables: list[Array]) -> Array:
+    """Tables of different lengths beside each other, shorter ones filled up with nan."""
+    longest = max(len(table) for table in tables)
+    missing = [np.full((longest - len(table), table.shape[1]), np.nan) for table in tables]
+    return np.hstack([np.vstack(pair) for pair in zip(tables, missing, strict=True)])
 
 
 def in_columns(seen: list[tuple[Runs, Array]], n_runs: int) -> Array:

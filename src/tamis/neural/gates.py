@@ -1,15 +1,21 @@
 """Gates on the inputs of a network, and what an open one costs."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
+from sklearn.base import BaseEstimator
 
 from tamis._arrays import Array
+from tamis.exceptions import InvalidParameter
+from tamis.neural._checks import as_numbers, check_among
 
 #: Below this an absolute value is rounded off, so that it has a slope everywhere.
 ROUNDING = 1e-3
+#: Widths of one that is annealed: from 1 to a tenth, each is a good half of the one before, near
+#: enough for gates to follow their minimum.
+N_WIDTHS = 5
 
 
 class Gate(ABC):
@@ -34,7 +40,7 @@ class Gate(ABC):
         """What the gate counts for in the redundancy, and its derivative by the gate."""
 
 
-class Linear(Gate):
+class LinearGate(Gate):
     """The parameter itself, counted by its square (3.4), (3.5)."""
 
     start = 1.0
@@ -46,14 +52,14 @@ class Linear(Gate):
         return gate**2, 2 * gate
 
 
-class Bounded(Gate):
+class BoundedGate(Gate):
     """A gate between 0 (closed) and 1 (open), counted as it is (2.4), (3.6)."""
 
     def share(self, gate: Array) -> tuple[Array, Array]:
         return gate, np.ones_like(gate)
 
 
-class Bell(Bounded):
+class BellGate(BoundedGate):
     """exp(-b^2): b = 0 is open; far out the gate is closed and hardly moves any more."""
 
     start = 0.1
@@ -67,7 +73,7 @@ class Bell(Bounded):
         return np.where(np.abs(b) < self.start, self.start, b)
 
 
-class Sigmoid(Bounded):
+class SigmoidGate(BoundedGate):
     """1 / (1 + exp(-b)), from a gate that is nine tenths open."""
 
     start = 2.2
@@ -81,7 +87,7 @@ class Sigmoid(Bounded):
         return np.minimum(b, self.start)
 
 
-GATES: dict[str, Gate] = {"linear": Linear(), "bell": Bell(), "sigmoid": Sigmoid()}
+GATES: dict[str, Gate] = {"linear": LinearGate(), "bell": BellGate(), "sigmoid": SigmoidGate()}
 
 
 def smooth_l0(gate: Array, width: float) -> tuple[Array, Array]:
@@ -103,3 +109,41 @@ def undecided(gate: Array, width: float) -> tuple[Array, Array]:
 
 #: Penalties of one gate: the value and its derivative.
 SPARSITY = {"l0": smooth_l0, "l1": smooth_l1, "bell": undecided}
+
+
+class Sparsity(BaseEstimator):
+    """What an open gate g costs a :class:`GateSelector`.
+
+    Parameters
+    ----------
+    kind : {"l0", "l1", "bell"}, default="l0"
+        1 - exp(-g^2 / 2 width^2), which counts the gates that are not 0; the size of the gate; or
+        g (1 - g), which drives a gate to 0 or 1.
+    width : float or pair of float, default=0.35
+        Of "l0"; a pair is annealed from the first to the second.
+
+    Examples
+    --------
+    >>> from tamis.neural import GateSelector, Sparsity
+    >>> GateSelector(sparsity=Sparsity("l0", width=(1.0, 0.1))).get_params()["sparsity__width"]
+    (1.0, 0.1)
+    """
+
+    def __init__(self, kind: str = "l0", *, width: Any = 0.35):
+        self.kind = kind
+        self.width = width
+
+    def check(self) -> None:
+        """Refuse parameters that cannot work."""
+        check_among(self, {"kind": SPARSITY})
+        widths = as_numbers(self.width)
+        if widths.shape not in ((), (2,)) or not np.isfinite(widths).all() or (widths <= 0).any():
+            raise InvalidParameter(
+                f"Sparsity needs width as a number > 0 or a pair of them, not {self.width!r}."
+            )
+
+    @property
+    def widths(self) -> Array:
+        """One width, or those from the first to the last of a pair."""
+        first, last = self.width if np.ndim(self.width) else (self.width, self.width)
+        return np.geomspace(first, last, N_WIDTHS if first != last else 1)

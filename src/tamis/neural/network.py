@@ -1,7 +1,7 @@
 """A classifier of one hidden layer whose folds and restarts are trained in one computation."""
 
-from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple, Self
+from collections.abc import Collection
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,11 +9,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tamis._arrays import Array, class_codes, is_int, is_real
+from tamis._arrays import Array, ColumnScale, class_codes, is_int, is_real, scaled_columns
 from tamis._random import draw_seed
 from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.neural._checks import check_among
 from tamis.neural._stack import ACTIVATIONS, LOSSES, Stack, hidden_units, probabilities
+from tamis.neural._state import State, packed, packed_all, unpacked, unpacked_all
 from tamis.neural._training import held_out_rows, train
+
+#: Standard deviations beyond which a new row is brought nearer: sums of weights times numbers of
+#: this size are finite, and activations or probabilities are at their ends long before.
+FARTHEST = 1e100
 
 
 class NetworkClassifier(ClassifierMixin, BaseEstimator):
@@ -101,7 +107,8 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Train the networks on the standardised columns of ``X``."""
         self.check()
-        table, target = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        with np.errstate(over="ignore", invalid="ignore"):  # a sum of finite numbers may not be
+            table, target = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(target)
         self.classes_, codes = class_codes(target)
         if len(self.classes_) < 2:
@@ -109,10 +116,10 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
                 f"NetworkClassifier needs at least two classes, but every sample has the class "
                 f"{str(self.classes_[0])!r}. Check the target column, or the split it came from."
             )
-        self._scaling = Scaling.of(table)
         settings = clone(self).set_params(random_state=draw_seed(self.random_state))
         held_out = held_out_rows(codes, self.validation, self.restarts, settings.random_state)
-        trained = train(settings, self._scaling(table), codes, held_out)
+        Z, self._scaling = scaled_columns(table, "K")
+        trained = train(settings, Z, codes, held_out)
         self._stack, self._best = trained.stack, trained.best
         self.validation_score_ = float(trained.accuracy[self._best])
         self.history_, self.n_iter_ = trained.history, trained.n_iter
@@ -122,8 +129,10 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each class."""
         check_is_fitted(self)
-        table = validate_data(self, X, dtype=np.float64, reset=False)
-        stack, Z = self.networks(), self._scaling(table)
+        stack = self.networks()
+        with np.errstate(over="ignore", invalid="ignore"):  # rows may be out of all proportion
+            table = validate_data(self, X, dtype=np.float64, reset=False)
+            Z = _within_reach(self._scaling(table))
         hidden = hidden_units(Z, stack.inner, stack.inner_bias, self.activation)
         p: Array = probabilities(stack, hidden).mean(axis=0)
         return p
@@ -142,6 +151,30 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         if self.decay == "auto":
             return 1e-2 if n_features > n_samples else 1e-3
         return float(self.decay)
+
+    def state(self) -> State:
+        """All that a fitted network knows, but for its classes, in what JSON can say."""
+        return {
+            "scaling": packed_all(self._scaling._asdict()),
+            "weights": packed(self._stack.packed()),
+            "best": self._best,
+            "validation_score": packed(np.array(self.validation_score_)),
+            "history": packed_all(self.history_),
+            "n_iter": self.n_iter_,
+        }
+
+    def restore(self, state: State, classes: NDArray[Any]) -> Self:
+        """Become the fitted network that :meth:`state` told of."""
+        self.classes_ = classes
+        exponent, *others = unpacked_all(state["scaling"], ColumnScale._fields).values()
+        self._scaling = ColumnScale(exponent.astype(np.intc), *others)
+        self.n_features_in_ = len(self._scaling.mean)
+        weights = unpacked(state["weights"])
+        self._stack = Stack.unpacked(weights, self.n_features_in_, self.hidden, len(classes))
+        self._best, self.n_iter_ = int(state["best"]), int(state["n_iter"])
+        self.validation_score_ = float(unpacked(state["validation_score"]))
+        self.history_, self.n_networks_ = unpacked_all(state["history"]), len(weights)
+        return self
 
     def check(self) -> None:
         """Refuse parameters that cannot work."""
@@ -174,37 +207,8 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
             )
 
 
-class Scaling(NamedTuple):
-    """Columns to mean 0 and standard deviation 1, as :func:`tamis._arrays.standardised` does.
-
-    Powers of two bring columns of any size to where squares neither over- nor underflow; a
-    constant column becomes 0, whatever it is in new rows.
-    """
-
-    exponent: NDArray[np.intc]
-    mean: Array
-    deviation: Array
-
-    @classmethod
-    def of(cls, X: Array) -> Self:
-        exponent = np.frexp(np.abs(X).max(axis=0))[1]
-        scaled = np.ldexp(X, -exponent)
-        mean = scaled.mean(axis=0)
-        deviation = (scaled - mean).std(axis=0)
-        constant = deviation <= 10 * np.finfo(float).eps * np.abs(mean)
-        return cls(exponent, mean, np.where(constant, np.inf, deviation))
-
-    def __call__(self, X: Array) -> Array:
-        Z: Array = (np.ldexp(X, -self.exponent) - self.mean) / self.deviation
-        return Z
-
-
-def check_among(estimator: BaseEstimator, choices: Mapping[str, Collection[Any]]) -> None:
-    """Refuse a parameter that is none of its choices."""
-    for name, known in choices.items():
-        value = getattr(estimator, name)
-        if not any(isinstance(value, type(word)) and value == word for word in known):
-            raise InvalidParameter(
-                f"{type(estimator).__name__} needs {name} as one of "
-                f"{', '.join(map(repr, known))}, not {value!r}."
-            )
+def _within_reach(Z: Array) -> Array:
+    """Rows in their own direction, none farther than what the networks can compute with."""
+    Z = np.nan_to_num(Z, nan=0.0)  # nan is a constant column, infinite in a new row
+    far = np.abs(Z).max(axis=1, keepdims=True)
+    return Z * (FARTHEST / np.maximum(far, FARTHEST))

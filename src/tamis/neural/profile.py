@@ -37,10 +37,12 @@ class Profile:
 
     @classmethod
     def of(cls, X: Array, y: NDArray[Any], classes: NDArray[Any]) -> "Profile":
-        parts = [X[y == label] for label in classes]
+        # powers of two bring columns of any size to where sums and squares are finite
+        exponent = np.frexp(np.abs(X).max(axis=0))[1]
+        parts = [np.ldexp(X[y == label], -exponent) for label in classes]
         return cls(
-            np.array([part.mean(axis=0) for part in parts]),
-            np.array([part.std(axis=0) for part in parts]),
+            np.ldexp([part.mean(axis=0) for part in parts], exponent),
+            np.ldexp([part.std(axis=0) for part in parts], exponent),
         )
 
     def of_column(self, j: int) -> tuple[Array, Array]:

@@ -1,12 +1,16 @@
 """How far columns say the same: the dependence phi between each two of them."""
 
+from collections.abc import Iterator
+from functools import reduce
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from tamis._arrays import Array, standardised
 from tamis.exceptions import InvalidParameter
+from tamis.neural._checks import check_among
 
 #: Measures of dependence.
 KINDS = ("pearson", "squared", "information")
@@ -16,9 +20,55 @@ MOST_COLUMNS = 8_000
 CUTS = (-0.5, 0.5)
 #: From here on the matrix is kept in single precision: each step of a fit reads the whole of it.
 SINGLE_FROM = 1000
+#: Operations of one product of matrices, some tenths of a second: an interrupt is answered only
+#: between two of them.
+MOST_AT_ONCE = 4e9
 
 
-class Redundancy(Protocol):
+class Redundancy(BaseEstimator):
+    """How far two columns say the same, for a :class:`GateSelector`.
+
+    Parameters
+    ----------
+    kind : {"pearson", "squared", "information"}, default="pearson"
+        The absolute correlation of two columns, its square, or their normalised mutual
+        information; 0 where a column does not vary.
+    level : {"global", "class"} or None, default=None
+        Whether it is taken over all rows or inside each class; None is over all rows for gates of
+        scope "global", and inside each class for others.
+
+    Examples
+    --------
+    >>> from tamis.neural import GateSelector, Redundancy
+    >>> selector = GateSelector(scope="class", redundancy=Redundancy("squared", level="global"))
+    >>> selector.get_params()["redundancy__level"]
+    'global'
+    """
+
+    def __init__(self, kind: str = "pearson", *, level: str | None = None):
+        self.kind = kind
+        self.level = level
+
+    def check(self) -> None:
+        """Refuse parameters that cannot work."""
+        check_among(self, {"kind": KINDS, "level": ("global", "class", None)})
+
+    def inside_classes(self, scope: str) -> bool:
+        """Whether the rows of each class are looked at alone."""
+        level = self.level or ("global" if scope == "global" else "class")
+        return level == "class"
+
+    def between(
+        self, X: Array, codes: NDArray[np.intp], n_classes: int, scope: str
+    ) -> "list[Dependence]":
+        """Dependence of the columns: one for all rows of gates, or one for each."""
+        if not self.inside_classes(scope):
+            return dependences(self.kind, X)
+        inside = dependences(self.kind, X, codes, n_classes)
+        return mean_dependence(inside) if scope == "global" else inside
+
+
+class Dependence(Protocol):
     """Symmetric matrix of dependences with zeros on its diagonal."""
 
     def times(self, shares: Array) -> Array:
@@ -59,20 +109,46 @@ class SquaredCorrelation:
         self._own = np.einsum("ij,ij->j", columns, columns) ** 2  # 1, or 0 without variance
 
     def times(self, shares: Array) -> Array:
-        z = self._columns
-        product = [np.einsum("ij,ij->j", z, (z * s) @ z.T @ z) - self._own * s for s in shares]
+        product = [self._times(s) - self._own * s for s in shares]
         return np.array(product, dtype=shares.dtype).reshape(shares.shape)
+
+    def _times(self, share: Array) -> Array:
+        z, found = self._columns, np.empty(len(share))
+        weighted = self._outer(share)
+        for part in self._parts():
+            found[part] = np.einsum("ij,ij->j", z[:, part], weighted @ z[:, part])
+        return found
+
+    def _outer(self, share: Array | None = None) -> Array:
+        """sum_j s_j z_j z_j', of as many rows and columns as there are samples; s is 1 if None."""
+        products = (
+            (z if share is None else z * share[part]) @ z.T
+            for part in self._parts()
+            for z in (self._columns[:, part],)
+        )
+        total: Array = reduce(np.add, products)
+        return total
+
+    def _parts(self) -> Iterator[slice]:
+        n_rows, n_columns = self._columns.shape
+        return in_parts(n_columns, 2 * n_rows**2)
 
     @property
     def mean(self) -> float:
         n_columns = self._columns.shape[1]
-        total = float(((self._columns @ self._columns.T) ** 2).sum() - self._own.sum())
+        total = float((self._outer() ** 2).sum() - self._own.sum())
         return total / max(n_columns * (n_columns - 1), 1)
 
 
-def redundancy(
+def in_parts(n_columns: int, operations: int) -> Iterator[slice]:
+    """Columns in parts whose products end soon, given the operations that each column costs."""
+    size = int(np.clip(MOST_AT_ONCE / max(operations, 1), 1, max(n_columns, 1)))
+    return (slice(first, first + size) for first in range(0, n_columns, size))
+
+
+def dependences(
     kind: str, X: Array, codes: NDArray[np.intp] | None = None, n_classes: int = 0
-) -> list[Redundancy]:
+) -> list[Dependence]:
     """Dependence of the columns: over all rows, or inside each class where ``codes`` are given.
 
     Inside a class of no or one row no two columns depend on each other.
@@ -84,41 +160,63 @@ def redundancy(
         three levels at half a standard deviation from the mean, divided by the geometric mean of
         their entropies. All are 1 for copies and 0 where a column does not vary.
     """
+    check_columns(kind, X.shape[1])
     if codes is None:
         return [_dependence(kind, X)]
     return [_dependence(kind, X[codes == c]) for c in range(n_classes)]
 
 
-def _dependence(kind: str, X: Array) -> Redundancy:
+def check_columns(
+    kind: str, n_columns: int, fewer: str = "Ranking(FisherScore(), n_features_to_select={})"
+) -> None:
+    """Refuse a table too wide for a number for every two columns, before any work.
+
+    ``fewer`` is the expression that leaves as many columns as can be had.
+    """
+    if kind != "squared" and n_columns > MOST_COLUMNS:
+        raise InvalidParameter(
+            f"redundancy={kind!r} holds a number for every two columns, too many for "
+            f"{n_columns} columns ({MOST_COLUMNS} can be held). Use redundancy='squared', or leave "
+            f"the weakest columns out first, as by {fewer.format(MOST_COLUMNS)}."
+        )
+
+
+def through_columns(kind: str, n_rows: int, n_columns: int) -> bool:
+    """Whether squares go through the columns: where that is less work, or the only way."""
+    return kind == "squared" and (2 * n_rows**2 < n_columns or n_columns > MOST_COLUMNS)
+
+
+def _dependence(kind: str, X: Array) -> Dependence:
     n_rows, n_columns = X.shape
     dtype = np.float32 if n_columns >= SINGLE_FROM else np.float64
     columns = standardised(X) / np.sqrt(n_rows) if n_rows > 1 else np.zeros((1, n_columns))
-    # through the columns where that is less work, or the only way; without rows all is 0
-    little = 2 * n_rows**2 < n_columns or n_columns > MOST_COLUMNS
-    if n_rows < 2 or (kind == "squared" and little):
+    if n_rows < 2 or through_columns(kind, n_rows, n_columns):  # without rows all is 0
         return SquaredCorrelation(columns)
-    if n_columns > MOST_COLUMNS:
-        raise InvalidParameter(
-            f"redundancy={kind!r} holds a number for every two columns, too many for "
-            f"{n_columns} columns ({MOST_COLUMNS} can be held). Use redundancy='squared', or drop "
-            "the weakest columns first, for example by Ranking(FisherScore())."
-        )
     if kind == "information":
         return PairMatrix(_information(columns * np.sqrt(n_rows)).astype(dtype, copy=False))
-    correlation: Any = columns.astype(dtype, copy=False)
-    correlation = correlation.T @ correlation
+    short: Any = columns.astype(dtype, copy=False)
+    correlation = _products(short, short)
     return PairMatrix(np.abs(correlation) if kind == "pearson" else correlation**2)
 
 
-def mean_redundancy(parts: list[Redundancy]) -> list[Redundancy]:
+def _products(left: Array, right: Array) -> Array:
+    """Scalar products of the columns of two tables."""
+    first, *others = in_parts(left.shape[1], 2 * right.size)
+    if not others:
+        product: Array = left.T @ right
+        return product
+    return np.concatenate([left[:, part].T @ right for part in (first, *others)])
+
+
+def mean_dependence(parts: list[Dependence]) -> list[Dependence]:
     """Mean over the classes, phi_CL, for gates that all classes share."""
-    return [_Mean(parts)] if len(parts) > 1 else parts
+    return [_MeanDependence(parts)] if len(parts) > 1 else parts
 
 
-class _Mean:
+class _MeanDependence:
     """Mean of several dependences."""
 
-    def __init__(self, parts: list[Redundancy]):
+    def __init__(self, parts: list[Dependence]):
         self._parts = parts
 
     def times(self, shares: Array) -> Array:
@@ -139,7 +237,7 @@ def _information(columns: Array) -> Array:
     joint_entropy = np.zeros((columns.shape[1], columns.shape[1]))
     for one in marks:
         for other in marks:
-            joint_entropy -= _x_log_x(one.T @ other / len(columns))
+            joint_entropy -= _x_log_x(_products(one, other) / len(columns))
     information = np.maximum(entropy[:, None] + entropy - joint_entropy, 0)
     scale = np.sqrt(np.outer(entropy, entropy))
     return np.divide(information, scale, out=np.zeros_like(scale), where=scale > 1e-12)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 from warnings import warn
 
@@ -10,23 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from tamis._arrays import Array, Mask, best_first, is_int, is_real, standardised
+from tamis._arrays import Array, Subset, best_first, is_int, is_real, standardised
 from tamis._random import stream
-from tamis.contract import TASKS
+from tamis.contract import TASKS, Cost, Embedded, Entries, Scores
 from tamis.exceptions import DegenerateData, InvalidParameter
-from tamis.neural.embedded import Embedded
-from tamis.neural.redundancy import KINDS as KINDS_OF_REDUNDANCY
-from tamis.neural.redundancy import Redundancy
-from tamis.neural.redundancy import redundancy as dependences
-from tamis.trace import Step
+from tamis.neural._cost import cost_of_distances
+from tamis.neural._distances import SammonObjective, distances, lost
+from tamis.neural._state import State, packed, packed_all, unpacked, unpacked_all
+from tamis.neural.redundancy import KINDS, Dependence, check_columns, dependences
 
-#: Distances shrink to this share at least where a gradient divides by them.
-LEAST = 1e-6
 #: Shares of ``beta`` by which gates are driven to 0 or 1, one after the other.
 STAGES = (0.0, 1.0)
-#: Weights of the number of columns are tried up to this one.
+#: Weights of the number of columns are tried up to this one, where it outweighs all other terms by
+#: more than any table has columns.
 HEAVIEST = 1e7
-#: How far starting points are from each other.
+#: How far starting points are from each other: enough to end apart, near enough that the number of
+#: open gates is about right.
 JITTER = 0.1
 
 
@@ -74,7 +72,7 @@ class UFeSCoR(Embedded):
     rows_ : array of int
         The rows whose distances were looked at.
 
-    See :class:`tamis.selection.Selection` for what else it knows. The value of a step of ``trace_``
+    See :class:`tamis.contract.Selection` for what else it knows. The value of a step of ``trace_``
     is Sammon's error, with a minus, of the columns that it holds.
 
     References
@@ -92,6 +90,8 @@ class UFeSCoR(Embedded):
 
     needs_target: ClassVar[bool] = False
     targets: ClassVar[frozenset[str]] = TASKS
+    fewer = "Then(Forward(ColumnSubset(), n_features_to_select={}), UFeSCoR(...))"
+    quick = "column-subset"
 
     def __init__(
         self,
@@ -119,10 +119,9 @@ class UFeSCoR(Embedded):
             weight = getattr(self, name)
             if not (is_real(weight) and weight >= 0):
                 raise InvalidParameter(f"UFeSCoR needs {name} as a number >= 0, not {weight!r}.")
-        if self.redundancy not in KINDS_OF_REDUNDANCY:
+        if self.redundancy not in KINDS:
             raise InvalidParameter(
-                f"UFeSCoR needs redundancy out of {', '.join(KINDS_OF_REDUNDANCY)}, not "
-                f"{self.redundancy!r}."
+                f"UFeSCoR needs redundancy out of {', '.join(KINDS)}, not {self.redundancy!r}."
             )
         for name, least in (("restarts", 1), ("max_rows", 2)):
             number = getattr(self, name)
@@ -132,40 +131,94 @@ class UFeSCoR(Embedded):
                 )
         super()._check()
 
-    def _learn(self, X: Array, y: NDArray[Any] | None, seed: int) -> Iterator[Step]:
-        Z = standardised(X)
-        self.rows_ = np.arange(len(Z))
-        if len(Z) > self.max_rows:
-            drawn = stream(seed, "rows").choice(len(Z), self.max_rows, replace=False)
-            self.rows_ = np.sort(drawn)
-        varying = Z.any(axis=0)
-        self.gates_ = np.zeros(Z.shape[1])
-        if varying.any():
-            self.gates_[varying] = self._gates(Z[:, varying], Z.shape[1], seed)
-        else:
-            self.alpha_ = float(self.alpha)
-            self.history_ = {name: np.empty(0) for name in Objective.TERMS}
-            warn("UFeSCoR: no column varies, so all gates stay closed.", DegenerateData, 2)
-        return _steps(self.gates_, Z[self.rows_])
+    def cost(self, n_samples: int, n_features: int) -> Cost:
+        """What a fit to a table of this size takes."""
+        rows = min(n_samples, self.max_rows)
+        return cost_of_distances(self.redundancy, self.restarts, rows, n_samples, n_features)
 
-    def _gates(self, Z: Array, n_columns: int, seed: int) -> Array:
-        """Gates of the columns that vary, from the best of several starting points."""
+    def _size(self, n_units: int) -> int | None:
+        check_columns(self.redundancy, n_units, self.fewer)
+        return super()._size(n_units)
+
+    def _stages(self, X: Array, y: NDArray[Any] | None, seed: int, state: State) -> Iterator[State]:
+        if "values" in state:
+            return
+        Z, rows = standardised(X), self._rows(len(X), seed)
+        varying = Z.any(axis=0)
+        if not varying.any():
+            warn("UFeSCoR: no column varies, so all gates stay closed.", DegenerateData, 2)
+            nothing = _Descent(0.0, np.empty(0), np.empty((0, len(SammonObjective.TERMS))))
+            state = {"alpha": float(self.alpha), "best": nothing.state()}
+        else:
+            for found in self._descents(Z[:, varying], rows, Z.shape[1], seed, state):
+                state = found
+                yield state
+        best, gates = _Descent.restored(state["best"]), np.zeros(Z.shape[1])
+        gates[varying] = best.gates
+        yield {
+            "alpha": state["alpha"],
+            "rows": packed(rows),
+            "gates": packed(gates),
+            "history": packed(best.history),
+            "values": packed(_values(gates, Z[rows])),
+        }
+
+    def _rows(self, n_rows: int, seed: int) -> Subset:
+        """The rows whose distances are looked at."""
+        if n_rows <= self.max_rows:
+            return np.arange(n_rows)
+        return np.sort(stream(seed, "rows").choice(n_rows, self.max_rows, replace=False))
+
+    def _descents(
+        self, Z: Array, rows: Subset, n_columns: int, seed: int, state: State
+    ) -> Iterator[State]:
+        """From several starting points, on columns that vary; the state has the best so far.
+
+        The first descent is made again, under a weight ten times as heavy, until it holds the
+        number of columns; the others are made under that weight.
+        """
         asked = self._choice().size(n_columns, "UFeSCoR")
         size = None if asked is None else min(asked, Z.shape[1])
-        (phi,) = dependences(self.redundancy, Z)
-        descend = partial(self._descended, Z[self.rows_], size, phi)
-        best = descend(self.alpha, stream(seed, "start", 0))
-        self.alpha_ = float(self.alpha)
-        while size is not None and 0 < self.alpha_ < HEAVIEST and not best.holds(size):
-            self.alpha_ *= 10
-            best = descend(self.alpha_, stream(seed, "start", 0))
-        for restart in range(1, self.restarts):
-            best = min(best, descend(self.alpha_, stream(seed, "start", restart)))
-        self.history_ = dict(zip(Objective.TERMS, best.history.T, strict=True))
-        return best.gates
+        (phi,), sample = dependences(self.redundancy, Z), Z[rows]
+
+        def descended(alpha: float, start: int) -> _Descent:
+            return self._descended(sample, size, phi, alpha, stream(seed, "start", start))
+
+        def stage(alpha: float, n_done: int, best: _Descent) -> State:
+            return {"alpha": alpha, "descents": n_done, "best": best.state()}
+
+        if not state:
+            state = stage(float(self.alpha), 1, descended(float(self.alpha), 0))
+            yield state
+        while state["descents"] == 1 and self._must_weigh_more(state, size):
+            state = stage(10 * state["alpha"], 1, descended(10 * state["alpha"], 0))
+            yield state
+        for start in range(state["descents"], self.restarts):
+            best = min(_Descent.restored(state["best"]), descended(state["alpha"], start))
+            state = stage(state["alpha"], start + 1, best)
+            yield state
+
+    @staticmethod
+    def _must_weigh_more(state: State, size: int | None) -> bool:
+        """Whether too many or too few gates are open under a weight that can still grow."""
+        if size is None or not 0 < state["alpha"] < HEAVIEST:
+            return False
+        return not _Descent.restored(state["best"]).holds(size)
+
+    def _restore(self, X: Array, y: NDArray[Any] | None, state: State) -> None:
+        self.alpha_ = float(state["alpha"])
+        self.rows_ = unpacked(state["rows"])
+        self.gates_ = unpacked(state["gates"])
+        terms = unpacked(state["history"]).T
+        self.history_ = dict(zip(SammonObjective.TERMS, terms, strict=True))
+        self._values = unpacked(state["values"])
+
+    def _ranked(self) -> Iterator[Entries]:
+        scores = Scores(np.arange(len(self.gates_)), self.gates_)
+        yield Entries(best_first(self.gates_), scores, self._values)
 
     def _descended(
-        self, rows: Array, size: int | None, phi: Redundancy, alpha: float, draw: Any
+        self, rows: Array, size: int | None, phi: Dependence, alpha: float, draw: Any
     ) -> "_Descent":
         """One descent from a starting point of its own."""
         n_columns = rows.shape[1]
@@ -174,13 +227,23 @@ class UFeSCoR(Embedded):
         jitter = draw.uniform(1 - JITTER, 1 + JITTER, n_columns)
         point = np.sqrt(-np.log(np.clip(share, 0.001, 0.95))) * jitter
         history: list[tuple[float, ...]] = []
-        for stage in STAGES:
-            weights = (alpha, stage * self.beta, self.gamma)
-            objective = Objective(rows, size, weights, phi, history)
-            found = minimize(objective, point, jac=True, method="L-BFGS-B", callback=objective.note)
-            point = found.x
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # what is not finite is seen by its value
+            for stage in STAGES:
+                weights = (alpha, stage * self.beta, self.gamma)
+                objective = SammonObjective(rows, size, weights, phi, history)
+                found = minimize(
+                    objective, point, jac=True, method="L-BFGS-B", callback=objective.note
+                )
+                point = found.x
+        if not (np.isfinite(found.fun) and np.isfinite(point).all()):
+            raise InvalidParameter(
+                f"UFeSCoR cannot go on: what it minimises is not finite. alpha ({alpha:.3g}), beta "
+                f"({self.beta:.3g}) or gamma ({self.gamma:.3g}) is too large."
+            )
         value = float(found.fun) if size is None else objective.of_the_widest(point)
-        terms = np.reshape(history, (-1, len(Objective.TERMS)))
+        terms = np.reshape(history, (-1, len(SammonObjective.TERMS)))
         return _Descent(value, np.exp(-(point**2)), terms)
 
 
@@ -192,6 +255,16 @@ class _Descent:
     gates: Array
     history: Array
 
+    def state(self) -> State:
+        """The descent in what JSON can say."""
+        return packed_all({name: np.asarray(found) for name, found in vars(self).items()})
+
+    @classmethod
+    def restored(cls, state: State) -> "_Descent":
+        """The descent that :meth:`state` told of."""
+        value, gates, history = unpacked_all(state, ("value", "gates", "history")).values()
+        return cls(float(value), gates, history)
+
     def holds(self, size: int) -> bool:
         """Whether as many gates are open as were asked for."""
         return abs(float(self.gates.sum()) - size) <= 0.5
@@ -200,104 +273,11 @@ class _Descent:
         return self.value < other.value
 
 
-def _steps(gates: Array, rows: Array) -> Iterator[Step]:
-    """Columns added one by one, the widest gate first, with Sammon's error on the way."""
-    order, before = best_first(gates), distances(rows)
-    squares = np.zeros_like(before)
-    for k, j in enumerate(order):
+def _values(gates: Array, rows: Array) -> Array:
+    """Sammon's error, with a minus, as columns are added, the widest gate first."""
+    before = distances(rows)
+    squares, values = np.zeros_like(before), np.empty(len(gates))
+    for k, j in enumerate(best_first(gates)):
         squares += (rows[:, j, None] - rows[:, j]) ** 2
-        value = -_lost(before, np.sqrt(squares))
-        yield Step(order[: k + 1], value, moved=order[[k]], prices=gates[[j]])
-
-
-class Objective:
-    """What is minimised, and its gradient, at parameters b of the gates exp(-b^2)."""
-
-    TERMS = ("sammon", "size", "binary", "redundancy")
-
-    def __init__(
-        self,
-        X: Array,
-        size: int | None,
-        weights: tuple[float, float, float],
-        phi: Redundancy,
-        history: list[tuple[float, ...]],
-    ):
-        self.history = history
-        self.X, self.squares, self.phi = X, X**2, phi
-        self.size, self.weights = size, weights
-        self.before = distances(X)
-        self.known = self.before > 0
-        self.scale = self.before.sum() / 2 or 1.0  # each pair is there twice; all rows may be equal
-        self.terms: tuple[float, ...] = ()
-
-    def note(self, b: Array) -> None:
-        """Keep the terms of the point that was looked at last, where an iteration ends."""
-        self.history.append(self.terms)
-
-    def of_the_widest(self, b: Array) -> float:
-        """The objective with the widest gates open and all others closed."""
-        gates = np.zeros(len(b))
-        gates[best_first(np.exp(-(b**2)))[: self.size]] = 1
-        return self._at(gates)[0]
-
-    def __call__(self, b: Array) -> tuple[float, Array]:
-        gates = np.exp(-(b**2))
-        value, slope = self._at(gates)
-        return value, slope * (-2 * b * gates)
-
-    def _at(self, g: Array) -> tuple[float, Array]:
-        """Value and derivative by the gates."""
-        p = len(g)
-        error, slope = self._sammon(g)
-        alpha, beta, gamma = self.weights
-        excess = 0.0 if self.size is None else (g.sum() - self.size) / max(p - self.size, 1)
-        binary = 4 / p * float((g * (1 - g)).sum())
-        shared = self.phi.times(g[None])[0] / max(p * (p - 1), 1)
-        self.terms = (error, excess**2, binary, float(g @ shared))
-        value = error + alpha * excess**2 + beta * binary + gamma * self.terms[3]
-        slope = slope + beta * 4 / p * (1 - 2 * g) + 2 * gamma * shared
-        if self.size is not None:
-            slope = slope + 2 * alpha * excess / max(p - self.size, 1)
-        return value, slope
-
-    def _sammon(self, g: Array) -> tuple[float, Array]:
-        """Sammon's error and its derivative by each gate.
-
-        With c_ij the derivative by d_ij^2, that by g_k^2 is the sum over pairs of
-        c_ij (x_ik - x_jk)^2, which two products with the matrix of c give for all k.
-        """
-        after = distances(self.X * g)
-        before = np.where(self.known, self.before, 1.0)
-        lost = np.where(self.known, self.before - after, 0.0)
-        error = float((lost**2 / before).sum()) / 2 / self.scale
-        c = -lost / (before * np.maximum(after, LEAST * before)) / self.scale
-        by_square = c.sum(axis=1) @ self.squares - np.einsum("ij,ij->j", self.X, c @ self.X)
-        return error, by_square * 2 * g
-
-
-def distances(X: Array) -> Array:
-    """Euclidean distances between rows; what is only rounding is 0."""
-    squares = np.einsum("ij,ij->i", X, X)
-    apart = squares[:, None] + squares - 2 * (X @ X.T)
-    apart[apart <= 1e-13 * (squares[:, None] + squares)] = 0
-    np.fill_diagonal(apart, 0)
-    return np.sqrt(apart)
-
-
-def sammon_error(X: Array, kept: Mask) -> float:
-    """Sammon's error of the distances in some columns against those in all.
-
-    >>> X = np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
-    >>> round(sammon_error(X, np.array([True, False])), 6)
-    0.16
-    """
-    return _lost(distances(X), distances(X[:, kept]))
-
-
-def _lost(before: Array, after: Array) -> float:
-    """Sammon's error of distances; rows that are equal before have no part in it."""
-    known = before > 0
-    if not known.any():
-        return 0.0
-    return float(((before - after)[known] ** 2 / before[known]).sum() / before.sum())
+        values[k] = -lost(before, np.sqrt(squares))
+    return values

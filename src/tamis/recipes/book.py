@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import Any
 
-from tamis.contract import TASKS
+from tamis.contract import TASKS, Selection
 from tamis.exceptions import InvalidSpec
 from tamis.search import Then
-from tamis.selection import Selection
 from tamis.spec import catalogue, did_you_mean, write
 
 Make = Callable[..., Selection]
@@ -91,7 +90,7 @@ def targets_of(selector: Any) -> frozenset[str]:
     """Kinds of target that every criterion inside can use."""
     if isinstance(selector, Then):
         return targets_of(selector.first) & targets_of(selector.second)
-    # an embedded selector is its own judge
+    # an embedded selector is its own criterion
     return frozenset(getattr(getattr(selector, "criterion", selector), "targets", TASKS))
 
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from tamis._arrays import target_kind
 from tamis._random import fix_seeds
-from tamis.contract import TASKS, Criterion
+from tamis.contract import TASKS, Criterion, Selection
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidSpec, InvalidTarget
 from tamis.recipes.book import (
     BOOK,
@@ -22,8 +22,7 @@ from tamis.recipes.book import (
     targets_of,
     unknown,
 )
-from tamis.selection import Selection
-from tamis.spec import parse, write
+from tamis.spec import did_you_mean, parse, write
 
 #: What :func:`select` runs when no method is named.
 DEFAULTS = {"classification": "ridge-rfe", "regression": "ridge-regression-rfe"}
@@ -50,7 +49,7 @@ def method(text: str) -> Selection:
         return _as_selector(parse(text), text)
     if (name := named[1]) not in BOOK:
         raise unknown(name)
-    # an identifier of the same length, so that places in messages stay right
+    # an identifier of the same length, so that positions in messages stay right
     word = name.replace("-", "_")
     made = parse(word + text[len(name) :], also={word: _signed(BOOK[name])})
     return _as_selector(made, text)
@@ -94,8 +93,9 @@ def select(
     y: ArrayLike | None = None,
     method: "str | Selection | None" = None,
     *,
-    n_features_to_select: Any = None,
+    target: Any = None,
     task: str = "auto",
+    n_features_to_select: Any = None,
     random_state: int | None = None,
     n_jobs: int | None = None,
     **params: Any,
@@ -112,10 +112,13 @@ def select(
         weigh the columns jointly, so that of several that say the same one suffices, cost a few
         least-squares fits at any number of rows and columns, draw nothing at random and have
         nothing to tune.
-    n_features_to_select : int, float, "best" or Choice, optional
-        How many columns to keep; in place of the method's own number.
+    target : str, optional
+        Name of a column of the frame ``X`` that is the target: it is taken out of ``X`` and stands
+        for ``y``, which is then left out.
     task : {"auto", "classification", "regression"}, default="auto"
         How to read ``y``. By itself, an integer target of at most 20 values is read as classes.
+    n_features_to_select : int, float, "best" or Choice, optional
+        How many columns to keep; in place of the method's own number.
     random_state : int, optional
         Given to every part of the method that draws at random and has no seed of its own.
     n_jobs : int, optional
@@ -126,7 +129,7 @@ def select(
     Returns
     -------
     Selection
-        The fitted selector, see :class:`tamis.selection.Selection` for what it knows.
+        The fitted selector, see :class:`tamis.contract.Selection` for what it knows.
 
     Examples
     --------
@@ -136,6 +139,8 @@ def select(
     >>> select(X, y, "fisher-score", n_features_to_select=2).get_support(indices=True)
     array([2, 3])
     """
+    if target is not None:
+        X, y = _without_target(X, y, target)
     selector = prepare(
         method,
         y,
@@ -146,6 +151,40 @@ def select(
     )
     fitted: Selection = selector.fit(X, y, **params)
     return fitted
+
+
+def _without_target(X: Any, y: Any, target: Any) -> tuple[Any, Any]:
+    """A frame without the column that is the target, and that column."""
+    if np.ndim(target):
+        raise InvalidParameter(
+            f"select needs target as the name of a column, not a {type(target).__name__} of "
+            "values. Write select(X, y) for values."
+        )
+    if y is not None:
+        raise InvalidParameter(
+            f"select needs the target once, but both y and target={target!r} are given. Leave one "
+            "of them out."
+        )
+    # a lazy frame of polars knows its columns too, but has no values yet
+    if hasattr(X, "collect") or not (hasattr(X, "columns") and hasattr(X, "drop")):
+        raise InvalidParameter(
+            f"select needs a pandas or polars frame to find target={target!r} in, not "
+            f"{type(X).__name__}. Write select(X, y), or give the whole frame."
+        )
+    columns = list(X.columns)
+    if columns.count(target) != 1:
+        held = f"{columns.count(target)} columns" if target in columns else "no column"
+        near = did_you_mean(str(target), map(str, columns)) if target not in columns else ""
+        raise InvalidParameter(
+            f"select needs target to name one column of X, which has {held} {target!r}.{near} Its "
+            f"columns are {_listed(columns)}."
+        )
+    return X.drop(columns=[target]) if hasattr(X, "iloc") else X.drop(target), X[target]
+
+
+def _listed(columns: list[Any], most: int = 10) -> str:
+    shown = ", ".join(map(repr, columns[:most]))
+    return shown if len(columns) <= most else f"{shown} and {len(columns) - most} more"
 
 
 def _signed(recipe: Recipe) -> Make:

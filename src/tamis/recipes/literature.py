@@ -124,12 +124,13 @@ def bidirectional_j3(ridge: float = 1e-3, **options: Any) -> Bidirectional:
 
 @published("Narendra and Fukunaga (1977), A branch and bound algorithm for feature selection")
 def branch_and_bound_j3(ridge: float = 1e-3, **options: Any) -> BranchAndBound:
-    """The best subset by the scatter measure J3, or after 20 000 prices the best so far."""
-    return BranchAndBound(Scatter("J3", ridge=ridge), **{"max_evaluations": 20_000} | options)
+    """The best subset by the scatter measure J3, or the best after 20 000 scores or 10 seconds."""
+    budget = {"max_evaluations": 20_000, "max_seconds": 10.0}
+    return BranchAndBound(Scatter("J3", ridge=ridge), **budget | options)
 
 
 @published("Theodoridis and Koutroumbas (2009), Pattern Recognition, sec. 5.6 and 5.7")
-def divergence_sffs(ridge: float = 1e-3, **options: Any) -> FloatingForward:
+def divergence_sffs(ridge: float | str = "auto", **options: Any) -> FloatingForward:
     """Floating forward selection by the divergence of Gaussian classes."""
     return FloatingForward(Divergence(ridge=ridge), **options)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tamis.criteria import Importances
-from tamis.neural import GateSelector, PerClass, UFeSCoR
+from tamis.neural import GateSelector, NetworkClassifier, PerClass, UFeSCoR
 from tamis.recipes.book import published
 from tamis.search import RecursiveElimination
 
@@ -58,13 +58,14 @@ def gated_fsmlp_crc_joint(**options: Any) -> GateSelector:
 @published("Chakraborty and Pal (2015), Feature selection with controlled redundancy")
 def fsmlp_redundancy(**options: Any) -> GateSelector:
     """Gates between closed and open, learned with the network, that pay for redundancy alone."""
-    return GateSelector(**BOUNDED | {"loss": "squared", "mu": 0, "joint": True} | options)
+    network = NetworkClassifier(loss="squared", decay=0.01, combine="mean")
+    return GateSelector(**BOUNDED | {"network": network, "mu": 0, "joint": True} | options)
 
 
 @published("Sun, Huang, Wong and Jang (2017), Variable selection for MLP with lasso")
-def lasso_mlp(mu: Any = "auto", hidden: int = 10, **options: Any) -> RecursiveElimination:
+def lasso_mlp(mu: Any = "auto", network: Any = None, **options: Any) -> RecursiveElimination:
     """Gates that pay by their size, learned again on the columns that are left, half of them."""
-    gates = GateSelector(sparsity="l1", mu=mu, lam=0, hidden=hidden)
+    gates = GateSelector(sparsity="l1", mu=mu, lam=0, network=network)
     return RecursiveElimination(Importances(gates), **{"step": 0.5} | options)
 
 

@@ -5,7 +5,8 @@ tamis reproduce thesis-3.1 --realizations 10
 """
 
 from tamis.reproduction.cells import Cell, Reproduction
-from tamis.reproduction.files import Experiment, Part, experiments, names, read
+from tamis.reproduction.experiment import Experiment, Part
+from tamis.reproduction.files import experiments, names, read, titles
 from tamis.reproduction.running import reproduce
 
 __all__ = [
@@ -17,4 +18,5 @@ __all__ = [
     "names",
     "read",
     "reproduce",
+    "titles",
 ]

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
+from tamis._frame import frame_of
 from tamis.evaluation import Results, same_rate
-from tamis.evaluation._frame import frame_of
 from tamis.evaluation.metrics import metric
-from tamis.reproduction.files import Experiment
+from tamis.reproduction.experiment import Experiment
 
 #: How sure we must be before ours and the published number are said to differ.
 LEVEL = 0.05

@@ -40,163 +40,20 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from decimal import Decimal
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tamis.evaluation import CrossValidation, Realizations
-from tamis.evaluation.realizations import Plan
+from tamis.evaluation import Realizations
 from tamis.exceptions import InvalidSpec, TamisError
+from tamis.reproduction.experiment import Experiment, Part
 from tamis.spec import did_you_mean
+from tamis.spec.rule import check_argument
 
 ENDING = ".toml"
 #: When ours and a published number are said to agree, unless by a greatest difference.
 AGREEMENTS = ("chance", "range")
-
-
-@dataclass(frozen=True)
-class Part:
-    """One block of a table: a data set with a size of the training part.
-
-    Attributes
-    ----------
-    name : str
-        Heading.
-    data : dict
-        ``load``: name of a table; or ``make``: name of a maker, with its arguments, drawn once
-        from ``seed`` or, with ``fresh = true``, anew for every realization. ``relevant`` names
-        the columns that matter where the data do not say.
-    train, test, validation : int, float or None
-    stratify : bool or None
-        As in :class:`tamis.evaluation.Realizations`.
-    folds : int or None
-        Stratified folds, in place of ``train``: each is a realization, with other folds when all
-        are used up.
-    splits : str
-        Where the table came with splits, their name: its arrays ``NAME_train_idx`` and
-        ``NAME_test_idx`` are the rows, and ``train`` and the like are left out.
-    sizes : tuple of int
-        Numbers of columns at which is measured; without any, what each method keeps.
-    steps : tuple of int
-        Steps of each method's trace after which is measured, in place of sizes.
-    methods : dict of str to str
-        Beside, or in place of, those of the experiment.
-    published, published_columns : dict of str to tuple of float or None
-        For each method one number, or one per size or step; and the mean numbers of columns printed
-        with them.
-    signs : dict of str to tuple of str
-        For each method and size "+" where the reference is printed to win, "-" to lose, or "".
-    estimators : dict of str to str
-        In place of those of the experiment.
-    unsound : str
-        Why the published numbers of this part are no target; empty where they are.
-    unsound_above : float or None
-        The numbers above this are meant; None for all.
-    note : str
-    """
-
-    name: str
-    data: Mapping[str, Any]
-    train: int | float
-    test: int | float | None
-    validation: int | float | None
-    stratify: bool | None
-    folds: int | None
-    splits: str
-    sizes: tuple[int, ...]
-    steps: tuple[int, ...]
-    methods: Mapping[str, str]
-    published: Mapping[str, tuple[float | None, ...]]
-    published_columns: Mapping[str, tuple[float | None, ...]]
-    signs: Mapping[str, tuple[str, ...]]
-    estimators: Mapping[str, str]
-    unsound: str
-    unsound_above: float | None
-    note: str
-
-    @property
-    def places(self) -> tuple[int | None, ...]:
-        """Where each method is measured: at these sizes, after these steps, or where it ends."""
-        return self.sizes or self.steps or (None,)
-
-    def where(self, place: int | None) -> dict[str, Any]:
-        """How :meth:`tamis.evaluation.Results.values` is asked for a place."""
-        return {"rule": f"step {place}"} if self.steps else {"size": place}
-
-    def printed(self, method: str, place: int | None) -> float | None:
-        """The published number of a method at a place, if there is one."""
-        return self._at(self.published, method, place)
-
-    def printed_columns(self, method: str, place: int | None) -> float | None:
-        """The mean number of columns that was published with it."""
-        return self._at(self.published_columns, method, place)
-
-    def _at(
-        self, table: Mapping[str, tuple[float | None, ...]], method: str, place: int | None
-    ) -> float | None:
-        row = table.get(method)
-        return None if row is None else row[0 if place is None else self.places.index(place)]
-
-    def is_sound(self, published: float) -> bool:
-        """Whether a published number is a target."""
-        return not self.unsound or (
-            self.unsound_above is not None and published <= self.unsound_above
-        )
-
-
-@dataclass(frozen=True, repr=False)
-class Experiment:
-    """A published table and how to compute it again; the fields are those of the file.
-
-    ``agreement`` says when ours and a published number agree: by "chance", where they differ no
-    more than means or counts of so many realizations do; by "range", for the number of a single
-    realization, where it lies between the least and the greatest of ours; or where they differ by
-    no more than a given number. ``baselines`` are other methods, that stand beside every number of
-    ours with the same number of columns in every realization.
-    """
-
-    name: str
-    title: str
-    source: str
-    metric: str
-    agreement: str | float
-    realizations: int
-    scale: float
-    seed: int
-    methods: Mapping[str, str]
-    baselines: Mapping[str, str]
-    estimators: Mapping[str, str]
-    tuning: Mapping[str, Any] | None
-    reference: str | None
-    unsound: Mapping[str, str]
-    notes: tuple[str, ...]
-    parts: tuple[Part, ...]
-
-    def plan(self, part: Part, realizations: int | None = None) -> Plan:
-        """The realizations of one part."""
-        n = self.realizations if realizations is None else realizations
-        if part.folds is not None:
-            return CrossValidation(part.folds, seed=self.seed).first(n)
-        return Realizations(
-            n,
-            train=part.train,
-            test=part.test,
-            validation=part.validation,
-            stratify=part.stratify,
-            seed=self.seed,
-        )
-
-    @property
-    def decimals(self) -> int:
-        """How many decimals the published numbers have."""
-        rows = [row for part in self.parts for row in part.published.values()]
-        numbers = [Decimal(repr(value)) for row in rows for value in row if value is not None]
-        return max((-int(number.as_tuple().exponent) for number in numbers), default=0)
-
-    def __repr__(self) -> str:
-        return f"<Experiment {self.name}: {self.title}>"
 
 
 def folder() -> Path:
@@ -208,6 +65,11 @@ def folder() -> Path:
 def names() -> list[str]:
     """Names of all experiments, in the order of their numbers."""
     return sorted((path.name.removesuffix(ENDING) for path in _paths()), key=_natural)
+
+
+def titles() -> dict[str, str]:
+    """Titles of all experiments by their names."""
+    return {experiment.name: experiment.title for experiment in experiments()}
 
 
 def _paths() -> list[Path]:
@@ -242,7 +104,7 @@ def read(name: str) -> Experiment:
         )
     try:
         plain = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidSpec(f"{path} cannot be read as an experiment: {error}.") from error
     try:
         return _experiment(path.name.removesuffix(ENDING), plain)
@@ -265,6 +127,7 @@ def _experiment(name: str, plain: dict[str, Any]) -> Experiment:
         _check_words("[tuning]", tuning, {"rule", "estimator", "grid", "scoring"}, ("rule", "grid"))
         if tuning.get("estimator") not in estimators:
             raise InvalidSpec("[tuning] needs estimator as one of the names under [estimators].")
+        check_argument("grid", tuning["grid"], "of [tuning]")
     made = Experiment(
         name=name,
         title=str(plain["title"]),
@@ -302,9 +165,9 @@ def _part(plain: dict[str, Any], methods: Mapping[str, str]) -> Part:
         raise InvalidSpec(
             f"part {name} needs one of train, folds and splits; and sizes or steps, or neither."
         )
-    n_places = max(len(sizes), len(steps), 1)
+    n_points = max(len(sizes), len(steps), 1)
     published, columns = (
-        {m: _numbers(m, name, given, n_places) for m, given in plain.get(word, {}).items()}
+        {m: _numbers(m, name, given, n_points) for m, given in plain.get(word, {}).items()}
         for word in ("published", "published_columns")
     )
     signs = {m: _signs(m, name, given, len(sizes)) for m, given in plain.get("signs", {}).items()}

@@ -1,6 +1,8 @@
 """How to explore: searches, each a scikit-learn selector that takes a criterion."""
 
-from tamis.choice import Best, Choice, FalseDiscovery, Fraction, Size, Threshold
+from importlib import import_module
+from typing import Any
+
 from tamis.search.elimination import RecursiveElimination
 from tamis.search.exact import BranchAndBound, Exhaustive
 from tamis.search.floating import FloatingBackward, FloatingForward
@@ -11,21 +13,24 @@ from tamis.search.then import Then
 
 __all__ = [
     "Backward",
-    "Best",
     "Bidirectional",
     "BranchAndBound",
-    "Choice",
     "Exhaustive",
-    "FalseDiscovery",
     "FloatingBackward",
     "FloatingForward",
     "Forward",
-    "Fraction",
     "Genetic",
     "PlusLMinusR",
     "Ranking",
     "RecursiveElimination",
-    "Size",
     "Then",
-    "Threshold",
 ]
+
+#: Choices used to live here; tamis.choice, where they are, stands above this package.
+_CHOICES = frozenset({"Best", "Choice", "FalseDiscovery", "Fraction", "Size", "Threshold"})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _CHOICES:
+        return getattr(import_module("tamis.choice"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,22 +1,21 @@
 """Recursive elimination: drop the least important, train again, repeat."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tamis._arrays import Subset, is_int, snapped
-from tamis.contract import BackwardCriterion
+from tamis.contract import BackwardCriterion, Counted, Record, Scores, Search, SizeLike, Step, Trace
+from tamis.contract.steps import Standing
 from tamis.exceptions import InvalidParameter
-from tamis.search.base import Judge, Search, Size
 from tamis.search.greedy import from_full
-from tamis.trace import Step, Trace
 
 Tiers: TypeAlias = "Sequence[tuple[int, int]]"
 
 
 class RecursiveElimination(Search):
-    """Drop the features whose removal costs least, price the rest anew, repeat (RFE).
+    """Drop the features whose removal costs least, score the rest anew, repeat (RFE).
 
     Parameters
     ----------
@@ -25,8 +24,8 @@ class RecursiveElimination(Search):
     step : int, float or list of (above, drop), default=1
         How many features leave at a time: a number, a fraction of those left, or tiers:
         ``[(100, 100), (20, 20), (0, 1)]`` drops 100 while more than 100 are left, then 20 while
-        more than 20 are left, then 1. A step never passes its tier's threshold nor the target:
-        530, 430, 330, 230, 130, 100, 80, 60, 40, 20, 19, ...
+        more than 20 are left, then 1. A step never passes its tier's threshold nor the
+        size asked for: 530, 430, 330, 230, 130, 100, 80, 60, 40, 20, 19, ...
     retune : int, float, "tier" or None, default=None
         When the criterion chooses its hyper-parameters anew: every so many rounds, whenever that
         fraction of the features has left since, or at the start of each tier.
@@ -50,7 +49,7 @@ class RecursiveElimination(Search):
         self,
         criterion: BackwardCriterion,
         *,
-        n_features_to_select: Size = 0.5,
+        n_features_to_select: SizeLike = 0.5,
         step: "int | float | Tiers" = 1,
         retune: int | float | str | None = None,
         standardize: bool = True,
@@ -66,62 +65,91 @@ class RecursiveElimination(Search):
         check_step(self.step)
         check_retune(self.retune, self.step)
 
-    def _walk(
-        self, criterion: Judge, n_units: int, target: int | None, done: Trace
+    def _steps(
+        self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
-        target = target or 1
+        size = size or 1
+        step: Standing
         if len(done):
             step = done[-1]
         else:
-            yield (step := from_full(criterion, n_units))
-        clock = dict(step.state) or {"rounds": 0, "tuned_at": None, "tier": None}
-        while len(step.subset) > target:
-            params = self._tuned(criterion, step.subset, clock)
-            drop, _ = drop_count(self.step, len(step.subset), target)
+            yield (first := from_full(criterion, n_units))
+            step = first
+        tuning = self._replayed(done)
+        while len(step.subset) > size:
+            tuning, due = self._tuning(tuning, len(step.subset))
+            params = dict(criterion.criterion.tune(step.subset)) if due else {}
+            drop, _ = drop_count(self.step, len(step.subset), size)
             # a new tuning changes all values: the one before says nothing of the one after
-            step = _without_worst(criterion, step._replace(value=np.nan) if params else step, drop)
-            clock["rounds"] += 1
-            yield (step := step._replace(params=params, state=dict(clock)))
+            value = np.nan if params else step.value
+            shorter = _without_worst(criterion, step.subset, value, drop)
+            yield shorter._replace(params=params)
+            step = shorter
 
-    def _tuned(self, criterion: Judge, subset: Subset, clock: dict[str, Any]) -> dict[str, Any]:
-        """Parameters chosen for this round, empty where it is not yet time."""
-        size = len(subset)
+    def _n_rounds(self, n_units: int, size: int | None) -> int:
+        """Rounds in which fewer and fewer are scored, as rounds of all."""
+        scored, left, least = 0, n_units, size or 1
+        while left > least:
+            scored += left
+            left -= drop_count(self.step, left, least)[0]
+        return max(1, scored // n_units)
+
+    def _tuning(self, tuning: "Tuning", size: int) -> "tuple[Tuning, bool]":
+        """Whether the criterion is to choose its parameters anew for this round, and since when."""
         _, tier = drop_count(self.step, size, 0)
         if self.retune is None:
             due = False
         elif self.retune == "tier":
-            due = tier != clock["tier"]
+            due = tier != tuning.tier
         elif isinstance(self.retune, float):
-            due = clock["tuned_at"] is None or size <= (1 - self.retune) * clock["tuned_at"]
+            due = tuning.size is None or size <= (1 - self.retune) * tuning.size
         else:
-            due = clock["rounds"] % self.retune == 0
-        if not due:
-            return {}
-        clock.update(tuned_at=size, tier=tier)
-        return dict(criterion.criterion.tune(subset))
+            due = tuning.rounds % int(self.retune) == 0
+        last = (size, tier) if due else (tuning.size, tuning.tier)
+        return Tuning(tuning.rounds + 1, *last), due
+
+    def _replayed(self, done: Trace) -> "Tuning":
+        """When the criterion last chose its parameters, from the sizes of the rounds so far."""
+        tuning = Tuning()
+        for size in done.sizes[:-1]:
+            tuning, _ = self._tuning(tuning, int(size))
+        return tuning
+
+    def _common(self, done: Record, size: int | None) -> int:
+        """A last step that was cut short by the size asked for is made anew."""
+        sizes = done.trace.sizes
+        for k in range(1, len(sizes)):
+            drop, _ = drop_count(self.step, int(sizes[k - 1]), size or 1)
+            if sizes[k - 1] - drop != sizes[k]:
+                return k if sizes[k - 1] > (size or 1) else len(sizes)
+        return len(sizes)
 
 
-def _without_worst(criterion: Judge, step: Step, drop: int) -> Step:
+class Tuning(NamedTuple):
+    """Rounds so far, and size and tier at which the criterion last chose its parameters."""
+
+    rounds: int = 0
+    size: int | None = None
+    tier: int | None = None
+
+
+def _without_worst(criterion: Counted, subset: Subset, value: float, drop: int) -> Step:
     """The step that removes the ``drop`` members of least loss; of equals the highest index."""
-    losses, errors = criterion.loss(step.subset), criterion.errors(step.subset)
-    positions = np.arange(len(losses))
-    rising = np.lexsort((-positions, snapped(losses, criterion.noise(step.value))))
-    leaving, staying = rising[:drop], np.sort(rising[drop:])
-    kept = step.subset[staying]
-    # with one feature the new value follows from the price, otherwise it must be asked for
-    value = step.value - losses[leaving[0]] if drop == 1 else np.nan
-    value = criterion.value(kept) if np.isnan(value) else value
-    weighed = np.r_[leaving, staying]
+    losses = criterion.loss(subset)
+    cut = snapped(losses, criterion.noise(value))
+    rising = np.lexsort((-np.arange(len(losses)), criterion.shunning(cut, subset)))
+    kept = subset[np.sort(rising[drop:])]
+    # with one feature the new value follows from the score, otherwise it must be asked for
+    value = float(value) - float(losses[rising[0]]) if drop == 1 else np.nan
+    n_equal = int(np.count_nonzero(cut == cut[rising[drop - 1]]))
     return Step(
         kept,
-        value,
-        moved=step.subset[leaving],
-        prices=losses[weighed],
-        errors=errors[weighed] if len(errors) else errors,
+        criterion.value(kept) if np.isnan(value) else value,
+        Scores(subset, losses, criterion.errors(subset), n_equal),
     )
 
 
-def drop_count(step: Any, size: int, target: int) -> tuple[int, int]:
+def drop_count(step: Any, size: int, least: int) -> tuple[int, int]:
     """How many of ``size`` features leave next, and the threshold of the tier in force.
 
     >>> drop_count([(100, 100), (20, 20), (0, 1)], 130, 1)
@@ -134,7 +162,7 @@ def drop_count(step: Any, size: int, target: int) -> tuple[int, int]:
         count = int(step * size)
     else:
         count = step
-    return min(max(1, count), size - max(target, threshold)), threshold
+    return min(max(1, count), size - max(least, threshold)), threshold
 
 
 def _falling(tiers: Tiers) -> list[tuple[int, int]]:

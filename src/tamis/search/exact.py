@@ -9,12 +9,18 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import EMPTY, Array, Subset, best_first, improves, is_real
-from tamis.choice import Fraction, resolve_choice
-from tamis.choice import Size as ExactSize
-from tamis.contract import SubsetCriterion
+from tamis.contract import (
+    Counted,
+    Fraction,
+    Search,
+    Size,
+    SizeLike,
+    Step,
+    SubsetCriterion,
+    Trace,
+    resolve_choice,
+)
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NotProvenOptimal
-from tamis.search.base import Judge, Search, Size
-from tamis.trace import Step, Trace, changed
 
 #: Subsets valued at a time by the exhaustive search; also how often it can be stopped.
 BLOCK = 4096
@@ -42,25 +48,23 @@ class Exhaustive(Search):
     """
 
     needs = (SubsetCriterion,)
+    extends = False
 
-    def _walk(
-        self, criterion: Judge, n_units: int, target: int | None, done: Trace
+    def _steps(
+        self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
-        sizes = range(1, n_units + 1) if target is None else (target,)
-        found = done[-1] if len(done) else Step(EMPTY, -np.inf)
-        subsets = (subset for size in sizes for subset in combinations(range(n_units), size))
-        valued = found.state.get("valued", 0)
+        sizes = range(1, n_units + 1) if size is None else (size,)
+        subsets = (subset for k in sizes for subset in combinations(range(n_units), k))
+        found, value = (done[-1].subset, done[-1].value) if len(done) else (EMPTY, -np.inf)
+        valued = done.state.get("valued", 0)
         ahead = islice(subsets, valued, None)
         while block := [np.array(subset, dtype=np.intp) for subset in islice(ahead, BLOCK)]:
             values = criterion.values(block)
             valued += len(block)
-            before, found = found, found._replace(moved=EMPTY)
-            for place in np.flatnonzero(values > found.value):
-                if improves(values[place], found.value):  # in lexicographic order: first of equals
-                    found = Step(block[place], float(values[place]))
-            moved = changed(before.subset, found.subset)
-            found = found._replace(moved=moved, state={"valued": valued})
-            yield found
+            for index in np.flatnonzero(values > value):
+                if improves(values[index], value):  # in lexicographic order: first of equals
+                    found, value = block[index], float(values[index])
+            yield Step(found, value, state={"valued": valued})
 
 
 class BranchAndBound(Search):
@@ -99,12 +103,13 @@ class BranchAndBound(Search):
     """
 
     needs = (SubsetCriterion,)
+    extends = False
 
     def __init__(
         self,
         criterion: SubsetCriterion,
         *,
-        n_features_to_select: Size = 0.5,
+        n_features_to_select: SizeLike = 0.5,
         max_evaluations: int | None = None,
         max_seconds: float | None = None,
         standardize: bool = True,
@@ -117,14 +122,15 @@ class BranchAndBound(Search):
 
     def _check(self) -> None:
         super()._check()
-        judge = type(self.criterion).__name__
+        scored_by = type(self.criterion).__name__
         choice = resolve_choice(self.n_features_to_select, "BranchAndBound")
         if not self.criterion.monotone:
             raise IncompatibleCriterion(
-                f"BranchAndBound needs a monotone criterion; {judge} may be worth more with fewer "
-                f"features. Use Exhaustive({judge}(...)) or FloatingForward({judge}(...))."
+                f"BranchAndBound needs a monotone criterion; {scored_by} may be worth more with "
+                f"fewer features. Use Exhaustive({scored_by}(...)) or "
+                f"FloatingForward({scored_by}(...))."
             )
-        if not isinstance(choice, ExactSize | Fraction):
+        if not isinstance(choice, Size | Fraction):
             raise IncompatibleCriterion(
                 "BranchAndBound needs a number of features: a monotone criterion is greatest with "
                 f"all of them. Write n_features_to_select=5, not {self.n_features_to_select!r}."
@@ -138,27 +144,29 @@ class BranchAndBound(Search):
     def gap_(self) -> float:
         """The most by which the optimum can exceed the value found."""
         check_is_fitted(self)
-        return float(self.trace_[-1].state["gap"])
+        return float(self.trace_.state["gap"])
 
     def _complete(self, trace: Trace) -> bool:
         """Not while a budget left a gap: more of it may close it."""
-        return bool(trace[-1].state["gap"] == 0)
+        return bool(trace.state["gap"] == 0)
 
-    def _walk(
-        self, criterion: Judge, n_units: int, target: int | None, done: Trace
+    def _steps(
+        self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
-        tree = _Tree(criterion, n_units, target or n_units, done)
-        started, step = perf_counter(), done[-1] if len(done) else None
+        tree = _Tree(criterion, n_units, size or n_units, done)
+        started, gap = perf_counter(), done.state.get("gap")
         while tree.open:
-            if tree.found and self._spent(criterion, started):
+            if self._spent(criterion, started):
+                tree.settle_for_a_leaf()
                 _warn_of(tree.gap(), criterion.n_evaluations)
                 break
             if tree.expand():
-                yield (step := tree.step())
-        if step is None or step.state["gap"] != tree.gap():
+                gap = tree.gap()
+                yield tree.step()
+        if gap != tree.gap():
             yield tree.step()
 
-    def _spent(self, criterion: Judge, started: float) -> bool:
+    def _spent(self, criterion: Counted, started: float) -> bool:
         out_of_calls = criterion.n_evaluations >= (self.max_evaluations or np.inf)
         return out_of_calls or perf_counter() - started >= (self.max_seconds or np.inf)
 
@@ -182,16 +190,15 @@ class _Tree:
     has one place in the tree.
     """
 
-    def __init__(self, criterion: Judge, n_units: int, size: int, done: Trace):
+    def __init__(self, criterion: Counted, n_units: int, size: int, done: Trace):
         self.criterion, self.size = criterion, size
         everything = np.arange(n_units)
-        self.subset, self.value, self.shown = EMPTY, -np.inf, EMPTY
+        self.subset, self.value = EMPTY, -np.inf
         if len(done):
-            self.subset = self.shown = done[-1].subset
-            self.value = done[-1].value
+            self.subset, self.value = done[-1].subset, done[-1].value
             self.open = [
                 (np.array(s, dtype=np.intp), np.array(a, dtype=np.intp), bound)
-                for s, a, bound in done[-1].state["open"]
+                for s, a, bound in done.state["open"]
             ]
         elif size == n_units:
             self.open = []
@@ -199,9 +206,13 @@ class _Tree:
         else:
             self.open = [(everything, everything, np.inf)]
 
-    @property
-    def found(self) -> bool:
-        return len(self.subset) > 0
+    def settle_for_a_leaf(self) -> None:
+        """If none was found yet: what the newest node holds, less what it would miss least."""
+        if not len(self.subset):
+            subset, free, _ = self.open[-1]
+            least = free[len(free) - (len(subset) - self.size) :]
+            leaf = np.setdiff1d(subset, least, assume_unique=True)
+            self._offer(leaf, self.criterion.value(leaf))
 
     def gap(self) -> float:
         """How much better than the best leaf an open node can be."""
@@ -209,9 +220,8 @@ class _Tree:
 
     def step(self) -> Step:
         """The best leaf as a step, from which the search can continue."""
-        moved, self.shown = changed(self.shown, self.subset), self.subset
         nodes = [[s.tolist(), a.tolist(), float(bound)] for s, a, bound in self.open]
-        return Step(self.subset, self.value, moved, state={"open": nodes, "gap": self.gap()})
+        return Step(self.subset, self.value, state={"open": nodes, "gap": self.gap()})
 
     def expand(self) -> bool:
         """Replace the newest open node by its children; whether a better leaf was found."""

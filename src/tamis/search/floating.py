@@ -11,10 +11,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from tamis._arrays import Subset, improves
-from tamis.contract import SubsetCriterion
-from tamis.search.base import Judge, Search
+from tamis.contract import Counted, Search, Step, SubsetCriterion, Trace
+from tamis.contract.steps import Standing
 from tamis.search.greedy import from_empty, from_full, grown, others, shrunk
-from tamis.trace import Step, Trace, changed
 
 
 class BestBySize(dict[int, tuple[float, Subset]]):
@@ -25,7 +24,7 @@ class BestBySize(dict[int, tuple[float, Subset]]):
         for step in done:
             self.note(step)
 
-    def note(self, step: Step) -> bool:
+    def note(self, step: Standing) -> bool:
         """Whether the step's subset is the best of its size so far; remember it if so."""
         size = len(step.subset)
         if size in self and not improves(step.value, self[size][0]):
@@ -33,14 +32,14 @@ class BestBySize(dict[int, tuple[float, Subset]]):
         self[size] = (step.value, step.subset)
         return True
 
-    def at_least(self, step: Step, before: Subset) -> Step:
+    def at_least(self, step: Step) -> Step:
         """The step, or the jump to a better subset of its size."""
         if self.note(step):
             return step
         value, subset = self[len(step.subset)]
         if np.array_equal(subset, step.subset):
             return step
-        return Step(subset, value, changed(before, subset))
+        return Step(subset, value)
 
 
 class FloatingForward(Search):
@@ -68,8 +67,8 @@ class FloatingForward(Search):
 
     needs = (SubsetCriterion,)
 
-    def _walk(
-        self, criterion: Judge, n_units: int, target: int | None, done: Trace
+    def _steps(
+        self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
         known, step = BestBySize(done), from_empty(criterion, done)
         while True:
@@ -77,12 +76,14 @@ class FloatingForward(Search):
             if len(step.subset) > 2:
                 back = shrunk(criterion, step.subset, step.value)
                 if known.note(back):
-                    yield (step := back)
+                    yield back
+                    step = back
                     continue
-            if len(step.subset) >= (target or n_units):
+            if len(step.subset) >= (size or n_units):
                 return
             ahead = grown(criterion, step.subset, step.value, others(step.subset, n_units))
-            yield (step := known.at_least(ahead, step.subset))
+            yield (ahead := known.at_least(ahead))
+            step = ahead
 
 
 class FloatingBackward(Search):
@@ -109,23 +110,27 @@ class FloatingBackward(Search):
 
     needs = (SubsetCriterion,)
 
-    def _walk(
-        self, criterion: Judge, n_units: int, target: int | None, done: Trace
+    def _steps(
+        self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
         known = BestBySize(done)
+        step: Standing
         if len(done):
             step = done[-1]
         else:
-            yield (step := from_full(criterion, n_units))
-            known.note(step)
+            yield (first := from_full(criterion, n_units))
+            known.note(first)
+            step = first
         while True:
             # one feature out of all but one is the one removed last
             if len(step.subset) < n_units - 1:
                 back = grown(criterion, step.subset, step.value, others(step.subset, n_units))
                 if known.note(back):
-                    yield (step := back)
+                    yield back
+                    step = back
                     continue
-            if len(step.subset) <= (target or 1):
+            if len(step.subset) <= (size or 1):
                 return
             ahead = shrunk(criterion, step.subset, step.value)
-            yield (step := known.at_least(ahead, step.subset))
+            yield (ahead := known.at_least(ahead))
+            step = ahead

@@ -11,10 +11,9 @@ import numpy as np
 
 from tamis._arrays import EMPTY, Array, Mask, best_first, improves, is_int, is_real
 from tamis._random import stream
-from tamis.contract import SubsetCriterion
+from tamis.contract import Counted, Search, SizeLike, Step, SubsetCriterion, Trace
+from tamis.contract.steps import Standing
 from tamis.exceptions import InvalidParameter
-from tamis.search.base import Judge, Search, Size
-from tamis.trace import Step, Trace, changed
 
 Draw = np.random.Generator
 
@@ -57,13 +56,14 @@ class Genetic(Search):
     """
 
     needs = (SubsetCriterion,)
+    extends = False
 
     # More parameters than elsewhere in tamis: the operators are what the method is.
     def __init__(
         self,
         criterion: SubsetCriterion,
         *,
-        n_features_to_select: Size = 0.5,
+        n_features_to_select: SizeLike = 0.5,
         population_size: int = 50,
         n_generations: int = 50,
         selection: str = "tournament",
@@ -103,30 +103,30 @@ class Genetic(Search):
             if not (is_real(rate) and 0 <= rate <= 1):
                 raise InvalidParameter(f"Genetic needs {name} in [0, 1], not {rate!r}.")
 
-    def _walk(
-        self, criterion: Judge, n_units: int, target: int | None, done: Trace
+    def _steps(
+        self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
+        found: Standing
         if len(done):
-            found = done[-1]
-            people = Population.from_state(found.state, n_units)
+            found, people = done[-1], Population.from_state(done.state, n_units)
         else:
-            people = self._first(criterion, n_units, target)
-            found = _better(Step(EMPTY, -np.inf), people)
-            yield found._replace(state=people.to_state())
+            people = self._first(criterion, n_units, size)
+            yield (best := _better(Step(EMPTY, -np.inf), people))
+            found = best
         for _ in range(people.generation, self.n_generations):
-            people = self._next(criterion, people, target)
-            found = _better(found, people)
-            yield found._replace(state=people.to_state())
+            people = self._next(criterion, people, size)
+            yield (best := _better(found, people))
+            found = best
 
-    def _first(self, criterion: Judge, n_units: int, target: int | None) -> "Population":
+    def _first(self, criterion: Counted, n_units: int, size: int | None) -> "Population":
         draw = stream(self.random_state, "generation", 0)
         shape = (self.population_size, n_units)
         density = draw.random((self.population_size, 1))  # small and large subsets alike
-        bits = resized(draw.random(shape) < density, target, draw)
+        bits = resized(draw.random(shape) < density, size, draw)
         values = valued(criterion, bits)
         return Population(bits, values, np.zeros(len(values)), 0)
 
-    def _next(self, criterion: Judge, people: "Population", target: int | None) -> "Population":
+    def _next(self, criterion: Counted, people: "Population", size: int | None) -> "Population":
         """Elite, and children of the selected in place of the others."""
         draw = stream(self.random_state, "generation", people.generation + 1)
         elite = best_first(people.values)[: self.n_elite]
@@ -139,7 +139,7 @@ class Genetic(Search):
         children = np.vstack([np.where(mixed, two, one), np.where(mixed, one, two)])[:n_children]
         rate = 1 / people.bits.shape[1] if self.mutation_rate is None else self.mutation_rate
         children ^= draw.random(children.shape) < rate
-        children = resized(children, target, draw)
+        children = resized(children, size, draw)
         values = valued(criterion, children)
         parents = np.vstack([pairs, pairs])[:n_children]
         rewards = gained(values, people.values[parents]) + people.rewards[parents].mean(axis=1)
@@ -175,7 +175,7 @@ class Population:
         return cls(bits, values, rewards, state["generation"])
 
 
-def valued(criterion: Judge, bits: Mask) -> Array:
+def valued(criterion: Counted, bits: Mask) -> Array:
     """Values of all rows, each distinct row asked for once."""
     rows, place = np.unique(bits, axis=0, return_inverse=True)
     return criterion.values([np.flatnonzero(row) for row in rows])[place.ravel()]
@@ -191,14 +191,15 @@ def resized(bits: Mask, size: int | None, draw: Draw) -> Mask:
     return out
 
 
-def _better(found: Step, people: Population) -> Step:
+def _better(found: Standing, people: Population) -> Step:
     """The best subset so far, as a step; of equals the lexicographically first."""
+    subset, value = found.subset, found.value
     top = people.values.max()
-    if improves(top, found.value):
-        equal = [not improves(top, value) for value in people.values]
+    if improves(top, value):
+        equal = [not improves(top, other) for other in people.values]
         subset = min((np.flatnonzero(row) for row in people.bits[equal]), key=tuple)
-        return Step(subset, float(top), changed(found.subset, subset))
-    return found._replace(moved=EMPTY)
+        value = float(top)
+    return Step(subset, value, state=people.to_state())
 
 
 def above_worst(fitness: Array) -> Array:
@@ -209,9 +210,10 @@ def above_worst(fitness: Array) -> Array:
     finite = fitness[np.isfinite(fitness)]
     if not len(finite):
         return np.full(len(fitness), 1 / len(fitness))
-    weight = np.clip(fitness, finite.min(), finite.max()) - finite.min()
+    weight: Array = np.clip(fitness, finite.min(), finite.max()) - finite.min()
     weight = weight + 0.01 * weight.mean() if weight.any() else np.ones_like(weight)
-    return weight / weight.sum()
+    shares: Array = weight / weight.sum()
+    return shares
 
 
 def gained(values: Array, parents: Array) -> Array:

@@ -4,60 +4,63 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tamis._arrays import EMPTY, Array, Subset, best, is_int, worst
+from tamis._arrays import EMPTY, Array, Subset, is_int, snapped
 from tamis.contract import (
     BackwardCriterion,
+    Counted,
     ForwardCriterion,
+    Record,
+    Scores,
+    Search,
+    SizeLike,
+    Step,
     SubsetCriterion,
+    Trace,
     with_unit,
 )
+from tamis.contract.steps import Standing
 from tamis.exceptions import InvalidParameter
-from tamis.search.base import Judge, Search, Size
-from tamis.trace import Step, Trace
 
 
-def grown(criterion: Judge, subset: Subset, value: float, candidates: Subset) -> Step:
+def grown(criterion: Counted, subset: Subset, value: float, candidates: Subset) -> Step:
     """The step that adds the best candidate; of equals the lowest index."""
     gains = criterion.gain(subset, candidates)
-    chosen = best(gains, criterion.noise(value))
-    unit, errors = candidates[chosen], criterion.errors(subset)
-    larger = with_unit(subset, unit)
+    cut = snapped(gains, criterion.noise(value))
+    chosen = int(np.argmax(criterion.shunning(cut, candidates)))
+    larger = with_unit(subset, candidates[chosen])
     return Step(
         larger,
-        _moved_value(criterion, value + gains[chosen], larger),
-        moved=np.array([unit]),
-        prices=gains[[chosen]],
-        errors=errors[[chosen]] if len(errors) else errors,
+        moved_value(criterion, value, gains[chosen], larger),
+        Scores(candidates, gains, criterion.errors(subset), _n_equal(cut, cut[chosen])),
     )
 
 
-def shrunk(criterion: Judge, subset: Subset, value: float, fixed: Subset = EMPTY) -> Step:
+def shrunk(criterion: Counted, subset: Subset, value: float, fixed: Subset = EMPTY) -> Step:
     """The step that removes the least costly member not fixed; of equals the highest index."""
     losses = criterion.loss(subset)
-    errors = criterion.errors(subset)
+    cut = snapped(losses, criterion.noise(value))
+    order = criterion.shunning(cut, subset)
     if len(fixed):
-        free = np.flatnonzero(~np.isin(subset, fixed))
-        chosen = int(free[worst(losses[free], criterion.noise(value))])
-    else:
-        chosen = worst(losses, criterion.noise(value))
+        free = ~np.isin(subset, fixed)
+        order, cut = np.where(free, order, np.inf), np.where(free, cut, np.nan)
+    chosen = len(order) - 1 - int(np.argmin(order[::-1]))
     smaller = np.concatenate([subset[:chosen], subset[chosen + 1 :]])
     return Step(
         smaller,
-        _moved_value(criterion, value - losses[chosen], smaller),
-        moved=subset[[chosen]],
-        prices=_brought_forward(losses, chosen),
-        errors=_brought_forward(errors, chosen) if len(errors) else errors,
+        moved_value(criterion, value, -losses[chosen], smaller),
+        Scores(subset, losses, criterion.errors(subset), _n_equal(cut, cut[chosen])),
     )
 
 
-def _moved_value(criterion: Judge, value: float, subset: Subset) -> float:
+def _n_equal(cut: Array, chosen: float) -> int:
+    """How many scores are the chosen one."""
+    return int(np.count_nonzero(cut == chosen))
+
+
+def moved_value(criterion: Counted, value: float, change: float, subset: Subset) -> float:
     """The value after a move; infinity less infinity is looked up."""
-    return criterion.start(subset) if np.isnan(value) else float(value)
-
-
-def _brought_forward(prices: Array, place: int) -> Array:
-    """The price of what moved, then those of what stayed."""
-    return np.concatenate([prices[place : place + 1], prices[:place], prices[place + 1 :]])
+    after = float(value) + float(change)  # of Python, which does not warn
+    return criterion.start(subset) if np.isnan(after) else after
 
 
 def others(subset: Subset, n_units: int) -> Subset:
@@ -67,13 +70,13 @@ def others(subset: Subset, n_units: int) -> Subset:
     return np.flatnonzero(out)
 
 
-def from_empty(criterion: Judge, done: Trace) -> Step:
+def from_empty(criterion: Counted, done: Trace) -> Standing:
     """Where a walk that starts with nothing stands."""
     return done[-1] if len(done) else Step(EMPTY, criterion.start(EMPTY))
 
 
-def from_full(criterion: Judge, n_units: int) -> Step:
-    """The first step of a walk that starts with everything: one price, the full set's."""
+def from_full(criterion: Counted, n_units: int) -> Step:
+    """The first step of a walk that starts with everything: one score, the full set's."""
     full = np.arange(n_units)
     return Step(full, criterion.value(full))
 
@@ -81,7 +84,7 @@ def from_full(criterion: Judge, n_units: int) -> Step:
 class Forward(Search):
     """Add the feature of greatest gain until there are enough (sequential forward selection, SFS).
 
-    Choosing l of m features asks for l m - l(l-1)/2 prices. What was added is never taken back.
+    Choosing l of m features asks for l m - l(l-1)/2 scores. What was added is never taken back.
 
     Parameters
     ----------
@@ -101,19 +104,19 @@ class Forward(Search):
     needs = (ForwardCriterion,)
     nested = True
 
-    def _walk(
-        self, criterion: Judge, n_units: int, target: int | None, done: Trace
+    def _steps(
+        self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
         step = from_empty(criterion, done)
-        while len(step.subset) < (target or n_units):
-            step = grown(criterion, step.subset, step.value, others(step.subset, n_units))
-            yield step
+        while len(step.subset) < (size or n_units):
+            yield (ahead := grown(criterion, step.subset, step.value, others(step.subset, n_units)))
+            step = ahead
 
 
 class Backward(Search):
     """Remove the feature of least loss until few enough are left (backward selection, SBS).
 
-    Keeping l of m features asks for 1 + ((m+1) m - l(l+1))/2 prices, the full set's included where
+    Keeping l of m features asks for 1 + ((m+1) m - l(l+1))/2 scores, the full set's included where
     the criterion values subsets. What was removed never comes back.
 
     Parameters
@@ -134,16 +137,18 @@ class Backward(Search):
     needs = (BackwardCriterion,)
     nested = True
 
-    def _walk(
-        self, criterion: Judge, n_units: int, target: int | None, done: Trace
+    def _steps(
+        self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
+        step: Standing
         if len(done):
             step = done[-1]
         else:
-            yield (step := from_full(criterion, n_units))
-        while len(step.subset) > (target or 1):
-            step = shrunk(criterion, step.subset, step.value)
-            yield step
+            yield (first := from_full(criterion, n_units))
+            step = first
+        while len(step.subset) > (size or 1):
+            yield (next_one := shrunk(criterion, step.subset, step.value))
+            step = next_one
 
 
 class Bidirectional(Search):
@@ -172,33 +177,52 @@ class Bidirectional(Search):
     needs = (SubsetCriterion,)
     nested = True
 
-    def _walk(
-        self, criterion: Judge, n_units: int, target: int | None, done: Trace
+    def _steps(
+        self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
-        target = target or max(1, n_units // 2)
-        forward = 2 * target <= n_units  # the side that reaches the target first
+        size = self._asked(size, n_units)
+        forward = self._grows(size, n_units)
+        small: Standing
+        large: Standing
         if len(done):
             small, large = self._continued(done, forward, n_units)
         else:
             small, large = Step(EMPTY, criterion.start(EMPTY)), from_full(criterion, n_units)
             if not forward:
                 yield large._replace(state={"other": [], "value": small.value})
-        while len(small.subset) < target < len(large.subset):
+        crossed = list(done.state.get("other", []))
+        while len(small.subset) < size < len(large.subset):
             candidates = np.setdiff1d(large.subset, small.subset, assume_unique=True)
-            small = grown(criterion, small.subset, small.value, candidates)
-            large = shrunk(criterion, large.subset, large.value, fixed=small.subset)
-            answer, other = (small, large) if forward else (large, small)
-            state = {"other": other.moved.tolist(), "value": float(other.value)}
-            yield answer._replace(state=state)
+            grew = grown(criterion, small.subset, small.value, candidates)
+            fell = shrunk(criterion, large.subset, large.value, fixed=grew.subset)
+            answer, other = (grew, fell) if forward else (fell, grew)
+            left_behind = large.subset if forward else small.subset
+            crossed += np.setxor1d(left_behind, other.subset, assume_unique=True).tolist()
+            small, large = grew, fell
+            yield answer._replace(state={"other": list(crossed), "value": float(other.value)})
 
     @staticmethod
-    def _continued(done: Trace, forward: bool, n_units: int) -> tuple[Step, Step]:
-        """Both sides where they stood: the trace has one, the states what moved on the other."""
-        last = done[-1]
-        moved = np.array([unit for step in done for unit in step.state["other"]], dtype=int)
+    def _asked(size: int | None, n_units: int) -> int:
+        return size or max(1, n_units // 2)
+
+    @staticmethod
+    def _grows(size: int, n_units: int) -> bool:
+        """Whether the forward side is the one that reaches the size first."""
+        return 2 * size <= n_units
+
+    @staticmethod
+    def _continued(done: Trace, forward: bool, n_units: int) -> tuple[Standing, Standing]:
+        """Both sides where they stood: the trace has one, the state what moved on the other."""
+        moved, value = np.array(done.state["other"], dtype=np.intp), done.state["value"]
         if forward:
-            return last, Step(others(moved, n_units), last.state["value"])
-        return Step(np.sort(moved), last.state["value"]), last
+            return done[-1], Step(others(moved, n_units), value)
+        return Step(np.sort(moved), value), done[-1]
+
+    def _common(self, done: Record, size: int | None) -> int:
+        """The side that is followed depends on the size."""
+        trace = done.trace
+        forward = self._grows(self._asked(size, trace.n_units), trace.n_units)
+        return len(trace) if trace.growing is forward else 0
 
 
 class PlusLMinusR(Search):
@@ -231,7 +255,7 @@ class PlusLMinusR(Search):
         self,
         criterion: SubsetCriterion,
         *,
-        n_features_to_select: Size = 0.5,
+        n_features_to_select: SizeLike = 0.5,
         l: int = 2,  # noqa: E741 (the name of the method)
         r: int = 1,
         standardize: bool = True,
@@ -251,35 +275,36 @@ class PlusLMinusR(Search):
             )
         super()._check()
 
-    def _walk(
-        self, criterion: Judge, n_units: int, target: int | None, done: Trace
+    def _steps(
+        self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
         growing = self.l > self.r
-        target = target or (n_units if growing else 1)
+        size = size or (n_units if growing else 1)
         plan = [+1] * self.l + [-1] * self.r if growing else [-1] * self.r + [+1] * self.l
+        step: Standing
         if len(done):
-            step, place = done[-1], done[-1].state["place"]
-            size_before = done[-1].state["size_before"]
+            step, position = done[-1], done.state["position"]
+            size_before = done.state["size_before"]
         else:
-            step, place = Step(EMPTY, criterion.start(EMPTY)), 0
+            step, position = Step(EMPTY, criterion.start(EMPTY)), 0
             if not growing:
                 step = from_full(criterion, n_units)
-                yield step._replace(state={"place": 0, "size_before": n_units})
+                yield step._replace(state={"position": 0, "size_before": n_units})
             size_before = len(step.subset)
         while True:
-            for move in plan[place:]:
-                place += 1
+            for move in plan[position:]:
+                position += 1
                 if moved := self._moved(criterion, step, move, n_units):
-                    step = moved._replace(state={"place": place, "size_before": size_before})
-                    yield step
-            size, place = len(step.subset), 0
-            passed = size >= target if growing else size <= target
-            if passed or size == size_before:  # a round cut short by the borders makes no headway
+                    yield moved._replace(state={"position": position, "size_before": size_before})
+                    step = moved
+            held, position = len(step.subset), 0
+            passed = held >= size if growing else held <= size
+            if passed or held == size_before:  # a round cut short by the borders makes no headway
                 return
-            size_before = size
+            size_before = held
 
     @staticmethod
-    def _moved(criterion: Judge, step: Step, move: int, n_units: int) -> Step | None:
+    def _moved(criterion: Counted, step: Standing, move: int, n_units: int) -> Step | None:
         """One feature in or out, or None where nothing is left to add or one must stay."""
         if move > 0 and len(step.subset) < n_units:
             return grown(criterion, step.subset, step.value, others(step.subset, n_units))

@@ -4,15 +4,23 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tamis._arrays import EMPTY, best_first
-from tamis.contract import BackwardCriterion, Criterion, ForwardCriterion
+from tamis._arrays import EMPTY, Array, best_first
+from tamis.contract import (
+    BackwardCriterion,
+    Counted,
+    Criterion,
+    Entries,
+    ForwardCriterion,
+    Scores,
+    Search,
+    SizeLike,
+    Trace,
+)
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
-from tamis.search.base import Judge, Search, Size
-from tamis.trace import Step, Trace
 
 
 class Ranking(Search):
-    """Sort the features by one price each and keep the first: naive, and hard to beat for speed.
+    """Sort the features by one score each and keep the first: naive, and hard to beat for speed.
 
     Parameters
     ----------
@@ -34,13 +42,13 @@ class Ranking(Search):
 
     needs = (ForwardCriterion, BackwardCriterion)
     nested = True
-    prices_alone = True
+    scores_alone = True
 
     def __init__(
         self,
         criterion: Criterion,
         *,
-        n_features_to_select: Size = 0.5,
+        n_features_to_select: SizeLike = 0.5,
         by: str | None = None,
         standardize: bool = True,
     ):
@@ -49,37 +57,29 @@ class Ranking(Search):
         )
         self.by = by
 
-    def _walk(
-        self, criterion: Judge, n_units: int, target: int | None, done: Trace
-    ) -> Iterator[Step]:
-        if len(done):  # priced before it was stopped
-            prices, errors = (np.array(done[0].state[name]) for name in ("prices", "errors"))
-        else:
-            prices, errors = self._priced(criterion, np.arange(n_units))
-        state = {"prices": prices.tolist(), "errors": errors.tolist()}
-        order = best_first(prices)
-        values = self._values(criterion, prices[order])
-        for k in range(len(done), n_units):
-            yield Step(
-                order[: k + 1],
-                float(values[k]),
-                moved=order[k : k + 1],
-                prices=prices[order[k : k + 1]],
-                errors=errors[order[k : k + 1]] if len(errors) else errors,
-                state=state if k == 0 else {},
-            )
-
-    def _priced(self, criterion: Judge, everything: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Price of each feature, and its standard error."""
+    def _steps(
+        self, criterion: Counted, n_units: int, size: int | None, done: Trace
+    ) -> Iterator[Entries]:
+        if len(done):  # all at once, or not yet
+            return
+        everything = np.arange(n_units)
         if self._by() == "alone":
-            return criterion.gain(EMPTY, everything), criterion.errors(EMPTY)
-        return criterion.loss(everything), criterion.errors(everything)
+            scores, errors = criterion.gain(EMPTY, everything), criterion.errors(EMPTY)
+        else:
+            scores, errors = criterion.loss(everything), criterion.errors(everything)
+        order = best_first(scores)
+        values = self._values(criterion, scores[order])
+        yield Entries(order, Scores(everything, scores, errors), values)
 
-    def _values(self, criterion: Judge, falling: np.ndarray) -> np.ndarray:
-        """Values of the nested subsets, where they follow from the prices."""
+    def _values(self, criterion: Counted, falling: Array) -> Array:
+        """Values of the nested subsets, where they follow from the scores."""
         if getattr(criterion.criterion, "additive", False):
-            return np.cumsum(falling)
+            with np.errstate(invalid="ignore"):  # infinity less infinity is no value
+                return np.cumsum(falling)
         return np.full(len(falling), np.nan)
+
+    def _n_rounds(self, n_units: int, size: int | None) -> int:
+        return 1
 
     def _by(self) -> str:
         if self.by is not None:
@@ -92,9 +92,9 @@ class Ranking(Search):
             raise InvalidParameter(f"Ranking needs by='alone' or by='removal', not {self.by!r}.")
         need = ForwardCriterion if self._by() == "alone" else BackwardCriterion
         if not isinstance(self.criterion, need):
-            judge = type(self.criterion).__name__
+            scored_by = type(self.criterion).__name__
             other = "removal" if self._by() == "alone" else "alone"
             raise IncompatibleCriterion(
-                f"Ranking(by={self._by()!r}) cannot be priced by {judge}. Use "
-                f"Ranking({judge}(...), by={other!r})."
+                f"Ranking(by={self._by()!r}) cannot be scored by {scored_by}. Use "
+                f"Ranking({scored_by}(...), by={other!r})."
             )

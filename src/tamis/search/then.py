@@ -1,27 +1,65 @@
 """A search on what another search kept."""
 
-from dataclasses import replace
-from itertools import zip_longest
-from typing import Any, Self
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin, clone
-from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 
-from tamis._arrays import Subset
-from tamis.contract import check_data
+from tamis._arrays import Array, Subset
+from tamis.contract import FITTING, Choice, Event, Progress, Record, Run, Selection, Trace
+from tamis.contract.explain import column_index, explained
 from tamis.exceptions import IncompatibleCriterion
-from tamis.record import Record
-from tamis.search.base import FITTING
-from tamis.selection import Selection
-from tamis.trace import Trace
 
 
-class Then(MetaEstimatorMixin, CallbackSupportMixin, Selection):
+class Parts:
+    """Two selections on their way, the second on what the first kept."""
+
+    #: A composition has no criterion of its own.
+    criterion = None
+
+    def __init__(
+        self,
+        selections: "tuple[Selection, Selection]",
+        X: Array,
+        y: NDArray[Any] | None,
+        shares: list[dict[str, Any]],
+        done: tuple[Record, ...],
+    ):
+        self._selections, self._X, self._y, self._shares = selections, X, y, shares
+        self._done = done
+        self._runs: list[Run] = []
+        self._records: list[Record] = []
+
+    def run(self, index: int, columns: Subset) -> Run:
+        """One part on some columns, from where its record left it."""
+        done = self._done[index] if index < len(self._done) else None
+        share = self._shares[index]
+        self._runs.append(Run(self._selections[index], self._X[:, columns], self._y, share, done))
+        return self._runs[-1]
+
+    def settle(self, run: Run) -> Record:
+        """The record of a part that ended."""
+        self._records.append(run.settled())
+        return self._records[-1]
+
+    @property
+    def parts(self) -> tuple[Record, ...]:
+        """The records of the parts begun."""
+        n_ended = len(self._records)
+        return (*self._records, *(run.record for run in self._runs[n_ended:]))
+
+    @property
+    def n_evaluations(self) -> int:
+        """Scores asked for by all parts."""
+        return sum(part.n_evaluations for part in self.parts)
+
+
+class Then(MetaEstimatorMixin, Selection):
     """Run ``second`` on the columns that ``first`` kept, and speak of the original columns.
 
     A fast filter before a careful search. ``order_``, ``ranking_`` and ``scores_`` have what
@@ -54,62 +92,72 @@ class Then(MetaEstimatorMixin, CallbackSupportMixin, Selection):
         self.first = first
         self.second = second
 
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> Self:
-        """Fit both searches, one after the other; metadata go to the parts that can use them."""
-        return self._run(X, y, params, None)
+    def _steps(
+        self, criterion: Parts, n_units: int, size: int | None, done: Trace
+    ) -> Iterator[Event]:
+        first = criterion.run(0, np.arange(n_units))
+        for _ in first:
+            yield Progress({})
+        columns = criterion.settle(first).kept
+        second = criterion.run(1, columns)
+        for event in second:
+            yield event.on(columns)
+        criterion.settle(second)
 
-    def resume(
-        self, X: ArrayLike, y: ArrayLike | None = None, *, record: "Record | str", **params: Any
-    ) -> Self:
-        """Continue from the record of a fit that was stopped, or its file, on the same data."""
-        return self._run(X, y, params, record)
+    def _open(
+        self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
+    ) -> Parts:
+        return Parts((self.first, self.second), X, y, self._shares(params), done.parts)
 
-    def _run(self, X: Any, y: Any, params: dict[str, Any], record: Any) -> Self:
-        self._forget()
-        self._check()
-        done = None if record is None else Record.of(record)
-        X, y = check_data(self, X, y)
-        self._size(X.shape[1])
-        params = {name: value for name, value in params.items() if value is not None}
-        fresh = Record.begin(self, X, y, params)
-        if done is not None:
-            done.check_continues(fresh)
-        self._fit_parts(X, y, self._shares(params), list(done.parts) if done else [], fresh)
-        return self
+    def _seeded(self, seeds: dict[str, int] | None) -> "tuple[Then, dict[str, int]]":
+        return clone(self), {}  # each part has seeds, and a record, of its own
 
-    def _fit_parts(
-        self, X: Any, y: Any, shares: list[dict[str, Any]], done: list[Record], fresh: Record
-    ) -> None:
-        """Fit one part after the other; where the first is stopped, the second is not begun."""
-        columns = np.arange(X.shape[1])
-        searches = [clone(self.first), clone(self.second)]
-        parts: list[Record] = []
-        for search, share, known in zip_longest(searches, shares, done[:2]):
-            search.set_callbacks(*getattr(self, "_skl_callbacks", []))
-            try:
-                if known is None:
-                    search.fit(X[:, columns], y, **share)
-                else:
-                    search.resume(X[:, columns], y, record=known, **share)
-            finally:
-                if hasattr(search, "record_"):
-                    parts.append(search.record_)
-                    self.record_ = _joined(fresh, parts, columns)
-            self._settle(self.record_)
-            if not search.record_.finished and search is searches[0]:
-                return
-            columns = columns[search.support_]
-        self.first_, self.second_ = searches
-        self._rank_what_was_dropped()
+    def _unsized(self, bare: Any) -> Any:
+        return bare.set_params(second=bare.second._unsized(bare.second))
 
-    def _rank_what_was_dropped(self) -> None:
-        """Behind the columns that the second search saw come the others, as the first left them."""
-        seen, first, second = self.first_.support_, self.first_, self.second_
-        self.order_ = np.r_[np.flatnonzero(seen)[second.order_], first.order_[first.n_features_ :]]
-        self.ranking_ = first.ranking_ + second.ranking_.max() - 1
-        self.ranking_[seen] = second.ranking_
-        self.scores_ = first.scores_.copy()
-        self.scores_[seen] = second.scores_
+    def _common(self, done: Record, size: int | None) -> int:
+        return int(self.second._common(done.parts[1], size)) if len(done.parts) == 2 else 0
+
+    @property
+    def extends(self) -> bool:  # type: ignore[override]
+        """As the second search does."""
+        return bool(self.second.extends)
+
+    def _choice(self) -> Choice:
+        choice: Choice = self.second._choice()
+        return choice
+
+    def _picked(self, run: Run) -> int:
+        """What the second search keeps of the columns that it saw."""
+        assert run.source is not None
+        return run.source.parts[-1].chosen
+
+    def _complete(self, trace: Trace) -> bool:
+        return bool(self.second._complete(trace))
+
+    def _settle(self, record: Record, X: Array, y: NDArray[Any] | None) -> None:
+        super()._settle(record, X, y)
+        if len(record.parts) < 2:
+            return
+        first, second = record.parts
+        self.first_ = _settled(self.first, first, X, y)
+        self.second_ = _settled(self.second, second, X[:, first.kept], y)
+        seen, before, after = self.first_.support_, self.first_, self.second_
+        self.order_ = np.r_[np.flatnonzero(seen)[after.order_], before.order_[before.n_features_ :]]
+        self.ranking_ = before.ranking_ + after.ranking_.max() - 1
+        self.ranking_[seen] = after.ranking_
+        self.scores_ = before.scores_.copy()
+        self.scores_[seen] = after.scores_
+
+    def explain(self, column: Any) -> str:
+        """Say in words what became of a column, in the part that decided it; see Selection."""
+        names = self.record_.feature_names
+        unit = column_index(type(self).__name__, column, names, self.trace_.n_units)
+        if self.first_.support_[unit]:
+            return explained(self, unit)
+        return "The second search never saw it. In the first, " + explained(
+            self.first_, unit, names
+        )
 
     def _check(self) -> None:
         """Whether both parts can do their work, before any of it."""
@@ -128,7 +176,7 @@ class Then(MetaEstimatorMixin, CallbackSupportMixin, Selection):
 
     @property
     def _takes_metadata(self) -> bool:
-        return self.first._takes_metadata or self.second._takes_metadata
+        return bool(self.first._takes_metadata or self.second._takes_metadata)
 
     def _shares(self, params: dict[str, Any]) -> list[dict[str, Any]]:
         """Metadata for each part: by requests if routing is enabled, else where they are of use."""
@@ -149,20 +197,13 @@ class Then(MetaEstimatorMixin, CallbackSupportMixin, Selection):
         tags = super().__sklearn_tags__()
         parts = [part.__sklearn_tags__() for part in (self.first, self.second)]
         tags.target_tags.required = any(part.target_tags.required for part in parts)
-        tags.input_tags.sparse = False
-        tags.input_tags.allow_nan = False
         return tags
 
 
-def _joined(fresh: Record, parts: list[Record], columns: Subset) -> Record:
-    """The record of the last search begun, in the original columns, with those of both inside."""
-    last = parts[-1]
-    steps = (s._replace(subset=columns[s.subset], moved=columns[s.moved]) for s in last.trace)
-    return replace(
-        fresh,
-        trace=Trace(fresh.trace.n_units, steps),
-        chosen=last.chosen,
-        n_evaluations=sum(part.n_evaluations for part in parts),
-        finished=len(parts) == 2 and last.finished,
-        parts=tuple(parts),
-    )
+def _settled(selection: Selection, record: Record, X: Array, y: Any) -> Selection:
+    """A fitted clone, from its record."""
+    fitted: Selection = clone(selection)
+    fitted.n_features_in_ = record.trace.n_units
+    if len(record.trace):
+        fitted._settle(record, X, y)
+    return fitted

@@ -9,6 +9,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 
 from tamis._arrays import Array, Mask
+from tamis.exceptions import InvalidParameter
 from tamis.svm.kernels import Kernel
 from tamis.svm.votes import class_pairs
 
@@ -115,6 +116,11 @@ def multipliers(fitted: Any, y: NDArray[Any], weight: Array | None = None) -> li
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
     # LIBSVM leaves out rows without weight, and counts without them
     trained = np.flatnonzero(weight > 0)
+    if hasattr(fitted, "classes_") and len(lost := np.setdiff1d(y, y[trained])):
+        raise InvalidParameter(
+            f"{type(fitted).__name__} needs samples of positive weight in every class; class "
+            f"{str(lost[0])!r} has none. Drop its rows, or give them weight."
+        )
     weights = _weights(fitted)
     beta = np.zeros((weights.shape[1], len(y)))
     beta[:, trained[fitted.support_]] = weights.T

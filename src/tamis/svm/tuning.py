@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, InvalidTarget, NotCertified
+from tamis.folds.rows import retold
 from tamis.svm.curves.certificate import Certificate, TriedGamma, against, certify
 from tamis.svm.curves.curve import IntervalOfC, ValidationCurve
 from tamis.svm.curves.scores import check_scoring, scorer
@@ -85,7 +86,8 @@ class TunedClassifier(ClassifierMixin, BaseEstimator):
 
     def _splits(self, X: Array, y: NDArray[Any], target: NDArray[np.int64]) -> list[Any]:
         """The folds; every class has to be in every training part."""
-        splits = list(check_cv(self.cv, y, classifier=True).split(X, y))
+        with retold():
+            splits = list(check_cv(self.cv, y, classifier=True).split(X, y))
         for k, (train, test) in enumerate(splits):
             lacking = np.setdiff1d(target, target[train])
             if len(lacking):

@@ -121,7 +121,7 @@ def record(
     sound = last - 1 if code == loops.INEXACT and last == len(log.tau) - 1 else last
     if line.record is not None and sound > 0:
         keep = slice(0, sound + 1)
-        log = EpochLog(log.tau[keep], log.b[keep], log.x[keep], log.side[keep], log.n_terms[keep])
+        log = EpochLog._make(part[keep] for part in log)
         line.record.append(
             Segment(
                 log.tau.copy(),

@@ -1,0 +1,150 @@
+"""What the command line costs beyond the work itself: processor seconds as ratios, and peaks.
+
+    python -m benchmarks.load
+
+Each command runs in a process of its own, whose processor time and memory the system counts. Its
+start-up, the same command on a table of a few rows, is taken off; what remains is set against
+reading the file with polars and computing the scores, in one process and without anything else.
+
+Goals: help within half a second; a filter on 60 x 20 000 and 60 x 100 000 numbers within 3 times
+reading and scoring; on 50 000 x 2 000 numbers (a file of 439 MB) a peak of at most 2.5 times the
+table as float64; ``Ranking`` at 100 000 columns within 3 times the scores.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import process_time
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from tamis.criteria import FisherScore
+from tamis.search import Ranking
+
+HELP_GOAL, RATIO_GOAL, PEAK_GOAL, RANKING_GOAL = 0.5, 3.0, 2.5, 3.0
+REPEATS = 3
+
+
+class Usage(NamedTuple):
+    """What a process used: processor seconds, and its largest memory in bytes."""
+
+    seconds: float
+    peak: int
+
+
+def usage(*args: object) -> Usage:
+    """What the command ``tamis`` with these arguments uses."""
+    command = [sys.executable, "-m", "tamis.cli", *map(str, args)]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(running.pid, 0)
+    running.returncode = os.waitstatus_to_exitcode(status)
+    if running.returncode:
+        raise SystemExit(f"{' '.join(command)} failed")
+    return Usage(used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
+
+
+def seconds(*args: object) -> float:
+    """Processor seconds of the command, the median of a few runs."""
+    return median(usage(*args).seconds for _ in range(REPEATS))
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Processor seconds of a function, the median of a few runs."""
+    taken = []
+    for _ in range(REPEATS):
+        start = process_time()
+        work()
+        taken.append(process_time() - start)
+    return median(taken)
+
+
+def write_wide(path: Path, n_rows: int, n_columns: int) -> None:
+    """A table of genes: few rows, long names, numbers of all digits."""
+    draw = np.random.default_rng(0)
+    y = np.arange(n_rows) % 2
+    X = draw.normal(size=(n_rows, n_columns)) + 0.5 * y[:, None]
+    names = [f"ENSG{j:011d}" for j in range(n_columns)]
+    frame = pl.DataFrame(X, schema=names)
+    frame.with_columns(pl.Series("y", np.array(["case", "control"])[y])).write_csv(path)
+
+
+def write_long(path: Path, n_rows: int, n_columns: int) -> None:
+    """A table of measurements: many rows of whole numbers of up to three digits."""
+    draw = np.random.default_rng(0)
+    names = [f"x{j}" for j in range(n_columns)]
+    with path.open("wb") as stream:
+        for start in range(0, n_rows, 5000):
+            X = draw.integers(-999, 1000, size=(5000, n_columns))
+            y = pl.Series("y", np.array(["a", "b"])[draw.integers(2, size=5000)])
+            frame = pl.DataFrame(X, schema=names).with_columns(y)
+            frame.write_csv(stream, include_header=start == 0)
+
+
+def selection(path: Path) -> list[object]:
+    """Arguments of a filter on a file."""
+    return ["select", path, "--target", "y", "fisher-score", "--features", 10]
+
+
+def told(what: str, value: float, unit: str, goal: float) -> str | None:
+    """Print one line; what was missed, if it was."""
+    print(f"{what}: {value:.2f} {unit} (goal {goal:g})")
+    return f"{what} {value:.2f}" if value > goal else None
+
+
+def wide(folder: Path, n_columns: int, start_up: float) -> str | None:
+    """A filter on 60 rows of so many columns, against reading and scoring alone."""
+    path = folder / f"wide-{n_columns}.csv"
+    write_wide(path, 60, n_columns)
+
+    def needed() -> None:
+        frame = pl.read_csv(path)
+        y = frame.drop_in_place("y").to_numpy()
+        FisherScore().fit(frame.to_numpy(order="fortran"), y)
+
+    ratio = (seconds(*selection(path)) - start_up) / timed(needed)
+    path.unlink()
+    return told(f"filter on 60 x {n_columns}", ratio, "times reading and scores", RATIO_GOAL)
+
+
+def long(folder: Path, n_rows: int = 50_000, n_columns: int = 2_000) -> str | None:
+    """Peak of a filter on a file that is large for the memory."""
+    path = folder / "long.csv"
+    write_long(path, n_rows, n_columns)
+    ratio = usage(*selection(path)).peak / (8 * n_rows * n_columns)
+    size = path.stat().st_size / 1e6
+    path.unlink()
+    what = f"filter on {n_rows} x {n_columns} ({size:.0f} MB)"
+    return told(what, ratio, "times the float64 table at its peak", PEAK_GOAL)
+
+
+def ranking(n_columns: int = 100_000) -> str | None:
+    """``Ranking`` against the scores that it sorts, with the scaling that both need."""
+    draw = np.random.default_rng(0)
+    X, y = np.asfortranarray(draw.normal(size=(60, n_columns))), np.arange(60) % 2
+    alone = timed(lambda: FisherScore().fit(X, y))
+    whole = timed(lambda: Ranking(FisherScore(), standardize=False).fit(X, y))
+    return told(f"Ranking of {n_columns} columns", whole / alone, "times the scores", RANKING_GOAL)
+
+
+def main() -> None:
+    """Print one line per goal."""
+    missed = [told("tamis --help", seconds("--help"), "s", HELP_GOAL)]
+    missed.append(ranking())
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        write_wide(folder / "small.csv", 60, 10)
+        start_up = seconds(*selection(folder / "small.csv"))
+        missed += [wide(folder, n_columns, start_up) for n_columns in (20_000, 100_000)]
+        missed.append(long(folder))
+    if short := [what for what in missed if what is not None]:
+        raise SystemExit(f"more than promised: {', '.join(short)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""Sensitivities of tree ensembles: our engine, a loop over ``predict``, scikit-learn, SHAP.
+
+python -m benchmarks.trees
+
+Everything is counted: reading the trees, comparing them with the model's own answers, the codes,
+the walks, the link and the mean. Loops do a few columns, SHAP a few rows; their times are scaled.
+"""
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from statistics import median
+from time import process_time
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.datasets import make_classification
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.inspection import permutation_importance
+from threadpoolctl import threadpool_limits
+
+from tamis.response.trees import TreeEngine, open_trees
+
+#: Columns that loops do, and rows that SHAP explains.
+COLUMNS, ROWS = 8, 20
+
+
+class Case(NamedTuple):
+    """A model, a table, and ratios over the loop: one shuffle and all values, asked and hoped."""
+
+    name: str
+    n_samples: int
+    n_features: int
+    must: tuple[float, float] | None
+    stretch: tuple[float, float] | None
+    agreement: float = 1e-12
+
+
+CASES = [
+    Case("RandomForest", 2000, 500, (150, 80), (350, 200)),
+    Case("RandomForest", 2000, 100, None, None),
+    Case("RandomForest", 500, 2000, (700, 300), (2000, 900)),
+    Case("HistGradientBoosting", 10_000, 50, (20, 12), (50, 30)),
+    Case("LightGBM", 20_000, 200, (80, 60), (200, 150)),
+    Case("XGBoost", 5000, 100, (8, 5), (25, 15), 1e-6),
+    Case("ExtraTrees", 5000, 100, None, None),
+]
+GUESTS = {"LightGBM": "lightgbm", "XGBoost": "xgboost"}
+
+
+def trained(case: Case, X: np.ndarray, y: np.ndarray) -> Any:
+    """A hundred trees of the library's own size."""
+    if case.name == "RandomForest":
+        return RandomForestClassifier(100, random_state=0).fit(X, y)
+    if case.name == "ExtraTrees":  # one random test after the other
+        return ExtraTreesClassifier(100, max_features=1, max_depth=24, random_state=0).fit(X, y)
+    if case.name == "HistGradientBoosting":
+        return HistGradientBoostingClassifier(max_iter=100, early_stopping=False).fit(X, y)
+    if case.name == "LightGBM":
+        from lightgbm import LGBMClassifier
+
+        return LGBMClassifier(n_estimators=100, n_jobs=1, verbose=-1).fit(X, y)
+    from xgboost import XGBClassifier
+
+    return XGBClassifier(n_estimators=100, n_jobs=1).fit(X, y)
+
+
+class Columns:
+    """A model as a function of its first columns, so that few can be timed."""
+
+    def __init__(self, model: Any, X: np.ndarray):
+        self.model, self.X = model, X.copy()
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> "Columns":
+        return self
+
+    def second(self, X: np.ndarray) -> np.ndarray:
+        """Probability of the second class."""
+        return np.asarray(self.model.predict_proba(X)[:, 1:], dtype=np.float64)
+
+    def predict(self, few: np.ndarray) -> np.ndarray:
+        self.X[:, : few.shape[1]] = few
+        return self.second(self.X)[:, 0] > 0.5
+
+    def loop(self, X: np.ndarray, donors: np.ndarray, n: int) -> np.ndarray:
+        """Mean change of the probability with each of the first columns shuffled."""
+        before = self.second(X)
+        found = np.empty(n)
+        for j in range(n):
+            altered = X.copy()
+            altered[:, j] = X[donors, j]
+            found[j] = np.abs(self.second(altered) - before).mean()
+        return found
+
+
+def accuracy(model: Columns, X: np.ndarray, y: np.ndarray) -> float:
+    """Share of rows with the right class."""
+    return float((model.predict(X) == y).mean())
+
+
+def opened(columns: Columns, X: np.ndarray) -> TreeEngine:
+    """Our engine, read and compared anew."""
+    ensemble = open_trees(columns.model, "predict_proba", columns.second, X)
+    assert ensemble is not None
+    return TreeEngine(ensemble, "predict_proba", columns.second, X)
+
+
+def shuffles(columns: Columns, X: np.ndarray, all_donors: list[np.ndarray]) -> np.ndarray:
+    """Mean change with each column shuffled, over several shuffles."""
+    engine = opened(columns, X)
+    found = [engine.absolute_of_shuffle(X, donors) / len(X) for donors in all_donors]
+    return np.asarray(np.mean(found, axis=0))
+
+
+def every_value(columns: Columns, X: np.ndarray) -> np.ndarray:
+    """Mean change with each column at each of its values."""
+    return opened(columns, X).absolute(X) / len(X)
+
+
+def seconds(function: Callable[..., Any], *arguments: Any, repeats: int = 3) -> tuple[float, Any]:
+    """Median processor seconds, and the answer."""
+    times = []
+    for _ in range(repeats):
+        start = process_time()
+        answer = function(*arguments)
+        times.append(process_time() - start)
+    return median(times), answer
+
+
+def explained(model: Any, X: np.ndarray) -> str:
+    """Seconds that SHAP takes for all rows, by tree paths and against 100 rows."""
+    if find_spec("shap") is None:
+        return "SHAP is not installed"
+    import shap
+
+    def one(background: np.ndarray | None) -> float:
+        start = process_time()
+        explainer = shap.TreeExplainer(model, background)
+        explainer.shap_values(X[:ROWS], check_additivity=False)
+        return (process_time() - start) * len(X) / ROWS
+
+    return f"SHAP by paths {one(None):.1f} s, against 100 rows {one(X[:100]):.1f} s"
+
+
+def row(case: Case) -> list[str]:
+    """Print one case; say what it missed."""
+    label = f"{case.name} {case.n_samples} x {case.n_features}"
+    if case.name in GUESTS and find_spec(GUESTS[case.name]) is None:
+        print(f"{label}: {GUESTS[case.name]} is not installed")
+        return []
+    X, y = make_classification(case.n_samples, case.n_features, n_informative=20, random_state=0)
+    if case.name == "ExtraTrees":
+        y = np.random.default_rng(0).permutation(y)
+    model = trained(case, X, y)
+    columns, scale = Columns(model, X), case.n_features / COLUMNS
+    draw = np.random.default_rng(0)
+    donors = [draw.permutation(case.n_samples) for _ in range(10)]
+    table = np.asfortranarray(X)
+    shuffles(columns, table, donors[:1]), every_value(columns, table)  # compiled, or read
+    slow, expected = seconds(columns.loop, X, donors[0], COLUMNS, repeats=1)
+    slow *= scale
+    one, found = seconds(shuffles, columns, table, donors[:1])
+    ten, _ = seconds(shuffles, columns, table, donors, repeats=1)
+    every, _ = seconds(every_value, columns, table)
+    peer, _ = seconds(
+        lambda: permutation_importance(
+            columns, X[:, :COLUMNS], y, n_repeats=1, random_state=0, scoring=accuracy
+        ),
+        repeats=1,
+    )
+    peer *= scale
+    off = float(np.abs(found[:COLUMNS] - expected).max())
+    must = case.must or (0, 0)
+    goals = [f" (must {a}, stretch {b})" for a, b in zip(must, case.stretch or must, strict=True)]
+    if case.must is None:
+        goals = ["", ""]
+    print(
+        f"{label}: loop {slow:.2f} s, permutation_importance {peer:.2f} s (10 repeats "
+        f"{10 * peer:.1f}); one shuffle {one:.3f} s, ratio {slow / one:.0f}{goals[0]}; ten "
+        f"{ten:.3f} s, ratio {10 * peer / ten:.0f}; all values {every:.3f} s, ratio "
+        f"{slow / every:.0f}{goals[1]}, over ten repeats {10 * peer / every:.0f}; "
+        f"{explained(model, X)}; agreement {off:.0e}",
+        flush=True,
+    )
+    good = {
+        "one shuffle": slow / one >= must[0], "all values": slow / every >= must[1],
+        "agreement": off <= case.agreement,
+    }  # fmt: skip
+    return [f"{what} of {label}" for what, holds in good.items() if not holds]
+
+
+def main() -> None:
+    """Print the ratios; fail where one misses its goal."""
+    with threadpool_limits(1):
+        missed = [what for case in CASES for what in row(case)]
+    if missed:
+        raise SystemExit(f"trees: missed {', '.join(missed)}")
+
+
+if __name__ == "__main__":
+    main()

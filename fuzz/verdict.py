@@ -1,0 +1,136 @@
+"""What counts as a failure: anything but an answer without NaN, or a sentence."""
+
+import traceback
+import warnings
+from typing import Any
+
+import numpy as np
+
+from fuzz.methods import kinds, method
+from fuzz.tables import Table, table
+from tamis.contract import Selection
+from tamis.exceptions import TamisError, TamisWarning
+from tamis.search import (
+    Backward,
+    Bidirectional,
+    Forward,
+    PlusLMinusR,
+    Ranking,
+    RecursiveElimination,
+)
+from tamis.spec import write
+
+#: Searches of which every move has a score.
+SCORED = (Backward, Bidirectional, Forward, PlusLMinusR, Ranking, RecursiveElimination)
+#: Letters that a sentence has at the least.
+SHORTEST = 20
+
+
+class Case:
+    """One table and one method, both from the seed and the number of the case."""
+
+    def __init__(self, seed: int, number: int, kind: str | None = None):
+        self.name = f"--seed {seed} --only {number}" + (f" --kind {kind}" if kind else "")
+        draw = np.random.default_rng([seed, number])
+        self.method: Any = method(draw, kind)
+        self.table: Table = table(draw, kinds(self.method))
+
+    def __str__(self) -> str:
+        return f"{self.name}: {write(self.method, strict=False)} on {', '.join(self.table.words)}"
+
+    def run(self) -> tuple[str, str | None]:
+        """How it ended ("answer", or the kind of sentence), and what is wrong, if anything is."""
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            try:
+                ended, wrong = "answer", self._wrong_answer()
+            except Exception as error:
+                ended, wrong = type(error).__name__, _wrong_error(error, self.table)
+        if wrong is None:
+            wrong = next(
+                (_said(w) for w in heard if not issubclass(w.category, TamisWarning)), None
+            )
+        return ended, wrong
+
+    def _wrong_answer(self) -> str | None:
+        params = {}
+        if self.table.sample_weight is not None:
+            params["sample_weight"] = self.table.sample_weight
+        fitted = self.method.fit(self.table.X, self.table.y, **params)
+        if isinstance(fitted, Selection):
+            return _wrong_selection(fitted, self.table)
+        return _wrong_path(fitted, self.table)
+
+
+def _wrong_selection(fitted: Selection, table: Table) -> str | None:
+    """What in the fitted attributes breaks a promise."""
+    d = fitted.n_features_in_
+    if fitted.support_.dtype != bool or fitted.support_.shape != (d,):
+        return f"support_ is {fitted.support_.dtype} of shape {fitted.support_.shape}"
+    if not 1 <= fitted.n_features_ <= d or fitted.n_features_ != fitted.support_.sum():
+        return f"{fitted.n_features_} columns of {d}, support_ has {fitted.support_.sum()}"
+    if sorted(fitted.order_) != list(range(d)):
+        return f"order_ is {fitted.order_}"
+    if not fitted.support_[fitted.order_[: fitted.n_features_]].all():
+        return f"order_ {fitted.order_} does not begin with the columns kept"
+    moves = fitted.trace_.moves()
+    # a walk from all columns begins without scores
+    if isinstance(fitted, SCORED) and np.isnan(moves.score[moves.step > 0]).any():
+        return f"scores of moves are {moves.score}"
+    asked = fitted.n_features_to_select if hasattr(fitted, "n_features_to_select") else None
+    if isinstance(asked, int) and fitted.n_features_ != asked:
+        return f"{fitted.n_features_} columns where {asked} were asked for"
+    for column in range(min(d, 3)):
+        fitted.explain(column)
+    kept = fitted.transform(table.X)
+    if np.shape(kept)[1] != fitted.n_features_:
+        return f"transform gives shape {np.shape(kept)}"
+    return None
+
+
+def _wrong_path(fitted: Any, table: Table) -> str | None:
+    """What of a path's answers is not a number."""
+    for at in ({"C": 0.1}, {"C": 10.0}) if not hasattr(fitted, "best_score_") else ({},):
+        answered = fitted.predict(table.X, **at)
+        if answered.dtype.kind == "f" and not np.isfinite(answered).all():
+            return f"predict({at}) gives {answered}"
+        if hasattr(fitted, "decision_function"):
+            decided = fitted.decision_function(table.X, **at)
+            if np.isnan(decided).any():
+                return f"decision_function({at}) gives {decided}"
+    numbers = [getattr(fitted, name, 0.0) for name in ("best_score_", "best_C_", "violation_")]
+    if np.isnan(np.array(numbers, dtype=float)).any():
+        return f"best_score_, best_C_, violation_ are {numbers}"
+    return None
+
+
+def _wrong_error(error: Exception, table: Table) -> str | None:
+    """Why an error is no sentence to a user, None where it is one."""
+    text = str(error)
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    said = f"{type(error).__name__}: {' '.join(text.split())[:300]} ({_short(where)})"
+    if isinstance(error, TamisError):
+        is_sentence = len(text) >= SHORTEST and " " in text and text.rstrip()[-1] in ".'\")?"
+        return None if is_sentence else f"no sentence: {said}"
+    if not isinstance(error, ValueError | TypeError) or "sklearn/" not in where.filename:
+        return said
+    # of finite numbers nobody may say that they are not
+    if table.finite and table_is_numbers(table) and ("infinity" in text or "NaN" in text):
+        return f"false: {said}"
+    return None if len(text) >= SHORTEST else f"no sentence: {said}"
+
+
+def table_is_numbers(table: Table) -> bool:
+    """Whether X and y hold finite numbers as they were given, so that none can be blamed."""
+    clean = {"target of nan", "float32"}.isdisjoint(table.words)
+    return clean and table.sample_weight is None
+
+
+def _said(warning: warnings.WarningMessage) -> str:
+    text = " ".join(str(warning.message).split())[:200]
+    where = "/".join(warning.filename.split("/")[-3:])
+    return f"warning {warning.category.__name__}: {text} ({where}:{warning.lineno})"
+
+
+def _short(where: traceback.FrameSummary) -> str:
+    return f"{'/'.join(where.filename.split('/')[-3:])}:{where.lineno}"

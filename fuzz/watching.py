@@ -1,0 +1,73 @@
+"""Cases in a process of their own, so that a hang or a crash is one failure among others."""
+
+import multiprocessing
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from typing import NamedTuple
+
+from fuzz.verdict import Case
+
+#: Seconds after which a case hangs: the largest table takes the slowest recipe about ten.
+PATIENCE = 60.0
+#: Seconds for a fresh process to import what it needs.
+STARTING = 120.0
+
+
+class Outcome(NamedTuple):
+    """One case in words, how it ended, and what is wrong with that, if anything is."""
+
+    case: str
+    ended: str
+    wrong: str | None
+
+
+def outcomes(seed: int, first: int = 0, kind: str | None = None) -> Iterator[Outcome]:
+    """The outcome of one case after the other, without end."""
+    number = first
+    while True:
+        with Worker(seed, number, kind) as worker:
+            alive = True
+            while alive:
+                outcome, alive = worker.outcome()
+                yield outcome
+                number += 1
+
+
+class Worker:
+    """A process that runs the cases from one number on, until one of them hangs or kills it."""
+
+    def __init__(self, seed: int, first: int, kind: str | None):
+        context = multiprocessing.get_context("spawn")
+        self.ours, theirs = context.Pipe(duplex=False)
+        self.process = context.Process(target=_serve, args=(theirs, seed, first, kind), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.ours.poll(STARTING)
+
+    def outcome(self) -> tuple[Outcome, bool]:
+        """The next outcome, and whether the process can go on."""
+        case = "?"
+        try:
+            case = self.ours.recv()
+            if not self.ours.poll(PATIENCE):
+                return Outcome(case, "hang", f"no answer after {PATIENCE:g} s"), False
+            return Outcome(case, *self.ours.recv()), True
+        except EOFError:
+            self.process.join()
+            return Outcome(case, "crash", f"the process died with {self.process.exitcode}"), False
+
+    def __enter__(self) -> "Worker":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.join()
+
+
+def _serve(theirs: Connection, seed: int, first: int, kind: str | None) -> None:
+    number = first
+    while True:
+        case = Case(seed, number, kind)
+        theirs.send(str(case))
+        theirs.send(case.run())
+        number += 1

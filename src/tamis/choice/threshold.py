@@ -1,0 +1,77 @@
+"""Choices by a bound on the score of one move after the other."""
+
+from typing import Any
+
+import numpy as np
+
+from tamis._arrays import is_real
+from tamis.contract.choice import Choice, Context, Walker
+from tamis.contract.trace import Trace
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSelected
+
+
+class Threshold(Choice):
+    """Add while the score is at least ``minimum``; remove while it is less.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.criteria import Correlation
+    >>> from tamis.search import Ranking
+    >>> X, y = load_iris(return_X_y=True)
+    >>> Ranking(Correlation(), n_features_to_select=Threshold(0.9)).fit(X, y).get_support()
+    array([False, False,  True,  True])
+    """
+
+    needs_nested = True
+
+    def __init__(self, minimum: float):
+        self.minimum = minimum
+
+    def check(self, search: Walker, criterion: Any) -> None:
+        super().check(search, criterion)
+        if not is_real(self.minimum):
+            raise InvalidParameter(f"Threshold needs a finite number, not {self.minimum!r}.")
+
+    def pick(self, trace: Trace, context: Context = Context()) -> int:  # noqa: B008
+        moves = trace.moves()
+        wrong = moves.entered == (moves.score < self.minimum)
+        first = int(moves.step[wrong].min()) if wrong.any() else len(trace)
+        if first == 0:
+            raise NothingSelected(
+                f"No feature reaches the threshold {self.minimum}: the best score is "
+                f"{trace[0].score[0]:.4g}. Lower the threshold, or ask for a number of features."
+            )
+        return first - 1
+
+
+class FalseDiscovery(Choice):
+    """As many features as keep the false discovery rate at ``q`` (Benjamini and Hochberg 1995).
+
+    For ``Ranking(PValue())``: the largest k with p_(k) <= q k / d.
+    """
+
+    needs_nested = True
+
+    def __init__(self, q: float = 0.05):
+        self.q = q
+
+    def check(self, search: Walker, criterion: Any) -> None:
+        if not (search.scores_alone and getattr(criterion, "scores_are_log_p", False)):
+            raise IncompatibleCriterion(
+                f"FalseDiscovery needs the p-value of every feature; {type(search).__name__}"
+                f"({type(criterion).__name__}) has none. Use Ranking(PValue(), "
+                "n_features_to_select=FalseDiscovery(0.05))."
+            )
+        if not (is_real(self.q) and 0 < self.q < 1):
+            raise InvalidParameter(f"FalseDiscovery needs a rate q in (0, 1), not {self.q!r}.")
+
+    def pick(self, trace: Trace, context: Context = Context()) -> int:  # noqa: B008
+        p_values = np.exp(-trace.moves().score)
+        allowed = self.q * np.arange(1, len(p_values) + 1) / trace.n_units
+        passing = np.flatnonzero(p_values <= allowed)
+        if not len(passing):
+            raise NothingSelected(
+                f"No feature passes a false discovery rate of {self.q}: the smallest p-value is "
+                f"{p_values[0]:.3g}, {allowed[0]:.3g} was needed. Raise q, or ask for a number of "
+                "features."
+            )
+        return int(passing[-1])

@@ -1,0 +1,191 @@
+"""The command ``reproduce``: published tables, computed again."""
+
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from tamis.cli.printing import PIPED, bare_table, harmless, say, stderr, stdout, text
+from tamis.exceptions import InvalidParameter
+from tamis.reproduction import Cell, Experiment, Reproduction, names, read, reproduce, titles
+
+LEGENDS = {
+    "chance": "ours (published)  = equal within chance",
+    "range": "range of ours (published)  = published within ours",
+}
+NEAR = "ours (published)  = no more than {:g} apart"
+LEGEND = "  + ours better  - ours worse  ? unsound in print"
+
+SIGNS = "./+: paired t-test, ours / published; + where {} wins"
+
+
+def list_experiments() -> None:
+    """One name per line, with its title behind it."""
+    for name, title in titles().items():
+        typer.echo(harmless(f"{name}  {title}"))
+
+
+def run_experiments(asked: Sequence[str], *, everything: bool, **options: Any) -> None:
+    """Compute the experiments of these names, or all, and print each as it is done."""
+    chosen = names() if everything else list(asked)
+    if not chosen:
+        raise InvalidParameter("Name an experiment; tamis reproduce --list lists them.")
+    read_all = [read(name) for name in chosen]  # all names are looked up before any work
+    for experiment in read_all:
+        with _bar(experiment) as progress:
+            found = reproduce(experiment, **options, progress=progress)
+        show(found)
+
+
+@contextmanager
+def _bar(experiment: Experiment) -> Any:
+    """A bar on stderr; without a terminal nothing is shown."""
+    console: Console = stderr()
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+    )
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    with bar:
+        task = bar.add_task(harmless(experiment.name))
+
+        def told(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield told
+
+
+def show(found: Reproduction) -> None:
+    """Print the table on stdout, what is missing on stderr."""
+    experiment = found.experiment
+    console = stdout()
+    console.print(text(f"{experiment.name}  {experiment.title}", style="bold"))
+    console.print(text(experiment.source, style="dim"))
+    if found.cells:
+        shown = _layout(found)(found)
+        for one in shown:
+            if not console.is_terminal:
+                console.width = max(PIPED, 30 * len(one.columns))
+            console.print(one)
+        console.print(text(_legend(experiment) + LEGEND, style="dim"))
+        if any(cell.sign is not None for cell in found.cells):
+            console.print(text(SIGNS.format(experiment.reference), style="dim"))
+    for line in (*found.settings, *found.remarks, *_footnotes(found)):
+        console.print(text(line))
+    counted = ", ".join(f"{n} {mark}" for mark, n in found.counts().items())
+    console.print(text(f"{counted or 'nothing could be compared'}."))
+    console.print()
+    for sentence in found.missing:
+        say(f"{experiment.name}: {sentence}")
+
+
+def _footnotes(found: Reproduction) -> list[str]:
+    experiment = found.experiment
+    shown = {cell.method for cell in found.cells if cell.mark == "?"}
+    unsound = [f"? {name}: {why}" for name, why in experiment.unsound.items() if name in shown]
+    run = {cell.part for cell in found.cells}
+    unsound += [f"? {p.name}: {p.unsound}" for p in experiment.parts if p.unsound and p.name in run]
+    parts = [f"{part.name}: {part.note}" for part in experiment.parts if part.note]
+    return [*unsound, *experiment.notes, *parts]
+
+
+def _legend(experiment: Experiment) -> str:
+    if isinstance(experiment.agreement, float):
+        return NEAR.format(experiment.agreement)
+    return LEGENDS[experiment.agreement]
+
+
+def _layout(found: Reproduction) -> Callable[[Reproduction], list[Table]]:
+    if found.experiment.baselines:
+        return _by_baseline
+    return _by_part if found.cells[0].size is None else _by_size
+
+
+def _by_baseline(found: Reproduction) -> list[Table]:
+    """For each part one row per method and size, with the baselines beside."""
+    made = []
+    for part in found.experiment.parts:
+        cells = [cell for cell in found.cells if cell.part == part.name]
+        if not cells:
+            continue
+        shown = bare_table(part.name)
+        steps = ["step"] if part.steps else []
+        for name in ("", *steps, "columns", found.experiment.metric, *found.experiment.baselines):
+            shown.add_column(text(name))
+        beside = {(c.beside, c.size, c.method): c for c in cells if c.beside is not None}
+        for cell in [cell for cell in cells if cell.beside is None]:
+            others = [beside.get((cell.method, cell.size, n)) for n in found.experiment.baselines]
+            shown.add_row(
+                text(cell.method),
+                *([str(cell.size)] if part.steps else []),
+                _columns(cell),
+                *(_written(c, found.experiment) for c in (cell, *others)),
+            )
+        made.append(shown)
+    return made
+
+
+def _columns(cell: Cell) -> str:
+    published = cell.published_n_features
+    return f"{cell.n_features:.1f}" + ("" if published is None else f" ({published:.1f})")
+
+
+def _by_part(found: Reproduction) -> list[Table]:
+    """Methods by parts, one number each: the fewer of them are the columns."""
+    shown = bare_table()
+    parts = list(dict.fromkeys(cell.part for cell in found.cells))
+    methods = list(dict.fromkeys(cell.method for cell in found.cells))
+    n = found.cells[0].n_realizations
+    shown.add_column(f"hits of {n}" if found.experiment.metric == "hit" else "")
+    turned = len(parts) > len(methods) and found.experiment.metric != "hit"
+    across, down = (methods, parts) if turned else (parts, methods)
+    for name in across:
+        shown.add_column(text(name))
+    cells = {(c.part, c.method) if turned else (c.method, c.part): c for c in found.cells}
+    for name in down:
+        row = [_written(cells.get((name, other)), found.experiment) for other in across]
+        shown.add_row(text(name), *row)
+    return [shown]
+
+
+def _by_size(found: Reproduction) -> list[Table]:
+    """For each part one row per number of columns, one column per method."""
+    made = []
+    for part in dict.fromkeys(cell.part for cell in found.cells):
+        cells = [cell for cell in found.cells if cell.part == part]
+        made.append(_curves(part, cells, found.experiment))
+    return made
+
+
+def _curves(part: str, cells: Sequence[Cell], experiment: Experiment) -> Table:
+    shown = bare_table(part)
+    shown.add_column("columns", justify="right")
+    methods = list(dict.fromkeys(cell.method for cell in cells))
+    for method in methods:
+        shown.add_column(text(method))
+    at = {(cell.size, cell.method): cell for cell in cells}
+    for size in dict.fromkeys(cell.size for cell in cells):
+        row = [_written(at.get((size, method)), experiment) for method in methods]
+        shown.add_row(str(size), *row)
+    return shown
+
+
+def _written(cell: Cell | None, experiment: Experiment) -> Text:
+    """``ours (published) mark``."""
+    if cell is None:
+        return text("")
+    digits = 0 if experiment.metric == "hit" else max(2, experiment.decimals)
+    published = "" if cell.published is None else f" ({cell.published:.{digits}f})"
+    style = {"-": "red", "+": "green"}.get(cell.mark, "")
+    signs = "" if cell.sign is None else f" {cell.sign or '.'}/{cell.published_sign or '.'}"
+    ours = f"{cell.ours:.{digits}f}"
+    if experiment.agreement == "range":
+        ours = f"{cell.low:.{digits}f}-{cell.high:.{digits}f}"
+    return text(f"{ours}{published} {cell.mark}{signs}", style=style)

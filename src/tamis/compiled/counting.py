@@ -1,0 +1,154 @@
+"""Contingency counts of many columns at once.
+
+A column of few levels is a bit set over the samples for each level but the first; the count of a
+pair of levels is then a popcount, and the cells of the first levels follow from the margins.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit, types, uint64
+from numba.extending import intrinsic
+
+
+def _popcount(typingctx: Any, word: Any) -> Any:
+    """Number of ones in a 64-bit word, one machine instruction."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), codegen
+
+
+popcount: Any = intrinsic(_popcount)
+
+# Samples looked at together for levels not met before: two kilobytes stay in the first cache while
+# the known levels are counted in them, and a column of many levels is given up after one block.
+LOOKED_AT = 256
+
+
+@njit(cache=True)
+def _at_least(block: Any, cut: float) -> Any:
+    """Bit i: whether block[i] reaches the cut."""
+    word = uint64(0)
+    for i in range(len(block)):
+        word |= uint64(block[i] >= cut) << uint64(i)
+    return word
+
+
+@njit(cache=True)
+def _count(block: Any, value: float) -> int:
+    """How often the value stands in the block."""
+    count = 0
+    for i in range(len(block)):
+        count += block[i] == value
+    return count
+
+
+@njit(cache=True, nogil=True)
+def few_levels(columns: Any, most: int) -> Any:
+    """Sorted distinct values of each row of ``columns``, and how many: ``most`` + 1 means more."""
+    n_columns, n_samples = columns.shape
+    levels = np.full((n_columns, most), np.inf)
+    count = np.zeros(n_columns, dtype=np.int64)
+    for j in range(n_columns):
+        row, known = columns[j], 0
+        for first in range(0, n_samples, LOOKED_AT):
+            block = row[first : first + LOOKED_AT]
+            seen = 0
+            for level in range(known):
+                seen += _count(block, levels[j, level])
+            index = 0
+            while seen < len(block) and known <= most:
+                if not (levels[j, :known] == block[index]).any():
+                    if known < most:
+                        levels[j, known] = block[index]
+                        seen += _count(block, block[index])
+                    known += 1
+                index += 1
+            if known > most:
+                break
+        count[j] = known
+        if known <= most:
+            levels[j, :known].sort()
+    return levels, count
+
+
+@njit(cache=True, nogil=True)
+def pack(columns: Any, cuts: Any, n_levels: Any, start: Any) -> Any:
+    """Bit sets of every level but the first, and their sizes; those of row j begin at start[j]."""
+    n_columns, n_samples = columns.shape
+    n_words = (n_samples + 63) // 64
+    bits = np.empty((start[n_columns], n_words), dtype=np.uint64)
+    sizes = np.zeros(start[n_columns], dtype=np.int64)
+    for j in range(n_columns):
+        row, first, last = columns[j], start[j], start[j + 1]
+        for word in range(n_words):
+            block = row[64 * word : 64 * word + 64]
+            above = uint64(0)
+            for index in range(last - 1, first - 1, -1):
+                reached = _at_least(block, cuts[j, index - first])
+                bits[index, word] = reached & ~above
+                sizes[index] += np.int64(popcount(reached & ~above))
+                above = reached
+    return bits, sizes
+
+
+@njit(cache=True, nogil=True)
+def encode(columns: Any, cuts: Any, n_levels: Any, codes: Any) -> None:
+    """Write the number of cuts that each entry reaches."""
+    for j in range(len(columns)):
+        row, out = columns[j], codes[j]
+        out[:] = 0
+        for level in range(n_levels[j] - 1):
+            cut = cuts[j, level]
+            for i in range(len(row)):
+                out[i] += row[i] >= cut
+
+
+@njit(cache=True, nogil=True)
+def sums_by_bits(
+    bits: Any, sizes: Any, start: Any, pivot: Any, pivot_sizes: Any, table: Any
+) -> Any:
+    """Sum of n log n over the contingency table of the pivot with each column."""
+    n_columns, n_pivot, n_words = len(start) - 1, len(pivot), bits.shape[1]
+    n_samples = len(table) - 1
+    sums = np.empty(n_columns)
+    left = np.empty(n_pivot, dtype=np.int64)
+    for j in range(n_columns):
+        left[:] = pivot_sizes  # of each pivot level, samples not yet met in a level of the column
+        total, first_level = 0.0, n_samples
+        for index in range(start[j], start[j + 1]):
+            rest = sizes[index]
+            first_level -= rest
+            members = bits[index]
+            for a in range(n_pivot):
+                row, both = pivot[a], uint64(0)
+                for word in range(n_words):
+                    both += popcount(members[word] & row[word])
+                total += table[np.int64(both)]
+                left[a] -= np.int64(both)
+                rest -= np.int64(both)
+            total += table[rest]
+        for a in range(n_pivot):
+            total += table[left[a]]
+            first_level -= left[a]
+        sums[j] = total + table[first_level]
+    return sums
+
+
+@njit(cache=True, nogil=True)
+def sums_by_histogram(codes: Any, n_levels: Any, pivot: Any, n_pivot: int, table: Any) -> Any:
+    """The same sums for columns of many levels."""
+    sums = np.empty(len(codes))
+    for j in range(len(codes)):
+        column, width = codes[j], n_levels[j]
+        # four tables: increments of one cell that follow each other would wait for each other
+        counts = np.zeros((4, n_pivot * width), dtype=np.int64)
+        for i in range(len(column)):
+            counts[i & 3, pivot[i] * width + np.int64(column[i])] += 1
+        total = 0.0
+        for cell in range(n_pivot * width):
+            total += table[counts[0, cell] + counts[1, cell] + counts[2, cell] + counts[3, cell]]
+        sums[j] = total
+    return sums

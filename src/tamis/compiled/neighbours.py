@@ -1,0 +1,148 @@
+"""Nearest neighbours: which class do they vote for, and is it certain?"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tamis._arrays import Array, Subset
+
+# Distances held at a time: half a megabyte, which stays in a core's second cache while every
+# candidate runs over it.
+BLOCK = 2**16
+# Relative difference of two sums that rounding can explain: some hundred terms, each rounded to
+# 1e-16, leave a tenth of it. A difference within it is a tie, which the estimator itself decides.
+TIE = 1e-12
+UNDECIDED = -1
+
+
+@njit(cache=True, nogil=True)
+def votes(
+    X: Array,
+    codes: NDArray[np.intp],
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+    subset: Subset,
+    candidates: Subset,
+    sign: float,
+    k: int,
+    n_classes: int,
+) -> NDArray[np.intp]:
+    """Class voted for each candidate and test row, (candidates, rows); UNDECIDED in a tie."""
+    said = np.empty((len(candidates), len(test)), dtype=np.int64)
+    labels, everyone = codes[train], np.arange(len(train))
+    near, voters = np.empty(k + 1), np.empty(k + 1, dtype=np.int64)
+    distances = np.empty(len(train))
+    height = max(1, BLOCK // len(train))
+    for top in range(0, len(test), height):
+        rows = test[top : top + height]
+        base = _summed(X, train, rows, subset)
+        first = np.empty((len(rows), k + 1), dtype=np.int64)
+        for q in range(len(rows)):
+            _nearest(base[q], everyone, np.inf, near, first[q])
+        for c in range(len(candidates)):
+            column = X[:, candidates[c]]
+            known = column[train]
+            for q in range(len(rows)):
+                _add_column(base[q], known, column[rows[q]], sign, distances)
+                # differences carry the rounding of the sums they come from
+                slack = (
+                    0.0 if sign > 0 else 1e-15 * (len(subset) + 4) * _greatest(base[q], everyone)
+                )
+                # any k + 1 rows bound the distance sought; those nearest before are a good guess
+                bound = _greatest(distances, first[q]) + slack
+                _nearest(distances, labels, bound, near, voters)
+                tie = slack + TIE * near[k]
+                if near[k] - near[k - 1] > tie:
+                    said[c, top + q] = _elected(voters[:k], n_classes)
+                else:
+                    said[c, top + q] = _tied(distances, labels, near[k - 1], tie, k, n_classes)
+    return said
+
+
+@njit(cache=True, nogil=True)
+def _summed(X: Array, train: NDArray[np.intp], rows: NDArray[np.intp], subset: Subset) -> Array:
+    """Squared distances over a subset, (test rows, training rows)."""
+    base = np.zeros((len(rows), len(train)))
+    for j in subset:
+        column = X[:, j]
+        known = column[train]
+        for q in range(len(rows)):
+            _add_column(base[q], known, column[rows[q]], 1.0, base[q])
+    return base
+
+
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "contract"})
+def _add_column(base: Array, known: Array, x: float, sign: float, out: Array) -> None:
+    for row in range(len(out)):
+        gap = known[row] - x
+        out[row] = base[row] + sign * (gap * gap)
+
+
+@njit(cache=True, nogil=True)
+def _greatest(distances: Array, rows: NDArray[np.intp]) -> float:
+    greatest = 0.0
+    for row in rows:
+        greatest = max(greatest, distances[row])
+    return greatest
+
+
+@njit(cache=True, nogil=True)
+def _nearest(
+    distances: Array, labels: NDArray[np.intp], bound: float, near: Array, voters: NDArray[np.intp]
+) -> None:
+    """The smallest distances up to a bound, rising, and the labels of their rows."""
+    last = len(near) - 1
+    for index in range(last + 1):
+        near[index] = np.inf
+    worst = np.nextafter(bound, np.inf)
+    for row in range(len(distances)):
+        distance = distances[row]
+        if distance < worst:
+            index = last
+            while index > 0 and near[index - 1] > distance:
+                near[index] = near[index - 1]
+                voters[index] = voters[index - 1]
+                index -= 1
+            near[index] = distance
+            voters[index] = labels[row]
+            worst = min(worst, near[last])
+
+
+@njit(cache=True, nogil=True)
+def _elected(voters: NDArray[np.intp], n_classes: int) -> int:
+    """The class with most votes, of equals the first."""
+    counts = np.zeros(n_classes, dtype=np.int64)
+    for label in voters:
+        counts[label] += 1
+    leader = 0
+    for other in range(n_classes):
+        if counts[other] > counts[leader]:
+            leader = other
+    return leader
+
+
+@njit(cache=True, nogil=True)
+def _tied(
+    distances: Array, labels: NDArray[np.intp], cut: float, tie: float, k: int, n_classes: int
+) -> int:
+    """The class elected whichever of the rows at the k-th distance are taken, else UNDECIDED."""
+    sure, rest = np.zeros(n_classes, dtype=np.int64), np.zeros(n_classes, dtype=np.int64)
+    seats, claims = k, 0
+    for row in range(len(distances)):
+        if distances[row] < cut - tie:
+            sure[labels[row]] += 1
+            seats -= 1
+        elif distances[row] <= cut + tie:
+            rest[labels[row]] += 1
+            claims += 1
+    leader = 0
+    for other in range(n_classes):  # the most votes that a class has whatever is taken
+        sure_of = sure[other] + max(0, seats - claims + rest[other])
+        if sure_of > sure[leader] + max(0, seats - claims + rest[leader]):
+            leader = other
+    least = sure[leader] + max(0, seats - claims + rest[leader])
+    for other in range(n_classes):
+        most = sure[other] + min(rest[other], seats)
+        if other != leader and (most > least or (most == least and other < leader)):
+            return UNDECIDED
+    return leader

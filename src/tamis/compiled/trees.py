@@ -1,0 +1,204 @@
+"""Walks of many rows through many trees, with some columns of the rows altered, compiled.
+
+Values are *codes*: cell numbers among the sorted thresholds of their column, so that a node goes
+left where ``code <= cut``. A node is one word of 64 bits::
+
+    right child is a leaf 1 | left child is a leaf 1 | left child 30 | column 16 | cut 16
+
+with the right child beside the left one and nodes counted from the root of their tree. Rows, and
+the altered rows that leave their path (*jobs*), go down a tree level by level: the steps of one
+level do not wait for each other, and lists are kept dense without a branch (``k += fires``).
+
+All numbers of a word stay ``uint64``: signed indices would pay a test for negative ones, and numba
+makes a float of ``uint64`` with a literal.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+U = np.uint64
+ZERO, ONE = U(0), U(1)
+#: Where the parts of a node's word begin.
+COLUMN, CHILD, LEAF = U(16), U(32), U(62)
+LOW, CHILDREN = U(0xFFFF), U(0x3FFFFFFF)
+#: A job: node 22 | row 10 | column 16 | cell 16.
+JOB_COLUMN, JOB_ROW, JOB_NODE = U(16), U(32), U(42)
+ROWS, ALTERED = U(0x3FF), U((1 << 42) - 1)
+#: A row on its way: node | row 10.
+ROW_BITS = U(10)
+
+
+@njit(cache=True, nogil=True)
+def _arrive(word: Any, codes: Any, active: Any, landed: Any) -> None:
+    """Where each row leaves a tree."""
+    n = U(len(codes))
+    for row in range(n):
+        active[row] = row
+    while n > ZERO:
+        left = ZERO
+        for a in range(n):
+            row = active[a] & ROWS
+            w = word[active[a] >> ROW_BITS]
+            right = U(U(codes[row, (w >> COLUMN) & LOW]) > (w & LOW))
+            taken = ((w >> CHILD) & CHILDREN) + right
+            landed[row] = taken
+            active[left] = (taken << ROW_BITS) | row
+            left += ((w >> (LEAF + right)) & ONE) ^ ONE
+        n = left
+
+
+@njit(cache=True, nogil=True)
+def add_leaves(words: Any, starts: Any, values: Any, outputs: Any, codes: Any, sums: Any) -> None:
+    """Add the leaves of up to 1,023 rows to their sums, of shape (rows, outputs), tree by tree."""
+    active, landed = np.empty(len(codes), np.uint64), np.zeros(len(codes), np.uint64)
+    for tree in range(len(starts) - 1):
+        root, first = U(starts[tree]), outputs[tree]
+        landed[:] = ZERO
+        if starts[tree + 1] - starts[tree] > 1:
+            _arrive(words[starts[tree] : starts[tree + 1]], codes, active, landed)
+        for row in range(len(codes)):
+            for c in range(values.shape[1]):
+                sums[row, first + c] += values[root + landed[row], c]
+
+
+@njit(cache=True, nogil=True)
+def _leave_with_values(
+    word: Any, span: Any, codes: Any, others: Any, active: Any, landed: Any, jobs: Any, done: Any
+) -> Any:
+    """Rows down a tree; a job for each path node where the row's other value leaves the path."""
+    n, k, m = U(len(codes)), ZERO, ZERO
+    for row in range(n):
+        active[row] = row
+    while n > ZERO:
+        left = ZERO
+        for a in range(n):
+            row = active[a] & ROWS
+            w = word[active[a] >> ROW_BITS]
+            j = (w >> COLUMN) & LOW
+            z = U(others[row, j])
+            right = U(U(codes[row, j]) > (w & LOW))
+            taken = ((w >> CHILD) & CHILDREN) + right
+            other = ((w >> CHILD) & CHILDREN) + (right ^ ONE)
+            open_ = U(span[other])
+            fires = U((z - (open_ & LOW)) < (open_ >> COLUMN))
+            leaf = (w >> (LEAF + (right ^ ONE))) & ONE
+            job = (other << JOB_NODE) | (row << JOB_ROW) | (j << JOB_COLUMN) | z
+            jobs[k] = job
+            k += fires & (leaf ^ ONE)
+            done[m] = job
+            m += fires & leaf
+            landed[row] = taken
+            active[left] = (taken << ROW_BITS) | row
+            left += ((w >> (LEAF + right)) & ONE) ^ ONE
+        n = left
+    return k, m
+
+
+@njit(cache=True, nogil=True)
+def _follow(word: Any, codes: Any, jobs: Any, n: Any, done: Any, m: Any) -> Any:
+    """Jobs down to their leaves."""
+    while n > ZERO:
+        left = ZERO
+        for a in range(n):
+            job = jobs[a]
+            w = word[job >> JOB_NODE]
+            j = (w >> COLUMN) & LOW
+            x = U(codes[(job >> JOB_ROW) & ROWS, j])
+            x = job & LOW if j == ((job >> JOB_COLUMN) & LOW) else x
+            right = U(x > (w & LOW))
+            leaf = (w >> (LEAF + right)) & ONE
+            job = ((((w >> CHILD) & CHILDREN) + right) << JOB_NODE) | (job & ALTERED)
+            jobs[left] = job
+            left += leaf ^ ONE
+            done[m] = job
+            m += leaf
+        n = left
+    return m
+
+
+@njit(cache=True, nogil=True)
+def add_changes(
+    words: Any, spans: Any, starts: Any, depth: int, values: Any, outputs: Any,
+    codes: Any, others: Any, changes: Any,
+) -> None:  # fmt: skip
+    """What another value of each column alone does to the sums of up to 1,023 rows.
+
+    A span (first cell 16 | number of cells 16, from the high end) is what leads to a node, empty
+    for columns that are none of the answer. ``changes`` has the shape (outputs, columns, rows).
+    """
+    n_rows = len(codes)
+    active, landed = np.empty(n_rows, np.uint64), np.zeros(n_rows, np.uint64)
+    jobs = np.empty(n_rows * (depth + 1) + 1, np.uint64)
+    done = np.empty_like(jobs)
+    for tree in range(len(starts) - 1):
+        if starts[tree + 1] - starts[tree] == 1:
+            continue
+        root, first = U(starts[tree]), outputs[tree]
+        word = words[starts[tree] : starts[tree + 1]]
+        span = spans[starts[tree] : starts[tree + 1]]
+        k, m = _leave_with_values(word, span, codes, others, active, landed, jobs, done)
+        m = _follow(word, codes, jobs, k, done, m)
+        for c in range(values.shape[1]):
+            change = changes[first + c]
+            for a in range(m):
+                job = done[a]
+                row = (job >> JOB_ROW) & ROWS
+                before, after = values[root + landed[row], c], values[root + (job >> JOB_NODE), c]
+                change[(job >> JOB_COLUMN) & LOW, row] += after - before
+
+
+@njit(cache=True, nogil=True)
+def _fall(
+    child: Any, column: Any, cut: Any, node: int, group: Any, own: int, row: Any, other: Any
+) -> int:
+    """The leaf below a node of a row whose columns of one group are another row's."""
+    while child[node] != 0:
+        j = column[node]
+        x = other[j] if group[j] == own else row[j]
+        node = child[node] + (1 if x > cut[node] else 0)
+    return node
+
+
+@njit(cache=True, nogil=True)
+def add_group_changes(
+    starts: Any, child: Any, column: Any, cut: Any, values: Any, outputs: Any, group: Any,
+    ends: Any, paired: bool, codes: Any, others: Any, sums: Any, changes: Any,
+) -> None:  # fmt: skip
+    """What other values of the columns of each group do to the sums of the rows.
+
+    Group g has the alternatives ends[g] to ends[g + 1], each a row of ``others``; paired, it has
+    one, which is row r of ``others`` for row r. A row leaves its path at the first test of a
+    column of the group that its alternative answers otherwise. Adds the rows' own leaves to
+    ``sums`` (rows, outputs), and to ``changes`` (rows, alternatives, outputs).
+    """
+    n_alternatives = ends[-1]
+    left_in = np.full(n_alternatives, -1, np.int64)
+    fired, landed = np.empty(n_alternatives, np.int64), np.empty(n_alternatives, np.int64)
+    for row in range(len(codes)):
+        left_in[:] = -1
+        for tree in range(len(starts) - 1):
+            nodes = slice(starts[tree], starts[tree + 1])
+            below, tested, border, value = child[nodes], column[nodes], cut[nodes], values[nodes]
+            node, n = 0, 0
+            while below[node] != 0:
+                j = tested[node]
+                right = codes[row, j] > border[node]
+                if group[j] >= 0:
+                    for a in range(ends[group[j]], ends[group[j] + 1]):
+                        other = others[row if paired else a]
+                        if left_in[a] != tree and (other[j] > border[node]) != right:
+                            left_in[a] = tree
+                            aside = below[node] + (0 if right else 1)
+                            fired[n] = a
+                            landed[n] = _fall(
+                                below, tested, border, aside, group, group[j], codes[row], other
+                            )
+                            n += 1
+                node = below[node] + (1 if right else 0)
+            for c in range(values.shape[1]):
+                k = outputs[tree] + c
+                sums[row, k] += value[node, c]
+                for i in range(n):
+                    changes[row, fired[i], k] += value[landed[i], c] - value[node, c]

@@ -1,0 +1,128 @@
+"""Selections by a model that says itself which columns it needs."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple, Self
+
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import Tags
+
+from tamis._arrays import Array
+from tamis._random import draw_seed
+from tamis.contract.cost import Cost, check_cost
+from tamis.contract.criterion import check_target
+from tamis.contract.record import Record
+from tamis.contract.selector import Selection
+from tamis.contract.steps import Entries, Event, Progress
+from tamis.contract.trace import Trace
+from tamis.exceptions import InvalidParameter
+
+
+class Given(NamedTuple):
+    """What an embedded selection learns from: the table and the seed of its draws."""
+
+    X: Array
+    y: NDArray[Any] | None
+    seed: int
+    n_evaluations: int
+    parts: tuple[Record, ...] = ()
+    criterion: None = None
+
+
+class Embedded(Selection):
+    """Selection whose model says itself which columns it needs.
+
+    A subclass has ``n_features_to_select`` and ``random_state`` among its parameters. It trains in
+    :meth:`_stages`, after each of which it can be stopped; :meth:`_restore` makes the fitted
+    attributes of the last state, which is in the record, so that what was trained is never trained
+    again; :meth:`_ranked` adds the columns.
+    """
+
+    #: As of a criterion.
+    needs_target: ClassVar[bool] = True
+    targets: ClassVar[frozenset[str]] = frozenset({"classification"})
+    #: Each step holds the one before; columns are scored together.
+    nested: ClassVar[bool] = True
+    #: A model is trained for the number of columns that it is to keep.
+    extends: ClassVar[bool] = False
+
+    #: What leaves fewer columns, and the recipe that is done soon, where a table is too large.
+    fewer: ClassVar[str]
+    quick: ClassVar[str]
+
+    random_state: Any
+
+    @abstractmethod
+    def cost(self, n_samples: int, n_features: int) -> Cost:
+        """What a fit to a table of this size takes."""
+
+    @abstractmethod
+    def _stages(
+        self, X: Array, y: NDArray[Any] | None, seed: int, state: dict[str, Any]
+    ) -> Iterator[dict[str, Any]]:
+        """Train, and yield after each stage the state from which training can go on.
+
+        ``state`` is empty at first, or one that was yielded before, as JSON gives it back; from the
+        last one there is nothing left to do.
+        """
+
+    @abstractmethod
+    def _restore(self, X: Array, y: NDArray[Any] | None, state: dict[str, Any]) -> None:
+        """Set the fitted attributes from the last state."""
+
+    @abstractmethod
+    def _ranked(self) -> Iterator[Event]:
+        """Add the columns of the fitted model, the best first."""
+
+    def _steps(
+        self, criterion: Given, n_units: int, size: int | None, done: Trace
+    ) -> Iterator[Event]:
+        X, y, seed, *_ = criterion
+        state = dict(done.state)
+        if not len(done):
+            for stage in self._stages(X, y, seed, state):
+                yield Progress(state := stage)
+        self._restore(X, y, state)
+        made = len(done)
+        for event in self._ranked():
+            if made:  # before it was stopped
+                made -= len(event.units) if isinstance(event, Entries) else 1
+                continue
+            yield event._replace(state=state)
+
+    def _open(
+        self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
+    ) -> Given:
+        names = ", ".join(sorted(params))
+        if names:
+            raise InvalidParameter(
+                f"{type(self).__name__} cannot use {names}. Leave {names} out, or use a search "
+                "whose criterion can, such as RecursiveElimination(Importances(...))."
+            )
+        return Given(X, y, self.random_state, X.shape[1])
+
+    def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
+        name = type(self).__name__
+        return check_cost(name, self.cost, *X.shape, fewer=self.fewer, quick=self.quick)
+
+    def _seeded(self, seeds: dict[str, int] | None) -> tuple[Self, dict[str, int]]:
+        seed = draw_seed(self.random_state) if seeds is None else seeds["random_state"]
+        return clone(self).set_params(random_state=seed), {"random_state": seed}
+
+    def _settle(self, record: Record, X: Array, y: NDArray[Any] | None) -> None:
+        super()._settle(record, X, y)
+        self._restore(X, y, record.trace.state)
+        if record.finished:
+            self._doubt()
+
+    def _doubt(self) -> None:
+        """Warn of what a selection that stands leaves open."""
+
+    def _check_target(self, y: NDArray[Any] | None) -> None:
+        check_target(self, y)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self.needs_target
+        return tags

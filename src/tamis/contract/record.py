@@ -1,0 +1,254 @@
+"""The record of a selection: everything needed to report, compare, save and resume it."""
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from scipy.stats import kendalltau
+from sklearn.base import BaseEstimator, clone
+
+from tamis._arrays import Array, Subset, fingerprint
+from tamis._expression import write
+from tamis.contract.standing import order_of
+from tamis.contract.strict import check_record
+from tamis.contract.trace import Trace
+from tamis.exceptions import InvalidParameter, InvalidTable, RecordMismatch
+
+FORMAT = 2
+
+#: Parameters that say how long and with what to compute, but not what.
+MEANS = frozenset({"n_jobs", "max_evaluations", "max_seconds"})
+
+
+@cache
+def installed_versions() -> Mapping[str, str]:
+    """Versions that a result may depend on."""
+    names = ("tamis", "numpy", "scipy", "scikit-learn")
+    return {"python": platform.python_version(), **{name: version(name) for name in names}}
+
+
+@dataclass(frozen=True, repr=False)
+class Record:
+    """What a fitted selection did, on which data, with which seeds and versions.
+
+    Attributes
+    ----------
+    expression : str
+        The selector, as the expression that makes it.
+    identity : str
+        The expression without what does not change the result: processes and budgets.
+    walk : str
+        The identity without the number of features asked for: records of the same walk can be
+        extended to another size.
+    data : str
+        Fingerprint of the data, see :func:`tamis._arrays.fingerprint`.
+    n_samples : int
+    feature_names : tuple of str or None
+    seeds : dict
+        The number used for every ``random_state`` that was not given as one.
+    trace : Trace
+    chosen : int
+        Position in the trace of the step that was kept.
+    n_evaluations : int
+    finished : bool
+        False when a callback, an interrupt or a budget stopped the search.
+    versions : dict
+    parts : tuple of Record
+        The records of the searches that a composed selector ran.
+    """
+
+    expression: str
+    identity: str
+    walk: str
+    data: str
+    n_samples: int
+    feature_names: tuple[str, ...] | None
+    seeds: Mapping[str, int]
+    trace: Trace
+    chosen: int = 0
+    n_evaluations: int = 0
+    finished: bool = False
+    versions: Mapping[str, str] = field(default_factory=installed_versions)
+    parts: "tuple[Record, ...]" = ()
+
+    @property
+    def seconds(self) -> float:
+        """Time spent in all steps."""
+        return self.trace.seconds
+
+    @property
+    def kept(self) -> Subset:
+        """The columns of the step that was chosen."""
+        if not len(self.trace):
+            return np.empty(0, dtype=np.intp)
+        return np.flatnonzero(self.trace.mask(self.chosen))
+
+    @classmethod
+    def begin(cls, selector: BaseEstimator, X: Array, y: Any, params: Mapping[str, Any]) -> Self:
+        """The record of a selector that has done nothing yet."""
+        names = getattr(selector, "feature_names_in_", None)
+        bare = _without(selector, MEANS)
+        return cls(
+            expression=write(selector, strict=False),
+            identity=write(bare, strict=False),
+            walk=write(selector._unsized(bare), strict=False),
+            data=fingerprint(X, y, **params),
+            n_samples=len(X),
+            feature_names=None if names is None else tuple(map(str, names)),
+            seeds={},
+            trace=Trace(X.shape[1]),
+        )
+
+    def check_continues(self, fresh: "Record") -> None:
+        """Refuse to continue another search, or on other data."""
+        if fresh.walk != self.walk:
+            raise RecordMismatch(
+                f"The record belongs to {self.expression}, not to {fresh.expression}. Resume it "
+                "with the selector that made it (n_features_to_select may differ), or call fit to "
+                "start anew."
+            )
+        same_shape = (fresh.n_samples, fresh.trace.n_units) == (self.n_samples, self.trace.n_units)
+        if fresh.data != self.data or not same_shape:
+            raise RecordMismatch(
+                f"The record was made on other data (fingerprint {self.data}, not {fresh.data}). "
+                "Resume it with the same X, y and weights, or call fit to start anew."
+            )
+
+    def compare(self, other: "Record") -> "RecordComparison":
+        """What two records keep, and how far their orders of the columns agree.
+
+        Columns are matched by name where both records have names, else by position.
+        """
+        if not isinstance(other, Record):
+            raise InvalidParameter(
+                f"compare needs the record of another selection (search.record_), not {other!r}."
+            )
+        named = self.feature_names is not None and other.feature_names is not None
+        if not named and self.trace.n_units != other.trace.n_units:
+            raise RecordMismatch(
+                f"Records of {self.trace.n_units} and of {other.trace.n_units} columns can only be "
+                "compared by names, which they do not both have. Fit both on frames."
+            )
+        (ours, our_ranks), (theirs, their_ranks) = (r._ranked(named) for r in (self, other))
+        shared = [label for label in our_ranks if label in their_ranks]
+        agreement = float("nan")
+        if len(shared) > 1:
+            pairs = [[ranks[label] for label in shared] for ranks in (our_ranks, their_ranks)]
+            agreement = float(kendalltau(*pairs).statistic)
+        return RecordComparison(
+            both=tuple(label for label in ours if label in set(theirs)),
+            only_first=tuple(label for label in ours if label not in set(theirs)),
+            only_second=tuple(label for label in theirs if label not in set(ours)),
+            rank_agreement=agreement,
+        )
+
+    def _ranked(self, named: bool) -> tuple[list[Any], dict[Any, int]]:
+        """Labels of the kept columns, best first, and the position of every column."""
+        order = order_of(self.trace, self.chosen)[0].tolist()
+        labels = [self.feature_names[j] for j in order] if named and self.feature_names else order
+        return labels[: len(self.kept)], {label: rank for rank, label in enumerate(labels)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, strings, lists and dictionaries."""
+        plain = {k: v for k, v in vars(self).items() if k not in ("trace", "parts")}
+        return {
+            "format": FORMAT,
+            **plain,
+            "trace": self.trace.to_dict(),
+            "parts": [part.to_dict() for part in self.parts],
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """The record that :meth:`to_dict` wrote; anything else is refused."""
+        check_record(plain, FORMAT)
+        plain = dict(plain)
+        del plain["format"]
+        trace = Trace.from_dict(plain.pop("trace"))
+        parts = tuple(cls.from_dict(part) for part in plain.pop("parts"))
+        names = plain.pop("feature_names")
+        names = None if names is None else tuple(names)
+        return cls(trace=trace, parts=parts, feature_names=names, **plain)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the record as JSON; an existing file is replaced only by a complete one."""
+        path = Path(path)
+        draft = path.with_name(path.name + ".part")
+        try:
+            draft.write_text(json.dumps(self.to_dict(), default=_plain) + "\n", encoding="utf-8")
+            os.replace(draft, path)
+        except OSError as error:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise InvalidTable(
+                f"{path} cannot be written: {error.strerror}. Nothing of the record is left there; "
+                "save it elsewhere."
+            ) from error
+
+    @classmethod
+    def of(cls, given: Any) -> Self:
+        """The record itself, or the one in a file."""
+        if isinstance(given, str | os.PathLike):
+            return cls.load(given)
+        if not isinstance(given, cls):
+            raise InvalidParameter(
+                f"resume needs a record (search.record_) or the path of a saved one, not {given!r}."
+            )
+        return given
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what :meth:`save` wrote."""
+        try:
+            plain = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+            raise InvalidTable(f"{path} is no record: {error}.") from error
+        try:
+            return cls.from_dict(plain)
+        except InvalidTable as error:
+            raise InvalidTable(f"{path}: {error}") from error
+
+    def __repr__(self) -> str:
+        end = "finished" if self.finished else "stopped"
+        return f"<Record of {self.expression}: {len(self.trace)} steps, {end}>"
+
+
+@dataclass(frozen=True)
+class RecordComparison:
+    """Two records beside each other.
+
+    Attributes
+    ----------
+    both, only_first, only_second : tuple of str or int
+        Columns kept by both and by one alone, in the order of the one that names them.
+    rank_agreement : float
+        Kendall's tau between the two orders of all shared columns: 1 for the same, -1 for the
+        reverse.
+    """
+
+    both: tuple[Any, ...]
+    only_first: tuple[Any, ...]
+    only_second: tuple[Any, ...]
+    rank_agreement: float
+
+
+def _without(selector: BaseEstimator, names: frozenset[str]) -> BaseEstimator:
+    """The selector with these parameters, wherever they stand, set to None."""
+    bare = clone(selector)
+    for name in bare.get_params():
+        if name.split("__")[-1] in names:
+            bare.set_params(**{name: None})
+    return bare
+
+
+def _plain(value: Any) -> Any:
+    """Numpy arrays and scalars as lists and numbers."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

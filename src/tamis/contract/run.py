@@ -1,0 +1,201 @@
+"""A selection on its way: the one loop that makes steps, whatever they are made from."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Protocol
+
+from numpy.typing import NDArray
+
+from tamis._arrays import Array
+from tamis.contract.choice import Context
+from tamis.contract.record import Record
+from tamis.contract.steps import Entries, Event, Progress, Step
+from tamis.exceptions import (
+    InvalidStep,
+    InvalidTable,
+    NothingSelected,
+    NothingToAdd,
+    RecordMismatch,
+    TamisError,
+)
+
+if TYPE_CHECKING:
+    from tamis.contract.selector import Selection
+
+log = logging.getLogger("tamis")
+
+
+class StepSource(Protocol):
+    """What steps are made from: a fitted criterion, a table, the parts of a composition."""
+
+    @property
+    def n_evaluations(self) -> int:
+        """Scores asked for so far."""
+
+    @property
+    def parts(self) -> tuple[Record, ...]:
+        """Records of the selections inside."""
+
+    @property
+    def criterion(self) -> Any:
+        """The fitted criterion, None where there is none."""
+
+
+class Run:
+    """A selection on its way: iterating makes its steps, ``record`` is what could be saved now."""
+
+    def __init__(
+        self,
+        selection: "Selection",
+        X: Array,
+        y: NDArray[Any] | None,
+        params: dict[str, Any],
+        done: Record | None = None,
+    ):
+        self.selection, self.name = selection, type(selection).__name__
+        self.X, self.y = X, y
+        self.params = {name: value for name, value in params.items() if value is not None}
+        selection._check_target(y)
+        self.size = selection._size(X.shape[1])
+        if notice := selection._afford(X, y):
+            log.warning(notice)
+        fresh = Record.begin(selection, X, y, self.params)
+        self.start = fresh if done is None else self._continued(done, fresh)
+        self.trace = self.start.trace
+        self.source: StepSource | None = None
+        self.ended = False
+
+    def _continued(self, done: Record, fresh: Record) -> Record:
+        """The record to go on from: as it is, or with the steps that another size has in common."""
+        done.check_continues(fresh)
+        trace = done.trace.copy()
+        if done.identity == fresh.identity:
+            return replace(done, trace=trace)
+        if not self.selection.extends:
+            raise RecordMismatch(
+                f"The steps of {self.name} depend on the number of features asked for, so that the "
+                f"record of {done.expression} says nothing of another one. Call fit to start anew."
+            )
+        n_common = self.selection._common(done, self.size)
+        return replace(
+            fresh,
+            trace=trace if n_common == len(trace) else trace.head(n_common),
+            seeds=done.seeds,
+            parts=done.parts,
+        )
+
+    @property
+    def record(self) -> Record:
+        """What has been done so far."""
+        source = self.source
+        return replace(
+            self.start,
+            trace=self.trace,
+            chosen=max(0, len(self.trace) - 1),
+            n_evaluations=self.start.n_evaluations if source is None else source.n_evaluations,
+            finished=self.ended and self.selection._complete(self.trace),
+            parts=self.start.parts if source is None else source.parts,
+        )
+
+    def settled(self) -> Record:
+        """The record of a run that ended, with the step that was chosen."""
+        if self.start.finished:
+            return self.start
+        record, sizes = self.record, self.trace.sizes
+        if not sizes.any():
+            raise NothingSelected(
+                f"{self.name} found no subset that its criterion can value: each one holds columns "
+                "that are constant or depend on each other. Drop those columns, or give the "
+                "criterion a ridge where it has one."
+            )
+        if self.size is not None and self.size not in sizes:
+            raise InvalidStep(
+                f"{self.name} was asked for {self.size} unit(s), but its walk ended without a "
+                f"subset of that size. Yield one from {self.name}._steps."
+            )
+        return replace(record, chosen=self.selection._picked(self))
+
+    @property
+    def context(self) -> Context:
+        """What a choice may look at beside the trace."""
+        criterion = None if self.source is None else self.source.criterion
+        return Context(criterion, self.X, self.y)
+
+    def __iter__(self) -> Iterator[Event]:
+        if self.start.finished:
+            self.ended = True
+            return
+        seeds = dict(self.start.seeds) or None
+        work, seeds = self.selection._seeded(seeds)
+        self.start = replace(self.start, seeds=seeds)
+        self.source = source = work._open(self.X, self.y, self.params, self.start)
+        before = perf_counter()
+        steps = work._steps(source, self.trace.n_units, self.size, self.trace)
+        try:
+            for event in self._restarted(steps):
+                self._take(event, perf_counter() - before)
+                yield event
+                before = perf_counter()
+        except NothingToAdd:
+            if self.size is not None:
+                raise
+        self.ended = True
+
+    def _restarted(self, steps: Iterator[Event]) -> Iterator[Event]:
+        """The steps, where those of a record have a state that the search can read."""
+        if self.trace.state:
+            try:
+                first = next(steps, None)
+            except (LookupError, TypeError, ValueError, AttributeError) as error:
+                if isinstance(error, TamisError):
+                    raise
+                raise InvalidTable(
+                    f"This is a damaged record: {self.name} cannot go on from its state "
+                    f"({type(error).__name__}: {error}). Start the search anew."
+                ) from error
+            if first is None:
+                return
+            yield first
+        yield from steps
+
+    def _take(self, event: Event, seconds: float) -> None:
+        """Add what happened to the trace, unless it breaks a promise."""
+        assert self.source is not None
+        if isinstance(event, Progress):
+            self.trace.state = event.state
+            return
+        n_evaluations = self.source.n_evaluations
+        try:
+            if isinstance(event, Entries):
+                self.trace.extend(event, n_evaluations=n_evaluations, seconds=seconds)
+            else:
+                if self.selection.nested:
+                    self._check_nested(event)
+                self.trace.append(event, n_evaluations=n_evaluations, seconds=seconds)
+        except InvalidStep as error:
+            raise InvalidStep(
+                f"{self.name}, at step {len(self.trace) + 1}, {error}. Correct what "
+                f"{self.name}._steps yields."
+            ) from None
+        log.debug("%s: step %d", self.name, len(self.trace))
+
+    def _check_nested(self, step: Step) -> None:
+        """Refuse a step that is neither inside nor around the one before, or passes the size."""
+        moved, entered, before = self.trace.change(step)
+        if not len(moved):
+            if len(self.trace):
+                raise InvalidStep("moves nothing, although it promises to grow or shrink")
+            return
+        growing = self.trace.growing
+        if entered.any() != entered.all() or growing not in (None, bool(entered[0])):
+            raise InvalidStep(
+                "both adds and takes away, although it promises that each step holds, or is held "
+                "by, the step before"
+            )
+        after = before + (len(moved) if entered[0] else -len(moved))
+        if self.size is not None and min(before, after) < self.size < max(before, after):
+            raise InvalidStep(
+                f"goes from {before} to {after} units and passes over the {self.size} asked for"
+            )

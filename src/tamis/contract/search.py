@@ -1,0 +1,200 @@
+"""Selections by a search: a criterion that scores, and a walk through the subsets."""
+
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import MetaEstimatorMixin
+from sklearn.utils import Tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+
+from tamis._arrays import Array, Subset, standardised
+from tamis.contract.choice import SizeLike
+from tamis.contract.cost import check_cost
+from tamis.contract.criterion import (
+    BackwardCriterion,
+    Criterion,
+    ForwardCriterion,
+    SubsetCriterion,
+    check_target,
+)
+from tamis.contract.record import Record
+from tamis.contract.selector import Selection
+from tamis.contract.steps import NOTHING
+from tamis.exceptions import IncompatibleCriterion, InvalidScore
+
+#: Metadata of ``fit`` go to the ``fit`` of the parts; a pipeline calls ``fit_transform``.
+FITTING = MethodMapping().add(caller="fit", callee="fit").add(caller="fit_transform", callee="fit")
+
+#: What each capability lets a criterion do, and who has it, for messages.
+SPOKEN = {
+    ForwardCriterion: ("the gain of adding a feature", "only scores additions", "Forward"),
+    BackwardCriterion: (
+        "the loss of removing a feature",
+        "only scores removals",
+        "RecursiveElimination",
+    ),
+    SubsetCriterion: ("the value of a subset", "values any subset", "FloatingForward"),
+}
+
+
+class Counted:
+    """A fitted criterion that counts the scores asked of it, and refuses NaN."""
+
+    #: It is no composition.
+    parts: tuple[Record, ...] = ()
+
+    def __init__(self, criterion: Criterion, n_evaluations: int = 0):
+        self.criterion: Any = criterion
+        self.n_evaluations = n_evaluations
+        self.has_value = isinstance(criterion, SubsetCriterion)
+        # a criterion with a fit of its own may know nothing of idle units
+        self.any_idle = bool(np.any(getattr(criterion, "idle_", False)))
+
+    def gain(self, subset: Subset, candidates: Subset) -> Array:
+        """What adding each candidate brings."""
+        return self._scored(self.criterion.gain(subset, candidates), candidates)
+
+    def loss(self, subset: Subset) -> Array:
+        """What removing each member costs."""
+        return self._scored(self.criterion.loss(subset), subset)
+
+    def value(self, subset: Subset) -> float:
+        """Value of a subset, nan where the criterion only ranks."""
+        return float(self.values([subset])[0]) if self.has_value else float("nan")
+
+    def values(self, subsets: list[Subset]) -> Array:
+        """Values of many subsets."""
+        return self._scored(self.criterion.values(subsets), subsets)
+
+    def bounds(self, subsets: list[Subset], size: int) -> Array:
+        """The most that a subset of ``size`` inside each subset can be worth."""
+        return self._scored(self.criterion.bounds(subsets, size), subsets)
+
+    def start(self, subset: Subset) -> float:
+        """Value from which a forward walk starts: known beforehand, so not counted."""
+        return float(self.criterion.value(subset)) if self.has_value else float("nan")
+
+    def noise(self, value: float) -> float:
+        """What rounding leaves in a score that is a difference of values of this size."""
+        if not self.has_value or self.criterion.additive or not np.isfinite(value):
+            return 0.0
+        return 1e-13 * abs(value)
+
+    def shunning(self, scores: Array, units: Subset) -> Array:
+        """Scores to choose by: units that can tell nothing come last, and leave first."""
+        if not self.any_idle:
+            return scores
+        idle = self.criterion.idle_[units]
+        return np.where(idle, -np.inf, scores) if idle.any() and not idle.all() else scores
+
+    def errors(self, subset: Subset) -> Array:
+        """Standard errors of the last scores, empty where they are not known."""
+        errors = self.criterion.errors(subset)
+        return NOTHING if errors is None else errors
+
+    def _scored(self, scores: Array, things: Any) -> Array:
+        scores = np.asarray(scores, dtype=float)
+        self.n_evaluations += len(things)
+        if np.isnan(scores).any():
+            index = int(np.flatnonzero(np.isnan(scores))[0])
+            raise InvalidScore(
+                f"{type(self.criterion).__name__} answered NaN for feature(s) {things[index]}. No "
+                "NaN may decide a search: look for a failing estimator or a degenerate column."
+            )
+        return scores
+
+
+class Search(MetaEstimatorMixin, Selection):
+    """Selection that explores subsets by the scores of a criterion.
+
+    A subclass stores its parameters and implements :meth:`_steps`, whose ``criterion`` is a
+    :class:`Counted` one: fitted, counting, and refusing NaN.
+
+    Parameters
+    ----------
+    criterion : Criterion
+        It is cloned and fitted; the one given is never changed.
+    n_features_to_select : int, float, "best" or Choice, default=0.5
+        How many columns are kept: a number, a fraction of all, the subset of greatest value, or a
+        choice such as ``Threshold(0.1)``.
+    standardize : bool, default=True
+        Whether the criterion sees columns of mean 0 and standard deviation 1; ``y`` is never
+        scaled, and ``transform`` always gives the original columns.
+    """
+
+    #: The weakest capability this search can walk with; of several, any one.
+    needs: ClassVar[tuple[type[Criterion], ...]]
+
+    def __init__(
+        self, criterion: Any, *, n_features_to_select: SizeLike = 0.5, standardize: bool = True
+    ):
+        self.criterion = criterion
+        self.n_features_to_select = n_features_to_select
+        self.standardize = standardize
+
+    def _check(self) -> None:
+        """Whether search, criterion and choice fit together, before any work."""
+        check_capability(self, self.criterion)
+        self.criterion.check()
+        self._choice().check(self, self.criterion)
+
+    def _check_target(self, y: NDArray[Any] | None) -> None:
+        check_target(self.criterion, y)
+
+    def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
+        n_rounds = self._n_rounds(X.shape[1], self._size(X.shape[1]))
+        name = f"{type(self).__name__}({type(self.criterion).__name__})"
+        return check_cost(name, partial(self.criterion.cost, n_rounds=n_rounds), *X.shape)
+
+    def _n_rounds(self, n_units: int, size: int | None) -> int:
+        """How often every unit is scored, about."""
+        return size or n_units
+
+    def _open(
+        self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
+    ) -> Counted:
+        self.criterion.fit(standardised(X) if self.standardize else X, y, **self._routed(params))
+        for chosen in done.trace.params.values():
+            self.criterion.use(chosen)
+        return Counted(self.criterion, done.trace.n_evaluations)
+
+    @property
+    def _takes_metadata(self) -> bool:
+        return bool(self.criterion.takes_metadata)
+
+    def _routed(self, params: dict[str, Any]) -> dict[str, Any]:
+        if not get_config()["enable_metadata_routing"]:
+            return params
+        return dict(process_routing(self, "fit", **params).criterion.fit) if params else {}
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Metadata given to ``fit`` go to the criterion's ``fit``."""
+        return MetadataRouter(owner=self).add(criterion=self.criterion, method_mapping=FITTING)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = bool(getattr(self.criterion, "needs_target", True))
+        return tags
+
+
+def check_capability(search: Search, criterion: Any) -> None:
+    """Refuse a criterion that the search cannot walk with, and say what to write instead."""
+    name = type(search).__name__
+    if isinstance(criterion, search.needs):
+        return
+    wanted = " or ".join(SPOKEN[need][0] for need in search.needs)
+    if not isinstance(criterion, Criterion):
+        raise IncompatibleCriterion(
+            f"{name} needs a criterion that gives {wanted}, not {criterion!r}. Wrap an estimator "
+            f"as {name}(CrossValidated(estimator)) or a function of (X, y) as "
+            f"{name}(Scored(function))."
+        )
+    scored_by = type(criterion).__name__
+    _, can, instead = next(SPOKEN[c] for c in SPOKEN if isinstance(criterion, c))
+    raise IncompatibleCriterion(
+        f"{name} needs {wanted}; {scored_by} {can}. Use {instead}({scored_by}(...)), or "
+        f"{name}(CrossValidated(estimator))."
+    )

@@ -1,0 +1,257 @@
+"""The one run loop: from a table to a settled selection, for searches and all that acts like one.
+
+A :class:`Selection` says what it checks (:meth:`~Selection._check`), to which size it walks
+(:meth:`~Selection._size`) and which steps it makes (:meth:`~Selection._steps`). Validation, seeds,
+callbacks, record, resume and choice are written here and in :mod:`tamis.contract.run`, once.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self
+from warnings import warn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from tamis._arrays import Array, Mask
+from tamis._random import draw_seed, fix_seeds
+from tamis.contract.choice import Choice, SizeLike, resolve_choice
+from tamis.contract.criterion import check_data
+from tamis.contract.explain import explained, open_tie
+from tamis.contract.record import Record
+from tamis.contract.run import Run
+from tamis.contract.standing import order_of, scores_of
+from tamis.contract.steps import Event
+from tamis.contract.trace import Trace
+from tamis.exceptions import DegenerateData, TiedScores
+
+
+class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
+    """Selector that remembers how it came to its answer.
+
+    Attributes
+    ----------
+    support_ : array of bool
+        The columns that are kept.
+    order_ : array of int
+        All columns, best first: those kept by their last score (by order of entry in a search
+        that only adds), then the others in the reverse order of leaving, those that never moved
+        last. Of equals the lowest index is first.
+    ranking_ : array of int
+        1 for all kept, then by step of leaving, as in scikit-learn.
+    scores_ : array of float
+        The score at which a column last entered or left; of one that never moved, the last score
+        it was given; nan where it was given none, as in searches that only value whole subsets.
+    trace_ : Trace
+        The steps, see :class:`tamis.contract.TracedStep`.
+    n_features_, n_evaluations_ : int
+        Number of columns kept; number of scores asked of the criterion.
+    record_ : Record
+        Everything needed to report, compare, save and resume.
+    """
+
+    #: Whether each step holds, or is held by, the step before.
+    nested: ClassVar[bool] = False
+    #: Whether each unit is scored without the others.
+    scores_alone: ClassVar[bool] = False
+    #: Whether the steps on the way to one size are also made on the way to another.
+    extends: ClassVar[bool] = True
+
+    n_features_to_select: SizeLike
+
+    # -- what a subclass says ---------------------------------------------------------------------
+
+    @abstractmethod
+    def _steps(
+        self, criterion: Any, n_units: int, size: int | None, done: Trace
+    ) -> Iterator[Event]:
+        """Yield the steps that follow those already done.
+
+        ``criterion`` is what :meth:`_open` made, ``size`` the number of units asked for, or None
+        where the walk must go the whole way.
+        """
+
+    @abstractmethod
+    def _open(self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record) -> Any:
+        """Learn the data: the :class:`StepSource` of the steps that follow those of a record."""
+
+    def _check(self) -> None:
+        """Refuse parameters that cannot work, before any data are seen."""
+        self._choice().check(self, self)
+
+    def _check_target(self, y: NDArray[Any] | None) -> None:
+        """Refuse a target that cannot be used."""
+
+    def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
+        """Refuse a table that does not fit into memory; a line to say where it takes long."""
+        return None
+
+    def _size(self, n_units: int) -> int | None:
+        """Number of units to walk to, None where only the data can tell."""
+        return self._choice().size(n_units, type(self).__name__)
+
+    def _complete(self, trace: Trace) -> bool:
+        """Whether a walk that ended has nothing left to do."""
+        return True
+
+    def _common(self, done: Record, size: int | None) -> int:
+        """How many of the steps of a record a walk to another size makes too."""
+        return len(done.trace)
+
+    def _unsized(self, bare: Any) -> Any:
+        """A clone without the number of features that is asked for."""
+        return bare.set_params(n_features_to_select=None)
+
+    def _seeded(self, seeds: dict[str, int] | None) -> tuple[Self, dict[str, int]]:
+        """A clone whose random parts have numbers for seeds, and these numbers."""
+        work = clone(self)
+        root = draw_seed(getattr(self, "random_state", None))
+        return work, fix_seeds(work, seeds, root=root)
+
+    def _picked(self, run: Run) -> int:
+        """Position of the step to keep."""
+        return self._choice().pick(run.trace, run.context)
+
+    def _choice(self) -> Choice:
+        return resolve_choice(self.n_features_to_select, type(self).__name__)
+
+    @property
+    def _takes_metadata(self) -> bool:
+        return False
+
+    # -- what it offers ---------------------------------------------------------------------------
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> Self:
+        """Find the best columns of ``X``.
+
+        Parameters
+        ----------
+        X : array, pandas or polars frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Classes (of any type) or real numbers, as the criterion needs.
+        **params
+            Per-row metadata (``sample_weight``, ``groups``) for the criterion: routed by requests
+            when scikit-learn's metadata routing is enabled, passed on as they are otherwise.
+        """
+        self._run(X, y, params, None)
+        return self
+
+    def resume(
+        self, X: ArrayLike, y: ArrayLike | None = None, *, record: "Record | str", **params: Any
+    ) -> Self:
+        """Go on from a record, or the file of one, on the same data.
+
+        A selection that was stopped ends as an undisturbed ``fit`` would have. With another
+        ``n_features_to_select`` the record is extended: its steps are kept and the walk goes on to
+        the new size. Otherwise only ``n_jobs`` and budgets may differ from the selection that made
+        the record. Functions have no expression: that ``Scored`` holds the same one is not checked.
+        """
+        self._run(X, y, params, Record.of(record))
+        return self
+
+    def transform(self, X: ArrayLike) -> Any:
+        """The columns that are kept.
+
+        Parameters
+        ----------
+        X : array, pandas or polars frame of shape (n_samples, n_features)
+        """
+        with np.errstate(invalid="ignore"):  # infinity is looked for by a sum, which may overflow
+            return super().transform(X)
+
+    def explain(self, column: Any) -> str:
+        """Say in words when a column was looked at, what it scored, and what won in its place.
+
+        Parameters
+        ----------
+        column : int or str
+            Its index, or its name where ``X`` had names.
+        """
+        check_is_fitted(self)
+        return explained(self, column)
+
+    @with_callbacks
+    def _run(self, X: Any, y: Any, params: dict[str, Any], done: Record | None) -> None:
+        self._forget()
+        self._check()
+        X, y = check_data(self, X, y)
+        self._follow(Run(self, X, y, params, done))
+
+    def _follow(self, run: Run) -> None:
+        """Walk to the end, or to where a callback says stop, and keep what was found.
+
+        An exception loses nothing: the steps made are in ``record_`` before it goes on its way.
+        """
+        try:
+            self._consume(run)
+        finally:
+            self.trace_, self.record_ = run.trace, run.record
+        if run.ended:
+            self.record_ = run.settled()
+        if len(run.trace):
+            self._settle(self.record_, run.X, run.y)
+        if run.ended:
+            self._say_doubts(run)
+
+    def _say_doubts(self, run: Run) -> None:
+        """Warn of a tie that decided the answer, and of columns kept that tell nothing."""
+        if tie := open_tie(self):
+            warn(tie, TiedScores, stacklevel=6)
+        idle = getattr(run.context.criterion, "idle_", None)
+        if idle is not None and (self.support_ & idle).any():
+            kept = np.flatnonzero(self.support_ & idle)
+            some = ", ".join(map(str, kept[:5])) + (", ..." if len(kept) > 5 else "")
+            warn(
+                f"{type(self).__name__} keeps {len(kept)} column(s) that are constant or copies of "
+                f"others ({some}): they tell nothing. Ask for fewer features, or drop them.",
+                DegenerateData,
+                stacklevel=6,
+            )
+
+    def _consume(self, run: Run) -> None:
+        """Take each event of the run; stop where a callback asks for it."""
+        context = self._init_callback_context(max_subtasks=None)
+        watched = bool(getattr(self, "_skl_callbacks", []))
+        context.call_on_fit_task_begin(estimator=self)
+        for _ in run:
+            if not watched:
+                continue
+            self.trace_, self.record_ = run.trace, run.record
+            task = context.subcontext(task_name="step")
+            task.call_on_fit_task_begin(estimator=self)
+            if task.call_on_fit_task_end(estimator=self):
+                break
+        context.call_on_fit_task_end(estimator=self)
+
+    def _settle(self, record: Record, X: Array, y: NDArray[Any] | None) -> None:
+        """Set the fitted attributes from the steps and the one that was chosen."""
+        trace = record.trace
+        self.record_, self.trace_ = record, trace
+        self.n_evaluations_ = record.n_evaluations
+        self.support_ = trace.mask(record.chosen)
+        self.n_features_ = int(self.support_.sum())
+        self.scores_ = scores_of(trace)
+        self.order_, self.ranking_ = order_of(trace, record.chosen)
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit found, so that nothing of it outlives one that fails."""
+        for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
+            delattr(self, name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "support_")
+
+    def _get_support_mask(self) -> Mask:
+        check_is_fitted(self)
+        return self.support_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        tags.input_tags.allow_nan = False
+        return tags

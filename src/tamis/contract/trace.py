@@ -1,0 +1,404 @@
+"""The steps of a selection, kept in columns.
+
+Keeping every subset would cost memory of the order of the square of the number of units, and one
+object per step the time of a ranking of 10^5 columns: a :class:`Trace` keeps moves and scores in
+arrays and rebuilds subsets on demand.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Self, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tamis._arrays import EMPTY, Array, Mask, Subset
+from tamis._frame import frame
+from tamis.contract.columns import (
+    PER_CANDIDATE,
+    PER_MOVE,
+    PER_STEP,
+    Growing,
+    numbers_of,
+    occurrences,
+    plain_numbers,
+)
+from tamis.contract.steps import NOTHING, Entries, Event, Scores, Step, TracedStep
+from tamis.contract.weighing import (
+    best_first_moved,
+    checked,
+    equal_from_here_on,
+    looked_up,
+    weighed,
+)
+from tamis.exceptions import InvalidStep
+
+
+class Trace(Sequence[TracedStep]):
+    """The steps of a selection.
+
+    Attributes
+    ----------
+    n_units : int
+    start : array of bool
+        The units held before the first step.
+    given : array of float
+        The score that each unit was last given, nan where it never was.
+    given_at : array of int
+        The step at which that was, -1 where it never was.
+    state : dict
+        What the search needs to go on from the last step.
+
+    Examples
+    --------
+    >>> trace = Trace(3)
+    >>> trace.append(Step(np.array([2]), 0.7, Scores(np.arange(3), np.array([0.1, 0.3, 0.7]))))
+    >>> trace.append(Step(np.array([2, 0]), 0.8, Scores(np.arange(2), np.array([0.1, 0.1]))))
+    >>> trace[-1].subset, trace[-1].moved, trace.sizes, trace.n_equal
+    (array([0, 2]), array([0]), array([1, 2]), array([1, 2]))
+    """
+
+    def __init__(self, n_units: int):
+        self.n_units = n_units
+        self.start: Mask = np.zeros(n_units, dtype=bool)
+        self.given: Array = np.full(n_units, np.nan)
+        self.given_at: Subset = np.full(n_units, -1, dtype=np.intp)
+        self.state: dict[str, Any] = {}
+        self.params: dict[int, dict[str, Any]] = {}
+        self._columns = {
+            name: Growing(dtype) for name, dtype in (PER_STEP | PER_MOVE | PER_CANDIDATE).items()
+        }
+        self._held: Mask | None = None  # the newest subset, once it has been asked for
+        self._moves: Moves | None = None  # all moves so far, once they have been asked for
+
+    @classmethod
+    def of(cls, n_units: int, events: "Iterable[Event]") -> Self:
+        """The trace of some steps."""
+        trace = cls(n_units)
+        for event in events:
+            if isinstance(event, Entries):
+                trace.extend(event)
+            elif isinstance(event, Step):
+                trace.append(event)
+        return trace
+
+    # -- growing --------------------------------------------------------------------------------
+
+    def change(self, step: Step) -> tuple[Subset, Mask, int]:
+        """What a step would move, whether each enters, and the size before."""
+        before, after = self._sides(step)
+        moved = np.flatnonzero(before ^ after)
+        return moved, after[moved], int(before.sum())
+
+    def _sides(self, step: Step) -> tuple[Mask, Mask]:
+        """What is held before and after a step."""
+        before, after = self._newest(), self._mask_of(step.subset)
+        if not len(self) and step.scores is None and after.all():
+            before = after  # where a walk from everything stands before its first move
+        return before, after
+
+    @property
+    def growing(self) -> bool | None:
+        """Whether the first unit that moved entered; None where none has moved."""
+        moved = self._columns["moved"].array
+        return bool(not self.start[moved[0]]) if len(moved) else None
+
+    def append(self, step: Step, *, n_evaluations: int = 0, seconds: float = 0.0) -> None:
+        """Add a step; what moved is what differs from the subset before."""
+        before, after = self._sides(step)
+        moved = np.flatnonzero(before ^ after)
+        scores = checked(Scores(EMPTY, NOTHING) if step.scores is None else step.scores)
+        adding = bool(after[moved].any())
+        moved = best_first_moved(moved, scores, adding)
+        best, n_equal = weighed(scores, moved, adding=adding)
+        if not len(self):
+            self.start[:] = before
+        self.state = step.state
+        if step.params:
+            self.params[len(self)] = step.params
+        self._give(scores)
+        given = self.given_at[moved] == len(self)
+        self._write(
+            moved=moved,
+            score=np.where(given, self.given[moved], np.nan),
+            error=looked_up(moved, scores.units, scores.errors),
+            candidate=best.units,
+            candidate_score=best.values,
+        )
+        for name, value in (
+            ("n_moved", len(moved)),
+            ("n_scored", len(best.units)),
+            ("n_equal", n_equal),
+            ("n_evaluations", n_evaluations),
+            ("seconds", seconds),
+            ("value", step.value),
+        ):
+            self._columns[name].push(value)
+        self._held = after
+
+    def extend(self, entries: Entries, *, n_evaluations: int = 0, seconds: float = 0.0) -> None:
+        """Add one step for each unit that enters, in one go."""
+        units, scores = np.asarray(entries.units), checked(entries.scores)
+        fresh = self._mask_of(units)
+        if (fresh & self._newest()).any():
+            raise InvalidStep("adds a unit that it already holds")
+        n = len(units)
+        values = entries.values if len(entries.values) else np.full(n, np.nan)
+        score = looked_up(units, scores.units, scores.values)
+        best, _ = weighed(scores, units[:1], adding=True)
+        self.state = entries.state
+        self._give(scores)
+        self._write(
+            value=values,
+            n_moved=np.ones(n, dtype=np.intp),
+            n_scored=np.r_[len(best.units), np.zeros(n - 1, dtype=np.intp)],
+            n_equal=equal_from_here_on(score),
+            n_evaluations=np.full(n, n_evaluations),
+            seconds=np.r_[seconds, np.zeros(n - 1)],
+            moved=units,
+            score=score,
+            error=looked_up(units, scores.units, scores.errors),
+            candidate=best.units,
+            candidate_score=best.values,
+        )
+        self._held = self._newest() | fresh
+
+    def _mask_of(self, subset: ArrayLike) -> Mask:
+        """A subset as a mask; refused where it is none."""
+        units = np.asarray(subset)
+        if units.ndim != 1 or (len(units) and units.dtype.kind not in "iu"):
+            raise InvalidStep(f"gives {subset!r} for a subset, which needs an array of indices")
+        if len(units) and not (units.min() >= 0 and units.max() < self.n_units):
+            outside = units[(units < 0) | (units >= self.n_units)][0]
+            raise InvalidStep(f"names unit {outside}, where units go from 0 to {self.n_units - 1}")
+        mask = np.zeros(self.n_units, dtype=bool)
+        mask[units] = True
+        if np.count_nonzero(mask) != len(units):
+            twice = np.flatnonzero(np.bincount(units) > 1)[0]
+            raise InvalidStep(f"holds unit {twice} twice")
+        return mask
+
+    def _give(self, scores: Scores) -> None:
+        self.given[scores.units] = scores.values
+        self.given_at[scores.units] = len(self)
+
+    def _write(self, **values: Any) -> None:
+        self._moves = None
+        for name, column in values.items():
+            self._columns[name].extend(column)
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._columns["value"].array)
+
+    def _newest(self) -> Mask:
+        return self.mask(len(self) - 1) if self._held is None else self._held
+
+    def mask(self, index: int) -> Mask:
+        """The units held after a step, or before the first one for index -1."""
+        n_moves = int(self._columns["n_moved"].array[: index + 1].sum())
+        crossed = np.bincount(self._columns["moved"].array[:n_moves], minlength=self.n_units)
+        held: Mask = self.start ^ (crossed % 2 == 1)
+        return held
+
+    @overload
+    def __getitem__(self, index: int) -> TracedStep: ...
+    @overload
+    def __getitem__(self, index: slice) -> "list[TracedStep]": ...
+    def __getitem__(self, index: int | slice) -> "TracedStep | list[TracedStep]":
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        index = range(len(self))[index]
+        return self._step(index, self.mask(index))
+
+    def __iter__(self) -> Iterator[TracedStep]:
+        mask = self.start.copy()
+        ends = np.cumsum(self._columns["n_moved"].array)
+        for index, end in enumerate(ends):
+            start = 0 if index == 0 else ends[index - 1]
+            mask[self._columns["moved"].array[start:end]] ^= True
+            yield self._step(index, mask)
+
+    def _step(self, index: int, mask: Mask) -> TracedStep:
+        of_step = {name: self._columns[name].array[index] for name in PER_STEP}
+        moves, scored = (self._slice(name, index) for name in ("n_moved", "n_scored"))
+        moved = self._columns["moved"].array[moves].copy()
+        return TracedStep(
+            subset=np.flatnonzero(mask),
+            value=float(of_step["value"]),
+            moved=moved,
+            entered=mask[moved],
+            score=self._columns["score"].array[moves].copy(),
+            error=self._columns["error"].array[moves].copy(),
+            scores=Scores(
+                self._columns["candidate"].array[scored].copy(),
+                self._columns["candidate_score"].array[scored].copy(),
+                n_equal=int(of_step["n_equal"]),
+            ),
+            n_evaluations=int(of_step["n_evaluations"]),
+            params=self.params.get(index, {}),
+            seconds=float(of_step["seconds"]),
+        )
+
+    def _slice(self, counts: str, index: int) -> slice:
+        n = self._columns[counts].array
+        start = int(n[:index].sum())
+        return slice(start, start + int(n[index]))
+
+    def moves(self) -> "Moves":
+        """All moves of all steps, one after the other."""
+        if self._moves is None:
+            self._moves = self._all_moves()
+        return self._moves
+
+    def _all_moves(self) -> "Moves":
+        counts, moved = self._columns["n_moved"].array, self._columns["moved"].array
+        # a unit enters with its first, third, ... move unless it was there from the start
+        nth = occurrences(moved)
+        return Moves(
+            step=np.repeat(np.arange(len(counts)), counts),
+            unit=moved.copy(),
+            entered=self.start[moved] ^ (nth % 2 == 0),
+            score=self._columns["score"].array.copy(),
+        )
+
+    @property
+    def sizes(self) -> Subset:
+        """Number of units held after each step."""
+        moves = self.moves()
+        change = np.bincount(moves.step, np.where(moves.entered, 1, -1), len(self))
+        sizes: Subset = int(self.start.sum()) + np.cumsum(change).astype(np.intp)
+        return sizes
+
+    @property
+    def values(self) -> Array:
+        """Value after each step."""
+        return self._columns["value"].array.copy()
+
+    @property
+    def n_equal(self) -> Subset:
+        """How many units scored as the last one that moved did, itself included; 0 is unknown."""
+        return self._columns["n_equal"].array.copy()
+
+    @property
+    def n_moved(self) -> Subset:
+        """How many units moved at each step."""
+        return self._columns["n_moved"].array.copy()
+
+    @property
+    def n_candidates(self) -> Subset:
+        """How many scores of each step are kept."""
+        return self._columns["n_scored"].array.copy()
+
+    @property
+    def n_evaluations(self) -> int:
+        """Scores asked of the criterion up to the last step."""
+        asked = self._columns["n_evaluations"].array
+        return int(asked[-1]) if len(asked) else 0
+
+    @property
+    def seconds(self) -> float:
+        """Time of all steps together."""
+        return float(self._columns["seconds"].array.sum())
+
+    def head(self, n_steps: int) -> "Trace":
+        """The first steps alone; scores given to units that they did not keep are not known."""
+        kept = Trace(self.n_units)
+        if n_steps:
+            kept.start = self.start.copy()
+        kept.params = {step: params for step, params in self.params.items() if step < n_steps}
+        for names, count in (
+            (PER_STEP, n_steps),
+            (PER_MOVE, int(self._columns["n_moved"].array[:n_steps].sum())),
+            (PER_CANDIDATE, int(self._columns["n_scored"].array[:n_steps].sum())),
+        ):
+            for name in names:
+                kept._columns[name].extend(self._columns[name].array[:count])
+        for index in range(n_steps):
+            scored = kept._slice("n_scored", index)
+            units = kept._columns["candidate"].array[scored]
+            kept.given[units] = kept._columns["candidate_score"].array[scored]
+            kept.given_at[units] = index
+        return kept
+
+    def copy(self) -> "Trace":
+        """A trace that can grow without this one."""
+        return type(self).from_dict(self.to_dict())
+
+    def to_frame(self) -> Any:
+        """One row for each step: size, value, what moved and what it scored."""
+        moves = self.moves()
+        ends = np.cumsum(self._columns["n_moved"].array)[:-1]
+        split = {
+            name: [part.tolist() for part in np.split(getattr(moves, name), ends)]
+            for name in ("unit", "entered", "score")
+        }
+        return frame(
+            {
+                "step": list(range(1, len(self) + 1)),
+                "size": self.sizes.tolist(),
+                "value": self.values.tolist(),
+                "entered": _chosen(split["unit"], split["entered"], True),
+                "left": _chosen(split["unit"], split["entered"], False),
+                "score": split["score"],
+                "n_equal": self.n_equal.tolist(),
+                "n_evaluations": self._columns["n_evaluations"].array.tolist(),
+                "seconds": self._columns["seconds"].array.tolist(),
+            }
+        )
+
+    # -- as plain numbers -----------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists; a number that JSON does not know is None or a word."""
+        return {
+            "n_units": self.n_units,
+            "start": np.flatnonzero(self.start).tolist(),
+            "given": plain_numbers(self.given),
+            "given_at": self.given_at.tolist(),
+            "state": self.state,
+            "params": {str(step): params for step, params in self.params.items()},
+            **{name: plain_numbers(held.array) for name, held in self._columns.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Self:
+        """The trace that :meth:`to_dict` wrote."""
+        trace = cls(plain["n_units"])
+        trace.start[np.array(plain["start"], dtype=np.intp)] = True
+        trace.given = numbers_of(plain["given"])
+        trace.given_at = np.array(plain["given_at"], dtype=np.intp)
+        trace.state = plain["state"]
+        trace.params = {int(step): params for step, params in plain["params"].items()}
+        for name, dtype in (PER_STEP | PER_MOVE | PER_CANDIDATE).items():
+            held = numbers_of(plain[name]) if dtype is float else plain[name]
+            trace._columns[name] = Growing(dtype, held)
+        return trace
+
+    def __repr__(self) -> str:
+        return f"<Trace of {len(self)} steps over {self.n_units} units>"
+
+
+class Moves(NamedTuple):
+    """All moves of a trace, in columns.
+
+    Attributes
+    ----------
+    step : array of int
+        The step of each move.
+    unit : array of int
+    entered : array of bool
+    score : array of float
+    """
+
+    step: Subset
+    unit: Subset
+    entered: Mask
+    score: Array
+
+
+def _chosen(units: list[list[int]], flags: list[list[bool]], wanted: bool) -> list[list[int]]:
+    return [
+        [u for u, flag in zip(some, marks, strict=True) if flag is wanted]
+        for some, marks in zip(units, flags, strict=True)
+    ]

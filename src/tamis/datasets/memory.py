@@ -1,0 +1,57 @@
+"""What the machine can hold, so that a file that claims more is refused before it is read."""
+
+import os
+from math import inf, prod
+from typing import IO
+from zipfile import ZipFile
+
+from numpy.lib import format as npy
+
+from tamis.exceptions import InvalidTable
+
+#: Bytes of a number once it is read: everything becomes float64.
+NUMBER = 8
+
+HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+
+
+def machine_memory() -> float:
+    """Bytes of memory that this machine has; infinity where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return inf
+
+
+def check_fits(where: str, n_bytes: int) -> None:
+    """Refuse a table that needs more than the machine has."""
+    if n_bytes > (memory := machine_memory()):
+        raise InvalidTable(
+            f"{where} holds {_spoken(n_bytes)} of numbers, more than the {_spoken(memory)} of "
+            "memory that this machine has. Leave out rows or columns."
+        )
+
+
+def check_archive(where: str, stream: IO[bytes]) -> None:
+    """Refuse a NumPy archive that needs, or only claims, more than it can hold.
+
+    Only the headers of the arrays are read: an archive of a few bytes may claim any size, and one
+    that is compressed may really have it.
+    """
+    needed = 0
+    with ZipFile(stream) as archive:
+        for member in archive.infolist():
+            with archive.open(member) as array:
+                version = npy.read_magic(array)
+                if version not in HEADERS:
+                    raise ValueError(f"{member.filename} has an unknown header")
+                shape, _, dtype = HEADERS[version](array)
+                if prod(shape) * dtype.itemsize > member.file_size:
+                    raise ValueError(f"{member.filename} claims more numbers than it holds")
+                needed += prod(shape) * max(dtype.itemsize, NUMBER)
+    stream.seek(0)
+    check_fits(where, needed)
+
+
+def _spoken(n_bytes: float) -> str:
+    return f"{n_bytes / 2**30:.3g} GiB"

@@ -1,0 +1,207 @@
+"""Columns as small integers, and the entropies of pairs of them."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+
+from tamis._arrays import Array, class_codes, is_int
+from tamis.compiled import thresholds
+from tamis.contract import Cost
+from tamis.exceptions import InvalidParameter
+
+BINNINGS = ("frequency", "width", "codes")
+
+# Informations are whole multiples of this, about 2e-13 nats: what is 0 is exactly 0, columns that
+# differ only in the names of their levels tie, and sums do not depend on their order.
+QUANTUM = 2.0**-42
+
+
+class Coded:
+    """Columns cut into levels, with the entropies that information criteria are made of.
+
+    A column with at most ``n_bins`` distinct values keeps them as levels; others are cut into
+    ``n_bins`` bins of equal frequency (equal values stay together) or of equal width. With
+    ``binning="codes"`` every distinct value is a level.
+
+    >>> coded = Coded(np.array([[1.0, 5.0], [2.0, 5.0], [3.0, 7.0], [4.0, 7.0]]), 2)
+    >>> coded.codes.T
+    array([[0, 0],
+           [0, 0],
+           [1, 1],
+           [1, 1]], dtype=uint16)
+    >>> coded.entropy.round(3)
+    array([0.693, 0.693])
+    """
+
+    def __init__(self, X: Array, n_bins: int, binning: str = "frequency"):
+        self._columns = np.ascontiguousarray(X.T)  # one row a column, a view of what is fitted
+        self.n_samples = len(X)
+        self.compiled = X.size >= thresholds.COUNTED_ENTRIES
+        self.cuts, self.n_levels = _cuts(self._columns, n_bins, binning, self.compiled)
+        counts = np.arange(self.n_samples + 1, dtype=float)
+        self._table = counts * np.log(np.maximum(counts, 1))
+
+    @cached_property
+    def codes(self) -> NDArray[np.unsignedinteger[Any]]:
+        """Level of each entry, one row a column."""
+        few = self.n_levels.max(initial=1) <= np.iinfo(np.uint16).max
+        codes: NDArray[np.unsignedinteger[Any]]
+        codes = np.zeros(self._columns.shape, dtype=np.uint16 if few else np.uint32)
+        if self.compiled:
+            from tamis.compiled.counting import encode
+
+            encode(self._columns, self.cuts, self.n_levels, codes)
+        else:
+            for cut in self.cuts.T:
+                codes += self._columns >= cut[:, None]
+        return codes
+
+    @cached_property
+    def entropy(self) -> Array:
+        """Entropy of each column, in nats."""
+        return self.joint_entropy(np.zeros(self.n_samples, dtype=np.intp))
+
+    def column(self, j: int) -> NDArray[np.intp]:
+        """Levels of one column."""
+        cuts = self.cuts[j, : self.n_levels[j] - 1]
+        return np.searchsorted(cuts, self._columns[j], side="right")
+
+    def joint_entropy(self, pivot: NDArray[np.intp]) -> Array:
+        """Entropy of the pair (column, pivot) for each column, in nats.
+
+        H = log N - (sum of n log n over the contingency table) / N: no logarithm is taken, and
+        the counts are exact.
+        """
+        n_pivot = int(pivot.max()) + 1
+        if not self.compiled:
+            sums = self._sums_by_bincount(pivot, n_pivot)
+        elif (n_pivot - 1) * (self.n_levels.mean() - 1) <= thresholds.CELLS_BY_BITS:
+            sums = self._sums_by_bits(pivot, n_pivot)
+        else:
+            from tamis.compiled.counting import sums_by_histogram
+
+            sums = sums_by_histogram(self.codes, self.n_levels, pivot, n_pivot, self._table)
+        return settled(np.log(self.n_samples) - sums / self.n_samples)
+
+    def information(self, codes: NDArray[np.intp]) -> Array:
+        """Mutual information of each column with a coded variable, in nats."""
+        return settled(self.entropy + entropy_of(codes) - self.joint_entropy(codes))
+
+    def _sums_by_bincount(self, pivot: NDArray[np.intp], n_pivot: int) -> Array:
+        width = int(self.n_levels.max(initial=1))
+        n_cells = n_pivot * width
+        cells = np.arange(len(self.codes))[:, None] * n_cells + pivot * width + self.codes
+        counts = np.bincount(cells.ravel(), minlength=len(self.codes) * n_cells)
+        return self._table[counts].reshape(-1, n_cells).sum(axis=1)
+
+    def _sums_by_bits(self, pivot: NDArray[np.intp], n_pivot: int) -> Array:
+        from tamis.compiled.counting import pack, sums_by_bits
+
+        bits, sizes, start = self._bits
+        one = np.array([n_pivot])
+        cuts = np.arange(1.0, n_pivot)[None, :]
+        row = pivot[None, :].astype(float)
+        pivot_bits, pivot_sizes = pack(row, cuts, one, np.array([0, n_pivot - 1]))
+        return sums_by_bits(bits, sizes, start, pivot_bits, pivot_sizes, self._table)
+
+    @cached_property
+    def _bits(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+        from tamis.compiled.counting import pack
+
+        start = np.concatenate([[0], np.cumsum(self.n_levels - 1)])
+        return *pack(self._columns, self.cuts, self.n_levels, start), start
+
+
+def _cuts(columns: Array, n_bins: int, binning: str, compiled: bool) -> tuple[Array, Any]:
+    """Values at which a new level begins, rising, padded with infinity; and numbers of levels."""
+    most = columns.shape[1] if binning == "codes" else n_bins
+    levels, count = _few_levels(columns, most, compiled)
+    cuts = levels[:, 1:]
+    many = np.flatnonzero(count > most)
+    if len(many):
+        found = (_by_frequency if binning == "frequency" else _by_width)(columns[many], n_bins)
+        cuts[many] = found
+        count[many] = 1 + np.isfinite(found).sum(axis=1)
+    return np.ascontiguousarray(cuts[:, : count.max(initial=1) - 1]), count
+
+
+def _few_levels(columns: Array, most: int, compiled: bool) -> tuple[Array, NDArray[np.int64]]:
+    """Distinct values of each column, rising, padded with infinity; and how many there are."""
+    # the loop compares each entry with every level: where most are new, sorting is faster
+    if compiled and most < columns.shape[1] // 8:
+        from tamis.compiled.counting import few_levels
+
+        return few_levels(columns, most)
+    ordered = np.sort(columns, axis=1)
+    fresh = np.diff(ordered, axis=1, prepend=-np.inf) > 0
+    count = fresh.sum(axis=1)
+    levels = np.full((len(columns), most), np.inf)
+    fresh[count > most] = False
+    rank = np.cumsum(fresh, axis=1) - 1
+    levels[np.nonzero(fresh)[0], rank[fresh]] = ordered[fresh]
+    return levels, np.minimum(count, most + 1)
+
+
+def _by_frequency(columns: Array, n_bins: int) -> Array:
+    """Cuts where they split the sorted column evenly; equal values stay together."""
+    n_samples = columns.shape[1]
+    starts = (np.arange(1, n_bins) * n_samples) // n_bins
+    cuts = np.partition(columns, starts, axis=1)[:, starts]
+    return _distinct(cuts, columns.min(axis=1))
+
+
+def _by_width(columns: Array, n_bins: int) -> Array:
+    """Cuts that split the range evenly."""
+    low, high = columns.min(axis=1), columns.max(axis=1)
+    share = np.arange(1, n_bins) / n_bins
+    # a convex combination: high - low may overflow
+    cuts = low[:, None] * (1 - share) + high[:, None] * share
+    return _distinct(cuts, low)
+
+
+def _distinct(cuts: Array, low: Array) -> Array:
+    """Cuts without repetition, the empty lowest level left out."""
+    cuts = np.where(np.diff(cuts, axis=1, prepend=low[:, None]) > 0, cuts, np.inf)
+    return np.sort(cuts, axis=1)
+
+
+def coded_columns(name: str, X: Array, n_bins: int | None, binning: str) -> Coded:
+    """Columns cut as a criterion's parameters say; None is the cube root of N, rounded up."""
+    rule = int(np.ceil(np.cbrt(len(X)))) if n_bins is None else n_bins
+    if not (is_int(rule) and rule >= 2):
+        raise InvalidParameter(f"{name} needs an int n_bins >= 2 or None, not {n_bins!r}.")
+    if binning not in BINNINGS:
+        raise InvalidParameter(
+            f"{name} needs binning='frequency', 'width' or 'codes', not {binning!r}."
+        )
+    return Coded(X, int(rule), binning)
+
+
+def coding_cost(n_samples: int, n_features: int, n_rounds: int = 0) -> Cost:
+    """What cutting columns into levels takes, and telling of so many variables what each shares."""
+    size = n_samples * n_features
+    # sorting or partitioning once, with copies to do it on; then a look at every entry for each
+    return Cost(45.0 * size + 4.0 * n_rounds * size + 3e5, 20.0 * size + 100.0 * n_features)
+
+
+def coded_target(
+    name: str, y: NDArray[Any], task: str, n_bins: int | None, binning: str
+) -> NDArray[np.intp]:
+    """Classes as they are; a real target cut like a column."""
+    if task == "classification":
+        return class_codes(y)[1]
+    return coded_columns(name, y.astype(float)[:, None], n_bins, binning).column(0)
+
+
+def entropy_of(codes: NDArray[np.intp]) -> float:
+    """Entropy of one coded variable, in nats."""
+    share = np.bincount(codes) / len(codes)
+    return float(settled(entr(share).sum()))
+
+
+def settled(information: Any) -> Any:
+    """Information without its rounding, and never negative."""
+    return np.maximum(np.rint(information / QUANTUM), 0.0) * QUANTUM

@@ -1,0 +1,138 @@
+"""Sums over pairs of samples of a Gaussian kernel, weighted by how alike the targets of a pair are.
+
+Answers are for the members of a subset, then for them without (sign -1) or with (+1) each altered
+column, as in :mod:`tamis.density.sums`.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
+
+from tamis._arrays import Array, Subset, class_codes, in_range
+from tamis.contract import Cost
+from tamis.density.sums import altered_distances
+
+#: Kernels of the target: whether classes agree, a Gaussian (of a scaled target), a product.
+EQUALITY, GAUSSIAN, PRODUCT = range(3)
+# Rows of the target's kernel held at a time: a few megabytes for ten thousand samples.
+_ROWS = 256
+
+
+class TargetKernel:
+    """The target's side of HSIC: weights W with HSIC = sum over pairs of 2 K W, plus a constant.
+
+    Expanding either estimate, W_ij = scale (L_ij - offset_i - offset_j).
+    """
+
+    def __init__(self, y: NDArray[Any], task: str, kernel: str, unbiased: bool):
+        if task == "classification":
+            self.y, self.kind = class_codes(y)[1].astype(float), EQUALITY
+        elif kernel == "linear":
+            self.y, self.kind = y - y.mean(), PRODUCT
+        else:
+            y = in_range(y.astype(float)[:, None])[:, 0]  # the width follows the scale
+            gamma = median_gamma(pdist(_spread(y)[:, None], "sqeuclidean"))
+            self.y, self.kind = y * np.sqrt(gamma / np.log(2)), GAUSSIAN
+        n, own = len(y), self._own()
+        rows = self._row_sums() - (own if unbiased else 0)
+        if unbiased:
+            self.scale = 1 / (n * (n - 3))
+            self.offset = rows / (n - 2) - rows.sum() / (2 * (n - 1) * (n - 2))
+            self.diagonal = 0.0
+        else:
+            self.scale = 1 / n**2
+            self.offset = rows / n - rows.sum() / (2 * n**2)
+            self.diagonal = float(self.scale * (own - 2 * self.offset).sum())
+
+    def rows(self, rows: slice) -> Array:
+        """Kernel of some samples' targets with all."""
+        if self.kind == EQUALITY:
+            return (self.y[rows, None] == self.y).astype(float)
+        if self.kind == GAUSSIAN:
+            return np.exp2(-((self.y[rows, None] - self.y) ** 2))
+        return np.outer(self.y[rows], self.y)
+
+    def _own(self) -> Array:
+        return self.y**2 if self.kind == PRODUCT else np.ones(len(self.y))
+
+    def _row_sums(self) -> Array:
+        blocks = [slice(i, i + _ROWS) for i in range(0, len(self.y), _ROWS)]
+        return np.concatenate([self.rows(block).sum(axis=1) for block in blocks])
+
+
+def pair_sums_cost(n_samples: int, n_features: int, *, compiled: bool, n_rounds: int) -> Cost:
+    """What the kernel of the target takes, and the sums for each column so many times."""
+    pairs, size = float(n_samples) ** 2, n_samples * n_features
+    if not compiled:
+        return Cost(pairs * (4 + 3.0 * n_features * n_rounds) + 1e6, 24 * pairs + 16 * size)
+    held = 10.0 * n_samples * min(n_samples, _ROWS)
+    return Cost(pairs * (1.5 + 0.4 * n_features * n_rounds), held + 16 * size)
+
+
+class PlainPairSums:
+    """All pairs at once: for small tables, and where each subset has a width of its own."""
+
+    def __init__(self, X: Array, target: TargetKernel):
+        self._X = X
+        first, second = np.triu_indices(len(X), 1)
+        offsets = target.offset[first] + target.offset[second]
+        self._weights = 2 * target.scale * (target.rows(slice(None))[first, second] - offsets)
+
+    def __call__(
+        self, members: Subset, altered: Subset, sign: int, before: float, after: float
+    ) -> Array:
+        """Sums with one gamma for the members and another for each change."""
+        distances = altered_distances(self._X, members, altered, sign)
+        own = self._sum(next(distances), before)
+        return np.array([own, *(self._sum(moved, after) for moved in distances)])
+
+    def _sum(self, distances: Array, gamma: float) -> float:
+        exponents = distances * -(median_gamma(distances) if np.isnan(gamma) else gamma)
+        return float(np.exp(exponents, out=exponents) @ self._weights)
+
+
+class CompiledPairSums:
+    """Rows of distances and weights made as needed: any number of samples."""
+
+    def __init__(self, X: Array, target: TargetKernel, dtype: Any):
+        from tamis.compiled.kernel_sums import PAD
+
+        self._target = target
+        self._columns = np.zeros((X.shape[1], -(-len(X) // PAD) * PAD), dtype=dtype)
+        self._columns[:, : len(X)] = X.T
+
+    def __call__(
+        self, members: Subset, altered: Subset, sign: int, before: float, after: float
+    ) -> Array:
+        from tamis.compiled.kernel_sums import pair_sums
+
+        target = self._target
+        columns = self._columns * float(np.sqrt(after / np.log(2)))  # the kernel as a power of 2
+        kernels = (target.y, target.kind, target.offset)
+        number = columns.dtype.type
+        sums = pair_sums(columns, members, altered, number(sign), number(before / after), *kernels)
+        return 2 * target.scale * sums
+
+
+def _spread(y: Array, most: int = 4000) -> Array:
+    """The values, or so many evenly spaced ones in their order: all pairs must fit into memory."""
+    if len(y) <= most:
+        return y
+    return np.sort(y)[np.linspace(0, len(y) - 1, most).round().astype(np.intp)]
+
+
+def median_gamma(distances: Array) -> float:
+    """1/(2 median) of squared distances; where most are 0, of their mean; 1 where all are.
+
+    >>> median_gamma(np.array([1.0, 2.0, 9.0])), median_gamma(np.array([0.0, 0.0, 3.0]))
+    (0.25, 0.5)
+    """
+    if not len(distances):
+        return 1.0
+    middle = float(np.median(distances))
+    # what is left of a difference of equal numbers is not a distance
+    if middle <= 1e-12 * distances.max():
+        middle = float(np.maximum(distances, 0).mean())
+    return 1 / (2 * middle) if middle > 0 else 1.0

@@ -1,0 +1,64 @@
+"""Dealing rows out: parts in proportion, folds."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from tamis._arrays import EMPTY, Subset, target_kind
+from tamis.exceptions import InvalidParameter
+
+Pairs = tuple[tuple[Subset, Subset], ...]
+
+
+def rows_of(part: int | float, n_rows: int) -> int:
+    """Number of rows of a part that is given by number or by share."""
+    return round(part * n_rows) if isinstance(part, float) else int(part)
+
+
+def groups_of(y: NDArray[Any], stratify: bool | None) -> NDArray[np.intp]:
+    """For each row its class, or 0 for all where classes play no part."""
+    wanted = target_kind(y) == "classification" if stratify is None else stratify
+    if not wanted:
+        return np.zeros(len(y), dtype=np.intp)
+    return np.unique(y, return_inverse=True)[1].astype(np.intp)
+
+
+def parts_of(
+    groups: NDArray[np.intp], sizes: tuple[int, ...], rng: np.random.Generator
+) -> list[Subset]:
+    """Disjoint parts of these sizes, each with the groups in proportion, rows ascending."""
+    order = rng.permutation(len(groups))
+    waiting = [order[groups[order] == group] for group in range(groups.max() + 1)]
+    parts = []
+    for size in sizes:
+        counts = _shares(np.array([len(rows) for rows in waiting]), size, rng)
+        taken = [rows[:count] for rows, count in zip(waiting, counts, strict=True)]
+        waiting = [rows[count:] for rows, count in zip(waiting, counts, strict=True)]
+        parts.append(np.sort(np.concatenate(taken)) if size else EMPTY)
+    return parts
+
+
+def _shares(counts: NDArray[np.intp], size: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """``size`` rows shared out in proportion to the counts; the largest remainders round up."""
+    exact = counts * size / max(counts.sum(), 1)
+    shares = np.floor(exact + 1e-9).astype(np.intp)
+    remainders = exact - shares
+    tie = rng.random(len(counts))
+    up = np.lexsort((tie, -np.round(remainders, 9)))[: size - shares.sum()]
+    shares[up] += 1
+    return shares
+
+
+def folds_of(y: NDArray[Any], rows: Subset, n_folds: int, seed: int) -> Pairs:
+    """Pairs (the others, one fold) of the rows."""
+    of_classes = target_kind(y) == "classification"
+    folds = (StratifiedKFold if of_classes else KFold)(n_folds, shuffle=True, random_state=seed)
+    try:
+        return tuple((rows[fit], rows[check]) for fit, check in folds.split(rows, y[rows]))
+    except ValueError as error:
+        raise InvalidParameter(
+            f"{n_folds} folds cannot be made of {len(rows)} rows: {str(error).rstrip('.')}. Ask "
+            "for fewer folds."
+        ) from error

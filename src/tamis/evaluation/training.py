@@ -1,0 +1,96 @@
+"""Fitting on the training part of a realization: scaled columns, seeds that follow from labels."""
+
+from copy import deepcopy
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.preprocessing import StandardScaler
+
+from tamis._arrays import Array, Subset, target_kind
+from tamis._random import fix_seeds, stream
+from tamis.evaluation.checkpoint import Bookmark, fit
+from tamis.evaluation.columns import fitted_before
+from tamis.evaluation.sources import Rows
+
+#: Powers of two up to which columns are squared as they are: squares of 2**400, about 1e240, can
+#: be added up over any number of rows before they overflow, and those of 2**-400 do not vanish.
+FARTHEST = 400
+
+
+class Training:
+    """The rows of one realization, and what is fitted on parts of them.
+
+    Parameters
+    ----------
+    rows : Rows
+    normalise : bool
+        Whether columns are scaled to mean 0 and standard deviation 1 of the training part.
+    seed : int
+    labels : tuple of (str, int)
+        The data and the realization, which draws follow from.
+    """
+
+    def __init__(self, rows: Rows, normalise: bool, seed: int, labels: tuple[str, int]):
+        self.rows, self.normalise, self.seed, self.labels = rows, normalise, seed, labels
+        self._scaled: dict[tuple[int, int], tuple[Array, Array]] = {}
+
+    def scaled(self, train: Subset, other: Subset) -> tuple[Array, Array]:
+        """Two parts, scaled by the statistics of the first."""
+        X, key = self.rows.X, (id(train), id(other))  # the rows outlive this object
+        if not self.normalise:
+            return X[train], X[other]
+        if key not in self._scaled:
+            self._scaled[key] = _scaled(X[train], X[other])
+        return self._scaled[key]
+
+    def selection(
+        self, method: Any, label: str, train: Subset, bookmark: Bookmark | None = None
+    ) -> tuple[Any, float]:
+        """The method fitted on the training part, and the time this took.
+
+        ``label`` names the method for its draws.
+        """
+        fresh = deepcopy(method) if fitted_before(method) else clone(method)
+        self._fix_seeds(fresh, "method", label)
+        X, _ = self.scaled(train, train)
+        start = perf_counter()
+        fit(fresh, X, self.rows.y[train], bookmark)
+        return fresh, perf_counter() - start
+
+    def estimator(
+        self, estimator: BaseEstimator, name: str, train: Subset, test: Subset, columns: Subset
+    ) -> tuple[Any, Array]:
+        """An estimator trained on some columns, and these columns of the test part.
+
+        Without any column it is what predicts the most frequent class, or the mean.
+        """
+        fresh = clone(estimator) if len(columns) else self._constant()
+        self._fix_seeds(fresh, "estimator", name)
+        X, X_test = self.scaled(train, test)
+        fresh.fit(X[:, columns], self.rows.y[train])
+        return fresh, X_test[:, columns]
+
+    def _fix_seeds(self, estimator: BaseEstimator, *labels: str) -> None:
+        root = int(stream(self.seed, *labels, *self.labels).integers(2**31))
+        fix_seeds(estimator, root=root)
+
+    def _constant(self) -> Any:
+        of_classes = target_kind(self.rows.y) == "classification"
+        return DummyClassifier() if of_classes else DummyRegressor()
+
+
+def _scaled(train: Array, other: Array) -> tuple[Array, Array]:
+    """Two parts with mean 0 and standard deviation 1 of the first.
+
+    Columns out of all proportion are first brought near 1 by powers of two, which change no digit.
+    """
+    exponent = np.frexp(np.abs(train).max(axis=0))[1]
+    exponent[np.abs(exponent) <= FARTHEST] = 0
+    if exponent.any():
+        with np.errstate(over="ignore"):  # a test row may be out of all proportion to the others
+            train, other = np.ldexp(train, -exponent), np.ldexp(other, -exponent)
+    scaler = StandardScaler().fit(train)
+    return scaler.transform(train), scaler.transform(other)

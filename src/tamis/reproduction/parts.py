@@ -1,0 +1,60 @@
+"""What the words of an experiment file stand for: data and methods."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from sklearn.base import BaseEstimator, clone
+
+from tamis import datasets
+from tamis.evaluation import Fresh
+from tamis.exceptions import InvalidSpec
+from tamis.recipes import method as from_recipe
+from tamis.recipes import names as recipe_names
+from tamis.reproduction.experiment import Part
+from tamis.spec import parse
+
+
+def data_of(part: Part, seed: int) -> Any:
+    """Data by name: a table, a problem drawn once, or one drawn for every realization."""
+    options = dict(part.data)
+    relevant = options.pop("relevant", None)
+    if "load" in options:
+        table = datasets.load(options.pop("load"))
+        if options:
+            raise InvalidSpec(f"load takes no {min(options)}.")
+        return {table.name: table if relevant is None else _Known(table.X, table.y, relevant)}
+    make_name, fresh = str(options.pop("make")), bool(options.pop("fresh", False))
+    if make_name not in datasets.__all__ or not make_name.startswith("make_"):
+        raise InvalidSpec(f"there is no problem {make_name!r}.")
+    make, name = getattr(datasets, make_name), make_name.removeprefix("make_")
+    n_samples = options.pop("n_samples")
+    if fresh:
+        return {name: Fresh(make, n_samples, options, name)}
+    return {name: make(n_samples, random_state=options.pop("seed", seed), **options)}
+
+
+class _Known(NamedTuple):
+    """A table whose relevant columns are known from elsewhere."""
+
+    X: Any
+    y: Any
+    relevant: Any
+    equivalent: None = None
+
+
+def method_of(text: str, estimators: Mapping[str, BaseEstimator]) -> Any:
+    """Selector meant by a recipe or an expression that may call the experiment's estimators."""
+    if text.partition("(")[0].strip() in recipe_names():
+        return from_recipe(text)
+    calls = {name: _calling(estimator) for name, estimator in estimators.items()}
+    made = parse(text, also=calls)
+    if not hasattr(made, "fit"):
+        raise InvalidSpec(f"{text!r} is no method: it cannot be fitted.")
+    return made
+
+
+def _calling(estimator: BaseEstimator) -> Callable[[], BaseEstimator]:
+    def again() -> BaseEstimator:
+        return clone(estimator)
+
+    return again

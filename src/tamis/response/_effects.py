@@ -1,0 +1,102 @@
+"""The mean response of a fitted model along each column: partial dependence of all at once."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from tamis._arrays import Array
+from tamis.response._importance import known_model, plain_model
+from tamis.response.answers import Decided, as_it_is, decisions_of, predictions_of, probabilities_of
+from tamis.response.comparison import blocks_at, in_blocks
+from tamis.response.engine import Model
+from tamis.response.frames import FrameCodes
+from tamis.response.opening import check_usable, last_step, open_engine
+from tamis.response.perturbations import Points, Replacement, resolve
+from tamis.response.training import FoldModel
+
+
+class Effect(NamedTuple):
+    """Mean responses (points, outputs) at values of a column, and the share of rows near each."""
+
+    values: NDArray[Any]
+    shares: Array
+    means: Array
+
+
+def effects(model: Any, X: Any, *, n_values: int | None = 32) -> list[Effect]:
+    """What a fitted model answers on average as a column is held at each of its values.
+
+    Of a classifier it is the mean probability of the second of two classes, or of each of several;
+    where it has no probabilities, its mean decision value, or the share of rows that an SVM of
+    several classes puts into each. Of a regression it is the mean prediction. The numbers are those
+    of scikit-learn's ``partial_dependence`` by brute force; kernel machines, networks with one
+    hidden layer and linear models, also behind scalers, are followed for all columns together.
+
+    Parameters
+    ----------
+    model : fitted classifier or regressor
+    X : array or frame of shape (n_samples, n_features)
+        Rows over which responses are averaged.
+    n_values : int or None, default=32
+        Quantiles of a column that are looked at, values that do occur; None is every value.
+
+    Returns
+    -------
+    list of Effect
+        One for each column: ``values``, from the least to the greatest, the ``shares`` of rows that
+        each stands for, and ``means`` of shape (n_values, n_outputs).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0]])
+    >>> first, second = effects(LinearRegression().fit(X, X @ [2.0, 1.0]), X)
+    >>> first.values, first.means[:, 0].round(2)
+    (array([0., 1., 2.]), array([0.67, 2.67, 4.67]))
+    """
+    table, fitted = FrameCodes(X), plain_model(model)
+    check_usable("effects", fitted)
+    response, _ = known_model(fitted, table, _response)
+    units = np.arange(table.codes.shape[1])[:, None]
+    way = resolve("effects", "marginal", n_values=n_values)
+    assert isinstance(way, Replacement)
+    (points,) = way.draws(table.codes, units, 0)
+    assert isinstance(points, Points)
+    means = _means(response, table.codes, points)
+    found = []
+    for column, (points_of, weights) in enumerate(zip(points.values, points.weights, strict=True)):
+        some = weights > 0  # of quantiles several may be one value
+        codes, first, which = np.unique(points_of[some, 0], return_index=True, return_inverse=True)
+        shares = np.bincount(which, weights[some]).astype(np.float64)
+        found.append(Effect(table.values(column, codes), shares, means[column, some][first]))
+    return found
+
+
+def _response(fitted: Any) -> Model:
+    """What is averaged."""
+    if not is_classifier(fitted):
+        return predictions_of(fitted)
+    if hasattr(fitted, "predict_proba"):
+        return probabilities_of(fitted, fitted.classes_)
+    votes = hasattr(last_step(fitted), "decision_function_shape") and len(fitted.classes_) > 2
+    if votes or not hasattr(fitted, "decision_function"):
+        return decisions_of(fitted, fitted.classes_)
+    return Model(fitted, "decision_function", Decided(fitted), as_it_is)
+
+
+def _means(model: Model, X: Array, points: Points) -> Array:
+    """Means over the rows, of shape (columns, points, outputs)."""
+    units, bounds = np.arange(X.shape[1])[:, None], (X.min(axis=0), X.max(axis=0))
+    total: Array | float = 0.0
+    for part in in_blocks([FoldModel(model, np.arange(len(X)))]):
+        engine = open_engine(model, X[part.rows], *bounds)
+        for batch in engine.batches(units):
+            for which, block in blocks_at(batch, part, points):
+                sums = block.outputs.sum(axis=1)
+                if isinstance(total, float):
+                    total = np.zeros((len(units), *sums.shape[1:]))
+                total[which] += sums
+    return np.asarray(total / len(X))

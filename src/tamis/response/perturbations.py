@@ -1,0 +1,254 @@
+"""Ways to perturb a column: the one axis that all sensitivities share.
+
+A *replacement* (:class:`Marginal`, :class:`Permutation`, :class:`Zero`) keeps the trained model and
+alters the rows it looks at; each alteration is a *draw* that an engine can follow without building
+the altered table. :class:`Derivative` and :class:`Removal` look at the model itself.
+
+A draw is made for units of one size, an array (units, size) of columns: the columns of a unit
+change together.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from tamis._arrays import Array, Subset, is_int
+from tamis._random import stream
+from tamis.exceptions import InvalidParameter
+
+NAMES = ("marginal", "permutation", "zero", "derivative", "removal")
+
+
+@dataclass(frozen=True)
+class Points:
+    """Every row meets the same values of a unit; units differ in their values."""
+
+    values: Array  # (units, points, size)
+    weights: Array  # (units, points), each row of sum 1
+
+
+class EveryValue(Points):
+    """Every row meets every value that a table has; engines that can, look at the table itself."""
+
+    def __init__(self, table: Array, make: Callable[[], Points]):
+        object.__setattr__(self, "table", table)
+        object.__setattr__(self, "make", make)
+
+    table: Array
+    make: Callable[[], Points]
+
+    @cached_property
+    def _points(self) -> Points:
+        return self.make()
+
+    @property
+    def values(self) -> Array:
+        """Made when an engine asks for them: sorting can take longer than all else."""
+        return self._points.values
+
+    @property
+    def weights(self) -> Array:
+        """Shares of the values."""
+        return self._points.weights
+
+
+@dataclass(frozen=True)
+class Shuffle:
+    """Each row receives the values that another row of the table has."""
+
+    table: Array
+    donors: NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Centres:
+    """The unit is 0 in the rows and in the centres of the kernel."""
+
+
+Draw: TypeAlias = Points | Shuffle | Centres
+
+
+class Replacement(BaseEstimator, ABC):
+    """Way to perturb a column by putting other values in its place."""
+
+    @abstractmethod
+    def draws(self, X: Array, units: Subset, seed: int) -> Iterator[Draw]:
+        """Alterations of units (units, size) of ``X``, one by one; scores are averaged."""
+
+    @property
+    def n_draws(self) -> int:
+        """How many there are."""
+        return 1
+
+
+class Marginal(Replacement):
+    """Every row meets every value of the column: the exact expectation over shuffles.
+
+    Deterministic. With ``n_values`` each column is stood for by that many of its quantiles; a unit
+    of several columns, which have no common order, by that many rows, drawn.
+
+    Parameters
+    ----------
+    n_values : int or None, default=None
+        Number of quantiles, at the middles of equal shares; None is every value.
+    """
+
+    def __init__(self, n_values: int | None = None):
+        self.n_values = n_values
+
+    def draws(self, X: Array, units: Subset, seed: int) -> Iterator[Draw]:
+        def make() -> Points:
+            if units.shape[1] == 1:
+                return self._of_columns(np.sort(X.T[units[:, 0]], axis=1).T)
+            return self._joint(X, units, seed)
+
+        yield EveryValue(X, make) if self.n_values is None else make()
+
+    def _of_columns(self, rising: Array) -> Points:
+        n_samples = len(rising)
+        n_distinct = 1 + (np.diff(rising, axis=0) != 0).sum(axis=0)
+        many = n_distinct > (n_samples if self.n_values is None else self.n_values)
+        width = int(max(n_distinct[~many].max(initial=1), (self.n_values or 1) if any(many) else 1))
+        values = np.repeat(rising[-1:].T, width, axis=1)
+        weights = np.zeros_like(values)
+        for column in np.flatnonzero(~many):
+            # those with fewer values are filled up with points that weigh nothing
+            points, counts = np.unique(rising[:, column], return_counts=True)
+            values[column, : len(points)] = points
+            weights[column, : len(points)] = counts / n_samples
+        if self.n_values is not None and any(many):
+            # values that do occur: a column of whole numbers stays one
+            ranks = ((np.arange(self.n_values) + 0.5) / self.n_values * n_samples).astype(int)
+            values[many, : self.n_values] = rising[ranks][:, many].T
+            weights[many, : self.n_values] = 1 / self.n_values
+        return Points(values[..., None], weights)
+
+    def _joint(self, X: Array, units: Subset, seed: int) -> Points:
+        """Rows of several columns, as they occur together."""
+        found = []
+        for columns in units:
+            points, counts = np.unique(X[:, columns], axis=0, return_counts=True)
+            if self.n_values is not None and len(points) > self.n_values:
+                # one draw for all units, so that no score depends on where a unit stands
+                drawn = stream(seed, "values", X.shape[1]).permutation(len(X))[: self.n_values]
+                points, counts = X[drawn][:, columns], np.full(self.n_values, 1.0)
+            found.append((points, counts / counts.sum()))
+        width = max(len(points) for points, _ in found)
+        values = np.repeat([points[-1:] for points, _ in found], width, axis=1)
+        weights = np.zeros(values.shape[:2])
+        for unit, (points, shares) in enumerate(found):
+            values[unit, : len(points)] = points
+            weights[unit, : len(points)] = shares
+        return Points(values, weights)
+
+
+class Permutation(Replacement):
+    """The column is shuffled, uniformly over all orders (Fisher-Yates).
+
+    Parameters
+    ----------
+    n_repeats : int, default=1
+        Shuffles over which scores are averaged; with two or more their standard error is known.
+    stop_when_sure : bool, default=False
+        Whether a column is left alone once its rank is clear: at least three shuffles, and no
+        other score within two standard errors of both. ``n_repeats`` is then the most.
+    """
+
+    def __init__(self, n_repeats: int = 1, *, stop_when_sure: bool = False):
+        self.n_repeats = n_repeats
+        self.stop_when_sure = stop_when_sure
+
+    def draws(self, X: Array, units: Subset, seed: int) -> Iterator[Draw]:
+        # one shuffle for all units of a repeat, so that no score depends on where a unit stands
+        for repeat in range(self.n_repeats):
+            yield Shuffle(X, stream(seed, "shuffle", X.shape[1], repeat).permutation(len(X)))
+
+    @property
+    def n_draws(self) -> int:
+        return self.n_repeats
+
+
+class Zero(Replacement):
+    """The column is set to 0, its mean once columns are standardised.
+
+    Parameters
+    ----------
+    centres : bool, default=False
+        Whether a kernel machine's centres lose the column too (the reading of the appendix of the
+        FSPP paper; it ranks worse). By default only the rows do.
+    """
+
+    def __init__(self, *, centres: bool = False):
+        self.centres = centres
+
+    def draws(self, X: Array, units: Subset, seed: int) -> Iterator[Draw]:
+        n_units, size = units.shape
+        if self.centres:
+            yield Centres()
+        else:
+            yield Points(np.zeros((n_units, 1, size)), np.ones((n_units, 1)))
+
+
+class Derivative(BaseEstimator):
+    """The column is scaled by a factor v: first order at v = 1 (FSPP4).
+
+    Parameters
+    ----------
+    follow : bool, default=True
+        Whether the machine follows, as printed: rows and centres are scaled, and the multipliers
+        go where a training would bring them. A machine that fits well makes up for the scale of a
+        relevant column by its multipliers, so that every derivative is small and the order says
+        little. With False the machine is kept and the rows alone are scaled, which ranks better.
+    calibration : bool, default=False
+        Whether the sigmoid follows too, by the implicit derivative of its two parameters.
+    """
+
+    def __init__(self, *, follow: bool = True, calibration: bool = False):
+        self.follow = follow
+        self.calibration = calibration
+
+
+class Removal(BaseEstimator):
+    """The definition: a model trained without the column, one training per column."""
+
+
+Perturbation: TypeAlias = Replacement | Derivative | Removal
+
+
+def resolve(name: str, by: Any, n_repeats: Any = 1, n_values: Any = None) -> Perturbation:
+    """The way to perturb a column that the parameters of ``name`` say, checked."""
+    _check_count(name, "n_repeats", n_repeats)
+    if n_values is not None:
+        _check_count(name, "n_values", n_values)
+    if isinstance(by, Marginal) and by.n_values is not None:
+        _check_count("Marginal", "n_values", by.n_values)
+    if isinstance(by, Permutation):
+        _check_count("Permutation", "n_repeats", by.n_repeats)
+    if isinstance(by, Replacement | Derivative | Removal):
+        return by
+    known: dict[str, Perturbation] = {
+        "marginal": Marginal(n_values),
+        "permutation": Permutation(n_repeats),
+        "zero": Zero(),
+        "derivative": Derivative(),
+        "removal": Removal(),
+    }
+    if not isinstance(by, str) or by not in known:
+        raise InvalidParameter(
+            f"{name} needs by as one of {', '.join(map(repr, NAMES))}, or an object such as "
+            f"Zero(centres=True), not {by!r}."
+        )
+    return known[by]
+
+
+def _check_count(name: str, parameter: str, count: Any) -> None:
+    if not is_int(count) or count < 1:
+        raise InvalidParameter(
+            f"{name} needs {parameter} as a whole number of at least 1, not {count!r}."
+        )

@@ -1,0 +1,150 @@
+"""What models are trained on: a table, the rows that may train, folds, and per-row values."""
+
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from tamis._arrays import Array, class_codes, is_int
+from tamis.exceptions import InvalidParameter, UnlabelledRows
+from tamis.folds.rows import Fold, Rows, folds_of, retold
+from tamis.response.engine import Model
+
+#: on="auto" compares outputs on held-out rows beyond so many columns and from so many rows on: with
+#: fewer columns a kernel is seldom nearly diagonal, with fewer rows a fold trains too few.
+MANY_COLUMNS, MANY_ROWS = 30, 200
+#: Folds of held-out rows: five, or three where five trainings would take long.
+FEW_ROWS, FOLDS_OF_FEW, FOLDS_OF_MANY = 500, 5, 3
+
+
+class FoldModel(NamedTuple):
+    """A model and the rows that it answers for."""
+
+    model: Model
+    rows: Rows
+
+
+@dataclass(frozen=True, eq=False)
+class SensitivityTraining:
+    """Rows to train on and rows that models answer for.
+
+    ``name`` is the one that sentences speak of; all rows are answered for, and ``rows`` are those
+    that may train. ``stratified`` says whether folds have equal shares of the classes; ``labels``
+    are those that models know, where the rows may not have them all.
+    """
+
+    name: str
+    X: Array
+    y: NDArray[Any] | None
+    rows: Rows
+    task: str = "none"
+    held_out: bool = False
+    stratified: bool = False
+    groups: Any = None
+    fit_params: dict[str, Any] = field(default_factory=dict)
+    score_params: dict[str, Any] = field(default_factory=dict)
+    labels: NDArray[Any] | None = None
+    seed: int = 0
+
+    @cached_property
+    def classes(self) -> NDArray[Any]:
+        """Labels of the rows that may train, and others that models know."""
+        return self._coded[0]
+
+    @cached_property
+    def codes(self) -> NDArray[np.intp]:
+        """Positions among the classes; -1 for rows that do not train."""
+        found = np.full(len(self.X), -1, dtype=np.intp)
+        found[self.rows] = self._coded[1]
+        return found
+
+    @cached_property
+    def _coded(self) -> tuple[NDArray[Any], NDArray[np.intp]]:
+        assert self.y is not None
+        y = self.y[self.rows]
+        if self.labels is None:
+            return class_codes(y)
+        classes = np.union1d(self.labels, y)
+        return classes, np.searchsorted(classes, y)
+
+    @cached_property
+    def parts(self) -> list[Fold]:
+        """Rows to train on and rows to answer for, of each model of a round."""
+        if self.held_out:
+            few = len(self.rows) <= FEW_ROWS
+            return self._dealt(FOLDS_OF_FEW if few else FOLDS_OF_MANY)
+        return [(self.rows, np.arange(len(self.X)))]
+
+    def _dealt(self, n_folds: int) -> list[Fold]:
+        """Folds that answer for all rows: those that train nothing are dealt out in turn.
+
+        No model has seen them; a row whose group is in a fold goes there, since the others have
+        seen its group.
+        """
+        folds = self.split(n_folds)
+        left = np.setdiff1d(np.arange(len(self.X)), self.rows)
+        owners = np.arange(len(left)) % len(folds)
+        if self.groups is not None:
+            for fold, (_, rest) in enumerate(folds):
+                owners[np.isin(self.groups[left], self.groups[rest])] = fold
+        return [
+            (train, np.sort(np.r_[rest, left[owners == fold]]))
+            for fold, (train, rest) in enumerate(folds)
+        ]
+
+    def split(self, n_folds: int) -> list[Fold]:
+        """Folds of the rows that may train."""
+        rows = self.rows
+        y = rows if self.y is None else self.y[rows]
+        groups = None if self.groups is None else self.groups[rows]
+        folds = folds_of(self.name, n_folds, y, groups, classes=self.stratified)
+        return [(rows[train], rows[rest]) for train, rest in folds]
+
+    def fitted(self, estimator: Any, X: Array, rows: Rows) -> Any:
+        """A clone of the estimator trained on some rows of some columns."""
+        y = None if self.y is None else self.y[rows]
+        return trained(estimator, X[rows], y, rows_of(self.fit_params, rows))
+
+
+def holds_out(name: str, on: Any, n_columns: int, n_rows: int) -> bool:
+    """Whether outputs are compared on held-out rows."""
+    if on not in ("training", "held-out", "auto"):
+        raise InvalidParameter(f"{name} needs on='training', 'held-out' or 'auto', not {on!r}.")
+    many = n_columns > MANY_COLUMNS and n_rows >= MANY_ROWS
+    return bool(on == "held-out" or (on == "auto" and many))
+
+
+def labelled_rows(name: str, y: NDArray[Any] | None, mark: Any, n_rows: int) -> Rows:
+    """Rows with another label than the mark; of two labels each is a class."""
+    if mark is not None and not is_int(mark):
+        raise InvalidParameter(f"{name} needs unlabelled as a whole number or None, not {mark!r}.")
+    everything = np.arange(n_rows)
+    if mark is None or y is None or y.dtype.kind in "US":
+        return everything
+    labelled = np.flatnonzero(y != mark)
+    if len(labelled) == len(y) or len(np.unique(y[labelled])) < 2:
+        return everything
+    warnings.warn(
+        f"{name} takes the {len(y) - len(labelled)} rows of label {mark} as "
+        "unlabelled: they train nothing, and enter the average over rows alone. If it is a "
+        "class, write unlabelled=None.",
+        UnlabelledRows,
+        stacklevel=2,
+    )
+    return labelled
+
+
+def rows_of(params: dict[str, Any], rows: Any) -> dict[str, Any]:
+    """Per-row values of some rows."""
+    return {n: v[rows] if isinstance(v, np.ndarray) else v for n, v in params.items()}
+
+
+def trained(estimator: Any, X: Array, y: NDArray[Any] | None, params: dict[str, Any]) -> Any:
+    """A clone of the estimator fitted on these rows and columns."""
+    fitted = clone(estimator)
+    with retold():
+        return fitted.fit(X, **params) if y is None else fitted.fit(X, y, **params)

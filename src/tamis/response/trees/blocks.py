@@ -1,0 +1,24 @@
+"""Rows in blocks, on as many threads as are asked for.
+
+Blocks do not depend on the number of threads, and answers come back in the order of the rows, so
+that a result does not either. The compiled loops let go of the interpreter's lock.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from joblib import effective_n_jobs
+
+
+def over_rows(
+    n_rows: int, size: int, function: Callable[[slice], Any], n_jobs: int | None
+) -> Iterator[Any]:
+    """``function`` of each block of rows, in their order."""
+    blocks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+    n_threads = min(effective_n_jobs(n_jobs), len(blocks))
+    if n_threads < 2:
+        yield from map(function, blocks)
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        yield from pool.map(function, blocks)

@@ -1,0 +1,72 @@
+"""Trees of an ensemble as flat arrays, in the one form that all libraries are brought to."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._arrays import Array, Mask
+
+Integers = NDArray[Any]
+#: Up to this size LightGBM takes a value for 0.
+NOTHING = float(np.float32(1e-35))
+
+
+class NotFollowed(Exception):
+    """Why a tree model must be asked by altered copies of the rows."""
+
+
+class Categories(NamedTuple):
+    """Values of a column that tests can name; any other value is one more, NaN the last."""
+
+    values: Array  # rising
+    truncated: bool  # whether a library cuts decimals off first
+
+
+@dataclass
+class Trees:
+    """All nodes, tree after tree; children are counted from the root of their tree.
+
+    A row goes left where its value, cast, is at most the threshold. Its raw outputs are the bias
+    and the sum of its leaves, divided by the divisor.
+    """
+
+    n_columns: int
+    starts: Integers  # of each tree, and the end
+    left: Integers  # -1 at a leaf
+    right: Integers
+    column: Integers
+    threshold: Array
+    values: Array  # (nodes, width)
+    outputs: Integers  # the first output that each tree adds to
+    bias: Array
+    link: str
+    divisor: float = 1.0
+    #: Factor on raw outputs before the logistic function.
+    slope: float = 1.0
+    #: Whether values are cast to 32 bits before they are compared.
+    single: bool = False
+    #: Largest relative difference from the model's own outputs that is rounding.
+    tolerance: float = 1e-9
+    missing_left: Mask | None = None
+    #: Columns where NaN is a 0, and those where a 0 is missing like NaN.
+    nan_is_zero: Mask | None = None
+    zero_is_missing: Mask | None = None
+    #: For each node which set sends its members left, -1 where a threshold decides.
+    sets: Integers | None = None
+    #: Members of each set among the categories of its column, then other values, then NaN.
+    members: list[Mask] = field(default_factory=list)
+    categories: dict[int, Categories] = field(default_factory=dict)
+
+    @property
+    def n_outputs(self) -> int:
+        """Outputs of a row."""
+        return len(self.bias)
+
+
+def joined(parts: list[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Nodes of all trees, and where each tree starts, from the arrays of each."""
+    found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    found["starts"] = np.cumsum([0, *(len(part["left"]) for part in parts)])
+    return found

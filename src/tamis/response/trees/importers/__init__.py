@@ -1,0 +1,1 @@
+"""Readers of the trees of other libraries, none of which is imported."""

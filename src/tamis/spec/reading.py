@@ -1,0 +1,231 @@
+"""Reading an expression: one walk over its tree, calls of known names and literals only."""
+
+import ast
+import warnings
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from inspect import Parameter
+from typing import Any
+
+from tamis.exceptions import InvalidSpec
+from tamis.spec import vocabulary
+from tamis.spec.rule import check_argument, check_one_word
+from tamis.spec.vocabulary import Make, parameters_of
+
+LEGAL = (
+    "an expression may hold calls of known classes, numbers, strings, True, False, None, lists, "
+    "tuples and dictionaries"
+)
+
+
+def parse(text: str, *, also: Mapping[str, Make] | None = None) -> Any:
+    """Object that an expression makes; the inverse of :func:`write`.
+
+    Parameters
+    ----------
+    text : str
+        Calls of known names, with positional and keyword arguments, and literals.
+    also : dict of str to callable, optional
+        Further names that may be called.
+
+    Raises
+    ------
+    InvalidSpec
+        The text holds something else, an unknown name or a wrong argument. The sentence says
+        where, and what may have been meant.
+
+    Examples
+    --------
+    >>> from tamis.spec import parse, write
+    >>> search = parse("Forward(CrossValidated(SVC(C=10)), n_features_to_select=3)")
+    >>> search.criterion.estimator.C
+    10
+    >>> write(search)
+    'Forward(CrossValidated(SVC(C=10)), n_features_to_select=3)'
+    """
+    if not isinstance(text, str):
+        raise InvalidSpec(f"parse needs the text of an expression, not {text!r}.")
+    return _Reader(text.strip(), also or {}).read()
+
+
+class _Reader:
+    """One walk over the tree of an expression."""
+
+    def __init__(self, text: str, also: Mapping[str, Make]):
+        self.text, self.also = text, also
+
+    def read(self) -> Any:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # odd escapes in strings
+                tree = ast.parse(self.text, mode="eval")
+            return self._object(tree.body)
+        except SyntaxError as error:
+            raise self._unreadable(error) from None
+        except (RecursionError, MemoryError):
+            raise InvalidSpec("The expression is nested too deeply to be read.") from None
+        except ValueError as error:
+            if isinstance(error, InvalidSpec):
+                raise
+            raise InvalidSpec(f"The expression cannot be read: {error}.") from None
+
+    def _object(self, node: ast.expr) -> Any:
+        match node:
+            case ast.Call(func=ast.Name(id=name)):
+                return self._call(node, name)
+            case ast.Constant(value=bool() | int() | float() | str() | None as value):
+                return value
+            case ast.UnaryOp(
+                op=ast.USub() | ast.UAdd() as sign, operand=ast.Constant(value=number)
+            ):
+                if isinstance(number, int | float) and not isinstance(number, bool):
+                    return -number if isinstance(sign, ast.USub) else number
+            case ast.List(elts=items):
+                return [self._object(item) for item in items]
+            case ast.Tuple(elts=items):
+                return tuple(self._object(item) for item in items)
+            case ast.Dict(keys=keys, values=values) if None not in keys:
+                return self._dictionary(node, [key for key in keys if key is not None], values)
+            case ast.Name(id=name):
+                self._made_by(name, node)  # an unknown name is the greater error
+                raise InvalidSpec(f"{name} {self._at(node)} is not called. Write {name}().")
+        raise InvalidSpec(
+            f"{self._quoted(node)} {self._at(node)} cannot be read: {LEGAL}, nothing else."
+        )
+
+    def _dictionary(self, node: ast.expr, keys: list[ast.expr], values: list[ast.expr]) -> Any:
+        made = [self._object(key) for key in keys]
+        try:
+            pairs = zip(made, values, strict=True)
+            return {key: self._object(value) for key, value in pairs}
+        except TypeError:
+            raise InvalidSpec(
+                f"The dictionary {self._quoted(node)} {self._at(node)} needs numbers, strings or "
+                "tuples as keys."
+            ) from None
+
+    def _call(self, node: ast.Call, name: str) -> Any:
+        make = self._made_by(name, node)
+        given = self._arguments(node, name)
+        _check(make, name, self._at(node), len(node.args), given)
+        arguments = [self._object(argument) for argument in node.args]
+        options = {word: self._object(value) for word, value in given.items()}
+        for word, value in (*zip(_positional(make), arguments, strict=False), *options.items()):
+            check_argument(word, value, at := f"of {name} {self._at(node)}")
+            if vocabulary.GUESTS.get(name) == "lightgbm":
+                check_one_word(word, value, at)
+        try:
+            return make(*arguments, **options)
+        except (InvalidSpec, RecursionError, MemoryError):
+            raise
+        except Exception as error:  # constructors of any library, which refuse in their own ways
+            raise InvalidSpec(
+                f"{name} {self._at(node)} cannot be made: {str(error).rstrip('.')}."
+            ) from error
+
+    def _arguments(self, node: ast.Call, name: str) -> dict[str, ast.expr]:
+        """Keyword arguments by name."""
+        given: dict[str, ast.expr] = {}
+        for starred in node.args:
+            if isinstance(starred, ast.Starred):
+                raise InvalidSpec(
+                    f"{self._quoted(starred)} {self._at(starred)} cannot be read: give {name} its "
+                    "arguments one by one."
+                )
+        for keyword in node.keywords:
+            if keyword.arg is None or keyword.arg in given:
+                raise InvalidSpec(
+                    f"{self._quoted(keyword)} {self._at(keyword)} cannot be read: give {name} each "
+                    "parameter once, as name=value."
+                )
+            given[keyword.arg] = keyword.value
+        return given
+
+    def _made_by(self, name: str, node: ast.expr) -> Make:
+        """What a name calls."""
+        make = self.also.get(name) or vocabulary.found(name)
+        if make is not None:
+            return make
+        if (library := vocabulary.GUESTS.get(name)) is not None:
+            raise InvalidSpec(
+                f"{name} {self._at(node)} needs {library}, which is not installed. Write pip "
+                f"install {library}."
+            )
+        near = did_you_mean(name, [*self.also, *vocabulary.all_names()])
+        raise InvalidSpec(
+            f"No criterion, search or scikit-learn estimator is called {name} {self._at(node)}."
+            f"{near} `tamis methods` lists what there is."
+        )
+
+    def _at(self, node: ast.expr | ast.keyword) -> str:
+        return self._position(node.lineno, self._characters(node.lineno, node.col_offset) + 1)
+
+    def _position(self, line: int, character: int) -> str:
+        where = f"at character {character}"
+        return f"{where} of line {line}" if "\n" in self.text else where
+
+    def _characters(self, line: int, n_bytes: int) -> int:
+        """Columns of a tree count bytes."""
+        return len(self.text.split("\n")[line - 1].encode()[:n_bytes].decode())
+
+    def _quoted(self, node: ast.expr | ast.keyword) -> str:
+        words = " ".join((ast.get_source_segment(self.text, node) or "this").split())
+        return repr(words if len(words) <= 40 else words[:37] + "...")
+
+    def _unreadable(self, error: SyntaxError) -> InvalidSpec:
+        if not self.text:
+            return InvalidSpec('The expression is empty. Write one such as Forward(Scatter("J3")).')
+        where = self._position(error.lineno or 1, error.offset or 1)
+        shown = self.text if len(self.text) <= 60 else self.text[:57] + "..."
+        return InvalidSpec(
+            f"{shown!r} is no expression: {error.msg} {where}. Write one such as "
+            'Forward(Scatter("J3"), n_features_to_select=5).'
+        )
+
+
+def _check(make: Make, name: str, where: str, n_given: int, given: Iterable[str]) -> None:
+    """Refuse arguments that do not fit the signature, naming those that would."""
+    parameters = parameters_of(make)
+    positional = _positional(make)
+    named = [*positional, *(p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY)]
+    kinds = {p.kind for p in parameters}
+    offer = f"Its parameters are {', '.join(named)}." if named else "It takes no parameters."
+    for word in given:
+        if word not in named:
+            near = did_you_mean(word, named)
+            raise InvalidSpec(f"{name} {where} has no parameter {word!r}.{near} {offer}")
+    if n_given > len(positional) and Parameter.VAR_POSITIONAL not in kinds:
+        raise InvalidSpec(
+            f"{name} {where} takes {_count(len(positional))} without a name, not {n_given}. "
+            f"{offer} Write the others as name=value."
+        )
+    if twice := set(positional[:n_given]) & set(given):
+        raise InvalidSpec(f"{name} {where} is given {min(twice)} twice. {offer}")
+    required = [p.name for p in parameters if p.default is p.empty and p.name in named]
+    if missing := [p for p in required if p not in {*positional[:n_given], *given}]:
+        raise InvalidSpec(f"{name} {where} needs {' and '.join(missing)}. {offer}")
+
+
+def _positional(make: Make) -> list[str]:
+    """Names of the parameters that arguments without a name go to; repeated ones have none."""
+    return [p.name for p in parameters_of(make) if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
+
+
+def _count(n: int) -> str:
+    return {0: "no argument", 1: "1 argument"}.get(n, f"{n} arguments")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`` Did you mean A or B?``, or nothing where no known name is near.
+
+    >>> from tamis.spec import did_you_mean
+    >>> did_you_mean("scater", ["Scatter", "Divergence"])
+    ' Did you mean Scatter?'
+    """
+    plain: dict[str, str] = {}
+    for name in known:
+        plain.setdefault(name.lower(), name)
+    near = get_close_matches(word.lower(), plain, n=3)
+    if len(near) > 1:  # beside a very near name, far ones only confuse
+        near = get_close_matches(word.lower(), near, cutoff=0.8) or near
+    return f" Did you mean {' or '.join(plain[name] for name in near)}?" if near else ""

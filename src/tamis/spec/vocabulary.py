@@ -1,0 +1,146 @@
+"""The names that an expression may call."""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial, wraps
+from importlib import import_module
+from importlib.util import find_spec
+from inspect import Parameter, isabstract, signature
+from typing import Any
+
+from sklearn import model_selection
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import all_estimators
+
+from tamis import choice, criteria, neural, search
+from tamis.contract import Choice, Criterion, Selection
+
+Make = Callable[..., Any]
+
+#: Estimators and encoders of other libraries, known where the library is installed. Left out is
+#: what fetches something from the network, as TextEncoder of skrub does.
+GUESTS: Mapping[str, str] = {
+    "LGBMClassifier": "lightgbm",
+    "LGBMRegressor": "lightgbm",
+    "XGBClassifier": "xgboost",
+    "XGBRegressor": "xgboost",
+    "XGBRFClassifier": "xgboost",
+    "XGBRFRegressor": "xgboost",
+    "CatBoostClassifier": "catboost",
+    "CatBoostRegressor": "catboost",
+    "DatetimeEncoder": "skrub",
+    "GapEncoder": "skrub",
+    "MinHashEncoder": "skrub",
+    "SimilarityEncoder": "skrub",
+    "StringEncoder": "skrub",
+    "TableVectorizer": "skrub",
+}
+
+
+@cache
+def catalogue() -> dict[str, dict[str, type]]:
+    """Classes of tamis that an expression may name, in groups.
+
+    >>> from tamis.spec import catalogue
+    >>> list(catalogue())
+    ['criteria', 'searches', 'embedded', 'choices']
+    """
+    groups: dict[str, dict[str, type]] = {
+        group: {} for group in ("criteria", "searches", "embedded", "choices")
+    }
+    found = _classes(criteria) | _classes(search) | _classes(choice) | _classes(neural)
+    for name, kind in sorted(found.items()):
+        if issubclass(kind, Choice):
+            groups["choices"][name] = kind
+        elif name in search.__all__ and not issubclass(kind, Criterion):
+            groups["searches"][name] = kind
+        elif name not in neural.__all__:
+            # what helps a criterion, such as a way to perturb a column, is listed with the criteria
+            groups["criteria"][name] = kind
+        elif issubclass(kind, Selection):
+            groups["embedded"][name] = kind
+    return groups
+
+
+def found(name: str) -> Make | None:
+    """What a name calls, None where there is none; scikit-learn is searched last of ours."""
+    for names in (tamis_names, sklearn_names, own_estimators):
+        if name in (known := names()):
+            return known[name]
+    return _guest(name) if name in GUESTS else None
+
+
+def all_names() -> Iterator[str]:
+    """Every name, for suggestions."""
+    yield from tamis_names()
+    yield from sklearn_names()
+    yield from own_estimators()
+    yield from (name for name, library in GUESTS.items() if find_spec(library) is not None)
+
+
+@cache
+def tamis_names() -> dict[str, Make]:
+    """Criteria, searches, embedded selectors and choices."""
+    return {name: make for group in catalogue().values() for name, make in group.items()}
+
+
+@cache
+def sklearn_names() -> dict[str, Make]:
+    """Estimators, splitters and pipelines; found on the first name that is not ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        estimators = dict(all_estimators())
+    splitters = {
+        name: kind for name, kind in _classes(model_selection).items() if hasattr(kind, "split")
+    }
+    return {**splitters, **estimators, "make_pipeline": make_pipeline}
+
+
+@cache
+def own_estimators() -> dict[str, Make]:
+    """Our own estimators; imported on demand, because numba takes its time."""
+    package = import_module("tamis.svm")
+    members = {name: getattr(package, name) for name in package.__all__} | _classes(neural)
+    return {name: kind for name, kind in members.items() if issubclass(kind, BaseEstimator)}
+
+
+@cache
+def _guest(name: str) -> Make | None:
+    """An estimator of another library, None where that is not installed."""
+    if find_spec(GUESTS[name]) is None:
+        return None
+    kind = getattr(import_module(GUESTS[name]), name, None)
+    if kind is None or GUESTS[name] != "catboost":
+        return kind
+    # unless it is told not to, CatBoost writes a folder wherever it is fitted
+    made: Make = wraps(kind, updated=())(partial(kind, allow_writing_files=False))
+    return made
+
+
+def parameters_of(make: Make) -> list[Parameter]:
+    """Parameters that a callable has by name, those that its bases take by keyword included.
+
+    XGBoost hands what its bases name on as ``**kwargs``; what nobody names is nothing that an
+    expression may give.
+    """
+    own = list(signature(make).parameters.values())
+    if not any(p.kind is Parameter.VAR_KEYWORD for p in own):
+        return own
+    known = {p.name: p for p in own if p.kind is not Parameter.VAR_KEYWORD}
+    for base in getattr(make, "__mro__", ())[1:]:
+        for p in signature(base.__init__).parameters.values():
+            if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY):
+                known.setdefault(p.name, p.replace(kind=Parameter.KEYWORD_ONLY))
+    known.pop("self", None)
+    return list(known.values())
+
+
+def _classes(package: Any) -> dict[str, type]:
+    """Public classes of a package that can be instantiated; experimental ones are not there."""
+    members = {name: vars(package).get(name) for name in package.__all__}
+    return {
+        name: member
+        for name, member in members.items()
+        if isinstance(member, type) and not isabstract(member) and not name.startswith("Base")
+    }

@@ -1,0 +1,86 @@
+"""Support vector machines in the units of their data: the width follows the number of columns.
+
+With gamma = scale / n_features a machine does not grow blunt while columns leave it.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.svm import SVC, SVR
+
+from tamis.exceptions import InvalidParameter
+
+
+class RelativeSVC(SVC):
+    """RBF support vector classifier whose width follows the number of columns.
+
+    ``gamma`` is ``scale / n_features``: with standardised columns ``scale=1`` is scikit-learn's
+    ``gamma="scale"``.
+
+    Parameters
+    ----------
+    C : float, default=2.0
+    scale : float, default=1.0
+        gamma times the number of columns.
+    class_weight : dict, "balanced" or None, default=None
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> RelativeSVC(scale=2.0).fit(*load_iris(return_X_y=True)).gamma
+    0.5
+    """
+
+    def __init__(self, C: float = 2.0, *, scale: float = 1.0, class_weight: Any = None):
+        super().__init__(C=C, class_weight=class_weight)
+        self.scale = scale
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train with the width that belongs to the columns of ``X``."""
+        self.gamma = _width(self, X)
+        return super().fit(X, y, sample_weight)
+
+
+class RelativeSVR(SVR):
+    """RBF support vector regression in the units of its data.
+
+    ``gamma`` is ``scale / n_features``, and C and epsilon are counted in standard deviations of the
+    target, as if it were standardised.
+
+    Parameters
+    ----------
+    cost : float, default=1.0
+        C over the standard deviation of the target.
+    tube : float, default=0.1
+        epsilon over the standard deviation of the target.
+    scale : float, default=1.0
+        gamma times the number of columns.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> round(RelativeSVR(cost=2.0).fit(X, y).C)
+    154
+    """
+
+    def __init__(self, cost: float = 1.0, *, tube: float = 0.1, scale: float = 1.0):
+        super().__init__()
+        self.cost = cost
+        self.tube = tube
+        self.scale = scale
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train in the units of the data."""
+        self.gamma = _width(self, X)
+        spread = float(np.std(np.asarray(y, dtype=np.float64))) or 1.0
+        self.C, self.epsilon = self.cost * spread, self.tube * spread
+        return super().fit(X, y, sample_weight)
+
+
+def _width(machine: Any, X: Any) -> float:
+    if not machine.scale > 0:
+        raise InvalidParameter(
+            f"{type(machine).__name__} needs scale as a number above 0, not {machine.scale!r}."
+        )
+    return float(machine.scale / max(1, np.shape(X)[1]))

@@ -1,0 +1,195 @@
+"""What work costs: estimates against measurement, refusals and notices."""
+
+import gc
+import tracemalloc
+from time import process_time
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+
+from tamis.contract import Cost, ForwardCriterion
+from tamis.contract import cost as costs
+from tamis.contract.cost import check_cost, free_memory
+from tamis.criteria import (
+    CMIM,
+    HSIC,
+    JMI,
+    MRMR,
+    ColumnSubset,
+    Correlation,
+    CrossValidated,
+    DiscriminantRatio,
+    Divergence,
+    FisherScore,
+    KolmogorovSmirnov,
+    KwakInformation,
+    MutualInformation,
+    ParzenInformation,
+    Penalised,
+    PValue,
+    ReducedParzenInformation,
+    Remembered,
+    Scatter,
+    Scored,
+)
+from tamis.exceptions import NotEnoughMemory
+from tests.laws.catalogue import name
+
+FILTERS = [
+    *(FisherScore(), DiscriminantRatio(), Correlation(), Correlation(task="regression"), PValue()),
+    *(KolmogorovSmirnov(), MutualInformation(), MRMR(), CMIM(), JMI(), Scatter("J1")),
+]
+MATRICES = [
+    *(Scatter("J2"), Scatter("J3"), Divergence(ridge=0.1), Divergence(ridge="auto")),
+    *(ColumnSubset(), Remembered(Scatter("J3")), Penalised(Scatter("J3"))),
+]
+KERNELS = [
+    *(ParzenInformation(), ParzenInformation(leave_one_out=True), KwakInformation(sigma=1.0)),
+    *(HSIC(), HSIC(gamma="median"), ReducedParzenInformation()),
+    *(ReducedParzenInformation(by="permutation"), ReducedParzenInformation(by="removal")),
+]
+WRAPPED = [CrossValidated(LinearDiscriminantAnalysis()), CrossValidated(KNeighborsClassifier())]
+#: Two sizes each, the second several times the work of the first.
+SIZES = {
+    "filters": (FILTERS, (100, 3000), (200, 8000)),
+    "long": (FILTERS, (5000, 20), (20000, 40)),
+    "matrices": (MATRICES, (60, 600), (100, 1500)),
+    "kernels": (KERNELS, (100, 20), (300, 60)),
+    "wrapped": (WRAPPED, (200, 200), (600, 500)),
+}
+CASES = [
+    pytest.param(criterion, small, large, id=f"{name(criterion)}-{group}")
+    for group, (criteria, small, large) in SIZES.items()
+    for criterion in criteria
+]
+
+
+def drawn(n_samples, n_features):
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(rng.normal(size=(n_samples, n_features)))
+    return X, rng.integers(0, 2, n_samples)
+
+
+def one_round(criterion, X, y):
+    """Learn, and score every column once."""
+    fitted, n_features = clone(criterion).fit(X, y), X.shape[1]
+    if isinstance(fitted, ForwardCriterion):
+        fitted.gain(np.array([0]), np.arange(1, n_features))
+    else:
+        fitted.loss(np.arange(n_features))
+
+
+def seconds(criterion, shape):
+    table = drawn(*shape)
+    one_round(criterion, *table)  # what is compiled, or loaded from disk, is so now
+    times = []
+    for _ in range(3):
+        start = process_time()
+        one_round(criterion, *table)
+        times.append(process_time() - start)
+    return min(times)
+
+
+def peak(criterion, shape):
+    table = drawn(*shape)
+    one_round(criterion, *table)  # compiled code is loaded now, and not counted
+    gc.collect()
+    tracemalloc.start()
+    try:
+        one_round(criterion, *table)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("criterion", "small", "large"), CASES)
+def test_bytes_are_right_within_a_factor_of_three(criterion, small, large):
+    for shape in (small, large):
+        assert 1 / 3 < peak(criterion, shape) / criterion.cost(*shape).bytes < 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("criterion", "small", "large"), CASES)
+def test_operations_grow_as_the_time_within_a_factor_of_three(criterion, small, large):
+    grown = criterion.cost(*large).operations / criterion.cost(*small).operations
+    assert 1 / 3 < seconds(criterion, large) / seconds(criterion, small) / grown < 3
+
+
+def test_rounds_cost_more():
+    for criterion in (MRMR(), Scatter("J3"), HSIC(), ParzenInformation(), ColumnSubset(), *WRAPPED):
+        once, often = (criterion.cost(500, 100, n_rounds) for n_rounds in (1, 50))
+        assert isinstance(once, Cost)
+        assert often.operations > 2 * once.operations
+        assert often.bytes == once.bytes
+
+
+def test_what_nobody_can_say():
+    assert Scored(np.sum).cost(100, 10) is None
+    assert CrossValidated(LogisticRegression()).cost(100, 10) is None
+    assert CrossValidated(KNeighborsClassifier(), scoring="f1").cost(100, 10) is None
+    assert check_cost("Scored", Scored(np.sum).cost, 10**6, 10**6) is None
+
+
+class TestCheck:
+    def test_small_work_is_not_spoken_of(self):
+        assert check_cost("Scatter", Scatter("J3").cost, 100, 50) is None
+
+    def test_more_than_is_free_is_refused_with_what_would_fit(self):
+        with pytest.raises(
+            NotEnoughMemory, match=r"Scatter needs about 2\d\d GiB.*but 8 GiB"
+        ) as said:
+            check_cost("Scatter", Scatter("J3").cost, 60, 100_000, free=8 * 2**30)
+        assert isinstance(said.value, MemoryError)
+        columns = int(str(said.value).split("About ")[1].split()[0])
+        assert Scatter("J3").cost(60, columns).bytes <= 8 * 2**30
+        assert Scatter("J3").cost(60, columns + 1000).bytes > 8 * 2**30
+        assert f"n_features_to_select={columns})" in str(said.value)
+
+    def test_where_rows_are_too_many_for_any_column(self):
+        with pytest.raises(NotEnoughMemory, match=r"About 5[0-9]00 of the rows would fit"):
+            check_cost("HSIC", lambda n, d: Cost(1.0, 32.0 * n**2), 10**5, 3, free=2**30)
+        with pytest.raises(NotEnoughMemory, match=r"free. Use the recipe"):
+            check_cost("X", lambda n, d: Cost(1.0, 2.0**40), 10, 10, free=2**30)
+
+    def test_long_work_is_said_in_one_line(self):
+        line = check_cost("HSIC", HSIC().cost, 100_000, 30, free=2**40)
+        assert line is not None
+        assert line.startswith("HSIC on 100000 rows and 30 columns will take about 2 minutes")
+        assert "recipe 'correlation'" in line
+        assert "\n" not in line
+
+    @pytest.mark.parametrize(
+        ("operations", "spoken"),
+        [(9e10, "90 seconds"), (6e11, "10 minutes"), (1e13, "3 hours"), (1e15, "12 days")],
+    )
+    def test_times_in_words(self, operations, spoken):
+        line = check_cost("It", lambda n, d: Cost(operations, 1.0), 10, 10, free=2**30)
+        assert f"about {spoken};" in line
+
+
+class TestFreeMemory:
+    def test_the_machine_has_some(self):
+        assert free_memory() is None or free_memory() > 2**20
+
+    def test_the_limit_of_a_group_counts(self, tmp_path):
+        assert costs._of_group(tmp_path) is None
+        (tmp_path / "memory.max").write_text("max\n")
+        (tmp_path / "memory.current").write_text("1000\n")
+        assert costs._of_group(tmp_path) is None
+        (tmp_path / "memory.max").write_text("5000\n")
+        assert costs._of_group(tmp_path) == 4000
+        (tmp_path / "memory.stat").write_text("anon 1\ninactive_file 300\n")
+        assert costs._of_group(tmp_path) == 4300
+
+    def test_what_the_kernel_says(self, tmp_path):
+        assert costs._of_machine(tmp_path / "none") is None
+        (tmp_path / "meminfo").write_text("MemTotal:  9 kB\nMemAvailable:     8 kB\n")
+        assert costs._of_machine(tmp_path / "meminfo") == 8192
+
+    def test_unknown_memory_refuses_nothing(self, monkeypatch):
+        monkeypatch.setattr(costs, "free_memory", lambda: None)
+        assert check_cost("It", lambda n, d: Cost(1.0, 1e18), 10, 10) is None

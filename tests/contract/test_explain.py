@@ -1,0 +1,138 @@
+"""Why a column was kept or left out, in words."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import NotFittedError
+
+from tamis.contract.steps import BEST
+from tamis.criteria import FisherScore, Scatter
+from tamis.exceptions import InvalidParameter, RecordMismatch
+from tamis.search import (
+    Backward,
+    BranchAndBound,
+    Exhaustive,
+    FloatingForward,
+    Forward,
+    Genetic,
+    Ranking,
+    RecursiveElimination,
+    Then,
+)
+from tests.laws.catalogue import searches, table
+
+DATA = load_breast_cancer(as_frame=True)
+
+
+def forward():
+    return Forward(Scatter(), n_features_to_select=5).fit(DATA.data, DATA.target)
+
+
+def test_a_kept_a_late_and_a_never_chosen_column():
+    search = forward()
+    first, last = search.order_[[0, 4]]
+    assert search.explain("worst concave points") == search.explain(int(first))
+    assert search.explain(int(first)) == (
+        "'worst concave points' is among the 5 of 30 that Forward keeps; in its order it is number "
+        "1. It entered at step 1 of 5, where it scored 2.701, the best of 30; next came 'worst "
+        "perimeter' with 2.584."
+    )
+    assert "It entered at step 5 of 5" in search.explain(int(last))
+    told = search.explain("mean radius")
+    assert told.startswith("'mean radius' is not among the 5 of 30 that Forward keeps. It was")
+    assert "looked at in 5 step(s) and never taken" in told
+    assert "'worst concave points' won with 2.701" in told
+    assert "It came closest at step 4" in told
+
+
+def test_removals():
+    search = RecursiveElimination(Scatter(), n_features_to_select=5).fit(DATA.data, DATA.target)
+    assert "It never left: when 'smoothness error' did at step 26" in search.explain("worst radius")
+    assert "It left at step 25 of 26, where it cost" in search.explain("worst concavity")
+
+
+def test_ranks():
+    search = Ranking(FisherScore(), n_features_to_select=5).fit(DATA.data, DATA.target)
+    told = search.explain("mean radius")
+    assert "It scored 1.141 and came in at step 7; the last that was kept, 'mean perim" in told
+
+
+def test_searches_that_only_value_subsets():
+    X, y = table()
+    for cls in (Exhaustive, BranchAndBound):
+        told = cls(Scatter(), n_features_to_select=3).fit(X, y).explain(0)
+        assert "values whole subsets, so that no column has a score of its own" in told
+    assert np.isnan(Genetic(Scatter(), random_state=0, n_generations=2).fit(X, y).scores_).all()
+
+
+def test_what_the_second_search_never_saw():
+    first = Ranking(FisherScore(), n_features_to_select=10)
+    search = Then(first, Forward(Scatter(), n_features_to_select=3)).fit(DATA.data, DATA.target)
+    told = search.explain("mean smoothness")
+    assert told.startswith("The second search never saw it. In the first, 'mean smoothness' is not")
+    assert "that Then keeps" in search.explain("mean radius")
+
+
+def test_columns_that_were_never_near():
+    draw = np.random.default_rng(0)
+    X, y = draw.normal(size=(30, 3 * BEST)), np.arange(30) % 2
+    search = Forward(FisherScore(), n_features_to_select=2).fit(X, y)
+    worst = int(np.argmin(FisherScore().fit(X, y).scores_))
+    assert f"never among the {BEST} best of a step" in search.explain(worst)
+
+
+@pytest.mark.parametrize("cls", searches())
+def test_every_search_explains_every_column(cls):
+    X, y = table()
+    search = cls(Scatter(), n_features_to_select=3).fit(X, y)
+    for column in range(7):
+        told = search.explain(column)
+        assert told.startswith(f"column {column} is ")
+        assert ("is not among" in told) != search.support_[column]
+        assert "nan" not in told
+
+
+def test_ties_are_told():
+    X, y = table()
+    search = Forward(Scatter(ridge=1e-3), n_features_to_select=2).fit(np.c_[X, X], y)
+    assert "2 columns were equal there, and the lowest index is kept" in search.explain(
+        int(search.order_[0])
+    )
+
+
+@pytest.mark.parametrize("column", ["colour", 30, -31, 1.5, None, True])
+def test_no_such_column(column):
+    with pytest.raises(InvalidParameter, match=r"Forward\.explain needs"):
+        forward().explain(column)
+
+
+def test_before_fit():
+    with pytest.raises(NotFittedError):
+        Forward(Scatter()).explain(0)
+
+
+class TestCompare:
+    def test_by_names(self):
+        one = forward().record_
+        other = Ranking(FisherScore(), n_features_to_select=5).fit(DATA.data, DATA.target).record_
+        found = one.compare(other)
+        assert set(found.both) == {"worst concave points", "worst radius"}
+        assert set(found.only_first) == {"worst texture", "worst area", "smoothness error"}
+        assert len(found.only_second) == 3
+        assert -1 < found.rank_agreement < 1
+        assert one.compare(one).rank_agreement == pytest.approx(1)
+        shuffled = DATA.data[DATA.data.columns[::-1]]
+        again = Forward(Scatter(), n_features_to_select=5).fit(shuffled, DATA.target)
+        assert set(one.compare(again.record_).both) == set(one.compare(one).both)
+
+    def test_by_position(self):
+        X, y = table()
+        one = Forward(Scatter(), n_features_to_select=3).fit(X, y)
+        other = Backward(Scatter(), n_features_to_select=3).fit(X, y)
+        found = one.record_.compare(other.record_)
+        assert set(found.both) == set(np.flatnonzero(one.support_ & other.support_))
+        short = FloatingForward(Scatter(), n_features_to_select=2).fit(X[:, :5], y)
+        with pytest.raises(RecordMismatch, match="Records of 7 and of 5 columns"):
+            one.record_.compare(short.record_)
+        with pytest.raises(InvalidParameter, match="compare needs the record"):
+            one.record_.compare(other)

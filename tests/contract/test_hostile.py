@@ -1,0 +1,90 @@
+"""What hostile tables brought to light in the contract, and in what it trains."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.neural_network import MLPClassifier
+from sklearn.svm import SVC
+
+from tamis._arrays import target_kind
+from tamis.criteria import (
+    CrossValidated,
+    FisherScore,
+    OutputInformation,
+    ParzenInformation,
+    PosteriorSensitivity,
+    RadiusMargin,
+)
+from tamis.exceptions import DegenerateData, InvalidParameter, InvalidScore, NotConverged
+from tamis.folds.rows import retold
+from tamis.search import FloatingBackward, Forward, Ranking, RecursiveElimination
+
+
+def test_numbers_near_the_largest_are_fitted_and_transformed_without_a_warning():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    y = (X[:, 0] > 0).astype(int)
+    X[:, 0] = np.sign(X[:, 0]) * 1.7e308
+    selection = Ranking(FisherScore(), n_features_to_select=1).fit(X, y)
+    assert selection.get_support(indices=True).tolist() == [0]
+    assert selection.transform(X).shape == (20, 1)
+
+
+def test_a_target_beyond_integers_and_many_integers_are_looked_at_without_a_warning():
+    assert target_kind(1e200 * np.arange(30.0)) == "regression"
+    assert target_kind(np.arange(30)) == "regression"
+
+
+def test_a_column_that_came_in_behind_what_was_kept_is_explained():
+    """The best subset may be the one that the walk began with, in which nothing moved."""
+    X = np.random.default_rng(18).normal(size=(32, 4))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    search = FloatingBackward(ParzenInformation(sigma=0.5), n_features_to_select="best").fit(X, y)
+    for column in range(4):
+        assert search.explain(column)
+
+
+def small_class():
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    return X, np.array([0] * 15 + [1] * 12 + [2] * 3)
+
+
+def test_few_members_of_a_class_are_said_by_us():
+    with pytest.warns(DegenerateData, match=r"without a class.*only 3 members"):
+        Forward(CrossValidated(SVC(), cv=5), n_features_to_select=1).fit(*small_class())
+
+
+def test_training_that_does_not_come_to_rest_is_said_by_us():
+    X, y = small_class()
+    network = MLPClassifier((6,), solver="lbfgs", max_iter=2, random_state=0)
+    criterion = OutputInformation(network, random_state=0)
+    with pytest.warns(NotConverged, match="did not come to rest"):
+        criterion.fit(X, y).loss(np.arange(4))
+
+
+def test_what_else_is_warned_of_is_passed_on():
+    with pytest.warns(RuntimeWarning, match="mine"), retold():
+        warnings.warn("mine", RuntimeWarning, stacklevel=1)
+
+
+def test_an_undefined_score_is_a_sentence_and_no_warning():
+    from sklearn.linear_model import LinearRegression
+
+    X = np.random.default_rng(0).normal(size=(9, 3))
+    with pytest.raises(InvalidScore, match="is NaN in fold"):
+        Forward(CrossValidated(LinearRegression(), cv=5)).fit(X, X[:, 0])
+
+
+def test_a_class_without_weight_is_refused():
+    X, y = small_class()
+    weight = (y != 2).astype(float)
+    search = RecursiveElimination(RadiusMargin(SVC()))
+    with pytest.raises(InvalidParameter, match=r"positive weight in every class; class '2'"):
+        search.fit(X, y, sample_weight=weight)
+
+
+def test_weights_of_a_calibrated_machine_are_no_matter_of_warning():
+    X, y = small_class()
+    posterior = PosteriorSensitivity(SVC(), by="zero", on="held-out", random_state=0)
+    search = RecursiveElimination(posterior, n_features_to_select=2)
+    assert search.fit(X, y > 0, sample_weight=np.linspace(1, 2, 30)).n_features_ == 2

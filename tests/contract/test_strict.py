@@ -1,0 +1,166 @@
+"""Records that somebody damaged are refused in one sentence, whatever is wrong with them."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+
+from tamis.contract import Record
+from tamis.criteria import FisherScore, Scatter
+from tamis.exceptions import InvalidTable, RecordMismatch
+from tamis.search import (
+    Bidirectional,
+    BranchAndBound,
+    Exhaustive,
+    Forward,
+    Genetic,
+    PlusLMinusR,
+    Ranking,
+    Then,
+)
+from tests.laws.catalogue import table
+from tests.laws.search_laws import Stop
+
+X, Y = table()
+
+
+def search():
+    return Then(
+        Ranking(FisherScore(), n_features_to_select=5), Forward(Scatter(), n_features_to_select=3)
+    )
+
+
+PLAIN = json.loads(json.dumps(search().fit(X, Y).record_.to_dict()))
+
+
+def test_the_record_itself_is_good():
+    assert Record.from_dict(PLAIN).to_dict() == PLAIN
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"format": 1},
+        {"format": None},
+        {"n_samples": -1},
+        {"n_samples": 1.5},
+        {"chosen": 99},
+        {"chosen": True},
+        {"finished": "yes"},
+        {"seeds": []},
+        {"seeds": {"random_state": -1}},
+        {"feature_names": ["a"]},
+        {"feature_names": "abcdefg"},
+        {"parts": None},
+        {"parts": [{}]},
+        {"trace": None},
+        {"versions": None},
+        {"more": 1},
+        {"trace.n_units": 10**12},
+        {"trace.n_units": 0},
+        {"trace.n_units": None},
+        {"trace.moved": [99, 1, 2]},
+        {"trace.moved": [0]},
+        {"trace.n_moved": [1, 1, 10**9]},
+        {"trace.n_moved": [1, 1, -1]},
+        {"trace.value": [None, "x", 1.0]},
+        {"trace.value": [[], [], []]},
+        {"trace.given": [0.0]},
+        {"trace.given_at": [-5] * 7},
+        {"trace.start": [7]},
+        {"trace.params": {"99": {}}},
+        {"trace.params": []},
+        {"trace.state": None},
+        {"trace.more": []},
+    ],
+    ids=str,
+)
+def test_damage_is_named(damage):
+    plain = copy.deepcopy(PLAIN)
+    for where, value in damage.items():
+        holder = plain
+        *path, last = where.split(".")
+        for name in path:
+            holder = holder[name]
+        holder[last] = value
+    with pytest.raises(InvalidTable, match=r"no record|damaged record"):
+        Record.from_dict(plain)
+
+
+@pytest.mark.parametrize("name", [n for n in PLAIN if n != "format"])
+def test_nothing_may_be_missing(name):
+    with pytest.raises(InvalidTable, match=f"damaged record: its '{name}'"):
+        Record.from_dict({n: value for n, value in PLAIN.items() if n != name})
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_damaged_text_is_refused_or_harmless(seed, tmp_path):
+    """A few characters changed: one exception type, or a record that still can be used."""
+    draw = np.random.default_rng(seed)
+    text = list(json.dumps(PLAIN))
+    for _ in range(draw.integers(1, 4)):
+        text[draw.integers(len(text))] = draw.choice(list('0123456789-[]{}",:.exnul '))
+    (tmp_path / "r.json").write_text("".join(text))
+    try:
+        record = Record.load(tmp_path / "r.json")
+        again = search().resume(X, Y, record=record)
+    except (InvalidTable, RecordMismatch):
+        return
+    assert again.n_features_ in (1, 2, 3)
+
+
+def test_deep_nesting_is_refused(tmp_path):
+    (tmp_path / "r.json").write_text("[" * 100_000)
+    with pytest.raises(InvalidTable, match="no record"):
+        Record.load(tmp_path / "r.json")
+    plain = copy.deepcopy(PLAIN)
+    for _ in range(30):
+        plain = {**copy.deepcopy(PLAIN), "parts": [plain]}
+    with pytest.raises(InvalidTable, match="fewer levels"):
+        Record.from_dict(plain)
+
+
+def test_a_finished_record_of_another_shape():
+    plain = copy.deepcopy(
+        Ranking(FisherScore(), n_features_to_select=2).fit(X, Y).record_.to_dict()
+    )
+    small = Ranking(FisherScore(), n_features_to_select=2).fit(X[:, :5], Y).record_
+    plain["data"] = small.data
+    with pytest.raises(RecordMismatch, match="other data"):
+        Ranking(FisherScore(), n_features_to_select=2).resume(
+            X[:, :5], Y, record=Record.from_dict(plain)
+        )
+
+
+def test_a_record_that_cannot_be_written(tmp_path, monkeypatch):
+    record = Record.from_dict(PLAIN)
+    with pytest.raises(InvalidTable, match="cannot be written"):
+        record.save(tmp_path / "nowhere" / "r.json")
+
+    def full(self, text, **more):
+        self.touch()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_text", full)
+    with pytest.raises(InvalidTable, match=r"r\.json cannot be written: No space left"):
+        record.save(tmp_path / "r.json")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: BranchAndBound(Scatter(), n_features_to_select=3),
+        lambda: Bidirectional(Scatter(), n_features_to_select=3),
+        lambda: PlusLMinusR(Scatter(), n_features_to_select=3),
+        lambda: Genetic(Scatter(), n_features_to_select=3, random_state=0),
+        lambda: Exhaustive(Scatter(), n_features_to_select=3),
+    ],
+)
+@pytest.mark.parametrize("state", [{}, {"open": 3, "gap": 1}, {"position": "x"}, {"bits": [["z"]]}])
+def test_a_state_that_no_search_wrote(make, state):
+    plain = make().set_callbacks(Stop(1)).fit(X, Y).record_.to_dict()
+    plain["trace"]["state"] = {**state, "valued": "many"}
+    with pytest.raises(InvalidTable, match="damaged record"):
+        make().resume(X, Y, record=Record.from_dict(plain))

@@ -1,0 +1,80 @@
+"""A regression target is never taken for classes without being told."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import Ridge
+from sklearn.neighbors import KNeighborsClassifier
+
+from tamis.contract import SubsetCriterion
+from tamis.criteria import (
+    CrossValidated,
+    DiscriminantRatio,
+    Divergence,
+    FisherScore,
+    KolmogorovSmirnov,
+    KwakInformation,
+    ParzenInformation,
+    Penalised,
+    ReducedParzenInformation,
+    Remembered,
+    Scatter,
+)
+from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.search import Forward, RecursiveElimination
+from tests.laws.catalogue import name, table
+
+FOR_CLASSES = [
+    FisherScore(),
+    DiscriminantRatio(),
+    KolmogorovSmirnov(),
+    Scatter("J3"),
+    Divergence(ridge=1e-3),
+    ParzenInformation(),
+    KwakInformation(),
+    ReducedParzenInformation(),
+    CrossValidated(KNeighborsClassifier(1), cv=[(np.arange(60), np.arange(60, 90))]),
+]
+
+
+@pytest.mark.parametrize("criterion", FOR_CLASSES, ids=name)
+def test_many_numbers_are_no_classes_unless_said_to_be(criterion):
+    X, y = load_diabetes(return_X_y=True)
+    kind = Forward if isinstance(criterion, SubsetCriterion) else RecursiveElimination
+    with pytest.raises(InvalidTarget, match=r"214 different numbers such as 151.*Write task='cl"):
+        kind(criterion).fit(X, y)
+    # 30 classes, each of them met three times
+    X, y = X[:90], np.arange(90) % 30
+    with pytest.raises(InvalidTarget, match="30 different numbers"):
+        clone(criterion).fit(X, y)
+    told = clone(criterion).set_params(task="classification").fit(X, y)
+    text = clone(criterion).fit(X, np.char.zfill(y.astype(str), 2))
+    assert told.task_ == text.task_ == "classification"
+    assert_allclose(told.loss(np.arange(4)), text.loss(np.arange(4)))
+
+
+def test_wrappers_ask_the_criterion_inside():
+    X, y = load_diabetes(return_X_y=True)
+    for wrapper in (Remembered, Penalised):
+        with pytest.raises(InvalidTarget, match="needs classes"):
+            wrapper(Scatter("J3")).fit(X, y)
+        wrapper(Scatter("J3", task="classification")).fit(X[:90], np.arange(90) % 30)
+
+
+def test_real_numbers_are_no_classes_whatever_is_said():
+    X, y = table()
+    with pytest.raises(InvalidTarget, match="cut y into classes"):
+        FisherScore(task="classification").fit(X, y + 0.5)
+
+
+def test_a_task_that_is_impossible():
+    X, y = table()
+    with pytest.raises(InvalidParameter, match="FisherScore can only do classification"):
+        FisherScore(task="regression").fit(X, y)
+    with pytest.raises(InvalidParameter, match="CrossValidated can only do regression"):
+        CrossValidated(Ridge(), task="classification").fit(X, y)
+    with pytest.raises(InvalidParameter, match="task='auto'"):
+        CrossValidated(LinearDiscriminantAnalysis(), task="classes").fit(X, y)

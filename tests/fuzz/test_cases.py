@@ -1,0 +1,113 @@
+"""A short run of the fuzz, and proof that it sees what it is there to see."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from fuzz.tables import table
+from fuzz.verdict import Case
+from tamis.criteria import FisherScore
+from tamis.exceptions import InvalidParameter
+from tamis.search import Forward
+
+SEED, COUNT = 20, 60
+
+
+@pytest.mark.parametrize("first", range(0, COUNT, 20))
+def test_anything_but_an_answer_or_a_sentence_is_a_failure(first):
+    cases = [Case(SEED, number) for number in range(first, first + 20)]
+    failures = [f"{case} -> {wrong}" for case in cases if (wrong := case.run()[1])]
+    assert failures == []
+
+
+def test_a_case_can_be_repeated():
+    one, other = Case(3, 14), Case(3, 14)
+    assert str(one) == str(other)
+    assert str(one).startswith("--seed 3 --only 14: ")
+    assert str(one) != str(Case(3, 15))
+
+
+class Spoilt(FisherScore):
+    """A criterion that each subclass spoils in one way."""
+
+
+class Divides(Spoilt):
+    def _scores(self, X, y):
+        return 1 // 0
+
+
+class Mumbles(Spoilt):
+    def _scores(self, X, y):
+        raise InvalidParameter("bad")
+
+
+class Warns(Spoilt):
+    def _scores(self, X, y):
+        warnings.warn("overflow", RuntimeWarning, stacklevel=2)
+        return super()._scores(X, y)
+
+
+class BlamesInfinity(Spoilt):
+    def _scores(self, X, y):
+        from sklearn.utils import check_array
+
+        check_array(X * np.inf)
+
+
+class LosesScores(Forward):
+    def _steps(self, criterion, n_units, size, done):
+        for step in super()._steps(criterion, n_units, size, done):
+            yield step._replace(scores=step.scores._replace(values=step.scores.values * np.nan))
+
+
+class ForgetsOrder(Forward):
+    def _settle(self, record, X, y):
+        super()._settle(record, X, y)
+        self.order_ = self.order_[:-1]
+
+
+def plain():
+    """A case whose table is as it should be."""
+    case = Case(SEED, 0)
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(20, 4))
+    case.table = case.table._replace(
+        X=X, y=(X[:, 0] > 0).astype(int), sample_weight=None, finite=True, words=("plain",)
+    )
+    return case
+
+
+@pytest.mark.parametrize(
+    ("method", "seen"),
+    [
+        (Forward(Divides()), "ZeroDivisionError"),
+        (Forward(Mumbles()), "no sentence"),
+        (Forward(Warns()), "warning RuntimeWarning: overflow"),
+        (Forward(BlamesInfinity()), "false: ValueError"),
+        (LosesScores(FisherScore(), n_features_to_select=3), "scores of moves"),
+        (ForgetsOrder(FisherScore()), "order_ is"),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+def test_it_sees(method, seen):
+    case = plain()
+    case.method = method
+    assert (case.run()[1] or "nothing").startswith(seen)
+
+
+def test_it_finds_nothing_wrong_with_what_is_right():
+    case = plain()
+    case.method = Forward(FisherScore())
+    assert case.run() == ("answer", None)
+
+
+def test_tables_are_as_hostile_as_they_say():
+    kinds = frozenset({"classification"})
+    tables = [table(np.random.default_rng([1, k]), kinds) for k in range(300)]
+    words = {word for one in tables for word in one.words}
+    assert {"constant", "copy", "huge", "nan", "sparse", "frame", "class of one row"} <= words
+    assert {"no rows", "objects", "weights", "two classes", "read-only"} <= words
+    for one in tables:
+        harmed = {"nan", "inf"} & set(one.words)
+        assert one.finite or harmed or "sum of others" in one.words or "largest" in one.words

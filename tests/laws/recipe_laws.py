@@ -1,0 +1,133 @@
+"""What every recipe must do: find what matters where that is easy.
+
+A law takes a function that makes the selector for a number of columns. Problems are drawn once;
+each says which columns matter, in groups of which any member will do.
+"""
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from tamis.contract import Selection
+
+
+class Problem(NamedTuple):
+    """A table whose relevant columns are known."""
+
+    name: str
+    X: np.ndarray
+    y: np.ndarray
+    #: Each group is found when one of its columns is.
+    groups: tuple[tuple[int, ...], ...]
+    #: How many columns are asked for.
+    size: int
+    constant: tuple[int, ...] = ()
+
+
+def shuffled(name, informative, noise, y, groups, draw, *, size, n_constant=0):
+    """The columns in random order, so that no recipe gains by the lowest index."""
+    n = len(y)
+    X = np.column_stack([*informative, noise, np.full((n, n_constant), 3.0)])
+    order = draw.permutation(X.shape[1])
+    where = np.argsort(order)
+    constant = where[X.shape[1] - n_constant :]
+    groups = tuple(tuple(int(where[j]) for j in group) for group in groups)
+    return Problem(name, X[:, order], y, groups, size, tuple(map(int, constant)))
+
+
+@cache
+def linear(seed=0, n=120, d=20):
+    """Classes by the sign of the sum of 3 of 20 columns; two more are constant."""
+    draw = np.random.default_rng([1, seed])
+    X = draw.normal(size=(n, d))
+    y = (X[:, :3].sum(axis=1) > 0).astype(int)
+    groups = ((0,), (1,), (2,))
+    return shuffled(f"linear {n}x{d}", X[:, :3].T, X[:, 3:], y, groups, draw, size=3, n_constant=2)
+
+
+@cache
+def xor(seed=0, n=160, d=8):
+    """Classes by the sign of a product: neither column tells anything alone."""
+    draw = np.random.default_rng([2, seed])
+    X = draw.normal(size=(n, d))
+    X[:, :2] += np.sign(X[:, :2])  # away from the border, where no class can be told
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    return shuffled("xor", X[:, :2].T, X[:, 2:], y, ((0,), (1,)), draw, size=2)
+
+
+@cache
+def regression(seed=0, n=120, d=20):
+    """A real target: a sum of 3 of 20 columns and some noise; two more are constant."""
+    draw = np.random.default_rng([3, seed])
+    X = draw.normal(size=(n, d))
+    y = X[:, :3] @ [1.0, -1.0, 0.8] + 0.3 * draw.normal(size=n)
+    groups = ((0,), (1,), (2,))
+    return shuffled("regression", X[:, :3].T, X[:, 3:], y, groups, draw, size=3, n_constant=2)
+
+
+@cache
+def copies(task="classification", seed=0, n=120, d=12):
+    """As linear, where each relevant column has a noisy copy: one of each two will do."""
+    draw = np.random.default_rng([4, seed])
+    X = draw.normal(size=(n, d))
+    total = X[:, :3].sum(axis=1)
+    y = (total > 0).astype(int) if task == "classification" else total
+    X = np.column_stack([X[:, :3], X[:, :3] + 0.2 * draw.normal(size=(n, 3)), X[:, 3:]])
+    groups = ((0, 3), (1, 4), (2, 5))
+    return shuffled("copies", X[:, :6].T, X[:, 6:], y, groups, draw, size=5, n_constant=2)
+
+
+@cache
+def wide(task="classification", seed=0, n=60, d=500):
+    """60 rows of 500 columns, of which 4 tell the classes apart (or add up to the target)."""
+    draw = np.random.default_rng([5, seed])
+    X = draw.normal(size=(n, d))
+    if task == "classification":
+        y = np.arange(n) % 2
+        X[:, :4] += np.where(y, 1.2, -1.2)[:, None]
+    else:
+        y = X[:, :4].sum(axis=1)
+    groups = ((0,), (1,), (2,), (3,))
+    return shuffled("wide", X[:, :4].T, X[:, 4:], y, groups, draw, size=8)
+
+
+def found(selection: Selection, problem: Problem) -> float:
+    """Share of the relevant groups that are kept."""
+    kept = set(np.flatnonzero(selection.support_))
+    return float(np.mean([bool(kept & set(group)) for group in problem.groups]))
+
+
+def behind_chance(selection: Selection, problem: Problem) -> bool:
+    """Whether the relevant columns stand so far back in the order as chance hardly puts them.
+
+    The mean position of m of d columns in a random order has mean (d - 1) / 2 and variance
+    (d + 1) (d - m) / (12 m); two deviations behind it chance puts one order in forty.
+    """
+    d, m = len(selection.order_), len(problem.groups)
+    position = np.argsort(selection.order_)
+    mean = np.mean([min(position[list(group)]) for group in problem.groups])
+    return bool(mean > (d - 1) / 2 + 2 * np.sqrt((d + 1) * (d - m) / (12 * m)))
+
+
+def finds_what_matters(make, problems):
+    """Two thirds of what is relevant on average, never behind chance, and nothing constant.
+
+    A constant column may only be kept where no informative one is left, and every problem has at
+    least as many of these as are asked for.
+    """
+    shares = {}
+    for problem in problems:
+        selection = make(problem.size).fit(problem.X, problem.y)
+        shares[problem.name] = found(selection, problem)
+        assert not behind_chance(selection, problem), (problem.name, selection.order_)
+        taken = set(np.flatnonzero(selection.support_)) & set(problem.constant)
+        assert not taken, f"{problem.name}: constant columns {taken} are kept"
+    assert np.mean(list(shares.values())) >= 2 / 3, shares
+
+
+def takes_no_constant_column(make, problems):
+    """All that can be asked of a method that does without a target."""
+    for problem in problems:
+        selection = make(problem.size).fit(problem.X, problem.y)
+        assert not set(np.flatnonzero(selection.support_)) & set(problem.constant)

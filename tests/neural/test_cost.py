@@ -1,0 +1,144 @@
+"""What a fit costs is known beforehand, and said; an interrupt is answered."""
+
+import logging
+import signal
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from tamis.contract import Cost
+from tamis.contract import cost as costs
+from tamis.exceptions import InvalidParameter, NotEnoughMemory
+from tamis.neural import GateSelector, GateSolver, NetworkClassifier, UFeSCoR
+
+pytestmark = pytest.mark.filterwarnings("ignore::tamis.exceptions.DegenerateData")
+
+GIVEN = {"mu": 1, "lam": 1, "random_state": 0}
+
+
+def table(n_samples, n_features, n_classes=2):
+    """Classes told by the first three columns."""
+    y = np.arange(n_samples) % n_classes
+    X = np.random.default_rng(0).normal(size=(n_samples, n_features))
+    X[:, :3] += y[:, None]
+    return X, y
+
+
+def peak(selector, X, y):
+    """Bytes that a fit takes at the most, the table itself not counted."""
+    tracemalloc.start()
+    try:
+        selector.fit(X, y)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("selector", "shape"),
+    [
+        (GateSelector(**GIVEN), (150, 4)),
+        (GateSelector(random_state=0), (150, 4)),
+        (GateSelector(**GIVEN), (2000, 50)),
+        (GateSelector(**GIVEN), (10_000, 5)),
+        (GateSelector(**GIVEN), (50, 1200)),
+        (GateSelector(scope="class", **GIVEN), (1000, 20)),
+        (GateSelector(redundancy="information", **GIVEN), (50, 500)),
+        (GateSelector(redundancy="squared", **GIVEN), (20, 3000)),
+        (GateSelector(joint=True, **GIVEN), (60, 300)),
+        (GateSelector(random_state=0, solver=GateSolver(max_iter=20)), (60, 300)),
+        (UFeSCoR(random_state=0, restarts=2), (150, 4)),
+        (UFeSCoR(random_state=0, restarts=2), (5000, 20)),
+        (UFeSCoR(random_state=0, restarts=1), (50, 2000)),
+        (UFeSCoR(random_state=0, restarts=1, redundancy="pearson"), (50, 1200)),
+        (UFeSCoR(random_state=0, restarts=1, redundancy="information"), (100, 400)),
+    ],
+)
+def test_bytes_are_those_that_are_measured(selector, shape):
+    """Within a factor of three, on tables where the numbers outweigh the program."""
+    _, needed = selector.cost(*shape)
+    measured = peak(selector, *table(*shape))
+    assert measured / 3 < needed < 3 * measured
+
+
+@pytest.mark.parametrize("selector", [GateSelector(), GateSelector(scope="class"), UFeSCoR()])
+def test_more_rows_and_columns_cost_more(selector):
+    few, rows, columns = (selector.cost(*shape) for shape in ((50, 20), (500, 20), (50, 200)))
+    for more in (rows, columns):
+        assert more[0] > few[0]
+        assert more[1] > few[1]
+
+
+def test_a_weight_left_to_the_data_costs_more():
+    found, given = GateSelector().cost(1000, 50), GateSelector(**GIVEN).cost(1000, 50)
+    assert found[0] > 5 * given[0]
+    assert GateSelector().cost(1000, 50, n_classes=9)[0] > found[0]
+
+
+@pytest.mark.parametrize("selector", [GateSelector(**GIVEN), UFeSCoR()])
+def test_what_does_not_fit_is_refused_with_what_would(selector, monkeypatch):
+    X, y = table(100, 50)
+    monkeypatch.setattr(costs, "free_memory", lambda: selector.cost(100, 20).bytes)
+    with pytest.raises(NotEnoughMemory, match=r"100 rows and 50 columns.* 20 columns would.*Then"):
+        selector.fit(X, y)
+    monkeypatch.setattr(costs, "free_memory", lambda: 100.0)
+    with pytest.raises(NotEnoughMemory, match="Use the recipe"):
+        selector.fit(X, y)
+    assert not hasattr(selector, "gates_")
+
+
+def test_what_takes_long_is_said_in_one_line(monkeypatch, caplog):
+    X, y = table(60, 5)
+    monkeypatch.setattr(GateSelector, "cost", lambda self, n, d, n_classes: Cost(7.2e12, 1.0))
+    with caplog.at_level(logging.WARNING, "tamis"):
+        GateSelector(**GIVEN).fit(X, y)
+    assert caplog.messages == [
+        "GateSelector on 60 rows and 5 columns will take about 2 hours; the recipe 'mrmr' takes "
+        "seconds."
+    ]
+
+
+def test_what_is_soon_done_is_not_announced(caplog):
+    X, y = table(60, 5)
+    with caplog.at_level(logging.INFO, "tamis"):
+        GateSelector(**GIVEN).fit(X, y)
+        UFeSCoR(restarts=1).fit(X)
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("selector", [GateSelector(), UFeSCoR(redundancy="pearson")])
+def test_too_many_columns_for_all_pairs_are_refused_before_any_work(selector):
+    X, y = table(4, 100_000)
+    with pytest.raises(InvalidParameter, match=r"redundancy='squared', or .* as by Then\("):
+        selector.fit(X, y)
+
+
+def test_free_memory_is_known():
+    assert costs.free_memory() > 1e6
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an alarm clock")
+@pytest.mark.parametrize(
+    ("selector", "shape"),
+    [
+        (GateSelector(network=NetworkClassifier(30)), (10_000, 50)),
+        (UFeSCoR(restarts=1000), (500, 1000)),
+    ],
+)
+def test_an_interrupt_is_answered(selector, shape):
+    """In the middle of a training that would go on for minutes."""
+    X, y = table(*shape)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 1.0)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            selector.fit(X, y)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert not hasattr(selector, "support_")

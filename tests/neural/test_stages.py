@@ -1,0 +1,227 @@
+"""Training put down after any stage and taken up again: nothing is learned twice, or otherwise."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+
+from tamis.choice import Threshold
+from tamis.contract import Record
+from tamis.exceptions import DegenerateData, InvalidTable, RecordMismatch
+from tamis.neural import (
+    GateSelector,
+    GateSolver,
+    NetworkClassifier,
+    PerClass,
+    Redundancy,
+    Sparsity,
+    UFeSCoR,
+)
+from tamis.neural._state import packed, unpacked
+from tests.laws.search_laws import Stop, outcome
+
+pytestmark = pytest.mark.filterwarnings("ignore::tamis.exceptions.DegenerateData")
+
+X, y = load_iris(return_X_y=True)
+X, y = np.asfortranarray(X[::3]), y[::3]
+
+SMALL = NetworkClassifier(2, decay=0.01, combine="mean", validation=3)
+FEW = GateSolver(max_iter=15)
+SELECTORS = {
+    "weights given": GateSelector(network=SMALL, mu=1, lam=5, solver=FEW),
+    "weights found": GateSelector(network=SMALL, solver=FEW),
+    "one weight found": GateSelector(network=SMALL, lam=2, solver=FEW),
+    "bounded, by class, jointly": GateSelector(
+        n_features_to_select=Threshold(0.2),
+        network=clone(SMALL).set_params(restarts=2),
+        gate="bell",
+        sparsity="bell",
+        scope="class",
+        joint=True,
+        solver=FEW,
+    ),
+    "the best of each class, in batches": GateSelector(
+        n_features_to_select=PerClass(1),
+        network=NetworkClassifier(2, solver="adam", batch_size=20, max_iter=20, random_state=5),
+        scope="one-vs-rest",
+        sparsity=Sparsity(width=(1.0, 0.1)),
+        redundancy=Redundancy("squared", level="global"),
+        mu=0.5,
+        lam=1,
+        solver=GateSolver("adam", batch_size=20, max_iter=10),
+    ),
+    "without held-out rows": GateSelector(
+        network=NetworkClassifier(2, validation=None), mu=1, lam=1, solver=FEW
+    ),
+    "distances": UFeSCoR(restarts=3),
+    "distances, a heavier weight": UFeSCoR(n_features_to_select=1, alpha=1e-4, restarts=2),
+    "distances, any number": UFeSCoR(n_features_to_select=Threshold(0.5), restarts=2, max_rows=20),
+}
+
+
+def states(selector, state, seed=3):
+    """The states after each stage, as they are read back from a file."""
+    found = clone(selector)._stages(X, y, seed, state)
+    return [json.loads(json.dumps(state, allow_nan=False)) for state in found]
+
+
+def same(one, other):
+    """Whether two attributes, arrays or objects with arrays inside, are the same."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype == float)
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if hasattr(one, "__dict__"):
+        return type(one) is type(other) and same(vars(one), vars(other))
+    return one == other or (one != one and other != other)
+
+
+@pytest.fixture(scope="module")
+def undisturbed():
+    """A fit of each selector, and the states that it went through."""
+    return {
+        name: (clone(selector).set_params(random_state=3).fit(X, y), states(selector, {}))
+        for name, selector in SELECTORS.items()
+    }
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_stopped_after_any_stage_it_ends_the_same(name, undisturbed):
+    selector, (fitted, whole) = SELECTORS[name], undisturbed[name]
+    for k, state in enumerate(whole):
+        rest = states(selector, state)
+        assert rest == whole[k + 1 :]
+        resumed = clone(selector).set_params(random_state=3)
+        resumed._restore(X, y, [state, *rest][-1])
+        for attribute, value in vars(resumed).items():
+            assert same(value, getattr(fitted, attribute)), attribute
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_a_fit_stopped_anywhere_and_resumed_ends_the_same(name, undisturbed):
+    """The whole way: callbacks stop it, the record goes through JSON, resume goes on."""
+    fitted, whole = undisturbed[name]
+    make = lambda: clone(SELECTORS[name]).set_params(random_state=3)  # noqa: E731
+    make().set_callbacks(seen := Stop(np.inf)).fit(X, y)
+    assert seen.seen > len(whole)  # stages, and steps behind them
+    for after in range(1, seen.seen + 1):
+        record = make().set_callbacks(Stop(after)).fit(X, y).record_
+        assert not record.finished
+        stored = Record.from_dict(json.loads(json.dumps(record.to_dict())))
+        resumed = make().resume(X, y, record=stored)
+        assert outcome(resumed) == outcome(fitted)
+        for attribute in ("gates_", "history_", "network_", "mu_", "lam_", "alpha_"):
+            if hasattr(fitted, attribute):
+                assert same(getattr(resumed, attribute), getattr(fitted, attribute)), attribute
+
+
+def test_the_number_of_columns_is_part_of_the_training():
+    record = UFeSCoR(n_features_to_select=1, random_state=3, restarts=1).fit(X, y).record_
+    with pytest.raises(RecordMismatch, match="depend on the number of features"):
+        UFeSCoR(n_features_to_select=2, random_state=3, restarts=1).resume(X, y, record=record)
+
+
+def test_stages_are_where_one_would_stop(undisturbed):
+    n_stages = {name: len(whole) for name, (_, whole) in undisturbed.items()}
+    assert n_stages["weights given"] == 2  # the network, the gates
+    found = undisturbed["weights found"][0]
+    n_levels = len(found.path_.lam) // 4
+    walked = found.path_.best % n_levels + 1
+    # the network, those of the folds, each lam, their scores, and the way to the best
+    assert n_stages["weights found"] == 1 + 1 + n_levels + 1 + walked
+    assert n_stages["distances"] == 3 + 1
+    heavier = undisturbed["distances, a heavier weight"][0]
+    raised = round(np.log10(heavier.alpha_ / 1e-4))
+    assert raised > 0
+    assert n_stages["distances, a heavier weight"] == 2 + raised + 1
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_a_finished_state_trains_nothing(name, undisturbed, monkeypatch):
+    fitted, whole = undisturbed[name]
+
+    def never(*args, **options):
+        raise AssertionError("this is training")
+
+    for module, function in (
+        ("network", "train"),
+        ("grid", "train"),
+        ("grid", "learn_gates"),
+        ("_learning", "learn_gates"),
+        ("sammon", "minimize"),
+    ):
+        monkeypatch.setattr(f"tamis.neural.{module}.{function}", never)
+    again = clone(SELECTORS[name])
+    assert list(again._stages(X, y, 3, whole[-1])) == []
+    again._restore(X, y, whole[-1])
+    assert_array_equal(again.gates_, fitted.gates_)
+    if isinstance(again, GateSelector):
+        assert_array_equal(again.network_.predict_proba(X), fitted.network_.predict_proba(X))
+
+
+def test_states_given_before_are_not_touched():
+    kept = []
+    for state in SELECTORS["weights found"]._stages(X, y, 3, {}):
+        kept.append((state, json.dumps(state)))
+    assert all(json.dumps(state) == text for state, text in kept)
+
+
+def test_without_columns_that_vary():
+    flat = np.ones((10, 3))
+    with pytest.warns(DegenerateData, match="no column varies"):
+        (last,) = UFeSCoR()._stages(flat, None, 0, {})
+    assert list(UFeSCoR()._stages(flat, None, 0, last)) == []
+
+
+def test_a_wide_table_is_no_different():
+    wide = np.random.default_rng(0).normal(size=(20, 1200))
+    classes = np.arange(20) % 2
+    selector = GateSelector(network=SMALL, redundancy="squared", mu=1, lam=1, solver=FEW)
+    first, last = selector._stages(wide, classes, 0, {})
+    (again,) = selector._stages(wide, classes, 0, json.loads(json.dumps(first)))
+    assert again == last
+
+
+@pytest.mark.parametrize("array", [np.array([[0.1, np.nan], [np.inf, -0.0]]), np.arange(3) > 1])
+def test_arrays_survive_packing(array):
+    found = unpacked(json.loads(json.dumps(packed(array))))
+    assert found.dtype == array.dtype
+    assert found.tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        None,
+        {},
+        {"kind": "<f8", "shape": [3], "numbers": "AAAA"},
+        {"kind": "<f8", "shape": [1], "numbers": "no base 64!"},
+        {"kind": "|O8", "shape": [1], "numbers": "AAAAAAAAAAA="},
+        {"kind": "<f8", "shape": [10**15], "numbers": ""},
+        {"kind": "<f8", "shape": "ab", "numbers": ""},
+        {"kind": "<f8", "shape": [-1], "numbers": "AAAAAAAAAAA="},
+    ],
+)
+def test_damaged_arrays_get_a_sentence(damaged):
+    with pytest.raises(InvalidTable, match="array that is damaged"):
+        unpacked(damaged)
+
+
+def test_wine_as_a_whole():
+    """A table of ordinary size, stopped in the middle of the grid."""
+    X, y = load_wine(return_X_y=True)
+    selector = GateSelector(n_features_to_select=4, network=SMALL, solver=FEW, random_state=0)
+    whole = selector.fit(X, y)
+    table = np.asfortranarray(X)
+    first = clone(selector)._stages(table, y, 0, {})
+    stopped = [next(first) for _ in range(4)][-1]
+    *_, last = clone(selector)._stages(table, y, 0, json.loads(json.dumps(stopped)))
+    again = clone(selector)
+    again._restore(table, y, last)
+    assert_array_equal(again.gates_, whole.gates_)
+    assert_array_equal(again.path_.accuracy, whole.path_.accuracy)

@@ -1,0 +1,239 @@
+"""Importance of the columns of a fitted model, against explicitly altered copies."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_diabetes, make_classification
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.inspection import permutation_importance
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import get_scorer
+from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, SVR
+
+from tamis._random import stream
+from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.response import GenericEngine, Marginal, importance
+
+MODELS = [
+    SVC(gamma=0.3),
+    SVC(kernel="poly", gamma=0.2, coef0=1.0),
+    make_pipeline(StandardScaler(), SVC(gamma=0.2)),
+    MLPClassifier((4,), activation="tanh", solver="lbfgs", alpha=1.0, max_iter=500, random_state=0),
+    LogisticRegression(),
+    RandomForestClassifier(6, random_state=0),
+    GridSearchCV(SVC(), {"C": [0.1, 10.0]}, cv=3),
+]
+
+
+def table(n_classes=3):
+    X, y = make_classification(
+        70, 4, n_informative=3, n_redundant=0, n_classes=n_classes, n_clusters_per_class=1,
+        random_state=0,
+    )  # fmt: skip
+    return X, np.array(["a", "b", "c"])[y]
+
+
+def replaced(X, j, values):
+    altered = X.copy()
+    altered[:, j] = values
+    return altered
+
+
+def marginal(score, X):
+    """Mean fall of a score as each column is held at each of its values."""
+    falls = [[score(X) - score(replaced(X, j, v)) for v in X[:, j]] for j in range(X.shape[1])]
+    return np.mean(falls, axis=1)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_the_fall_of_a_score(model, n_classes):
+    X, y = table(n_classes)
+    model = clone(model).fit(X[:50], y[:50])
+    found = importance(model, X, y)
+    assert_allclose(found.importances_mean, marginal(lambda Z: model.score(Z, y), X), atol=1e-12)
+    assert found.importances.shape == (4, 1)
+    assert_allclose(found.importances_std, 0.0)
+    shuffled = importance(model, X, y, by="permutation", n_repeats=3, random_state=0)
+    orders = [stream(0, "shuffle", 4, repeat).permutation(70) for repeat in range(3)]
+    expected = np.array([
+        [model.score(X, y) - model.score(replaced(X, j, X[o, j]), y) for o in orders]
+        for j in range(4)
+    ])  # fmt: skip
+    assert_allclose(shuffled.importances, expected, atol=1e-12)
+    assert_allclose(shuffled.importances_mean, expected.mean(axis=1), atol=1e-12)
+    assert_allclose(shuffled.importances_std, expected.std(axis=1), atol=1e-12)
+
+
+@pytest.mark.parametrize("scoring", [None, "neg_log_loss", "roc_auc_ovr"])
+def test_shuffles_agree_with_scikit_learn(scoring):
+    X, y = table()
+    model = LogisticRegression().fit(X, y)
+    options = {"scoring": scoring, "n_repeats": 30, "random_state": 0}
+    ours, theirs = (
+        importance(model, X, y, by="permutation", **options),
+        permutation_importance(model, X, y, **options),
+    )
+    assert set(ours) == set(theirs)
+    assert ours.importances.shape == theirs.importances.shape
+    gap = np.hypot(ours.importances_std, theirs.importances_std) / np.sqrt(30)
+    assert (np.abs(ours.importances_mean - theirs.importances_mean) <= 4 * gap + 1e-12).all()
+
+
+@pytest.mark.parametrize("scoring", [None, "neg_mean_squared_error", "neg_mean_absolute_error"])
+@pytest.mark.parametrize("model", [SVR(C=10), Ridge()], ids=str)
+def test_regressions(model, scoring):
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X[:60, :4] * 21, y[:60]
+    model = clone(model).fit(X[:40], y[:40])
+    score = get_scorer(scoring or "r2")
+    expected = marginal(lambda Z: score(model, Z, y), X)
+    assert_allclose(importance(model, X, y, scoring=scoring).importances_mean, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_without_the_truth_answers_are_compared(n_classes):
+    X, y = table(n_classes)
+
+    def moved(outputs, half):
+        return marginal(lambda Z: -np.abs(outputs(Z) - outputs(X)).sum(axis=1).mean() / half, X)
+
+    model = LogisticRegression().fit(X, y)
+    assert_allclose(importance(model, X).importances_mean, moved(model.predict_proba, 2))
+    machine = SVC().fit(X, y)
+    changed = marginal(lambda Z: -(machine.predict(Z) != machine.predict(X)).mean(), X)
+    assert_allclose(importance(machine, X).importances_mean, changed)
+    regression = Ridge().fit(X, X[:, 0] + X[:, 1] ** 2)
+    assert_allclose(
+        importance(regression, X).importances_mean,
+        moved(lambda Z: regression.predict(Z)[:, None], 1),
+    )
+    mixture = GaussianMixture(2, random_state=0).fit(X)
+    found = importance(mixture, X, by=Marginal(8))
+    assert found.importances_mean.shape == (4,)
+    assert (found.importances_mean > 0).all()
+
+
+def test_rows_may_lack_classes_or_have_new_ones():
+    X, y = table(3)
+    for model in (SVC(), LogisticRegression(), RandomForestClassifier(5, random_state=0)):
+        model.fit(X[y != "c"], y[y != "c"])
+        expected = marginal(lambda Z, model=model: model.score(Z, y), X)
+        assert_allclose(importance(model, X, y).importances_mean, expected, atol=1e-12)
+        model.fit(X, y)
+        Z, z = X[y != "b"], y[y != "b"]
+        expected = marginal(lambda Q, model=model, z=z: model.score(Q, z), Z)
+        assert_allclose(importance(model, Z, z).importances_mean, expected, atol=1e-12)
+
+
+def test_the_model_is_left_as_it_was():
+    X, y = table()
+    model = make_pipeline(StandardScaler(), SVC()).fit(X, y)
+    before = model.decision_function(X)
+    importance(model, X, y)
+    assert model[-1].decision_function_shape == "ovr"
+    assert_allclose(model.decision_function(X), before)
+
+
+def test_no_copies_are_made_where_an_engine_knows_the_model(monkeypatch):
+    X, y = table()
+
+    def refuse(*_):
+        raise AssertionError("altered copies are made")
+
+    monkeypatch.setattr(GenericEngine, "batches", refuse)
+    names = pd.DataFrame(X, columns=list("pqrs"))
+    for model in (SVC(), LogisticRegression()):
+        importance(model.fit(X, y), X)
+    importance(SVC().fit(X, y), X, y)
+    importance(SVC().fit(names, y), names, y)
+    with pytest.raises(AssertionError, match="copies"):
+        importance(GaussianNB().fit(X, y), X, y)
+
+
+def mixed(n_samples=80):
+    draw = np.random.default_rng(0)
+    frame = {
+        "size": draw.normal(size=n_samples),
+        "kind": draw.choice(["red", "green", "blue"], n_samples),
+        "flag": draw.random(n_samples) < 0.5,
+    }
+    y = frame["size"] + 2.0 * (frame["kind"] == "red") + 0.1 * draw.normal(size=n_samples)
+    return frame, y
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_frames_of_any_columns(make):
+    columns, y = mixed()
+    frame = make(columns)
+    model = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["kind", "flag"]), remainder="passthrough"),
+        Ridge(),
+    ).fit(frame, y)
+    found = importance(model, frame, y).importances_mean
+    expected = []
+    for name, values in columns.items():
+        falls = []
+        for value in values:
+            held = make(columns | {name: np.full(len(y), value)})
+            falls.append(model.score(frame, y) - model.score(held, y))
+        expected.append(np.mean(falls))
+    assert_allclose(found, expected, atol=1e-12)
+    shuffled = importance(model, frame, y, by="permutation", random_state=1, n_repeats=2)
+    assert shuffled.importances.shape == (3, 2)
+    with pytest.raises(InvalidParameter, match="texts or categories to 0"):
+        importance(model, frame, y, by="zero")
+
+
+def test_categories_keep_their_type():
+    columns, y = mixed()
+    frame = pd.DataFrame(columns).astype({"kind": "category"})
+    model = HistGradientBoostingRegressor(max_iter=20).fit(frame, y)
+    found = importance(model, frame, y, by="permutation").importances_mean
+    assert found[1] > 10 * abs(found[2])
+    frame.loc[:5, "size"] = np.nan
+    assert np.isfinite(importance(model, frame, y, by=Marginal(8)).importances_mean).all()
+
+
+def test_processes_change_nothing():
+    X, y = table()
+    model = RandomForestClassifier(5, random_state=0).fit(X, y)
+    for scoring in (None, "neg_log_loss"):
+        options = {"scoring": scoring, "by": "permutation", "random_state": 0, "n_repeats": 2}
+        alone = importance(model, X, y, **options)
+        together = importance(model, X, y, n_jobs=2, **options)
+        assert_allclose(together.importances, alone.importances, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "sentence"),
+    [
+        ({"by": "removal"}, InvalidParameter, "asks a model that is fitted"),
+        ({"by": "nothing"}, InvalidParameter, "importance needs by as one of"),
+        ({"n_repeats": 0}, InvalidParameter, "n_repeats as a whole number"),
+        ({"scoring": ["accuracy"]}, InvalidParameter, "importance needs one score"),
+        ({"y": None, "scoring": "accuracy"}, InvalidParameter, "needs y for scoring='accuracy'"),
+        ({"X": [["a", "b", "c", "d"]] * 70}, InvalidTable, "array of numbers"),
+        ({"X": np.zeros(70)}, InvalidTable, "rows and columns"),
+        ({"X": np.zeros((70, 3))}, ValueError, "3 features"),
+        ({"X": np.full((70, 4), np.nan)}, ValueError, "NaN"),
+        ({"y": np.zeros(3)}, ValueError, "inconsistent numbers of samples"),
+        ({"model": SVC()}, NotFittedError, "not fitted"),
+    ],
+)
+def test_bad_input_is_named(options, error, sentence):
+    X, y = table()
+    asked = {"model": SVC().fit(X, y), "X": X, "y": y} | options
+    with pytest.raises(error, match=sentence):
+        importance(asked.pop("model"), asked.pop("X"), asked.pop("y"), **asked)

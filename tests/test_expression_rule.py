@@ -1,0 +1,238 @@
+"""No expression reaches a file, a folder, a callable by its path, or joblib's memory.
+
+Held to for every parameter of every name in the vocabulary: by what it is annotated with, by what
+its description says, and by trial.
+"""
+
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tamis.exceptions import InvalidSpec
+from tamis.reproduction import read, reproduce
+from tamis.spec import parse, write
+from tamis.spec.vocabulary import GUESTS, all_names, found, parameters_of
+
+TRIAL = Path(__file__).with_name("expression_trial.py")
+
+#: Parameters that may be given any text, and what it is there.
+ANY_TEXT = {
+    "constant": "a class",
+    "encoding": "a codec of Python's own, for bytes",
+    "importance_getter": "an attribute of the estimator, held to by its pattern",
+    "metric": "a name of scikit-learn's table of metrics",
+    "outlier_label": "a class",
+    "pos_label": "a class",
+    "refit": "a name of a score",
+    "resource": "a parameter of the estimator, or n_samples",
+    "scoring": "a name of scikit-learn's table of scorers",
+    "separator": "what stands between two names",
+    "threshold": "a statistic, such as mean or 1.5*median",
+    "token_pattern": "a regular expression",
+    "verbose_feature_names_out": "a format of names",
+}
+#: Parameters whose descriptions speak of files or paths, and what is meant.
+SPOKEN_OF = {
+    "alphas": "the regularization path",
+    "analyzer": "rows that are files, which input refuses",
+    "cache_size": "megabytes",
+    "compute_full_tree": "what memory is for, which is refused",
+    "encoding": "how rows that are files are read, which input refuses",
+    "eps": "the length of the regularization path",
+    "fit_path": "the regularization path",
+    "importance_getter": "an attribute of the estimator, held to by its pattern",
+    "max_n_alphas": "points on the regularization path",
+    "path_method": "the shortest paths of a graph",
+    "refine": "points on the regularization path",
+    "solver": "the regularization path",
+    # XGBoost's classes repeat a link in the description of every class
+    "colsample_bynode": "a link",
+    "learning_rate": "a link",
+    "objective": "a link",
+    "reg_lambda": "a link",
+    "subsample": "a link",
+}
+WAYS = r"\bfiles?\b|filename|folder|director|\bpaths?\b|\bcach|pickle|joblib\.Memory|\burl|download"
+
+
+def parameters():
+    """Every name with every parameter."""
+    for name in sorted(all_names()):
+        for p in parameters_of(found(name)):
+            if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+                yield name, p
+
+
+def is_refused(name, parameter):
+    needed = [
+        f"{p.name}=None"
+        for p in parameters_of(found(name))
+        if p.default is p.empty and p.kind is not p.VAR_POSITIONAL and p.name != parameter
+    ]
+    try:
+        parse(f"{name}({', '.join([*needed, f'{parameter}=' + repr('some/where')])})")
+    except InvalidSpec as error:
+        return "cannot be given in an expression" in str(error)
+    return False
+
+
+def test_by_annotation():
+    """scikit-learn says which values a parameter takes: any text, or what can cache."""
+    free = set()
+    for name, p in parameters():
+        allowed = getattr(found(name), "_parameter_constraints", {}).get(p.name, ())
+        caches = any("cache" in getattr(kind, "methods", ()) for kind in allowed)
+        annotated = re.search("Path|Memory", str(p.annotation))
+        if (str in list(allowed) or caches or annotated) and not is_refused(name, p.name):
+            free.add(p.name)
+    assert free <= ANY_TEXT.keys()
+
+
+def test_by_description():
+    spoken_of = set()
+    for name, p in parameters():
+        text = inspect.getdoc(found(name)) or ""
+        section = re.search(rf"^ *{p.name} *:.*?(?=^\w|\Z)", text, re.DOTALL | re.MULTILINE)
+        told = section and re.search(WAYS, section[0], re.IGNORECASE)
+        if told and not is_refused(name, p.name):
+            spoken_of.add(p.name)
+    assert spoken_of <= SPOKEN_OF.keys()
+
+
+def test_by_trial(tmp_path):
+    """Each parameter is given texts and fitted, while Python reports all that it opens."""
+    done = subprocess.run(
+        [sys.executable, TRIAL], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["sprung"] == []
+    assert found["folder"] == []
+    assert sum(found["outcomes"].values()) > 4000
+    assert found["outcomes"]["fitted"] > 50
+
+
+REFUSED = [
+    'make_pipeline(StandardScaler(), SVC(), memory="cache")',
+    'Pipeline([("svc", SVC())], memory="cache")',
+    'OPTICS(memory="cache")',
+    'FeatureAgglomeration(memory="cache")',
+    'GridSearchCV(Pipeline([("a", SVC())]), {"memory": ["cache"]})',
+    'GridSearchCV(Pipeline([("a", SVC())]), [{"memory": ("cache",)}])',
+    'GridSearchCV(Pipeline([("a", Pipeline([("b", SVC())]))]), {"a__memory": ["cache"]})',
+    'GridSearchCV(GridSearchCV(make_pipeline(SVC()), {}), {"param_grid": [{"memory": ["c"]}]})',
+    'RandomizedSearchCV(make_pipeline(SVC()), {"memory": ["cache"]})',
+    'GridSearchCV(SVC(), {}, pre_dispatch="__import__(1)")',
+    'CountVectorizer(input="filename")',
+    'TfidfVectorizer(input="file")',
+    'RFE(SVC(), importance_getter="__class__.__init__.__globals__")',
+    'Importances(SVC(), importance_getter="coef_.__class__")',
+]
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_ways_that_are_known(text):
+    with pytest.raises(InvalidSpec, match="cannot be given in an expression"):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "make_pipeline(StandardScaler(), SVC(), memory=None)",
+        'SVC(class_weight={"memory": 2.0, "input": 1.0})',
+        'RFE(make_pipeline(SVC()), importance_getter="named_steps.svc.coef_")',
+        'TfidfVectorizer(input="content")',
+    ],
+)
+def test_words_stay_words(text):
+    assert parse(text) is not None
+
+
+GUEST_EXPRESSIONS = {
+    "LGBMClassifier(num_leaves=7)": "lightgbm",
+    "XGBClassifier(max_depth=3)": "xgboost",
+    "XGBRegressor(n_estimators=5)": "xgboost",
+    "CatBoostRegressor(iterations=5, allow_writing_files=False)": "catboost",
+}
+GUESTS_REFUSED = {
+    'LGBMClassifier(input_model="m.txt")': "lightgbm",
+    'LGBMClassifier(boosting_type="gbdt input_model=m.txt")': "lightgbm",
+    'LGBMClassifier(importance_type="split\\nmachine_list_file=m.txt")': "lightgbm",
+    'GridSearchCV(LGBMClassifier(), {"boosting_type": ["gbdt input_model=m.txt"]})': "lightgbm",
+    'XGBClassifier(model_in="m.bin")': "xgboost",
+    'CatBoostClassifier(train_dir="here")': "catboost",
+    'CatBoostClassifier(snapshot_file="here")': "catboost",
+    "CatBoostClassifier(allow_writing_files=True)": "catboost",
+    'GridSearchCV(CatBoostClassifier(), {"allow_writing_files": [True]})': "catboost",
+    'CatBoostClassifier(input_borders="here")': "catboost",
+}
+
+
+@pytest.mark.parametrize("text", GUEST_EXPRESSIONS)
+def test_guests_are_read_and_written(text):
+    pytest.importorskip(GUEST_EXPRESSIONS[text])
+    assert write(parse(text)) == text
+
+
+@pytest.mark.parametrize("text", GUESTS_REFUSED)
+def test_guests_reach_no_files(text):
+    pytest.importorskip(GUESTS_REFUSED[text])
+    with pytest.raises(InvalidSpec, match=r"cannot be given in an expression|has no parameter"):
+        parse(text)
+
+
+def test_a_guest_that_is_not_installed_is_said():
+    missing = [name for name, library in GUESTS.items() if find_spec(library) is None]
+    for name in missing:
+        with pytest.raises(InvalidSpec, match=f"needs {GUESTS[name]}, which is not installed"):
+            parse(f"{name}()")
+
+
+EXPERIMENT = """
+title = "Trap"
+source = "Nobody (2020)"
+[methods]
+{method}
+[estimators]
+pipe = "make_pipeline(StandardScaler(), SVC())"
+{tuning}
+[[parts]]
+name = "wine"
+data = {{ load = "{table}" }}
+train = 100
+"""
+
+
+def test_an_experiment_file_makes_no_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    method = "m = 'make_pipeline(StandardScaler(), SVC(), memory=\"cache\")'"
+    (tmp_path / "own.toml").write_text(EXPERIMENT.format(method=method, tuning="", table="wine"))
+    found = reproduce("own.toml", realizations=1)
+    assert "memory of make_pipeline" in found.missing[0]
+    assert sorted(os.listdir(tmp_path)) == ["own.toml"]
+
+
+def test_the_grid_of_an_experiment_file_keeps_the_rule(tmp_path):
+    tuning = '[tuning]\nrule = "each"\nestimator = "pipe"\ngrid = { memory = ["cache"] }'
+    text = EXPERIMENT.format(method="m = 'pipe()'", tuning=tuning, table="wine")
+    (tmp_path / "own.toml").write_text(text)
+    with pytest.raises(InvalidSpec, match=r"memory of \[tuning\] cannot be given"):
+        read(str(tmp_path / "own.toml"))
+
+
+@pytest.mark.parametrize("table", ["../secret", "/etc/passwd", "folder:../secret", "secret.npz"])
+def test_a_table_of_an_experiment_file_is_a_name(tmp_path, monkeypatch, table):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "secret.npz").write_bytes(b"")
+    monkeypatch.setenv("TAMIS_DATA", str(tmp_path / "data"))
+    text = EXPERIMENT.format(method="m = 'pipe()'", tuning="", table=table)
+    (tmp_path / "own.toml").write_text(text)
+    (sentence,) = reproduce(str(tmp_path / "own.toml"), realizations=1).missing
+    assert f"load knows no data set '{table}'" in sentence

@@ -1,0 +1,65 @@
+"""``tamis.select`` on a whole frame: the target is a column of it."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.datasets import load_iris
+
+import tamis
+from tamis.exceptions import InvalidParameter
+
+IRIS = load_iris(as_frame=True).frame.assign(
+    species=lambda frame: np.array(["setosa", "versicolor", "virginica"])[frame["target"]]
+)
+FRAME = IRIS.drop(columns="target")
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        FRAME,
+        FRAME.assign(species=FRAME["species"].astype("category")),
+        pl.from_pandas(FRAME),
+        pl.from_pandas(FRAME).with_columns(pl.col("species").cast(pl.Categorical)),
+    ],
+    ids=["pandas", "pandas categories", "polars", "polars categories"],
+)
+def test_the_target_is_a_column_of_the_frame(frame):
+    before = frame.copy() if isinstance(frame, pd.DataFrame) else frame.clone()
+    found = tamis.select(frame, method="fisher-score", target="species", n_features_to_select=2)
+    given = tamis.select(
+        FRAME.drop(columns="species"), IRIS["target"], "fisher-score", n_features_to_select=2
+    )
+    np.testing.assert_array_equal(found.order_, given.order_)
+    assert found.feature_names_in_.tolist() == FRAME.columns[:-1].tolist()
+    assert frame.equals(before)
+
+
+def test_the_default_method_follows_the_target():
+    numbers = IRIS.drop(columns=["species", "target"])
+    found = tamis.select(numbers, target="petal width (cm)", task="regression")
+    assert found.record_.expression == "RecursiveElimination(Importances(Ridge()), step=0.1)"
+    assert found.feature_names_in_.tolist() == numbers.columns[:-1].tolist()
+
+
+@pytest.mark.parametrize("frame", [FRAME, pl.from_pandas(FRAME)], ids=["pandas", "polars"])
+def test_an_unknown_column(frame):
+    with pytest.raises(InvalidParameter, match=r"no column 'specis'\. Did you mean species\?"):
+        tamis.select(frame, target="specis")
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "target", "sentence"),
+    [
+        (FRAME, IRIS["target"], "species", "both y and target='species' are given. Leave one"),
+        (FRAME.to_numpy(), None, "species", "needs a pandas or polars frame .* not ndarray"),
+        ([[1, 2], [3, 4]], None, "species", "not list"),
+        (pl.from_pandas(FRAME).lazy(), None, "species", "not LazyFrame"),
+        (pd.concat([FRAME, FRAME], axis=1), None, "species", "which has 2 columns 'species'"),
+        (FRAME, None, IRIS["target"], r"not a Series of values. Write select\(X, y\)"),
+    ],
+)
+def test_what_is_no_target(X, y, target, sentence):
+    with pytest.raises(InvalidParameter, match=sentence):
+        tamis.select(X, y, target=target)

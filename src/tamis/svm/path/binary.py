@@ -114,7 +114,7 @@ def binary_path(
         found = tried[-1].solution
         if found.missed <= WANTED and found.reached <= lambda_range[0]:
             break
-    return min(tried, key=lambda path: (path.solution.reached, path.solution.missed))
+    return min(tried, key=lambda path: (path.solution.reached, path.solution.violation))
 
 
 def _merged_path(

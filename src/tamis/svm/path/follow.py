@@ -210,7 +210,8 @@ def follow(
         found = replace(found, blur=blur, checks=[c.scaled(lam_unit) for c in found.checks])
         if best is None or _merit(found) < _merit(best):
             best = found
-        if best.reached <= lambda_range[0] * (1 + 1e-12) and best.missed <= WANTED:
+        arrived = best.reached <= lambda_range[0] * (1 + 1e-12)
+        if arrived and best.missed <= max(WANTED, _cost_of(programme, ridge, low)):
             break
     assert best is not None
     if not best.segments:
@@ -242,8 +243,14 @@ def _still(
     return SolutionPath(programme, [segment], [check], 0, lambda_range[0], unit, 1.0)
 
 
+def _cost_of(programme: QuadraticProgramme, ridge: float, low: float) -> float:
+    """The violation that the ridge after this one would be counted as, at the least."""
+    following = next((other for other in RIDGES if other > ridge), np.inf)
+    return following * programme.kappa * float(programme.upper.max()) / (low * programme.scale)
+
+
 def _merit(found: SolutionPath) -> tuple[float, float]:
-    return found.reached, found.missed
+    return found.reached, found.violation
 
 
 def _walk(

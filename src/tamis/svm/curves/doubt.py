@@ -136,7 +136,7 @@ def _joined(segments: Sequence[Segment]) -> Proof:
 
 def _rounding(solution: SolutionPath, gram: Gram, X: Array, rows: Array) -> Array:
     """What the rounding of the kernel does to outputs, rows x points."""
-    noise = solution.programme.noise[solution.programme.point]
+    noise = solution.programme.doubt[solution.programme.point]
     total = np.concatenate([s.total(noise) for s in solution.segments])
     mass = np.concatenate([s.mass for s in solution.segments])
     return solution.unit * total[:, None] + np.multiply.outer(mass, gram.rounding(X, rows))
@@ -168,7 +168,7 @@ def _ends(solution: SolutionPath) -> tuple[float, float]:
     for segment, check, row in ((segments[0], solution.checks[0], 0), (segments[-1], None, -1)):
         check = check or solution.checks[-1]
         lam, total = segment.lam[row], float(segment.total(programme.cost)[row])
-        rounding = float((programme.noise + 8 * EPS).max()) * float(segment.mass[row])
+        rounding = float((programme.doubt + 8 * EPS).max()) * float(segment.mass[row])
         gap = max(check.gap, 0.0) * lam * programme.scale + rounding * float(programme.upper.sum())
         reach = np.sqrt(max(lam * total, 0.0) * 2 * gap)
         found.append((total, (reach + 2 * gap) / lam))

@@ -12,6 +12,10 @@ from tamis.svm.path.state import RESIDUAL, Indices, MarginSet, SolverState
 
 # Violation, relative to lambda, at which an epoch is cut, to be repaired and followed anew.
 CUT = 1e-8
+# Error of the inverse with which a step to the optimum is no longer known to a thousandth.
+UNSOUND = 1e-3
+# Error that is not waited with: in one epoch it grows by no more than a few digits.
+STALE = 1e-8
 
 
 def run_epoch(state: SolverState, line: Line, end: float) -> int:
@@ -44,10 +48,19 @@ def run_epoch(state: SolverState, line: Line, end: float) -> int:
     else:
         state.width = max(int(0.97 * state.width), 32)
     _move_to(state, line, moved, moving, log, h, last)
-    if state.bracketed and line.record and not state.margin.sound(state.programme):
-        line.record[-1].proof.void()
-        state.refactor()
+    if state.bracketed and line.record:
+        _look_at_inverse(state, line.record[-1])
     return _settle(state, code, last)
+
+
+def _look_at_inverse(state: SolverState, segment: Segment) -> None:
+    """Take back what a bad inverse has proved, and make one anew before it is bad."""
+    error = state.margin.error(state.programme)
+    if not error < UNSOUND:
+        segment.proof.void()
+        state.refactor()
+    elif error > STALE:
+        state.renew()
 
 
 def _polish(state: SolverState, line: Line) -> None:

@@ -203,9 +203,9 @@ def follow(
     for ridge in RIDGES:
         size = ridge * programme.kappa
         K = programme.K + size * np.eye(len(programme.K)) if ridge else programme.K
-        tried = replace(programme, K=K, noise=programme.noise + (blur + size) / 2)
+        tried = replace(programme, K=K, noise=programme.noise + blur / 2, ridge=size)
         with np.errstate(over="ignore", invalid="ignore"):  # an indefinite kernel may explode
-            found = _walk(SolverState(tried, bracketed), first, (low, high), size)
+            found = _walk(SolverState(tried, bracketed), first, (low, high))
         found = replace(found, reached=found.reached * lam_unit, unit=unit, lam_unit=lam_unit)
         found = replace(found, blur=blur, checks=[c.scaled(lam_unit) for c in found.checks])
         if best is None or _merit(found) < _merit(best):
@@ -253,9 +253,7 @@ def _merit(found: SolutionPath) -> tuple[float, float]:
     return found.reached, found.violation
 
 
-def _walk(
-    state: SolverState, first: Array, lambda_range: tuple[float, float], ridge: float
-) -> SolutionPath:
+def _walk(state: SolverState, first: Array, lambda_range: tuple[float, float]) -> SolutionPath:
     smallest, largest = lambda_range
     programme = state.programme
     cost = programme.cost
@@ -265,7 +263,7 @@ def _walk(
     try:
         start(state, lam, first)
         while True:
-            checks.append(_check(state, lam, ridge, segments))
+            checks.append(_check(state, lam, segments))
             if lam <= smallest:
                 break
             below = max(lam / SPACING, smallest)
@@ -279,8 +277,8 @@ def _walk(
     return SolutionPath(programme, segments, checks, state.n_repairs, float(lam), 1.0, 1.0)
 
 
-def _check(state: SolverState, lam: float, ridge: float, record: list[Segment]) -> OptimalityCheck:
-    programme = state.programme
+def _check(state: SolverState, lam: float, record: list[Segment]) -> OptimalityCheck:
+    programme, ridge = state.programme, state.programme.ridge
     g, scale = lam * programme.cost, lam * programme.scale
     state.refresh(record)
     if state.violation(g) > REPAIR * scale:

@@ -79,7 +79,7 @@ def proof_of(
 def _rounding(state: SolverState, seen: Recorded) -> Residuals:
     """What the kernel, sums and drift can have done to residuals."""
     programme, log = state.programme, seen.log
-    noise = programme.noise + 2 * EPS * programme.norms**2  # of the entries, and of their sums
+    noise = programme.doubt + 2 * EPS * programme.norms**2  # of the entries, and of their sums
     own = noise[programme.point]
     blurred = own @ state.x + (log.x - log.x[0]) @ own[seen.moving]
     rho = blurred + 4 * EPS * (np.abs(log.b) + log.tau * programme.scale)

@@ -67,16 +67,16 @@ class MarginSet(NamedTuple):
             return None
         return cls(members, (inverse + inverse.T) / 2)
 
-    def sound(self, programme: QuadraticProgramme) -> bool:
-        """Whether the inverse is one to a thousandth, seen by what it does to random signs."""
+    def error(self, programme: QuadraticProgramme) -> float:
+        """How far the inverse is from one, seen by what it does to random signs."""
         if len(self.members) < 2:
-            return True
+            return 0.0
         s, p = programme.sign[self.members], programme.point[self.members]
         signs = stream(0, "probe", len(s)).choice([-1.0, 1.0], (len(s) + 1, 2))
         v = self.inverse @ signs
         back = s[:, None] * (gather(programme.K, p, p) @ (s[:, None] * v[1:]) + v[0])
         wrong = np.vstack([s @ v[1:], back]) - signs
-        return bool(np.abs(wrong).max() < 1e-3)
+        return float(np.abs(wrong).max())
 
     @classmethod
     def collected(
@@ -207,12 +207,17 @@ class SolverState:
             if len(members):
                 self.hold(int(members[0]))
             return loops.FULL
-        margin = MarginSet.inverted(self.programme, members)
-        if margin is not None:
-            self.margin = margin
+        if self.renew():
             return loops.FULL
         self.build(members.copy())
         return loops.INEXACT
+
+    def renew(self) -> bool:
+        """Invert the matrix of the margin set anew where that is possible."""
+        margin = MarginSet.inverted(self.programme, self.margin.members)
+        if margin is not None:
+            self.margin = margin
+        return margin is not None
 
     def watched(self, line: Line) -> Indices:
         """The variables to follow: the margin set and those that could reach it first."""

@@ -4,21 +4,24 @@
 
 A problem is looked at in two ways. The path at some C: its duality gap, computed anew in extended
 precision, has to be small or the path to warn, and neither LIBSVM nor liblinear may find a lower
-primal objective. The certificate of a best C: where it is closed, LIBSVM's solution with the gap it
-leaves bounds what the validation function can be, and may not contradict it.
+primal objective. The certificate of a best C: LIBSVM's solution with the gap it leaves bounds what
+the validation function can be, which may not contradict what the certificate says.
 """
 
 import sys
 import warnings
+from collections import Counter
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC, SVR, LinearSVC
 
 from tamis.exceptions import NotCertified, TamisError
 from tamis.svm import SVCPath, SVCPathCV, SVRPath, SVRPathCV
 from tamis.svm.curves.scores import scorer
+from tamis.svm.votes import class_pairs
 
 GAP = 1e-6  # of the optimality conditions, above which a path has to warn
 LONG = np.longdouble
@@ -36,6 +39,7 @@ class Problem:
     coef0: float
     lambda_range: tuple
     weight: np.ndarray | None
+    family: str
     epsilon: float | None = None  # of regressions
     scoring: str = "error"
 
@@ -117,7 +121,7 @@ def problem(seed):
     weight = None
     if rng.random() < 0.2:
         weight = rng.integers(1, 4, n).astype(float)
-    made = Problem(X, y, kernel, gamma, degree, coef0, (low, high), weight)
+    made = Problem(X, y, kernel, gamma, degree, coef0, (low, high), weight, f"{kernel} {kind}")
     if rng.random() < 0.2:
         target = rng.choice(["line", "few", "constant", "noise"])
         z = {
@@ -128,7 +132,8 @@ def problem(seed):
         }[str(target)]
         size = 10 ** rng.uniform(-6, 6)
         epsilon = float(rng.choice([0.0, 0.1, 0.5])) * size
-        return replace(made, y=z * size, epsilon=epsilon, scoring=str(rng.choice(["mse", "mae"])))
+        made = replace(made, y=z * size, epsilon=epsilon, family=f"{kernel} regression")
+        return replace(made, scoring=str(rng.choice(["mse", "mae"])))
     scoring = rng.choice(["error", "error", "balanced_error", "f1"])
     return replace(made, scoring="error" if n_classes > 2 else str(scoring))
 
@@ -153,34 +158,47 @@ def gap_of(K, x, s, u, g):
     return float(x @ np.maximum(r, 0) + (u - x) @ np.maximum(-r, 0)), h, b
 
 
-def look_at_path(p, rng):
-    """Complaints about the path of a problem, and whether it warned."""
-    found = []
+class Seen(NamedTuple):
+    """What was found about a path or a certificate."""
+
+    complaints: list
+    ended: str  # "kept", "flagged" or "refused"; "closed", "open" or "refused"
+    gap: float = 0.0
+
+
+def fitted(machine, p):
+    """A fitted machine, or None where it refuses, complaints, and whether it warned."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            if p.epsilon is None:
-                path = SVCPath(p.kernel, lambda_range=p.lambda_range, **p.numbers)
-            else:
-                path = SVRPath(
-                    p.kernel, epsilon=p.epsilon, lambda_range=p.lambda_range, **p.numbers
-                )
-            path.fit(p.X, p.y, p.weight)
+            machine.fit(p.X, p.y, p.weight)
         except TamisError:
-            return [], True
+            return None, [], True
         except Exception as error:
-            return [f"{type(error).__name__}: {error}"], True
-    strange = [w for w in caught if w.category is not NotCertified]
-    if strange:
-        found.append(f"warning {strange[0].message}")
-    warned = any(w.category is NotCertified for w in caught)
+            return None, [f"{type(error).__name__}: {error}"], True
+    strange = [f"warning {w.message}" for w in caught if w.category is not NotCertified]
+    return machine, strange[:1], any(w.category is NotCertified for w in caught)
+
+
+def look_at_path(p, rng):
+    """The path of a problem at both ends and in between."""
+    options = {"lambda_range": p.lambda_range, **p.numbers}
+    if p.epsilon is None:
+        path = SVCPath(p.kernel, **options)
+    else:
+        path = SVRPath(p.kernel, epsilon=p.epsilon, **options)
+    path, found, warned = fitted(path, p)
+    if path is None:
+        return Seen(found, "refused")
     low, high = p.lambda_range
+    worst = 0.0
     for lam in (low, high, *(low * (high / low) ** rng.random(2))):
         C = min(max(1 / lam, 1 / high), 1 / low)
-        wrong = path_gap(p, path, C) if not warned else 0.0
-        if not wrong <= GAP:
-            found.append(f"gap {wrong:.1e} at C = {C:.3g}, violation said {path.violation_:.1e}")
-    return found, warned
+        gap = path_gap(p, path, C)
+        worst = max(worst, gap if gap == gap else np.inf)
+        if not gap <= GAP and not warned:
+            found.append(f"gap {gap:.1e} at C = {C:.3g}, violation said {path.violation_:.1e}")
+    return Seen(found, "flagged" if warned else "kept", worst)
 
 
 def path_gap(p, path, C):
@@ -269,44 +287,69 @@ def regression_gap(p, path, C):
     return gap / size if size > 0 else 0.0
 
 
-def truth(p, train, test, C):
-    """Decision values of LIBSVM's machine, and how far they can be from the truth."""
+def truth(p, train, test, s, target, C):
+    """Decision values of LIBSVM's machine, and how far they can be from the truth.
+
+    ``s`` and ``target`` are of the variables; a regression has two of them for each row.
+    """
     K = p.long_kernel(p.X[train], p.X[train])
     rows = p.long_kernel(p.X[test], p.X[train])
-    if p.kernel == "linear":
-        middle = p.X[train].astype(LONG).mean(axis=0)
-        far = p.X[test].astype(LONG) - middle
-        own = (far**2).sum(axis=1)
-    elif p.kernel == "rbf":
-        own = np.ones(len(test), LONG)
-    else:
-        squares = (p.X[test].astype(LONG) ** 2).sum(axis=1)
-        own = (LONG(p.gamma) * squares + LONG(p.coef0)) ** p.degree
     means, mean = K.mean(axis=0), K.mean()
-    norms = np.sqrt(np.maximum(own - 2 * rows.mean(axis=1) + mean, 0))
+    norms = np.sqrt(np.maximum(own_kernel(p, train, test) - 2 * rows.mean(axis=1) + mean, 0))
     K, rows = centred(K), rows - means
     K, unit = exponent(K)
     rows, norms = rows / LONG(unit), norms / np.sqrt(LONG(unit))
-    s = np.where(p.y[train] == p.y[train].max(), 1.0, -1.0)
     u = np.ones(len(train)) if p.weight is None else p.weight[train]
-    machine = SVC(C=C * unit, kernel="precomputed", tol=1e-10, max_iter=200_000)
+    beta = trained(p, K, s, u, target, C * unit)
+    if beta is None:
+        return None
+    point = np.arange(len(s)) % len(train)
+    x = np.clip(s * beta[point], 0, u[point])
+    lam = LONG(1) / (LONG(C) * LONG(unit))
+    gap, h, b = gap_of(K[np.ix_(point, point)], x, s, u[point], lam * target)
+    # what the constraint is missed by could be made up for by any sample
+    missed = abs(float(s @ x))
+    gap += missed * float(np.abs(h + b).max() + lam * np.abs(target).max())
+    way = np.sqrt(2 * LONG(gap)) + missed
+    reach = np.sqrt(np.maximum(np.diagonal(K), 0)).max()
+    weight = np.bincount(point, (s * x).astype(float), len(train)).astype(LONG)
+    if len(s) == len(train):
+        weight = s * x
+    size = float(np.abs(target).max())
+    error = (way * (norms + reach) + 1e-10 * lam * size) / lam + 1e-9 * size
+    return (rows @ weight + b) / lam, error
+
+
+def own_kernel(p, train, test):
+    """Kernel of each point with itself, as its rows have it."""
+    if p.kernel == "rbf":
+        return np.ones(len(test), LONG)
+    rows = p.X[test].astype(LONG)
+    if p.kernel == "linear":
+        return ((rows - p.X[train].astype(LONG).mean(axis=0)) ** 2).sum(axis=1)
+    return (LONG(p.gamma) * (rows**2).sum(axis=1) + LONG(p.coef0)) ** p.degree
+
+
+def trained(p, K, s, u, target, C):
+    """Signed coefficients over C of LIBSVM's machine, None where it cannot be trained."""
+    if p.epsilon is None:
+        machine, y, unit = SVC(C=C, kernel="precomputed", tol=1e-10, max_iter=200_000), s, 1.0
+    else:
+        y = (target[: len(K)] - target[len(K) :]) / 2
+        unit = float(np.abs(y).max())
+        if unit == 0:
+            return np.zeros(len(K), LONG)
+        machine = SVR(C=C / unit, kernel="precomputed", tol=1e-10, max_iter=200_000)
+        machine.set_params(epsilon=p.epsilon / unit)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            machine.fit(np.asarray(K, float), s, sample_weight=u)
+            machine.fit(np.asarray(K, float), np.asarray(y / unit, float), sample_weight=u)
         except ValueError:
             return None
-    x = np.zeros(len(s), LONG)
-    x[machine.support_] = np.abs(machine.dual_coef_[0]) / (C * unit)
-    x = np.clip(x, 0, u)
-    lam = LONG(1) / (LONG(C) * LONG(unit))
-    gap, h, b = gap_of(K, x, s, u, np.full(len(s), lam))
-    # what the constraint is missed by could be made up for by any sample
-    missed = abs(float(s @ x))
-    gap += missed * float(np.abs(h + b).max() + lam)
-    way = np.sqrt(2 * LONG(gap)) + missed
-    reach = np.sqrt(np.maximum(np.diagonal(K), 0)).max()
-    return (rows @ (s * x) + b) / lam, (way * (norms + reach) + 1e-10 * lam) / lam + 1e-9
+    beta = np.zeros(len(K), LONG)
+    beta[machine.support_] = machine.dual_coef_[0] / machine.C
+    return beta
 
 
 def splits(p):
@@ -316,80 +359,124 @@ def splits(p):
 
 def values_at(p, C):
     """What the validation function can be at least and at most at C, or None."""
-    low, high = [], []
-    score, _ = scorer(p.scoring)
-    for train, test in splits(p):
-        found = truth(p, train, test, C)
+    fold = class_bounds if p.epsilon is None else error_bounds
+    found = [fold(p, train, test, C) for train, test in splits(p)]
+    return None if None in found else tuple(np.mean(found, axis=0))
+
+
+def error_bounds(p, train, test, C):
+    """Least and largest mean error of a regression on a fold."""
+    shift = LONG(np.median(p.y[train]))
+    y = p.y[train] - shift
+    s = np.repeat([1.0, -1.0], len(train))
+    found = truth(p, train, test, s, np.concatenate([y - p.epsilon, -y - p.epsilon]), C)
+    if found is None:
+        return None
+    away = np.abs(found[0] + shift - p.y[test])
+    low, high = np.maximum(away - found[1], 0), away + found[1]
+    if p.scoring == "mse":
+        low, high = low**2, high**2
+    return float(low.mean()), float(high.mean())
+
+
+def class_bounds(p, train, test, C):
+    """Least and largest value of a classifier on a fold: uncertain votes both ways."""
+    n_classes, label = int(p.y.max()) + 1, p.y[test]
+    surely, perhaps = np.zeros((2, len(test), n_classes))
+    for i, j in class_pairs(n_classes):
+        rows = train[(p.y[train] == i) | (p.y[train] == j)]
+        s = np.where(p.y[rows] == j, 1.0, -1.0)
+        found = truth(p, rows, test, s, np.ones(len(s), LONG), C)
         if found is None:
             return None
         f, error = found
-        label = p.y[test]
-        right_sign = np.where(label == p.y.max(), f, -f)
-        total = np.bincount(label, minlength=2).astype(float)
-        bounds = []
-        for certain in (right_sign > error, right_sign >= -error):
-            right = np.bincount(label, certain, minlength=2)
-            bounds.append(float(score(right[:, None], total[:, None])[0]))
-        low.append(min(bounds))
-        high.append(max(bounds))
-    return np.mean(low), np.mean(high)
+        surely[:, j] += f > error
+        surely[:, i] += f < -error
+        perhaps[:, j] += f >= -error
+        perhaps[:, i] += f <= error
+    mine = np.arange(len(test)), label
+    # of equal votes the lowest class has it
+    order = np.arange(n_classes) > label[:, None]
+    total = np.bincount(label, minlength=n_classes).astype(float)
+    score, _ = scorer(p.scoring)
+    bounds = []
+    for own, others in ((surely[mine], perhaps), (perhaps[mine], surely)):
+        margin = own[:, None] - others
+        beats = np.where(order, margin >= 0, margin > 0)
+        beats[mine] = True
+        right = np.bincount(label, beats.all(axis=1), n_classes)
+        bounds.append(float(score(right[:, None], total[:, None])[0]))
+    return min(bounds), max(bounds)
 
 
 def look_at_certificate(p, rng):
-    """Complaints about a closed certificate, and whether it was closed."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        options = {"lambda_range": p.lambda_range, "refit": False, "scoring": p.scoring}
-        try:
-            if p.epsilon is None:
-                search = SVCPathCV(p.kernel, cv=splits(p), **options, **p.numbers)
-            else:
-                options["epsilon"] = p.epsilon
-                search = SVRPathCV(p.kernel, cv=splits(p), **options, **p.numbers)
-            search.fit(p.X, p.y, p.weight)
-        except TamisError:
-            return [], False
-        except Exception as error:
-            return [f"{type(error).__name__}: {error}"], False
-    found = [f"warning {w.message}" for w in caught if w.category is not NotCertified][:1]
-    proof = search.certificate_
-    if not proof.closed or p.epsilon is not None or p.y.max() > 1:
-        return found, proof.closed
-    best, greater = proof.value, search.curve_.greater_is_better
+    """The certificate of a best C against the truth there and at three others."""
+    options = {"lambda_range": p.lambda_range, "refit": False, "scoring": p.scoring, **p.numbers}
+    if p.epsilon is None:
+        search = SVCPathCV(p.kernel, cv=splits(p), **options)
+    else:
+        search = SVRPathCV(p.kernel, cv=splits(p), epsilon=p.epsilon, **options)
+    search, found, _ = fitted(search, p)
+    if search is None:
+        return Seen(found, "refused")
+    if not search.certificate_.closed:
+        return Seen(found, "open")
     low, high = p.lambda_range
     for C in (search.best_C_, *(1 / (low * (high / low) ** rng.random(3)))):
         bounds = values_at(p, C)
-        if bounds is None:
-            continue
-        worst = bounds[0] if greater else bounds[1]
-        if search.best_C_ == C and not bounds[0] - 1e-9 <= best <= bounds[1] + 1e-9:
-            found.append(f"closed at {best:.6g}, but the truth is in {bounds}")
-        better = worst > best + 1e-9 if greater else worst < best - 1e-9
-        if better:
-            found.append(f"closed at {best:.6g}, but C = {C:.4g} is worth {worst:.6g}")
-    return found, True
+        if bounds is not None:
+            found += contradictions(search, C, bounds)
+    return Seen(found, "closed")
 
 
-def complaints(seed):
-    """Everything wrong with the problem of a number; whether it warned and whether it closed."""
+def contradictions(search, C, bounds):
+    """What the truth within ``bounds`` at C has against a closed certificate."""
+    proof, sign = search.certificate_, 1.0
+    least, most = bounds
+    if search.curve_.greater_is_better:
+        sign, least, most = -1.0, -most, -least
+    best, upper, lower = sign * proof.value, sign * proof.upper, sign * proof.lower
+    slack = 1e-9 * max(1.0, abs(best))
+    found = []
+    if search.best_C_ == C and not min(least, lower) - slack <= best <= max(most, upper) + slack:
+        found.append(f"closed at {proof.value:.6g}, but the truth is in {bounds}")
+    if search.best_C_ == C and least > upper + slack:
+        found.append(f"closed with at most {proof.upper:.6g}, but the truth is in {bounds}")
+    if most < lower - slack:
+        found.append(f"closed with at least {proof.lower:.6g}, but C = {C:.4g} is in {bounds}")
+    return found
+
+
+def look(seed):
+    """The problem of a number: its path and its certificate."""
     p, rng = problem(seed), np.random.default_rng([1, seed])
-    about_path, warned = look_at_path(p, rng)
-    about_proof, closed = look_at_certificate(p, rng)
-    return about_path + about_proof, warned, closed
+    return p, look_at_path(p, rng), look_at_certificate(p, rng)
 
 
 def main(first=0, count=1000):
-    """Look at problems, print complaints and a summary."""
-    n_wrong = n_warned = n_closed = 0
+    """Look at problems, print complaints and a summary of every family."""
+    ends, worst, n_wrong = {}, {"kept": 0.0, "flagged": 0.0}, 0
     for seed in range(first, first + count):
-        found, warned, closed = complaints(seed)
-        n_wrong += bool(found)
-        n_warned += warned
-        n_closed += closed
-        for line in found:
+        p, path, proof = look(seed)
+        tally = ends.setdefault(p.family, Counter())
+        tally.update(problems=1, wrong=bool(path.complaints + proof.complaints))
+        tally.update([f"path {path.ended}", f"certificate {proof.ended}"])
+        if path.ended in worst:
+            worst[path.ended] = max(worst[path.ended], path.gap)
+        for line in path.complaints + proof.complaints:
+            n_wrong += 1
             print(seed, line, flush=True)
-    print(f"{count} problems, {n_wrong} wrong, {n_warned} warned, {n_closed} closed")
+    total = Counter()
+    for family, tally in sorted(ends.items()):
+        total.update(tally)
+        print(f"{family}: {counts(tally)}")
+    print(f"all: {counts(total)}")
+    print(f"largest gap {worst['kept']:.1e}, of flagged paths {worst['flagged']:.1e}")
     return n_wrong
+
+
+def counts(tally):
+    return ", ".join(f"{tally[key]} {key}" for key in sorted(tally))
 
 
 if __name__ == "__main__":

@@ -354,7 +354,9 @@ def trained(p, K, s, u, target, C):
 
 def splits(p):
     folds = StratifiedKFold(2) if p.epsilon is None else KFold(2)
-    return list(folds.split(p.X, p.y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of classes with one member
+        return list(folds.split(p.X, p.y))
 
 
 def values_at(p, C):

@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.folds.rows import retold
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.curves.scores import scorer
 from tamis.svm.curves.steps import curve_of
@@ -23,7 +24,7 @@ from tamis.svm.objectives import (
     SpanObjective,
 )
 from tamis.svm.pairs import pairwise_paths
-from tamis.svm.path.base import RANGE, check_refit
+from tamis.svm.path.base import MOST_STEPS, RANGE, check_refit
 from tamis.svm.path.binary import check_size
 from tamis.svm.tuning import PathFold, TunedClassifier
 
@@ -169,11 +170,13 @@ class GridC(TunedClassifier):
                 degree=self.degree,
                 coef0=self.coef0,
                 cache_size=500,
+                max_iter=MOST_STEPS,
             )
             pairwise = self.kernel == "precomputed"
             inner = X[np.ix_(train, train)] if pairwise else X[train]
             outer = X[np.ix_(test, train)] if pairwise else X[test]
-            machine.fit(inner, target[train], bounds[train])
+            with retold():
+                machine.fit(inner, target[train], bounds[train])
             counts = np.bincount(target[test], minlength=len(self.classes_)).astype(float)
             if self.scoring == "roc_auc":
                 pairs = np.array([counts.prod()])

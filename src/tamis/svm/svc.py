@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, InvalidTarget
@@ -16,7 +16,7 @@ from tamis.svm.curves.scores import check_scoring, scorer
 from tamis.svm.curves.steps import curve_of
 from tamis.svm.kernels import resolve_kernel
 from tamis.svm.pairs import pairwise_paths
-from tamis.svm.path.base import RANGE, RegularizationPath, check_range
+from tamis.svm.path.base import RANGE, RegularizationPath, check_range, checked
 from tamis.svm.path.binary import check_size
 from tamis.svm.path.follow import breakpoints
 from tamis.svm.votes import class_pairs, vote_counts, vote_values
@@ -94,7 +94,7 @@ class SVCPath(ClassifierMixin, RegularizationPath):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Follow the path of every pair of classes; sample weights multiply C."""
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = checked(self, X, y)
         name = type(self).__name__
         check_range(name, self.lambda_range)
         check_size(name, len(X))

@@ -9,19 +9,23 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import check_cv
 from sklearn.svm import SVR
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, InvalidTarget, NotCertified
+from tamis.folds.rows import retold
 from tamis.svm.curves.certificate import Certificate, TriedGamma, against, doubts, gather
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.curves.errors import ABSOLUTE, SQUARED, mean_curve
 from tamis.svm.kernels import resolve_kernel
 from tamis.svm.path.base import (
+    MOST_STEPS,
     RANGE,
     RegularizationPath,
     check_range,
     check_refit,
+    checked_numbers,
+    checked_rows,
     gammas_of,
 )
 from tamis.svm.path.binary import check_size
@@ -82,8 +86,7 @@ class SVRPath(RegressorMixin, RegularizationPath):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Follow the path; sample weights multiply C."""
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        y = np.asarray(y, dtype=np.float64)
+        X, y = checked_numbers(self, X, y)
         name = type(self).__name__
         bounds = check_tube(name, self, X, sample_weight)
         kernel = resolve_kernel(name, self.kernel, self.gamma, self.degree, self.coef0, X, bounds)
@@ -177,8 +180,7 @@ class SVRPathCV(RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the best C and train with it."""
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        y = np.asarray(y, dtype=np.float64)
+        X, y = checked_numbers(self, X, y)
         name = type(self).__name__
         check_error(name, self.scoring)
         if self.scoring == SQUARED and np.abs(y).max() > LARGEST_TARGET:
@@ -213,16 +215,22 @@ class SVRPathCV(RegressorMixin, BaseEstimator):
                 stacklevel=2,
             )
         if self.refit:
-            self.best_estimator_ = SVR(
-                C=self.best_C_,
-                kernel=self.kernel,
-                gamma=self.best_gamma_,
-                degree=self.degree,
-                coef0=self.coef0,
-                epsilon=self.epsilon,
-                cache_size=500,
-            ).fit(X, y, sample_weight)
+            self._refit(X, y, sample_weight)
         return self
+
+    def _refit(self, X: Array, y: Array, sample_weight: Any) -> None:
+        machine = SVR(
+            C=self.best_C_,
+            kernel=self.kernel,
+            gamma=self.best_gamma_,
+            degree=self.degree,
+            coef0=self.coef0,
+            epsilon=self.epsilon,
+            cache_size=500,
+            max_iter=MOST_STEPS,
+        )
+        with retold():
+            self.best_estimator_ = machine.fit(X, y, sample_weight)
 
     def _try(self, gamma: Any, X: Array, y: Array, weight: Array, splits: list[Any]) -> TriedGamma:
         """The exact curve for one gamma, and what is proved about its optimum."""
@@ -252,8 +260,7 @@ class SVRPathCV(RegressorMixin, BaseEstimator):
     def predict(self, X: ArrayLike) -> Array:
         """Predictions of the machine with the best C."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.best_estimator_.predict(X)
+        return self.best_estimator_.predict(checked_rows(self, X))
 
 
 def _certificate(

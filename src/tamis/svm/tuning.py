@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import check_cv
 from sklearn.svm import SVC
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, InvalidTarget, NotCertified
@@ -20,7 +20,15 @@ from tamis.svm.curves.scores import check_scoring, scorer
 from tamis.svm.curves.steps import StepCounts, curve_of
 from tamis.svm.kernels import resolve_kernel
 from tamis.svm.pairs import PairwisePaths, pairwise_paths
-from tamis.svm.path.base import RANGE, check_range, check_refit, gammas_of
+from tamis.svm.path.base import (
+    MOST_STEPS,
+    RANGE,
+    check_range,
+    check_refit,
+    checked,
+    checked_rows,
+    gammas_of,
+)
 from tamis.svm.path.binary import check_size
 from tamis.svm.svc import box, encode
 
@@ -60,7 +68,7 @@ class TunedClassifier(ClassifierMixin, BaseEstimator):
         return self._machine().decision_function(self._rows(X))
 
     def _rows(self, X: ArrayLike) -> Array:
-        return validate_data(self, X, dtype=np.float64, reset=False)
+        return checked_rows(self, X)
 
     def _machine(self) -> SVC:
         check_is_fitted(self)
@@ -75,7 +83,7 @@ class TunedClassifier(ClassifierMixin, BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[Array, NDArray[Any], NDArray[np.int64], Array]:
         """Validate everything before any work."""
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = checked(self, X, y)
         name = type(self).__name__
         check_range(name, self.lambda_range)
         self.classes_, target = encode(name, y)
@@ -124,7 +132,7 @@ class TunedClassifier(ClassifierMixin, BaseEstimator):
         return PathFold(machines, outer, target[test], np.diagonal(X)[test] if pairwise else None)
 
     def _refit(self, X: Array, y: NDArray[Any], sample_weight: ArrayLike | None) -> None:
-        self.best_estimator_ = SVC(
+        machine = SVC(
             C=self.best_C_,
             kernel=self.kernel,
             gamma=self.best_gamma_,
@@ -132,7 +140,10 @@ class TunedClassifier(ClassifierMixin, BaseEstimator):
             coef0=self.coef0,
             class_weight=self.class_weight,
             cache_size=500,
-        ).fit(X, y, sample_weight)
+            max_iter=MOST_STEPS,
+        )
+        with retold():
+            self.best_estimator_ = machine.fit(X, y, sample_weight)
 
 
 class SVCPathCV(TunedClassifier):

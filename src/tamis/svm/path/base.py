@@ -4,17 +4,20 @@ from typing import Any
 from warnings import warn
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array
-from tamis.exceptions import InvalidParameter, NotCertified
+from tamis.exceptions import InvalidParameter, InvalidTarget, NotCertified
 from tamis.svm.kernels import check_single, resolve_kernel
 from tamis.svm.path.follow import ACCEPTED, SolutionPath
 
 RANGE = (2.0**-8, 2.0**9)
+# Steps of LIBSVM on the way to a machine with a given C, the bound that it has by itself; without
+# one it may go on for ever where weights or kernel values differ by many orders.
+MOST_STEPS = 10_000_000
 
 
 class RegularizationPath(BaseEstimator):
@@ -40,7 +43,7 @@ class RegularizationPath(BaseEstimator):
 
     def _rows(self, X: ArrayLike) -> Array:
         check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float64, reset=False)
+        return checked_rows(self, X)
 
     def _vouch(self, paths: list[SolutionPath], definite: bool) -> None:
         """Keep the quality of the paths, and warn where it is not what is promised."""
@@ -62,6 +65,33 @@ class RegularizationPath(BaseEstimator):
             )
         if doubt:
             warn(doubt, NotCertified, stacklevel=3)
+
+
+def checked(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, NDArray[Any]]:
+    """Finite float64 ``X`` and one-dimensional ``y``, checked by scikit-learn."""
+    with np.errstate(invalid="ignore"):  # it looks for infinity by a sum, which may overflow
+        X, y = validate_data(estimator, X, y, dtype=np.float64)
+    return X, y
+
+
+def checked_rows(estimator: BaseEstimator, X: Any) -> Array:
+    """New rows for a fitted estimator."""
+    with np.errstate(invalid="ignore"):
+        rows: Array = validate_data(estimator, X, dtype=np.float64, reset=False)
+    return rows
+
+
+def checked_numbers(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, Array]:
+    """As :func:`checked`, with a target of numbers."""
+    X, y = checked(estimator, X, y)
+    try:
+        numbers = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidTarget(
+            f"{type(estimator).__name__} needs a target of numbers; y holds others, such as "
+            f"{str(np.asarray(y).flat[0])!r}. For classes use SVCPath or SVCPathCV."
+        ) from None
+    return X, numbers
 
 
 def gammas_of(gamma: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, PathLost
 from tamis.svm.kernels import EPS
-from tamis.svm.path.homotopy import REPAIR, repair, start, trace
+from tamis.svm.path.homotopy import REPAIR, keep_to, repair, start, trace
 from tamis.svm.path.programme import Line, Proof, QuadraticProgramme, Segment, Stuck
 from tamis.svm.path.state import SolverState
 
@@ -28,6 +28,8 @@ SMALLEST, LARGEST = 1e-100, 1e100
 # Ridges that a walk which fails is tried with, relative to the kernel: the largest moves the
 # optimality conditions by less than is accepted.
 RIDGES = (0.0, 1e-12, 1e-11, 1e-10, 1e-9)
+# A ridge that moves the conditions by more makes no path of use, and each costs a walk.
+USELESS = 1e-3
 
 
 @dataclass(frozen=True)
@@ -211,7 +213,8 @@ def follow(
         if best is None or _merit(found) < _merit(best):
             best = found
         arrived = best.reached <= lambda_range[0] * (1 + 1e-12)
-        if arrived and best.missed <= max(WANTED, _cost_of(programme, ridge, low)):
+        cost = _cost_of(programme, ridge, low)
+        if (arrived and best.missed <= max(WANTED, cost)) or cost > USELESS:
             break
     assert best is not None
     if not best.segments:
@@ -282,7 +285,7 @@ def _check(state: SolverState, lam: float, record: list[Segment]) -> OptimalityC
     g, scale = lam * programme.cost, lam * programme.scale
     state.refresh(record)
     if state.violation(g) > REPAIR * scale:
-        repair(state, lam)
+        keep_to(state, repair(state, lam), lam)
     r = state.residuals(g)
     x, rest = state.x, programme.upper - state.x
     gap = float(x @ np.maximum(r, 0) + rest @ np.maximum(-r, 0)) + ridge * float(x @ x)

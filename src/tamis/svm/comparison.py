@@ -144,7 +144,7 @@ class GridC(TunedClassifier):
         self, X: Array, y: NDArray[Any], target: NDArray[np.int64], bounds: Array
     ) -> Callable[[float], float]:
         """The validation function of log2 C."""
-        splits = self._splits(X, y, target)
+        splits = self._splits(X, y, target, bounds)
         if self.solver == "libsvm":
             return lambda exponent: self._value(exponent, X, target, bounds, splits)
         check_size("GridC", len(X))
@@ -269,7 +269,7 @@ class GradientC(TunedClassifier):
         self._check()
         if self.refit:
             check_refit(self, X)
-        splits = self._splits(X, y, target)
+        splits = self._splits(X, y, target, bounds)
         folds = [self._fold(self.gamma, X, target, bounds, split) for split in splits]
         low, high = np.log(self.lambda_range)
         found = minimize(

@@ -190,6 +190,10 @@ class Gram:
         with the others. A sum of d products is exact to about sqrt(d) roundings of its size; an
         exponent is a difference of squared norms; four more are for the centring.
         """
+        with np.errstate(over="ignore", invalid="ignore"):  # of points far off nothing is known
+            return self._shares(largest, squares, product)
+
+    def _shares(self, largest: Any, squares: Any, product: Any) -> Any:
         numbers = self.kernel
         if numbers.name == "precomputed":
             return 4 * EPS * largest
@@ -209,7 +213,7 @@ class Gram:
     def rounding(self, X: Array, rows: Array) -> Array:
         """Shares of new points in the rounding of their kernel rows, in the kernel's own size."""
         squares = 0.0 if self.kernel.name == "precomputed" else _squares(X - self.origin)
-        product = np.sqrt(squares * self.squares.max())
+        product = np.sqrt(squares) * np.sqrt(self.squares.max())
         found = self._rounding(np.abs(rows).max(axis=1), squares, product)
         return found + 4 * EPS * np.abs(self.means).max()
 

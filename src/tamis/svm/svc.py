@@ -1,5 +1,6 @@
 """The regularization path of the support vector classifier."""
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.folds.rows import MANY_CLASSES
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.curves.scores import check_scoring, scorer
 from tamis.svm.curves.steps import curve_of
@@ -156,7 +158,9 @@ class SVCPath(ClassifierMixin, RegularizationPath):
 
 def encode(name: str, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Classes and class numbers; one class alone cannot be separated from anything."""
-    check_classification_targets(y)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", MANY_CLASSES, UserWarning)
+        check_classification_targets(y)
     classes, target = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise InvalidTarget(

@@ -92,17 +92,19 @@ class TunedClassifier(ClassifierMixin, BaseEstimator):
             raise InvalidParameter(f"{name} needs pool among {POOLS}; got {self.pool!r}.")
         return X, y, target, box(name, self.class_weight, X, y, target, sample_weight)
 
-    def _splits(self, X: Array, y: NDArray[Any], target: NDArray[np.int64]) -> list[Any]:
-        """The folds; every class has to be in every training part."""
+    def _splits(
+        self, X: Array, y: NDArray[Any], target: NDArray[np.int64], bounds: Array
+    ) -> list[Any]:
+        """The folds; every class has to be in every training part, with a weight."""
         with retold():
             splits = list(check_cv(self.cv, y, classifier=True).split(X, y))
         for k, (train, test) in enumerate(splits):
-            lacking = np.setdiff1d(target, target[train])
+            lacking = np.setdiff1d(target, target[train][bounds[train] > 0])
             if len(lacking):
                 raise InvalidTarget(
                     f"{type(self).__name__} needs every class in every training part; fold {k} "
-                    f"trains without class {self.classes_[lacking[0]]!r}. Use fewer folds or "
-                    "StratifiedKFold."
+                    f"trains without class {str(self.classes_[lacking[0]])!r}, or without a weight "
+                    "for it. Use fewer folds or StratifiedKFold."
                 )
             if self.scoring == "roc_auc" and len(np.unique(target[test])) < 2:
                 raise InvalidTarget(
@@ -238,7 +240,7 @@ class SVCPathCV(TunedClassifier):
             raise InvalidParameter(
                 f"{name} needs a rule among {', '.join(RULES)}; got {self.rule!r}."
             )
-        splits = self._splits(X, y, target)
+        splits = self._splits(X, y, target, bounds)
         tried = [self._try(gamma, X, target, bounds, splits) for gamma in gammas_of(self.gamma)]
         best = tried[0]
         for other in tried[1:]:

@@ -148,6 +148,8 @@ def _bounds(state: SolverState, line: Line) -> tuple[Array, Array, Mask]:
     programme, sign = state.programme, state.programme.sign
     # made anew: outputs that hold a large intercept have lost the digits that decide here
     a = sign * (line.offset + line.noise) - programme.outputs(state.x)[programme.point]
+    if not np.isfinite(a).all():
+        raise Stuck
     return a, sign * line.slope, (sign > 0) == (state.side == LOW)
 
 

@@ -87,9 +87,9 @@ def _step_of(programme, inverse, errors, log, moving, i, k):
 
 @njit(cache=True)
 def proved_parts(
-    programme, upper, slope, norm, side, moving, slot_of, h, log, inverse, errors, own
+    programme, upper, slope, norm, side, moving, slot_of, h, log, inverse, errors, own, found, begin
 ):
-    """The part of every interval between rows on which its margin set is that of the optimum.
+    """The part of intervals between rows on which their margin set is that of the optimum.
 
     The optimum on a margin set is affine in tau and no further from the log than ``errors``; it is
     *the* optimum wherever its members are within their bounds and the residuals of all others,
@@ -97,14 +97,15 @@ def proved_parts(
     than its error (of a copy of a member, say) does not cut the part: what its sign can matter is
     added to a duality gap.
 
-    Returns begin and end as shares of the interval (begin > end where nothing is proved), the gap,
-    and the largest residual behind it.
+    Writes for each interval from ``begin`` on, as many as there is room for in ``found``: begin and
+    end as shares of it (begin > end where nothing is proved), the gap, and the largest residual
+    behind it.
     """
     _, sign, point = programme
-    n_parts = log.tau.shape[0] - 1
-    found = np.zeros((n_parts, 4))
-    for k in range(n_parts):
-        part = found[k]
+    for row in range(found.shape[0]):
+        k = begin + row
+        part = found[row]
+        part[:] = 0.0
         part[1] = 1.0
         looks = 0
         if not log.tau[k + 1] < log.tau[k]:
@@ -137,4 +138,3 @@ def proved_parts(
                     _cut(part, a - error, c - error)
             if part[0] > part[1]:
                 break
-    return found

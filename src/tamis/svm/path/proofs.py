@@ -17,7 +17,8 @@ import numpy as np
 from tamis._arrays import Array
 from tamis.compiled.events import EpochLog
 from tamis.compiled.margin_set import FREE, EpochState
-from tamis.compiled.proofs import Errors, Inverse, Residuals, proved_parts
+from tamis.compiled.proofs import CLOSE_LOOKS, Errors, Inverse, Residuals, proved_parts
+from tamis.compiled.thresholds import in_calls
 from tamis.svm.kernels import EPS
 from tamis.svm.path.programme import Proof
 from tamis.svm.path.state import Indices, SolverState
@@ -157,7 +158,7 @@ def _parts(
     programme = state.programme
     slot_of = np.full(len(state.x), -1)
     slot_of[seen.moving] = np.arange(len(seen.moving))
-    return proved_parts(
+    fixed = (
         (programme.K, programme.sign, programme.point),
         programme.upper,
         programme.cost,
@@ -170,7 +171,12 @@ def _parts(
         inverse,
         errors,
         own,
-    ).T.copy()
+    )
+    found = np.empty((len(seen.drop), 4))
+    terms = CLOSE_LOOKS * float(len(seen.moving)) ** 2 + len(state.x)
+    for part in in_calls(len(found), terms):
+        proved_parts(*fixed, found[part], part.start)
+    return found.T.copy()
 
 
 def _doubt(state: SolverState, seen: Recorded, errors: Errors, costs: Array) -> Array:

@@ -18,6 +18,7 @@ from tamis.compiled.margin_set import (
     enter_all,
     gather,
 )
+from tamis.compiled.thresholds import ONE_CALL
 from tamis.svm.kernels import EPS
 from tamis.svm.path.programme import Line, QuadraticProgramme, Segment
 
@@ -27,6 +28,8 @@ Indices = NDArray[np.int64]
 # outputs after an epoch costs little per event, few enough that the rank-one terms of the inverse
 # stay cheaper than the inverse itself.
 EPOCH = 64
+# Events of an epoch at the least, however long they take.
+FEWEST = 4
 # Variables below which all are followed: choosing among fewer costs more than it saves.
 SMALL = 256
 # Error of an inverse that can still be refined: each step of refinement gains its digits.
@@ -126,8 +129,10 @@ class SolverState:
 
     @property
     def length(self) -> int:
-        """Events of an epoch."""
-        return EPOCH if len(self.x) > SMALL else 2 * EPOCH
+        """Events of an epoch: fewer where each takes long, for an epoch is not interrupted."""
+        n, m = len(self.x), len(self.margin.members)
+        most = int(ONE_CALL / (m * (n + m) + 1))
+        return min(EPOCH if n > SMALL else 2 * EPOCH, max(FEWEST, most))
 
     @property
     def excess(self) -> float:

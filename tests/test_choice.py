@@ -118,9 +118,9 @@ def test_of_equal_subsets_the_smallest_then_the_lexicographically_first():
     trace = Trace(5)
     for subset, value in (([0, 1, 2], 1.0), ([2, 3], 1.0), ([1, 4], 1.0 + 1e-15), ([0, 3, 4], 1.0)):
         trace.append(Step(np.array(subset), value))
-    assert Best().pick(trace) == 2
-    assert Size(2).pick(trace) == 2
-    assert Size(3).pick(trace) == 0
+    assert Best().pick(trace).step == 2
+    assert Size(2).pick(trace).step == 2
+    assert Size(3).pick(trace).step == 0
 
 
 def test_a_fraction_is_not_cut_by_rounding():

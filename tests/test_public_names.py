@@ -38,7 +38,11 @@ PROMISED = {
         "FloatingBackward", "Exhaustive", "BranchAndBound", "RecursiveElimination", "Genetic",
         "Then",
     },
-    "tamis.choice": {"Best", "Choice", "FalseDiscovery", "Fraction", "Size", "Threshold"},
+    "tamis.choice": {
+        "Best", "Choice", "FalseDiscovery", "Fraction", "HonestSize", "Information", "Knee",
+        "Knockoffs", "OneStandardError", "Patience", "Probes", "Size", "StabilitySelection",
+        "Threshold",
+    },
     "tamis.contract": {
         "BackwardCriterion", "Choice", "Criterion", "Embedded", "ForwardCriterion", "Record",
         "Scores", "Search", "Selection", "Step", "SubsetCriterion", "Trace",

@@ -139,6 +139,8 @@ def test_the_catalogue_has_no_abstract_classes():
     assert set(groups["embedded"]) == {"GateSelector", "UFeSCoR"}
     assert set(groups["choices"]) >= {"Best", "Threshold"}
     assert "Choice" not in groups["choices"]
+    around = {"HonestSize", "Knockoffs", "Probes", "StabilitySelection"}
+    assert set(groups["around a search"]) == around
     public = {*criteria.__all__, *search.__all__, *choice.__all__, *neural.__all__}
     assert all(name in public for group in groups.values() for name in group)
     # beside the criteria stand what they are given: ways to perturb a column, tuned machines

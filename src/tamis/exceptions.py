@@ -127,6 +127,10 @@ class DegenerateData(TamisWarning):
     """Columns or classes that carry no information."""
 
 
+class NothingFound(TamisWarning):
+    """No column is kept, which is an answer: none can be told from chance."""
+
+
 class TiedScores(TamisWarning):
     """Columns scored the same, and which of them is kept was decided by their index."""
 

@@ -1,9 +1,34 @@
 """Which subset of a trace is kept.
 
-``n_features_to_select`` of a selection takes an int, a fraction, ``"best"`` or one of these.
+``n_features_to_select`` of a selection takes an int, a fraction, ``"best"`` or one of these; what
+theory has to say is in :mod:`tamis.choice.theory`. Around a search stand ``HonestSize``,
+``Probes``, ``StabilitySelection`` and ``Knockoffs``: they run it again on other rows or a wider
+table, and may keep nothing.
 """
 
+from tamis.choice.curve import Knee, Patience
+from tamis.choice.error import OneStandardError
+from tamis.choice.halves import StabilitySelection
+from tamis.choice.honest import HonestSize
+from tamis.choice.information import Information
+from tamis.choice.knockoffs import Knockoffs
+from tamis.choice.probes import Probes
 from tamis.choice.threshold import FalseDiscovery, Threshold
 from tamis.contract.choice import Best, Choice, Fraction, Size
 
-__all__ = ["Best", "Choice", "FalseDiscovery", "Fraction", "Size", "Threshold"]
+__all__ = [
+    "Best",
+    "Choice",
+    "FalseDiscovery",
+    "Fraction",
+    "HonestSize",
+    "Information",
+    "Knee",
+    "Knockoffs",
+    "OneStandardError",
+    "Patience",
+    "Probes",
+    "Size",
+    "StabilitySelection",
+    "Threshold",
+]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from tamis._arrays import is_real
-from tamis.contract.choice import Choice, Context, Walker
+from tamis.contract.choice import Choice, Chosen, Context, Walker, counted
 from tamis.contract.trace import Trace
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSelected
 
@@ -31,7 +31,7 @@ class Threshold(Choice):
         if not is_real(self.minimum):
             raise InvalidParameter(f"Threshold needs a finite number, not {self.minimum!r}.")
 
-    def pick(self, trace: Trace, context: Context = Context()) -> int:  # noqa: B008
+    def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
         moves = trace.moves()
         wrong = moves.entered == (moves.score < self.minimum)
         first = int(moves.step[wrong].min()) if wrong.any() else len(trace)
@@ -40,7 +40,12 @@ class Threshold(Choice):
                 f"No feature reaches the threshold {self.minimum}: the best score is "
                 f"{trace[0].score[0]:.4g}. Lower the threshold, or ask for a number of features."
             )
-        return first - 1
+        index = first - 1
+        verb = "enters" if moves.entered[0] else "stays"
+        return Chosen(
+            index,
+            f"{counted(trace.sizes[index])}: each {verb} by a score of {self.minimum:g} or more.",
+        )
 
 
 class FalseDiscovery(Choice):
@@ -64,7 +69,7 @@ class FalseDiscovery(Choice):
         if not (is_real(self.q) and 0 < self.q < 1):
             raise InvalidParameter(f"FalseDiscovery needs a rate q in (0, 1), not {self.q!r}.")
 
-    def pick(self, trace: Trace, context: Context = Context()) -> int:  # noqa: B008
+    def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
         p_values = np.exp(-trace.moves().score)
         allowed = self.q * np.arange(1, len(p_values) + 1) / trace.n_units
         passing = np.flatnonzero(p_values <= allowed)
@@ -74,4 +79,9 @@ class FalseDiscovery(Choice):
                 f"{p_values[0]:.3g}, {allowed[0]:.3g} was needed. Raise q, or ask for a number of "
                 "features."
             )
-        return int(passing[-1])
+        last = int(passing[-1])
+        return Chosen(
+            last,
+            f"{counted(last + 1)} pass: at most a share of {self.q:g} of them is expected to be "
+            "unrelated to the target, if the p-values are right.",
+        )

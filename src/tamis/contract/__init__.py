@@ -8,7 +8,16 @@
 """
 
 from tamis._arrays import EMPTY, Array, Mask, Subset
-from tamis.contract.choice import Best, Choice, Context, Fraction, Size, SizeLike, resolve_choice
+from tamis.contract.choice import (
+    Best,
+    Choice,
+    Chosen,
+    Context,
+    Fraction,
+    Size,
+    SizeLike,
+    resolve_choice,
+)
 from tamis.contract.cost import Cost
 from tamis.contract.criterion import (
     TASKS,
@@ -37,6 +46,7 @@ __all__ = [
     "BackwardCriterion",
     "Best",
     "Choice",
+    "Chosen",
     "Context",
     "Cost",
     "Counted",

@@ -40,6 +40,21 @@ class Context(NamedTuple):
     y: NDArray[Any] | None = None
 
 
+class Chosen(NamedTuple):
+    """The step that a choice keeps, and why.
+
+    Attributes
+    ----------
+    step : int
+        Its position in the trace.
+    reason : str
+        A sentence: what decided, and what the numbers in it are worth.
+    """
+
+    step: int
+    reason: str
+
+
 class Choice(BaseEstimator, ABC):
     """Rule that picks one step of a trace."""
 
@@ -51,8 +66,12 @@ class Choice(BaseEstimator, ABC):
         return None
 
     @abstractmethod
-    def pick(self, trace: Trace, context: Context = Context()) -> int:  # noqa: B008 (immutable)
-        """Position of the step to keep."""
+    def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008 (immutable)
+        """The step to keep, and why."""
+
+    def enough(self, trace: Trace, context: Context) -> bool:
+        """Whether the walk may end here: what follows cannot change the choice."""
+        return False
 
     def check(self, search: Walker, criterion: Any) -> None:
         """Refuse a search or criterion that this choice cannot work with."""
@@ -84,8 +103,9 @@ class Size(Choice):
             )
         return int(self.n_features)
 
-    def pick(self, trace: Trace, context: Context = Context()) -> int:  # noqa: B008
-        return _best_of(trace, np.flatnonzero(trace.sizes == self.n_features))
+    def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
+        index = best_of(trace, np.flatnonzero(trace.sizes == self.n_features))
+        return Chosen(index, f"{counted(self.n_features)}, as asked.")
 
 
 class Fraction(Choice):
@@ -102,8 +122,10 @@ class Fraction(Choice):
             )
         return max(1, int(n_units * self.share + 1e-9))  # 0.29 of 100 is 29
 
-    def pick(self, trace: Trace, context: Context = Context()) -> int:  # noqa: B008
-        return Size(self.size(trace.n_units, "Fraction")).pick(trace)
+    def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
+        size = self.size(trace.n_units, "Fraction")
+        asked = f"{self.share:g} of {counted(trace.n_units)} was asked for, which is {size}."
+        return Chosen(Size(size).pick(trace).step, asked)
 
 
 class Best(Choice):
@@ -113,24 +135,41 @@ class Best(Choice):
     is ``GridSearchCV`` over ``n_features_to_select``, which repeats the search in every fold.
     """
 
-    def pick(self, trace: Trace, context: Context = Context()) -> int:  # noqa: B008
-        return _best_of(trace, np.flatnonzero(trace.sizes > 0))
+    def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
+        index = best_of(trace, np.flatnonzero(trace.sizes > 0))
+        size, value = trace.sizes[index], trace.values[index]
+        return Chosen(
+            index, f"{counted(size)} have the greatest value of the walk, {value:.4g}; {FLATTERS}"
+        )
 
     def check(self, search: Walker, criterion: Any) -> None:
-        scored_by = type(criterion).__name__
-        if not isinstance(criterion, SubsetCriterion):
-            raise IncompatibleCriterion(
-                f"n_features_to_select='best' needs the value of each subset; {scored_by} only "
-                "ranks features. Ask for a number of features, or use a criterion such as "
-                "CrossValidated."
-            )
-        if search.scores_alone and not criterion.additive:
-            name = type(search).__name__
-            raise IncompatibleCriterion(
-                f"{name} scores each feature alone and never values a subset by {scored_by}. Use "
-                f"Forward({scored_by}(...), n_features_to_select='best'), or ask {name} for a "
-                "number of features."
-            )
+        check_values("n_features_to_select='best'", search, criterion, "'best'")
+
+
+#: Said of every value that stands beside a choice made by it.
+FLATTERS = "it was computed on the rows that chose, so it flatters."
+
+
+def counted(n: Any) -> str:
+    """A number of columns, in words."""
+    return "1 column" if n == 1 else f"{n} columns"
+
+
+def check_values(name: str, search: Walker, criterion: Any, written: str) -> None:
+    """Refuse a search and criterion that do not value each subset of the walk."""
+    scored_by = type(criterion).__name__
+    if not isinstance(criterion, SubsetCriterion):
+        raise IncompatibleCriterion(
+            f"{name} needs the value of each subset; {scored_by} only ranks features. Ask for a "
+            "number of features, or use a criterion such as CrossValidated."
+        )
+    if search.scores_alone and not criterion.additive:
+        walk = type(search).__name__
+        raise IncompatibleCriterion(
+            f"{walk} scores each feature alone and never values a subset by {scored_by}. Use "
+            f"Forward({scored_by}(...), n_features_to_select={written}), or ask {walk} for a "
+            "number of features."
+        )
 
 
 def resolve_choice(asked: Any, name: str) -> Choice:
@@ -149,7 +188,7 @@ def resolve_choice(asked: Any, name: str) -> Choice:
     )
 
 
-def _best_of(trace: Trace, candidates: NDArray[np.intp]) -> int:
+def best_of(trace: Trace, candidates: NDArray[np.intp]) -> int:
     """Position of the greatest value; of equals the smallest, then lexicographically first, set.
 
     A walk that was stopped early may hold no candidate, and a criterion that only ranks gives no

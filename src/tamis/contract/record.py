@@ -57,6 +57,8 @@ class Record:
     trace : Trace
     chosen : int
         Position in the trace of the step that was kept.
+    reason : str
+        Why, in a sentence.
     n_evaluations : int
     finished : bool
         False when a callback, an interrupt or a budget stopped the search.
@@ -74,6 +76,7 @@ class Record:
     seeds: Mapping[str, int]
     trace: Trace
     chosen: int = 0
+    reason: str = ""
     n_evaluations: int = 0
     finished: bool = False
     versions: Mapping[str, str] = field(default_factory=installed_versions)

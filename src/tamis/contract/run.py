@@ -115,7 +115,8 @@ class Run:
                 f"{self.name} was asked for {self.size} unit(s), but its walk ended without a "
                 f"subset of that size. Yield one from {self.name}._steps."
             )
-        return replace(record, chosen=self.selection._picked(self))
+        index, reason = self.selection._picked(self)
+        return replace(record, chosen=index, reason=reason)
 
     @property
     def context(self) -> Context:
@@ -131,12 +132,17 @@ class Run:
         work, seeds = self.selection._seeded(seeds)
         self.start = replace(self.start, seeds=seeds)
         self.source = source = work._open(self.X, self.y, self.params, self.start)
+        if len(self.trace) and self.selection._enough(self):
+            self.ended = True
+            return
         before = perf_counter()
         steps = work._steps(source, self.trace.n_units, self.size, self.trace)
         try:
             for event in self._restarted(steps):
                 self._take(event, perf_counter() - before)
                 yield event
+                if self.selection._enough(self):
+                    break
                 before = perf_counter()
         except NothingToAdd:
             if self.size is not None:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import Array, Mask
 from tamis._random import draw_seed, fix_seeds
-from tamis.contract.choice import Choice, SizeLike, resolve_choice
+from tamis.contract.choice import Choice, Chosen, SizeLike, resolve_choice
 from tamis.contract.criterion import check_data
 from tamis.contract.explain import explained, open_tie
 from tamis.contract.record import Record
@@ -47,6 +47,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     scores_ : array of float
         The score at which a column last entered or left; of one that never moved, the last score
         it was given; nan where it was given none, as in searches that only value whole subsets.
+    choice_ : Chosen
+        Which step was kept (``step``) and why, in a sentence (``reason``).
     trace_ : Trace
         The steps, see :class:`tamis.contract.TracedStep`.
     n_features_, n_evaluations_ : int
@@ -57,6 +59,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     #: Whether each step holds, or is held by, the step before.
     nested: ClassVar[bool] = False
+    #: Whether the walk starts from nothing: the first units are known before the last.
+    grows: ClassVar[bool] = True
     #: Whether each unit is scored without the others.
     scores_alone: ClassVar[bool] = False
     #: Whether the steps on the way to one size are also made on the way to another.
@@ -113,8 +117,12 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         root = draw_seed(getattr(self, "random_state", None))
         return work, fix_seeds(work, seeds, root=root)
 
-    def _picked(self, run: Run) -> int:
-        """Position of the step to keep."""
+    def _enough(self, run: Run) -> bool:
+        """Whether the walk may end before it is through."""
+        return self._choice().enough(run.trace, run.context)
+
+    def _picked(self, run: Run) -> Chosen:
+        """The step to keep, and why."""
         return self._choice().pick(run.trace, run.context)
 
     def _choice(self) -> Choice:
@@ -232,6 +240,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         """Set the fitted attributes from the steps and the one that was chosen."""
         trace = record.trace
         self.record_, self.trace_ = record, trace
+        self.choice_ = Chosen(record.chosen, record.reason)
         self.n_evaluations_ = record.n_evaluations
         self.support_ = trace.mask(record.chosen)
         self.n_features_ = int(self.support_.sum())

@@ -31,7 +31,8 @@ def check_record(plain: Any, number: int, depth: int = 0) -> None:
     n_units, n_steps = plain["trace"]["n_units"], len(plain["trace"]["value"])
     names = plain["feature_names"]
     _need(names is None or len(names) == n_units, "feature_names", f"{n_units} names")
-    _need(0 <= plain["chosen"] < max(n_steps, 1), "chosen", f"a step below {n_steps}")
+    # -1 is before the first step: nothing was kept
+    _need(-1 <= plain["chosen"] < max(n_steps, 1), "chosen", f"a step below {n_steps}")
     _need(n_steps > 0 or not plain["finished"], "finished", "steps, of which there are none")
     for part in plain["parts"]:
         check_record(part, number, depth + 1)
@@ -120,8 +121,9 @@ FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "feature_names": ("a list of names", _names),
     "seeds": ("seeds", _seeds),
     "trace": ("a dictionary", lambda value: isinstance(value, Mapping)),
-    "chosen": ("a count", _count),
+    "chosen": ("a step", lambda value: type(value) is int),
     "n_evaluations": ("a count", _count),
+    "reason": ("a text", _text),
     "finished": ("true or false", lambda value: isinstance(value, bool)),
     "versions": ("versions", _versions),
     "parts": ("a list", lambda value: isinstance(value, list | tuple)),

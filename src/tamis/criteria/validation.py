@@ -167,6 +167,20 @@ class CrossValidated(ModelCriterion, SubsetCriterion):
         )
         return found
 
+    def fold_scores(self, subset: Subset) -> Array:
+        """Score of each fold on a subset: what its value is the mean of."""
+        if not len(subset):
+            return np.full(len(self._splits), self._worth_of_nothing)
+        return scored_folds(
+            self.estimator_, self._X, self._y, self.columns(subset), self._splits, self._scorer,
+            self._metadata, self._untrainable(subset),
+        )  # fmt: skip
+
+    @property
+    def test_ratio(self) -> float:
+        """Test rows for each training row, on average."""
+        return float(np.mean([len(test) / len(train) for train, test in self._splits]))
+
     def _untrainable(self, subset: Subset) -> Array:
         """Scores of the folds in which the estimator would fail, nan where it is to be trained."""
         if self._folds is None:
@@ -231,7 +245,22 @@ def validated(
     metadata: Metadata,
     known: Array,
 ) -> float:
-    """Mean score over the splits of clones trained on some columns, but where it is known."""
+    """Mean score over the splits, see :func:`scored_folds`."""
+    found = scored_folds(estimator, X, y, columns, splits, scorer, metadata, known)
+    return float(np.mean(found))
+
+
+def scored_folds(
+    estimator: Any,
+    X: Array,
+    y: NDArray[Any] | None,
+    columns: Subset,
+    splits: Splits,
+    scorer: Any,
+    metadata: Metadata,
+    known: Array,
+) -> Array:
+    """Score in each split of clones trained on some columns, but where it is known."""
     chosen = X[:, columns]
     scores = known.copy()
     for fold in np.flatnonzero(np.isnan(known)):
@@ -250,7 +279,7 @@ def validated(
                 f"column(s) {columns.tolist()}. Use fewer folds, or another scoring."
             )
         scores[fold] = score
-    return float(np.mean(scores))
+    return scores
 
 
 def _fold_score(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tamis._arrays import Array, Subset, best_first, is_int
-from tamis.contract import Choice, Context, Criterion, Entries, Scores, Step, Trace
+from tamis.contract import Choice, Chosen, Context, Criterion, Entries, Scores, Step, Trace
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 
 
@@ -40,8 +40,9 @@ class PerClass(Choice):
                 "GateSelector(scope='class'). Use that, or ask for a number of features."
             )
 
-    def pick(self, trace: Trace, context: Context = Context()) -> int:  # noqa: B008
-        return int(min(self.n_features, len(trace)) - 1)
+    def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
+        index = int(min(self.n_features, len(trace)) - 1)
+        return Chosen(index, f"The {self.n_features} widest gates of each class, as asked.")
 
 
 def widest(strength: Array) -> Array:

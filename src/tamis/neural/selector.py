@@ -236,7 +236,7 @@ class GateSelector(Embedded):
         support = np.zeros(gates.shape[1], dtype=bool)
         trace = Trace.of(len(support), self._ordered(gates))
         with suppress(NothingSelected):
-            support[trace[self._choice().pick(trace)].subset] = True
+            support[trace[self._choice().pick(trace).step].subset] = True
         return support
 
     def _part(self, name: str) -> Any:

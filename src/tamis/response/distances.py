@@ -79,6 +79,12 @@ class MeanChange:
         change = block.outputs - self.before[block.rows][None, :, None, :]
         return np.einsum("jrqk,jq->j", np.abs(change, out=change), block.weights)[:, None]
 
+    def terms(self, rows: Any, outputs: Array, scales: Array | None) -> Array:
+        return np.asarray(np.abs(outputs - self.before[rows]).sum(axis=1, keepdims=True))
+
+    def start(self) -> Array:
+        return np.zeros(1)
+
     def scores(self, sums: Array, scales: Array | None) -> Array:
         return sums[..., 0] / self.before.size
 

@@ -44,6 +44,7 @@ class RecursiveElimination(Search):
 
     needs = (BackwardCriterion,)
     nested = True
+    grows = False
 
     def __init__(
         self,

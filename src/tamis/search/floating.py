@@ -108,6 +108,7 @@ class FloatingBackward(Search):
     array([1, 2])
     """
 
+    grows = False
     needs = (SubsetCriterion,)
 
     def _steps(

@@ -136,6 +136,7 @@ class Backward(Search):
 
     needs = (BackwardCriterion,)
     nested = True
+    grows = False
 
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace

@@ -11,7 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 
 from tamis._arrays import Array, Subset
-from tamis.contract import FITTING, Choice, Event, Progress, Record, Run, Selection, Trace
+from tamis.contract import FITTING, Choice, Chosen, Event, Progress, Record, Run, Selection, Trace
 from tamis.contract.explain import column_index, explained
 from tamis.exceptions import IncompatibleCriterion
 
@@ -127,10 +127,14 @@ class Then(MetaEstimatorMixin, Selection):
         choice: Choice = self.second._choice()
         return choice
 
-    def _picked(self, run: Run) -> int:
+    def _picked(self, run: Run) -> Chosen:
         """What the second search keeps of the columns that it saw."""
         assert run.source is not None
-        return run.source.parts[-1].chosen
+        second = run.source.parts[-1]
+        return Chosen(second.chosen, second.reason)
+
+    def _enough(self, run: Run) -> bool:
+        return False  # the second search asks its own choice
 
     def _complete(self, trace: Trace) -> bool:
         return bool(self.second._complete(trace))

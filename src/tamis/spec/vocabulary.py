@@ -44,15 +44,17 @@ def catalogue() -> dict[str, dict[str, type]]:
 
     >>> from tamis.spec import catalogue
     >>> list(catalogue())
-    ['criteria', 'searches', 'embedded', 'choices']
+    ['criteria', 'searches', 'embedded', 'choices', 'around a search']
     """
     groups: dict[str, dict[str, type]] = {
-        group: {} for group in ("criteria", "searches", "embedded", "choices")
+        group: {} for group in ("criteria", "searches", "embedded", "choices", "around a search")
     }
     found = _classes(criteria) | _classes(search) | _classes(choice) | _classes(neural)
     for name, kind in sorted(found.items()):
         if issubclass(kind, Choice):
             groups["choices"][name] = kind
+        elif name in choice.__all__:
+            groups["around a search"][name] = kind
         elif name in search.__all__ and not issubclass(kind, Criterion):
             groups["searches"][name] = kind
         elif name not in neural.__all__:
@@ -81,7 +83,7 @@ def all_names() -> Iterator[str]:
 
 @cache
 def tamis_names() -> dict[str, Make]:
-    """Criteria, searches, embedded selectors and choices."""
+    """Criteria, searches, embedded selectors, choices and what stands around a search."""
     return {name: make for group in catalogue().values() for name, make in group.items()}
 
 

@@ -1,0 +1,136 @@
+"""Choices by the curve of the values, or of the gains, of a walk."""
+
+from typing import Any
+
+import numpy as np
+
+from tamis._arrays import Array, improves, is_int
+from tamis.contract.choice import (
+    FLATTERS,
+    Choice,
+    Chosen,
+    Context,
+    Walker,
+    check_values,
+    counted,
+)
+from tamis.contract.criterion import SubsetCriterion
+from tamis.contract.trace import Trace
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+
+
+class Patience(Choice):
+    """Stop once the value has not been bettered for ``steps`` steps, and keep the best seen.
+
+    It ends the walk: what lies beyond was never looked at, and the reason says so. A walk that
+    removes columns goes on while the value is at least as good, one that adds them while it is
+    better: of equals the smaller subset is kept.
+
+    Parameters
+    ----------
+    steps : int, default=3
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from tamis.criteria import CrossValidated
+    >>> from tamis.search import Backward
+    >>> search = Backward(CrossValidated(KNeighborsClassifier()), n_features_to_select=Patience(1))
+    >>> search.fit(*load_iris(return_X_y=True)).get_support(indices=True)
+    array([2, 3])
+    """
+
+    needs_nested = True
+
+    def __init__(self, steps: int = 3):
+        self.steps = steps
+
+    def check(self, search: Walker, criterion: Any) -> None:
+        super().check(search, criterion)
+        if not (is_int(self.steps) and self.steps >= 1):
+            raise InvalidParameter(
+                f"Patience needs a number of steps of at least 1, not {self.steps!r}."
+            )
+        check_values("Patience", search, criterion, "Patience()")
+
+    def enough(self, trace: Trace, context: Context) -> bool:
+        return self._watched(trace)[1]
+
+    def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
+        index, stopped = self._watched(trace)
+        size, value = trace.sizes[index], trace.values[index]
+        reason = f"{counted(size)}, of value {value:.4g}: "
+        if stopped:
+            beyond = "larger" if trace.growing else "smaller"
+            reason += f"{self.steps} more step(s) did not better it, so {beyond} subsets were not "
+            reason += "looked at, and their columns are undecided; "
+        else:
+            reason += "the walk ended before it lost patience; "
+        return Chosen(index, reason + FLATTERS)
+
+    def _watched(self, trace: Trace) -> tuple[int, bool]:
+        """The best step seen, and whether patience was lost after it."""
+        growing, values, sizes = trace.growing, trace.values, trace.sizes
+        seen = np.flatnonzero(sizes > 0)
+        index = int(seen[0]) if len(seen) else 0
+        for step in seen[1:]:
+            better = improves(values[step], values[index])
+            if better or (not growing and not improves(values[index], values[step])):
+                index = int(step)
+            elif step - index >= self.steps:
+                return index, True
+        return index, False
+
+
+class Knee(Choice):
+    """Keep what lies before the bend of the falling gains: where they begin to level off.
+
+    The bend is the gain that lies furthest below the line from the first gain to the last. On
+    columns of noise it keeps a dozen as readily as on relevant ones: it describes a curve and
+    promises nothing.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.criteria import FisherScore
+    >>> from tamis.search import Ranking
+    >>> X, y = load_iris(return_X_y=True)
+    >>> Ranking(FisherScore(), n_features_to_select=Knee()).fit(X, y).get_support(indices=True)
+    array([2, 3])
+    """
+
+    needs_nested = True
+
+    def check(self, search: Walker, criterion: Any) -> None:
+        super().check(search, criterion)
+        if not search.scores_alone and not isinstance(criterion, SubsetCriterion):
+            name = type(criterion).__name__
+            raise IncompatibleCriterion(
+                f"Knee needs gains that fall from step to step; a score of {name} is no marginal "
+                f"gain: it says who is next, not how much it brings. Use Ranking({name}(...)), or "
+                "ask for a number of features."
+            )
+
+    def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
+        gains = _gains(trace)
+        bend = _bend(gains)
+        index = int(np.flatnonzero(trace.sizes == bend)[0])
+        return Chosen(
+            index,
+            f"{counted(bend)} lie before the bend of the gains, which fall from {gains[0]:.4g} to "
+            f"{gains[-1]:.4g}: a description of the curve, no test.",
+        )
+
+
+def _gains(trace: Trace) -> Array:
+    """What each column brought, the first one first."""
+    score = trace.moves().score
+    return score if trace.growing else score[::-1]
+
+
+def _bend(gains: Array) -> int:
+    """Number of gains before the one furthest below the line from first to last."""
+    known = np.where(np.isfinite(gains), gains, np.nanmin(gains[np.isfinite(gains)], initial=0.0))
+    line = np.linspace(known[0], known[-1], len(known))
+    return max(1, int(np.argmax(line - known)))

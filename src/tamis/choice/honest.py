@@ -1,0 +1,240 @@
+"""How many columns, by rows that took no part in choosing them."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.linear_model import Ridge
+
+from tamis._arrays import Array, Subset, class_codes, is_int, is_real, scaled_columns, target_kind
+from tamis.choice.rounds import Rounds, Verdict, seed_of, whole_walk
+from tamis.contract import Selection
+from tamis.contract.choice import counted
+from tamis.evaluation.dealing import folds_of
+from tamis.exceptions import InvalidParameter, InvalidTarget
+
+#: Numbers of columns that are tried: a walk beyond is long, and errors hardly differ between
+#: neighbours among the large ones.
+SIZES = (0, 1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40)
+
+
+class HonestSize(Rounds):
+    """The number of columns that predicts unseen rows best, or hardly worse, and those columns.
+
+    The search runs again in each of some folds; an estimator is trained on its first 1, 2, 3, 4, 5,
+    7, 10, ... columns and answers for the rows left out, beside a model without columns. Kept is
+    the smallest number whose mean squared loss (for classes that of the probabilities, the Brier
+    score) is within ``n_errors`` standard errors, over rows, of the least; with that number the
+    search runs once more on all rows. No column is kept where none beats none.
+
+    Losses of 0 and 1 cannot say "nothing": the best of a dozen sizes wins by luck.
+
+    Parameters
+    ----------
+    search : Search or any other selection
+    estimator : estimator or None, default=None
+        None is a ridge regression (on indicators of the classes). It must be able to see what the
+        search finds: a linear one finds nothing in columns that matter only together.
+    n_errors : float, default=1.0
+    n_folds : int, default=5
+    task : {"auto", "classification", "regression"}, default="auto"
+        How to read ``y``.
+    random_state : int, generator or None, default=None
+    n_jobs : int or None, default=None
+        Folds at the same time; the result does not depend on it.
+
+    Attributes
+    ----------
+    sizes_ : array of int
+    losses_, errors_ : array of float
+        Mean squared loss at each size, and its standard error. Of the size that is kept the loss
+        is a little too small: it was chosen by it.
+
+    Examples
+    --------
+    >>> from tamis.choice import HonestSize
+    >>> from tamis.criteria import Correlation
+    >>> from tamis.search import Ranking
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 30))
+    >>> y = X[:, 4] + X[:, 9] + rng.normal(size=200)
+    >>> HonestSize(Ranking(Correlation()), random_state=0).fit(X, y).get_support(indices=True)
+    array([4, 9])
+    """
+
+    def __init__(
+        self,
+        search: Selection,
+        estimator: Any = None,
+        *,
+        n_errors: float = 1.0,
+        n_folds: int = 5,
+        task: str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ):
+        self.search = search
+        self.estimator = estimator
+        self.n_errors = n_errors
+        self.n_folds = n_folds
+        self.task = task
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _check(self) -> None:
+        super()._check()
+        if not (is_real(self.n_errors) and self.n_errors >= 0):
+            raise InvalidParameter(
+                f"HonestSize needs n_errors of at least 0, not {self.n_errors!r}."
+            )
+        if not (is_int(self.n_folds) and self.n_folds >= 2):
+            raise InvalidParameter(f"HonestSize needs n_folds of at least 2, not {self.n_folds!r}.")
+        if self.task not in ("auto", "classification", "regression"):
+            raise InvalidParameter(
+                "HonestSize needs task='auto', 'classification' or 'regression', not "
+                f"{self.task!r}."
+            )
+
+    def _check_target(self, y: NDArray[Any] | None) -> None:
+        super()._check_target(y)
+        if y is None:
+            raise InvalidTarget(
+                "HonestSize compares predictions with a target, and there is none. Give y, or ask "
+                "the search for a number of features."
+            )
+
+    def _n_rounds(self) -> int:
+        return self.n_folds
+
+    def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
+        """Rows of one fold, and their losses at every size."""
+        assert y is not None
+        train, test = folds_of(y, np.arange(len(y)), self.n_folds, seed)[index]
+        walked = self._walked(X[train], y[train], seed_of(seed, "search", index))
+        truth = self._truth(y)
+        losses = []
+        for size in sizes_of(X.shape[1]):
+            columns = first_columns(walked, size)
+            answers = self._answers(X[:, columns], y, truth, train, test)
+            losses.append(((answers - truth[test]) ** 2).sum(axis=1).tolist())
+        return [test.tolist(), losses]
+
+    def _walked(self, X: Array, y: NDArray[Any], seed: int) -> Selection:
+        return self._fitted(X, y, seed, honest_walk(self.search, X.shape[1]))
+
+    def _task(self, y: NDArray[Any]) -> str:
+        if self.task != "auto":
+            return self.task
+        criterion = getattr(self.search, "criterion", None)
+        asked = getattr(criterion, "task", "auto")
+        only = tuple(getattr(criterion, "targets", ()))
+        if asked == "auto" and len(only) == 1:
+            asked = only[0]
+        return target_kind(y) if asked == "auto" else str(asked)
+
+    def _truth(self, y: NDArray[Any]) -> Array:
+        """What is to be answered: indicators of the classes, or the number itself."""
+        if self._task(y) == "regression":
+            return np.asarray(y, dtype=float)[:, None]
+        labels, codes = class_codes(y)
+        return np.eye(len(labels))[codes]
+
+    def _answers(
+        self, X: Array, y: NDArray[Any], truth: Array, train: Subset, test: Subset
+    ) -> Array:
+        """What a model trained on some rows says of others."""
+        if not X.shape[1]:
+            return np.broadcast_to(truth[train].mean(axis=0), (len(test), truth.shape[1]))
+        known, scale = scaled_columns(X[train], "K")
+        asked = scale(X[test])
+        if self.estimator is None:
+            model = Ridge().fit(known, truth[train])
+            return np.asarray(model.predict(asked)).reshape(len(test), -1)
+        model = clone(self.estimator).fit(known, y[train])
+        if not is_classifier(model):
+            return np.asarray(model.predict(asked), dtype=float).reshape(len(test), -1)
+        labels = np.unique(y)
+        found = np.zeros((len(test), len(labels)))
+        if hasattr(model, "predict_proba"):
+            found[:, np.searchsorted(labels, model.classes_)] = model.predict_proba(asked)
+        else:
+            found[np.arange(len(test)), np.searchsorted(labels, model.predict(asked))] = 1
+        return found
+
+    def _rest(
+        self, X: Array, y: NDArray[Any] | None, seed: int, found: list[list[Any]]
+    ) -> list[Any]:
+        """The order in which the search takes the columns of all rows."""
+        assert y is not None
+        self._read(found, X.shape[1])
+        n = int(self.sizes_[self._smallest()])
+        if n == 0:
+            return []
+        search = self._fitted(X, y, seed_of(seed, "all"), n)
+        kept = search.support_[search.order_]
+        return [*search.order_[kept].tolist(), *search.order_[~kept].tolist()]
+
+    def _read(self, found: list[list[Any]], n_features: int) -> None:
+        self.sizes_ = np.array(sizes_of(n_features))
+        n_rows = sum(len(rows) for rows, _ in found)
+        losses = np.empty((n_rows, len(self.sizes_)))
+        for rows, of_sizes in found:
+            losses[np.array(rows)] = np.array(of_sizes).T
+        self.losses_ = losses.mean(axis=0)
+        self.errors_ = losses.std(axis=0, ddof=1) / np.sqrt(n_rows)
+
+    def _smallest(self) -> int:
+        """Index of the smallest size that is hardly worse than the best."""
+        best = int(self.losses_.argmin())
+        close = self.losses_ <= self.losses_[best] + self.n_errors * self.errors_[best]
+        return int(np.flatnonzero(close)[0])
+
+    def _standing(self, X: Array, found: list[list[Any]], rest: list[Any]) -> Array:
+        self._read(found, X.shape[1])
+        scores = np.zeros(X.shape[1])
+        if rest:
+            scores[np.array(rest)] = np.arange(len(rest), 0, -1.0)
+        return scores
+
+    def _verdict(self, scores: Array) -> Verdict:
+        best, kept = int(self.losses_.argmin()), self._smallest()
+        size, nothing = int(self.sizes_[kept]), self.losses_[0]
+        least = f"{self.losses_[best]:.3g} ± {self.errors_[best]:.2g}"
+        if size == 0:
+            return Verdict(
+                0,
+                f"the least squared loss on rows left out, {least} with "
+                f"{counted(self.sizes_[best])}, is not clearly below that without columns, "
+                f"{nothing:.3g}.",
+            )
+        return Verdict(
+            size,
+            f"{counted(size)}: the smallest number whose squared loss on rows left out, "
+            f"{self.losses_[kept]:.3g}, is within {self.n_errors:g} standard error(s) of the "
+            f"least, {least} with {counted(self.sizes_[best])}; without columns it is "
+            f"{nothing:.3g}.",
+        )
+
+
+def sizes_of(n_features: int) -> list[int]:
+    """Sizes that are tried on a table of so many columns."""
+    return [size for size in SIZES if size < n_features] + (
+        [n_features] if n_features <= SIZES[-1] else []
+    )
+
+
+def honest_walk(search: Any, n_features: int) -> int:
+    """The size to which a search walks so that all sizes that are tried can be read."""
+    return min(whole_walk(search, n_features), sizes_of(n_features)[-1])
+
+
+def first_columns(search: Selection, size: int) -> Subset:
+    """The columns of a fitted search of this size: of its walk where it has them."""
+    if search.nested or size == 0:
+        return np.sort(search.order_[:size])
+    steps = np.flatnonzero(search.trace_.sizes == size)
+    if not len(steps):
+        return np.sort(search.order_[:size])
+    values = search.trace_.values[steps]
+    return search.trace_[int(steps[np.nanargmax(values)])].subset

@@ -1,0 +1,102 @@
+"""How many columns choices keep of noise and of known tables: the bars that their promises set."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from tamis.choice import HonestSize, Knockoffs, Probes, StabilitySelection
+from tamis.criteria import JMI, Correlation, PValue, Scatter
+from tamis.datasets import make_weston
+from tamis.exceptions import NothingFound
+from tamis.search import Forward, Ranking
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::tamis.exceptions.NothingFound")]
+
+
+def noise(seed, *, classes):
+    """50 or 500 columns of noise on 100 or 500 rows."""
+    rng = np.random.default_rng(seed)
+    n, d = (100, 500)[seed % 2], (50, 500)[seed // 2 % 2]
+    X = rng.normal(size=(n, d))
+    return X, rng.integers(0, 2, n) if classes else rng.normal(size=n)
+
+
+def decoys(seed, n=300):
+    """Five relevant columns, a shadow of each (correlated 0.8), 40 of noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 50))
+    X[:, 5:10] = 0.8 * X[:, :5] + 0.6 * X[:, 5:10]
+    return X, X[:, :5].sum(axis=1) + rng.normal(size=n)
+
+
+def supports(make, table, draws):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NothingFound)
+        return np.array([make(seed).fit(*table(seed)).support_ for seed in range(draws)])
+
+
+def test_probes_keep_one_column_of_noise():
+    kept = [
+        Probes(Ranking(Correlation()), random_state=seed)
+        .fit(*noise(seed, classes=seed % 8 < 4))
+        .n_features_
+        for seed in range(200)
+    ]
+    assert 0.75 <= np.mean(kept) <= 1.25
+
+
+def test_probes_find_what_is_relevant():
+    found = supports(lambda s: Probes(Ranking(Correlation()), random_state=s), decoys, 30)
+    assert found[:, :5].sum(axis=1).mean() >= 4.7
+
+
+def test_probes_with_information_find_two_columns_that_matter_together():
+    def table(seed):
+        problem = make_weston(200, random_state=seed)
+        return problem.X, problem.y
+
+    found = supports(lambda s: Probes(Forward(JMI()), random_state=s), table, 10)
+    assert found[:, :2].sum(axis=1).mean() >= 1.9
+
+
+def test_stability_keeps_its_bound_and_finds_most():
+    kept = [
+        StabilitySelection(Ranking(Correlation()), random_state=seed)
+        .fit(*noise(seed, classes=seed % 8 < 4))
+        .n_features_
+        for seed in range(60)
+    ]
+    assert np.mean(kept) <= 0.4
+
+    def classes(seed):
+        X, y = decoys(seed)
+        return X, (y > 0).astype(int)
+
+    found = supports(
+        lambda s: StabilitySelection(Forward(Scatter("J3")), random_state=s), classes, 20
+    )
+    assert found[:, :5].sum(axis=1).mean() >= 3.3
+
+
+def test_knockoffs_keep_their_rate_with_shadows_counted():
+    found = supports(
+        lambda s: Knockoffs(Ranking(PValue()), random_state=s), lambda s: decoys(s, 1000), 48
+    )
+    rate = found[:, 5:].sum(axis=1) / np.maximum(1, found.sum(axis=1))
+    assert rate.mean() <= 0.22
+    assert found[:, :5].mean() >= 0.7
+
+
+def test_honest_sizes_say_nothing_of_noise_and_find_what_is_linear():
+    nothing = [
+        HonestSize(Ranking(Correlation()), random_state=seed)
+        .fit(*noise(seed, classes=True))
+        .n_features_
+        == 0
+        for seed in range(139)
+    ]
+    assert np.mean(nothing) >= 0.90
+    found = supports(lambda s: HonestSize(Ranking(Correlation()), random_state=s), decoys, 46)
+    assert found[:, 10:].sum(axis=1).mean() <= 0.2
+    assert found[:, :5].sum(axis=1).mean() >= 4.3

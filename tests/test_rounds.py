@@ -1,0 +1,418 @@
+"""Selections around a search: what they count, what they keep, and how they say nothing."""
+
+import json
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+
+from tamis._random import stream
+from tamis.choice import HonestSize, Knockoffs, Probes, StabilitySelection
+from tamis.choice.honest import first_columns, sizes_of
+from tamis.choice.knockoffs import (
+    correlations,
+    gaussian_knockoffs,
+    knockoff_threshold,
+    mvr_strengths,
+    sdp_strengths,
+)
+from tamis.choice.probes import ahead_of
+from tamis.contract import Record
+from tamis.criteria import (
+    JMI,
+    Correlation,
+    CrossValidated,
+    FisherScore,
+    Importances,
+    PValue,
+    Scatter,
+)
+from tamis.exceptions import (
+    DegenerateData,
+    IncompatibleCriterion,
+    InvalidParameter,
+    InvalidTable,
+    InvalidTarget,
+    NothingFound,
+)
+from tamis.search import Backward, FloatingForward, Forward, Ranking, RecursiveElimination, Then
+
+
+def signal(n=120, d=12, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, X[:, 2] - X[:, min(7, d - 1)] + 0.5 * rng.normal(size=n)
+
+
+def noise(n=150, d=12, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)), rng.normal(size=n)
+
+
+AROUND = [
+    Probes(Ranking(Correlation()), expected_false=0.2, n_rounds=6, random_state=0),
+    StabilitySelection(Ranking(Correlation()), n_pairs=4, random_state=0),
+    Knockoffs(Ranking(PValue()), fdr=0.5, random_state=0),
+    HonestSize(Ranking(Correlation()), n_folds=3, random_state=0),
+]
+
+
+def name(value):
+    return type(value).__name__
+
+
+@pytest.mark.parametrize("around", AROUND, ids=name)
+def test_what_matters_is_kept_and_said(around):
+    X, y = signal()
+    found = clone(around).fit(X, y)
+    assert found.support_[[2, 7]].all()
+    assert found.n_features_ <= 4
+    assert str(found.n_features_) in found.choice_.reason
+    assert found.transform(X).shape == (len(X), found.n_features_)
+    assert_array_equal(np.sort(found.order_[: found.n_features_]), np.flatnonzero(found.support_))
+
+
+@pytest.mark.parametrize("around", AROUND, ids=name)
+def test_nothing_is_an_answer(around):
+    X, y = noise(seed=7)
+    strict = clone(around)
+    if isinstance(around, Probes):
+        strict.set_params(expected_false=0.2)
+    with pytest.warns(NothingFound, match="keeps no column"):
+        found = strict.fit(X, y)
+    assert not found.support_.any()
+    assert found.n_features_ == 0
+    assert len(found.order_) == X.shape[1]
+    with pytest.warns(UserWarning, match="No features"):
+        assert found.transform(X).shape == (len(X), 0)
+    saved = Record.from_dict(json.loads(json.dumps(found.record_.to_dict())))
+    assert len(saved.kept) == 0
+    with pytest.warns(NothingFound):
+        again = clone(strict).resume(X, y, record=saved)
+    assert not again.support_.any()
+
+
+@pytest.mark.parametrize("around", AROUND, ids=name)
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_stopped_run_ends_as_an_undisturbed_one(around, n_jobs):
+    X, y = signal()
+    whole = clone(around).fit(X, y)
+    state = whole.record_.trace.state
+    done = dict(list(state["rounds"].items())[: len(state["rounds"]) // 2])
+    trace = whole.record_.trace.head(0)
+    trace.state = {"rounds": done}
+    begun = replace(whole.record_, trace=trace, finished=False, chosen=0)
+    saved = Record.from_dict(json.loads(json.dumps(begun.to_dict())))
+    again = clone(around).set_params(n_jobs=n_jobs).resume(X, y, record=saved)
+    assert_array_equal(again.order_, whole.order_)
+    assert_array_equal(again.support_, whole.support_)
+    assert again.choice_ == whole.choice_
+
+
+@pytest.mark.parametrize("around", AROUND, ids=name)
+def test_a_seed_makes_it_again(around):
+    X, y = signal()
+    assert_array_equal(clone(around).fit(X, y).scores_, clone(around).fit(X, y).scores_)
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        Forward(Scatter("J3")),
+        Forward(JMI()),
+        Backward(Scatter("J3")),
+        FloatingForward(Scatter("J3")),
+        RecursiveElimination(Importances(LinearSVC())),
+        Then(Ranking(FisherScore(), n_features_to_select=8), Forward(Scatter("J3"))),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", [Probes, StabilitySelection, HonestSize], ids=lambda k: k.__name__)
+def test_any_search_can_stand_inside(kind, search):
+    X, y = signal(d=8)
+    labels = np.where(y > 0, "high", "low")
+    quick = {
+        Probes: {"n_rounds": 3},
+        StabilitySelection: {"n_pairs": 3},
+        HonestSize: {"n_folds": 3},
+    }
+    found = kind(search, random_state=0, **quick[kind]).fit(X, labels)
+    assert found.support_[[2, 7]].all()
+    assert search.n_features_to_select == 0.5 if hasattr(search, "criterion") else True
+
+
+# ------------------------------------------------------------------------------------------ probes
+
+
+def test_probes_ahead_are_counted():
+    rng = np.random.default_rng(0)
+    standing = np.array([5.0, 1.0, 3.0, 4.0, 2.0, 0.0])  # columns 0-2, probes 3-5
+    assert_array_equal(ahead_of(standing, 3, rng), [0, 2, 1])
+
+
+def test_lots_decide_ties_of_column_and_probe():
+    rng = np.random.default_rng(0)
+    found = np.mean([ahead_of(np.zeros(8), 4, rng) for _ in range(4000)], axis=0)
+    assert_allclose(found, 2.0, atol=0.1)  # of four probes two, on average
+
+
+def test_p_values_are_those_of_the_definition():
+    X, y = signal(n=40, d=5)
+    found = Probes(Ranking(Correlation()), n_rounds=7, random_state=3).fit(X, y)
+    ahead = np.zeros(5)
+    for index in range(7):
+        rng = stream(3, "probes", index)
+        probes = X[rng.permutation(len(X))]
+        own = [abs(np.corrcoef(X[:, j], y)[0, 1]) for j in range(5)]
+        others = np.array([abs(np.corrcoef(probes[:, j], y)[0, 1]) for j in range(5)])
+        ahead += [(others > score).sum() for score in own]
+    assert_allclose(found.p_values_, (1 + ahead) / (1 + 7 * 5))
+    assert_array_equal(found.support_, found.p_values_ <= 1 / 5)
+
+
+def test_a_rate_in_place_of_a_number():
+    X, y = signal()
+    found = Probes(Ranking(Correlation()), fdr=0.2, n_rounds=10, random_state=0).fit(X, y)
+    p = np.sort(found.p_values_)
+    passing = np.flatnonzero(p <= 0.2 * np.arange(1, 13) / 12)
+    assert found.n_features_ == passing[-1] + 1
+    assert "share of 0.2" in found.choice_.reason
+    assert "unrelated to the target" in found.choice_.reason
+
+
+def test_probes_keep_about_as_many_of_noise_as_they_say():
+    kept = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NothingFound)
+        for seed in range(40):
+            X, y = noise(60, 20, seed)
+            around = Probes(Ranking(Correlation()), n_rounds=5, random_state=seed)
+            kept.append(around.fit(X, y).n_features_)
+    assert 0.4 < np.mean(kept) < 1.7  # one expected; 40 draws tell it to a fifth
+
+
+@pytest.mark.parametrize(
+    ("params", "match"),
+    [
+        ({"expected_false": 0.01}, "at least 100"),
+        ({"fdr": 0.01}, "at least 100"),
+        ({"fdr": 1.0}, r"\(0, 1\)"),
+        ({"expected_false": 0}, "above 0"),
+        ({"n_rounds": 0}, "n_rounds"),
+    ],
+)
+def test_probes_refuse_what_could_keep_nothing(params, match):
+    with pytest.raises(InvalidParameter, match=match):
+        Probes(Ranking(Correlation()), **params).fit(*signal())
+
+
+def test_a_search_is_needed():
+    with pytest.raises(IncompatibleCriterion, match="needs a search"):
+        Probes(Correlation()).fit(*signal())
+
+
+# ---------------------------------------------------------------------------------------- stability
+
+
+def test_the_bound_gives_the_number_of_best():
+    X, y = signal()
+    found = StabilitySelection(
+        Ranking(Correlation()), expected_false=1.5, threshold=0.75, n_pairs=3, random_state=0
+    ).fit(X, y)
+    assert found.n_best_ == 3  # q^2 <= 1.5 * 0.5 * 12 = 9
+    assert_allclose(found.frequency_.sum(), 3)
+    assert found.stability_.low <= found.stability_.nogueira <= found.stability_.high
+    with pytest.raises(InvalidParameter, match="no column of 12"):
+        StabilitySelection(Ranking(Correlation()), expected_false=0.01).fit(X, y)
+    with pytest.raises(InvalidParameter, match=r"\(0.5, 1\]"):
+        StabilitySelection(Ranking(Correlation()), threshold=0.5).fit(X, y)
+
+
+def test_halves_hold_every_class():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 6)), np.repeat(["a", "b", "c"], [22, 4, 4])
+    X[:, 1] += np.unique(y, return_inverse=True)[1] * 3
+    found = StabilitySelection(Ranking(FisherScore()), n_pairs=3, random_state=0).fit(X, y)
+    assert found.support_[1]
+
+
+# ---------------------------------------------------------------------------------------- knockoffs
+
+#: Found by knockpy 1.3.5 for 0.7^|i - j|, whose answers are drawn in by a thousandth.
+MVR = [0.360399, 0.2287, 0.233887, 0.228719, 0.360402]
+SDP = [0.992178, 0.025057, 0.663847, 0.025057, 0.992178]
+
+
+def decaying(d, rho=0.7):
+    return rho ** np.abs(np.subtract.outer(np.arange(d), np.arange(d)))
+
+
+def test_strengths_are_those_of_knockpy():
+    C = decaying(5)
+    assert_allclose(mvr_strengths(C), MVR, rtol=2e-3)
+    best = sdp_strengths(C)
+    assert best.sum() >= np.sum(SDP)
+    assert_allclose(best, SDP, atol=0.01)
+
+
+def test_strengths_of_least_reconstructability_are_stationary():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(8, 12))
+    C = np.corrcoef(A)
+    s = mvr_strengths(C)
+    inverse = np.linalg.inv(2 * C - np.diag(s))
+    assert_allclose(1 / s**2, np.diag(inverse @ inverse), rtol=1e-4)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.3, 0.8])
+def test_strengths_of_two_columns_by_hand(rho):
+    C = np.array([[1.0, rho], [rho, 1.0]])
+    assert_allclose(sdp_strengths(C).sum(), 2 * min(1, 2 * (1 - rho)), atol=2e-3)
+
+
+@pytest.mark.parametrize("strengths", [mvr_strengths, sdp_strengths])
+def test_knockoffs_have_the_correlations_of_their_columns(strengths):
+    rng = np.random.default_rng(0)
+    C = decaying(4)
+    Z = rng.normal(size=(200_000, 4)) @ np.linalg.cholesky(C).T
+    Z = (Z - Z.mean(0)) / Z.std(0)
+    s = strengths(correlations(Z))
+    knockoffs = gaussian_knockoffs(Z, s, rng)
+    assert_allclose(np.cov(knockoffs.T), C, atol=0.015)
+    assert_allclose(Z.T @ knockoffs / len(Z), C - np.diag(s), atol=0.015)
+
+
+def test_the_threshold_against_its_definition():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        W = np.round(rng.normal(0.5, 1, size=15), 1)
+        good = [
+            t
+            for t in np.unique(np.abs(W[W != 0]))
+            if (1 + (-t >= W).sum()) / max(1, (t <= W).sum()) <= 0.3
+        ]
+        assert knockoff_threshold(W, 0.3) == (good[0] if good else np.inf)
+
+
+def test_a_shadow_does_not_beat_its_knockoff_as_its_original_does():
+    shares, power = [], []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(600, 30))
+        X[:, 10:20] = 0.8 * X[:, :10] + 0.6 * X[:, 10:20]
+        y = X[:, :10].sum(axis=1) + rng.normal(size=600)
+        found = Knockoffs(Ranking(PValue()), random_state=seed).fit(X, y)
+        shares.append(found.support_[10:].sum() / max(1, found.n_features_))
+        power.append(found.support_[:10].mean())
+    assert np.mean(power) >= 0.8
+    assert np.mean(shares) <= 0.35  # 0.2 is promised; eight draws tell it to 0.06
+    assert_allclose(found.strengths_, mvr_strengths(np.corrcoef(X.T)), rtol=1e-3)
+
+
+def test_knockoffs_need_rows():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 20)), rng.normal(size=30)
+    with pytest.raises(InvalidTable, match="3 rows for each column"):
+        Knockoffs(Ranking(PValue())).fit(X, y)
+    with pytest.warns((DegenerateData, NothingFound)) as said:
+        Knockoffs(Ranking(PValue()), random_state=0).fit(X[:, :6], y)
+    assert any("fewer than 10 rows" in str(w.message) for w in said)
+    with pytest.raises(InvalidTable, match="follow from each other"):
+        Knockoffs(Ranking(PValue())).fit(np.column_stack([X[:, :2], X[:, 0]]), y)
+    with pytest.raises(InvalidParameter, match="mvr"):
+        Knockoffs(Ranking(PValue()), strengths="equi").fit(X[:, :2], y)
+
+
+# -------------------------------------------------------------------------------------- honest size
+
+
+def test_sizes_that_are_tried():
+    assert sizes_of(3) == [0, 1, 2, 3]
+    assert sizes_of(12) == [0, 1, 2, 3, 4, 5, 7, 10, 12]
+    assert sizes_of(500)[-1] == 40
+
+
+def test_losses_are_those_of_rows_left_out():
+    X, y = signal(n=60, d=6)
+    found = HonestSize(Ranking(Correlation()), LinearRegression(), n_folds=4, random_state=1).fit(
+        X, y
+    )
+    from tamis.evaluation.dealing import folds_of
+
+    losses = np.empty((60, 7))
+    for train, test in folds_of(y, np.arange(60), 4, 1):
+        score = [abs(np.corrcoef(X[train, j], y[train])[0, 1]) for j in range(6)]
+        order = np.argsort(-np.array(score))
+        losses[test, 0] = (y[test] - y[train].mean()) ** 2
+        for size in range(1, 7):
+            columns = order[:size]
+            model = LinearRegression().fit(X[train][:, columns], y[train])
+            losses[test, size] = (model.predict(X[test][:, columns]) - y[test]) ** 2
+    assert_array_equal(found.sizes_, np.arange(7))
+    assert_allclose(found.losses_, losses.mean(axis=0), rtol=1e-8)
+    error = losses.std(axis=0, ddof=1) / np.sqrt(60)
+    assert_allclose(found.errors_, error, rtol=1e-8)
+    best = losses.mean(axis=0).argmin()
+    close = losses.mean(axis=0) <= losses.mean(axis=0)[best] + error[best]
+    assert found.n_features_ == np.flatnonzero(close)[0]
+
+
+@pytest.mark.parametrize("estimator", [None, KNeighborsClassifier(), LinearSVC()], ids=str)
+def test_classes_by_their_probabilities_or_what_is_at_hand(estimator):
+    X, y = signal(n=150)
+    labels = np.digitize(y, [-1, 1]).astype(str)
+    found = HonestSize(Ranking(FisherScore()), estimator, random_state=0).fit(X, labels)
+    assert found.support_[[2, 7]].all()
+    assert found.losses_[0] > found.losses_.min()
+
+
+def test_subsets_of_a_walk_that_is_not_nested_are_its_own():
+    X, y = signal(n=80, d=8)
+    labels = np.where(y > 0, 1, 0)
+    walked = FloatingForward(Scatter("J3"), n_features_to_select=6).fit(X, labels)
+    for size in (1, 3, 6):
+        values = [s.value for s in walked.trace_ if len(s.subset) == size]
+        subset = first_columns(walked, size)
+        assert len(subset) == size
+        assert_allclose(
+            Scatter("J3").fit((X - X.mean(0)) / X.std(0), labels).value(subset), max(values)
+        )
+
+
+def test_a_target_is_needed():
+    from tamis.criteria import ColumnSubset
+
+    with pytest.raises(InvalidTarget, match="there is none"):
+        HonestSize(Forward(ColumnSubset())).fit(signal()[0])
+
+
+def test_in_a_pipeline_nothing_leaks():
+    X, y = noise(n=60, d=40, seed=1)
+    labels = np.where(y > 0, "a", "b")
+    from sklearn.model_selection import cross_val_score
+
+    around = Probes(Ranking(FisherScore()), expected_false=3, n_rounds=3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        score = cross_val_score(
+            make_pipeline(around, LogisticRegression()), X, labels, error_score=0.5
+        )
+    assert score.mean() < 0.7
+
+
+def test_wrappers_inside():
+    X, y = signal(n=60, d=4)
+    labels = np.where(y > 0, 1, 0)
+    search = Forward(CrossValidated(KNeighborsClassifier(), cv=3))
+    assert (
+        HonestSize(search, KNeighborsClassifier(), n_folds=3, random_state=0)
+        .fit(X, labels)
+        .n_features_
+    )

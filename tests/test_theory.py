@@ -1,0 +1,89 @@
+"""What theory says of how many columns, against brute force and numbers worked out by hand."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from tamis.choice import theory
+from tamis.exceptions import InvalidParameter
+
+
+def separable(X, signs):
+    """Whether a hyperplane with an intercept makes these labels, by linear programming."""
+    A = -signs[:, None] * np.column_stack([X, np.ones(len(X))])
+    return linprog(np.zeros(A.shape[1]), A_ub=A, b_ub=-np.ones(len(X)), bounds=(None, None)).success
+
+
+@pytest.mark.parametrize(("n_samples", "n_features"), [(3, 2), (4, 2), (5, 2), (5, 3), (4, 1)])
+def test_labellings_are_counted_as_a_linear_programme_counts_them(n_samples, n_features):
+    X = np.random.default_rng(0).normal(size=(n_samples, n_features))
+    signs = [np.array(s) for s in product((-1.0, 1.0), repeat=n_samples)]
+    found = sum(separable(X, s) for s in signs)
+    assert theory.shatter_coefficient(n_samples, n_features) == found
+
+
+def test_the_vc_dimension_is_the_most_points_with_all_labellings():
+    for n_features in (1, 2, 5):
+        vc = theory.vc_of_perceptron(n_features)
+        assert theory.shatter_coefficient(vc, n_features) == 2**vc
+        assert theory.shatter_coefficient(vc + 1, n_features) < 2 ** (vc + 1)
+
+
+@pytest.mark.parametrize("n_samples", [2, 5, 20])
+@pytest.mark.parametrize("n_features", [1, 3, 7])
+def test_bounds_lie_above_what_they_bound(n_samples, n_features):
+    vc = theory.vc_of_perceptron(n_features)
+    exact = theory.shatter_coefficient(n_samples, n_features)
+    tight = theory.shatter_bound(n_samples, vc, tight=True)
+    assert exact <= tight <= theory.shatter_bound(n_samples, vc)
+
+
+def test_numbers_worked_out_by_hand():
+    # V = 10, N = 1000: 10 (ln 200 + 1) + ln 80 = 62.983 + 4.382 = 67.365
+    assert theory.vc_confidence(1000, 10, 0.05) == pytest.approx(np.sqrt(0.067365), rel=1e-5)
+    # 512 * 3 / 0.01 * ln(76800) = 153600 * 11.24896
+    assert theory.sample_complexity(3, 0.1, 0.05) == pytest.approx(153600 * 11.24896, rel=1e-6)
+    # V small against 1 / rho: the second term, 256 / 0.25 * ln(8e30)
+    assert theory.sample_complexity(1, 0.5, 1e-30) == np.ceil(1024 * np.log(8e30)) == 72865
+    assert theory.vc_of_mlp(10, 5, n_nodes=6, n_weights=61) == (
+        40,
+        pytest.approx(122 * (np.log2(6) + np.log2(np.e))),
+    )
+    assert theory.vc_of_margin(3.0, 2.0, 100) == 19
+    assert theory.vc_of_margin(3.0, 2.0, 5) == 6
+    log_bound = np.log(8 * (10_000**2 + 1)) - 10_000 * 0.4**2 / 32
+    assert theory.deviation_bound(10_000, 2, 0.4) == pytest.approx(np.exp(log_bound))
+    assert theory.deviation_bound(40_000, 2, 0.4, of="excess") == pytest.approx(
+        8 * (40_000**2 + 1) * np.exp(-40_000 * 0.16 / 128)
+    )
+
+
+def test_enough_rows_make_the_excess_unlikely():
+    n_samples = theory.sample_complexity(2, 0.3, 0.1)
+    assert theory.deviation_bound(n_samples, 2, 0.3, of="excess") <= 0.1
+
+
+def test_the_structural_risk_trades_errors_for_columns():
+    risk = theory.structural_risk([0.4, 0.1, 0.09], [2, 3, 200], 2000)
+    assert risk.argmin() == 1
+    assert np.isinf(theory.structural_risk([0.0], [40], 20)[0])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: theory.shatter_coefficient(0, 2),
+        lambda: theory.shatter_bound(5, 1.5),
+        lambda: theory.vc_confidence(10, 2, rho=1.0),
+        lambda: theory.deviation_bound(10, 2, 0.0),
+        lambda: theory.deviation_bound(10, 2, 0.1, of="all"),
+        lambda: theory.sample_complexity(2, float("nan"), 0.1),
+        lambda: theory.vc_of_margin(-1.0, 2.0, 3),
+        lambda: theory.most_columns("ten"),
+    ],
+)
+def test_an_impossible_number_is_a_sentence(call):
+    with pytest.raises(InvalidParameter, match="needs"):
+        call()

@@ -15,7 +15,7 @@ from tamis.compiled.margin_set import FREE, LOW, accumulate, dot
 CLOSE_LOOKS = 20
 
 
-class Inverse(NamedTuple):
+class MarginInverse(NamedTuple):
     """The inverse of the matrix of the margin set as it was on every interval."""
 
     base: NDArray[np.float64]
@@ -24,7 +24,7 @@ class Inverse(NamedTuple):
     n_terms: NDArray[np.int64]  # of every interval
 
 
-class Errors(NamedTuple):
+class StepErrors(NamedTuple):
     """What is known of the optimum on the margin set, for every interval."""
 
     first: NDArray[np.float64]  # Newton's step at the begin, intervals x (intercept, slots)
@@ -36,7 +36,7 @@ class Errors(NamedTuple):
     likely: float  # standard deviations of rounding that are counted
 
 
-class Residuals(NamedTuple):
+class ResidualErrors(NamedTuple):
     """How far a residual itself may be wrong: ``all + mass noise + drift``."""
 
     all: NDArray[np.float64]  # of every interval

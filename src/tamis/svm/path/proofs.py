@@ -17,7 +17,13 @@ import numpy as np
 from tamis._arrays import Array
 from tamis.compiled.events import EpochLog
 from tamis.compiled.margin_set import FREE, EpochState
-from tamis.compiled.proofs import CLOSE_LOOKS, Errors, Inverse, Residuals, proved_parts
+from tamis.compiled.proofs import (
+    CLOSE_LOOKS,
+    MarginInverse,
+    ResidualErrors,
+    StepErrors,
+    proved_parts,
+)
 from tamis.compiled.thresholds import in_calls
 from tamis.svm.kernels import EPS
 from tamis.svm.path.programme import Proof
@@ -77,7 +83,7 @@ def proof_of(
     return Proof(begin, end, error_w, error_b, first, last, doubt)
 
 
-def _rounding(state: SolverState, seen: Recorded) -> Residuals:
+def _rounding(state: SolverState, seen: Recorded) -> ResidualErrors:
     """What the kernel, sums and drift can have done to residuals."""
     programme, log = state.programme, seen.log
     noise = programme.doubt + 2 * EPS * programme.norms**2  # of the entries, and of their sums
@@ -85,7 +91,7 @@ def _rounding(state: SolverState, seen: Recorded) -> Residuals:
     blurred = own @ state.x + (log.x - log.x[0]) @ own[seen.moving]
     rho = blurred + 4 * EPS * (np.abs(log.b) + log.tau * programme.scale)
     rho += log.tau * programme.tilt
-    return Residuals(_largest(rho), _largest(seen.mass), noise, state.drift)
+    return ResidualErrors(_largest(rho), _largest(seen.mass), noise, state.drift)
 
 
 def _largest(rows: Array) -> Array:
@@ -93,14 +99,18 @@ def _largest(rows: Array) -> Array:
     return np.maximum(rows[1:], rows[:-1])
 
 
-def _inverse(log: EpochLog, moved: EpochState | None) -> Inverse:
+def _inverse(log: EpochLog, moved: EpochState | None) -> MarginInverse:
     n_terms = np.maximum(log.n_terms[:-1], 0)
     if moved is None:
-        return Inverse(np.zeros((1, 1)), np.zeros((0, 1)), np.zeros(0), np.zeros_like(n_terms))
-    return Inverse(moved.base, moved.terms, moved.scale, n_terms)
+        return MarginInverse(
+            np.zeros((1, 1)), np.zeros((0, 1)), np.zeros(0), np.zeros_like(n_terms)
+        )
+    return MarginInverse(moved.base, moved.terms, moved.scale, n_terms)
 
 
-def _errors(state: SolverState, seen: Recorded, own: Residuals, inverse: Inverse) -> Errors:
+def _errors(
+    state: SolverState, seen: Recorded, own: ResidualErrors, inverse: MarginInverse
+) -> StepErrors:
     """Newton steps from both ends of every interval, and what rounding adds to them."""
     programme, log = state.programme, seen.log
     points = programme.point[seen.moving]
@@ -123,10 +133,10 @@ def _errors(state: SolverState, seen: Recorded, own: Residuals, inverse: Inverse
     ]
     error_w += INEXACT * np.sqrt(np.maximum(*forms))
     bounds = dx + sizes[:, 1:], error_w, error_b + sizes[:, 0]
-    return Errors(steps[0], steps[1], rounding, *bounds, LIKELY)
+    return StepErrors(steps[0], steps[1], rounding, *bounds, LIKELY)
 
 
-def _noise(inverse: Inverse, rounding: Array) -> tuple[Array, Array, Array]:
+def _noise(inverse: MarginInverse, rounding: Array) -> tuple[Array, Array, Array]:
     """What rounding of the residuals does to x, to the weights and to the intercept."""
     m, width = len(inverse.base), rounding.shape[1] + 1
     terms = inverse.terms[: int(inverse.n_terms.max(initial=0)), :width]
@@ -141,7 +151,7 @@ def _noise(inverse: Inverse, rounding: Array) -> tuple[Array, Array, Array]:
     return np.sqrt(diagonal) * error_w[:, None] * (rounding > 0), error_w, error_b
 
 
-def _solved(inverse: Inverse, rhs: Array) -> Array:
+def _solved(inverse: MarginInverse, rhs: Array) -> Array:
     """Each row times the inverse as it was then: the base and the first of the terms."""
     m, n_terms = min(len(inverse.base), rhs.shape[1]), inverse.n_terms
     step = np.zeros_like(rhs)
@@ -153,7 +163,11 @@ def _solved(inverse: Inverse, rhs: Array) -> Array:
 
 
 def _parts(
-    state: SolverState, seen: Recorded, own: Residuals, inverse: Inverse, errors: Errors
+    state: SolverState,
+    seen: Recorded,
+    own: ResidualErrors,
+    inverse: MarginInverse,
+    errors: StepErrors,
 ) -> Array:
     programme = state.programme
     slot_of = np.full(len(state.x), -1)
@@ -179,7 +193,7 @@ def _parts(
     return found.T.copy()
 
 
-def _doubt(state: SolverState, seen: Recorded, errors: Errors, costs: Array) -> Array:
+def _doubt(state: SolverState, seen: Recorded, errors: StepErrors, costs: Array) -> Array:
     """Error of cost'x: cost'A^-1 is the direction of the path, so cost'dx is residuals times it."""
     log, programme = seen.log, state.programme
     points = programme.point[seen.moving]

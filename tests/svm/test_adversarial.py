@@ -21,6 +21,15 @@ def test_scaled_and_degenerate_problems(first):
     assert sum(proof.ended == "closed" for _, _, proof in found) >= 4
 
 
+@pytest.mark.parametrize(
+    "seed",
+    [2279],  # the last free sample stands on its bound, and the intercept is free already
+)
+def test_problems_that_were_wrong(seed):
+    _, path, proof = look(seed)
+    assert path.complaints + proof.complaints == []
+
+
 def test_a_wrong_path_is_seen():
     p = problem(next(s for s in range(100) if problem(s).family == "linear normal"))
     path = SVCPath(p.kernel, lambda_range=p.lambda_range).fit(p.X, p.y, p.weight)

@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-slow lint bench fuzz docs format clean reproduce-fast
+.PHONY: demo test test-slow lint bench fuzz fuzz-paths docs format clean reproduce-fast
 
 demo: $(VENV)/.app
 	$(BIN)/tamis demo
@@ -38,6 +38,11 @@ bench: $(VENV)/.bench
 # An hour of hostile tables, or ARGS="--count 1000 --seed 3"; each failure is a line that repeats it.
 fuzz: $(VENV)/.test
 	$(BIN)/python -m fuzz $(ARGS)
+
+# Ten thousand scaled and degenerate path problems against other solvers (half an hour), or
+# ARGS="first count".
+fuzz-paths: $(VENV)/.test
+	$(BIN)/python -m tests.svm.adversarial $(or $(ARGS),0 10000)
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W -b html docs docs/_build

@@ -17,6 +17,7 @@ also inherits the built-in that a scikit-learn user already catches::
     ├── RecordMismatch (ValueError)         a record of other data or another search
     ├── NotEnoughMemory (MemoryError)       work that needs more memory than is free
     ├── PathTooLarge (ValueError)           a regularization path that cannot be held in memory
+    ├── PathLost (ValueError)               a regularization path that cannot be begun
     ├── InvalidStore (ValueError)           a file that cannot keep the results of an experiment
     ├── ClusterLost (RuntimeError)          the machines of a cluster are gone
     │   └── ClusterUnreachable              no scheduler answers
@@ -97,6 +98,10 @@ class NotEnoughMemory(TamisError, MemoryError):
 
 class PathTooLarge(TamisError, ValueError):
     """A regularization path needs more memory or time than is sensible."""
+
+
+class PathLost(TamisError, ValueError):
+    """A regularization path cannot be begun: its kernel is too inexact, or none."""
 
 
 class InvalidStore(TamisError, ValueError):

@@ -12,10 +12,12 @@ from tamis.compiled.margin_set import (
     CYCLE,
     DONE,
     EMPTY,
+    EXCESS,
     FREE,
     FULL,
     KAPPA,
     LOW,
+    MISSED,
     N_FREE,
     REFACTOR,
     RESIDUAL,
@@ -31,6 +33,8 @@ from tamis.compiled.margin_set import (
 )
 
 TIE = 1e-12  # events closer than this, relative to tau, are simultaneous
+
+LOST = 1e-2  # a direction known to no more than this, relative to the slope, leads nowhere
 
 
 class EpochLog(NamedTuple):
@@ -102,7 +106,9 @@ def _dh_at(problem, state, p):
 
 @njit(cache=True)
 def _speeds(problem, state, dh, dr):
-    """Speeds of the residuals, their error on the margin set, and what is too slow to be real.
+    """Speeds of the residuals, the error of the direction, and what is too slow to be real.
+
+    The error is that of residuals on the margin set and of the constraint.
 
     Points of the margin set need no response, except where it is cheap to see the error.
     """
@@ -123,9 +129,14 @@ def _speeds(problem, state, dh, dr):
         else:
             dr[i] = 0.0
     size = abs(state.d[0])
+    missed = state.real[EXCESS]
     for k in range(state.tally[SLOTS]):
         size += abs(state.d[k + 1]) * state.real[KAPPA]
-    return error, max(20.0 * error, 4e-15 * size)
+        missed += problem.sign[state.slots[k]] * state.d[k + 1]
+    state.real[MISSED] = missed
+    # a constraint that is missed is refined away, but makes no residual slower
+    tolerance = max(20.0 * error, 4e-15 * size)
+    return max(error, abs(missed) * state.real[KAPPA]), tolerance
 
 
 @njit(cache=True)
@@ -143,6 +154,7 @@ def _refine(problem, state, dr):
     """One step of iterative refinement of the direction."""
     size = state.tally[SLOTS] + 1
     rhs = np.zeros(size)
+    rhs[0] = state.real[MISSED]
     for k in range(size - 1):
         i = state.slots[k]
         if state.side[i] == FREE:
@@ -208,6 +220,8 @@ def advance(problem, state, log, end):
             error, tolerance = _speeds(problem, state, dh, dr)
             if error > state.real[RESIDUAL] * scale and error >= 0.05 * tolerance:
                 return REFACTOR, row + 1
+        if tolerance > LOST * scale:
+            return REFACTOR, row + 1
         step, j = _next_event(problem, state, dr, state.real[TAU] - end, tolerance, found)
         _move(problem, state, dr, step)
         row += 1

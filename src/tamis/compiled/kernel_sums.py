@@ -135,16 +135,16 @@ def _relative(exponents: Any, column: Any, x: float, sign: float, greatest: floa
 
 @njit(cache=True, nogil=True)
 def class_sums(
-    columns: Any, members: Any, altered: Any, signs: Any, bounds: Any, rows: Any, far: Any
-) -> Any:
-    """Kernel sums of each sample over each class, for each altered column.
+    columns: Any, members: Any, altered: Any, signs: Any, bounds: Any, far: Any, rows: Any, out: Any
+) -> None:
+    """Add to kernel sums of each sample over each class, for each altered column.
 
     A sign is -1 where a column leaves, +1 where it enters and 0 where it makes no difference.
-    Class k stands at bounds[k] to bounds[k+1]; ``rows`` are the indices of the samples, ``far`` is
-    infinite where no sample stands. The kernel is symmetric: each pair is computed once.
+    Class k stands at bounds[k] to bounds[k+1]; ``rows`` are the indices of samples, ``far`` is
+    infinite where no sample stands. The kernel is symmetric: each pair is computed once, when the
+    first of its samples is among the rows.
     """
     n_classes = len(bounds) - 1
-    out = np.zeros((len(altered), n_classes, columns.shape[1]), dtype=columns.dtype)
     exponents = np.empty(columns.shape[1], dtype=columns.dtype)
     own = 0
     for row in rows:
@@ -162,19 +162,17 @@ def class_sums(
                 add = out[index, own, low:high]
                 block, values = exponents[low:high], column[low:high]
                 out[index, k, row] += _sum_and_add(block, values, x, sign, add)
-    return out
 
 
 @njit(cache=True, nogil=True)
 def log_class_sums_of_others(
-    columns: Any, members: Any, altered: Any, signs: Any, bounds: Any, rows: Any, far: Any
-) -> Any:
+    columns: Any, members: Any, altered: Any, signs: Any, bounds: Any, far: Any, rows: Any, out: Any
+) -> None:
     """Logarithm of :func:`class_sums` without the sample itself.
 
     No term is known to be 1 then, so sums are taken relative to their greatest term.
     """
     n_classes = len(bounds) - 1
-    out = np.zeros((len(altered), n_classes, columns.shape[1]), dtype=columns.dtype)
     exponents = np.empty(columns.shape[1], dtype=columns.dtype)
     for row in rows:
         _exponents(columns, members, row, 0, far, exponents)
@@ -188,7 +186,6 @@ def log_class_sums_of_others(
                 greatest = _greatest(block, values, x, sign)
                 total = _relative(block, values, x, sign, greatest)
                 out[index, k, row] = np.log(total) + greatest * np.log(2.0)
-    return out
 
 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
@@ -218,18 +215,20 @@ def pair_sums(
     y: Any,
     kind: int,
     offset: Any,
-) -> Any:
-    """Sum over pairs r < q of K_rq (L_rq - offset_r - offset_q).
+    begin: int,
+    end: int,
+    out: Any,
+) -> None:
+    """Add the sum over pairs r < q of K_rq (L_rq - offset_r - offset_q), r from begin to end.
 
     The first answer is for the members themselves, whose exponents are multiplied by ``widening``;
     the others are for each altered column. Columns may be longer than the target: what stands
     beyond has no weight.
     """
     n_samples, width = len(y), columns.shape[1]
-    out = np.zeros(len(altered) + 1)
     exponents = np.empty(width, dtype=columns.dtype)
     weights, far = np.zeros_like(exponents), np.zeros_like(exponents)
-    for row in range(n_samples):
+    for row in range(begin, end):
         first = (row + 1) // PAD * PAD
         block = exponents[first:]
         _exponents(columns, members, row, first, far[first:], block)
@@ -242,4 +241,3 @@ def pair_sums(
             out[index + 1] += _weighted(block, values, column[row], sign, weights[first:])
         block *= widening
         out[0] += _weighted(block, columns[0, first:], 0.0, 0.0, weights[first:])
-    return out

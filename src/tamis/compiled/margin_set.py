@@ -95,11 +95,11 @@ class EpochState(NamedTuple):
     scale: NDArray[np.float64]
     d: NDArray[np.float64]  # direction: db, then dx of every slot
     tally: NDArray[np.int64]  # slots, terms, free variables, steps of length zero
-    real: NDArray[np.float64]  # tau, b, size of the kernel, accepted residual, size of g
+    real: NDArray[np.float64]  # tau, b, size of the kernel, accepted residual, size of g, e, error
 
 
 SLOTS, TERMS, N_FREE, ZEROS = 0, 1, 2, 3
-TAU, B, KAPPA, RESIDUAL, SCALE = 0, 1, 2, 3, 4
+TAU, B, KAPPA, RESIDUAL, SCALE, EXCESS, MISSED = 0, 1, 2, 3, 4, 5, 6
 
 
 @njit(cache=True)

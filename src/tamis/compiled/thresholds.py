@@ -1,9 +1,11 @@
-"""From which size on a compiled loop is used in place of numpy, and why from there.
+"""From which size on a compiled loop is used in place of numpy, up to which in one call, and why.
 
 Loading numba and its first loop from the cache costs about 0.4 s of processor time; compiling them
 for the first time on a machine takes seconds. A search that a loop shortens by less is left to
 numpy.
 """
+
+from collections.abc import Iterator
 
 #: Entries of a table from which its columns are coded and counted by compiled loops. A pass of
 #: numpy over so many takes half a millisecond, a compiled one a tenth of that, and a search makes
@@ -25,3 +27,18 @@ KERNEL_TERMS = 4_000_000
 #: trees, which look at few of them, win while the subset is small.
 NEIGHBOUR_COLUMNS = 16
 NEIGHBOUR_ROWS = 10_000
+
+#: Terms (multiplications, exponentials, comparisons) of one call of a compiled loop, which cannot
+#: be interrupted: of the slowest, at a nanosecond each, a fifth of a second's work.
+ONE_CALL = 200_000_000
+
+
+def in_calls(n: int, terms: float) -> Iterator[slice]:
+    """Parts of ``n`` items of so many terms each, one for every call.
+
+    >>> list(in_calls(5, ONE_CALL / 2))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    size = max(1, int(ONE_CALL / max(terms, 1.0)))
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))

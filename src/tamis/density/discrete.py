@@ -1,6 +1,6 @@
 """Columns as small integers, and the entropies of pairs of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ from scipy.special import entr
 from tamis._arrays import Array, Mask, class_codes, is_int
 from tamis._sparse import is_sparse
 from tamis.compiled import thresholds
+from tamis.compiled.thresholds import in_calls
 from tamis.contract import Cost
 from tamis.exceptions import InvalidParameter
 
@@ -76,7 +77,8 @@ class Coded:
         if self.compiled:
             from tamis.compiled.counting import encode
 
-            encode(self._columns, self.cuts, self.n_levels, codes)
+            for part in self._parts(self.n_samples):
+                encode(self._columns[part], self.cuts[part], self.n_levels[part], codes[part])
         else:
             for cut in self.cuts.T:
                 codes += self._columns >= cut[:, None]
@@ -131,7 +133,12 @@ class Coded:
         else:
             from tamis.compiled.counting import sums_by_histogram
 
-            sums = sums_by_histogram(self.codes, self.n_levels, pivot, n_pivot, self._table)
+            sums = np.concatenate(
+                [
+                    sums_by_histogram(self.codes[p], self.n_levels[p], pivot, n_pivot, self._table)
+                    for p in in_calls(len(self.codes), self.n_samples)
+                ]
+            )
         return settled(np.log(self.n_samples) - sums / self.n_samples)
 
     def information(self, codes: NDArray[np.intp]) -> Array:
@@ -153,14 +160,31 @@ class Coded:
         cuts = np.arange(1.0, n_pivot)[None, :]
         row = pivot[None, :].astype(float)
         pivot_bits, pivot_sizes = pack(row, cuts, one, np.array([0, n_pivot - 1]))
-        return sums_by_bits(bits, sizes, start, pivot_bits, pivot_sizes, self._table)
+        pivot_sets = pivot_bits, pivot_sizes, self._table
+        parts = self._parts(self.n_samples / 64 * n_pivot)
+        starts = [start[part.start : part.stop + 1] for part in parts]
+        return np.concatenate([sums_by_bits(bits, sizes, some, *pivot_sets) for some in starts])
+
+    def _parts(self, terms: float) -> Iterator[slice]:
+        """Columns in parts, with so many terms for each level."""
+        return in_calls(len(self._columns), terms * float(self.n_levels.mean()))
 
     @cached_property
     def _bits(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
         from tamis.compiled.counting import pack
 
         start = np.concatenate([[0], np.cumsum(self.n_levels - 1)])
-        return *pack(self._columns, self.cuts, self.n_levels, start), start
+        found = [
+            pack(
+                self._columns[p],
+                self.cuts[p],
+                self.n_levels[p],
+                start[p.start : p.stop + 1] - start[p.start],
+            )
+            for p in self._parts(self.n_samples)
+        ]
+        bits, sizes = (np.concatenate(part) for part in zip(*found, strict=True))
+        return bits, sizes, start
 
 
 def level_cuts(columns: Array, n_bins: int, binning: str, compiled: bool) -> tuple[Array, Any]:
@@ -206,7 +230,10 @@ def _few_levels(columns: Array, most: int, compiled: bool) -> tuple[Array, NDArr
     if compiled and most < columns.shape[1] // 8:
         from tamis.compiled.counting import few_levels
 
-        return few_levels(columns, most)
+        terms = columns.shape[1] * float(most)
+        found = [few_levels(columns[part], most) for part in in_calls(len(columns), terms)]
+        levels, count = (np.concatenate(part) for part in zip(*found, strict=True))
+        return levels, count
     ordered = np.sort(columns, axis=1)
     fresh = _rising(ordered, np.full(len(ordered), -np.inf))
     count = fresh.sum(axis=1)

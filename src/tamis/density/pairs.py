@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
 from tamis._arrays import Array, Subset, class_codes, in_range
+from tamis.compiled.thresholds import in_calls
 from tamis.contract import Cost
 from tamis.density.sums import altered_distances
 
@@ -112,7 +113,16 @@ class CompiledPairSums:
         columns = self._columns * float(np.sqrt(after / np.log(2)))  # the kernel as a power of 2
         kernels = (target.y, target.kind, target.offset)
         number = columns.dtype.type
-        sums = pair_sums(columns, members, altered, number(sign), number(before / after), *kernels)
+        sums = np.zeros(len(altered) + 1)
+        width = columns.shape[1]
+        for some in in_calls(max(1, len(altered)), width):
+            out = np.zeros(len(altered[some]) + 1)
+            terms = width * float(len(members) + len(out))
+            for part in in_calls(len(target.y), terms):
+                rows = part.start, part.stop
+                way, widening = number(sign), number(before / after)
+                pair_sums(columns, members, altered[some], way, widening, *kernels, *rows, out)
+            sums[0], sums[1:][some] = out[0], out[1:]
         return 2 * target.scale * sums
 
 

@@ -20,7 +20,7 @@ from tamis.exceptions import InvalidParameter
 #: Types of number by their names.
 PRECISIONS: dict[str, Any] = {"double": np.float64, "single": np.float32}
 # Numbers that a block of results may hold: 32 megabytes, small beside the table of a large problem
-# and large enough that a call of the compiled loop has seconds of work.
+# and large enough that the distances between samples, made anew for each, cost little.
 BLOCK = 4_000_000
 
 
@@ -152,13 +152,17 @@ class CompiledClassSums:
     ) -> Array:
         """The function's answers, so many columns at a time that they fit into memory."""
         size = max(1, BLOCK // (len(self._far) * (len(self._bounds) - 1)))
-        table = (self._bounds, self._rows, self._far)
+        table = (self._bounds, self._far)
         columns = self._columns * float(np.sqrt(gamma / np.log(2)))  # the kernel as a power of 2
         altered = np.append(members[:1], altered)
         signs = np.full(len(altered), sign, dtype=columns.dtype)
         signs[0] = 0  # the members themselves
-        parts = [
-            function(columns, members, altered[i : i + size], signs[i : i + size], *table)
-            for i in range(0, len(altered), size)
-        ]
-        return np.concatenate([part[:, :, self._rows] for part in parts]).astype(float)
+        parts = []
+        for i in range(0, len(altered), size):
+            some, way = altered[i : i + size], signs[i : i + size]
+            out = np.zeros((len(some), len(self._bounds) - 1, len(self._far)), columns.dtype)
+            terms = len(self._far) * float(len(members) + len(some))
+            for part in thresholds.in_calls(len(self._rows), terms):
+                function(columns, members, some, way, *table, self._rows[part], out)
+            parts.append(out[:, :, self._rows])
+        return np.concatenate(parts).astype(float)

@@ -97,7 +97,10 @@ class KNNFolds:
         accuracies = np.empty((len(candidates), len(self.splits)))
         k, n_classes = self.estimator.n_neighbors, int(self.codes.max()) + 1
         for fold, (train, test) in enumerate(self.splits):
-            said = votes(self.X, self.codes, train, test, subset, candidates, sign, k, n_classes)
+            columns = subset, candidates, sign, k, n_classes
+            terms = len(train) * float(len(subset) + len(candidates))
+            parts = thresholds.in_calls(len(test), terms)
+            said = np.hstack([votes(self.X, self.codes, train, test[p], *columns) for p in parts])
             undecided = said == UNDECIDED
             for index in np.flatnonzero(undecided.any(axis=1)):
                 rows, unit = np.flatnonzero(undecided[index]), candidates[index]

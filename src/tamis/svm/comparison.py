@@ -12,10 +12,11 @@ from sklearn.utils import Tags
 
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.folds.rows import retold
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.curves.scores import scorer
 from tamis.svm.curves.steps import curve_of
-from tamis.svm.kernels import resolve_kernel
+from tamis.svm.kernels import check_single, resolve_kernel
 from tamis.svm.objectives import (
     RadiusMarginObjective,
     SmoothError,
@@ -23,7 +24,7 @@ from tamis.svm.objectives import (
     SpanObjective,
 )
 from tamis.svm.pairs import pairwise_paths
-from tamis.svm.path.base import RANGE
+from tamis.svm.path.base import MOST_STEPS, RANGE, check_refit
 from tamis.svm.path.binary import check_size
 from tamis.svm.tuning import PathFold, TunedClassifier
 
@@ -100,8 +101,10 @@ class GridC(TunedClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Try the grid and train with its best C."""
         X, y, target, bounds = self._begin(X, y, sample_weight)
-        resolve_kernel("GridC", self.kernel, self.gamma, self.degree, self.coef0, X)
+        kernel = resolve_kernel("GridC", self.kernel, self.gamma, self.degree, self.coef0, X)
         self._check()
+        if self.solver == "libsvm" or self.refit:
+            check_single("GridC", kernel, X, ", or write solver='path', refit=False")
         value = self._function(X, y, target, bounds)
         top, bottom = (-np.log2(end) for end in self.lambda_range)
         exponents = np.arange(bottom, top + 1e-9, self.step)
@@ -141,7 +144,7 @@ class GridC(TunedClassifier):
         self, X: Array, y: NDArray[Any], target: NDArray[np.int64], bounds: Array
     ) -> Callable[[float], float]:
         """The validation function of log2 C."""
-        splits = self._splits(X, y, target)
+        splits = self._splits(X, y, target, bounds)
         if self.solver == "libsvm":
             return lambda exponent: self._value(exponent, X, target, bounds, splits)
         check_size("GridC", len(X))
@@ -167,11 +170,13 @@ class GridC(TunedClassifier):
                 degree=self.degree,
                 coef0=self.coef0,
                 cache_size=500,
+                max_iter=MOST_STEPS,
             )
             pairwise = self.kernel == "precomputed"
             inner = X[np.ix_(train, train)] if pairwise else X[train]
             outer = X[np.ix_(test, train)] if pairwise else X[test]
-            machine.fit(inner, target[train], bounds[train])
+            with retold():
+                machine.fit(inner, target[train], bounds[train])
             counts = np.bincount(target[test], minlength=len(self.classes_)).astype(float)
             if self.scoring == "roc_auc":
                 pairs = np.array([counts.prod()])
@@ -262,7 +267,9 @@ class GradientC(TunedClassifier):
         X, y, target, bounds = self._begin(X, y, sample_weight)
         check_size("GradientC", len(X))
         self._check()
-        splits = self._splits(X, y, target)
+        if self.refit:
+            check_refit(self, X)
+        splits = self._splits(X, y, target, bounds)
         folds = [self._fold(self.gamma, X, target, bounds, split) for split in splits]
         low, high = np.log(self.lambda_range)
         found = minimize(

@@ -11,6 +11,8 @@ from tamis.exceptions import InvalidParameter, InvalidTable
 
 NAMES = ("linear", "rbf", "poly", "precomputed")
 EPS = float(np.finfo(float).eps)
+#: Kernel values that leave single precision room for the sums made of them.
+LARGEST_SINGLE = 1e36
 TINY = 100 * float(np.finfo(float).smallest_subnormal)
 
 
@@ -79,7 +81,12 @@ def resolve_kernel(
             )
         return Kernel(name)
     if isinstance(gamma, str) and gamma in ("scale", "auto"):
-        spread = _variance(X, weight) if gamma == "scale" else 1.0
+        spread = _variance(X, weight) if gamma == "scale" and name != "linear" else 1.0
+        if not np.isfinite(spread):
+            raise InvalidTable(
+                f'{asker} with gamma="scale" needs columns whose variance is a number; they reach '
+                f"{np.abs(X).max():.3g}. Scale the columns, for example by StandardScaler()."
+            )
         gamma = 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
     if not (isinstance(gamma, int | float | np.number) and gamma > 0 and np.isfinite(gamma)):
         raise InvalidParameter(f'{asker} needs a gamma above 0, "scale" or "auto"; got {gamma!r}.')
@@ -87,10 +94,24 @@ def resolve_kernel(
 
 
 def _variance(X: Array, weight: Any) -> float:
-    if weight is None:
-        return float(X.var())
-    mean = np.average(X, axis=0, weights=weight).mean()
-    return float(np.average((X - mean) ** 2, axis=0, weights=weight).mean())
+    with np.errstate(over="ignore", invalid="ignore"):
+        if weight is None:
+            return float(X.var())
+        mean = np.average(X, axis=0, weights=weight).mean()
+        return float(np.average((X - mean) ** 2, axis=0, weights=weight).mean())
+
+
+def check_single(asker: str, kernel: Kernel, X: Array, remedy: str) -> None:
+    """Refuse a kernel that LIBSVM, which keeps its values in single precision, cannot hold."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        own = np.diagonal(X) if kernel.name == "precomputed" else kernel.diagonal(X)
+        largest = float(np.abs(own).max(initial=0.0))
+    if not largest < LARGEST_SINGLE:
+        raise InvalidTable(
+            f"{asker} trains LIBSVM, which keeps kernel values up to {LARGEST_SINGLE:.0e}; those "
+            f"of these columns reach {largest:.3g}. Scale the columns, for example by "
+            f"StandardScaler(){remedy}."
+        )
 
 
 class Gram:
@@ -169,6 +190,10 @@ class Gram:
         with the others. A sum of d products is exact to about sqrt(d) roundings of its size; an
         exponent is a difference of squared norms; four more are for the centring.
         """
+        with np.errstate(over="ignore", invalid="ignore"):  # of points far off nothing is known
+            return self._shares(largest, squares, product)
+
+    def _shares(self, largest: Any, squares: Any, product: Any) -> Any:
         numbers = self.kernel
         if numbers.name == "precomputed":
             return 4 * EPS * largest
@@ -188,7 +213,7 @@ class Gram:
     def rounding(self, X: Array, rows: Array) -> Array:
         """Shares of new points in the rounding of their kernel rows, in the kernel's own size."""
         squares = 0.0 if self.kernel.name == "precomputed" else _squares(X - self.origin)
-        product = np.sqrt(squares * self.squares.max())
+        product = np.sqrt(squares) * np.sqrt(self.squares.max())
         found = self._rounding(np.abs(rows).max(axis=1), squares, product)
         return found + 4 * EPS * np.abs(self.means).max()
 

@@ -1,5 +1,6 @@
 """The regularization path of the support vector classifier."""
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -7,16 +8,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.folds.rows import MANY_CLASSES
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.curves.scores import check_scoring, scorer
 from tamis.svm.curves.steps import curve_of
 from tamis.svm.kernels import resolve_kernel
 from tamis.svm.pairs import pairwise_paths
-from tamis.svm.path.base import RANGE, RegularizationPath, check_range
+from tamis.svm.path.base import RANGE, RegularizationPath, check_range, checked
 from tamis.svm.path.binary import check_size
 from tamis.svm.path.follow import breakpoints
 from tamis.svm.votes import class_pairs, vote_counts, vote_values
@@ -94,7 +96,7 @@ class SVCPath(ClassifierMixin, RegularizationPath):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Follow the path of every pair of classes; sample weights multiply C."""
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = checked(self, X, y)
         name = type(self).__name__
         check_range(name, self.lambda_range)
         check_size(name, len(X))
@@ -110,7 +112,7 @@ class SVCPath(ClassifierMixin, RegularizationPath):
         solutions = [path.solution for path in self._machines.paths]
         self.breakpoints_ = breakpoints(solutions)
         self.margin_set_sizes_ = [solution.margin_set_sizes for solution in solutions]
-        self._vouch(solutions)
+        self._vouch(solutions, all(gram.definite for gram in self._machines.grams))
         return self
 
     def decision_function(self, X: ArrayLike, C: float = 1.0) -> Array:
@@ -156,7 +158,9 @@ class SVCPath(ClassifierMixin, RegularizationPath):
 
 def encode(name: str, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Classes and class numbers; one class alone cannot be separated from anything."""
-    check_classification_targets(y)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", MANY_CLASSES, UserWarning)
+        check_classification_targets(y)
     classes, target = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise InvalidTarget(

@@ -9,20 +9,31 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import check_cv
 from sklearn.svm import SVR
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from tamis._arrays import Array
-from tamis.exceptions import InvalidParameter, NotCertified
-from tamis.svm.curves.certificate import Certificate, doubts, gather
+from tamis.exceptions import InvalidParameter, InvalidTarget, NotCertified
+from tamis.folds.rows import retold
+from tamis.svm.curves.certificate import Certificate, TriedGamma, against, doubts, gather
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.curves.errors import ABSOLUTE, SQUARED, mean_curve
 from tamis.svm.kernels import resolve_kernel
-from tamis.svm.path.base import RANGE, RegularizationPath, check_range
+from tamis.svm.path.base import (
+    MOST_STEPS,
+    RANGE,
+    RegularizationPath,
+    check_range,
+    check_refit,
+    checked_numbers,
+    checked_rows,
+    gammas_of,
+)
 from tamis.svm.path.binary import check_size
 from tamis.svm.path.follow import SolutionPath, breakpoints
 from tamis.svm.tube import tube_path
 
 CLOSED = 1e-3  # width of a bracket, relative to the value, that counts as closed
+LARGEST_TARGET = 1e150  # its square is a number, and so is the sum of some
 EXACT = 1e-8  # of the range of the target: an error that is known to this is known
 
 
@@ -75,14 +86,13 @@ class SVRPath(RegressorMixin, RegularizationPath):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Follow the path; sample weights multiply C."""
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        y = np.asarray(y, dtype=np.float64)
+        X, y = checked_numbers(self, X, y)
         name = type(self).__name__
         bounds = check_tube(name, self, X, sample_weight)
         kernel = resolve_kernel(name, self.kernel, self.gamma, self.degree, self.coef0, X, bounds)
         self._tube = tube_path(kernel, X, y, bounds, self.epsilon, self.lambda_range)
         self.breakpoints_ = breakpoints([self._tube.solution])
-        self._vouch([self._tube.solution])
+        self._vouch([self._tube.solution], self._tube.gram.definite)
         return self
 
     def predict(self, X: ArrayLike, C: float = 1.0) -> Array:
@@ -170,18 +180,33 @@ class SVRPathCV(RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the best C and train with it."""
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        y = np.asarray(y, dtype=np.float64)
-        check_error(type(self).__name__, self.scoring)
+        X, y = checked_numbers(self, X, y)
+        name = type(self).__name__
+        check_error(name, self.scoring)
+        if self.scoring == SQUARED and np.abs(y).max() > LARGEST_TARGET:
+            raise InvalidTarget(
+                f"{name} needs a target whose squared errors are numbers, up to "
+                f"{LARGEST_TARGET:.0e}; y reaches {np.abs(y).max():.3g}. Scale it, or write "
+                'scoring="mae".'
+            )
         if self.pool not in ("folds", "samples"):
             raise InvalidParameter(
                 f'{type(self).__name__} needs pool="folds" or "samples"; got {self.pool!r}.'
             )
+        if self.refit:
+            check_refit(self, X)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         splits = list(check_cv(self.cv).split(X, y))
-        several = not isinstance(self.gamma, str) and np.ndim(self.gamma) > 0
-        self.curves_: list[ValidationCurve] = []
-        for gamma in list(self.gamma) if several else [self.gamma]:
-            self._try(gamma, X, y, sample_weight, splits)
+        tried = [self._try(gamma, X, y, weight, splits) for gamma in gammas_of(self.gamma)]
+        best = tried[0]
+        for other in tried[1:]:
+            best = other if other.curve.best < best.curve.best else best
+        self.curves_ = [one.curve for one in tried]
+        self.curve_, self.best_gamma_, self.best_interval_ = best.curve, best.gamma, best.interval
+        self.best_C_ = best.interval.middle
+        self.best_score_ = float(best.curve(self.best_C_))
+        rivals = [one.certificate for one in tried if one is not best]
+        self.certificate_ = against(best.certificate, rivals, greater=False)
         if not self.certificate_.closed:
             warn(
                 f"{type(self).__name__} could not certify its best C: {self.certificate_.reason}. "
@@ -190,21 +215,26 @@ class SVRPathCV(RegressorMixin, BaseEstimator):
                 stacklevel=2,
             )
         if self.refit:
-            self.best_estimator_ = SVR(
-                C=self.best_C_,
-                kernel=self.kernel,
-                gamma=self.best_gamma_,
-                degree=self.degree,
-                coef0=self.coef0,
-                epsilon=self.epsilon,
-                cache_size=500,
-            ).fit(X, y, sample_weight)
+            self._refit(X, y, sample_weight)
         return self
 
-    def _try(self, gamma: Any, X: Array, y: Array, sample_weight: Any, splits: list[Any]) -> None:
-        """The exact curve for one gamma; it is kept if it is better than those before."""
+    def _refit(self, X: Array, y: Array, sample_weight: Any) -> None:
+        machine = SVR(
+            C=self.best_C_,
+            kernel=self.kernel,
+            gamma=self.best_gamma_,
+            degree=self.degree,
+            coef0=self.coef0,
+            epsilon=self.epsilon,
+            cache_size=500,
+            max_iter=MOST_STEPS,
+        )
+        with retold():
+            self.best_estimator_ = machine.fit(X, y, sample_weight)
+
+    def _try(self, gamma: Any, X: Array, y: Array, weight: Array, splits: list[Any]) -> TriedGamma:
+        """The exact curve for one gamma, and what is proved about its optimum."""
         name, pairwise = type(self).__name__, self.kernel == "precomputed"
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         errors, paths = [], []
         for train, test in splits:
             inner = X[np.ix_(train, train)] if pairwise else X[train]
@@ -221,21 +251,16 @@ class SVRPathCV(RegressorMixin, BaseEstimator):
             paths.append(tube.solution)
         sizes = [1.0 if self.pool == "folds" else float(len(test)) for _, test in splits]
         curve, slack = mean_curve(errors, np.array(sizes))
-        if not self.curves_ or curve.best < self.curve_.best:
-            self.curve_, self.best_gamma_ = curve, gamma
-            self.best_interval_ = curve.argmin[0]
-            self.best_C_ = self.best_interval_.middle
-            self.best_score_ = float(curve(self.best_C_))
-            smallest, floor = self.lambda_range[0], EXACT * float(np.ptp(y))
-            floor = floor**2 if self.scoring == SQUARED else floor
-            self.certificate_ = _certificate(curve, slack, self.best_C_, paths, smallest, floor)
-        self.curves_.append(curve)
+        interval = curve.argmin[0]
+        smallest, floor = self.lambda_range[0], EXACT * float(np.ptp(y))
+        floor = floor**2 if self.scoring == SQUARED else floor
+        proof = _certificate(curve, slack, interval.middle, paths, smallest, floor)
+        return TriedGamma(gamma, curve, interval, proof)
 
     def predict(self, X: ArrayLike) -> Array:
         """Predictions of the machine with the best C."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.best_estimator_.predict(X)
+        return self.best_estimator_.predict(checked_rows(self, X))
 
 
 def _certificate(

@@ -12,6 +12,9 @@ from tamis.svm.kernels import Gram, Kernel
 from tamis.svm.path.follow import SolutionPath, follow
 from tamis.svm.path.programme import QuadraticProgramme
 
+# Half-width that a tube of none is given, relative to the target: less than the path is exact to.
+THINNEST = 1e-10
+
 
 @dataclass(frozen=True)
 class TubePath:
@@ -69,13 +72,16 @@ def tube_path(
     shift = float(np.median(y))
     y = y - shift
     n = len(y)
+    # without a tube the two variables of a sample could rise together for ever
+    width = max(epsilon, THINNEST * float(np.abs(y).max()))
     programme = QuadraticProgramme(
         gram.K,
         np.tile(np.arange(n), 2),
         np.repeat([1.0, -1.0], n),
         np.tile(bounds, 2),
-        np.concatenate([y - epsilon, -y - epsilon]),
+        np.concatenate([y - width, -y - width]),
         gram.noise,
+        width - epsilon,
     )
     solution = follow(programme, np.zeros(2 * n), lambda_range, bracketed, gram.unit)
     return TubePath(len(X), members, gram, solution, shift)

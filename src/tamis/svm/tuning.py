@@ -9,18 +9,26 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import check_cv
 from sklearn.svm import SVC
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, InvalidTarget, NotCertified
 from tamis.folds.rows import retold
-from tamis.svm.curves.certificate import Certificate, certify
+from tamis.svm.curves.certificate import Certificate, TriedGamma, against, certify
 from tamis.svm.curves.curve import IntervalOfC, ValidationCurve
 from tamis.svm.curves.scores import check_scoring, scorer
 from tamis.svm.curves.steps import StepCounts, curve_of
 from tamis.svm.kernels import resolve_kernel
 from tamis.svm.pairs import PairwisePaths, pairwise_paths
-from tamis.svm.path.base import RANGE, check_range
+from tamis.svm.path.base import (
+    MOST_STEPS,
+    RANGE,
+    check_range,
+    check_refit,
+    checked,
+    checked_rows,
+    gammas_of,
+)
 from tamis.svm.path.binary import check_size
 from tamis.svm.svc import box, encode
 
@@ -60,7 +68,7 @@ class TunedClassifier(ClassifierMixin, BaseEstimator):
         return self._machine().decision_function(self._rows(X))
 
     def _rows(self, X: ArrayLike) -> Array:
-        return validate_data(self, X, dtype=np.float64, reset=False)
+        return checked_rows(self, X)
 
     def _machine(self) -> SVC:
         check_is_fitted(self)
@@ -75,7 +83,7 @@ class TunedClassifier(ClassifierMixin, BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[Array, NDArray[Any], NDArray[np.int64], Array]:
         """Validate everything before any work."""
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = checked(self, X, y)
         name = type(self).__name__
         check_range(name, self.lambda_range)
         self.classes_, target = encode(name, y)
@@ -84,17 +92,19 @@ class TunedClassifier(ClassifierMixin, BaseEstimator):
             raise InvalidParameter(f"{name} needs pool among {POOLS}; got {self.pool!r}.")
         return X, y, target, box(name, self.class_weight, X, y, target, sample_weight)
 
-    def _splits(self, X: Array, y: NDArray[Any], target: NDArray[np.int64]) -> list[Any]:
-        """The folds; every class has to be in every training part."""
+    def _splits(
+        self, X: Array, y: NDArray[Any], target: NDArray[np.int64], bounds: Array
+    ) -> list[Any]:
+        """The folds; every class has to be in every training part, with a weight."""
         with retold():
             splits = list(check_cv(self.cv, y, classifier=True).split(X, y))
         for k, (train, test) in enumerate(splits):
-            lacking = np.setdiff1d(target, target[train])
+            lacking = np.setdiff1d(target, target[train][bounds[train] > 0])
             if len(lacking):
                 raise InvalidTarget(
                     f"{type(self).__name__} needs every class in every training part; fold {k} "
-                    f"trains without class {self.classes_[lacking[0]]!r}. Use fewer folds or "
-                    "StratifiedKFold."
+                    f"trains without class {str(self.classes_[lacking[0]])!r}, or without a weight "
+                    "for it. Use fewer folds or StratifiedKFold."
                 )
             if self.scoring == "roc_auc" and len(np.unique(target[test])) < 2:
                 raise InvalidTarget(
@@ -124,7 +134,7 @@ class TunedClassifier(ClassifierMixin, BaseEstimator):
         return PathFold(machines, outer, target[test], np.diagonal(X)[test] if pairwise else None)
 
     def _refit(self, X: Array, y: NDArray[Any], sample_weight: ArrayLike | None) -> None:
-        self.best_estimator_ = SVC(
+        machine = SVC(
             C=self.best_C_,
             kernel=self.kernel,
             gamma=self.best_gamma_,
@@ -132,7 +142,10 @@ class TunedClassifier(ClassifierMixin, BaseEstimator):
             coef0=self.coef0,
             class_weight=self.class_weight,
             cache_size=500,
-        ).fit(X, y, sample_weight)
+            max_iter=MOST_STEPS,
+        )
+        with retold():
+            self.best_estimator_ = machine.fit(X, y, sample_weight)
 
 
 class SVCPathCV(TunedClassifier):
@@ -219,17 +232,25 @@ class SVCPathCV(TunedClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the best C and train with it."""
         X, y, target, bounds = self._begin(X, y, sample_weight)
-        check_size(type(self).__name__, len(X))
+        name = type(self).__name__
+        check_size(name, len(X))
+        if self.refit:
+            check_refit(self, X)
         if self.rule not in RULES:
             raise InvalidParameter(
-                f"{type(self).__name__} needs a rule among {', '.join(RULES)}; got {self.rule!r}."
+                f"{name} needs a rule among {', '.join(RULES)}; got {self.rule!r}."
             )
-        splits = self._splits(X, y, target)
-        several = not isinstance(self.gamma, str) and np.ndim(self.gamma) > 0
-        gammas = list(self.gamma) if several else [self.gamma]
-        self.curves_: list[ValidationCurve] = []
-        for gamma in gammas:
-            self._try(gamma, X, target, bounds, splits)
+        splits = self._splits(X, y, target, bounds)
+        tried = [self._try(gamma, X, target, bounds, splits) for gamma in gammas_of(self.gamma)]
+        best = tried[0]
+        for other in tried[1:]:
+            best = other if _better(other.curve, best.curve) else best
+        self.curves_ = [one.curve for one in tried]
+        self.curve_, self.best_gamma_, self.best_interval_ = best.curve, best.gamma, best.interval
+        self.best_C_ = best.interval.middle
+        self.best_score_ = float(best.curve(self.best_C_))
+        rivals = [one.certificate for one in tried if one is not best]
+        self.certificate_ = against(best.certificate, rivals, best.curve.greater_is_better)
         if not self.certificate_.closed:
             warn(
                 f"{type(self).__name__} could not certify its best C: {self.certificate_.reason}. "
@@ -248,8 +269,8 @@ class SVCPathCV(TunedClassifier):
         target: NDArray[np.int64],
         bounds: Array,
         splits: list[Any],
-    ) -> None:
-        """The exact curve for one gamma; it is kept if it is better than those before."""
+    ) -> TriedGamma:
+        """The exact curve for one gamma, and what is proved about its optimum."""
         paths, counted = [], []
         for split in splits:
             fold = self._fold(gamma, X, target, bounds, split)
@@ -259,19 +280,13 @@ class SVCPathCV(TunedClassifier):
         (curve, values), (high, _), (low, _) = (
             curve_of(steps, *score, self.pool) for steps in zip(*counted, strict=True)
         )
-        if self.curves_ and not _better(curve, self.curve_):
-            self.curves_.append(curve)
-            return
-        self.curves_.append(curve)
-        self.curve_, self.best_gamma_ = curve, gamma
-        self.best_interval_ = choose(curve, values, self.rule)
-        self.best_C_ = self.best_interval_.middle
-        self.best_score_ = float(curve(self.best_C_))
+        interval = choose(curve, values, self.rule)
         # a rule may prefer a C that is not quite the best; what is certified is the best
-        C = self.best_C_
+        C = interval.middle
         if self.rule == "one-standard-error":
             C = max(curve.argmin, key=lambda interval: interval.width).middle
-        self.certificate_ = certify(curve, C, high, low, paths, self.lambda_range[0])
+        proof = certify(curve, C, high, low, paths, self.lambda_range[0])
+        return TriedGamma(gamma, curve, interval, proof)
 
 
 def choose(curve: ValidationCurve, fold_values: Array, rule: str) -> IntervalOfC:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, Mask, Subset
 from tamis.compiled import tree_cells
+from tamis.compiled.thresholds import in_calls
 from tamis.response.trees.forest import NOTHING, Categories, Integers, NotFollowed, Trees
 
 
@@ -64,7 +65,9 @@ class Cells:
         zeros = self.trees.nan_is_zero
         if zeros is not None and zeros[columns].any():
             X = np.where(np.isnan(X) & zeros, 0.0, X)
-        tree_cells.encode(X, columns, self.cuts, self.bounds, codes)
+        # a cut is found by halving, or a few of them counted: some dozen comparisons
+        for part in in_calls(len(X), 16.0 * len(columns)):
+            tree_cells.encode(X[part], columns, self.cuts, self.bounds, codes[part])
         for at, u, goes_left in self.missing:
             gone = self.is_missing(X[:, self.used[u]], int(self.used[u]))
             top = self.bounds[u + 1] - self.bounds[u]

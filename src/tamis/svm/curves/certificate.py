@@ -6,15 +6,17 @@ brackets the validation function: the best C is certain if it is worth, at worst
 exceed at best.
 """
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tamis._arrays import Array
 from tamis.exceptions import MissingExtra
-from tamis.svm.curves.curve import ValidationCurve
+from tamis.svm.curves.curve import IntervalOfC, ValidationCurve
 from tamis.svm.path.follow import ACCEPTED, SolutionPath
+
+UNSOUND = "a path"  # how a reason begins that leaves nothing certain
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class Certificate:
     closed : bool
         Whether no C can be better than ``C``: ``upper`` is not worse than ``lower``.
     violation : float
-        Largest violation of the optimality conditions at the checkpoints, relative to lambda.
+        Largest violation of the optimality conditions on the paths, relative to lambda, with what
+        the rounding of the kernel makes of it.
     gap : float
         Largest duality gap of the scaled programme at the checkpoints, relative to lambda.
     reason : str
@@ -65,6 +68,15 @@ class Certificate:
         return pd.DataFrame(self.checkpoints, columns=["lambda", "violation", "gap"])
 
 
+class TriedGamma(NamedTuple):
+    """What one member of a grid of gammas is worth."""
+
+    gamma: Any
+    curve: ValidationCurve
+    interval: IntervalOfC
+    certificate: Certificate
+
+
 def certify(
     curve: ValidationCurve,
     C: float,
@@ -85,13 +97,25 @@ def certify(
     return gather(curve, C, optimistic, pessimistic, paths, reason)
 
 
+def against(best: Certificate, rivals: list[Certificate], greater: bool) -> Certificate:
+    """The certificate of the best of several curves: no other may be better for all one knows."""
+    for other in rivals:
+        better = other.lower > best.upper + 1e-12 if greater else other.lower < best.upper - 1e-12
+        reason = f"a value of {other.lower:.6g} cannot be excluded" if better else ""
+        if other.reason.startswith(UNSOUND):
+            reason = other.reason
+        if reason and best.closed:
+            return replace(best, closed=False, reason=f"{reason} with another gamma")
+    return best
+
+
 def doubts(paths: list[SolutionPath], smallest: float) -> str:
     """Why paths cannot be vouched for, whatever they say; empty if they can."""
     if any(path.reached > smallest * (1 + 1e-9) for path in paths):
-        return "a path ended before the end of the range"
+        return f"{UNSOUND} ended before the end of the range"
     worst = max((path.violation for path in paths), default=0.0)
     if worst > ACCEPTED:
-        return f"a path violates the optimality conditions by {worst:.1e}"
+        return f"{UNSOUND} violates the optimality conditions by {worst:.1e}"
     return ""
 
 
@@ -104,16 +128,15 @@ def gather(
     reason: str,
 ) -> Certificate:
     """A certificate with the checkpoints of all paths."""
-    checks = np.array([(c.lam, c.violation, c.gap) for path in paths for c in path.checks]).reshape(
-        -1, 3
-    )
+    rows = [(c.lam, c.violation, c.gap) for path in paths for c in path.checks]
+    checks = np.array(rows).reshape(-1, 3)
     return Certificate(
         value=float(curve(C)),
         C=C,
         lower=optimistic.best,
         upper=float(pessimistic(C)),
         closed=not reason,
-        violation=float(checks[:, 1].max(initial=0.0)),
+        violation=max((path.violation for path in paths), default=0.0),
         gap=float(checks[:, 2].max(initial=0.0)),
         reason=reason,
         optimistic=optimistic,

@@ -62,11 +62,11 @@ class Doubt(NamedTuple):
         ends, begins = self.known[above], self.known[below]
         rows = np.arange(len(self.lam))
         # an edge is two rows, of the known part and of the zone, in the order of the path
-        key = [(ends, self.end[above], 0), (ends, self.end[above], 1), (rows, 0.0, 2)]
-        key += [(begins, self.begin[below], 3), (begins, self.begin[below], 4)]
-        index = np.concatenate([k for k, _, _ in key])
-        share = np.concatenate([np.full(len(k), 0.0) + t for k, t, _ in key])
-        kind = np.concatenate([np.full(len(k), which) for k, _, which in key])
+        parts = [ends, ends, rows, begins, begins]
+        end, begin = self.end[above], self.begin[below]
+        index = np.concatenate(parts)
+        share = np.concatenate([end, end, np.zeros(len(rows)), begin, begin])
+        kind = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         order = np.lexsort((kind, index + share))
         of_rows = np.where(wide[:, None], self.zone, beside)[self.zone_of]
         errors = [self.bound[above], self.zone[above + 1], of_rows]
@@ -74,11 +74,12 @@ class Doubt(NamedTuple):
         error = np.concatenate(errors)[order]
         index, share = index[order], share[order]
         following = np.minimum(index + 1, len(rows) - 1)
-        lines = []
-        for part in (self.lam, self.h, self.band):
+
+        def between(part: Array) -> Array:
             weight = share if part.ndim == 1 else share[:, None]
-            lines.append((1 - weight) * part[index] + weight * part[following])
-        return Bracketed._make([*lines, error])
+            return np.asarray((1 - weight) * part[index] + weight * part[following])
+
+        return Bracketed(between(self.lam), between(self.h), between(self.band), error)
 
 
 class Bracketed(NamedTuple):
@@ -135,7 +136,7 @@ def _joined(segments: Sequence[Segment]) -> Proof:
 
 def _rounding(solution: SolutionPath, gram: Gram, X: Array, rows: Array) -> Array:
     """What the rounding of the kernel does to outputs, rows x points."""
-    noise = solution.programme.noise[solution.programme.point]
+    noise = solution.programme.doubt[solution.programme.point]
     total = np.concatenate([s.total(noise) for s in solution.segments])
     mass = np.concatenate([s.mass for s in solution.segments])
     return solution.unit * total[:, None] + np.multiply.outer(mass, gram.rounding(X, rows))
@@ -167,8 +168,8 @@ def _ends(solution: SolutionPath) -> tuple[float, float]:
     for segment, check, row in ((segments[0], solution.checks[0], 0), (segments[-1], None, -1)):
         check = check or solution.checks[-1]
         lam, total = segment.lam[row], float(segment.total(programme.cost)[row])
-        rounding = float((programme.noise + 8 * EPS).max()) * float(segment.mass[row])
-        gap = check.gap * lam * programme.scale + rounding * float(programme.upper.sum())
+        rounding = float((programme.doubt + 8 * EPS).max()) * float(segment.mass[row])
+        gap = max(check.gap, 0.0) * lam * programme.scale + rounding * float(programme.upper.sum())
         reach = np.sqrt(max(lam * total, 0.0) * 2 * gap)
         found.append((total, (reach + 2 * gap) / lam))
     return found[0][0] + found[0][1], found[1][0] - found[1][1]

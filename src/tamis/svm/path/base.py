@@ -4,16 +4,20 @@ from typing import Any
 from warnings import warn
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array
-from tamis.exceptions import InvalidParameter, NotCertified
+from tamis.exceptions import InvalidParameter, InvalidTarget, NotCertified
+from tamis.svm.kernels import check_single, resolve_kernel
 from tamis.svm.path.follow import ACCEPTED, SolutionPath
 
 RANGE = (2.0**-8, 2.0**9)
+# Steps of LIBSVM on the way to a machine with a given C, the bound that it has by itself; without
+# one it may go on for ever where weights or kernel values differ by many orders.
+MOST_STEPS = 10_000_000
 
 
 class RegularizationPath(BaseEstimator):
@@ -39,21 +43,69 @@ class RegularizationPath(BaseEstimator):
 
     def _rows(self, X: ArrayLike) -> Array:
         check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float64, reset=False)
+        return checked_rows(self, X)
 
-    def _vouch(self, paths: list[SolutionPath]) -> None:
+    def _vouch(self, paths: list[SolutionPath], definite: bool) -> None:
         """Keep the quality of the paths, and warn where it is not what is promised."""
         self.violation_ = max(p.violation for p in paths)
         self.n_repairs_ = sum(p.n_repairs for p in paths)
         reached = max(p.reached for p in paths)
+        doubt = ""
         if self.violation_ > ACCEPTED or reached > self.lambda_range[0]:
-            warn(
+            doubt = (
                 f"{type(self).__name__} reached lambda = {reached:.4g} with a violation of the "
                 f"optimality conditions of {self.violation_:.1e} lambda; the path below is not "
-                "vouched for. Scale the columns, or use GridC.",
-                NotCertified,
-                stacklevel=4,
+                "vouched for. Scale the columns, or use GridC."
             )
+        elif not definite:
+            doubt = (
+                f"{type(self).__name__} has a kernel with negative eigenvalues: the path satisfies "
+                "the optimality conditions, which others may do better. Use a positive definite "
+                "kernel, such as poly with coef0 >= 0."
+            )
+        if doubt:
+            warn(doubt, NotCertified, stacklevel=3)
+
+
+def checked(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, NDArray[Any]]:
+    """Finite float64 ``X`` and one-dimensional ``y``, checked by scikit-learn."""
+    with np.errstate(invalid="ignore"):  # it looks for infinity by a sum, which may overflow
+        X, y = validate_data(estimator, X, y, dtype=np.float64)
+    return X, y
+
+
+def checked_rows(estimator: BaseEstimator, X: Any) -> Array:
+    """New rows for a fitted estimator."""
+    with np.errstate(invalid="ignore"):
+        rows: Array = validate_data(estimator, X, dtype=np.float64, reset=False)
+    return rows
+
+
+def checked_numbers(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, Array]:
+    """As :func:`checked`, with a target of numbers."""
+    X, y = checked(estimator, X, y)
+    try:
+        numbers = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidTarget(
+            f"{type(estimator).__name__} needs a target of numbers; y holds others, such as "
+            f"{str(np.asarray(y).flat[0])!r}. For classes use SVCPath or SVCPathCV."
+        ) from None
+    return X, numbers
+
+
+def gammas_of(gamma: Any) -> list[Any]:
+    """The members of a grid of gammas; one that is none is its only member."""
+    several = not isinstance(gamma, str) and np.ndim(gamma) > 0
+    return list(gamma) if several else [gamma]
+
+
+def check_refit(search: Any, X: Array) -> None:
+    """Refuse before any work what the machine with the best C could not be trained on."""
+    name = type(search).__name__
+    for gamma in gammas_of(search.gamma):
+        kernel = resolve_kernel(name, search.kernel, gamma, search.degree, search.coef0, X)
+        check_single(name, kernel, X, ", or write refit=False")
 
 
 def check_range(name: str, lambda_range: Any) -> None:

@@ -112,7 +112,7 @@ def binary_path(
             break
         tried.append(_merged_path(gram, sign, bounds, lambda_range, bracketed, group, blur))
         found = tried[-1].solution
-        if found.violation <= WANTED and found.reached <= lambda_range[0]:
+        if found.missed <= WANTED and found.reached <= lambda_range[0]:
             break
     return min(tried, key=lambda path: (path.solution.reached, path.solution.violation))
 

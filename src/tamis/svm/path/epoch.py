@@ -10,6 +10,13 @@ from tamis.svm.path.programme import Line, Segment, Stuck
 from tamis.svm.path.proofs import proof_of
 from tamis.svm.path.state import RESIDUAL, Indices, MarginSet, SolverState
 
+# Violation, relative to lambda, at which an epoch is cut, to be repaired and followed anew.
+CUT = 1e-8
+# Error of the inverse with which a step to the optimum is no longer known to a thousandth.
+UNSOUND = 1e-3
+# Error that is not waited with: in one epoch it grows by no more than a few digits.
+STALE = 1e-8
+
 
 def run_epoch(state: SolverState, line: Line, end: float) -> int:
     """Follow the path down to ``end`` or for one epoch; returns why it stopped."""
@@ -32,17 +39,28 @@ def run_epoch(state: SolverState, line: Line, end: float) -> int:
     h = _outputs(state, moving, log)
     if not np.isfinite(h[-1]).all():
         raise Stuck
-    last = record(state, line, moving, watch, log, h, code, moved)
-    if last < n_rows - 1:
+    last, drifted = record(state, line, moving, watch, log, h, code, moved)
+    if drifted:
+        code = loops.INEXACT
+    elif last < n_rows - 1:
         code = loops.FULL
         state.width = min(int((1.5 if last else 3.0) * state.width) + 1, len(state.x))
     else:
         state.width = max(int(0.97 * state.width), 32)
     _move_to(state, line, moved, moving, log, h, last)
-    if state.bracketed and line.record and not state.margin.sound(state.programme):
-        line.record[-1].proof.void()
-        state.refactor()
+    if state.bracketed and line.record:
+        _look_at_inverse(state, line.record[-1])
     return _settle(state, code, last)
+
+
+def _look_at_inverse(state: SolverState, segment: Segment) -> None:
+    """Take back what a bad inverse has proved, and make one anew before it is bad."""
+    error = state.margin.error(state.programme)
+    if not error < UNSOUND:
+        segment.proof.void()
+        state.refactor()
+    elif error > STALE:
+        state.renew()
 
 
 def _polish(state: SolverState, line: Line) -> None:
@@ -50,15 +68,16 @@ def _polish(state: SolverState, line: Line) -> None:
     programme, i = state.programme, state.margin.members
     s, p = programme.sign[i], programme.point[i]
     r = state.residuals(line.term(state.tau))[i]
-    if np.abs(r).max() <= 1e-13 * line.scale:
-        return
     excess = state.excess - state.tau * line.excess
+    good = 1e-13 * line.scale
+    if np.abs(r).max() <= good and abs(excess) <= 1e-13 * float(state.x.sum()):
+        return
     step = -state.margin.inverse @ np.concatenate([[excess], r])
     x = state.x[i] + step[1:]
     if (x < 0).any() or (x > programme.upper[i]).any():
         return
     h = state.h + (s * step[1:]) @ programme.K[p] + step[0]
-    if np.abs(s * (h - state.h)[p] + r).max() < 0.1 * np.abs(r).max():
+    if np.abs(s * (h - state.h)[p] + r).max() < max(0.1 * np.abs(r).max(), good):
         state.x[i], state.h, state.b = x, h, state.b + float(step[0])
 
 
@@ -89,8 +108,8 @@ def record(
     h: Array,
     code: int,
     moved: EpochState | None,
-) -> int:
-    """Audit a log, keep what is sound, and return its last sound row."""
+) -> tuple[int, bool]:
+    """Audit a log, keep what is sound; its last sound row, and whether it drifted after that."""
     programme = state.programme
     slot_of = np.full(len(state.x), -1)
     slot_of[moving] = np.arange(len(moving))
@@ -105,6 +124,12 @@ def record(
         last = max(bad - 1, 0)
         while log.n_terms[last] < 0:
             last -= 1
+    drifted = False
+    if line.record is not None:
+        wrong = np.flatnonzero(violation[1 : last + 1] > CUT * line.scale)
+        good = np.flatnonzero(log.n_terms[: wrong[0] + 1] >= 0)[-1] if len(wrong) else 0
+        if good > 0:
+            last, drifted = int(good), True
     # what follows an inexact null move is repaired at the same lambda before it counts
     sound = last - 1 if code == loops.INEXACT and last == len(log.tau) - 1 else last
     if line.record is not None and sound > 0:
@@ -121,7 +146,7 @@ def record(
                 proof_of(state, moving, log, h[keep], moved),
             )
         )
-    return last
+    return last, drifted
 
 
 def _move_to(

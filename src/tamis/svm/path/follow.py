@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
-from tamis.exceptions import InvalidParameter
+from tamis.exceptions import InvalidParameter, PathLost
 from tamis.svm.kernels import EPS
-from tamis.svm.path.homotopy import REPAIR, repair, start, trace
+from tamis.svm.path.homotopy import REPAIR, keep_to, repair, start, trace
 from tamis.svm.path.programme import Line, Proof, QuadraticProgramme, Segment, Stuck
 from tamis.svm.path.state import SolverState
 
@@ -28,6 +28,8 @@ SMALLEST, LARGEST = 1e-100, 1e100
 # Ridges that a walk which fails is tried with, relative to the kernel: the largest moves the
 # optimality conditions by less than is accepted.
 RIDGES = (0.0, 1e-12, 1e-11, 1e-10, 1e-9)
+# A ridge that moves the conditions by more makes no path of use, and each costs a walk.
+USELESS = 1e-3
 
 
 @dataclass(frozen=True)
@@ -76,12 +78,22 @@ class SolutionPath:
 
     @cached_property
     def violation(self) -> float:
-        """Largest violation of the optimality conditions relative to lambda."""
+        """Largest violation of the optimality conditions relative to lambda, with rounding."""
+        noise, worst = self.programme.noise[self.programme.point], 0.0
+        for part in self.segments:
+            # what is known of the kernel bounds its rounding, which is usually a tenth of it
+            rounding = noise[part.variables].max(initial=0.0) * part.mass + part.total(noise)
+            worst = max(worst, float((rounding / part.lam).max()))
+        return self.missed + 0.1 * worst / self.programme.scale
+
+    @cached_property
+    def missed(self) -> float:
+        """The same for the kernel as it was computed."""
         found = [c.violation for c in self.checks] or [np.inf]
         for part in self.segments:
             wrong = part.violation + self.blur * part.mass
             found.append(float((wrong / part.lam).max()) / self.programme.scale)
-        return max(found)
+        return max(found) + self.programme.tilt / self.programme.scale
 
     def _row(self, lam: float) -> tuple[Segment, int, float]:
         """The segment that holds ``lam``, the row at its lower end, and how far it is from there.
@@ -184,32 +196,40 @@ def follow(
     low, high = (end / lam_unit for end in lambda_range)
     if not SMALLEST <= low < high <= LARGEST:
         raise InvalidParameter(
-            f"lambda = 1 / C from {lambda_range[0]:.3g} to {lambda_range[1]:.3g} is too far from "
-            f"kernel values of size {unit:.3g} and a target of size {unit / lam_unit:.3g}. Scale "
-            "the columns and the target, or give another lambda_range."
+            f"A regularization path needs a lambda = 1 / C of the size of the kernel: from "
+            f"{lambda_range[0]:.3g} to {lambda_range[1]:.3g} is too far from kernel values of "
+            f"{unit:.3g} and a target of {unit / lam_unit:.3g}. Scale the columns and the target, "
+            "or give another lambda_range."
         )
     best: SolutionPath | None = None
     for ridge in RIDGES:
         size = ridge * programme.kappa
         K = programme.K + size * np.eye(len(programme.K)) if ridge else programme.K
-        tried = replace(programme, K=K, noise=programme.noise + (blur + size) / 2)
+        tried = replace(programme, K=K, noise=programme.noise + blur / 2, ridge=size)
         with np.errstate(over="ignore", invalid="ignore"):  # an indefinite kernel may explode
-            found = _walk(SolverState(tried, bracketed), first, (low, high), size)
+            found = _walk(SolverState(tried, bracketed), first, (low, high))
         found = replace(found, reached=found.reached * lam_unit, unit=unit, lam_unit=lam_unit)
         found = replace(found, blur=blur, checks=[c.scaled(lam_unit) for c in found.checks])
         if best is None or _merit(found) < _merit(best):
             best = found
-        if best.reached <= lambda_range[0] * (1 + 1e-12) and best.violation <= WANTED:
+        arrived = best.reached <= lambda_range[0] * (1 + 1e-12)
+        cost = _cost_of(programme, ridge, low)
+        if (arrived and best.missed <= max(WANTED, cost)) or cost > USELESS:
             break
     assert best is not None
+    if not best.segments:
+        raise PathLost(
+            "A regularization path could not be begun: the kernel is known to too few digits, or "
+            "has negative eigenvalues. Scale the columns, or use GridC."
+        )
     return best
 
 
 def _normalised(programme: QuadraticProgramme, unit: float) -> tuple[QuadraticProgramme, float]:
     """The programme with a cost near 1, and the unit of lambda that goes with it."""
     exponent = int(np.frexp(programme.scale)[1]) - 1
-    cost = np.ldexp(programme.cost, -exponent)
-    return replace(programme, cost=cost), float(np.ldexp(unit, -exponent))
+    cost, tilt = np.ldexp(programme.cost, -exponent), float(np.ldexp(programme.tilt, -exponent))
+    return replace(programme, cost=cost, tilt=tilt), float(np.ldexp(unit, -exponent))
 
 
 def _still(
@@ -226,13 +246,17 @@ def _still(
     return SolutionPath(programme, [segment], [check], 0, lambda_range[0], unit, 1.0)
 
 
+def _cost_of(programme: QuadraticProgramme, ridge: float, low: float) -> float:
+    """The violation that the ridge after this one would be counted as, at the least."""
+    following = next((other for other in RIDGES if other > ridge), np.inf)
+    return following * programme.kappa * float(programme.upper.max()) / (low * programme.scale)
+
+
 def _merit(found: SolutionPath) -> tuple[float, float]:
     return found.reached, found.violation
 
 
-def _walk(
-    state: SolverState, first: Array, lambda_range: tuple[float, float], ridge: float
-) -> SolutionPath:
+def _walk(state: SolverState, first: Array, lambda_range: tuple[float, float]) -> SolutionPath:
     smallest, largest = lambda_range
     programme = state.programme
     cost = programme.cost
@@ -242,7 +266,7 @@ def _walk(
     try:
         start(state, lam, first)
         while True:
-            checks.append(_check(state, lam, ridge, segments))
+            checks.append(_check(state, lam, segments))
             if lam <= smallest:
                 break
             below = max(lam / SPACING, smallest)
@@ -256,12 +280,12 @@ def _walk(
     return SolutionPath(programme, segments, checks, state.n_repairs, float(lam), 1.0, 1.0)
 
 
-def _check(state: SolverState, lam: float, ridge: float, record: list[Segment]) -> OptimalityCheck:
-    programme = state.programme
+def _check(state: SolverState, lam: float, record: list[Segment]) -> OptimalityCheck:
+    programme, ridge = state.programme, state.programme.ridge
     g, scale = lam * programme.cost, lam * programme.scale
     state.refresh(record)
     if state.violation(g) > REPAIR * scale:
-        repair(state, lam)
+        keep_to(state, repair(state, lam), lam)
     r = state.residuals(g)
     x, rest = state.x, programme.upper - state.x
     gap = float(x @ np.maximum(r, 0) + rest @ np.maximum(-r, 0)) + ridge * float(x @ x)

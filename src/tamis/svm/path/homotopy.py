@@ -27,6 +27,8 @@ MAX_MARGIN = 5e7  # variables x margin set: beyond, an event costs more than a f
 REPAIR = 1e-10  # violation, relative to lambda, that is repaired at a checkpoint
 DRIFT = 1e-9  # the same between checkpoints
 PAIR_STEPS = 50_000_000  # variables looked at by one call of the compiled loop over pairs
+# Violation after a repair, relative to lambda, with which the path is lost: a tenth of a margin.
+HOPELESS = 0.1
 MANY = 4  # repairs and perturbations tried before giving up
 
 
@@ -89,8 +91,14 @@ def trace(state: SolverState, line: Line, end: float) -> None:
             stalled = 0
         elif line.record and (code == loops.INEXACT or _drifted(line)):
             state.refresh(line.record)
-            repair(state, state.tau)
+            keep_to(state, repair(state, state.tau), state.tau)
         stalled = stalled + 1 if state.tau >= before * (1 - 1e-12) else 0
+
+
+def keep_to(state: SolverState, violation: float, lam: float) -> None:
+    """Give up where no repair helps."""
+    if not violation <= HOPELESS * lam * state.programme.scale:
+        raise Stuck
 
 
 def _step(state: SolverState, line: Line, end: float) -> int:
@@ -140,6 +148,8 @@ def _bounds(state: SolverState, line: Line) -> tuple[Array, Array, Mask]:
     programme, sign = state.programme, state.programme.sign
     # made anew: outputs that hold a large intercept have lost the digits that decide here
     a = sign * (line.offset + line.noise) - programme.outputs(state.x)[programme.point]
+    if not np.isfinite(a).all():
+        raise Stuck
     return a, sign * line.slope, (sign > 0) == (state.side == LOW)
 
 

@@ -28,10 +28,12 @@ def middle(a: Array, c: Array, below: Mask, tau: float) -> float:
 
 
 def opens(a: Array, c: Array, below: Mask, tau: float, tolerance: float) -> bool:
-    """Whether the interval, closed at ``tau``, opens below it."""
+    """Whether the interval is open at ``tau``, or closed there and opens below it."""
     t = a + tau * c
     low = np.where(below, t, -np.inf)
     high = np.where(below, np.inf, t)
+    if high.min() - low.max() > tolerance:
+        return True
     falls = c[low >= low.max() - tolerance].min()
     return bool(falls > c[high <= high.min() + tolerance].max())
 

@@ -24,6 +24,8 @@ class QuadraticProgramme:
     upper: Array
     cost: Array  # the linear term of the path is lambda times this
     noise: Array  # how far K may be from the truth: an entry by the sum of its points'
+    tilt: float = 0.0  # how far the cost is from the truth
+    ridge: float = 0.0  # what was added to the diagonal of K
 
     @cached_property
     def kappa(self) -> float:
@@ -39,6 +41,14 @@ class QuadraticProgramme:
     def norms(self) -> Array:
         """Length of every point in the space of the kernel."""
         return np.sqrt(np.maximum(np.diagonal(self.K), 0.0))
+
+    @cached_property
+    def doubt(self) -> Array:
+        """How far K may be from the truth, as ``noise``, with the ridge as if it were everywhere.
+
+        What it does is not random, as rounding is: proofs count it for more than it can be.
+        """
+        return self.noise + self.ridge / 2
 
     def outputs(self, x: Array) -> Array:
         """``K (s x)`` at all points, by one product: gathering rows would cost more."""

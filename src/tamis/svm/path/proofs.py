@@ -4,8 +4,10 @@ On a margin set E the optimum is one Newton step away from any point: ``A_E [db;
 with r the residuals on E and e by how much the constraint is missed; ``||dw||^2 = e db - r'dx``. It
 is affine in lambda, and the optimum of the programme wherever dx keeps the members of E within
 their bounds and dw and db leave the residuals of all others their signs
-(:func:`tamis.compiled.proofs.proved_parts`). What rounding can have done to the residuals is added
-to them before the step, with signs that have nothing to do with the problem.
+(:func:`tamis.compiled.proofs.proved_parts`). What rounding can have done to the residuals goes
+through the same inverse B: the square of the change of w is ``r'Br``, for rounding of random signs
+on average ``sum rounding^2 diag(B)``; ``|dx_i| <= sqrt(B_ii) ||dw||``, and db is B's first row
+times r.
 """
 
 from typing import NamedTuple
@@ -13,20 +15,42 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis._arrays import Array
-from tamis._random import stream
 from tamis.compiled.events import EpochLog
 from tamis.compiled.margin_set import FREE, EpochState
-from tamis.compiled.proofs import proved_parts
+from tamis.compiled.proofs import (
+    CLOSE_LOOKS,
+    MarginInverse,
+    ResidualErrors,
+    StepErrors,
+    proved_parts,
+)
+from tamis.compiled.thresholds import in_calls
 from tamis.svm.kernels import EPS
 from tamis.svm.path.programme import Proof
 from tamis.svm.path.state import Indices, SolverState
 
-# The step is taken by an inverse that is good to a thousandth, for one pattern of signs of the
-# rounding: four times its size stands for all of them.
-SAFETY = 4.0
+# The step is taken by an inverse that is good to a thousandth.
+INEXACT = 1.01
+# Standard deviations of what rounding does, whose signs have nothing to do with the problem.
+LIKELY = 4.0
 # A constraint that is missed by this share of the bounds is kept: weights of classes that were made
 # to balance do so to rounding.
 BALANCED = 1e-12
+
+
+class Recorded(NamedTuple):
+    """A log with what was computed from it."""
+
+    log: EpochLog
+    moving: Indices  # variables of its slots
+    h: Array  # outputs at all points, for every row
+    excess: Array  # by how much the constraint is missed
+    mass: Array  # sum of x
+
+    @property
+    def drop(self) -> Array:
+        """Length of every interval."""
+        return self.log.tau[:-1] - self.log.tau[1:]
 
 
 def proof_of(
@@ -34,131 +58,148 @@ def proof_of(
 ) -> Proof:
     """What is proved between the rows of a log; nothing where it was not asked for."""
     n_intervals = len(log.tau) - 1
-    if not state.bracketed:
-        return Proof.none(n_intervals)
-    programme = state.programme
-    change = log.x - log.x[0]
+    programme, change = state.programme, log.x - log.x[0]
     excess = state.excess + change @ programme.sign[moving]
     mass = state.x.sum() + change.sum(axis=1)
-    rho = _rounding(state, moving, log, mass)
-    if moved is None:
-        if abs(state.excess) > BALANCED * mass.max():
-            return Proof.none(n_intervals)
-        found = NewtonSteps(np.zeros((n_intervals, 0)), *np.zeros((3, n_intervals)))
-    else:
-        found = _steps(state, moving, log, h, moved, excess, rho)
-    begin, end, gap, wrong = _parts(state, moving, log, h, found, rho)
+    if not state.bracketed or (moved is None and abs(state.excess) > BALANCED * mass.max()):
+        return Proof.none(n_intervals)
+    seen = Recorded(log, moving, h, excess, mass)
+    own = _rounding(state, seen)
+    inverse = _inverse(log, moved)
+    errors = _errors(state, seen, own, inverse)
+    begin, end, gap, wrong = _parts(state, seen, own, inverse, errors)
     # a gap bounds the way to the optimum, and the intercept follows what bounds it
     more = np.sqrt(2 * gap)
-    error_w = found.error_w + more
-    error_b = found.error_b + more * programme.norms.max() + wrong
+    error_w = errors.weights + more
+    error_b = errors.intercept + more * programme.norms.max() + wrong
     costs = programme.cost @ state.x + change @ programme.cost[moving]
+    doubt = _doubt(state, seen, errors, costs)
     # on a short interval the optimum can move less than such a gap would let it
-    drop = log.tau[:-1] - log.tau[1:]
-    short = more > np.sqrt(drop * (np.abs(np.diff(costs)) + found.doubt)) + drop * programme.scale
+    short = more > np.sqrt(seen.drop * (np.abs(np.diff(costs)) + doubt))
+    short &= more > seen.drop * programme.scale
     unsure = short & (gap > 0) | (log.n_terms[:-1] < 0) | ~np.isfinite(error_w)
-    begin[(begin > end) | unsure] = np.nan
+    begin[~(begin < end) | unsure] = np.nan
     first, last = (costs[:-1] + share * np.diff(costs) for share in (begin, end))
-    return Proof(begin, end, error_w, error_b, first, last, found.doubt)
+    return Proof(begin, end, error_w, error_b, first, last, doubt)
 
 
-class Roundings(NamedTuple):
-    """How far a residual may be wrong: ``all + mass noise + drift``."""
-
-    all: Array  # of every interval
-    mass: Array
-    noise: Array  # of every point
-    drift: Array
-
-    def at(self, points: Indices) -> Array:
-        """Of variables at these points, intervals x variables."""
-        return (
-            self.all[:, None]
-            + np.multiply.outer(self.mass, self.noise[points])
-            + self.drift[points]
-        )
-
-
-class NewtonSteps(NamedTuple):
-    """Sizes of the steps to the optimum on the margin set, for every interval."""
-
-    dx: Array  # intervals x moving variables
-    error_w: Array
-    error_b: Array
-    doubt: Array  # of cost'x
-
-
-def _rounding(state: SolverState, moving: Indices, log: EpochLog, mass: Array) -> Roundings:
+def _rounding(state: SolverState, seen: Recorded) -> ResidualErrors:
     """What the kernel, sums and drift can have done to residuals."""
-    programme = state.programme
-    noise = programme.noise + 2 * EPS * programme.norms**2  # of the entries, and of their sums
+    programme, log = state.programme, seen.log
+    noise = programme.doubt + 2 * EPS * programme.norms**2  # of the entries, and of their sums
     own = noise[programme.point]
-    blurred = own @ state.x + (log.x - log.x[0]) @ own[moving]
+    blurred = own @ state.x + (log.x - log.x[0]) @ own[seen.moving]
     rho = blurred + 4 * EPS * (np.abs(log.b) + log.tau * programme.scale)
-    of_all, of_mass = (np.maximum(part[1:], part[:-1]) for part in (rho, mass))
-    return Roundings(of_all, of_mass, noise, state.drift)
+    rho += log.tau * programme.tilt
+    return ResidualErrors(_largest(rho), _largest(seen.mass), noise, state.drift)
+
+
+def _largest(rows: Array) -> Array:
+    """Of both ends of every interval."""
+    return np.maximum(rows[1:], rows[:-1])
+
+
+def _inverse(log: EpochLog, moved: EpochState | None) -> MarginInverse:
+    n_terms = np.maximum(log.n_terms[:-1], 0)
+    if moved is None:
+        return MarginInverse(
+            np.zeros((1, 1)), np.zeros((0, 1)), np.zeros(0), np.zeros_like(n_terms)
+        )
+    return MarginInverse(moved.base, moved.terms, moved.scale, n_terms)
+
+
+def _errors(
+    state: SolverState, seen: Recorded, own: ResidualErrors, inverse: MarginInverse
+) -> StepErrors:
+    """Newton steps from both ends of every interval, and what rounding adds to them."""
+    programme, log = state.programme, seen.log
+    points = programme.point[seen.moving]
+    r = programme.sign[seen.moving] * seen.h[:, points]
+    r -= log.tau[:, None] * programme.cost[seen.moving]
+    free = log.side[:-1] == FREE
+    rounding = own.all[:, None] + np.multiply.outer(own.mass, own.noise[points]) + own.drift[points]
+    rounding *= free
+    dx, error_w, error_b = _noise(inverse, rounding)
+    steps = []
+    for end in (slice(None, -1), slice(1, None)):
+        rhs = np.column_stack([seen.excess[end], r[end] * free])
+        step = _solved(inverse, rhs)
+        step[:, 1:] *= free
+        steps.append(step)
+    sizes = np.abs(np.array(steps)).max(axis=0) * INEXACT
+    forms = [
+        np.abs(np.einsum("ij,ij->i", r[end] * free, step[:, 1:]) + seen.excess[end] * step[:, 0])
+        for end, step in zip((slice(None, -1), slice(1, None)), steps, strict=True)
+    ]
+    error_w += INEXACT * np.sqrt(np.maximum(*forms))
+    bounds = dx + sizes[:, 1:], error_w, error_b + sizes[:, 0]
+    return StepErrors(steps[0], steps[1], rounding, *bounds, LIKELY)
+
+
+def _noise(inverse: MarginInverse, rounding: Array) -> tuple[Array, Array, Array]:
+    """What rounding of the residuals does to x, to the weights and to the intercept."""
+    m, width = len(inverse.base), rounding.shape[1] + 1
+    terms = inverse.terms[: int(inverse.n_terms.max(initial=0)), :width]
+    scale = inverse.scale[: len(terms), None]
+    diagonal, first = np.zeros((2, len(terms) + 1, max(width, m)))
+    diagonal[0, :m], first[0, :m] = np.diagonal(inverse.base), inverse.base[0]
+    diagonal[1:, :width], first[1:, :width] = scale * terms**2, scale * terms[:, :1] * terms
+    rows = [np.cumsum(part, axis=0)[inverse.n_terms, 1:width] for part in (diagonal, first)]
+    diagonal = np.maximum(rows[0], 0.0)
+    error_w = LIKELY * np.sqrt(np.einsum("ij,ij->i", rounding**2, diagonal))
+    error_b = LIKELY * np.sqrt(np.einsum("ij,ij->i", rounding**2, rows[1] ** 2))
+    return np.sqrt(diagonal) * error_w[:, None] * (rounding > 0), error_w, error_b
+
+
+def _solved(inverse: MarginInverse, rhs: Array) -> Array:
+    """Each row times the inverse as it was then: the base and the first of the terms."""
+    m, n_terms = min(len(inverse.base), rhs.shape[1]), inverse.n_terms
+    step = np.zeros_like(rhs)
+    step[:, :m] = rhs[:, :m] @ inverse.base[:m, :m]
+    terms = inverse.terms[: int(n_terms.max(initial=0)), : rhs.shape[1]]
+    weight = (rhs @ terms.T) * inverse.scale[: len(terms)]
+    weight[np.arange(len(terms)) >= n_terms[:, None]] = 0.0
+    return step + weight @ terms
 
 
 def _parts(
     state: SolverState,
-    moving: Indices,
-    log: EpochLog,
-    h: Array,
-    steps: NewtonSteps,
-    rho: Roundings,
+    seen: Recorded,
+    own: ResidualErrors,
+    inverse: MarginInverse,
+    errors: StepErrors,
 ) -> Array:
     programme = state.programme
     slot_of = np.full(len(state.x), -1)
-    slot_of[moving] = np.arange(len(moving))
-    fixed = programme.sign, programme.point, programme.upper, programme.cost
-    parts = proved_parts(*fixed, state.side, slot_of, h, log, programme.norms, *steps[:3], *rho)
-    return parts.T.copy()
+    slot_of[seen.moving] = np.arange(len(seen.moving))
+    fixed = (
+        (programme.K, programme.sign, programme.point),
+        programme.upper,
+        programme.cost,
+        programme.norms,
+        state.side,
+        seen.moving,
+        slot_of,
+        seen.h,
+        seen.log,
+        inverse,
+        errors,
+        own,
+    )
+    found = np.empty((len(seen.drop), 4))
+    terms = CLOSE_LOOKS * float(len(seen.moving)) ** 2 + len(state.x)
+    for part in in_calls(len(found), terms):
+        proved_parts(*fixed, found[part], part.start)
+    return found.T.copy()
 
 
-def _steps(
-    state: SolverState,
-    moving: Indices,
-    log: EpochLog,
-    h: Array,
-    moved: EpochState,
-    excess: Array,
-    rho: Roundings,
-) -> NewtonSteps:
-    """Newton steps from both ends of every interval."""
-    programme = state.programme
-    s, cost = programme.sign[moving], programme.cost[moving]
-    r = s * h[:, programme.point[moving]] - log.tau[:, None] * cost
-    free = log.side[:-1] == FREE
-    signs = stream(0, "rounding", len(moving)).choice([-1.0, 1.0], len(moving))
-    rounding = rho.at(programme.point[moving])
-    drop = np.maximum(log.tau[:-1] - log.tau[1:], 1e-300)
-    speed = np.abs(np.diff(log.x, axis=0)) / drop[:, None]
-    found = NewtonSteps(np.zeros(free.shape), *np.zeros((3, len(free))))
-    for end in (slice(None, -1), slice(1, None)):
-        rhs = np.empty((len(free), len(moving) + 1))
-        rhs[:, 0] = excess[end]
-        rhs[:, 1:] = (r[end] + rounding * signs) * free
-        step = _solved(moved, rhs, np.maximum(log.n_terms[:-1], 0))
-        step[:, 1:] *= free
-        # cost'A^-1 is the direction of the path, so cost'dx is the residuals times that
-        doubt = np.einsum("ij,ij->i", np.abs(r[end]) + rounding, speed * free)
-        doubt += np.abs(excess[end] * np.diff(log.b)) / drop
-        new = NewtonSteps(
-            SAFETY * np.abs(step[:, 1:]),
-            SAFETY * np.sqrt(np.abs(np.einsum("ij,ij->i", rhs, step))),
-            SAFETY * np.abs(step[:, 0]),
-            doubt + EPS * len(state.x) * (np.abs(cost) @ np.abs(log.x[end]).T),
-        )
-        found = NewtonSteps(*map(np.maximum, found, new))
-    return found
-
-
-def _solved(moved: EpochState, rhs: Array, n_terms: Indices) -> Array:
-    """Each row times the inverse as it was then: the base and the first of the terms."""
-    m = len(moved.base)
-    step = np.zeros_like(rhs)
-    step[:, :m] = rhs[:, :m] @ moved.base
-    terms = moved.terms[: int(n_terms.max(initial=0)), : rhs.shape[1]]
-    weight = (rhs @ terms.T) * moved.scale[: len(terms)]
-    weight[np.arange(len(terms)) >= n_terms[:, None]] = 0.0
-    return step + weight @ terms
+def _doubt(state: SolverState, seen: Recorded, errors: StepErrors, costs: Array) -> Array:
+    """Error of cost'x: cost'A^-1 is the direction of the path, so cost'dx is residuals times it."""
+    log, programme = seen.log, state.programme
+    points = programme.point[seen.moving]
+    r = programme.sign[seen.moving] * seen.h[:, points]
+    r -= log.tau[:, None] * programme.cost[seen.moving]
+    speed = np.abs(np.diff(log.x, axis=0)) * (errors.rounding > 0)
+    found = np.einsum("ij,ij->i", _largest(np.abs(r)) + errors.rounding, speed)
+    found += _largest(np.abs(seen.excess)) * np.abs(np.diff(log.b))
+    return found / np.maximum(seen.drop, 1e-300) + EPS * len(state.x) * np.abs(costs).max()

@@ -18,6 +18,7 @@ from tamis.compiled.margin_set import (
     enter_all,
     gather,
 )
+from tamis.compiled.thresholds import ONE_CALL
 from tamis.svm.kernels import EPS
 from tamis.svm.path.programme import Line, QuadraticProgramme, Segment
 
@@ -27,6 +28,8 @@ Indices = NDArray[np.int64]
 # outputs after an epoch costs little per event, few enough that the rank-one terms of the inverse
 # stay cheaper than the inverse itself.
 EPOCH = 64
+# Events of an epoch at the least, however long they take.
+FEWEST = 4
 # Variables below which all are followed: choosing among fewer costs more than it saves.
 SMALL = 256
 # Error of an inverse that can still be refined: each step of refinement gains its digits.
@@ -67,16 +70,16 @@ class MarginSet(NamedTuple):
             return None
         return cls(members, (inverse + inverse.T) / 2)
 
-    def sound(self, programme: QuadraticProgramme) -> bool:
-        """Whether the inverse is one to a thousandth, seen by what it does to random signs."""
+    def error(self, programme: QuadraticProgramme) -> float:
+        """How far the inverse is from one, seen by what it does to random signs."""
         if len(self.members) < 2:
-            return True
+            return 0.0
         s, p = programme.sign[self.members], programme.point[self.members]
         signs = stream(0, "probe", len(s)).choice([-1.0, 1.0], (len(s) + 1, 2))
         v = self.inverse @ signs
         back = s[:, None] * (gather(programme.K, p, p) @ (s[:, None] * v[1:]) + v[0])
         wrong = np.vstack([s @ v[1:], back]) - signs
-        return bool(np.abs(wrong).max() < 1e-3)
+        return float(np.abs(wrong).max())
 
     @classmethod
     def collected(
@@ -126,8 +129,11 @@ class SolverState:
 
     @property
     def length(self) -> int:
-        """Events of an epoch."""
-        return EPOCH if len(self.x) > SMALL else 2 * EPOCH
+        """Events of an epoch: fewer where each takes long, for an epoch is not interrupted."""
+        n, m = len(self.x), len(self.margin.members)
+        # few of the variables are followed, by loops over rows: a tenth of the time of other terms
+        most = int(10 * ONE_CALL / (m * (n + m) + 1))
+        return min(EPOCH if n > SMALL else 2 * EPOCH, max(FEWEST, most))
 
     @property
     def excess(self) -> float:
@@ -207,12 +213,17 @@ class SolverState:
             if len(members):
                 self.hold(int(members[0]))
             return loops.FULL
-        margin = MarginSet.inverted(self.programme, members)
-        if margin is not None:
-            self.margin = margin
+        if self.renew():
             return loops.FULL
         self.build(members.copy())
         return loops.INEXACT
+
+    def renew(self) -> bool:
+        """Invert the matrix of the margin set anew where that is possible."""
+        margin = MarginSet.inverted(self.programme, self.margin.members)
+        if margin is not None:
+            self.margin = margin
+        return margin is not None
 
     def watched(self, line: Line) -> Indices:
         """The variables to follow: the margin set and those that could reach it first."""
@@ -242,8 +253,7 @@ class SolverState:
         slot_of = np.full(n, -1)
         slot_of[slots[:m]] = np.arange(m)
         d = np.zeros(len(slots) + 1)
-        wanted = np.concatenate([[-line.excess], -line.slope[members]])
-        d[: m + 1] = self.margin.inverse @ wanted
+        d[: m + 1] = self._direction(line)
         moved = EpochState(
             x=self.x[watch],
             r=sign * self.h[whole.point[watch]] - line.term(self.tau)[watch],
@@ -255,9 +265,24 @@ class SolverState:
             scale=np.zeros(length + 4),
             d=d,
             tally=np.array([m, 0, m, self.zeros]),
-            real=np.array([self.tau, self.b, whole.kappa, self.residual, line.scale]),
+            real=np.array(
+                [self.tau, self.b, whole.kappa, self.residual, line.scale, line.excess, 0.0]
+            ),
         )
         return problem, moved
+
+    def _direction(self, line: Line) -> Array:
+        """``A_E^-1 [-e; -slope]``.
+
+        A multiple of the signs in the slope only moves the intercept. Where the slope on the margin
+        set is one, taking it out first keeps x from moving by rounding.
+        """
+        s, slope = self.programme.sign[self.margin.members], line.slope[self.margin.members]
+        lines = s * slope
+        shift = lines[0] if len(lines) and (lines == lines[0]).all() else 0.0
+        found = self.margin.inverse @ np.concatenate([[-line.excess], shift * s - slope])
+        found[0] -= shift
+        return found
 
     def _in_play(self, watch: Indices) -> tuple[Indices, Any, int]:
         """Points of the watched variables, first those that also have one off the margin set."""

@@ -1,6 +1,7 @@
 """The kind of each column: what its values are for, not how they are stored."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +12,9 @@ from tamis._arrays import Array, Mask
 #: What a column can be.
 KINDS = ("number", "category", "boolean", "date", "text", "identifier", "constant")
 
-#: Columns that are looked at together: enough that polars and numpy have more to do than Python,
-#: few enough that little of a long table is held twice.
-BLOCK = 256
+#: Cells that are looked at together: enough that polars and numpy have more to do than Python, few
+#: enough (32 MB) that little of a long table is held twice.
+CELLS = 1 << 22
 #: Levels up to which words are a category even if most of them are seen few times; beyond it only
 #: if each is seen ten times on average. skrub draws the same line at 40.
 FEW_LEVELS, ROWS_PER_LEVEL = 40, 10
@@ -76,18 +77,33 @@ def columns_of(
     )
     dtypes = frame.dtypes
     numeric = [j for j in range(d) if dtypes[j].is_numeric()]
-    for start in range(0, len(numeric), BLOCK):
-        block = numeric[start : start + BLOCK]
+    for block in blocks(frame, numeric):
         _look_at_numbers(frame, block, seen, unnamed)
     for j in sorted(set(range(d)) - set(numeric)):
         _look_at_others(frame.to_series(j), j, seen)
     return seen
 
 
+def blocks(frame: pl.DataFrame, columns: list[int]) -> Iterator[list[int]]:
+    """Columns in parts of which a copy may be held."""
+    width = max(1, CELLS // max(frame.height, 1))
+    for start in range(0, len(columns), width):
+        yield columns[start : start + width]
+
+
 def numbers(frame: pl.DataFrame, block: list[int]) -> Array:
-    """Some columns as one array of numbers, NaN where there is none."""
-    part = pl.DataFrame([frame.to_series(j) for j in block])
-    return part.cast(pl.Float64, strict=False).to_numpy(order="fortran", writable=True)
+    """Some columns as one new array of numbers, NaN where there is none."""
+    if not block:
+        return np.empty((frame.height, 0))
+    in_a_row = block[-1] - block[0] == len(block) - 1  # a slice of a wide frame is quick to make
+    part = (
+        frame[:, block[0] : block[-1] + 1]
+        if in_a_row
+        else pl.DataFrame([frame.to_series(j) for j in block])
+    )
+    if set(part.dtypes) != {pl.Float64()}:
+        part = part.cast(pl.Float64, strict=False)
+    return part.to_numpy(order="fortran", writable=True)
 
 
 def _look_at_numbers(

@@ -1,7 +1,7 @@
 """The kind of each column: what its values are for, not how they are stored."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,15 +63,15 @@ class SeenColumns:
         return np.flatnonzero(np.isin(self.kind, kinds)).tolist()
 
 
-def columns_of(
-    frame: pl.DataFrame, unnamed: "frozenset[str] | set[str]" = frozenset()
-) -> SeenColumns:
+def columns_of(frame: pl.DataFrame, unnamed: Collection[str] = ()) -> SeenColumns:
     """The kinds of the columns of a frame; ``unnamed`` are those whose name was made up."""
     d = frame.width
     seen = SeenColumns(
         frame.columns,
         np.full(d, "number", dtype=object),
-        *(np.zeros(d, dtype=np.int64) for _ in range(3)),
+        np.zeros(d, dtype=np.int64),
+        np.zeros(d, dtype=np.int64),
+        np.zeros(d, dtype=np.int64),
         np.zeros(d, dtype=bool),
         {},
     )
@@ -107,21 +107,20 @@ def numbers(frame: pl.DataFrame, block: list[int]) -> Array:
 
 
 def _look_at_numbers(
-    frame: pl.DataFrame, block: list[int], seen: SeenColumns, unnamed: "frozenset[str] | set[str]"
+    frame: pl.DataFrame, block: list[int], seen: SeenColumns, unnamed: Collection[str]
 ) -> None:
     X = numbers(frame, block)
     missing, infinite = np.isnan(X), np.isinf(X)
     seen.n_missing[block], seen.n_infinite[block] = missing.sum(axis=0), infinite.sum(axis=0)
-    with np.errstate(invalid="ignore"):
-        low, high = (np.where(missing, end, X) for end in (np.inf, -np.inf))
-        low, high = low.min(axis=0), high.max(axis=0)
-        whole = (np.where(missing | infinite, 0, X) % 1 == 0).all(axis=0)
-    gaps = missing.any(axis=0)
-    for i, j in enumerate(block):
-        if low[i] > high[i] or (low[i] == high[i] and not gaps[i]):
-            seen.kind[j] = "constant"
-        elif whole[i] and _counts_rows(X[:, i], seen.names[j], seen.names[j] in unnamed):
-            seen.kind[j] = "identifier"
+    low = np.where(missing, np.inf, X).min(axis=0)
+    high = np.where(missing, -np.inf, X).max(axis=0)
+    constant = (low > high) | ((low == high) & ~missing.any(axis=0))
+    seen.kind[np.array(block)[constant]] = "constant"
+    whole: Mask = np.all(np.where(missing | infinite, 0, X) % 1 == 0, axis=0)
+    for i in np.flatnonzero(whole & ~constant).tolist():
+        name = seen.names[block[i]]
+        if _counts_rows(X[:, i], name, name in unnamed):
+            seen.kind[block[i]] = "identifier"
 
 
 def _counts_rows(x: Array, name: str, made_up: bool) -> bool:
@@ -169,7 +168,7 @@ def _kind_of_words(held: pl.Series, j: int, n_levels: int, seen: SeenColumns) ->
 
 def _reads_as_prose(words: pl.Series) -> bool:
     """Whether most of the texts are of several words."""
-    return bool((words.str.strip_chars().str.contains(r"\s")).mean() > 0.5)
+    return 2 * int(words.str.strip_chars().str.contains(r"\s").sum()) > len(words)
 
 
 def date_format(words: pl.Series) -> str | None:

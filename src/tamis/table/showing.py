@@ -104,7 +104,7 @@ def _values(column: pl.Series, kind: str) -> str:
     if kind in ("number", "identifier") and column.dtype.is_numeric():
         return f"{_number(held.min())} to {_number(held.max())}"
     if kind == "date":
-        return f"{held.min()} to {held.max()}"
+        return f"{held.min()!s} to {held.max()!s}"
     if kind in ("category", "boolean"):
         levels = held.cast(pl.String).value_counts(sort=True).to_series(0)
         return f"{len(levels)}: {', '.join(levels.head(4))}"

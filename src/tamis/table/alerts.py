@@ -210,18 +210,16 @@ def _gaps(seen: SeenColumns, n_rows: int, aside: dict[str, str]) -> Alert | None
         return None
     worst = sorted(holes, key=lambda j: -seen.n_missing[j])
     held = [seen.names[j] for j in worst]
-    share = [f"{100 * seen.n_missing[j] / n_rows:.0f} %" for j in worst]
-    most = f"{held[0]!r} has {counted(int(seen.n_missing[worst[0]]), 'gap')} ({share[0]})"
-    first = (
-        most
-        if len(held) == 1
-        else f"{len(held)} columns have gaps, {most.replace('has', 'with', 1)} the most"
-    )
+    share = f"{100 * seen.n_missing[worst[0]] / n_rows:.0f} %"
+    n_most = counted(int(seen.n_missing[worst[0]]), "gap")
+    first = f"{held[0]!r} has {n_most} ({share})"
+    if len(held) > 1:
+        first = f"{len(held)} columns have gaps, {held[0]!r} the most ({n_most}, {share})"
     return Alert(
         "gaps",
         tuple(held),
-        f"{first}: filled with the median, beside a column that marks them; of words a level of "
-        "its own.",
+        f"{first}: in numbers they are filled with the median and marked, in words they are a "
+        "level.",
     )
 
 

@@ -19,9 +19,10 @@ from tamis.table.kinds import SeenColumns, as_dates, blocks, columns_of, numbers
 
 #: Levels of a category that have a column of their own; the rarest share one.
 MOST_LEVELS = 20
-#: Share of the rows below which a level is rare. Two rows are rare in any table: a column of one
-#: row only names that row.
-RARE_SHARE, RARE_ROWS = 0.01, 2
+#: Share of the rows below which a level is rare, in bounds: a column of one row only names that row,
+#: and 20 rows tell what a level does to a quarter of a standard deviation. Many columns of few rows
+#: would let a category with many levels pass for more than it says.
+RARE_SHARE, FEWEST_ROWS, ENOUGH_ROWS = 0.03, 2, 20
 #: What a date tells beside its place in time.
 PARTS = ("year", "month", "day", "weekday", "hour")
 #: Seconds of a day: the number of a date is in days.
@@ -118,7 +119,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         )
         self._levels = OneHotEncoder(
             drop="if_binary",
-            min_frequency=max(RARE_ROWS, int(RARE_SHARE * frame.height)),
+            min_frequency=min(max(FEWEST_ROWS, int(RARE_SHARE * frame.height)), ENOUGH_ROWS),
             max_categories=self.max_levels,
             handle_unknown="infrequent_if_exist",
             sparse_output=False,

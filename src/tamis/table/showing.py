@@ -20,11 +20,19 @@ NAME, VALUES = 24, 26
 #: Characters of the whole, where the terminal is not narrower.
 WIDTH = 100
 
+#: What stands in one of the columns.
+ALONE = (
+    "alone: share of the errors of a constant guess that the column does away with by itself, "
+    "cross-validated."
+)
+
 
 def shown(table: "Table", width: int | None = None) -> str:
     """Kinds and alerts of a table as text."""
     width = width or min(WIDTH, get_terminal_size().columns)
     lines = [_heading(table), "", *_lines(table)]
+    if table.y is not None:
+        lines += ["", *wrap(ALONE, width)]
     for alert in table.alerts:
         mark = "! " if alert.grave else "- "
         lines += ["", *wrap(alert.sentence, width, initial_indent=mark, subsequent_indent="  ")]

@@ -12,10 +12,24 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import tamis
+from tamis.choice import FalseDiscovery, Threshold
 from tamis.contract import Record
-from tamis.criteria import CrossValidated, FisherScore, Importances, PosteriorSensitivity, Scatter
+from tamis.criteria import (
+    CrossValidated,
+    FisherScore,
+    Importances,
+    PosteriorSensitivity,
+    PValue,
+    Scatter,
+)
 from tamis.evaluation.columns import chosen_columns
-from tamis.exceptions import DegenerateData, InvalidParameter, InvalidTable, RecordMismatch
+from tamis.exceptions import (
+    DegenerateData,
+    InvalidParameter,
+    InvalidTable,
+    NothingSelected,
+    RecordMismatch,
+)
 from tamis.search import Backward, Exhaustive, Forward, Ranking, RecursiveElimination, Then
 from tamis.spec import parse, write
 from tests.laws.catalogue import table
@@ -83,9 +97,7 @@ def test_too_much_is_fixed():
     X, y = frame()
     with pytest.raises(InvalidParameter, match="is to keep 1, but fixed_features has 2"):
         forward(n_features_to_select=1, fixed_features=["pair", "a"]).fit(X, y)
-    with pytest.raises(
-        InvalidParameter, match=r"between 1 and 4.*a group of columns counts as one"
-    ):
+    with pytest.raises(InvalidParameter, match=r"between 1 and 4.*4 units of the 7 columns"):
         forward(n_features_to_select=5).fit(X, y)
     assert forward(n_features_to_select=0.5).fit(X, y).unit_support_.sum() == 2
 
@@ -212,3 +224,23 @@ def test_expressions_name_groups():
     search = parse(text)
     assert write(search) == text
     assert search.fit(X, y).units_.names == {1: "my pair", 2: "memory"}
+
+
+@pytest.mark.parametrize("choice", [Threshold(1e6), FalseDiscovery(1e-9)], ids=write)
+def test_where_nothing_passes_what_is_fixed_is_kept(choice):
+    X, y = frame()
+    noise = np.random.default_rng(0).normal(size=X.shape)
+    how = {"n_features_to_select": choice, "feature_groups": {"pair": [1, 4]}}
+    fixed = Ranking(PValue(), fixed_features=[1], **how).fit(noise, y)
+    assert fixed.get_support(indices=True).tolist() == [1, 4]
+    with pytest.raises(NothingSelected):
+        Ranking(PValue(), **how).fit(noise, y)
+
+
+def test_false_discovery_counts_what_is_not_fixed():
+    X, y = frame()
+    how = {"n_features_to_select": FalseDiscovery(0.05), "feature_groups": GROUPS}
+    search = Ranking(PValue(), fixed_features="a", **how).fit(X, y)
+    p = np.sort(np.exp(-PValue().grouped([[0], [1, 4], [2, 3, 6], [5]]).fit(X, y).scores_[1:]))
+    passing = np.flatnonzero(p <= 0.05 * np.arange(1, 4) / 3)
+    assert search.unit_support_.sum() == 1 + (passing[-1] + 1 if len(passing) else 0)

@@ -41,8 +41,8 @@ PROMISED = {
     },
     "tamis.choice": {"Best", "Choice", "FalseDiscovery", "Fraction", "Size", "Threshold"},
     "tamis.contract": {
-        "BackwardCriterion", "Choice", "Criterion", "Embedded", "ForwardCriterion", "Record",
-        "Scores", "Search", "Selection", "Step", "SubsetCriterion", "Trace",
+        "BackwardCriterion", "Choice", "Criterion", "Embedded", "ForwardCriterion", "Grouping",
+        "Record", "Scores", "Search", "Selection", "Step", "SubsetCriterion", "Trace",
     },
     "tamis.svm": {"SVCPath", "SVCPathCV", "SVRPath", "SVRPathCV"},
     "tamis.neural": {"GateSelector", "NetworkClassifier", "PerClass", "UFeSCoR", "gate_path"},

@@ -5,9 +5,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from tamis._arrays import EMPTY
+from tamis.compiled import thresholds
 from tamis.contract import Criterion, SubsetCriterion
 from tamis.contract.steps import Step
-from tamis.criteria import MRMR, FisherScore, Scatter
+from tamis.criteria import JMI, MRMR, FisherScore, Scatter
 from tamis.criteria.information import PairwiseInformation
 from tamis.exceptions import InvalidParameter
 from tamis.search import Backward, BranchAndBound, Exhaustive, Forward, Ranking, Then
@@ -23,6 +24,7 @@ FOR_SUBSET_CRITERIA = [
 FOR_SEARCHES = [
     laws.a_search_without_groups_ignores_them,
     laws.groups_are_taken_or_left,
+    laws.a_grouped_search_is_a_search_over_unions,
     laws.fixed_features_always_stay,
     laws.a_grouped_search_goes_on_where_it_stopped,
 ]
@@ -135,6 +137,17 @@ class SplitsGroups(Forward):
         self.support_ = np.arange(len(self.support_)) < self.n_features_
 
 
+class LikesGroups(Forward):
+    """It adds a group wherever there is one."""
+
+    def _steps(self, criterion, n_units, size, done):
+        favourite = 1 if n_units < criterion.criterion.n_features_in_ else 0
+        rest = np.setdiff1d(np.arange(n_units), [favourite])
+        for n in range(size):
+            held = np.sort(np.r_[favourite, rest[:n]])
+            yield Step(held, criterion.value(held))
+
+
 class ForgetsGroups(Forward):
     def _steps(self, criterion, n_units, size, done):
         if len(done):
@@ -147,6 +160,7 @@ class ForgetsGroups(Forward):
     [
         (laws.fixed_features_always_stay, DropsWhatIsFixed),
         (laws.groups_are_taken_or_left, SplitsGroups),
+        (laws.a_grouped_search_is_a_search_over_unions, LikesGroups),
         (laws.a_grouped_search_goes_on_where_it_stopped, ForgetsGroups),
     ],
     ids=name,
@@ -167,7 +181,9 @@ def ranked_then(second):
 
 
 @pytest.mark.parametrize("second", [Forward, Backward, Exhaustive], ids=name)
-@pytest.mark.parametrize("law", FOR_SEARCHES, ids=name)
+@pytest.mark.parametrize(
+    "law", [law for law in FOR_SEARCHES if "unions" not in law.__name__], ids=name
+)
 def test_then_obeys_them_too(law, second):
     law(ranked_then(second))
 
@@ -176,3 +192,9 @@ def test_the_parts_of_then_have_no_groups_of_their_own():
     X, y = table()
     with pytest.raises(InvalidParameter, match=r"Write Then.*feature_groups"):
         Then(Ranking(FisherScore(), feature_groups=laws.GROUPS), Forward(Scatter())).fit(X, y)
+
+
+@pytest.mark.parametrize("criterion", [MRMR(), JMI()], ids=name)
+def test_compiled_counts_know_groups(criterion, monkeypatch):
+    monkeypatch.setattr(thresholds, "COUNTED_ENTRIES", 1)
+    laws.a_group_is_one_discrete_variable(criterion)

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from tamis._arrays import EMPTY
 from tamis.contract import BackwardCriterion, ForwardCriterion, Record, SubsetCriterion
-from tamis.criteria import MutualInformation, PValue, Scatter
+from tamis.criteria import MutualInformation, PValue, Scatter, Scored
 from tamis.criteria.information import PairwiseInformation
 from tamis.criteria.univariate import Univariate
 from tamis.density.discrete import coded_columns
@@ -21,6 +21,7 @@ from tests.laws.search_laws import Stop, outcome
 UNITS = [[0], [1, 4], [2, 3, 6], [5]]
 GROUPS = {"pair": [1, 4], "three": [2, 3, 6]}
 ALL = np.arange(4)
+SOME = [np.array(s, dtype=np.intp) for s in ([], [2], [0, 1, 3])]
 SUBSETS = [np.array(s, dtype=np.intp) for k in range(5) for s in combinations(range(4), k)]
 
 
@@ -85,11 +86,12 @@ def joint_codes(criterion, X):
 
 def changes_are_differences_of_values(criterion):
     judge = grouped(criterion)
-    for subset in SUBSETS:
+    for subset in SOME:
         others = np.setdiff1d(ALL, subset)
         base = judge.value(subset)
         gains = [judge.value(np.union1d(subset, [j]).astype(np.intp)) - base for j in others]
         assert_allclose(judge.gain(subset, others), gains, **TOLERANCE)
+        assert_allclose(judge.gain(subset, others[::-1]), gains[::-1], **TOLERANCE)
         losses = [base - judge.value(subset[subset != j]) for j in subset]
         assert_allclose(judge.loss(subset), losses, **TOLERANCE)
         assert_allclose(judge.values([subset, subset]), base, **TOLERANCE)
@@ -122,7 +124,7 @@ def scores_depend_on_the_units_alone(criterion):
         place = np.argsort(order)
         moved = clone(criterion).grouped([np.sort(place[u]) for u in UNITS]).fit(X[:, order], y)
         judge = grouped(criterion)
-        for subset in SUBSETS[1:-1]:
+        for subset in SOME[1:]:
             assert_allclose(prices_of(moved, subset), prices_of(judge, subset), **TOLERANCE)
 
 
@@ -165,6 +167,32 @@ def groups_are_taken_or_left(make):
         for step in search.trace_:
             if not np.isnan(step.value):
                 assert_allclose(step.value, criterion.value(columns_of(step.subset)), rtol=1e-9)
+
+
+class OverUnits(Scored):
+    """A function of units, which a table of one column each names in its first row."""
+
+    @property
+    def monotone(self):
+        return True
+
+
+def a_grouped_search_is_a_search_over_unions(make):
+    """The same steps as on a table of units, valued by brute force over their columns."""
+    X, y = table()
+    criterion = Scatter("J3").fit(X, y)
+    units = np.random.default_rng(0).normal(size=(len(X), 4))
+    units[0] = ALL
+    over = OverUnits(lambda Z, _: criterion.value(columns_of(Z[0].astype(int))))
+    for size, fixed, column in ((1, None, None), (2, None, None), (3, ["pair"], [1])):
+        how = {"n_features_to_select": size, "fixed_features": fixed, "feature_groups": GROUPS}
+        search = make(Scatter("J3"), **how).fit(X, y)
+        how |= {"fixed_features": column, "feature_groups": None, "standardize": False}
+        brute = make(over, **how).fit(units, y)
+        assert_array_equal(search.unit_support_, brute.support_)
+        if "open" not in search.trace_.state:  # tighter bounds find less on the way
+            assert outcome(search)["subsets"] == outcome(brute)["subsets"]
+            assert_allclose(search.trace_.values, brute.trace_.values, rtol=1e-9)
 
 
 def fixed_features_always_stay(make):

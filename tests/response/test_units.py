@@ -28,35 +28,16 @@ GROUPS = [[1, 4], [0], [2, 3, 5], [6]]
 ALL = np.arange(len(GROUPS))
 
 
-class Grouped:
-    """A criterion whose units are the groups above."""
-
-    @property
-    def n_units_(self):
-        return len(GROUPS)
-
-    def columns(self, subset):
-        return np.sort(np.concatenate([GROUPS[unit] for unit in subset]))
+def grouped(kind):
+    """Makes a criterion whose units are the groups above."""
+    return lambda *args, **options: kind(*args, **options).grouped(GROUPS)
 
 
-class GroupedPosterior(Grouped, PosteriorSensitivity):
-    pass
-
-
-class GroupedDensity(Grouped, DensitySensitivity):
-    pass
-
-
-class GroupedScore(Grouped, ScoreSensitivity):
-    pass
-
-
-class GroupedInformation(Grouped, OutputInformation):
-    pass
-
-
-class GroupedImportances(Grouped, Importances):
-    pass
+GroupedPosterior = grouped(PosteriorSensitivity)
+GroupedDensity = grouped(DensitySensitivity)
+GroupedScore = grouped(ScoreSensitivity)
+GroupedInformation = grouped(OutputInformation)
+GroupedImportances = grouped(Importances)
 
 
 def table(n_classes=2, n_samples=50):

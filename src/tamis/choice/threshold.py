@@ -46,7 +46,8 @@ class Threshold(Choice):
 class FalseDiscovery(Choice):
     """As many features as keep the false discovery rate at ``q`` (Benjamini and Hochberg 1995).
 
-    For ``Ranking(PValue())``: the largest k with p_(k) <= q k / d.
+    For ``Ranking(PValue())``: the largest k with p_(k) <= q k / d, of the d features that are not
+    fixed.
     """
 
     needs_nested = True
@@ -65,13 +66,16 @@ class FalseDiscovery(Choice):
             raise InvalidParameter(f"FalseDiscovery needs a rate q in (0, 1), not {self.q!r}.")
 
     def pick(self, trace: Trace, context: Context = Context()) -> int:  # noqa: B008
-        p_values = np.exp(-trace.moves().score)
-        allowed = self.q * np.arange(1, len(p_values) + 1) / trace.n_units
+        moves = trace.moves()
+        p_values = np.exp(-moves.score)
+        allowed = self.q * np.arange(1, len(p_values) + 1) / len(p_values)
         passing = np.flatnonzero(p_values <= allowed)
+        if not len(passing) and trace.start.any():  # what is fixed is not asked
+            return 0
         if not len(passing):
             raise NothingSelected(
                 f"No feature passes a false discovery rate of {self.q}: the smallest p-value is "
                 f"{p_values[0]:.3g}, {allowed[0]:.3g} was needed. Raise q, or ask for a number of "
                 "features."
             )
-        return int(passing[-1])
+        return int(moves.step[passing[-1]])

@@ -87,8 +87,8 @@ class Size(Choice):
         if not (is_int(self.n_features) and 1 <= self.n_features <= n_units):
             raise InvalidParameter(
                 f"{name} needs n_features_to_select between 1 and {n_units}, the number of columns "
-                f"of X (a group of columns counts as one), not {self.n_features!r}. Write an int "
-                "in that range, a fraction such as 0.5, or 'best'."
+                f"of X, not {self.n_features!r}. Write an int in that range, a fraction such as "
+                "0.5, or 'best'."
             )
         return int(self.n_features)
 

@@ -64,7 +64,7 @@ class Run:
         self.params = {name: value for name, value in params.items() if value is not None}
         selection._check_target(y)
         grouping = Grouping(X.shape[1]) if grouping is None else grouping
-        self.size = selection._size(grouping.n_units)
+        self.size = self._sized(grouping)
         self.fixed = grouping.fixed_units
         self._check_fixed()
         if notice := selection._afford(X, y):
@@ -74,6 +74,18 @@ class Run:
         self.trace = self.start.trace
         self.source: StepSource | None = None
         self.ended = False
+
+    def _sized(self, grouping: Grouping) -> int | None:
+        """Number of units to walk to; where it cannot be, a word on what is counted."""
+        try:
+            return self.selection._size(grouping.n_units)
+        except InvalidParameter as error:
+            if grouping.plain:
+                raise
+            raise InvalidParameter(
+                f"{error} A group counts as one: feature_groups makes {grouping.n_units} units of "
+                f"the {grouping.n_columns} columns."
+            ) from None
 
     def _check_fixed(self) -> None:
         """Refuse a size that has no room for what is fixed."""

@@ -179,6 +179,8 @@ def resolve_units(
     >>> resolve_units("Forward", ["x", None, "x"], None, 3).groups
     (('x', (0, 2)),)
     """
+    if groups is None and fixed is None:
+        return Grouping(n_columns)
     asked = _Asked(name, n_columns, None if names is None else list(map(str, names)))
     if groups is None:
         found: list[tuple[str, tuple[int, ...]]] = []

@@ -33,10 +33,13 @@ class AlteredCriterion(SubsetCriterion):
 
     def _changes(self, subset: Subset, altered: Subset, sign: int) -> Array:
         """Changes by units that are one column in a single pass, by groups one after the other."""
-        single = np.array(
-            [self._unit_columns is None or len(self._unit_columns[j]) == 1 for j in altered]
-        )
-        before, *after = self._values(self.columns(subset), self.columns(altered[single]), sign)
+        units = self._unit_columns
+        if units is None:
+            before, *after = self._values(subset, altered, sign)
+            return np.array(after) - before
+        single = np.array([len(units[j]) == 1 for j in altered])
+        columns = np.array([units[j][0] for j in altered[single]], dtype=np.intp)
+        before, *after = self._values(self.columns(subset), columns, sign)
         changed = np.empty(len(altered))
         changed[single] = after
         for index in np.flatnonzero(~single):

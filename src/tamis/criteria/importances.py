@@ -24,7 +24,8 @@ class Importances(ModelCriterion, BackwardCriterion):
     The loss of member j is Σ_o w_oj², the squared coefficients summed over outputs, where the model
     has ``coef_``, and its ``feature_importances_`` as they are otherwise:
     ``RecursiveElimination(Importances(estimator))`` ranks as scikit-learn's ``RFE`` does.
-    Coefficients compare columns only if these have one scale, which the searches see to.
+    Coefficients compare columns only if these have one scale, which the searches see to. The loss
+    of a group is the sum over its columns.
 
     Parameters
     ----------

@@ -79,7 +79,8 @@ class Coded:
                 codes = codes * int(self.n_levels[j]) + self.column(int(j))
                 codes = np.unique(codes, return_inverse=True)[1].astype(np.intp)
             joint[:, place] = codes
-        return Coded(joint, 2, "codes")
+        # no column has more levels, so that none is cut again
+        return Coded(joint, max(2, int(joint.max()) + 1))
 
     def joint_entropy(self, pivot: NDArray[np.intp]) -> Array:
         """Entropy of the pair (column, pivot) for each column, in nats.

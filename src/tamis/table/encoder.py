@@ -19,7 +19,7 @@ from tamis.table.kinds import SeenColumns, as_dates, blocks, columns_of, numbers
 
 #: Levels of a category that have a column of their own; the rarest share one.
 MOST_LEVELS = 20
-#: Share of the rows below which a level is rare, in bounds: a column of one row only names that row,
+#: Share of the rows below which a level is rare, in bounds: a column of one row only names a row,
 #: and 20 rows tell what a level does to a quarter of a standard deviation. Many columns of few rows
 #: would let a category with many levels pass for more than it says.
 RARE_SHARE, FEWEST_ROWS, ENOUGH_ROWS = 0.03, 2, 20

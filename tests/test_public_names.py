@@ -22,11 +22,12 @@ PACKAGES = [
     "tamis.response",
     "tamis.neural",
     "tamis.datasets",
+    "tamis.table",
     "tamis.evaluation",
     "tamis.reproduction",
 ]
 PROMISED = {
-    "tamis": {"recipe", "select"},
+    "tamis": {"inspect", "read", "recipe", "select"},
     "tamis.criteria": {
         "FisherScore", "DiscriminantRatio", "Correlation", "KolmogorovSmirnov", "PValue",
         "MutualInformation", "Scatter", "Divergence", "CrossValidated", "Importances",
@@ -57,8 +58,9 @@ PROMISED = {
     "tamis.neural": {"GateSelector", "NetworkClassifier", "PerClass", "UFeSCoR", "gate_path"},
     "tamis.datasets": {
         "make_weston", "make_corral", "make_monks", "make_additive", "make_interactive",
-        "make_exponential", "make_xor", "load",
+        "make_exponential", "make_xor", "load", "make_mixed", "make_genes",
     },
+    "tamis.table": {"Alert", "Table", "TableEncoder", "TableSelector", "inspect", "read"},
     "tamis.evaluation": {"Realizations", "evaluate", "compare", "stability", "hit"},
     "tamis.reproduction": {"reproduce", "read", "names", "titles"},
 }  # fmt: skip
@@ -84,7 +86,9 @@ def test_every_public_name_is_explained(package):
             assert inspect.getdoc(thing), f"{package}.{name} has no docstring"
 
 
-@pytest.mark.parametrize("package", ["tamis.criteria", "tamis.search", "tamis.neural"])
+@pytest.mark.parametrize(
+    "package", ["tamis.criteria", "tamis.search", "tamis.neural", "tamis.table"]
+)
 def test_every_parameter_is_documented(package):
     module = import_module(package)
     for name in module.__all__:

@@ -365,3 +365,8 @@ def test_metadata_reach_the_criterion():
     plain = TableSelector(search_for(made.y)).fit(made.to_frame(), made.y)
     weighed = TableSelector(search_for(made.y)).fit(made.to_frame(), made.y, sample_weight=weights)
     assert not np.array_equal(plain.scores_, weighed.scores_)
+
+
+def test_an_expression_may_name_the_encoder():
+    selector = TableSelector(Ranking(FisherScore()), TableEncoder(max_levels=5), keep=["id"])
+    assert write(parse(write(selector))) == write(selector)

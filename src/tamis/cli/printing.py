@@ -7,6 +7,7 @@ Names come from files of anybody, so everything that is printed goes through :fu
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING
 from warnings import WarningMessage
 
@@ -67,8 +68,18 @@ def stderr() -> Console:
 
 
 def say(sentence: str) -> None:
-    """One line on stderr."""
-    sys.stderr.write(f"tamis: {harmless(' '.join(sentence.split()))}\n")
+    """One line on stderr; on a terminal as many as it takes, broken between words."""
+    line = f"tamis: {harmless(' '.join(sentence.split()))}"
+    if sys.stderr.isatty():
+        # a name or a command that is longer than a line is not cut: it may be copied
+        line = fill(
+            line,
+            stderr().width,
+            subsequent_indent="       ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    sys.stderr.write(f"{line}\n")
 
 
 def say_warnings(caught: Iterable[WarningMessage]) -> None:

@@ -33,6 +33,7 @@ class SearchBar:
     def setup(self, estimator: Any, context: Any) -> None:
         """A bar for a search that begins."""
         self.progress.start()
+        estimator = inside(estimator)
         name, criterion = type(estimator).__name__, getattr(estimator, "criterion", None)
         name = name if criterion is None else f"{name}({type(criterion).__name__})"
         self.task = self.progress.add_task(name, total=None, state="")
@@ -57,25 +58,30 @@ class SearchBar:
             self.progress.remove_task(self.task)
 
 
+def inside(selector: Any) -> Any:
+    """The search itself, where a selector only prepares the table for one."""
+    return getattr(selector, "search", selector)
+
+
 def progress_of(search: Any) -> tuple[float | None, str]:
     """The share of a search that is done, None where nobody knows, and where it stands."""
-    trace = search.trace_
+    trace, kind = search.trace_, inside(search)
     if not len(trace):  # the first part of a composition, or a model in training
         parts = search.record_.parts
         return None, f"part {len(parts)}" if parts else "training"
     n_units, sizes = trace.n_units, trace.sizes
-    if isinstance(search, Genetic):
-        return len(trace) / (search.n_generations + 1), f"generation {len(trace) - 1}"
-    if isinstance(search, BranchAndBound):
+    if isinstance(kind, Genetic):
+        return len(trace) / (kind.n_generations + 1), f"generation {len(trace) - 1}"
+    if isinstance(kind, BranchAndBound):
         return None, f"gap {trace.state['gap']:.3g}"
     target = search._choice().size(n_units, "")
-    if isinstance(search, Exhaustive):
+    if isinstance(kind, Exhaustive):
         n_fixed = len(search.record_.grouping.fixed)
         free = n_units - n_fixed
         whole = 2**free if target is None else math.comb(free, target - n_fixed)
         n_valued = trace.state["valued"]
         return n_valued / whole, f"{n_valued} subsets"
-    if isinstance(search, Ranking):  # it ranks all, whatever is asked
+    if isinstance(kind, Ranking):  # it ranks all, whatever is asked
         target = None
     first, last = int(sizes[0]), int(sizes[-1])
     if first > n_units / 2:  # it began with everything

@@ -13,7 +13,7 @@ import typer
 
 from tamis.cli.failing import INTERRUPTED
 from tamis.cli.printing import say, say_warnings, stderr
-from tamis.cli.progress import SearchBar
+from tamis.cli.progress import SearchBar, inside
 from tamis.contract import Record, Selection
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.recipes import prepare
@@ -27,7 +27,9 @@ def run(
 ) -> Selection:
     """Fit a selector, or continue from a record; warnings are said after success only."""
     bar = SearchBar(stderr())
-    if not isinstance(selector, Ranking):  # which makes all its steps at once, and many of them
+    if not isinstance(
+        inside(selector), Ranking
+    ):  # which makes all its steps at once, and many of them
         selector.set_callbacks(bar)
     try:
         with _stopping(bar), warnings.catch_warnings(record=True) as caught:

@@ -26,6 +26,7 @@ from tamis.table import Alert, Table, TableSelector
 from tamis.table.files import FileTable, read_file
 from tamis.table.labelled import LabelledTable, check_column
 from tamis.table.showing import shown
+from tamis.table.sources import STDIN
 from tamis.table.table import table_of
 
 
@@ -91,7 +92,7 @@ def run_select(asked: Request) -> None:
         facts = partial(_facts, asked.file, data, selection, alerts)
         write_ranking(asked.output, ranking, facts, safe=asked.safe_csv)
     say_alerts(alerts)
-    print_ranking(ranking, [f"{asked.file.name}: {data}", expression], asked.rows)
+    print_ranking(ranking, [f"{_spoken(asked.file)}: {data}", expression], asked.rows)
     for what, path in (("ranking", asked.output), ("record", asked.save_record)):
         if path is not None:
             say(f"the {what} is in {path}.")
@@ -105,12 +106,16 @@ def _table(asked: Request, content: FileTable) -> Table:
             "Which column is the target? Write --target with one of "
             f"{listed(content.frame.columns[::-1])}."
         )
-    name, drop = asked.file.name, asked.drop
+    name, drop = _spoken(asked.file), asked.drop
     if asked.time is None:
         return table_of(content, asked.target, drop, asked.keep, asked.task, name=name)
     check_column(str(asked.event), content.frame.columns)
     drop = (*drop, str(asked.event))
     return table_of(content, asked.time, drop, asked.keep, "regression", name=name)
+
+
+def _spoken(file: Path) -> str:
+    return "standard input" if str(file) == STDIN else file.name
 
 
 def _facts(

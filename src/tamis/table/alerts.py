@@ -15,8 +15,6 @@ from tamis.table.leaks import LEAKS, copies, foresights, is_code
 
 #: Rows below which a class is called rare: five folds could not each have one of it.
 RARE = 5
-#: Share of gaps from which a column is named among those with gaps.
-MANY_GAPS = 0.2
 #: Kinds that no search is offered, unless an encoder of the user's takes them.
 LEFT_OUT = ("identifier", "text", "constant")
 
@@ -91,29 +89,24 @@ def profiled(
     y = None if task == "none" else y
     power = foresights(frame, seen, y, task) if y is not None else np.full(frame.width, np.nan)
     names = np.array(seen.names, dtype=object)
-    codes = _codes(frame, seen, power, y, task)
-    found = [
-        _identifiers(names, [j for j in seen.of_kind("identifier") if j not in codes], power),
-        _coded(names[codes]),
-        None if takes_text else _texts(names[seen.of_kind("text")]),
+    codes = [j for j in _codes(frame, seen, power, y, task) if names[j] not in keep]
+    ids = seen.of_kind("identifier")
+    left_out = [
+        _identifiers(names[ids].tolist(), [names[j] for j in ids if power[j] >= LEAKS]),
+        _coded(names[codes].tolist()),
+        None if takes_text else _texts(names[seen.of_kind("text")].tolist()),
         _constants(names[seen.of_kind("constant")]),
     ]
-    aside = {
-        name: alert.sort
-        for alert in found
-        if alert is not None
-        for name in alert.columns
-        if name not in keep or alert.sort in ("text", "constant")
-    }
-    found = [alert and _without_kept(alert, aside, keep) for alert in found]
+    aside = {name: alert.sort for alert in left_out if alert for name in alert.columns}
     leaks = [j for j in np.flatnonzero(np.nan_to_num(power) >= LEAKS) if names[j] not in aside]
-    found += [
+    found = [
+        *left_out,
         _leaks(names[leaks], power[leaks]),
         _gaps(seen, frame.height, aside),
         _copied(names, copies(frame, seen), aside),
-        _mixed(frame, names, np.flatnonzero(seen.mixed), seen),
+        _mixed(frame, names, np.flatnonzero(seen.mixed)),
         _rare(y) if task == "classification" else None,
-        _unnamed([name for name in unnamed if name in set(seen.names) and name not in aside]),
+        _unnamed([name for name in unnamed if name in set(seen.names) - set(aside)]),
     ]
     return TableProfile(seen, power, aside, tuple(alert for alert in found if alert is not None))
 
@@ -128,11 +121,6 @@ def _kept_kinds(frame: pl.DataFrame, seen: SeenColumns, keep: Sequence[str]) -> 
         if seen.names[j] in keep and not dtypes[j].is_nested():
             kind[j] = "category"
     return kind
-
-
-def _without_kept(alert: Alert, aside: dict[str, str], keep: Sequence[str]) -> Alert | None:
-    """An alert about columns that are kept after all is none."""
-    return alert if any(name in aside for name in alert.columns) else None
 
 
 def _codes(
@@ -155,52 +143,39 @@ def way_out(option: str, names: Sequence[str]) -> str:
     return f"{option}=[{shown}{more}] ({words}{' ...' if more else ''})"
 
 
-def _identifiers(names: NDArray[Any], found: list[int], power: Array) -> Alert | None:
-    if not found:
+def _left_out(
+    sort: str, names: Sequence[str], why: tuple[str, str], instead: str = "", for_use: str = ""
+) -> Alert | None:
+    """Columns that are left out; ``why`` speaks of one, and of many."""
+    if not len(names):
         return None
-    held = names[found].tolist()
-    sorted_with = [names[j] for j in found if power[j] >= LEAKS]
+    one = len(names) == 1
+    for_use = for_use or f"to use {'it' if one else 'them'}"
+    return Alert(
+        sort,
+        tuple(names),
+        f"{listed(names)} {'is' if one else 'are'} left out: {why[not one]} Write {instead}"
+        f"{way_out('keep', names)} {for_use}.",
+        grave=True,
+    )
+
+
+def _identifiers(names: Sequence[str], sorted_with: Sequence[str]) -> Alert | None:
     betrays = f" {listed(sorted_with)} even foretells the target." if sorted_with else ""
-    one = len(held) == 1
-    return Alert(
-        "identifier",
-        tuple(held),
-        f"{listed(held)} {'is' if one else 'are'} left out: {'it has' if one else 'they have'} "
-        f"another value in every row, as an identifier has.{betrays} Write "
-        f"{way_out('keep', held)} to use {'it' if one else 'them'}.",
-        grave=True,
-    )
+    what = f"another value in every row, as an identifier has.{betrays}"
+    return _left_out("identifier", names, (f"it has {what}", f"they have {what}"))
 
 
-def _coded(names: NDArray[Any]) -> Alert | None:
-    if not len(names):
-        return None
-    held = names.tolist()
-    one = len(held) == 1
-    return Alert(
-        "code",
-        tuple(held),
-        f"{listed(held)} {'is' if one else 'are'} left out: each value stands for one value of the "
-        f"target, so that nothing would be learnt. Write {way_out('keep', held)} to use "
-        f"{'it' if one else 'them'}.",
-        grave=True,
-    )
+def _coded(names: Sequence[str]) -> Alert | None:
+    why = "each value stands for one value of the target, so that nothing would be learnt."
+    return _left_out("code", names, (why, why))
 
 
-def _texts(names: NDArray[Any]) -> Alert | None:
-    if not len(names):
-        return None
-    held = names.tolist()
-    one = len(held) == 1
-    return Alert(
-        "text",
-        tuple(held),
-        f"{listed(held)} {'is' if one else 'are'} left out: {'it holds' if one else 'they hold'} "
-        "text, or more levels than rows could tell apart. Write TableSelector(search, "
-        f"encoder=...) with an encoder of texts, or {way_out('keep', held)} to take each as a "
-        "category.",
-        grave=True,
-    )
+def _texts(names: Sequence[str]) -> Alert | None:
+    what = "text, or more levels than rows could tell apart."
+    instead = "TableSelector(search, encoder=...) with an encoder of texts, or "
+    why = f"it holds {what}", f"they hold {what}"
+    return _left_out("text", names, why, instead, "to take each as a category")
 
 
 def _constants(names: NDArray[Any]) -> Alert | None:
@@ -235,18 +210,16 @@ def _gaps(seen: SeenColumns, n_rows: int, aside: dict[str, str]) -> Alert | None
         return None
     worst = sorted(holes, key=lambda j: -seen.n_missing[j])
     held = [seen.names[j] for j in worst]
-    share = [f"{100 * seen.n_missing[j] / n_rows:.0f} %" for j in worst]
-    most = f"{held[0]!r} has {counted(int(seen.n_missing[worst[0]]), 'gap')} ({share[0]})"
-    first = (
-        most
-        if len(held) == 1
-        else f"{len(held)} columns have gaps, {most.replace('has', 'with', 1)} the most"
-    )
+    share = f"{100 * seen.n_missing[worst[0]] / n_rows:.0f} %"
+    n_most = counted(int(seen.n_missing[worst[0]]), "gap")
+    first = f"{held[0]!r} has {n_most} ({share})"
+    if len(held) > 1:
+        first = f"{len(held)} columns have gaps, {held[0]!r} the most ({n_most}, {share})"
     return Alert(
         "gaps",
         tuple(held),
-        f"{first}: filled with the median, beside a column that marks them; of words a level of "
-        "its own.",
+        f"{first}: in numbers they are filled with the median and marked, in words they are a "
+        "level.",
     )
 
 
@@ -264,9 +237,7 @@ def _copied(names: NDArray[Any], found: dict[int, int], aside: dict[str, str]) -
     )
 
 
-def _mixed(
-    frame: pl.DataFrame, names: NDArray[Any], found: NDArray[np.intp], seen: SeenColumns
-) -> Alert | None:
+def _mixed(frame: pl.DataFrame, names: NDArray[Any], found: NDArray[np.intp]) -> Alert | None:
     if not len(found):
         return None
     column = frame.to_series(int(found[0])).drop_nulls().cast(pl.String)

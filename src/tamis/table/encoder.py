@@ -15,13 +15,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tamis._arrays import Array, Subset
 from tamis.table.alerts import LEFT_OUT
 from tamis.table.frames import as_polars, check_names, is_frame
-from tamis.table.kinds import BLOCK, SeenColumns, as_dates, columns_of, numbers
+from tamis.table.kinds import SeenColumns, as_dates, blocks, columns_of, numbers
 
 #: Levels of a category that have a column of their own; the rarest share one.
 MOST_LEVELS = 20
-#: Share of the rows below which a level is rare. Two rows are rare in any table: a column of one
-#: row only names that row.
-RARE_SHARE, RARE_ROWS = 0.01, 2
+#: Share of the rows below which a level is rare, in bounds: a column of one row only names a row,
+#: and 20 rows tell what a level does to a quarter of a standard deviation. Many columns of few rows
+#: would let a category with many levels pass for more than it says.
+RARE_SHARE, FEWEST_ROWS, ENOUGH_ROWS = 0.03, 2, 20
 #: What a date tells beside its place in time.
 PARTS = ("year", "month", "day", "weekday", "hour")
 #: Seconds of a day: the number of a date is in days.
@@ -118,7 +119,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         )
         self._levels = OneHotEncoder(
             drop="if_binary",
-            min_frequency=max(RARE_ROWS, int(RARE_SHARE * frame.height)),
+            min_frequency=min(max(FEWEST_ROWS, int(RARE_SHARE * frame.height)), ENOUGH_ROWS),
             max_categories=self.max_levels,
             handle_unknown="infrequent_if_exist",
             sparse_output=False,
@@ -172,12 +173,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _held(self, frame: pl.DataFrame) -> Array:
         """Numbers and the parts of dates, NaN where there are gaps."""
-        blocks = [
-            numbers(frame, self._numbers[start : start + BLOCK])
-            for start in range(0, len(self._numbers), BLOCK)
-        ]
-        blocks += [self._part(frame, j, part)[:, None] for j, part in self._parts]
-        return np.hstack(blocks) if blocks else np.empty((frame.height, 0))
+        held = np.empty((frame.height, len(self._numbers) + len(self._parts)), order="F")
+        done = 0
+        for block in blocks(frame, self._numbers):
+            held[:, done : done + len(block)] = numbers(frame, block)
+            done += len(block)
+        for i, (j, part) in enumerate(self._parts, len(self._numbers)):
+            held[:, i] = self._part(frame, j, part)
+        return held
 
     def _worded(self, frame: pl.DataFrame) -> NDArray[Any]:
         columns = [frame.to_series(j).cast(pl.String).to_list() for j in self._words]
@@ -234,8 +237,7 @@ def coded(frame: pl.DataFrame) -> Array:
     X = np.empty(frame.shape, order="F")
     dtypes = frame.dtypes
     numeric = [j for j in range(frame.width) if dtypes[j].is_numeric()]
-    for start in range(0, len(numeric), BLOCK):
-        block = numeric[start : start + BLOCK]
+    for block in blocks(frame, numeric):
         X[:, block] = numbers(frame, block)
     for j in sorted(set(range(frame.width)) - set(numeric)):
         column = frame.to_series(j)

@@ -1,6 +1,7 @@
 """The kind of each column: what its values are for, not how they are stored."""
 
 import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +12,9 @@ from tamis._arrays import Array, Mask
 #: What a column can be.
 KINDS = ("number", "category", "boolean", "date", "text", "identifier", "constant")
 
-#: Columns that are looked at together: enough that polars and numpy have more to do than Python,
-#: few enough that little of a long table is held twice.
-BLOCK = 256
+#: Cells that are looked at together: enough that polars and numpy have more to do than Python, few
+#: enough (32 MB) that little of a long table is held twice.
+CELLS = 1 << 22
 #: Levels up to which words are a category even if most of them are seen few times; beyond it only
 #: if each is seen ten times on average. skrub draws the same line at 40.
 FEW_LEVELS, ROWS_PER_LEVEL = 40, 10
@@ -62,50 +63,64 @@ class SeenColumns:
         return np.flatnonzero(np.isin(self.kind, kinds)).tolist()
 
 
-def columns_of(
-    frame: pl.DataFrame, unnamed: "frozenset[str] | set[str]" = frozenset()
-) -> SeenColumns:
+def columns_of(frame: pl.DataFrame, unnamed: Collection[str] = ()) -> SeenColumns:
     """The kinds of the columns of a frame; ``unnamed`` are those whose name was made up."""
     d = frame.width
     seen = SeenColumns(
         frame.columns,
         np.full(d, "number", dtype=object),
-        *(np.zeros(d, dtype=np.int64) for _ in range(3)),
+        np.zeros(d, dtype=np.int64),
+        np.zeros(d, dtype=np.int64),
+        np.zeros(d, dtype=np.int64),
         np.zeros(d, dtype=bool),
         {},
     )
     dtypes = frame.dtypes
     numeric = [j for j in range(d) if dtypes[j].is_numeric()]
-    for start in range(0, len(numeric), BLOCK):
-        block = numeric[start : start + BLOCK]
+    for block in blocks(frame, numeric):
         _look_at_numbers(frame, block, seen, unnamed)
     for j in sorted(set(range(d)) - set(numeric)):
         _look_at_others(frame.to_series(j), j, seen)
     return seen
 
 
+def blocks(frame: pl.DataFrame, columns: list[int]) -> Iterator[list[int]]:
+    """Columns in parts of which a copy may be held."""
+    width = max(1, CELLS // max(frame.height, 1))
+    for start in range(0, len(columns), width):
+        yield columns[start : start + width]
+
+
 def numbers(frame: pl.DataFrame, block: list[int]) -> Array:
-    """Some columns as one array of numbers, NaN where there is none."""
-    part = pl.DataFrame([frame.to_series(j) for j in block])
-    return part.cast(pl.Float64, strict=False).to_numpy(order="fortran", writable=True)
+    """Some columns as one new array of numbers, NaN where there is none."""
+    if not block:
+        return np.empty((frame.height, 0))
+    in_a_row = block[-1] - block[0] == len(block) - 1  # a slice of a wide frame is quick to make
+    part = (
+        frame[:, block[0] : block[-1] + 1]
+        if in_a_row
+        else pl.DataFrame([frame.to_series(j) for j in block])
+    )
+    if set(part.dtypes) != {pl.Float64()}:
+        part = part.cast(pl.Float64, strict=False)
+    return part.to_numpy(order="fortran", writable=True)
 
 
 def _look_at_numbers(
-    frame: pl.DataFrame, block: list[int], seen: SeenColumns, unnamed: "frozenset[str] | set[str]"
+    frame: pl.DataFrame, block: list[int], seen: SeenColumns, unnamed: Collection[str]
 ) -> None:
     X = numbers(frame, block)
     missing, infinite = np.isnan(X), np.isinf(X)
     seen.n_missing[block], seen.n_infinite[block] = missing.sum(axis=0), infinite.sum(axis=0)
-    with np.errstate(invalid="ignore"):
-        low, high = (np.where(missing, end, X) for end in (np.inf, -np.inf))
-        low, high = low.min(axis=0), high.max(axis=0)
-        whole = (np.where(missing | infinite, 0, X) % 1 == 0).all(axis=0)
-    gaps = missing.any(axis=0)
-    for i, j in enumerate(block):
-        if low[i] > high[i] or (low[i] == high[i] and not gaps[i]):
-            seen.kind[j] = "constant"
-        elif whole[i] and _counts_rows(X[:, i], seen.names[j], seen.names[j] in unnamed):
-            seen.kind[j] = "identifier"
+    low = np.where(missing, np.inf, X).min(axis=0)
+    high = np.where(missing, -np.inf, X).max(axis=0)
+    constant = (low > high) | ((low == high) & ~missing.any(axis=0))
+    seen.kind[np.array(block)[constant]] = "constant"
+    whole: Mask = np.all(np.where(missing | infinite, 0, X) % 1 == 0, axis=0)
+    for i in np.flatnonzero(whole & ~constant).tolist():
+        name = seen.names[block[i]]
+        if _counts_rows(X[:, i], name, name in unnamed):
+            seen.kind[block[i]] = "identifier"
 
 
 def _counts_rows(x: Array, name: str, made_up: bool) -> bool:
@@ -153,7 +168,7 @@ def _kind_of_words(held: pl.Series, j: int, n_levels: int, seen: SeenColumns) ->
 
 def _reads_as_prose(words: pl.Series) -> bool:
     """Whether most of the texts are of several words."""
-    return bool((words.str.strip_chars().str.contains(r"\s")).mean() > 0.5)
+    return 2 * int(words.str.strip_chars().str.contains(r"\s").sum()) > len(words)
 
 
 def date_format(words: pl.Series) -> str | None:

@@ -11,7 +11,10 @@ from tamis._arrays import Array, target_kind
 from tamis._wording import counted, did_you_mean, listed, shell_word
 from tamis.contract import SURVIVAL
 from tamis.exceptions import InvalidTable, InvalidTarget
-from tamis.table.kinds import BLOCK
+
+#: Columns that are copied at a time: enough that polars has more to do than Python, few enough that
+#: little of a long table is held twice.
+BLOCK = 256
 
 
 class LabelledTable(NamedTuple):

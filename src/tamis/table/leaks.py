@@ -1,6 +1,5 @@
 """How well one column predicts the target alone: cross-validated, for all columns in one pass."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, class_codes
-from tamis.table.kinds import BLOCK, SeenColumns, as_dates, numbers
+from tamis.table.kinds import SeenColumns, as_dates, blocks, numbers
 
 #: Share of the errors of a constant guess that a column must do away with to be called a probable
 #: leak. In 34 published tables the best column does away with 0.94 (iris), 0.80 (the best of 7129
@@ -99,7 +98,7 @@ def foresights(frame: pl.DataFrame, seen: SeenColumns, y: NDArray[Any], task: st
     target = Foresight(y, task, frame.width)
     if target.classes and not 2 <= target.n_classes <= MOST_CLASSES:
         return power
-    for block in _blocks(_numeric(frame, seen)):
+    for block in blocks(frame, _numeric(frame, seen)):
         power[block] = target.of_numbers(numbers(frame, block))
     for j in seen.of_kind("category", "boolean"):
         power[j] = target.of_codes(level_codes(frame.to_series(j)))
@@ -145,15 +144,10 @@ def _numeric(frame: pl.DataFrame, seen: SeenColumns) -> list[int]:
     return [j for j in seen.of_kind("number", "identifier") if dtypes[j].is_numeric()]
 
 
-def _blocks(columns: list[int]) -> Iterator[list[int]]:
-    for start in range(0, len(columns), BLOCK):
-        yield columns[start : start + BLOCK]
-
-
 def copies(frame: pl.DataFrame, seen: SeenColumns) -> dict[int, int]:
     """For each column that equals an earlier one, which that is."""
     alike: dict[object, list[int]] = {}
-    for block in _blocks(_numeric(frame, seen)):
+    for block in blocks(frame, _numeric(frame, seen)):
         X = numbers(frame, block) + 0.0  # of the two zeros one
         X[np.isnan(X)] = np.nan  # of the many that are no number one
         for j, column in zip(block, X.T, strict=True):

@@ -87,15 +87,14 @@ class TableSelector(MetaEstimatorMixin, Selection):
 
     Examples
     --------
-    >>> import polars as pl
-    >>> from tamis.criteria import CrossValidated
-    >>> from tamis.search import Forward
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> frame = pl.DataFrame({"dose": [1, 2, 3, 4] * 6, "site": ["a", "a", "b", "b"] * 6,
-    ...                       "when": [None, 1.5, 2.5] * 8})
-    >>> search = Forward(CrossValidated(LogisticRegression(), cv=3), n_features_to_select=1)
-    >>> TableSelector(search).fit(frame, ["no", "no", "yes", "yes"] * 6).columns_
-    ['dose']
+    >>> from tamis.criteria import Importances
+    >>> from tamis.datasets import make_mixed
+    >>> from tamis.search import RecursiveElimination
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> table = make_mixed(400, random_state=0, like="incomes")
+    >>> search = RecursiveElimination(Importances(RidgeClassifier()), n_features_to_select=3)
+    >>> TableSelector(search).fit(table.to_frame(), table.y).columns_
+    ['education', 'married', 'hours']
     """
 
     def __init__(self, search: Any, encoder: Any = "auto", *, keep: Sequence[str] = ()):

@@ -20,11 +20,19 @@ NAME, VALUES = 24, 26
 #: Characters of the whole, where the terminal is not narrower.
 WIDTH = 100
 
+#: What stands in one of the columns.
+ALONE = (
+    "alone: share of the errors of a constant guess that the column does away with by itself, "
+    "cross-validated."
+)
+
 
 def shown(table: "Table", width: int | None = None) -> str:
     """Kinds and alerts of a table as text."""
     width = width or min(WIDTH, get_terminal_size().columns)
     lines = [_heading(table), "", *_lines(table)]
+    if table.y is not None:
+        lines += ["", *wrap(ALONE, width)]
     for alert in table.alerts:
         mark = "! " if alert.grave else "- "
         lines += ["", *wrap(alert.sentence, width, initial_indent=mark, subsequent_indent="  ")]
@@ -104,7 +112,7 @@ def _values(column: pl.Series, kind: str) -> str:
     if kind in ("number", "identifier") and column.dtype.is_numeric():
         return f"{_number(held.min())} to {_number(held.max())}"
     if kind == "date":
-        return f"{held.min()} to {held.max()}"
+        return f"{held.min()!s} to {held.max()!s}"
     if kind in ("category", "boolean"):
         levels = held.cast(pl.String).value_counts(sort=True).to_series(0)
         return f"{len(levels)}: {', '.join(levels.head(4))}"

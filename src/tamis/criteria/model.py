@@ -209,11 +209,7 @@ class OpenCriterion(ModelCriterion):
     @property
     def targets(self) -> frozenset[str]:  # type: ignore[override]
         """Kinds of target that the estimator can use."""
-        found = super().targets
-        if is_survival_model(self.estimator):
-            return frozenset({SURVIVAL})
-        # what says nothing of its targets may be anything
-        return found | {SURVIVAL} if found == TASKS else found
+        return frozenset({SURVIVAL}) if is_survival_model(self.estimator) else super().targets
 
 
 def is_survival_model(estimator: Any) -> bool:

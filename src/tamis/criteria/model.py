@@ -20,6 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 from tamis._arrays import Array, Subset, is_int
 from tamis._random import fix_seeds
 from tamis.contract import SURVIVAL, TASKS, Criterion
+from tamis.density.discrete import category_mask
 from tamis.exceptions import InvalidParameter
 from tamis.folds.rows import folds_of
 from tamis.response.training import rows_of, trained
@@ -99,8 +100,9 @@ class ModelCriterion(Criterion):
 
     def _fitted(self, subset: Subset) -> Any:
         """A clone of the estimator trained on all rows and the columns of the subset."""
-        columns = self._X[:, self.columns(subset)]
-        return trained(self.estimator_, columns, self._y, self._metadata.fit)
+        columns = self.columns(subset)
+        estimator = for_columns(self.estimator_, columns, self._X.shape[1])
+        return trained(estimator, self._X[:, columns], self._y, self._metadata.fit)
 
     def tune(self, subset: Subset) -> dict[str, Any]:
         """Search for hyper-parameters again on the subset; empty where the estimator is no search.
@@ -210,6 +212,23 @@ class OpenCriterion(ModelCriterion):
     def targets(self) -> frozenset[str]:  # type: ignore[override]
         """Kinds of target that the estimator can use."""
         return frozenset({SURVIVAL}) if is_survival_model(self.estimator) else super().targets
+
+
+def for_columns(estimator: Any, columns: Subset, n_columns: int) -> Any:
+    """The estimator for some columns, where it names those that are categories by position.
+
+    >>> from sklearn.ensemble import HistGradientBoostingClassifier
+    >>> boosting = HistGradientBoostingClassifier(categorical_features=[1, 4])
+    >>> for_columns(boosting, np.array([0, 4, 5]), 6).categorical_features
+    [1]
+    """
+    named = getattr(estimator, "categorical_features", None)
+    if named is None or isinstance(named, str) or np.asarray(named).dtype.kind not in "iub":
+        return estimator
+    mask = category_mask(type(estimator).__name__, named, n_columns)
+    assert mask is not None
+    found = np.flatnonzero(mask[columns]).tolist()
+    return clone(estimator).set_params(categorical_features=found or None)
 
 
 def is_survival_model(estimator: Any) -> bool:

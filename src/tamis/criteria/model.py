@@ -222,13 +222,18 @@ def for_columns(estimator: Any, columns: Subset, n_columns: int) -> Any:
     >>> for_columns(boosting, np.array([0, 4, 5]), 6).categorical_features
     [1]
     """
-    named = getattr(estimator, "categorical_features", None)
-    if named is None or isinstance(named, str) or np.asarray(named).dtype.kind not in "iub":
+    if not names_by_position(estimator):
         return estimator
-    mask = category_mask(type(estimator).__name__, named, n_columns)
+    mask = category_mask(type(estimator).__name__, estimator.categorical_features, n_columns)
     assert mask is not None
     found = np.flatnonzero(mask[columns]).tolist()
     return clone(estimator).set_params(categorical_features=found or None)
+
+
+def names_by_position(estimator: Any) -> bool:
+    """Whether an estimator says by position which columns are categories."""
+    named = getattr(estimator, "categorical_features", None)
+    return named is not None and np.asarray(named).dtype.kind in "iub"
 
 
 def is_survival_model(estimator: Any) -> bool:

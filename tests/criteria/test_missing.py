@@ -33,7 +33,12 @@ from tamis.criteria import (
     PosteriorSensitivity,
 )
 from tamis.criteria.model import allows_nan
-from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
+from tamis.exceptions import (
+    IncompatibleCriterion,
+    InvalidParameter,
+    InvalidTable,
+    InvalidTarget,
+)
 from tamis.search import Forward, Ranking, RecursiveElimination, Then
 
 FAMILY = [MIFS, MIFSU, MRMR, NMIFS, CMIM, CIFE, JMI, DISR]
@@ -258,6 +263,29 @@ def test_cross_validation_sees_the_gaps(estimator):
     subset = np.array([0, 2, 3])
     expected = cross_val_score(estimator, X[:, subset], y, cv=3).mean()
     assert criterion.value(subset) == pytest.approx(expected)
+
+
+def test_categories_of_boosting_keep_their_columns():
+    X, y = gappy()
+    X[:, 1] = np.random.default_rng(0).permutation(21)[X[:, 1].astype(int)]  # no order
+    named = HistGradientBoostingClassifier(max_iter=5, categorical_features=[1], random_state=0)
+    criterion = CrossValidated(named, cv=3).fit(X, y)
+    for subset, inside in [([0, 2], None), ([0, 1, 3], [1]), ([1], [0]), ([2, 3, 4], None)]:
+        told = named.__class__(max_iter=5, categorical_features=inside, random_state=0)
+        expected = cross_val_score(told, X[:, subset], y, cv=3).mean()
+        assert criterion.value(np.array(subset)) == pytest.approx(expected)
+    search = Forward(CrossValidated(named, cv=3), n_features_to_select=2).fit(X, y)
+    raw = Forward(CrossValidated(named, cv=3), n_features_to_select=2, standardize=False).fit(X, y)
+    assert_array_equal(search.order_, raw.order_)
+
+
+def test_categories_by_position_are_not_mistaken():
+    X, y = gappy()
+    named = HistGradientBoostingClassifier(max_iter=3, categorical_features=[1])
+    criterion = PosteriorSensitivity(named, n_values=3).fit(X, y)
+    assert len(criterion.loss(np.arange(5))) == 5
+    with pytest.raises(IncompatibleCriterion, match=r"would name others.*CrossValidated"):
+        criterion.loss(np.array([0, 2]))
 
 
 def test_importances_and_sensitivities_see_the_gaps():

@@ -75,7 +75,7 @@ class Information(Choice):
         order, sizes = nested_order(trace)
         ends = np.arange(trace.n_units + 1)
         if context.X.shape[1] != trace.n_units:  # a group of columns is one unit
-            of_unit = [context.criterion.columns(np.array([unit])) for unit in order]
+            of_unit = [context.columns(np.array([unit])) for unit in order]
             order = np.concatenate([EMPTY, *of_unit])
             ends = np.cumsum([0, *map(len, of_unit)])
         task = getattr(context.criterion, "task_", None) or target_kind(context.y)

@@ -20,6 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 from tamis._arrays import Array, Subset, is_int
 from tamis._random import fix_seeds
 from tamis.contract import SURVIVAL, TASKS, Criterion
+from tamis.density.discrete import category_mask
 from tamis.exceptions import InvalidParameter
 from tamis.folds.rows import folds_of
 from tamis.response.training import rows_of, trained
@@ -102,8 +103,9 @@ class ModelCriterion(Criterion):
 
     def _fitted(self, subset: Subset) -> Any:
         """A clone of the estimator trained on all rows and the columns of the subset."""
-        columns = self._X[:, self.columns(subset)]
-        return trained(self.estimator_, columns, self._y, self._metadata.fit)
+        columns = self.columns(subset)
+        estimator = for_columns(self.estimator_, columns, self._X.shape[1])
+        return trained(estimator, self._X[:, columns], self._y, self._metadata.fit)
 
     def tune(self, subset: Subset) -> dict[str, Any]:
         """Search for hyper-parameters again on the subset; empty where the estimator is no search.
@@ -212,11 +214,29 @@ class OpenCriterion(ModelCriterion):
     @property
     def targets(self) -> frozenset[str]:  # type: ignore[override]
         """Kinds of target that the estimator can use."""
-        found = super().targets
-        if is_survival_model(self.estimator):
-            return frozenset({SURVIVAL})
-        # what says nothing of its targets may be anything
-        return found | {SURVIVAL} if found == TASKS else found
+        return frozenset({SURVIVAL}) if is_survival_model(self.estimator) else super().targets
+
+
+def for_columns(estimator: Any, columns: Subset, n_columns: int) -> Any:
+    """The estimator for some columns, where it names those that are categories by position.
+
+    >>> from sklearn.ensemble import HistGradientBoostingClassifier
+    >>> boosting = HistGradientBoostingClassifier(categorical_features=[1, 4])
+    >>> for_columns(boosting, np.array([0, 4, 5]), 6).categorical_features
+    [1]
+    """
+    if not names_by_position(estimator):
+        return estimator
+    mask = category_mask(type(estimator).__name__, estimator.categorical_features, n_columns)
+    assert mask is not None
+    found = np.flatnonzero(mask[columns]).tolist()
+    return clone(estimator).set_params(categorical_features=found or None)
+
+
+def names_by_position(estimator: Any) -> bool:
+    """Whether an estimator says by position which columns are categories."""
+    named = getattr(estimator, "categorical_features", None)
+    return named is not None and np.asarray(named).dtype.kind in "iub"
 
 
 def is_survival_model(estimator: Any) -> bool:

@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from tamis._arrays import Array, Subset
 from tamis._random import draw_seed
 from tamis.contract import BackwardCriterion
-from tamis.criteria.model import GROUPS, ModelCriterion, is_tuner
+from tamis.criteria.model import GROUPS, ModelCriterion, is_tuner, names_by_position
 from tamis.exceptions import DegenerateData, IncompatibleCriterion, InvalidParameter
 from tamis.response.losses import losses, mean_and_error
 from tamis.response.opening import check_usable
@@ -83,7 +83,14 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
 
     def loss(self, subset: Subset) -> Array:
         way = resolve(type(self).__name__, self.by, self.n_repeats, self.n_values)
-        repeats = losses(self._compared, way, Units.of(self.columns, subset))
+        units = Units.of(self.columns, subset)
+        if len(units.columns) < self._X.shape[1] and names_by_position(self.estimator_):
+            raise IncompatibleCriterion(
+                f"{type(self).__name__} trains {type(self.estimator_).__name__} on some of the "
+                "columns, of which categorical_features would name others. Use "
+                "CrossValidated, which sees to it, or leave categorical_features out."
+            )
+        repeats = losses(self._compared, way, units)
         self._said = None
         if len(repeats) == 1:
             return repeats[0]

@@ -19,7 +19,7 @@ from tamis._arrays import Array, Subset, class_codes, is_int
 from tamis._parallel import parallel_map
 from tamis._sparse import is_sparse
 from tamis.contract import SURVIVAL, Cost, SubsetCriterion, with_unit
-from tamis.criteria.model import Metadata, OpenCriterion, rows_of, trained
+from tamis.criteria.model import Metadata, OpenCriterion, for_columns, rows_of, trained
 from tamis.exceptions import InvalidParameter, InvalidScore
 from tamis.folds import FoldAccuracies, Rows, Splits, most_frequent
 from tamis.folds.knn import KNNFolds
@@ -168,7 +168,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         found[asked] = parallel_map(
             validated,
             (
-                (self.estimator_, self._X, self._y, self.columns(s), *common, self._untrainable(s))
+                (self._for(s), self._X, self._y, self.columns(s), *common, self._untrainable(s))
                 for s in (subsets[i] for i in asked)
             ),
             self.n_jobs,
@@ -180,7 +180,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         if not len(subset):
             return np.full(len(self._splits), self._worth_of_nothing)
         return scored_folds(
-            self.estimator_, self._X, self._y, self.columns(subset), self._splits, self._scorer,
+            self._for(subset), self._X, self._y, self.columns(subset), self._splits, self._scorer,
             self._metadata, self._untrainable(subset),
         )  # fmt: skip
 
@@ -188,6 +188,9 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
     def test_ratio(self) -> float:
         """Test rows for each training row, on average."""
         return float(np.mean([len(test) / len(train) for train, test in self._splits]))
+
+    def _for(self, subset: Subset) -> Any:
+        return for_columns(self.estimator_, self.columns(subset), self._X.shape[1])
 
     def _untrainable(self, subset: Subset) -> Array:
         """Scores of the folds in which the estimator would fail, nan where it is to be trained."""

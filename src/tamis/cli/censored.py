@@ -6,7 +6,7 @@ import polars as pl
 
 from tamis.contract import SURVIVAL, censored_columns
 from tamis.exceptions import InvalidParameter, InvalidTable
-from tamis.table.labelled import LabelledTable
+from tamis.table.labelled import LabelledTable, check_column
 
 
 def check_censored(target: str | None, time: str | None, event: str | None, task: str) -> None:
@@ -21,14 +21,19 @@ def check_censored(target: str | None, time: str | None, event: str | None, task
         raise InvalidParameter(f"--time and --event are the target: leave {also} out.")
 
 
-def with_events(data: LabelledTable, frame: pl.DataFrame, event: str) -> LabelledTable:
-    """The table whose target is a time, with the events that a column of its file tells."""
+def events_of(frame: pl.DataFrame, event: str) -> pl.Series:
+    """The column of a file that tells which events were seen."""
+    check_column(event, frame.columns)
     happened = frame.get_column(event)
     if not (happened.dtype.is_numeric() or happened.dtype == pl.Boolean):
         raise InvalidTable(
             f"The column {event!r} of --event holds values such as {str(happened[0])!r}. Write 1 "
             "where the event was seen and 0 where it was not."
         )
-    times = pl.Series(data.y)
-    columns: Any = pl.DataFrame({"time": times, "event": happened.cast(pl.Float64)}).to_numpy()
+    return happened.cast(pl.Float64)
+
+
+def with_events(data: LabelledTable, happened: pl.Series) -> LabelledTable:
+    """The table whose target is a time, with the events that were seen."""
+    columns: Any = pl.DataFrame({"time": pl.Series(data.y), "event": happened}).to_numpy()
     return data._replace(y=censored_columns("tamis select", columns), task=SURVIVAL)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tamis import spec
 from tamis._wording import listed
-from tamis.cli.censored import check_censored, with_events
+from tamis.cli.censored import check_censored, events_of, with_events
 from tamis.cli.output import check_output, write_ranking
 from tamis.cli.printing import print_lines, print_ranking, say, say_alerts, stdout
 from tamis.cli.ranking import ranked_columns
@@ -24,7 +24,7 @@ from tamis.exceptions import InvalidTable
 from tamis.recipes import prepare
 from tamis.table import Alert, Table, TableSelector
 from tamis.table.files import FileTable, read_file
-from tamis.table.labelled import LabelledTable, check_column
+from tamis.table.labelled import LabelledTable
 from tamis.table.showing import shown
 from tamis.table.sources import STDIN
 from tamis.table.table import table_of
@@ -62,14 +62,15 @@ def run_select(asked: Request) -> None:
     check_output(asked.save_record, asked.file, endings=(".json",))
     check_censored(asked.target, asked.time, asked.event, asked.task)
     content = read_file(asked.file, asked.format, header=asked.header)
+    happened = None if asked.event is None else events_of(content.frame, asked.event)
     table = _table(asked, content)
     if asked.dry_run:
         print_lines(shown(table, width=stdout().width))
         return
     alerts = table.alerts
     data = table.labelled()
-    if asked.event is not None:
-        data = with_events(data, content.frame, asked.event)
+    if happened is not None:
+        data = with_events(data, happened)
     record = None if asked.resume is None else load_record(asked.resume)
     selector = selector_for(
         asked.method,
@@ -109,7 +110,6 @@ def _table(asked: Request, content: FileTable) -> Table:
     name, drop = _spoken(asked.file), asked.drop
     if asked.time is None:
         return table_of(content, asked.target, drop, asked.keep, asked.task, name=name)
-    check_column(str(asked.event), content.frame.columns)
     drop = (*drop, str(asked.event))
     return table_of(content, asked.time, drop, asked.keep, "regression", name=name)
 

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 from tamis._arrays import FARTHEST, Array, class_codes, is_int
+from tamis._sparse import is_sparse
 from tamis.exceptions import InvalidParameter, InvalidTable, TamisError, UnlabelledRows
 from tamis.folds.rows import Fold, Rows, folds_of, retold
 from tamis.response.engine import Model
@@ -156,7 +157,7 @@ def rows_of(params: dict[str, Any], rows: Any) -> dict[str, Any]:
 def trained(estimator: Any, X: Array, y: NDArray[Any] | None, params: dict[str, Any]) -> Any:
     """A clone of the estimator fitted on these rows and columns."""
     fitted = clone(estimator)
-    end_training(fitted, len(X))
+    end_training(fitted, X.shape[0])
     with explained(type(estimator).__name__, X, y), retold():
         return fitted.fit(X, **params) if y is None else fitted.fit(X, y, **params)
 
@@ -183,7 +184,7 @@ def explained(name: str, X: Array, y: NDArray[Any] | None) -> Iterator[None]:
     except TamisError:
         raise
     except raw as error:
-        what = f"numbers as far from 1 as {far:.3g}" if far else f"these {len(X)} rows"
+        what = f"numbers as far from 1 as {far:.3g}" if far else f"these {X.shape[0]} rows"
         instead = (
             "Scale the columns, as a search does with standardize=True, and a real target."
             if far
@@ -195,6 +196,7 @@ def explained(name: str, X: Array, y: NDArray[Any] | None) -> Iterator[None]:
 
 def _out_of_proportion(X: Array, y: NDArray[Any] | None) -> float:
     """The largest of the numbers if squares of it overflow or vanish, else 0."""
-    numbers = [X] if y is None or y.dtype.kind != "f" else [X, y]
+    held = X.data if is_sparse(X) else X
+    numbers = [held] if y is None or y.dtype.kind != "f" else [held, y]
     sizes = [float(np.abs(part).max(initial=0.0)) for part in numbers]
     return next((size for size in sizes if abs(np.frexp(size)[1]) > FARTHEST), 0.0)

@@ -370,3 +370,40 @@ def test_metadata_reach_the_criterion():
 def test_an_expression_may_name_the_encoder():
     selector = TableSelector(Ranking(FisherScore()), TableEncoder(max_levels=5), keep=["id"])
     assert write(parse(write(selector))) == write(selector)
+
+
+WHO = np.arange(40) % 2
+ODD = {
+    "periods": pd.DataFrame({"t": pd.period_range("2020", periods=40, freq="D")}),
+    "intervals": pd.DataFrame({"t": pd.cut(np.arange(40.0), 3)}),
+    "zones": pd.DataFrame({"t": pd.date_range("2020", periods=40, tz="Europe/Paris")}),
+    "spans": pl.DataFrame({"t": pl.Series(np.arange(40) ** 2).cast(pl.Duration("ms"))}),
+    "objects": pl.DataFrame({"t": pl.Series([object()] * 40, dtype=pl.Object)}),
+    "structures": pl.DataFrame({"t": [{"a": j} for j in range(40)]}),
+    "bytes": pl.DataFrame({"t": [b"%d" % j for j in range(40)]}),
+    "nothing": pl.DataFrame({"t": [None] * 40}),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_types_that_only_one_library_has(name):
+    x = WHO + np.random.default_rng(0).normal(size=40)
+    frame = ODD[name]
+    frame = frame.assign(x=x) if isinstance(frame, pd.DataFrame) else frame.with_columns(x=x)
+    found = TableSelector(Ranking(FisherScore(), n_features_to_select=1)).fit(frame, WHO)
+    assert found.columns_ == ["x"]
+    assert list(found.transform(frame).columns) == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("X", "sentence"),
+    [
+        (pd.concat([ODD["zones"]] * 2, axis=1), "more than one column called 't'"),
+        (pd.DataFrame(index=range(40)), "needs a table with columns"),
+        ([["a", 1]] * 40, "takes words in frames only"),
+        (ODD["zones"].head(1), "at least 2 rows"),
+    ],
+)
+def test_what_is_no_table(X, sentence):
+    with pytest.raises(InvalidTable, match=sentence):
+        TableSelector(Ranking(FisherScore())).fit(X, WHO[: len(X)])

@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array, Subset
+from tamis.exceptions import InvalidTable
 from tamis.table.alerts import LEFT_OUT
 from tamis.table.frames import as_polars, check_names, is_frame
 from tamis.table.kinds import SeenColumns, as_dates, blocks, columns_of, numbers
@@ -224,11 +225,20 @@ def _days(dates: pl.Series) -> Array:
 def read_frame(estimator: Any, X: Any, *, reset: bool) -> pl.DataFrame:
     """A frame of polars, after scikit-learn's checks of names and numbers of columns."""
     if is_frame(X):
+        frame = as_polars(X)
         check_names(estimator, X, reset=reset)
-        return as_polars(X)
-    array = validate_data(
-        estimator, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
-    )
+        return frame
+    try:
+        array = validate_data(
+            estimator, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
+        )
+    except ValueError as error:
+        if not str(error).startswith("could not convert"):
+            raise
+        raise InvalidTable(
+            f"{type(estimator).__name__} takes words in frames only, and an array of numbers "
+            f"({error}). Give a frame of pandas, polars or pyarrow."
+        ) from error
     return pl.DataFrame(np.asfortranarray(array), schema=[f"x{j}" for j in range(array.shape[1])])
 
 
@@ -241,6 +251,9 @@ def coded(frame: pl.DataFrame) -> Array:
         X[:, block] = numbers(frame, block)
     for j in sorted(set(range(frame.width)) - set(numeric)):
         column = frame.to_series(j)
-        plain = column.cast(pl.String, strict=False) if not dtypes[j].is_nested() else None
-        X[:, j] = 0.0 if plain is None else plain.rank("dense").cast(pl.Float64).to_numpy()
+        if dtypes[j].is_nested() or dtypes[j] == pl.Object:
+            X[:, j] = 0.0  # has no order, and no encoder of ours takes it
+            continue
+        plain = column.to_physical() if dtypes[j].is_temporal() else column.cast(pl.String)
+        X[:, j] = plain.rank("dense").cast(pl.Float64).to_numpy()
     return X

@@ -51,6 +51,7 @@ def as_polars(X: Any) -> Any:
     if library == "pyarrow":
         return pl.from_arrow(X)
     names = _names(X)
+    X = _without_odd_types(X)
     try:
         frame = pl.from_pandas(X.set_axis(names, axis=1), include_index=False)
     except Exception:  # a column of mixed objects, each library's errors being its own
@@ -71,6 +72,26 @@ def _names(X: Any) -> list[str]:
             "its own."
         )
     return names
+
+
+def _without_odd_types(X: Any) -> Any:
+    """The frame with periods and intervals, which no other library has, as texts."""
+    import pandas as pd
+
+    odd = (pd.PeriodDtype, pd.IntervalDtype)
+    held = [getattr(dtype, "categories", None) for dtype in X.dtypes]
+    texts = [
+        j
+        for j, (dtype, levels) in enumerate(zip(X.dtypes, held, strict=True))
+        if isinstance(dtype if levels is None else levels.dtype, odd)
+    ]
+    if not texts:
+        return X
+    X = X.copy(deep=False)
+    for j in texts:
+        column = X.iloc[:, j]
+        X.isetitem(j, column.astype(object).map(str, na_action="ignore"))
+    return X
 
 
 def _as_series(column: Any, name: str) -> Any:

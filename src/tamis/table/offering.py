@@ -55,6 +55,8 @@ class Offered(NamedTuple):
 def offered(selector: Any, X: Any, y: Any) -> Offered:
     """What the search of a TableSelector is offered."""
     frame = read_frame(selector, X, reset=True)
+    if not frame.width:
+        raise InvalidTable("TableSelector needs a table with columns; got 0 feature(s).")
     if frame.height < 2:
         raise InvalidTable(f"TableSelector needs at least 2 rows; got n_samples = {frame.height}.")
     y = _target(selector, X, y)

@@ -82,7 +82,8 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
 
     def loss(self, subset: Subset) -> Array:
         way = resolve(type(self).__name__, self.by, self.n_repeats, self.n_values)
-        repeats = losses(self._compared, way, Units.of(self.columns, subset))
+        with np.errstate(over="ignore", invalid="ignore"):  # NaN of a model's answers is refused
+            repeats = losses(self._compared, way, Units.of(self.columns, subset))
         self._said = None
         if len(repeats) == 1:
             return repeats[0]

@@ -56,7 +56,8 @@ SIZES = (0.5, 0.3, 0.7, 0.5, 1, 2, 3, 1.0, "best", Threshold(0.1), FalseDiscover
 
 def absolute_sum(X: Any, y: Any) -> float:
     """A score for ``Scored``."""
-    return float(np.abs(X).sum())
+    with np.errstate(over="ignore"):
+        return float(np.abs(X).sum())
 
 
 #: Criteria that cannot be built without arguments, and faces that the defaults do not show.

@@ -83,3 +83,8 @@ def test_a_fingerprint_is_that_of_the_numbers():
         fingerprint(X, np.array(["a", "b", "a", "b"])),
     ]
     assert len({same, *others}) == 6
+
+
+def test_prices_of_any_size_are_cut_without_a_warning():
+    prices = np.array([1e308, -1e308, 0.5, 3e-17])
+    assert_array_equal(snapped(prices, noise=1e-13), [1e308, -1e308, 0.5, 0.0])

@@ -299,11 +299,12 @@ def snapped(prices: Array, noise: float = 0.0) -> Array:
     array([0.5 , 0.25, 0.  ])
     """
     if noise > 0:
-        prices = np.round(prices / noise) * noise
+        near = np.abs(prices) * 1e-15 < noise  # a multiple beyond has no digit to lose
+        prices = np.where(near, np.round(np.where(near, prices, 0.0) / noise) * noise, prices)
     magnitude = np.abs(prices)
     usual = (magnitude > 1e-290) & (magnitude < 1e290)
     unit = 10.0 ** (np.floor(np.log10(magnitude, where=usual, out=np.zeros(len(prices)))) - 9)
-    return np.where(usual, np.round(prices / unit) * unit, prices)
+    return np.where(usual, np.round(np.where(usual, prices, 0.0) / unit) * unit, prices)
 
 
 def best_first(prices: Array, noise: float = 0.0) -> NDArray[np.intp]:

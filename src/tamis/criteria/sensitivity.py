@@ -90,7 +90,8 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
                 "columns, of which categorical_features would name others. Use "
                 "CrossValidated, which sees to it, or leave categorical_features out."
             )
-        repeats = losses(self._compared, way, units)
+        with np.errstate(over="ignore", invalid="ignore"):  # NaN of a model's answers is refused
+            repeats = losses(self._compared, way, units)
         self._said = None
         if len(repeats) == 1:
             return repeats[0]

@@ -42,8 +42,8 @@ PROMISED = {
         "Then",
     },
     "tamis.choice": {
-        "Best", "Choice", "FalseDiscovery", "Fraction", "HonestSize", "Information", "Knee",
-        "Knockoffs", "OneStandardError", "Patience", "Probes", "Size", "StabilitySelection",
+        "Best", "Choice", "FalseDiscovery", "Fraction", "Fusion", "HonestSize", "Information",
+        "Knee", "Knockoffs", "OneStandardError", "Patience", "Probes", "Size", "StabilitySelection",
         "Threshold",
     },
     "tamis.contract": {

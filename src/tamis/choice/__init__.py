@@ -3,11 +3,12 @@
 ``n_features_to_select`` of a selection takes an int, a fraction, ``"best"`` or one of these; what
 theory has to say is in :mod:`tamis.choice.theory`. Around a search stand ``HonestSize``,
 ``Probes``, ``StabilitySelection`` and ``Knockoffs``: they run it again on other rows or a wider
-table, and may keep nothing.
+table, and may keep nothing. ``Fusion`` makes one order of several.
 """
 
 from tamis.choice.curve import Knee, Patience
 from tamis.choice.error import OneStandardError
+from tamis.choice.fusion import Fusion
 from tamis.choice.halves import StabilitySelection
 from tamis.choice.honest import HonestSize
 from tamis.choice.information import Information
@@ -21,6 +22,7 @@ __all__ = [
     "Choice",
     "FalseDiscovery",
     "Fraction",
+    "Fusion",
     "HonestSize",
     "Information",
     "Knee",

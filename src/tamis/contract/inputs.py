@@ -90,7 +90,7 @@ def _any_of_row(mask: Any) -> NDArray[np.bool_]:
 
 
 def _n_columns(y: Any) -> int:
-    shape = np.shape(y) if not issparse(y) else y.shape
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     return int(shape[1]) if len(shape) == 2 else 1
 
 

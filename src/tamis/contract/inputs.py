@@ -42,8 +42,8 @@ def check_data(
     except (ValueError, TypeError) as error:
         _explain(estimator, X, y, tags, error)
         raise
-    if target.dtype == object and len(rows := missing_rows(target)):
-        raise InvalidTarget(_without_target(type(estimator).__name__, rows))
+    if target.dtype == object:
+        check_target_rows(type(estimator).__name__, target)
     return _settled(table), (target if censored is None else censored)
 
 
@@ -54,8 +54,8 @@ def _settled(table: Any) -> Any:
 def _explain(estimator: BaseEstimator, X: Any, y: Any, tags: Tags, error: Exception) -> None:
     """Raise a sentence that names the rows or columns, where the fault is one of theirs."""
     name = type(estimator).__name__
-    if y is not None and len(rows := missing_rows(y)):
-        raise InvalidTarget(_without_target(name, rows)) from error
+    if y is not None:
+        check_target_rows(name, y)
     if _n_columns(y) > 1 and not tags.target_tags.multi_output:
         raise InvalidTarget(
             f"{name} takes one target, but y should be a 1d array and has {_n_columns(y)} columns. "
@@ -94,11 +94,13 @@ def _n_columns(y: Any) -> int:
     return int(shape[1]) if len(shape) == 2 else 1
 
 
-def _without_target(name: str, rows: NDArray[np.intp]) -> str:
-    return (
-        f"{name} needs a target in every row, but y is missing (NaN) in {len(rows)} row(s): "
-        f"{_some(rows.tolist())}. Leave these rows out of X and y."
-    )
+def check_target_rows(name: str, y: Any) -> None:
+    """Refuse a target that is missing in some rows, and name them."""
+    if len(rows := missing_rows(y)):
+        raise InvalidTarget(
+            f"{name} needs a target in every row, but y is missing (NaN) in {len(rows)} row(s): "
+            f"{_some(rows.tolist())}. Leave these rows out of X and y."
+        )
 
 
 def _about_entries(estimator: BaseEstimator, X: Any, tags: Tags) -> str:

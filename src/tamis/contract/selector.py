@@ -57,6 +57,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         Which step was kept (``step``) and why, in a sentence (``reason``).
     trace_ : Trace
         The steps, see :class:`tamis.contract.TracedStep`.
+    columns : list of str or int
+        The columns that are kept: their names where ``X`` had some, else their indices.
     n_features_, n_evaluations_ : int
         Number of columns kept; number of scores asked of the criterion.
     record_ : Record
@@ -203,6 +205,14 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return explained(self, column)
+
+    @property
+    def columns(self) -> list[Any]:
+        """The columns that are kept, in the order of the table: names where known, else indices."""
+        check_is_fitted(self)
+        kept = np.flatnonzero(self.support_)
+        names = getattr(self, "feature_names_in_", None)
+        return (kept if names is None else names[kept]).tolist()
 
     @with_callbacks
     def _run(self, X: Any, y: Any, params: dict[str, Any], done: Record | None) -> None:

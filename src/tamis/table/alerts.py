@@ -54,7 +54,7 @@ class TableProfile:
     power : array of float
         How much of the errors of a constant guess a column does away with alone; nan: not asked.
     aside : dict of str to str
-        SeenColumns that no search is offered, and why.
+        Columns that no search is offered, and why.
     alerts : tuple of Alert
     """
 
@@ -126,7 +126,7 @@ def _kept_kinds(frame: pl.DataFrame, seen: SeenColumns, keep: Sequence[str]) -> 
 def _codes(
     frame: pl.DataFrame, seen: SeenColumns, power: Array, y: NDArray[Any] | None, task: str
 ) -> list[int]:
-    """SeenColumns that are the target under other names."""
+    """Columns that are the target under other names."""
     if y is None:
         return []
     suspects = np.flatnonzero(np.nan_to_num(power) >= LEAKS).tolist()

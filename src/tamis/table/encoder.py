@@ -47,7 +47,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     max_levels : int, default=20
-        SeenColumns that one category can become at most.
+        Columns that one category can become at most.
 
     Attributes
     ----------

@@ -42,7 +42,7 @@ class FileTable:
     target : str or None
         The name of the target, where the format has one.
     unnamed : dict of str to int
-        SeenColumns without a name in the file, under the name they were given, and their numbers.
+        Columns without a name in the file, under the name they were given, and their numbers.
     sparse : SparseNumbers or None
         The columns as a sparse format holds them.
     """
@@ -59,7 +59,7 @@ class FileTable:
 
 
 def read_file(where: str | Path, kind: str | None = None, *, header: bool = True) -> FileTable:
-    """SeenColumns of a file.
+    """Columns of a file.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def _read_arff(source: TableSource, header: bool) -> FileTable:
 
 
 def _read_libsvm(source: TableSource, header: bool) -> FileTable:
-    """SeenColumns are called by their index in the file, whether it counts from 0 or from 1."""
+    """Columns are called by their index in the file, whether it counts from 0 or from 1."""
     try:
         X, y = load_svmlight_file(str(source.path), zero_based=True)
     except (ValueError, OverflowError) as error:

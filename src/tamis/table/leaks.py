@@ -139,7 +139,7 @@ def _plain(column: pl.Series) -> NDArray[Any]:
 
 
 def _numeric(frame: pl.DataFrame, seen: SeenColumns) -> list[int]:
-    """SeenColumns of numbers, those that look like an identifier included."""
+    """Columns of numbers, those that look like an identifier included."""
     dtypes = frame.dtypes
     return [j for j in seen.of_kind("number", "identifier") if dtypes[j].is_numeric()]
 

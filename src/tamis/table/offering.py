@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_y, check_consistent_length
 
 from tamis._arrays import Array, Subset, target_kind
 from tamis._wording import listed
+from tamis.contract.inputs import check_target_rows
 from tamis.contract.units import Grouping, resolve_units
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.table.alerts import TableProfile, profiled, way_out
@@ -96,7 +97,8 @@ def _target(selector: Any, X: Any, y: Any) -> NDArray[Any] | None:
         return None
     if hasattr(y, "to_numpy") and not hasattr(y, "iloc"):
         y = y.to_numpy()
-    checked: NDArray[Any] = _complete(y)
+    check_target_rows(type(selector).__name__, y)
+    checked: NDArray[Any] = np.asarray(y)
     if checked.dtype.names is None:  # a censored target is checked by who takes it
         several = selector.search.__sklearn_tags__().target_tags.multi_output
         several = several and checked.ndim == 2
@@ -159,22 +161,3 @@ def _check_features(frame: pl.DataFrame, profile: TableProfile, fixed: Sequence[
             f"({', '.join(sorted(set(profile.aside.values())))}). 0 feature(s) are left while a "
             "minimum of 1 is required."
         )
-
-
-def _complete(y: Any) -> NDArray[Any]:
-    """The target, where it has a value in every row."""
-    values: NDArray[Any] = np.asarray(y)
-    if values.dtype.kind == "f":
-        gaps = np.isnan(values)
-    elif values.dtype == object:
-        gaps = np.array([value is None or value != value for value in values.ravel().tolist()])
-    else:
-        return values
-    if gaps.any():
-        rows = np.flatnonzero(gaps)
-        raise InvalidTarget(
-            f"TableSelector needs a target in every row, but y is missing (NaN) in {len(rows)} "
-            f"row(s): {', '.join(map(str, rows[:5]))}{', ...' if len(rows) > 5 else ''}. Leave "
-            "these rows out of X and y."
-        )
-    return values

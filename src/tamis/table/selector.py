@@ -68,7 +68,7 @@ class TableSelector(MetaEstimatorMixin, Selection):
         come of which column, as skrub's ``TableVectorizer`` and scikit-learn's
         ``ColumnTransformer`` do. It is offered text as well.
     keep : sequence of str, default=()
-        SeenColumns to use although they look like an identifier or a code of the target.
+        Columns to use although they look like an identifier or a code of the target.
 
     Attributes
     ----------
@@ -81,9 +81,7 @@ class TableSelector(MetaEstimatorMixin, Selection):
     alerts_ : tuple of Alert
         What to know of the table.
     aside_ : dict of str to str
-        SeenColumns that the search was not offered, and why.
-    columns_ : list of str
-        Names of the columns that are kept.
+        Columns that the search was not offered, and why.
 
     Examples
     --------
@@ -93,7 +91,7 @@ class TableSelector(MetaEstimatorMixin, Selection):
     >>> from sklearn.linear_model import RidgeClassifier
     >>> table = make_mixed(400, random_state=0, like="incomes")
     >>> search = RecursiveElimination(Importances(RidgeClassifier()), n_features_to_select=3)
-    >>> TableSelector(search).fit(table.to_frame(), table.y).columns_
+    >>> TableSelector(search).fit(table.to_frame(), table.y).columns
     ['education', 'married', 'hours']
     """
 
@@ -208,12 +206,6 @@ class TableSelector(MetaEstimatorMixin, Selection):
         self.scores_[outside] = inside.scores_
 
     # -- what it offers ---------------------------------------------------------------------------
-
-    @property
-    def columns_(self) -> list[str]:
-        """Names of the columns that are kept."""
-        check_is_fitted(self)
-        return self.get_feature_names_out().tolist()
 
     def transform(self, X: ArrayLike) -> Any:
         """The columns that are kept, as they are, in a frame of the library of ``X``.

@@ -21,7 +21,7 @@ from tamis.table.showing import shown
 
 @dataclass(repr=False)
 class Table:
-    """SeenColumns with their kinds, a target, and what to know before anything is selected.
+    """Columns with their kinds, a target, and what to know before anything is selected.
 
     Attributes
     ----------
@@ -138,9 +138,9 @@ def read(
     task : {"auto", "classification", "regression"}, default="auto"
         How to read the target.
     drop : list of str
-        SeenColumns to leave out.
+        Columns to leave out.
     keep : list of str
-        SeenColumns to use although they look like an identifier or a code of the target.
+        Columns to use although they look like an identifier or a code of the target.
     format : str, optional
         The format, where the extension does not tell: "csv", "tsv", "parquet", "arrow", "excel",
         "arff" or "libsvm".

@@ -276,7 +276,7 @@ def test_compressed_files(folder, frame, how, kind):
 
 def test_a_compressed_file_that_holds_more_than_the_machine(folder, frame, monkeypatch):
     (folder / "wine.csv.gz").write_bytes(gzip.compress(frame.write_csv().encode()))
-    monkeypatch.setattr(memory, "machine_memory", lambda: 1000.0)
+    monkeypatch.setattr(memory, "free_memory", lambda: 1000.0)
     with pytest.raises(InvalidTable, match=r"wine\.csv\.gz holds .* more than the .* of memory"):
         read(folder / "wine.csv.gz")
 

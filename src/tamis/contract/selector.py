@@ -73,6 +73,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     scores_alone: ClassVar[bool] = False
     #: Whether the steps on the way to one size are also made on the way to another.
     extends: ClassVar[bool] = True
+    #: Whether ``categories`` of its criteria may name columns of codes, whose values have no order.
+    takes_categories: ClassVar[bool] = False
 
     n_features_to_select: SizeLike
     feature_groups: Any = None

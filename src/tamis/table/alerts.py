@@ -218,8 +218,8 @@ def _gaps(seen: SeenColumns, n_rows: int, aside: dict[str, str]) -> Alert | None
     return Alert(
         "gaps",
         tuple(held),
-        f"{first}: in numbers they are filled with the median and marked, in words they are a "
-        "level.",
+        f"{first}: a search that takes gaps gets them as they are; for others they are filled with "
+        "the median and marked, and in words they are a level.",
     )
 
 

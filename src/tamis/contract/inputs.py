@@ -1,6 +1,6 @@
 """Tables and targets at the door: what may come in, and the sentence for what may not."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,14 +18,49 @@ from tamis.exceptions import InvalidTable, InvalidTarget
 NAMED = 5
 
 
+class SparseColumns(NamedTuple):
+    """A sparse table whose columns have names, for which the arrays of SciPy have no place.
+
+    Attributes
+    ----------
+    X : sparse array of shape (n_samples, n_features)
+        CSR or CSC.
+    names : list of str
+        Names of the columns.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csc_array
+    >>> from tamis.contract import SparseColumns
+    >>> from tamis.criteria import Correlation
+    >>> from tamis.search import Ranking
+    >>> table = SparseColumns(csc_array([[0.0, 1], [1, 0], [1, 3], [0, 0]]), ["a", "b"])
+    >>> Ranking(Correlation(), n_features_to_select=1).fit(table, [0, 1, 1, 0]).columns
+    ['a']
+    """
+
+    X: Any
+    names: list[str]
+
+    def take(self, columns: NDArray[np.intp]) -> "SparseColumns":
+        """Some of the columns."""
+        if len(columns) == len(self.names):
+            return self
+        return SparseColumns(self.X[:, columns], [self.names[j] for j in columns])
+
+
 def check_data(
-    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike | None
+    estimator: BaseEstimator, X: "ArrayLike | SparseColumns", y: ArrayLike | None
 ) -> tuple[Array, NDArray[Any] | None]:
     """Float64 column-major ``X`` and ``y``, checked by scikit-learn.
 
     What the tags of the estimator allow comes in as it is: NaN, several targets, or a sparse table,
-    which becomes a CSC array.
+    which becomes a CSC array. Names of sparse columns are kept as those of a frame are.
     """
+    if isinstance(X, SparseColumns):
+        checked = check_data(estimator, X.X, y)
+        estimator.feature_names_in_ = np.array(X.names, dtype=object)
+        return checked
     tags: Tags = estimator.__sklearn_tags__()
     censored = censored_target(type(estimator).__name__, y)
     options: dict[str, Any] = {"dtype": np.float64, "order": "F", "ensure_min_samples": 2}

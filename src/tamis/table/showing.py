@@ -63,7 +63,7 @@ def _lines(table: "Table") -> Iterator[str]:
                 seen.kind[j],
                 f"{100 * gaps:.0f} %" if gaps else "",
                 "" if np.isnan(power) else f"{max(power, 0.0):.2f}",
-                _cut(_values(table.frame.get_column(seen.names[j]), seen.kind[j]), VALUES),
+                _cut(_values(table.column(seen.names[j]), seen.kind[j]), VALUES),
                 "left out" if seen.names[j] in table.aside else "",
             )
         )

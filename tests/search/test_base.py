@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 from sklearn import config_context
 from sklearn.callback import ProgressBar
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import RFE
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
@@ -397,3 +398,14 @@ class TestResume:
         assert search.n_features_ == 3
         with pytest.raises(InvalidParameter, match="resume needs a record"):
             search.resume(self.X, self.y, record=3)
+
+
+def test_the_columns_that_are_kept_by_name_or_by_index():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    search = Ranking(FisherScore(), n_features_to_select=2)
+    with pytest.raises(NotFittedError):
+        _ = search.columns
+    assert search.fit(X, y).columns == ["petal length (cm)", "petal width (cm)"]
+    assert search.fit(X.to_numpy(), y).columns == [2, 3]
+    both = Then(Ranking(FisherScore(), n_features_to_select=3), search)
+    assert both.fit(X, y).columns == ["petal length (cm)", "petal width (cm)"]

@@ -97,13 +97,13 @@ def test_without_header(folder):
 def test_libsvm_columns_are_called_by_their_index(libsvm, frame, start):
     source = read(libsvm("wine.svm", start))
     assert source.target == "target"
-    assert source.frame.columns == [*(f"x{j}" for j in range(start, start + 6)), "target"]
-    features = source.frame.drop("target").to_numpy()
+    assert source.sparse.names == [f"x{j}" for j in range(start, start + 6)]
+    features = source.sparse.X.toarray()
     np.testing.assert_allclose(features, frame.drop("kind").to_numpy(), rtol=1e-6)
 
 
 def test_format_can_be_said(libsvm, folder):
-    assert read(libsvm("heart_scale", 1), "libsvm").frame.width == 7
+    assert len(read(libsvm("heart_scale", 1), "libsvm").sparse.names) == 6
 
 
 def test_arff(folder):
@@ -276,7 +276,7 @@ def test_compressed_files(folder, frame, how, kind):
 
 def test_a_compressed_file_that_holds_more_than_the_machine(folder, frame, monkeypatch):
     (folder / "wine.csv.gz").write_bytes(gzip.compress(frame.write_csv().encode()))
-    monkeypatch.setattr(memory, "machine_memory", lambda: 1000.0)
+    monkeypatch.setattr(memory, "free_memory", lambda: 1000.0)
     with pytest.raises(InvalidTable, match=r"wine\.csv\.gz holds .* more than the .* of memory"):
         read(folder / "wine.csv.gz")
 

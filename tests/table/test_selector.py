@@ -58,7 +58,7 @@ def test_what_the_target_was_made_of_is_found(like):
     made = make_mixed(400, random_state=0, like=like)
     found = tamis.select(made.to_frame(), made.y, n_features_to_select=len(made.relevant))
     assert isinstance(found, TableSelector)
-    assert sorted(found.columns_) == sorted(made.relevant)
+    assert sorted(found.columns) == sorted(made.relevant)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -74,7 +74,7 @@ def test_frames_of_every_library_give_the_same_and_come_back(like, library):
     assert found.record_.data == expected.record_.data
     back = found.transform(given)
     assert type(back) is type(given)
-    wanted = given.select(found.columns_) if library != "pandas" else given[found.columns_]
+    wanted = given.select(found.columns) if library != "pandas" else given[found.columns]
     assert back.equals(wanted)
 
 
@@ -138,7 +138,7 @@ def test_a_category_is_taken_or_left_as_one():
     found = TableSelector(
         Forward(CrossValidated(model, cv=4), n_features_to_select=2, standardize=False)
     ).fit(frame, y)
-    assert "site" in found.columns_
+    assert "site" in found.columns
     one_hot = {
         "site": pd.get_dummies(frame["site"]).to_numpy(float),
         **{name: frame[[name]].to_numpy() for name in "uv"},
@@ -159,11 +159,11 @@ def test_groups_and_fixed_features_speak_of_the_columns_of_the_frame():
         feature_groups={"person": ["Sex", "Age"]}, fixed_features="Embarked"
     )
     found = TableSelector(search).fit(frame, made.y)
-    assert "Embarked" in found.columns_
-    assert ("Sex" in found.columns_) == ("Age" in found.columns_)
+    assert "Embarked" in found.columns
+    assert ("Sex" in found.columns) == ("Age" in found.columns)
     assert found.units_.n_units == frame.width - 1
     fixed = search_for(made.y, 2).set_params(fixed_features="PassengerId")
-    assert "PassengerId" in TableSelector(fixed).fit(frame, made.y).columns_
+    assert "PassengerId" in TableSelector(fixed).fit(frame, made.y).columns
     with pytest.raises(InvalidParameter, match="fixed_features names 'Name', which is left out"):
         TableSelector(search_for(made.y, 2).set_params(fixed_features="Name")).fit(
             frame.with_columns(pl.lit("x").alias("Name")), made.y
@@ -184,7 +184,7 @@ def test_identifiers_and_codes_are_left_out_unless_kept():
     )
     assert "number" in found.explain("g0")
     kept = tamis.select(frame, made.y, "fisher-score", n_features_to_select=1, keep=["code"])
-    assert kept.columns_ == ["code"]
+    assert kept.columns == ["code"]
 
 
 def test_a_numeric_identifier_is_set_aside_where_the_target_is_named():
@@ -194,7 +194,7 @@ def test_a_numeric_identifier_is_set_aside_where_the_target_is_named():
         found = tamis.select(frame, target="kind", n_features_to_select=2)
     assert "row" not in found.get_feature_names_out()
     arrow = pa.Table.from_pandas(frame, preserve_index=False)
-    assert tamis.select(arrow, target="kind", n_features_to_select=2).columns_ == found.columns_
+    assert tamis.select(arrow, target="kind", n_features_to_select=2).columns == found.columns
 
 
 def test_set_output_and_names():
@@ -203,7 +203,7 @@ def test_set_output_and_names():
     selector = TableSelector(search_for(made.y)).set_output(transform="pandas")
     back = selector.fit_transform(frame, made.y)
     assert isinstance(back, pd.DataFrame)
-    assert back.columns.tolist() == selector.get_feature_names_out().tolist() == selector.columns_
+    assert back.columns.tolist() == selector.get_feature_names_out().tolist() == selector.columns
     selector.set_output(transform="polars")
     assert isinstance(selector.transform(frame.to_pandas()), pl.DataFrame)
     with pytest.raises(ValueError, match="feature names"):
@@ -260,7 +260,7 @@ def test_an_encoder_of_the_users(library):
     made = make_mixed(100, random_state=0, like="passengers")
     frame = LIBRARIES[library](made.to_frame())
     found = TableSelector(search_for(made.y, 2), COLUMN_TRANSFORMER).fit(frame, made.y)
-    assert "Sex" in found.columns_
+    assert "Sex" in found.columns
     assert found.aside_["Pclass"] == "unused"
     assert "Name" not in found.aside_
     members = found.search_.units_.names.values()
@@ -283,7 +283,7 @@ def test_skrub_is_a_guest(like, library):
     frame = LIBRARIES[library](made.to_frame())
     vectorizer = skrub.TableVectorizer(high_cardinality=skrub.MinHashEncoder(n_components=5))
     found = TableSelector(search_for(made.y), vectorizer).fit(frame, made.y)
-    assert len(found.columns_) == 3
+    assert len(found.columns) == 3
     assert "text" not in found.aside_.values()
 
 
@@ -391,7 +391,7 @@ def test_types_that_only_one_library_has(name):
     frame = ODD[name]
     frame = frame.assign(x=x) if isinstance(frame, pd.DataFrame) else frame.with_columns(x=x)
     found = TableSelector(Ranking(FisherScore(), n_features_to_select=1)).fit(frame, WHO)
-    assert found.columns_ == ["x"]
+    assert found.columns == ["x"]
     assert list(found.transform(frame).columns) == ["x"]
 
 

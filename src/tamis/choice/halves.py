@@ -64,6 +64,8 @@ class StabilitySelection(Rounds):
     array([4, 9])
     """
 
+    only_searches = True
+
     def __init__(
         self,
         search: Selection,

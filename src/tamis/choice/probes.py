@@ -58,6 +58,8 @@ class Probes(Rounds):
     array([4, 9])
     """
 
+    only_searches = True
+
     def __init__(
         self,
         search: Selection,

@@ -28,6 +28,7 @@ from tamis.contract import (
 )
 from tamis.contract.units import resolve_units
 from tamis.exceptions import IncompatibleCriterion, NothingFound, TamisWarning
+from tamis.search.categories import for_columns
 
 #: Columns that a walk which only adds enters in a round: those beyond hardly ever decide, and a
 #: walk through a wide table takes as long as all else together.
@@ -53,6 +54,9 @@ class Rounds(MetaEstimatorMixin, Embedded):
     n_features_to_select: SizeLike = "best"
     fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), ...)"
     quick: ClassVar[str] = "correlation"
+
+    #: Whether nothing but the search reads the columns, so that they may be what it takes.
+    only_searches: ClassVar[bool] = False
 
     search: Selection
     n_jobs: int | None
@@ -154,8 +158,15 @@ class Rounds(MetaEstimatorMixin, Embedded):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = self.search.__sklearn_tags__().target_tags.required
+        inner = self.search.__sklearn_tags__()
+        tags.target_tags.required = inner.target_tags.required
+        tags.input_tags.allow_nan = self.only_searches and inner.input_tags.allow_nan
         return tags
+
+    @property
+    def takes_categories(self) -> bool:  # type: ignore[override]
+        """As the search does, where nothing else reads the columns."""
+        return self.only_searches and bool(self.search.takes_categories)
 
     def _grouping(self, X: Array) -> Grouping:
         name, names = type(self).__name__, getattr(self, "feature_names_in_", None)
@@ -186,7 +197,8 @@ class Rounds(MetaEstimatorMixin, Embedded):
         both = np.concatenate([labels, labels + n_units])[place]
         wide = np.hstack([X, others])[:, place]
         size = whole_walk(self.search, 2 * n_units)
-        fitted = self._fitted(wide, y, seed, size, None if self._labels is None else both)
+        search = for_columns(self.search, place % d, d)
+        fitted = self._fitted(wide, y, seed, size, None if self._labels is None else both, search)
         standing = np.empty(2 * n_units)
         # units stand in the order of their first columns
         first = np.sort(np.unique(both, return_index=True)[1])
@@ -200,9 +212,10 @@ class Rounds(MetaEstimatorMixin, Embedded):
         seed: int,
         size: int,
         labels: Subset | None = None,
+        search: Selection | None = None,
     ) -> Selection:
         """A clone of the search that walked to a size, with seeds; ``labels`` are the units."""
-        search: Selection = clone(self.search)
+        search = clone(self.search if search is None else search)
         sized(search, size)
         labels = self._labels if labels is None else labels
         search.set_params(feature_groups=None if labels is None else labels.tolist())

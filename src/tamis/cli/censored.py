@@ -6,7 +6,8 @@ import polars as pl
 
 from tamis.contract import SURVIVAL, censored_columns
 from tamis.exceptions import InvalidParameter, InvalidTable
-from tamis.table.labelled import LabelledTable, check_column
+from tamis.table import Table
+from tamis.table.labelled import check_column
 
 
 def check_censored(target: str | None, time: str | None, event: str | None, task: str) -> None:
@@ -33,7 +34,7 @@ def events_of(frame: pl.DataFrame, event: str) -> pl.Series:
     return happened.cast(pl.Float64)
 
 
-def with_events(data: LabelledTable, happened: pl.Series) -> LabelledTable:
-    """The table whose target is a time, with the events that were seen."""
-    columns: Any = pl.DataFrame({"time": pl.Series(data.y), "event": happened}).to_numpy()
-    return data._replace(y=censored_columns("tamis select", columns), task=SURVIVAL)
+def with_events(table: Table, happened: pl.Series) -> None:
+    """Give a table whose target is a time the events that were seen."""
+    columns: Any = pl.DataFrame({"time": pl.Series(table.y), "event": happened}).to_numpy()
+    table.y, table.task = censored_columns("tamis select", columns), SURVIVAL

@@ -30,7 +30,7 @@ def run_demo(folder: Path) -> None:
     data = _breast_cancer()
     selector = recipe(METHOD, n_features_to_select=N_FEATURES)
     selection = run(selector, data)
-    ranking = ranked_columns(selection, data.X.columns)
+    ranking = ranked_columns(selection, data.names)
     path = folder / "ranking.csv"
     write_ranking(path, ranking, dict)
     print_ranking(
@@ -42,7 +42,10 @@ def run_demo(folder: Path) -> None:
     with stderr().status("Cross-validating ..."):
         before, after = _errors(None, data), _errors(clone(selector), data)
     console.print("\nError of a support vector machine, with 3 times 5 folds:")
-    for what, errors in ((f"all {data.X.width} columns", before), (f"{N_FEATURES} columns", after)):
+    for what, errors in (
+        (f"all {len(data.names)} columns", before),
+        (f"{N_FEATURES} columns", after),
+    ):
         console.print(f"  {what:<15}{100 * errors.mean():5.1f} % ± {100 * errors.std():.1f}")
     console.print("The columns were selected anew in each fold, so both numbers are honest.\n")
     console.print("Next: tamis methods, tamis select YOUR.csv --target COLUMN")
@@ -58,6 +61,7 @@ def _breast_cancer() -> LabelledTable:
 
 def _errors(selector: Any, data: LabelledTable) -> np.ndarray:
     """Share of wrong answers in each fold; all that learns stands inside the pipeline."""
+    assert isinstance(data.X, pl.DataFrame)
     steps = [StandardScaler(), *([] if selector is None else [selector]), SVC()]
     folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=3, random_state=0)
     with warnings.catch_warnings():

@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any
 
 import typer
+from numpy.typing import NDArray
 
 from tamis.cli.failing import INTERRUPTED
 from tamis.cli.printing import say, say_warnings, stderr
@@ -96,11 +97,11 @@ def load_record(path: Path) -> Record:
 
 
 def selector_for(
-    method: str | None, data: LabelledTable, record: Record | None, **options: Any
+    method: str | None, y: NDArray[Any], record: Record | None, **options: Any
 ) -> Selection:
     """The selector that the arguments, or the record to go on from, ask for."""
     asked = record.expression if method is None and record is not None else method
-    return prepare(asked, data.y, **options)
+    return prepare(asked, y, **options)
 
 
 def feature_groups(given: Sequence[str]) -> dict[str, list[str]] | None:

@@ -68,13 +68,13 @@ def run_select(asked: Request) -> None:
         print_lines(shown(table, width=stdout().width))
         return
     alerts = table.alerts
-    data = table.labelled()
     if happened is not None:
-        data = with_events(data, happened)
+        with_events(table, happened)
+    assert table.y is not None
     record = None if asked.resume is None else load_record(asked.resume)
     selector = selector_for(
         asked.method,
-        data,
+        table.y,
         record,
         n_features_to_select=number_of_features(asked.n_features_to_select),
         task=asked.task,
@@ -84,11 +84,12 @@ def run_select(asked: Request) -> None:
     )
     expression = spec.write(selector, strict=False)
     if asked.method is not None or record is None:  # a record has the seeds that it began with
-        selector = prepare(selector, data.y, task=asked.task, random_state=asked.seed)
+        selector = prepare(selector, table.y, task=asked.task, random_state=asked.seed)
     if not table.is_plain and not isinstance(selector, TableSelector):
         selector = TableSelector(selector, keep=asked.keep)
+    data = table.labelled(sparse=selector.__sklearn_tags__().input_tags.sparse)
     selection = run(selector, data, record, asked.save_record)
-    ranking = ranked_columns(selection, data.X.columns)
+    ranking = ranked_columns(selection, data.names)
     if asked.output is not None:
         facts = partial(_facts, asked.file, data, selection, alerts)
         write_ranking(asked.output, ranking, facts, safe=asked.safe_csv)

@@ -31,7 +31,7 @@ from tamis.contract.criterion import (
     with_unit,
 )
 from tamis.contract.embedded import Embedded, Given
-from tamis.contract.inputs import check_data
+from tamis.contract.inputs import SparseColumns, check_data
 from tamis.contract.record import Record, RecordComparison
 from tamis.contract.run import Run, StepSource
 from tamis.contract.search import FITTING, Counted, Search
@@ -72,6 +72,7 @@ __all__ = [
     "Selection",
     "Size",
     "SizeLike",
+    "SparseColumns",
     "Step",
     "StepSource",
     "Subset",

@@ -1,6 +1,6 @@
 """Tables and targets at the door: what may come in, and the sentence for what may not."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,14 +18,49 @@ from tamis.exceptions import InvalidTable, InvalidTarget
 NAMED = 5
 
 
+class SparseColumns(NamedTuple):
+    """A sparse table whose columns have names, for which the arrays of SciPy have no place.
+
+    Attributes
+    ----------
+    X : sparse array of shape (n_samples, n_features)
+        CSR or CSC.
+    names : list of str
+        Names of the columns.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csc_array
+    >>> from tamis.contract import SparseColumns
+    >>> from tamis.criteria import Correlation
+    >>> from tamis.search import Ranking
+    >>> table = SparseColumns(csc_array([[0.0, 1], [1, 0], [1, 3], [0, 0]]), ["a", "b"])
+    >>> Ranking(Correlation(), n_features_to_select=1).fit(table, [0, 1, 1, 0]).columns
+    ['a']
+    """
+
+    X: Any
+    names: list[str]
+
+    def take(self, columns: NDArray[np.intp]) -> "SparseColumns":
+        """Some of the columns."""
+        if len(columns) == len(self.names):
+            return self
+        return SparseColumns(self.X[:, columns], [self.names[j] for j in columns])
+
+
 def check_data(
-    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike | None
+    estimator: BaseEstimator, X: "ArrayLike | SparseColumns", y: ArrayLike | None
 ) -> tuple[Array, NDArray[Any] | None]:
     """Float64 column-major ``X`` and ``y``, checked by scikit-learn.
 
     What the tags of the estimator allow comes in as it is: NaN, several targets, or a sparse table,
-    which becomes a CSC array.
+    which becomes a CSC array. Names of sparse columns are kept as those of a frame are.
     """
+    if isinstance(X, SparseColumns):
+        checked = check_data(estimator, X.X, y)
+        estimator.feature_names_in_ = np.array(X.names, dtype=object)
+        return checked
     tags: Tags = estimator.__sklearn_tags__()
     censored = censored_target(type(estimator).__name__, y)
     options: dict[str, Any] = {"dtype": np.float64, "order": "F", "ensure_min_samples": 2}
@@ -42,8 +77,8 @@ def check_data(
     except (ValueError, TypeError) as error:
         _explain(estimator, X, y, tags, error)
         raise
-    if target.dtype == object and len(rows := missing_rows(target)):
-        raise InvalidTarget(_without_target(type(estimator).__name__, rows))
+    if target.dtype == object:
+        check_target_rows(type(estimator).__name__, target)
     return _settled(table), (target if censored is None else censored)
 
 
@@ -54,8 +89,8 @@ def _settled(table: Any) -> Any:
 def _explain(estimator: BaseEstimator, X: Any, y: Any, tags: Tags, error: Exception) -> None:
     """Raise a sentence that names the rows or columns, where the fault is one of theirs."""
     name = type(estimator).__name__
-    if y is not None and len(rows := missing_rows(y)):
-        raise InvalidTarget(_without_target(name, rows)) from error
+    if y is not None:
+        check_target_rows(name, y)
     if _n_columns(y) > 1 and not tags.target_tags.multi_output:
         raise InvalidTarget(
             f"{name} takes one target, but y should be a 1d array and has {_n_columns(y)} columns. "
@@ -94,11 +129,13 @@ def _n_columns(y: Any) -> int:
     return int(shape[1]) if len(shape) == 2 else 1
 
 
-def _without_target(name: str, rows: NDArray[np.intp]) -> str:
-    return (
-        f"{name} needs a target in every row, but y is missing (NaN) in {len(rows)} row(s): "
-        f"{_some(rows.tolist())}. Leave these rows out of X and y."
-    )
+def check_target_rows(name: str, y: Any) -> None:
+    """Refuse a target that is missing in some rows, and name them."""
+    if len(rows := missing_rows(y)):
+        raise InvalidTarget(
+            f"{name} needs a target in every row, but y is missing (NaN) in {len(rows)} row(s): "
+            f"{_some(rows.tolist())}. Leave these rows out of X and y."
+        )
 
 
 def _about_entries(estimator: BaseEstimator, X: Any, tags: Tags) -> str:

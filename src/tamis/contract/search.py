@@ -187,6 +187,11 @@ class Search(MetaEstimatorMixin, Selection):
         return Counted(self.criterion, done.trace.n_evaluations, grouping.fixed_units)
 
     @property
+    def takes_categories(self) -> bool:  # type: ignore[override]
+        """As the criterion does."""
+        return bool(getattr(self.criterion, "takes_categories", False))
+
+    @property
     def _takes_metadata(self) -> bool:
         return bool(self.criterion.takes_metadata)
 

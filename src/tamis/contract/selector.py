@@ -22,14 +22,14 @@ from tamis._arrays import Array, Mask
 from tamis._random import draw_seed, fix_seeds
 from tamis.contract.choice import Choice, Chosen, SizeLike, resolve_choice
 from tamis.contract.explain import explained, open_tie
-from tamis.contract.inputs import check_data
+from tamis.contract.inputs import SparseColumns, check_data
 from tamis.contract.record import Record
 from tamis.contract.run import Run
 from tamis.contract.standing import order_of, scores_of
 from tamis.contract.steps import Event
 from tamis.contract.trace import Trace
 from tamis.contract.units import Grouping, resolve_units
-from tamis.exceptions import DegenerateData, TiedScores
+from tamis.exceptions import DegenerateData, InvalidTable, TiedScores
 
 
 class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
@@ -57,6 +57,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         Which step was kept (``step``) and why, in a sentence (``reason``).
     trace_ : Trace
         The steps, see :class:`tamis.contract.TracedStep`.
+    columns : list of str or int
+        The columns that are kept: their names where ``X`` had some, else their indices.
     n_features_, n_evaluations_ : int
         Number of columns kept; number of scores asked of the criterion.
     record_ : Record
@@ -71,6 +73,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     scores_alone: ClassVar[bool] = False
     #: Whether the steps on the way to one size are also made on the way to another.
     extends: ClassVar[bool] = True
+    #: Whether ``categories`` of its criteria may name columns of codes, whose values have no order.
+    takes_categories: ClassVar[bool] = False
 
     n_features_to_select: SizeLike
     feature_groups: Any = None
@@ -158,7 +162,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         Parameters
         ----------
         X : array, pandas or polars frame of shape (n_samples, n_features)
-            NaN, and a sparse array (CSR, CSC), where the criterion takes them.
+            NaN, and a sparse array (CSR, CSC, or :class:`SparseColumns`, whose columns have names),
+            where the criterion takes them.
         y : array of shape (n_samples,) or (n_samples, n_targets)
             Classes (of any type) or real numbers, as the criterion needs; a censored target is a
             structured array of event and time, or two columns, time and event.
@@ -188,9 +193,23 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         Parameters
         ----------
         X : array, pandas or polars frame of shape (n_samples, n_features)
+            Sparse where the selection was made from such a table; of :class:`SparseColumns` the
+            columns are found by their names.
         """
+        if isinstance(X, SparseColumns):
+            return self._taken(X)
         with np.errstate(invalid="ignore"):  # infinity is looked for by a sum, which may overflow
             return super().transform(X)
+
+    def _taken(self, table: SparseColumns) -> SparseColumns:
+        """The columns that are kept, of a sparse table whose columns have the names of the fit."""
+        check_is_fitted(self)
+        if list(getattr(self, "feature_names_in_", ())) != table.names:
+            raise InvalidTable(
+                f"{type(self).__name__} needs a table whose columns are those that it was fitted "
+                f"to; got {len(table.names)} others. Give the same columns in the same order."
+            )
+        return table.take(np.flatnonzero(self.support_))
 
     def explain(self, column: Any) -> str:
         """Say in words when a column was looked at, what it scored, and what won in its place.
@@ -203,6 +222,14 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return explained(self, column)
+
+    @property
+    def columns(self) -> list[Any]:
+        """The columns that are kept, in the order of the table: names where known, else indices."""
+        check_is_fitted(self)
+        kept = np.flatnonzero(self.support_)
+        names = getattr(self, "feature_names_in_", None)
+        return (kept if names is None else names[kept]).tolist()
 
     @with_callbacks
     def _run(self, X: Any, y: Any, params: dict[str, Any], done: Record | None) -> None:

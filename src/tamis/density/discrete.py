@@ -309,8 +309,7 @@ def category_mask(name: str, categories: Any, n_columns: int) -> Mask | None:
     if len(given) and not (given.min() >= 0 and given.max() < n_columns):
         raise InvalidParameter(
             f"{name} needs categories among the columns 0 to {n_columns - 1}, not "
-            f"{given[(given < 0) | (given >= n_columns)][0]}. The second search of Then sees the "
-            "columns that the first kept."
+            f"{given[(given < 0) | (given >= n_columns)][0]}."
         )
     mask[given.astype(np.intp)] = True
     return mask

@@ -25,6 +25,7 @@ from tamis.contract import (
 )
 from tamis.contract.explain import explained, unit_index
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.search.categories import for_columns
 
 
 class Parts:
@@ -50,8 +51,9 @@ class Parts:
     def run(self, index: int, units: Subset) -> Run:
         """One part on some units, from where its record left it."""
         done = self._done[index] if index < len(self._done) else None
-        X, left = self._X[:, self._grouping.columns(units)], self._grouping.restricted(units)
-        run = Run(self._selections[index], X, self._y, self._shares[index], done, left)
+        columns, left = self._grouping.columns(units), self._grouping.restricted(units)
+        selection = for_columns(self._selections[index], columns, self._X.shape[1])
+        run = Run(selection, self._X[:, columns], self._y, self._shares[index], done, left)
         self._runs.append(run)
         return run
 
@@ -83,6 +85,7 @@ class Then(MetaEstimatorMixin, Selection):
     Parameters
     ----------
     first, second : Search, Then or an embedded selector
+        ``categories`` of their criteria speak of the columns of the table, in both.
     feature_groups, fixed_features
         Columns that are taken or left together, and units that always stay, for both parts; see
         :class:`Forward`.
@@ -204,6 +207,11 @@ class Then(MetaEstimatorMixin, Selection):
         """Number of units kept by both, None where only the data can tell."""
         kept = self.first._size(n_units)
         return None if kept is None else self.second._size(kept)
+
+    @property
+    def takes_categories(self) -> bool:  # type: ignore[override]
+        """Where both parts do."""
+        return bool(self.first.takes_categories and self.second.takes_categories)
 
     @property
     def _takes_metadata(self) -> bool:

@@ -54,7 +54,7 @@ class TableProfile:
     power : array of float
         How much of the errors of a constant guess a column does away with alone; nan: not asked.
     aside : dict of str to str
-        SeenColumns that no search is offered, and why.
+        Columns that no search is offered, and why.
     alerts : tuple of Alert
     """
 
@@ -90,6 +90,29 @@ def profiled(
     power = foresights(frame, seen, y, task) if y is not None else np.full(frame.width, np.nan)
     names = np.array(seen.names, dtype=object)
     codes = [j for j in _codes(frame, seen, power, y, task) if names[j] not in keep]
+    more = [
+        _mixed(frame, names, np.flatnonzero(seen.mixed)),
+        rare_classes(y) if y is not None and task == "classification" else None,
+    ]
+    copied = copies(frame, seen)
+    return profile_of(
+        seen, power, codes, copied, frame.height, takes_text=takes_text, more=more, unnamed=unnamed
+    )
+
+
+def profile_of(
+    seen: SeenColumns,
+    power: Array,
+    codes: Sequence[int],
+    copied: dict[int, int],
+    n_rows: int,
+    *,
+    takes_text: bool = False,
+    more: Sequence[Alert | None] = (),
+    unnamed: Iterable[str] = (),
+) -> TableProfile:
+    """What is left out and what is said, by what was found; ``codes`` are those of the target."""
+    names = np.array(seen.names, dtype=object)
     ids = seen.of_kind("identifier")
     left_out = [
         _identifiers(names[ids].tolist(), [names[j] for j in ids if power[j] >= LEAKS]),
@@ -102,10 +125,9 @@ def profiled(
     found = [
         *left_out,
         _leaks(names[leaks], power[leaks]),
-        _gaps(seen, frame.height, aside),
-        _copied(names, copies(frame, seen), aside),
-        _mixed(frame, names, np.flatnonzero(seen.mixed)),
-        _rare(y) if task == "classification" else None,
+        _gaps(seen, n_rows, aside),
+        _copied(names, copied, aside),
+        *more,
         _unnamed([name for name in unnamed if name in set(seen.names) - set(aside)]),
     ]
     return TableProfile(seen, power, aside, tuple(alert for alert in found if alert is not None))
@@ -126,7 +148,7 @@ def _kept_kinds(frame: pl.DataFrame, seen: SeenColumns, keep: Sequence[str]) -> 
 def _codes(
     frame: pl.DataFrame, seen: SeenColumns, power: Array, y: NDArray[Any] | None, task: str
 ) -> list[int]:
-    """SeenColumns that are the target under other names."""
+    """Columns that are the target under other names."""
     if y is None:
         return []
     suspects = np.flatnonzero(np.nan_to_num(power) >= LEAKS).tolist()
@@ -218,8 +240,8 @@ def _gaps(seen: SeenColumns, n_rows: int, aside: dict[str, str]) -> Alert | None
     return Alert(
         "gaps",
         tuple(held),
-        f"{first}: in numbers they are filled with the median and marked, in words they are a "
-        "level.",
+        f"{first}: a search that takes gaps gets them as they are; for others they are filled with "
+        "the median and marked, and in words they are a level.",
     )
 
 
@@ -252,9 +274,8 @@ def _mixed(frame: pl.DataFrame, names: NDArray[Any], found: NDArray[np.intp]) ->
     )
 
 
-def _rare(y: NDArray[Any] | None) -> Alert | None:
-    if y is None:
-        return None
+def rare_classes(y: NDArray[Any]) -> Alert | None:
+    """Classes of few rows."""
     classes, counts = np.unique(y, return_counts=True)
     few = counts < RARE
     if not few.any() or not len(classes):

@@ -26,7 +26,7 @@ class Attribute(NamedTuple):
 
 
 def read_arff(source: TableSource, missing: Sequence[str]) -> pl.DataFrame:
-    """SeenColumns of an ARFF file; nominal ones whose values are all numbers become numbers."""
+    """Columns of an ARFF file; nominal ones whose values are all numbers become numbers."""
     with source.open(encoding="utf-8-sig") as stream:
         lines = ((n, line.strip()) for n, line in enumerate(stream, 1))
         lines = ((n, line) for n, line in lines if line and not line.startswith("%"))

@@ -8,12 +8,12 @@ import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array, Subset
-from tamis.exceptions import InvalidTable
+from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.table.alerts import LEFT_OUT
 from tamis.table.frames import as_polars, check_names, is_frame
 from tamis.table.kinds import SeenColumns, as_dates, blocks, columns_of, numbers
@@ -24,6 +24,8 @@ MOST_LEVELS = 20
 #: and 20 rows tell what a level does to a quarter of a standard deviation. Many columns of few rows
 #: would let a category with many levels pass for more than it says.
 RARE_SHARE, FEWEST_ROWS, ENOUGH_ROWS = 0.03, 2, 20
+#: What may become of categories, and of gaps.
+OUTCOMES = {"levels": ("columns", "codes"), "gaps": ("fill", "keep")}
 #: What a date tells beside its place in time.
 PARTS = ("year", "month", "day", "weekday", "hour")
 #: Seconds of a day: the number of a date is in days.
@@ -47,7 +49,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     max_levels : int, default=20
-        SeenColumns that one category can become at most.
+        Columns that one category can become at most.
+    levels : {"columns", "codes"}, default="columns"
+        Whether a category becomes columns, or one column of integers, none of them pooled.
+    gaps : {"fill", "keep"}, default="fill"
+        Whether gaps are filled and marked, or are NaN, in codes as well.
 
     Attributes
     ----------
@@ -55,6 +61,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Kind of each column of the table.
     output_to_input_ : dict of str to str
         For each output the column that it came of.
+    coded_ : array of bool
+        Which outputs are codes of a category.
 
     Examples
     --------
@@ -67,8 +75,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     [3.0, 1.0, 1.0]
     """
 
-    def __init__(self, max_levels: int = MOST_LEVELS):
+    def __init__(
+        self, max_levels: int = MOST_LEVELS, *, levels: str = "columns", gaps: str = "fill"
+    ):
         self.max_levels = max_levels
+        self.levels = levels
+        self.gaps = gaps
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn kinds, medians and levels.
@@ -78,6 +90,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X : frame of pandas, polars or pyarrow, or array of numbers
         y : ignored
         """
+        for name, ways in OUTCOMES.items():
+            if getattr(self, name) not in ways:
+                raise InvalidParameter(
+                    f"TableEncoder needs {name}={' or '.join(map(repr, ways))}, not "
+                    f"{getattr(self, name)!r}."
+                )
         frame = self._frame(X, reset=True)
         self._learn(frame, columns_of(frame))
         return self
@@ -118,51 +136,67 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self._imputer = SimpleImputer(
             strategy="median", add_indicator=True, keep_empty_features=True
         )
-        self._levels = OneHotEncoder(
-            drop="if_binary",
-            min_frequency=min(max(FEWEST_ROWS, int(RARE_SHARE * frame.height)), ENOUGH_ROWS),
-            max_categories=self.max_levels,
-            handle_unknown="infrequent_if_exist",
-            sparse_output=False,
-        )
-        if self._numbers or self._parts:
+        self._levels = self._level_encoder(frame.height)
+        if self._fills:
             self._imputer.fit(self._held(frame))
         if self._words:
             self._levels.fit(self._worded(frame))
         self._name_outputs()
 
+    @property
+    def _fills(self) -> bool:
+        """Whether there are numbers whose gaps are to be filled."""
+        return self.gaps == "fill" and bool(self._numbers or self._parts)
+
+    def _level_encoder(self, n_rows: int) -> Any:
+        if self.levels == "codes":
+            gap = np.nan if self.gaps == "keep" else -1
+            return OrdinalEncoder(
+                handle_unknown="use_encoded_value", unknown_value=gap, encoded_missing_value=gap
+            )
+        return OneHotEncoder(
+            drop="if_binary",
+            min_frequency=min(max(FEWEST_ROWS, int(RARE_SHARE * n_rows)), ENOUGH_ROWS),
+            max_categories=self.max_levels,
+            handle_unknown="infrequent_if_exist",
+            sparse_output=False,
+        )
+
     def _name_outputs(self) -> None:
         """Which column of which name each output is, in the order of the columns."""
         held = [(j, "") for j in self._numbers] + [(j, f"_{part}") for j, part in self._parts]
-        marked = self._imputer.indicator_.features_.tolist() if held else []
+        marked = self._imputer.indicator_.features_.tolist() if self._fills else []
         made = held + [(held[i][0], "_missing") for i in marked]
         # the parts of a date are missing together: one mark is enough
         doubled = [len(held) + i for i, at in enumerate(marked) if held[at][1] not in ("", "_days")]
-        for j, levels in zip(self._words, self._level_names(), strict=True):
-            made += [(j, f"_{level}") for level in levels]
+        for j, endings in zip(self._words, self._level_endings(), strict=True):
+            made += [(j, ending) for ending in endings]
         origin = np.array([j for j, _ in made], dtype=np.intp)
         order = np.argsort(origin, kind="stable")
         self._order = order[~np.isin(order, doubled)]
         self.origin_ = origin[self._order]
+        self.coded_ = np.isin(self.origin_, self._words) & (self.levels == "codes")
         self.output_to_input_ = {
             f"{self._names[made[i][0]]}{made[i][1]}": self._names[made[i][0]] for i in self._order
         }
 
-    def _level_names(self) -> list[list[str]]:
-        if not self._words:
-            return []
+    def _level_endings(self) -> list[list[str]]:
+        """What stands behind the name of each category in the names of its outputs."""
+        if not self._words or self.levels == "codes":
+            return [[""]] * len(self._words)
         names = [str(j) for j in self._words]
         outputs = self._levels.get_feature_names_out(names).tolist()
         found: list[list[str]] = []
         for name, count in zip(names, self._levels._n_features_outs, strict=True):
-            found.append([output[len(name) + 1 :] for output in outputs[:count]])
+            found.append([output[len(name) :] for output in outputs[:count]])
             del outputs[:count]
         return found
 
     def _encode(self, frame: pl.DataFrame) -> Array:
         parts = []
         if self._numbers or self._parts:
-            parts.append(self._imputer.transform(self._held(frame)))
+            held = self._held(frame)
+            parts.append(self._imputer.transform(held) if self._fills else held)
         if self._words:
             with warnings.catch_warnings():
                 # that new levels count as rare ones, or as none, is what is wanted
@@ -185,7 +219,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _worded(self, frame: pl.DataFrame) -> NDArray[Any]:
         columns = [frame.to_series(j).cast(pl.String).to_list() for j in self._words]
-        return np.array(columns, dtype=object).T
+        words = np.array(columns, dtype=object).T
+        if self.levels == "codes":  # None would be a level like others to scikit-learn
+            words[words == None] = np.nan  # noqa: E711 (entry by entry)
+        return words
 
     def _varying(self, frame: pl.DataFrame, j: int) -> list[str]:
         """The number of a date, and those of its parts that are not always the same."""

@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from sklearn.datasets import load_svmlight_file
 
+from tamis._sparse import canonical
 from tamis._wording import did_you_mean
+from tamis.contract import SparseColumns
 from tamis.datasets.memory import NUMBER, check_fits
 from tamis.exceptions import InvalidTable, MissingExtra
 from tamis.table.arff import read_arff
@@ -19,16 +19,10 @@ from tamis.table.formats import EXTENSIONS
 from tamis.table.separated import beginning, first_line, read_separated, tidied
 from tamis.table.sources import TableSource, opened
 
+#: Bytes of a column of a sparse table that holds nothing: its name and what is known of it.
+NAME = 200
 #: What is read as a missing value in text formats.
 MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
-
-
-class SparseNumbers(NamedTuple):
-    """Features of which most are zero, as a CSR matrix, with their names and the target."""
-
-    X: Any
-    names: list[str]
-    y: NDArray[Any]
 
 
 @dataclass
@@ -38,19 +32,19 @@ class FileTable:
     Attributes
     ----------
     frame : polars.DataFrame
-        Its columns.
+        Its columns; of a sparse format the target alone.
     target : str or None
         The name of the target, where the format has one.
     unnamed : dict of str to int
-        SeenColumns without a name in the file, under the name they were given, and their numbers.
-    sparse : SparseNumbers or None
-        The columns as a sparse format holds them.
+        Columns without a name in the file, under the name they were given, and their numbers.
+    sparse : SparseColumns or None
+        The features of a sparse format.
     """
 
     frame: pl.DataFrame
     target: str | None = None
     unnamed: Mapping[str, int] = field(default_factory=dict)
-    sparse: SparseNumbers | None = None
+    sparse: SparseColumns | None = None
 
     def take(self) -> pl.DataFrame:
         """The frame, which is then the caller's alone: its columns can be freed one by one."""
@@ -59,7 +53,7 @@ class FileTable:
 
 
 def read_file(where: str | Path, kind: str | None = None, *, header: bool = True) -> FileTable:
-    """SeenColumns of a file.
+    """Columns of a file.
 
     Parameters
     ----------
@@ -146,7 +140,7 @@ def _read_arff(source: TableSource, header: bool) -> FileTable:
 
 
 def _read_libsvm(source: TableSource, header: bool) -> FileTable:
-    """SeenColumns are called by their index in the file, whether it counts from 0 or from 1."""
+    """Columns are called by their index in the file, whether it counts from 0 or from 1."""
     try:
         X, y = load_svmlight_file(str(source.path), zero_based=True)
     except (ValueError, OverflowError) as error:
@@ -154,15 +148,14 @@ def _read_libsvm(source: TableSource, header: bool) -> FileTable:
             f"{source} is no LIBSVM file, whose lines read 'target index:value ...': "
             f"{first_line(error)}."
         ) from error
-    check_fits(f"{source}, its zeros included,", NUMBER * X.shape[0] * X.shape[1])
+    check_fits(f"{source}, with a name for each column,", NAME * X.shape[1])
     start = 0 if X.shape[1] and X[:, [0]].nnz else 1
     if not len(y) or X.shape[1] <= start:
         raise InvalidTable(f"{source} holds no values. Give a LIBSVM file with data.")
     names = [f"x{j}" for j in range(start, X.shape[1])]
-    X = X[:, start:].tocsr()
     target = y.astype(np.int64) if (y == np.rint(y)).all() else y
-    frame = pl.DataFrame(X.toarray(), schema=names).with_columns(pl.Series("target", target))
-    return FileTable(frame, "target", sparse=SparseNumbers(X, names, target))
+    table = SparseColumns(canonical(X[:, start:]), names)
+    return FileTable(pl.DataFrame({"target": target}), "target", sparse=table)
 
 
 def _read_csv(source: TableSource, header: bool) -> FileTable:

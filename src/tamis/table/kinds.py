@@ -119,11 +119,11 @@ def _look_at_numbers(
     whole: Mask = np.all(np.where(missing | infinite, 0, X) % 1 == 0, axis=0)
     for i in np.flatnonzero(whole & ~constant).tolist():
         name = seen.names[block[i]]
-        if _counts_rows(X[:, i], name, name in unnamed):
+        if counts_rows(X[:, i], name, name in unnamed):
             seen.kind[block[i]] = "identifier"
 
 
-def _counts_rows(x: Array, name: str, made_up: bool) -> bool:
+def counts_rows(x: Array, name: str, made_up: bool) -> bool:
     """Whether whole numbers that are all different number the rows, or are said to."""
     x = x[~np.isnan(x)]
     if len(x) < (2 if made_up else COUNTED_ROWS):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, target_kind
 from tamis._wording import counted, did_you_mean, listed, shell_word
-from tamis.contract import SURVIVAL
+from tamis.contract import SURVIVAL, SparseColumns
 from tamis.exceptions import InvalidTable, InvalidTarget
 
 #: Columns that are copied at a time: enough that polars has more to do than Python, few enough that
@@ -20,13 +20,18 @@ BLOCK = 256
 class LabelledTable(NamedTuple):
     """Features and target of a file, checked."""
 
-    X: pl.DataFrame
+    X: pl.DataFrame | SparseColumns
     y: NDArray[Any]
     target: str
     task: str
 
+    @property
+    def names(self) -> list[str]:
+        """Names of the features."""
+        return self.X.names if isinstance(self.X, SparseColumns) else self.X.columns
+
     def __str__(self) -> str:
-        n, d = self.X.shape
+        n, d = len(self.y), len(self.names)
         return f"{n} rows, {d} columns, target {self.target} ({spoken_task(self.y, self.task)})"
 
 

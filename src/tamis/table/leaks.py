@@ -45,6 +45,11 @@ class Foresight:
             levels |= {*shares.tolist(), *(1 - shares).tolist()}
         self.quantiles = np.array(sorted(q for q in levels if 0 < q < 1))
 
+    @property
+    def looks(self) -> bool:
+        """Whether there is a real target, or classes that are few enough."""
+        return not self.classes or 2 <= self.n_classes <= MOST_CLASSES
+
     def of_numbers(self, X: Array) -> Array:
         """Share of the errors that each column of numbers does away with."""
         X = X[self.rows]
@@ -96,7 +101,7 @@ def foresights(frame: pl.DataFrame, seen: SeenColumns, y: NDArray[Any], task: st
     """What each column foretells alone, from 0 to 1; nan where it was not asked."""
     power = np.full(frame.width, np.nan)
     target = Foresight(y, task, frame.width)
-    if target.classes and not 2 <= target.n_classes <= MOST_CLASSES:
+    if not target.looks:
         return power
     for block in blocks(frame, _numeric(frame, seen)):
         power[block] = target.of_numbers(numbers(frame, block))
@@ -139,7 +144,7 @@ def _plain(column: pl.Series) -> NDArray[Any]:
 
 
 def _numeric(frame: pl.DataFrame, seen: SeenColumns) -> list[int]:
-    """SeenColumns of numbers, those that look like an identifier included."""
+    """Columns of numbers, those that look like an identifier included."""
     dtypes = frame.dtypes
     return [j for j in seen.of_kind("number", "identifier") if dtypes[j].is_numeric()]
 

@@ -11,11 +11,14 @@ from sklearn.utils.validation import _check_y, check_consistent_length
 
 from tamis._arrays import Array, Subset, target_kind
 from tamis._wording import listed
+from tamis.contract.inputs import check_target_rows
 from tamis.contract.units import Grouping, resolve_units
+from tamis.density.discrete import category_mask
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
+from tamis.search.categories import with_categories
 from tamis.table.alerts import TableProfile, profiled, way_out
 from tamis.table.encoder import Encoded, TableEncoder, coded, read_frame
-from tamis.table.frames import is_frame, take
+from tamis.table.frames import check_names, is_frame, take
 from tamis.table.guests import encoded_by
 from tamis.table.kinds import columns_of
 from tamis.table.labelled import check_finite
@@ -39,6 +42,8 @@ class Offered(NamedTuple):
     aside : dict of str to str
         Columns of which nothing is in ``Z``, and why.
     encoder : transformer
+    search : Selection
+        The search, which knows what of ``Z`` are codes of categories.
     """
 
     codes: Array
@@ -50,6 +55,7 @@ class Offered(NamedTuple):
     profile: TableProfile
     aside: dict[str, str]
     encoder: Any
+    search: Any
 
 
 def offered(selector: Any, X: Any, y: Any) -> Offered:
@@ -66,12 +72,13 @@ def offered(selector: Any, X: Any, y: Any) -> Offered:
     keep = [*selector.keep, *fixed]
     profile = profiled(frame, seen, y, _task(y), keep=keep, takes_text=not auto)
     _check_features(frame, profile, fixed)
-    encoder, (Z, origin) = _encoded(selector.encoder, X, frame, profile, y)
+    encoder, (Z, origin) = _encoded(selector, X, frame, profile, y)
     inner, outside = _inner(origin, outer, frame.columns)
     made = set(origin.tolist())
     unused = (frame.columns[j] for j in profile.used if j not in made)
     aside = profile.aside | dict.fromkeys(unused, "unused")
-    return Offered(coded(frame), y, Z, outer, inner, outside, profile, aside, encoder)
+    search = _told(selector.search, encoder, origin, frame.width) if auto else selector.search
+    return Offered(coded(frame), y, Z, outer, inner, outside, profile, aside, encoder, search)
 
 
 def _outer(selector: Any, n_columns: int) -> Grouping:
@@ -96,7 +103,8 @@ def _target(selector: Any, X: Any, y: Any) -> NDArray[Any] | None:
         return None
     if hasattr(y, "to_numpy") and not hasattr(y, "iloc"):
         y = y.to_numpy()
-    checked: NDArray[Any] = _complete(y)
+    check_target_rows(type(selector).__name__, y)
+    checked: NDArray[Any] = np.asarray(y)
     if checked.dtype.names is None:  # a censored target is checked by who takes it
         several = selector.search.__sklearn_tags__().target_tags.multi_output
         several = several and checked.ndim == 2
@@ -111,17 +119,38 @@ def _task(y: NDArray[Any] | None) -> str:
 
 
 def _encoded(
-    encoder: Any, X: Any, frame: pl.DataFrame, profile: TableProfile, y: NDArray[Any] | None
+    selector: Any, X: Any, frame: pl.DataFrame, profile: TableProfile, y: NDArray[Any] | None
 ) -> tuple[Any, Encoded]:
-    """The columns that are not left out, as numbers."""
-    used = profile.used
+    """The columns that are not left out, as numbers that the search takes."""
+    encoder, search, used = selector.encoder, selector.search, profile.used
     if isinstance(encoder, str):
-        ours = TableEncoder()
+        ours = TableEncoder(
+            levels="codes" if search.takes_categories else "columns",
+            gaps="keep" if search.__sklearn_tags__().input_tags.allow_nan else "fill",
+        )
+        if is_frame(X):
+            check_names(ours, X, reset=True)
         ours._learn(frame, profile.columns, used)
         return ours, Encoded(ours._encode(frame), ours.origin_)
     given = take(X, np.array(used)) if is_frame(X) else frame[:, used]
     fitted, (Z, origin) = encoded_by(encoder, given, y, [frame.columns[j] for j in used])
     return fitted, Encoded(Z, np.array(used, dtype=np.intp)[origin])
+
+
+def _told(search: Any, encoder: TableEncoder, origin: Subset, n_columns: int) -> Any:
+    """The search, whose criteria know which numbers are codes of categories.
+
+    To those found come those that the criteria name themselves, by their index in the table.
+    """
+    if not search.takes_categories:
+        return search
+
+    def told(given: Any) -> list[int] | None:
+        mask = category_mask(type(search).__name__, given, n_columns)
+        codes = encoder.coded_ if mask is None else encoder.coded_ | mask[origin]
+        return np.flatnonzero(codes).tolist() or None
+
+    return with_categories(search, told)
 
 
 def _inner(origin: Subset, units: Grouping, names: Sequence[str]) -> tuple[Grouping, Subset]:
@@ -159,22 +188,3 @@ def _check_features(frame: pl.DataFrame, profile: TableProfile, fixed: Sequence[
             f"({', '.join(sorted(set(profile.aside.values())))}). 0 feature(s) are left while a "
             "minimum of 1 is required."
         )
-
-
-def _complete(y: Any) -> NDArray[Any]:
-    """The target, where it has a value in every row."""
-    values: NDArray[Any] = np.asarray(y)
-    if values.dtype.kind == "f":
-        gaps = np.isnan(values)
-    elif values.dtype == object:
-        gaps = np.array([value is None or value != value for value in values.ravel().tolist()])
-    else:
-        return values
-    if gaps.any():
-        rows = np.flatnonzero(gaps)
-        raise InvalidTarget(
-            f"TableSelector needs a target in every row, but y is missing (NaN) in {len(rows)} "
-            f"row(s): {', '.join(map(str, rows[:5]))}{', ...' if len(rows) > 5 else ''}. Leave "
-            "these rows out of X and y."
-        )
-    return values

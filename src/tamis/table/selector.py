@@ -55,20 +55,23 @@ class TableSelector(MetaEstimatorMixin, Selection):
     """Let a search choose among the columns of a frame of any kinds.
 
     Numbers with gaps, categories, dates and booleans are encoded inside ``fit``, so that nothing is
-    learnt from rows that are held out; all numbers that come of one column are taken or left
-    together, and ``transform`` gives the original columns back, as a frame of the library that came
-    in. Identifiers and exact codes of the target are left out, and a warning says so.
+    learnt from rows that are held out. A search whose criterion takes NaN gets gaps as they are,
+    and one whose criterion takes categories, as the information family does, each as one discrete
+    variable; for the others gaps are filled and marked, and a category has a column for each level.
+    All numbers that come of one column are taken or left together, and ``transform`` gives the
+    original columns back, as a frame of the library that came in. Identifiers and exact codes of
+    the target are left out, and a warning says so.
 
     Parameters
     ----------
     search : Search, Then or an embedded selector
         Its ``feature_groups`` and ``fixed_features`` speak of the columns of the frame.
     encoder : "auto" or transformer, default="auto"
-        What makes numbers: :class:`TableEncoder`, or a transformer that says which of its outputs
-        come of which column, as skrub's ``TableVectorizer`` and scikit-learn's
-        ``ColumnTransformer`` do. It is offered text as well.
+        What makes numbers: a :class:`TableEncoder` that makes what the search takes, or a
+        transformer that says which of its outputs come of which column, as skrub's
+        ``TableVectorizer`` and scikit-learn's ``ColumnTransformer`` do. It is offered text as well.
     keep : sequence of str, default=()
-        SeenColumns to use although they look like an identifier or a code of the target.
+        Columns to use although they look like an identifier or a code of the target.
 
     Attributes
     ----------
@@ -81,9 +84,7 @@ class TableSelector(MetaEstimatorMixin, Selection):
     alerts_ : tuple of Alert
         What to know of the table.
     aside_ : dict of str to str
-        SeenColumns that the search was not offered, and why.
-    columns_ : list of str
-        Names of the columns that are kept.
+        Columns that the search was not offered, and why.
 
     Examples
     --------
@@ -93,7 +94,7 @@ class TableSelector(MetaEstimatorMixin, Selection):
     >>> from sklearn.linear_model import RidgeClassifier
     >>> table = make_mixed(400, random_state=0, like="incomes")
     >>> search = RecursiveElimination(Importances(RidgeClassifier()), n_features_to_select=3)
-    >>> TableSelector(search).fit(table.to_frame(), table.y).columns_
+    >>> TableSelector(search).fit(table.to_frame(), table.y).columns
     ['education', 'married', 'hours']
     """
 
@@ -143,7 +144,7 @@ class TableSelector(MetaEstimatorMixin, Selection):
     ) -> Inside:
         part = done.parts[0] if done.parts else None
         offered = self._offered
-        run = Run(self.search, offered.Z, y, self._routed(params), part, offered.inner)
+        run = Run(offered.search, offered.Z, y, self._routed(params), part, offered.inner)
         return Inside(run)
 
     def _steps(
@@ -194,7 +195,7 @@ class TableSelector(MetaEstimatorMixin, Selection):
         if not record.parts:
             return
         (part,) = record.parts
-        self.search_ = clone(self.search)
+        self.search_ = clone(self._offered.search)
         self.search_.n_features_in_ = self._offered.Z.shape[1]
         if not len(part.trace):
             return
@@ -208,12 +209,6 @@ class TableSelector(MetaEstimatorMixin, Selection):
         self.scores_[outside] = inside.scores_
 
     # -- what it offers ---------------------------------------------------------------------------
-
-    @property
-    def columns_(self) -> list[str]:
-        """Names of the columns that are kept."""
-        check_is_fitted(self)
-        return self.get_feature_names_out().tolist()
 
     def transform(self, X: ArrayLike) -> Any:
         """The columns that are kept, as they are, in a frame of the library of ``X``.

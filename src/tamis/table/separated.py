@@ -37,7 +37,7 @@ class Header(NamedTuple):
 def read_separated(
     source: TableSource, separator: str | None, missing: Sequence[str], header: bool
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """SeenColumns of a text file, and those of them that have no name there, with their numbers.
+    """Columns of a text file, and those of them that have no name there, with their numbers.
 
     Without a separator the one of comma, semicolon and tab is taken that fits the first lines.
     """

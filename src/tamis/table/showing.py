@@ -13,7 +13,7 @@ from tamis.table.labelled import spoken_task
 if TYPE_CHECKING:
     from tamis.table.table import Table
 
-#: SeenColumns up to which each has its line; of wider tables those that are special have.
+#: Columns up to which each has its line; of wider tables those that are special have.
 ALL_SHOWN, SPECIAL_SHOWN = 40, 25
 #: Characters of a name and of the values beside it.
 NAME, VALUES = 24, 26
@@ -63,7 +63,7 @@ def _lines(table: "Table") -> Iterator[str]:
                 seen.kind[j],
                 f"{100 * gaps:.0f} %" if gaps else "",
                 "" if np.isnan(power) else f"{max(power, 0.0):.2f}",
-                _cut(_values(table.frame.get_column(seen.names[j]), seen.kind[j]), VALUES),
+                _cut(_values(table.column(seen.names[j]), seen.kind[j]), VALUES),
                 "left out" if seen.names[j] in table.aside else "",
             )
         )
@@ -79,7 +79,7 @@ def _lines(table: "Table") -> Iterator[str]:
 
 
 def _picked(table: "Table") -> list[int]:
-    """SeenColumns with a line of their own: all of a narrow table, else what is special."""
+    """Columns with a line of their own: all of a narrow table, else what is special."""
     seen = table.profile.columns
     if len(seen.names) <= ALL_SHOWN:
         return list(range(len(seen.names)))

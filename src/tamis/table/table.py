@@ -1,6 +1,6 @@
 """A table as people have it: read from a file or a frame, with what there is to know of it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tamis._wording import listed
+from tamis.contract import SparseColumns
+from tamis.datasets.memory import NUMBER, check_fits
 from tamis.exceptions import InvalidTable
 from tamis.table.alerts import Alert, TableProfile, profiled, way_out
 from tamis.table.files import FileTable, read_file
@@ -17,16 +19,20 @@ from tamis.table.frames import as_polars, is_frame
 from tamis.table.kinds import columns_of
 from tamis.table.labelled import LabelledTable, check_column, check_finite, plain_numbers, target_of
 from tamis.table.showing import shown
+from tamis.table.sparse import column_of, profiled_sparse
+
+#: Bytes of an entry of a sparse table: the number and its row.
+ENTRY = 12
 
 
 @dataclass(repr=False)
 class Table:
-    """SeenColumns with their kinds, a target, and what to know before anything is selected.
+    """Columns with their kinds, a target, and what to know before anything is selected.
 
     Attributes
     ----------
     frame : polars.DataFrame
-        All columns, the target among them.
+        All columns, the target among them; of a sparse file the target alone.
     target : str or None
         The name of the target.
     task : {"classification", "regression", "none"}
@@ -37,8 +43,9 @@ class Table:
         Kinds and alerts of the features.
     name : str
         The file it was read from.
-    sparse : object or None
-        For a sparse format: ``sparse.X``, the features as a CSR matrix, and ``sparse.names``.
+    sparse : SparseColumns or None
+        The features of a sparse file: ``sparse.X``, a CSC array, and ``sparse.names``. A search
+        whose criterion takes it is fitted to ``sparse`` itself, and nothing is made dense.
 
     Examples
     --------
@@ -59,7 +66,7 @@ class Table:
     y: NDArray[Any] | None
     profile: TableProfile
     name: str = ""
-    sparse: Any = None
+    sparse: SparseColumns | None = None
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -78,9 +85,28 @@ class Table:
 
     @property
     def X(self) -> pl.DataFrame:
-        """The features that are not left out."""
+        """The features that are not left out; of a sparse file with all their zeros."""
         names = self.profile.columns.names
-        return self.frame.select(names[j] for j in self.profile.used)
+        if self.sparse is None:
+            return self.frame.select(names[j] for j in self.profile.used)
+        n_rows, used = self.frame.height, np.array(self.profile.used, dtype=np.intp)
+        check_fits(f"{self.name or 'The table'}, its zeros included,", NUMBER * n_rows * len(used))
+        part = self.sparse.take(used)
+        return pl.DataFrame(part.X.toarray(order="F"), schema=part.names)
+
+    def column(self, name: str) -> pl.Series:
+        """One feature."""
+        if self.sparse is None:
+            return self.frame.get_column(name)
+        return column_of(self.sparse, self.sparse.names.index(name))
+
+    @property
+    def spares_memory(self) -> bool:
+        """Whether the features are sparse, without gaps, and smaller so than with their zeros."""
+        if self.sparse is None or not self.is_plain:
+            return False
+        X = self.sparse.X
+        return bool(ENTRY * X.nnz < NUMBER * X.shape[0] * X.shape[1])
 
     @property
     def is_plain(self) -> bool:
@@ -89,8 +115,14 @@ class Table:
         numeric = np.isin(seen.kind[used], ("number", "boolean")).all()
         return bool(numeric and not seen.n_missing[used].any())
 
-    def labelled(self) -> LabelledTable:
-        """Features and target, ready for a selection; the frame is used up."""
+    def labelled(self, *, sparse: bool = False) -> LabelledTable:
+        """Features and target, ready for a selection; the frame is used up.
+
+        Parameters
+        ----------
+        sparse : bool, default=False
+            Whether the selection takes a sparse table; then it gets one, where that is smaller.
+        """
         assert self.y is not None
         assert self.target is not None
         used = [self.profile.columns.names[j] for j in self.profile.used]
@@ -100,17 +132,25 @@ class Table:
                 f"out. Write {way_out('keep', list(self.aside))} to use them, or give a table with "
                 "features."
             )
-        plain, frame = self.is_plain, self.frame.select(used)
+        self._check_finite(used)
+        if sparse and self.spares_memory:
+            assert self.sparse is not None
+            part = self.sparse.take(np.array(self.profile.used, dtype=np.intp))
+            return LabelledTable(part, self.y, self.target, self.task)
+        plain, frame = self.is_plain, self.X
         self.frame = self.frame.select(self.target)
-        if plain:
+        if self.sparse is not None:  # NaN is what a gap is called there
+            frame = frame if plain else frame.fill_nan(None)
+        elif plain:
             columns = frame.get_columns()
             del frame
             frame = plain_numbers(columns)
-        else:
-            for j in np.flatnonzero(self.profile.columns.n_infinite).tolist():
-                if (name := self.profile.columns.names[j]) in used:
-                    check_finite(frame.get_column(name), f", or write {way_out('drop', [name])}")
         return LabelledTable(frame, self.y, self.target, self.task)
+
+    def _check_finite(self, used: Collection[str]) -> None:
+        for j in np.flatnonzero(self.profile.columns.n_infinite).tolist():
+            if (name := self.profile.columns.names[j]) in used:
+                check_finite(self.column(name), f", or write {way_out('drop', [name])}")
 
     def __repr__(self) -> str:
         return shown(self)
@@ -138,9 +178,9 @@ def read(
     task : {"auto", "classification", "regression"}, default="auto"
         How to read the target.
     drop : list of str
-        SeenColumns to leave out.
+        Columns to leave out.
     keep : list of str
-        SeenColumns to use although they look like an identifier or a code of the target.
+        Columns to use although they look like an identifier or a code of the target.
     format : str, optional
         The format, where the extension does not tell: "csv", "tsv", "parquet", "arrow", "excel",
         "arff" or "libsvm".
@@ -194,23 +234,33 @@ def table_of(
 ) -> Table:
     """Kinds and alerts of what a file holds."""
     target = _target_name(content, target)
-    frame = content.take()
+    frame, sparse = content.take(), content.sparse
+    columns = frame.columns if sparse is None else [*sparse.names, *frame.columns]
     for column in (*(() if target is None else (target,)), *drop, *keep):
-        check_column(column, frame.columns)
+        check_column(column, columns)
     if target in drop:
         raise InvalidTable(f"The target {target!r} cannot be dropped. Leave it out of --drop.")
-    frame = frame.drop(dict.fromkeys(drop))
+    if sparse is None:
+        frame = frame.drop(dict.fromkeys(drop))
+    else:
+        names = set(drop)
+        left = [j for j, name in enumerate(sparse.names) if name not in names]
+        sparse = sparse.take(np.array(left, dtype=np.intp))
     y, kind = (None, "none") if target is None else target_of(frame.get_column(target), task)
     features = frame if target is None else frame.drop(target)
-    if not features.width:
+    if not (features.width if sparse is None else sparse.names):
         raise InvalidTable(
             f"No column is left beside the target {target!r}. Give a table with features."
         )
+    if sparse is not None:
+        assert y is not None
+        profile = profiled_sparse(sparse, y, kind, keep)
+        return Table(frame, target, kind, y, profile, name, sparse)
     seen = columns_of(features, set(content.unnamed))
     profile = profiled(
         features, seen, y, kind, keep=keep, takes_text=takes_text, unnamed=content.unnamed
     )
-    return Table(frame, target, kind, y, profile, name, content.sparse)
+    return Table(frame, target, kind, y, profile, name)
 
 
 def _target_name(content: FileTable, asked: str | None) -> str | None:

@@ -18,7 +18,14 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import tamis
 from tamis.contract import Record
-from tamis.criteria import CrossValidated, FisherScore, Importances, MutualInformation, Scatter
+from tamis.criteria import (
+    MRMR,
+    CrossValidated,
+    FisherScore,
+    Importances,
+    MutualInformation,
+    Scatter,
+)
 from tamis.datasets import make_genes, make_mixed
 from tamis.exceptions import (
     IncompatibleCriterion,
@@ -407,3 +414,12 @@ def test_types_that_only_one_library_has(name):
 def test_what_is_no_table(X, sentence):
     with pytest.raises(InvalidTable, match=sentence):
         TableSelector(Ranking(FisherScore())).fit(X, WHO[: len(X)])
+
+
+def test_a_date_does_not_name_the_rows_to_the_information_family():
+    rng = np.random.default_rng(0)
+    when = pl.date_range(pl.date(2024, 1, 1), pl.date(2024, 3, 20), eager=True)
+    y = rng.integers(0, 2, len(when))
+    frame = pl.DataFrame({"when": when, "gene": y + 0.3 * rng.normal(size=len(when))})
+    search = TableSelector(Forward(MRMR(), n_features_to_select=1)).fit(frame, y)
+    assert search.columns == ["gene"]

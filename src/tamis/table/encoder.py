@@ -51,7 +51,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     max_levels : int, default=20
         Columns that one category can become at most.
     levels : {"columns", "codes"}, default="columns"
-        Whether a category becomes columns, or one column of integers, none of them pooled.
+        Whether a category becomes columns, or one column of integers, none of them pooled; with
+        codes a date is its number of days alone.
     gaps : {"fill", "keep"}, default="fill"
         Whether gaps are filled and marked, or are NaN, in codes as well.
 
@@ -226,6 +227,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _varying(self, frame: pl.DataFrame, j: int) -> list[str]:
         """The number of a date, and those of its parts that are not always the same."""
+        if self.levels == "codes":  # as one discrete variable the parts together would name rows
+            return ["days"]
         parts = {part: self._part(frame, j, part) for part in PARTS}
         return ["days", *(p for p, x in parts.items() if len(np.unique(x[~np.isnan(x)])) > 1)]
 

@@ -117,6 +117,18 @@ def test_what_does_not_fit_is_refused_where_zeros_are_needed(tamis, refused, mon
     assert tamis("select", "t.svm", "mrmr").exit_code == 0
 
 
+def test_an_index_that_stands_for_more_columns_than_have_names(refused, monkeypatch):
+    monkeypatch.setattr(memory, "free_memory", lambda: 1e9)
+    Path("huge.svm").write_text("1 2000000000:1\n0 1:2\n1 3:1\n")
+    assert "huge.svm, with a name for each column, holds" in refused("select", "huge.svm", "mrmr")
+
+
+def test_nothing_but_the_target(refused):
+    written(*made(d=3))
+    left_out = ["--drop", "x1", "--drop", "x2", "--drop", "x3"]
+    assert "No column is left beside the target" in refused("select", "t.svm", *left_out)
+
+
 def test_columns_by_name(tamis, refused):
     written(*made())
     options = ["--drop", "x1", "--fixed", "x20", "--group", "pair=x2,x3", "-k", 3]

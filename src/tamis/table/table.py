@@ -240,27 +240,38 @@ def table_of(
         check_column(column, columns)
     if target in drop:
         raise InvalidTable(f"The target {target!r} cannot be dropped. Leave it out of --drop.")
-    if sparse is None:
-        frame = frame.drop(dict.fromkeys(drop))
-    else:
-        names = set(drop)
-        left = [j for j, name in enumerate(sparse.names) if name not in names]
-        sparse = sparse.take(np.array(left, dtype=np.intp))
-    y, kind = (None, "none") if target is None else target_of(frame.get_column(target), task)
-    features = frame if target is None else frame.drop(target)
-    if not (features.width if sparse is None else sparse.names):
+    if len({target, *drop} - {None}) == len(columns):
         raise InvalidTable(
             f"No column is left beside the target {target!r}. Give a table with features."
         )
     if sparse is not None:
-        assert y is not None
-        profile = profiled_sparse(sparse, y, kind, keep)
-        return Table(frame, target, kind, y, profile, name, sparse)
+        return _sparse_table(frame, sparse, drop, keep, task, name)
+    frame = frame.drop(dict.fromkeys(drop))
+    y, kind = (None, "none") if target is None else target_of(frame.get_column(target), task)
+    features = frame if target is None else frame.drop(target)
     seen = columns_of(features, set(content.unnamed))
     profile = profiled(
         features, seen, y, kind, keep=keep, takes_text=takes_text, unnamed=content.unnamed
     )
     return Table(frame, target, kind, y, profile, name)
+
+
+def _sparse_table(
+    frame: pl.DataFrame,
+    sparse: SparseColumns,
+    drop: Sequence[str],
+    keep: Sequence[str],
+    task: str,
+    name: str,
+) -> Table:
+    """Kinds and alerts of sparse features beside a frame that is the target."""
+    target = frame.to_series()
+    y, kind = target_of(target, task)
+    dropped = set(drop)
+    left = [j for j, column in enumerate(sparse.names) if column not in dropped]
+    sparse = sparse.take(np.array(left, dtype=np.intp))
+    profile = profiled_sparse(sparse, y, kind, keep)
+    return Table(frame, target.name, kind, y, profile, name, sparse)
 
 
 def _target_name(content: FileTable, asked: str | None) -> str | None:

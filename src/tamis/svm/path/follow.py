@@ -90,8 +90,12 @@ class SolutionPath:
     def missed(self) -> float:
         """The same for the kernel as it was computed."""
         found = [c.violation for c in self.checks] or [np.inf]
+        upper, reach = self.programme.upper, float(self.programme.norms.max()) ** 2
         for part in self.segments:
-            wrong = part.violation + self.blur * part.mass
+            # what lies outside of its bounds is clipped, which moves an output by this at most
+            beyond = np.maximum(-part.x, part.x - upper[part.variables])
+            clipped = np.maximum(beyond, 0.0).sum(axis=1) * reach
+            wrong = part.violation + self.blur * part.mass + clipped
             found.append(float((wrong / part.lam).max()) / self.programme.scale)
         return max(found) + self.programme.tilt / self.programme.scale
 

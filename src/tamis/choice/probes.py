@@ -104,7 +104,7 @@ class Probes(Rounds):
     def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
         ahead = np.sum(np.array(found, dtype=float), axis=0)
         self.p_values_ = (1 + ahead) / (1 + self.n_rounds * n_units)
-        return np.asarray(-np.log(self.p_values_))
+        return np.asarray(np.log(1 / self.p_values_))
 
     def _verdict(self, scores: Array) -> Verdict:
         p, d = np.exp(-scores) * (1 - 1e-12), len(scores)

@@ -127,7 +127,7 @@ class Rounds(MetaEstimatorMixin, Embedded):
 
     def _say_doubts(self, run: Run) -> None:
         if not self.n_features_:  # ties are told apart by lot
-            super()._say_doubts(run)
+            self._say_nothing_found()
 
     def _check(self) -> None:
         if not isinstance(self.search, Selection):

@@ -230,8 +230,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     def _say_doubts(self, run: Run) -> None:
         """Warn of an empty answer, a tie that decided it, and columns kept that tell nothing."""
         if not self.n_features_:
-            name = type(self).__name__
-            warn(f"{name} keeps no column: {self.choice_.reason}", NothingFound, stacklevel=6)
+            self._say_nothing_found()
             return
         if tie := open_tie(self):
             warn(tie, TiedScores, stacklevel=6)
@@ -247,6 +246,10 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
                 DegenerateData,
                 stacklevel=6,
             )
+
+    def _say_nothing_found(self) -> None:
+        name = type(self).__name__
+        warn(f"{name} keeps no column: {self.choice_.reason}", NothingFound, stacklevel=7)
 
     def _consume(self, run: Run) -> None:
         """Take each event of the run; stop where a callback asks for it."""

@@ -551,3 +551,18 @@ def test_what_rounds_cannot_take_is_said_without_advice_that_does_not_help():
 
 
 CENSORED = [("event", bool), ("time", float)]
+
+
+@pytest.mark.parametrize("around", AROUND, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("damage", ["abc", None, {}, "gone"])
+def test_damaged_rounds_are_said(around, damage):
+    X, y = signal()
+    plain = json.loads(json.dumps(clone(around).fit(X, y).record_.to_dict()))
+    rounds = plain["trace"]["state"]["rounds"]
+    first = rounds.pop("0")
+    if damage == "gone":
+        rounds["99"] = first
+    else:
+        rounds["0"] = damage
+    with pytest.raises(InvalidTable, match="damaged record"):
+        clone(around).resume(X, y, record=Record.from_dict(plain))

@@ -3,6 +3,7 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ from tamis.contract import (
     SizeLike,
 )
 from tamis.contract.choice import counted
-from tamis.exceptions import IncompatibleCriterion, TamisWarning
+from tamis.exceptions import IncompatibleCriterion, InvalidTable, TamisError, TamisWarning
 
 #: Columns that a walk which only adds enters in a round: those beyond hardly ever decide, and a
 #: walk through a wide table takes as long as all else together.
@@ -103,10 +104,14 @@ class Rounds(MetaEstimatorMixin, Embedded):
             found[str(index)] = numbers
             yield {"rounds": dict(found)}
         if "rest" not in state:
-            yield {"rounds": found, "rest": self._rest(X, y, seed, _in_order(found))}
+            with _readable_rounds(self):
+                rest = self._rest(X, y, seed, _in_order(found))
+            yield {"rounds": found, "rest": rest}
 
     def _restore(self, X: Array, y: NDArray[Any] | None, state: dict[str, Any]) -> None:
-        self._scores = self._standing(self._n_units(X), _in_order(state["rounds"]), state["rest"])
+        with _readable_rounds(self):
+            found = _in_order(state["rounds"])
+            self._scores = self._standing(self._n_units(X), found, state["rest"])
 
     def _ranked(self) -> Iterator[Event]:
         order = best_first(self._scores)
@@ -174,7 +179,7 @@ class Rounds(MetaEstimatorMixin, Embedded):
             )
 
     @property
-    def feature_groups(self) -> Any:  # type: ignore[override]
+    def feature_groups(self) -> Any:
         """Those of the search."""
         return self.search.feature_groups
 
@@ -260,8 +265,25 @@ class Rounds(MetaEstimatorMixin, Embedded):
             return search.fit(X, y)
 
 
+@contextmanager
+def _readable_rounds(selection: Rounds) -> Iterator[None]:
+    """Refuse rounds of a record that are not what rounds find."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, TamisError):
+            raise
+        raise InvalidTable(
+            f"This is a damaged record: {type(selection).__name__} cannot read its rounds "
+            f"({type(error).__name__}: {error}). Start the search anew."
+        ) from error
+
+
 def _in_order(rounds: dict[str, list[Any]]) -> list[list[Any]]:
-    return [rounds[str(index)] for index in range(len(rounds))]
+    found = [rounds[str(index)] for index in range(len(rounds))]
+    if not all(isinstance(one, list) for one in found):
+        raise TypeError("a round that is no list")
+    return found
 
 
 def _one_round(

@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 
 from tamis.choice import Information, Knee, OneStandardError, Patience, Threshold
 from tamis.choice.information import _model
-from tamis.contract import Context, Record, Step, Trace
+from tamis.contract import Choice, Context, Record, Step, Trace
 from tamis.criteria import (
     MRMR,
     Correlation,
@@ -30,6 +30,7 @@ from tamis.criteria import (
 from tamis.exceptions import (
     IncompatibleCriterion,
     InvalidParameter,
+    InvalidStep,
     InvalidTable,
     InvalidTarget,
     NothingSelected,
@@ -349,6 +350,15 @@ def test_reasons_count_units_where_columns_are_in_groups():
         assert " column" not in search.choice_.reason.replace("without columns", "").replace(
             "their columns", ""
         )
+
+
+def test_a_choice_that_gives_no_reason_is_told_to():
+    class Last(Choice):
+        def pick(self, trace, context=None):
+            return len(trace) - 1
+
+    with pytest.raises(InvalidStep, match=r"return Chosen\(step"):
+        Ranking(Correlation(), n_features_to_select=Last()).fit(*unit_table())
 
 
 def unit_table():

@@ -327,6 +327,10 @@ def test_a_knee_of_a_walk_that_takes_away_counts_what_it_left():
         assert found.get_support(indices=True).tolist() == [1, 4]
     everything = Ranking(Correlation(), n_features_to_select=Knee(), fixed_features=range(7))
     assert everything.fit(X, y).support_.all()
+    assert everything.set_params(n_features_to_select=Threshold(0.1)).fit(X, y).support_.all()
+    assert everything.set_params(n_features_to_select=Information()).fit(X, y).support_.all()
+    with pytest.raises(InvalidTable, match="7 columns, for which 6 rows are too few"):
+        everything.fit(X[:6], y[:6])
 
 
 def test_information_says_what_no_linear_model_takes():

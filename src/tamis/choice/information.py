@@ -96,6 +96,11 @@ class Information(Choice):
                 f"Information({self.kind!r}): no subset of the walk has a smaller value of {name} "
                 f"than a model without columns, {nothing:.4g}. Ask for a number of features."
             )
+        if least == np.inf:
+            raise InvalidTable(
+                f"Information fits a linear model to what is fixed, {int(ends[n_fixed])} columns, "
+                f"for which {len(X)} rows are too few. Fix fewer, or ask for a number of features."
+            )
         index = int(np.flatnonzero(trace.sizes == best)[-1])
         fell = f"{context.counted(best)} {have(best)} the least value of {name}, {least:.4g}"
         return Chosen(index, f"{fell} against {nothing:.4g} {without}, in a linear model.")

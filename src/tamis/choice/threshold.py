@@ -41,7 +41,7 @@ class Threshold(Choice):
                 f"{trace[0].score[0]:.4g}. Lower the threshold, or ask for a number of features."
             )
         index = first - 1
-        verb = "enters" if moves.entered[0] else "stays"
+        verb = "stays" if trace.growing is False else "enters"
         return Chosen(
             index,
             f"{context.counted(trace.sizes[index])}: each {verb} by a score of {self.minimum:g} or "

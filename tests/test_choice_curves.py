@@ -2,20 +2,22 @@
 
 import json
 from dataclasses import replace
+from math import comb
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csc_array
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 from tamis.choice import Information, Knee, OneStandardError, Patience, Threshold
 from tamis.choice.information import _model
-from tamis.contract import Context, Record, Step, Trace
+from tamis.contract import Choice, Context, Record, Step, Trace
 from tamis.criteria import (
     MRMR,
     Correlation,
@@ -28,6 +30,8 @@ from tamis.criteria import (
 from tamis.exceptions import (
     IncompatibleCriterion,
     InvalidParameter,
+    InvalidStep,
+    InvalidTable,
     InvalidTarget,
     NothingSelected,
 )
@@ -180,7 +184,7 @@ def test_linear_criteria_equal_statsmodels():
         fitted = sm.OLS(y, design).fit()
         for kind in ("aic", "bic"):
             model = _model(kind, X - X.mean(axis=0), y, order, "regression")
-            assert_allclose(model.criterion(size), getattr(fitted, kind), rtol=1e-10)
+            assert_allclose(model.criterion(size, size), getattr(fitted, kind), rtol=1e-10)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -195,7 +199,7 @@ def test_logistic_criteria_equal_statsmodels(n_classes):
         fitted = sm.MNLogit(y, design).fit(disp=0)
         for kind in ("aic", "bic"):
             model = _model(kind, X, y, order, "classification")
-            assert_allclose(model.criterion(size), getattr(fitted, kind), rtol=1e-6)
+            assert_allclose(model.criterion(size, size), getattr(fitted, kind), rtol=1e-6)
 
 
 def test_the_extended_criterion_keeps_what_is_linear_and_nothing_of_noise():
@@ -241,7 +245,7 @@ def test_a_walk_down_is_read_from_its_end():
     found = []
     for subset in chain:
         model = _model("bic", X - X.mean(axis=0), y, subset, "regression")
-        found.append(model.criterion(len(subset)))
+        found.append(model.criterion(len(subset), len(subset)))
     assert down.n_features_ == sizes[int(np.argmin(found))]
     assert Information("bic").pick(down.trace_, context).step == down.choice_.step
 
@@ -269,3 +273,100 @@ def test_mutual_information_has_a_knee_in_a_ranking():
     X, y = load_iris(return_X_y=True)
     search = Ranking(MutualInformation(), n_features_to_select=Knee()).fit(X, y)
     assert 1 <= search.n_features_ < 4
+
+
+GROUPS = {"g": [0, 1], "h": [2, 5, 6]}
+
+
+@pytest.mark.parametrize("fixed", [None, [3], [3, 0]], ids=str)
+@pytest.mark.parametrize("groups", [None, GROUPS], ids=["columns", "groups"])
+@pytest.mark.parametrize("kind", ["aic", "bic", "ebic"])
+def test_information_of_units_is_that_of_models_of_their_columns(kind, groups, fixed):
+    X, y = unit_table()
+    for search in (Ranking(Correlation()), Backward(CrossValidated(LinearRegression()))):
+        search.set_params(
+            n_features_to_select=Information(kind), feature_groups=groups, fixed_features=fixed
+        )
+        search.fit(X, y)
+        held = search.units_.columns(search.units_.fixed_units)
+        values = []
+        for step in search.trace_:
+            columns = search.units_.columns(step.subset)
+            model = LinearRegression().fit(X[:, columns], y)
+            rss = float(((y - model.predict(X[:, columns])) ** 2).sum())
+            log_likelihood = -len(y) / 2 * (np.log(2 * np.pi * rss / len(y)) + 1)
+            charge = {"aic": 2, "bic": np.log(len(y)), "ebic": np.log(len(y))}[kind]
+            values.append(-2 * log_likelihood + charge * (len(columns) + 1))
+            if kind == "ebic":
+                n_fixed = len(search.units_.fixed)
+                found, among = len(step.subset) - n_fixed, search.units_.n_units - n_fixed
+                values[-1] += 2 * np.log(comb(among, found))
+        assert search.choice_.step == int(np.argmin(values))
+        assert search.support_[held].all()
+        assert f"{min(values):.4g} against" in search.choice_.reason
+
+
+@pytest.mark.parametrize("fixed", [[3], [3, 0]], ids=str)
+@pytest.mark.parametrize("groups", [None, GROUPS], ids=["columns", "groups"])
+def test_a_knee_is_looked_for_among_what_is_not_fixed(groups, fixed):
+    X, y = unit_table()
+    params = {"n_features_to_select": Knee(), "feature_groups": groups}
+    free = Ranking(Correlation(), **params).fit(X, y)
+    search = Ranking(Correlation(), **params, fixed_features=fixed).fit(X, y)
+    assert search.support_[[1, *fixed]].all()
+    # the bend of two falling gains is behind the first
+    assert search.support_[4] == (groups is None or 0 in fixed)
+    assert "What is fixed was not asked." in search.choice_.reason
+    assert "fixed" not in free.choice_.reason
+
+
+def test_a_knee_of_a_walk_that_takes_away_counts_what_it_left():
+    X, y = unit_table()
+    for search in (Backward, Forward):
+        found = search(CrossValidated(LinearRegression()), n_features_to_select=Knee()).fit(X, y)
+        assert found.get_support(indices=True).tolist() == [1, 4]
+    everything = Ranking(Correlation(), n_features_to_select=Knee(), fixed_features=range(7))
+    assert everything.fit(X, y).support_.all()
+    assert everything.set_params(n_features_to_select=Threshold(0.1)).fit(X, y).support_.all()
+    assert everything.set_params(n_features_to_select=Information()).fit(X, y).support_.all()
+    with pytest.raises(InvalidTable, match="7 columns, for which 6 rows are too few"):
+        everything.fit(X[:6], y[:6])
+
+
+def test_information_says_what_no_linear_model_takes():
+    X, y = unit_table()
+    search = Ranking(MutualInformation(), n_features_to_select=Information("bic"))
+    gaps = np.where(X > 2, np.nan, X)
+    with pytest.raises(InvalidTable, match=r"Information fits .* a number in every entry"):
+        search.fit(gaps, y)
+    with pytest.raises(InvalidTable, match=r"Information fits .* not sparse"):
+        search.fit(csc_array(np.where(X > 0, X, 0)), y)
+    with pytest.raises(InvalidTable, match=r"Information fits .* one target"):
+        search.fit(X, np.c_[y, X[:, 0]])
+
+
+def test_reasons_count_units_where_columns_are_in_groups():
+    X, y = unit_table()
+    for choice in (2, 0.5, Threshold(0.2), Knee(), Information("bic"), Patience(1)):
+        search = Forward(CrossValidated(LinearRegression()), n_features_to_select=choice)
+        search.set_params(feature_groups=GROUPS).fit(X, y)
+        assert " units" in search.choice_.reason
+        assert " column" not in search.choice_.reason.replace("without columns", "").replace(
+            "their columns", ""
+        )
+
+
+def test_a_choice_that_gives_no_reason_is_told_to():
+    class Last(Choice):
+        def pick(self, trace, context=None):
+            return len(trace) - 1
+
+    with pytest.raises(InvalidStep, match=r"return Chosen\(step"):
+        Ranking(Correlation(), n_features_to_select=Last()).fit(*unit_table())
+
+
+def unit_table():
+    """Two relevant columns, of which one is in a group."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 7))
+    return X, 2 * X[:, 1] + X[:, 4] + 0.5 * rng.normal(size=80)

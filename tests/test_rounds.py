@@ -5,6 +5,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -14,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from tamis._random import stream
-from tamis.choice import HonestSize, Knockoffs, Probes, StabilitySelection
+from tamis.choice import HonestSize, Knee, Knockoffs, Probes, StabilitySelection
 from tamis.choice.honest import first_units, sizes_of
 from tamis.choice.knockoffs import (
     correlations,
@@ -28,9 +29,11 @@ from tamis.contract import Record
 from tamis.criteria import (
     JMI,
     Correlation,
+    CoxScore,
     CrossValidated,
     FisherScore,
     Importances,
+    MutualInformation,
     PValue,
     Scatter,
 )
@@ -41,8 +44,18 @@ from tamis.exceptions import (
     InvalidTable,
     InvalidTarget,
     NothingFound,
+    NothingSelected,
 )
-from tamis.search import Backward, FloatingForward, Forward, Ranking, RecursiveElimination, Then
+from tamis.search import (
+    Backward,
+    Exhaustive,
+    FloatingForward,
+    Forward,
+    Ranking,
+    RecursiveElimination,
+    Then,
+)
+from tamis.table import TableSelector
 
 
 def signal(n=120, d=12, seed=0):
@@ -446,3 +459,110 @@ def test_a_group_is_charged_for_all_of_its_columns():
 def test_fixed_features_are_refused():
     with pytest.raises(IncompatibleCriterion, match="fixed_features"):
         Probes(Ranking(Correlation(), fixed_features=[0])).fit(*signal())
+
+
+@pytest.mark.parametrize("around", [Probes, StabilitySelection, Knockoffs, HonestSize])
+def test_searches_that_no_rounds_can_read_are_refused(around):
+    ranking = Ranking(Correlation())
+    with pytest.raises(IncompatibleCriterion, match="decides itself how many"):
+        around(Probes(ranking)).fit(*signal())
+    with pytest.raises(IncompatibleCriterion, match="decides itself how many"):
+        around(Then(ranking, Probes(ranking))).fit(*signal())
+    with pytest.raises(IncompatibleCriterion, match=r"write TableSelector\("):
+        around(TableSelector(ranking)).fit(*signal())
+    with pytest.raises(IncompatibleCriterion, match="how many columns the first part of Then"):
+        around(Then(Ranking(Correlation(), n_features_to_select=Knee()), ranking)).fit(*signal())
+
+
+@pytest.mark.parametrize("around", [Probes, Knockoffs, HonestSize])
+def test_one_subset_of_a_size_has_no_order(around):
+    search = Exhaustive(CrossValidated(LinearRegression()), n_features_to_select=2)
+    with pytest.raises(IncompatibleCriterion, match="Exhaustive finds one subset"):
+        around(search).fit(*signal(d=4))
+    found = StabilitySelection(search, expected_false=2, n_pairs=3, random_state=0)
+    assert found.fit(*signal(d=4)).get_support(indices=True).tolist() == [2, 3]
+
+
+def test_units_that_a_composition_fixes_are_kept_beside_what_rounds_keep():
+    X, y = signal()
+    ranking = Ranking(Correlation())
+    first = Ranking(Correlation(), n_features_to_select=5)
+    probes = Probes(ranking, expected_false=0.2, n_rounds=6, random_state=0)
+    free = Then(first, probes).fit(X, y)
+    kept = set(free.get_support(indices=True).tolist())
+    assert kept > {2, 7}
+    for fixed in (int(np.setdiff1d(free.first_.get_support(indices=True), [*kept])[0]), 7):
+        found = Then(first, probes, fixed_features=fixed).fit(X, y)
+        assert set(found.get_support(indices=True).tolist()) == kept | {fixed}
+        assert found.choice_.reason == free.choice_.reason + " What is fixed was not asked."
+
+
+def test_groups_of_the_search_are_those_of_the_rounds_wherever_they_are():
+    X, y = signal()
+    names = [f"x{j}" for j in range(X.shape[1])]
+    grouped = Probes(
+        Ranking(Correlation(), feature_groups={"pair": ["x0", "x2"]}), n_rounds=6, random_state=0
+    )
+    frame = pd.DataFrame(X, columns=names)
+    found = TableSelector(grouped).fit(frame, y)
+    assert found.support_[[0, 2, 7]].all()
+    assert " units" in found.choice_.reason
+    with pytest.raises(InvalidParameter, match="feature_groups for both"):
+        Then(Ranking(Correlation()), grouped).fit(frame, y)
+
+
+def test_an_empty_answer_inside_a_composition_is_said():
+    X, y = noise(d=6)
+    first = Ranking(Correlation())
+    strict = Probes(first, expected_false=0.05, random_state=0)
+    for search in (Then(first, strict), TableSelector(strict)):
+        with pytest.warns(NothingFound, match="keeps no column"):
+            assert search.fit(X, y).n_features_ == 0
+    with pytest.raises(NothingSelected, match="nothing is left for Ranking, as Probes keeps no"):
+        Then(strict, first).fit(X, y)
+    with pytest.warns(NothingFound):
+        assert "nothing was kept" in strict.fit(X, y).explain(0)
+
+
+@pytest.mark.parametrize("around", [Probes, StabilitySelection])
+def test_what_the_search_takes_is_passed_on(around):
+    X, y = signal()
+    rng = np.random.default_rng(1)
+    gaps = np.where(rng.random(X.shape) < 0.05, np.nan, X)
+    found = around(Ranking(MutualInformation()), random_state=0).fit(gaps, y)
+    assert set(found.get_support(indices=True)) & {2, 7}
+    several = around(Ranking(Correlation()), random_state=0).fit(X, np.c_[y, y])
+    assert_array_equal(several.support_, around(several.search, random_state=0).fit(X, y).support_)
+    times = np.array(list(zip(rng.random(len(y)) < 0.8, np.exp(y), strict=True)), dtype=CENSORED)
+    assert set(around(Ranking(CoxScore()), random_state=0).fit(X, times).get_support(True)) & {2, 7}
+
+
+def test_what_rounds_cannot_take_is_said_without_advice_that_does_not_help():
+    X, y = signal()
+    times = np.array([(True, time) for time in np.exp(y)], dtype=CENSORED)
+    with pytest.raises(InvalidTarget, match=r"HonestSize .* censored"):
+        HonestSize(Ranking(CoxScore())).fit(X, times)
+    with pytest.raises(InvalidTarget, match=r"Give one of them\.$"):
+        HonestSize(Ranking(Correlation())).fit(X, np.c_[y, y])
+    with pytest.raises(
+        InvalidTable, match=r"make_pipeline\(SimpleImputer\(\), Knockoffs\(\.\.\.\)\)\.$"
+    ):
+        Knockoffs(Ranking(MutualInformation())).fit(np.where(X > 1, np.nan, X), y)
+
+
+CENSORED = [("event", bool), ("time", float)]
+
+
+@pytest.mark.parametrize("around", AROUND, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("damage", ["abc", None, {}, "gone"])
+def test_damaged_rounds_are_said(around, damage):
+    X, y = signal()
+    plain = json.loads(json.dumps(clone(around).fit(X, y).record_.to_dict()))
+    rounds = plain["trace"]["state"]["rounds"]
+    first = rounds.pop("0")
+    if damage == "gone":
+        rounds["99"] = first
+    else:
+        rounds["0"] = damage
+    with pytest.raises(InvalidTable, match="damaged record"):
+        clone(around).resume(X, y, record=Record.from_dict(plain))

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_diabetes, load_iris
 
 import tamis
-from tamis.exceptions import InvalidParameter
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 
 IRIS = load_iris(as_frame=True).frame.assign(
     species=lambda frame: np.array(["setosa", "versicolor", "virginica"])[frame["target"]]
@@ -68,3 +68,18 @@ def test_an_unknown_column(frame):
 def test_what_is_no_target(X, y, target, sentence):
     with pytest.raises(InvalidParameter, match=sentence):
         tamis.select(X, y, target=target)
+
+
+@pytest.mark.filterwarnings("ignore::tamis.exceptions.NothingFound")  # of knockoffs
+@pytest.mark.parametrize("around", ["Probes", "StabilitySelection", "Knockoffs", "HonestSize"])
+def test_a_method_around_a_search_reads_the_targets_of_the_search(around):
+    X, y = load_diabetes(return_X_y=True)
+    method = f"{around}(Ranking(Correlation()), random_state=0)"
+    found = tamis.select(X, y, method)
+    assert found.support_[2] or not found.n_features_
+    with pytest.raises(IncompatibleCriterion, match="needs classes"):
+        tamis.select(X, y, f"{around}(Ranking(FisherScore()))")
+    with pytest.raises(InvalidParameter, match=f"{around} takes no number of features"):
+        tamis.select(X, y, method, n_features_to_select=3)
+    grouped = tamis.select(X, y, method, feature_groups={"first": [0, 1]})
+    assert grouped.units_.n_units == 9

@@ -22,6 +22,7 @@ from tamis.datasets import load
 from tamis.recipes import names, recipe
 from tamis.search import Exhaustive, Ranking, Then
 from tamis.spec import catalogue, parse
+from tamis.table import TableSelector
 
 COMMAND = [sys.executable, "-m", "tamis.cli"]
 
@@ -164,6 +165,9 @@ def test_the_bar_of_genetic_exhaustive_and_branch_and_bound():
     exhaustive = Exhaustive(parse("Scatter()"), n_features_to_select=2).fit(X, y)
     assert progress_of(exhaustive) == (1.0, "6 subsets")
     assert progress_of(recipe("branch-and-bound-j3").fit(X, y)) == (None, "gap 0")
+    probes = parse("Probes(Ranking(FisherScore()), n_rounds=3)")
+    assert progress_of(probes.fit(X, y)) == (1.0, "round 3 of 3")
+    assert progress_of(TableSelector(probes).fit(X, y)) == (1.0, "round 3 of 3")
 
 
 def test_no_bar_without_a_terminal(capsys):

@@ -12,7 +12,6 @@ from tamis.contract.choice import (
     Context,
     Walker,
     check_values,
-    counted,
 )
 from tamis.contract.criterion import SubsetCriterion
 from tamis.contract.trace import Trace
@@ -60,7 +59,7 @@ class Patience(Choice):
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
         index, stopped = self._watched(trace)
         size, value = trace.sizes[index], trace.values[index]
-        reason = f"{counted(size)}, of value {value:.4g}: "
+        reason = f"{context.counted(size)}, of value {value:.4g}: "
         if stopped:
             beyond = "larger" if trace.growing else "smaller"
             reason += f"{self.steps} more step(s) did not better it, so {beyond} subsets were not "
@@ -113,24 +112,32 @@ class Knee(Choice):
             )
 
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
-        gains = _gains(trace)
-        bend = _bend(gains)
-        index = int(np.flatnonzero(trace.sizes == bend)[0])
+        gains, n_before = _gains(trace)
+        if not len(gains):
+            return Chosen(len(trace) - 1, "Nothing was added or taken away: there is no bend.")
+        n_fixed = 0 if context.grouping is None else len(context.grouping.fixed)
+        wanted = n_before + _bend(gains, least=int(n_before == n_fixed))
+        size = min(size for size in trace.sizes.tolist() if size >= wanted)
+        lies = "lies" if size == 1 else "lie"
         return Chosen(
-            index,
-            f"{counted(bend)} lie before the bend of the gains, which fall from {gains[0]:.4g} to "
-            f"{gains[-1]:.4g}: a description of the curve, no test.",
+            int(np.flatnonzero(trace.sizes == size)[0]),
+            f"{context.counted(size)} {lies} before the bend of the gains, which fall from "
+            f"{gains[0]:.4g} to {gains[-1]:.4g}: a description of the curve, no test."
+            f"{context.beside_fixed}",
         )
 
 
-def _gains(trace: Trace) -> Array:
-    """What each column brought, the first one first."""
+def _gains(trace: Trace) -> tuple[Array, int]:
+    """What each unit brought, the first one first, and how many had come before all of them.
+
+    These are what is fixed, or what a walk that takes away left in the end.
+    """
     score = trace.moves().score
-    return score if trace.growing else score[::-1]
+    return (score if trace.growing else score[::-1]), int(min(trace.start.sum(), trace.sizes.min()))
 
 
-def _bend(gains: Array) -> int:
+def _bend(gains: Array, least: int) -> int:
     """Number of gains before the one furthest below the line from first to last."""
     known = np.where(np.isfinite(gains), gains, np.nanmin(gains[np.isfinite(gains)], initial=0.0))
     line = np.linspace(known[0], known[-1], len(known))
-    return max(1, int(np.argmax(line - known)))
+    return max(least, int(np.argmax(line - known)))

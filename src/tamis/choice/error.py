@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from tamis._arrays import Array, improves
-from tamis.contract.choice import FLATTERS, Choice, Chosen, Context, Walker, counted
+from tamis.contract.choice import FLATTERS, Choice, Chosen, Context, Walker
 from tamis.contract.trace import Trace
 from tamis.exceptions import IncompatibleCriterion
 
@@ -60,18 +60,29 @@ class OneStandardError(Choice):
             error = self.n_errors * _standard_error(lost, ratio)
             if not improves(float(lost.mean()), error):
                 break
-        return Chosen(best[size], self._reason(size, top, means, float(lost.mean()), error))
+        return Chosen(
+            best[size], self._reason(context, size, top, means, float(lost.mean()), error)
+        )
 
     def _reason(
-        self, size: int, top: int, means: dict[int, float], lost: float, error: float
+        self,
+        context: Context,
+        size: int,
+        top: int,
+        means: dict[int, float],
+        lost: float,
+        error: float,
     ) -> str:
-        reached = f"{counted(top)} reach the best cross-validated score, {means[top]:.4g}; "
+        reach = "reaches" if top == 1 else "reach"
+        reached = (
+            f"{context.counted(top)} {reach} the best cross-validated score, {means[top]:.4g}; "
+        )
         if size == top:
             return reached + "every smaller number is clearly worse; " + FLATTERS
         within = "none" if error == 0 else f"{error:.2g}"
         return (
-            f"{reached}with {counted(size)} the same folds lose {max(lost, 0.0):.2g} of it, within "
-            f"{self.n_errors:g} standard error(s) of that loss ({within}); {FLATTERS}"
+            f"{reached}with {context.counted(size)} the same folds lose {max(lost, 0.0):.2g} of "
+            f"it, within {self.n_errors:g} standard error(s) of that loss ({within}); {FLATTERS}"
         )
 
 

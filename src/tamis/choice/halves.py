@@ -9,7 +9,6 @@ from tamis._arrays import Array, is_int, is_real
 from tamis._random import stream
 from tamis.choice.rounds import Rounds, Verdict, seed_of
 from tamis.contract import Selection
-from tamis.contract.choice import counted
 from tamis.evaluation.dealing import groups_of, parts_of
 from tamis.evaluation.stability import Stability, stability
 from tamis.exceptions import InvalidParameter
@@ -64,7 +63,9 @@ class StabilitySelection(Rounds):
     array([4, 9])
     """
 
-    only_searches = True
+    reads_order = False
+    passes_nan = True
+    passes_targets = True
 
     def __init__(
         self,
@@ -114,8 +115,9 @@ class StabilitySelection(Rounds):
 
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
         """The columns kept in either half."""
-        target = np.zeros(len(X)) if y is None else y
-        groups = groups_of(target, None if y is not None else False)
+        # several targets, and times that are not all known, have no classes to share out
+        plain = y is not None and y.ndim == 1 and y.dtype.names is None
+        groups = groups_of(np.zeros(len(X)) if y is None else y, None if plain else False)
         half = len(X) // 2
         halves = parts_of(groups, (half, half), stream(seed, "halves", index))
         found = []
@@ -140,8 +142,8 @@ class StabilitySelection(Rounds):
             return Verdict(0, f"no column is among the best {self.n_best_} in {share}.")
         return Verdict(
             n_kept,
-            f"{counted(n_kept)} found in at least {share}; at most {self.expected_false:g} of them "
-            "is expected to be unrelated to the target.",
+            f"{self._counted(n_kept)} found in at least {share}; at most {self.expected_false:g} "
+            "of them is expected to be unrelated to the target.",
         )
 
 

@@ -10,7 +10,6 @@ from sklearn.linear_model import Ridge
 from tamis._arrays import Array, Subset, class_codes, is_int, is_real, scaled_columns, target_kind
 from tamis.choice.rounds import Rounds, Verdict, seed_of, whole_walk
 from tamis.contract import Selection
-from tamis.contract.choice import counted
 from tamis.evaluation.dealing import folds_of
 from tamis.exceptions import InvalidParameter, InvalidTarget
 
@@ -102,6 +101,11 @@ class HonestSize(Rounds):
             raise InvalidTarget(
                 "HonestSize compares predictions with a target, and there is none. Give y, or ask "
                 "the search for a number of features."
+            )
+        if y.dtype.names is not None:
+            raise InvalidTarget(
+                "HonestSize compares predictions with a target of classes or numbers, and y is "
+                "censored (event and time). Use Probes(...) or StabilitySelection(...)."
             )
 
     def _n_rounds(self) -> int:
@@ -204,14 +208,14 @@ class HonestSize(Rounds):
             return Verdict(
                 0,
                 f"the least squared loss on rows left out, {least} with "
-                f"{counted(self.sizes_[best])}, is not clearly below that without columns, "
+                f"{self._counted(self.sizes_[best])}, is not clearly below that without columns, "
                 f"{nothing:.3g}.",
             )
         return Verdict(
             size,
-            f"{counted(size)}: the smallest number whose squared loss on rows left out, "
+            f"{self._counted(size)}: the smallest number whose squared loss on rows left out, "
             f"{self.losses_[kept]:.3g}, is within {self.n_errors:g} standard error(s) of the "
-            f"least, {least} with {counted(self.sizes_[best])}; without columns it is "
+            f"least, {least} with {self._counted(self.sizes_[best])}; without columns it is "
             f"{nothing:.3g}.",
         )
 

@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from tamis._arrays import EMPTY, Array, Subset, class_codes, standardised, target_kind
+from tamis._arrays import Array, Subset, class_codes, standardised, target_kind
+from tamis._sparse import is_sparse
 from tamis.choice.theory import aic, bic, ebic, structural_risk
-from tamis.contract.choice import Choice, Chosen, Context, Walker, counted
+from tamis.contract.choice import Choice, Chosen, Context, Walker, have
 from tamis.contract.trace import Trace
+from tamis.contract.units import Grouping
 from tamis.exceptions import (
     IncompatibleCriterion,
     InvalidParameter,
+    InvalidTable,
     InvalidTarget,
     NothingSelected,
 )
@@ -66,45 +69,65 @@ class Information(Choice):
 
     def enough(self, trace: Trace, context: Context) -> bool:
         """Beyond as many parameters as rows nothing can be fitted."""
-        assert context.X is not None
-        return bool(trace.growing) and trace.sizes[-1] >= len(context.X) - 2
+        X, _ = _readable(context)
+        return bool(trace.growing) and trace.sizes[-1] >= len(X) - 2
 
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
-        assert context.X is not None
-        assert context.y is not None
-        order, sizes = nested_order(trace)
-        ends = np.arange(trace.n_units + 1)
-        if context.X.shape[1] != trace.n_units:  # a group of columns is one unit
-            of_unit = [context.columns(np.array([unit])) for unit in order]
-            order = np.concatenate([EMPTY, *of_unit])
-            ends = np.cumsum([0, *map(len, of_unit)])
-        task = getattr(context.criterion, "task_", None) or target_kind(context.y)
-        model = _model(self.kind, standardised(context.X), context.y, order, task)
-        best, least, nothing = 0, np.inf, np.inf
-        for size in (0, *sizes):
-            n_columns = int(ends[size])
-            if n_columns > len(context.X) - 2 or model.floor(n_columns) >= least:
+        X, y = _readable(context)
+        units, sizes = nested_order(trace)
+        grouping = context.grouping or Grouping(trace.n_units)
+        n_fixed, order = len(grouping.fixed), grouping.column_order(units)
+        ends = np.append(0, np.cumsum(np.bincount(grouping.unit_of)[units]))
+        task = getattr(context.criterion, "task_", None) or target_kind(y)
+        model = _model(self.kind, standardised(X), y, order, task)
+        model.n_sought = trace.n_units - n_fixed
+        best, least, nothing = n_fixed, np.inf, np.inf
+        for size in (n_fixed, *(size for size in sizes if size > n_fixed)):
+            n_columns, n_found = int(ends[size]), size - n_fixed
+            if n_columns > len(X) - 2 or model.floor(n_columns, n_found) >= least:
                 break  # no likelihood makes up for the parameters of what follows
-            found = model.criterion(n_columns)
-            nothing = found if size == 0 else nothing
+            found = model.criterion(n_columns, n_found)
+            nothing = found if size == n_fixed else nothing
             if found < least:
                 best, least = size, found
-        name = KINDS[self.kind]
+        name, without = KINDS[self.kind], "without columns" if not n_fixed else "of what is fixed"
         if best == 0:
             raise NothingSelected(
                 f"Information({self.kind!r}): no subset of the walk has a smaller value of {name} "
                 f"than a model without columns, {nothing:.4g}. Ask for a number of features."
             )
+        if least == np.inf:
+            raise InvalidTable(
+                f"Information fits a linear model to what is fixed, {int(ends[n_fixed])} columns, "
+                f"for which {len(X)} rows are too few. Fix fewer, or ask for a number of features."
+            )
         index = int(np.flatnonzero(trace.sizes == best)[-1])
-        fell = f"{counted(best)} have the least value of {name}, {least:.4g}"
-        return Chosen(index, f"{fell} against {nothing:.4g} without columns, in a linear model.")
+        fell = f"{context.counted(best)} {have(best)} the least value of {name}, {least:.4g}"
+        return Chosen(index, f"{fell} against {nothing:.4g} {without}, in a linear model.")
+
+
+def _readable(context: Context) -> tuple[Array, NDArray[Any]]:
+    """The table and the target, where a linear model can be fitted to them."""
+    X, y = context.X, context.y
+    assert X is not None
+    assert y is not None
+    lacks, write = "", "Ask for a number of features"
+    if is_sparse(X):
+        lacks, write = "a table that is not sparse", f"{write}, or give X.toarray()"
+    elif np.isnan(X).any():
+        lacks, write = "a number in every entry of X", f"{write}, or fill in what is missing"
+    elif y.dtype.names is not None or y.ndim > 1:
+        lacks = "one target, of classes or of numbers that are all known"
+    if lacks:
+        raise InvalidTable(f"Information fits a linear model, which needs {lacks}. {write}.")
+    return X, y
 
 
 def nested_order(trace: Trace) -> tuple[Subset, list[int]]:
     """Units in an order of which each subset of a nested trace is a beginning, and their sizes."""
     units, sizes = trace.moves().unit, sorted({int(size) for size in trace.sizes if size})
-    if trace.growing:
-        return units, sizes
+    if trace.growing is not False:
+        return np.concatenate([np.flatnonzero(trace.start), units]), sizes
     stayed = np.flatnonzero(trace.mask(len(trace) - 1))
     return np.concatenate([stayed, units[::-1]]), sizes
 
@@ -122,24 +145,27 @@ def _model(kind: str, X: Array, y: NDArray[Any], order: Subset, task: str) -> "_
 class _Charged(ABC):
     """A linear model of the first columns of an order."""
 
+    #: Units among which was looked: those that are not fixed.
+    n_sought: int
+
     def __init__(self, kind: str, X: Array, y: NDArray[Any], order: Subset):
         self.kind, self.X, self.y, self.order = kind, X, y, order
 
     @abstractmethod
-    def criterion(self, size: int) -> float:
-        """What a model of so many columns costs; the least is best."""
+    def criterion(self, size: int, n_found: int) -> float:
+        """What a model of so many columns, of units found by looking, costs; the least is best."""
 
-    def floor(self, size: int) -> float:
+    def floor(self, size: int, n_found: int) -> float:
         """A bound below the criterion, whatever the likelihood."""
         return -np.inf
 
-    def charged(self, log_likelihood: float, size: int, n_parameters: int) -> float:
+    def charged(self, log_likelihood: float, n_found: int, n_parameters: int) -> float:
         """The criterion of a likelihood."""
         if self.kind == "aic":
             return aic(log_likelihood, n_parameters)
         if self.kind == "bic":
             return bic(log_likelihood, n_parameters, len(self.y))
-        return ebic(log_likelihood, n_parameters, len(self.y), size, self.X.shape[1])
+        return ebic(log_likelihood, n_parameters, len(self.y), n_found, self.n_sought)
 
 
 class _Linear(_Charged):
@@ -161,11 +187,11 @@ class _Linear(_Charged):
         self.rss = np.maximum(left, 1e-20 * total) * scale**2
         self.rank = np.append(0, np.cumsum(fresh))
 
-    def criterion(self, size: int) -> float:
+    def criterion(self, size: int, n_found: int) -> float:
         n = len(self.y)
         with np.errstate(divide="ignore"):  # a constant target is fitted by the intercept
             log_likelihood = -n / 2 * (np.log(2 * np.pi * self.rss[size] / n) + 1)
-        return self.charged(float(log_likelihood), size, int(self.rank[size]) + 1)
+        return self.charged(float(log_likelihood), n_found, int(self.rank[size]) + 1)
 
 
 class _Logistic(_Charged):
@@ -175,15 +201,15 @@ class _Logistic(_Charged):
         super().__init__(kind, X, y, order)
         self.labels, self.codes = class_codes(y)
 
-    def floor(self, size: int) -> float:
+    def floor(self, size: int, n_found: int) -> float:
         if self.kind == "srm":
             return float(structural_risk([0.0], [size + 1], len(self.y))[0])
-        return self.charged(0.0, size, self._n_parameters(size))
+        return self.charged(0.0, n_found, self._n_parameters(size))
 
     def _n_parameters(self, size: int) -> int:
         return (size + 1) * (len(self.labels) - 1)
 
-    def criterion(self, size: int) -> float:
+    def criterion(self, size: int, n_found: int) -> float:
         shares = np.bincount(self.codes) / len(self.codes)
         answers = np.tile(shares, (len(self.codes), 1))
         if size:
@@ -193,7 +219,7 @@ class _Logistic(_Charged):
             return float(structural_risk([error], [size + 1], len(self.y))[0])
         own = answers[np.arange(len(self.codes)), self.codes]
         log_likelihood = float(np.log(np.maximum(own, np.finfo(float).tiny)).sum())
-        return self.charged(log_likelihood, size, self._n_parameters(size))
+        return self.charged(log_likelihood, n_found, self._n_parameters(size))
 
     def _answers(self, X: Array) -> Array:
         model = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-8, max_iter=200)

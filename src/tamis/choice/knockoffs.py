@@ -10,7 +10,6 @@ from tamis._arrays import Array, is_real, standardised
 from tamis._random import stream
 from tamis.choice.rounds import Rounds, Verdict, seed_of
 from tamis.contract import Selection
-from tamis.contract.choice import counted
 from tamis.exceptions import DegenerateData, InvalidParameter, InvalidTable
 
 #: Sweeps over the columns after which the strengths of knockoffs no longer move: each sweep is a
@@ -67,6 +66,8 @@ class Knockoffs(Rounds):
     >>> bool(found.support_[:8].sum() >= 6)
     True
     """
+
+    passes_targets = True
 
     def __init__(
         self,
@@ -139,8 +140,9 @@ class Knockoffs(Rounds):
             )
         return Verdict(
             n_kept,
-            f"{counted(n_kept)} beat their knockoff by {cut:.3g} or more; a share of {self.fdr:g} "
-            "of them is expected to say nothing beside the others, if the columns are normal.",
+            f"{self._counted(n_kept)} beat their knockoff by {cut:.3g} or more; a share of "
+            f"{self.fdr:g} of them is expected to say nothing beside the others, if the columns "
+            "are normal.",
         )
 
 

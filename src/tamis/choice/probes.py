@@ -9,7 +9,6 @@ from tamis._arrays import Array, is_int, is_real
 from tamis._random import stream
 from tamis.choice.rounds import Rounds, Verdict, seed_of
 from tamis.contract import Selection
-from tamis.contract.choice import counted
 from tamis.exceptions import InvalidParameter
 
 
@@ -58,7 +57,8 @@ class Probes(Rounds):
     array([4, 9])
     """
 
-    only_searches = True
+    passes_nan = True
+    passes_targets = True
 
     def __init__(
         self,
@@ -106,24 +106,23 @@ class Probes(Rounds):
     def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
         ahead = np.sum(np.array(found, dtype=float), axis=0)
         self.p_values_ = (1 + ahead) / (1 + self.n_rounds * n_units)
-        return np.asarray(-np.log(self.p_values_))
+        return np.asarray(np.log(1 / self.p_values_))
 
     def _verdict(self, scores: Array) -> Verdict:
         p, d = np.exp(-scores) * (1 - 1e-12), len(scores)
         if self.fdr is None:
             n_kept = int((p <= self.expected_false / d).sum())
             promised = (
-                f"{self.expected_false:g} of the columns kept is expected to be unrelated to the "
-                "target."
+                f"{self.expected_false:g} of those kept is expected to be unrelated to the target."
             )
         else:
             passing = np.flatnonzero(p <= self.fdr * np.arange(1, d + 1) / d)
             n_kept = int(passing[-1]) + 1 if len(passing) else 0
             promised = (
-                f"a share of {self.fdr:g} of the columns kept is expected to be unrelated to the "
-                "target."
+                f"a share of {self.fdr:g} of those kept is expected to be unrelated to the target."
             )
-        beat = f"{counted(n_kept)} stand ahead of the probes of {self.n_rounds} rounds; "
+        stand = "stands" if n_kept == 1 else "stand"
+        beat = f"{self._counted(n_kept)} {stand} ahead of the probes of {self.n_rounds} rounds; "
         if not n_kept:
             return Verdict(0, "no column stands ahead of columns that say nothing.")
         return Verdict(n_kept, beat + promised)

@@ -3,6 +3,7 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,19 +21,22 @@ from tamis.contract import (
     Embedded,
     Entries,
     Event,
-    Grouping,
     Run,
     Scores,
     Selection,
     SizeLike,
 )
-from tamis.contract.units import resolve_units
-from tamis.exceptions import IncompatibleCriterion, NothingFound, TamisWarning
+from tamis.contract.choice import counted
+from tamis.exceptions import IncompatibleCriterion, InvalidTable, TamisError, TamisWarning
 from tamis.search.categories import for_columns
 
 #: Columns that a walk which only adds enters in a round: those beyond hardly ever decide, and a
 #: walk through a wide table takes as long as all else together.
 STEPS = 40
+
+
+#: A number of columns of which every number of features that people ask for can be kept.
+MANY = 10**9
 
 
 class Verdict(NamedTuple):
@@ -54,9 +58,12 @@ class Rounds(MetaEstimatorMixin, Embedded):
     n_features_to_select: SizeLike = "best"
     fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), ...)"
     quick: ClassVar[str] = "correlation"
-
-    #: Whether nothing but the search reads the columns, so that they may be what it takes.
-    only_searches: ClassVar[bool] = False
+    #: Whether the order in which the search takes the columns is read, not only what it keeps.
+    reads_order: ClassVar[bool] = True
+    #: Whether NaN and categories, and several targets, are passed on to a search that takes them:
+    #: nothing but the search then reads the columns.
+    passes_nan: ClassVar[bool] = False
+    passes_targets: ClassVar[bool] = False
 
     search: Selection
     n_jobs: int | None
@@ -99,10 +106,14 @@ class Rounds(MetaEstimatorMixin, Embedded):
             found[str(index)] = numbers
             yield {"rounds": dict(found)}
         if "rest" not in state:
-            yield {"rounds": found, "rest": self._rest(X, y, seed, _in_order(found))}
+            with _readable_rounds(self):
+                rest = self._rest(X, y, seed, _in_order(found))
+            yield {"rounds": found, "rest": rest}
 
     def _restore(self, X: Array, y: NDArray[Any] | None, state: dict[str, Any]) -> None:
-        self._scores = self._standing(self._n_units(X), _in_order(state["rounds"]), state["rest"])
+        with _readable_rounds(self):
+            found = _in_order(state["rounds"])
+            self._scores = self._standing(self._n_units(X), found, state["rest"])
 
     def _ranked(self) -> Iterator[Event]:
         order = best_first(self._scores)
@@ -113,17 +124,17 @@ class Rounds(MetaEstimatorMixin, Embedded):
     def _picked(self, run: Run) -> Chosen:
         self._units = run.start.grouping
         self._restore(run.X, run.y, run.trace.state)
-        falling = run.trace.moves().score
-        n_kept, reason = self._verdict(falling)
-        return Chosen(n_kept - 1, reason)
+        order = best_first(self._scores)
+        n_kept, reason = self._verdict(self._scores[order])
+        if not len(run.fixed):
+            return Chosen(n_kept - 1, reason)
+        # a composition may fix units: they are the first step, whatever the rounds say of them
+        found = np.setdiff1d(order[:n_kept], run.fixed)
+        return Chosen(len(found), reason + run.context.beside_fixed)
 
     def _say_doubts(self, run: Run) -> None:
-        if not self.n_features_:
-            warnings.warn(
-                f"{type(self).__name__} keeps no column: {self.choice_.reason}",
-                NothingFound,
-                stacklevel=6,
-            )
+        if not self.n_features_:  # ties are told apart by lot
+            self._say_nothing_found()
 
     def _check(self) -> None:
         if not isinstance(self.search, Selection):
@@ -136,7 +147,43 @@ class Rounds(MetaEstimatorMixin, Embedded):
                 f"{type(self).__name__} asks of every column whether it is kept, and the search "
                 "has fixed_features. Leave them out there, and add the columns afterwards."
             )
+        self._check_first(self.search)
+        self._check_walk(walk_of(self.search))
         self.search._check()
+
+    def _check_first(self, search: Any) -> None:
+        """Refuse a composition of which nobody knows how many columns its second part sees."""
+        while hasattr(search, "second"):
+            if search.first._size(MANY) is None:
+                raise IncompatibleCriterion(
+                    f"{type(self).__name__} needs to know how many columns the first part of Then "
+                    f"keeps, and {type(search.first).__name__} leaves that to the data. Ask it for "
+                    "a number of features, or for a fraction."
+                )
+            search = search.second
+
+    def _check_walk(self, walk: Any) -> None:
+        """Refuse a search that cannot be asked for a number of columns, or has no order of them."""
+        name, inner = type(self).__name__, type(walk).__name__
+        if "n_features_to_select" not in walk.get_params(deep=False):
+            write = (
+                f"Then(..., {name}(...))" if isinstance(walk, Rounds) else f"{inner}({name}(...))"
+            )
+            raise IncompatibleCriterion(
+                f"{name} asks its search for a number of columns, and {inner} decides itself how "
+                f"many it keeps. Give {name} the search inside it, and write {write} to have both."
+            )
+        if self.reads_order and not (walk.nested or walk.extends):
+            raise IncompatibleCriterion(
+                f"{name} reads the order in which a search takes the columns, and {inner} finds "
+                f"one subset of a given size. Use {name}(Forward(...)), or "
+                f"StabilitySelection({inner}(...)), which asks what is kept."
+            )
+
+    @property
+    def feature_groups(self) -> Any:
+        """Those of the search."""
+        return self.search.feature_groups
 
     def _check_target(self, y: NDArray[Any] | None) -> None:
         self.search._check_target(y)
@@ -160,22 +207,23 @@ class Rounds(MetaEstimatorMixin, Embedded):
         tags = super().__sklearn_tags__()
         inner = self.search.__sklearn_tags__()
         tags.target_tags.required = inner.target_tags.required
-        tags.input_tags.allow_nan = self.only_searches and inner.input_tags.allow_nan
+        tags.target_tags.multi_output = self.passes_targets and inner.target_tags.multi_output
+        tags.input_tags.allow_nan = self.passes_nan and inner.input_tags.allow_nan
         return tags
 
     @property
     def takes_categories(self) -> bool:  # type: ignore[override]
         """As the search does, where nothing else reads the columns."""
-        return self.only_searches and bool(self.search.takes_categories)
-
-    def _grouping(self, X: Array) -> Grouping:
-        name, names = type(self).__name__, getattr(self, "feature_names_in_", None)
-        return resolve_units(name, self.search.feature_groups, None, X.shape[1], names)
+        return self.passes_nan and bool(self.search.takes_categories)
 
     # -- for rounds -------------------------------------------------------------------------------
 
     def _n_units(self, X: Array) -> int:
         return X.shape[1] if self._units is None else self._units.n_units
+
+    def _counted(self, n: Any) -> str:
+        """A number of units, in words."""
+        return counted(n, "column" if self._units is None else self._units.word)
 
     @property
     def _labels(self) -> Subset | None:
@@ -226,8 +274,25 @@ class Rounds(MetaEstimatorMixin, Embedded):
             return search.fit(X, y)
 
 
+@contextmanager
+def _readable_rounds(selection: Rounds) -> Iterator[None]:
+    """Refuse rounds of a record that are not what rounds find."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, TamisError):
+            raise
+        raise InvalidTable(
+            f"This is a damaged record: {type(selection).__name__} cannot read its rounds "
+            f"({type(error).__name__}: {error}). Start the search anew."
+        ) from error
+
+
 def _in_order(rounds: dict[str, list[Any]]) -> list[list[Any]]:
-    return [rounds[str(index)] for index in range(len(rounds))]
+    found = [rounds[str(index)] for index in range(len(rounds))]
+    if not all(isinstance(one, list) for one in found):
+        raise TypeError("a round that is no list")
+    return found
 
 
 def _one_round(
@@ -236,11 +301,16 @@ def _one_round(
     return index, selection._round(X, y, seed, index)
 
 
-def sized(search: Any, size: int) -> None:
-    """Ask a search, or the last part of a composed one, for a number of columns."""
+def walk_of(search: Any) -> Any:
+    """The search itself, or the last part of a composed one."""
     while hasattr(search, "second"):
         search = search.second
-    search.set_params(n_features_to_select=size)
+    return search
+
+
+def sized(search: Any, size: int) -> None:
+    """Ask a search, or the last part of a composed one, for a number of columns."""
+    walk_of(search).set_params(n_features_to_select=size)
 
 
 def standing_of(search: Selection) -> Array:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from tamis._arrays import is_real
-from tamis.contract.choice import Choice, Chosen, Context, Walker, counted
+from tamis.contract.choice import Choice, Chosen, Context, Walker
 from tamis.contract.trace import Trace
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSelected
 
@@ -41,10 +41,11 @@ class Threshold(Choice):
                 f"{trace[0].score[0]:.4g}. Lower the threshold, or ask for a number of features."
             )
         index = first - 1
-        verb = "enters" if moves.entered[0] else "stays"
+        verb = "stays" if trace.growing is False else "enters"
         return Chosen(
             index,
-            f"{counted(trace.sizes[index])}: each {verb} by a score of {self.minimum:g} or more.",
+            f"{context.counted(trace.sizes[index])}: each {verb} by a score of {self.minimum:g} or "
+            f"more.{context.beside_fixed}",
         )
 
 
@@ -85,9 +86,11 @@ class FalseDiscovery(Choice):
                 f"{p_values[0]:.3g}, {allowed[0]:.3g} was needed. Raise q, or ask for a number of "
                 "features."
             )
-        step = int(moves.step[passing[-1]])
+        step, n_passing = int(moves.step[passing[-1]]), int(passing[-1]) + 1
+        passes = "passes" if n_passing == 1 else "pass"
         return Chosen(
             step,
-            f"{counted(int(passing[-1]) + 1)} pass: at most a share of {self.q:g} of them is "
-            "expected to be unrelated to the target, if the p-values are right.",
+            f"{context.counted(n_passing)} {passes}: at most a share of {self.q:g} of them is "
+            "expected to be unrelated to the target, if the p-values are right."
+            f"{context.beside_fixed}",
         )

@@ -7,7 +7,9 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from tamis.choice.rounds import Rounds
 from tamis.search import BranchAndBound, Exhaustive, Genetic, Ranking
+from tamis.table import TableSelector
 
 #: Seconds between two looks at the trace; a ranking of 10^5 columns makes as many steps.
 PAUSE = 0.05
@@ -60,12 +62,21 @@ class SearchBar:
 
 def inside(selector: Any) -> Any:
     """The search itself, where a selector only prepares the table for one."""
-    return getattr(selector, "search", selector)
+    return selector.search if isinstance(selector, TableSelector) else selector
+
+
+def _rounds_done(search: Any, kind: Rounds) -> tuple[float | None, str]:
+    """How many rounds are done, of the selection or of the one inside it."""
+    record = next(iter(search.record_.parts), search.record_)
+    done, n_rounds = len(record.trace.state.get("rounds", ())), kind._n_rounds()
+    return done / n_rounds, f"round {done} of {n_rounds}"
 
 
 def progress_of(search: Any) -> tuple[float | None, str]:
     """The share of a search that is done, None where nobody knows, and where it stands."""
     trace, kind = search.trace_, inside(search)
+    if isinstance(kind, Rounds):
+        return _rounds_done(search, kind)
     if not len(trace):  # the first part of a composition, or a model in training
         parts = search.record_.parts
         return None, f"part {len(parts)}" if parts else "training"

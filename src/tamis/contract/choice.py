@@ -47,6 +47,16 @@ class Context(NamedTuple):
         """Columns of X that some units of the trace have."""
         return units if self.grouping is None else self.grouping.columns(units)
 
+    def counted(self, n: Any) -> str:
+        """A number of what is taken or left as one, in words."""
+        return counted(n, "column" if self.grouping is None else self.grouping.word)
+
+    @property
+    def beside_fixed(self) -> str:
+        """What is said where a reason does not hold for units that are fixed."""
+        fixed = self.grouping is not None and bool(self.grouping.fixed)
+        return " What is fixed was not asked." if fixed else ""
+
 
 class Chosen(NamedTuple):
     """The step that a choice keeps, and why.
@@ -113,7 +123,7 @@ class Size(Choice):
 
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
         index = best_of(trace, np.flatnonzero(trace.sizes == self.n_features))
-        return Chosen(index, f"{counted(self.n_features)}, as asked.")
+        return Chosen(index, f"{context.counted(self.n_features)}, as asked.")
 
 
 class Fraction(Choice):
@@ -132,7 +142,8 @@ class Fraction(Choice):
 
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
         size = self.size(trace.n_units, "Fraction")
-        asked = f"{self.share:g} of {counted(trace.n_units)} was asked for, which is {size}."
+        all_of_them = context.counted(trace.n_units)
+        asked = f"{self.share:g} of {all_of_them} was asked for, which is {size}."
         return Chosen(Size(size).pick(trace).step, asked)
 
 
@@ -146,9 +157,8 @@ class Best(Choice):
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
         index = best_of(trace, np.flatnonzero(trace.sizes > 0))
         size, value = trace.sizes[index], trace.values[index]
-        return Chosen(
-            index, f"{counted(size)} have the greatest value of the walk, {value:.4g}; {FLATTERS}"
-        )
+        kept = f"{context.counted(size)} {have(size)}"
+        return Chosen(index, f"{kept} the greatest value of the walk, {value:.4g}; {FLATTERS}")
 
     def check(self, search: Walker, criterion: Any) -> None:
         check_values("n_features_to_select='best'", search, criterion, "'best'")
@@ -158,9 +168,14 @@ class Best(Choice):
 FLATTERS = "it was computed on the rows that chose, so it flatters."
 
 
-def counted(n: Any) -> str:
-    """A number of columns, in words."""
-    return "1 column" if n == 1 else f"{n} columns"
+def counted(n: Any, word: str = "column") -> str:
+    """A number of columns, or of units, in words."""
+    return f"{n} {word}" if n == 1 else f"{n} {word}s"
+
+
+def have(n: Any) -> str:
+    """The verb that follows a number."""
+    return "has" if n == 1 else "have"
 
 
 def check_values(name: str, search: Walker, criterion: Any, written: str) -> None:

@@ -105,7 +105,10 @@ class Story:
         if np.isnan(score):
             return f"Step {step + 1} {'brought' if entered else 'took'} it with a whole subset."
         if entered and step > self.chosen:
-            last, said = self.trace[self.chosen], f"It scored {score:.4g} and came in at step"
+            said = f"It scored {score:.4g} and came in at step"
+            if self.chosen < 0:
+                return f"{said} {step + 1}; nothing was kept."
+            last = self.trace[self.chosen]
             if not len(last.moved):  # the walk went on from what it began with
                 return f"{said} {step + 1}, behind the subset that is kept."
             return (

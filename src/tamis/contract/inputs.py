@@ -94,8 +94,7 @@ def _explain(estimator: BaseEstimator, X: Any, y: Any, tags: Tags, error: Except
     if _n_columns(y) > 1 and not tags.target_tags.multi_output:
         raise InvalidTarget(
             f"{name} takes one target, but y should be a 1d array and has {_n_columns(y)} columns. "
-            "Give one of them, or use a criterion that takes several: Correlation, "
-            "MutualInformation, HSIC, or CrossValidated and Importances of an estimator that does."
+            f"Give one of them{_taking_several(estimator)}."
         ) from error
     if told := _about_entries(estimator, X, tags):
         raise InvalidTable(told) from error
@@ -180,9 +179,27 @@ def _some(things: list[Any], noun: str = "") -> str:
     return f"{noun}{first}" + (f" and {rest} more" if rest > 0 else "")
 
 
+def _taking_several(estimator: Any) -> str:
+    """What to write where several targets are not taken."""
+    if _criterion_takes(estimator, "target_tags", "multi_output"):
+        return ""
+    return (
+        ", or use a criterion that takes several: Correlation, MutualInformation, HSIC, or "
+        "CrossValidated and Importances of an estimator that does"
+    )
+
+
+def _criterion_takes(estimator: Any, tags: str, tag: str) -> bool:
+    """Whether the search inside would take what is not taken around it."""
+    inner = getattr(estimator, "search", None)
+    return inner is not None and bool(getattr(getattr(inner.__sklearn_tags__(), tags), tag))
+
+
 def _imputing(estimator: Any) -> str:
     """What to write where NaN is not taken."""
-    criterion = getattr(estimator, "criterion", estimator)
+    if _criterion_takes(estimator, "input_tags", "allow_nan"):
+        return f"Fill them in, make_pipeline(SimpleImputer(), {type(estimator).__name__}(...))."
+    criterion = getattr(getattr(estimator, "search", estimator), "criterion", estimator)
     model = getattr(criterion, "estimator", None)
     others = "MRMR or CrossValidated(HistGradientBoostingClassifier())"
     if model is None:

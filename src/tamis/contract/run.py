@@ -143,8 +143,13 @@ class Run:
                 f"{self.name} was asked for {self.size} unit(s), but its walk ended without a "
                 f"subset of that size. Yield one from {self.name}._steps."
             )
-        index, reason = self.selection._picked(self)
-        return replace(record, chosen=index, reason=reason)
+        picked = self.selection._picked(self)
+        if not (isinstance(picked, tuple) and len(picked) == 2):
+            raise InvalidStep(
+                f"{self.name} needs a choice that returns a step and a reason, not {picked!r}. "
+                "Write return Chosen(step, 'why this one.') in its pick."
+            )
+        return replace(record, chosen=int(picked[0]), reason=str(picked[1]))
 
     @property
     def context(self) -> Context:

@@ -29,7 +29,7 @@ from tamis.contract.standing import order_of, scores_of
 from tamis.contract.steps import Event
 from tamis.contract.trace import Trace
 from tamis.contract.units import Grouping, resolve_units
-from tamis.exceptions import DegenerateData, InvalidTable, TiedScores
+from tamis.exceptions import DegenerateData, InvalidTable, NothingFound, TiedScores
 
 
 class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
@@ -255,7 +255,10 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             self._say_doubts(run)
 
     def _say_doubts(self, run: Run) -> None:
-        """Warn of a tie that decided the answer, and of columns kept that tell nothing."""
+        """Warn of an empty answer, a tie that decided it, and columns kept that tell nothing."""
+        if not self.n_features_:
+            self._say_nothing_found()
+            return
         if tie := open_tie(self):
             warn(tie, TiedScores, stacklevel=6)
         idle = getattr(run.context.criterion, "idle_", None)
@@ -270,6 +273,10 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
                 DegenerateData,
                 stacklevel=6,
             )
+
+    def _say_nothing_found(self) -> None:
+        name = type(self).__name__
+        warn(f"{name} keeps no column: {self.choice_.reason}", NothingFound, stacklevel=7)
 
     def _consume(self, run: Run) -> None:
         """Take each event of the run; stop where a callback asks for it."""

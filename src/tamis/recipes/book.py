@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import Any
 
+from tamis.choice.rounds import Rounds
 from tamis.contract import TASKS, Selection
 from tamis.exceptions import InvalidSpec
 from tamis.search import Then
@@ -95,7 +96,7 @@ def last_search(selector: Selection) -> Selection:
 
 def targets_of(selector: Any) -> frozenset[str]:
     """Kinds of target that every criterion inside can use."""
-    if isinstance(selector, TableSelector):
+    if isinstance(selector, TableSelector | Rounds):
         return targets_of(selector.search)
     if isinstance(selector, Then):
         return targets_of(selector.first) & targets_of(selector.second)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from tamis._arrays import target_kind
 from tamis._random import fix_seeds
+from tamis.choice.rounds import Rounds
 from tamis.contract import SURVIVAL, TASKS, Criterion, Selection
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidSpec, InvalidTarget
 from tamis.recipes.book import (
@@ -314,7 +315,9 @@ def _fill(selector: Selection, name: str, empty: Any, value: Any, outside: str =
             selector.set_params(**{key: value})
 
 
-def _set_units(selector: Selection, name: str, given: Any) -> None:
+def _set_units(selector: Any, name: str, given: Any) -> None:
+    while isinstance(selector, TableSelector | Rounds):
+        selector = selector.search
     if name not in selector.get_params(deep=False):
         raise InvalidParameter(f"{type(selector).__name__} takes no {name}. Leave it out.")
     selector.set_params(**{name: given})
@@ -324,6 +327,7 @@ def _resize(selector: Selection, n_features_to_select: Any) -> None:
     last = last_search(selector)
     if "n_features_to_select" not in last.get_params(deep=False):
         raise InvalidParameter(
-            f"{type(last).__name__} takes no number of features. Leave n_features_to_select out."
+            f"{type(last).__name__} takes no number of features: it decides how many it keeps. "
+            "Leave n_features_to_select (--features) out."
         )
     last.set_params(n_features_to_select=n_features_to_select)

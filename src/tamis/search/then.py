@@ -24,7 +24,7 @@ from tamis.contract import (
     Trace,
 )
 from tamis.contract.explain import explained, unit_index
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSelected
 from tamis.search.categories import for_columns
 
 
@@ -121,7 +121,13 @@ class Then(MetaEstimatorMixin, Selection):
         first = criterion.run(0, np.arange(n_units))
         for _ in first:
             yield Progress({})
-        units = criterion.settle(first).kept_units
+        kept = criterion.settle(first)
+        units = kept.kept_units
+        if not len(units):
+            raise NothingSelected(
+                f"Then: nothing is left for {type(self.second).__name__}, as "
+                f"{type(self.first).__name__} keeps no column: {kept.reason}"
+            )
         second = criterion.run(1, units)
         for event in second:
             yield event.on(units)

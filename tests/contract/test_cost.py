@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
+from tamis.choice import HonestSize, Knockoffs, Probes, StabilitySelection
 from tamis.contract import Cost, ForwardCriterion
 from tamis.contract import cost as costs
 from tamis.contract.cost import check_cost, free_memory
@@ -52,6 +53,7 @@ from tamis.criteria import (
 )
 from tamis.exceptions import NotEnoughMemory
 from tamis.response.tuned import TunedSVC
+from tamis.search import Forward, Ranking
 from tamis.svm.relative import RelativeSVC, RelativeSVR
 from tamis.svm.tuned import TunedSVR
 from tests.laws.catalogue import name
@@ -290,3 +292,71 @@ class TestFreeMemory:
     def test_unknown_memory_refuses_nothing(self, monkeypatch):
         monkeypatch.setattr(costs, "free_memory", lambda: None)
         assert check_cost("It", lambda n, d: Cost(1.0, 1e18), 10, 10) is None
+
+
+FISHER, GREEDY = Ranking(FisherScore()), Forward(Scatter("J3"))
+AROUND = [
+    *(Probes(FISHER, n_rounds=3), Probes(GREEDY, n_rounds=2)),
+    *(StabilitySelection(FISHER, n_pairs=3), StabilitySelection(GREEDY, n_pairs=2)),
+    *(HonestSize(FISHER), HonestSize(GREEDY)),
+    *(Knockoffs(FISHER), Knockoffs(FISHER, strengths="sdp"), Knockoffs(GREEDY)),
+]
+
+
+@pytest.mark.filterwarnings("ignore::tamis.exceptions.TamisWarning")
+class TestRounds:
+    """Selections around a search."""
+
+    @staticmethod
+    def table(n_samples, n_features):
+        X, _ = drawn(n_samples, n_features)
+        return X, (X[:, :3].sum(axis=1) > 0).astype(int)
+
+    @pytest.mark.parametrize("selection", AROUND, ids=name)
+    def test_bytes(self, selection):
+        for shape in ((300, 20), (900, 90)):
+            X, y = self.table(*shape)
+            selection = clone(selection).set_params(random_state=0)
+            clone(selection).fit(X, y)  # what is loaded from disk is so now
+            gc.collect()
+            tracemalloc.start()
+            try:
+                clone(selection).fit(X, y)
+                held = tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+            assert 1 / 3 < held / selection.cost(*shape).bytes < 3
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("selection", AROUND, ids=name)
+    def test_operations(self, selection):
+        taken = []
+        for shape in ((300, 20), (900, 90)):
+            X, y = self.table(*shape)
+            selection = clone(selection).set_params(random_state=0)
+            clone(selection).fit(X, y)
+            start = process_time()
+            clone(selection).fit(X, y)
+            taken.append((process_time() - start) / selection.cost(*shape).operations)
+        assert 1 / 3 < taken[1] / taken[0] < 3
+
+    def test_processes_hold_their_rounds_at_once(self):
+        one, two = (Probes(GREEDY, n_jobs=n_jobs).cost(500, 50) for n_jobs in (None, 2))
+        assert two.bytes == 2 * one.bytes
+        assert two.operations == one.operations
+        assert Knockoffs(GREEDY, n_jobs=2).cost(500, 50) == Knockoffs(GREEDY).cost(500, 50)
+
+    def test_doubles_halves_and_folds(self):
+        def walk(n_samples, n_features, size):
+            return GREEDY.criterion.cost(n_samples, n_features, size).operations
+
+        assert Probes(GREEDY).cost(2000, 500).operations >= 20 * walk(2000, 1000, 40)
+        assert StabilitySelection(GREEDY).cost(2000, 500).operations >= 50 * walk(1000, 500, 15)
+        assert HonestSize(GREEDY).cost(2000, 500).operations >= 5 * walk(1600, 500, 40) + walk(
+            2000, 500, 40
+        )
+
+    def test_too_much_is_refused_before_the_first_round(self, monkeypatch):
+        monkeypatch.setattr(costs, "free_memory", lambda: 2.0**20)
+        with pytest.raises(NotEnoughMemory, match="Probes needs about"):
+            Probes(GREEDY).fit(*self.table(50, 2000))

@@ -15,7 +15,7 @@ from tamis._random import draw_seed
 from tamis.contract import BackwardCriterion, Cost
 from tamis.criteria.model import GROUPS, ModelCriterion, is_tuner, names_by_position
 from tamis.exceptions import DegenerateData, IncompatibleCriterion, InvalidParameter
-from tamis.response.cost import Comparison, tuned_model
+from tamis.response.cost import ComparisonCost, tuned_model
 from tamis.response.losses import losses, mean_and_error
 from tamis.response.opening import check_usable
 from tamis.response.outputs import (
@@ -65,7 +65,7 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
             return None
         way = resolve(name, self.by, self.n_repeats, self.n_values)
         held_out = holds_out(name, self.on, n_features, n_samples)
-        comparison = Comparison(
+        comparison = ComparisonCost(
             model, way, held_out, self._calibrated_by(model.estimator), self._copied
         )
         one = comparison.cost(n_samples, n_features)

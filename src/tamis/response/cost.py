@@ -251,12 +251,12 @@ def _tuned_classifier(n: int, d: int) -> float:
         return 12 * _validated(model, n, d)
     rows = 2 * n // 3
     held_out = holds_out("TunedSVC", "auto", d, rows)
-    comparison = Comparison(model, Marginal(N_VALUES), held_out=held_out, calibration=5)
+    comparison = ComparisonCost(model, Marginal(N_VALUES), held_out=held_out, calibration=5)
     return 4 * 5 * comparison.cost(rows, d).operations
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparisonCost:
     """What is trained and compared in a round: how columns are perturbed, on which rows.
 
     ``calibration`` is the one of probabilities, None where there is nothing to calibrate;

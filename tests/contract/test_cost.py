@@ -52,6 +52,7 @@ from tamis.criteria import (
     WeightNorm,
 )
 from tamis.exceptions import NotEnoughMemory
+from tamis.neural import NetworkClassifier
 from tamis.response.tuned import TunedSVC
 from tamis.search import Forward, Ranking
 from tamis.svm.relative import RelativeSVC, RelativeSVR
@@ -88,6 +89,7 @@ MOVED = [
     PosteriorSensitivity(MLPClassifier((10,), max_iter=30), n_values=16),
     PosteriorSensitivity(MLPClassifier((10,), solver="lbfgs", max_iter=100), n_values=16),
     PosteriorSensitivity(MLPClassifier((20, 10), max_iter=20), n_values=4),
+    PosteriorSensitivity(NetworkClassifier(4, max_iter=50, validation=2), n_values=4),
     *(ScoreSensitivity(SVC(), n_values=16), ScoreSensitivity(RidgeClassifier())),
     *(DensitySensitivity(SVR()), DensitySensitivity(Ridge(), n_values=16)),
     DensitySensitivity(MLPRegressor(hidden_layer_sizes=(10,), max_iter=20), n_values=16),

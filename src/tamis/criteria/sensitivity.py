@@ -54,7 +54,7 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
         return bool(self.on != "training")
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        """Known for kernel machines, networks of scikit-learn and ridge regression.
+        """Known for kernel machines, networks and ridge regression.
 
         Also behind scalers, and inside ``GridSearchCV``, :class:`TunedSVC` or :class:`TunedSVR`.
         Nobody can say what any other estimator takes.

@@ -191,6 +191,20 @@ class NetworkCost(ModelCost):
         return Cost(HIDDEN * d * made, 16 * min(made, max(HIDDEN_BLOCK, n * sum(hidden))))
 
 
+class SpokenCost(ModelCost):
+    """Of an estimator that says it itself, by ``cost`` and ``cost_of_row``."""
+
+    def training(self, n: int, d: int) -> Cost:
+        found: Cost = self.estimator.cost(n, d)
+        return found
+
+    def of_a_row(self, n: int, d: int) -> float:
+        return float(self.estimator.cost_of_row(d))
+
+    def answers(self, n: int, d: int, n_points: int) -> Cost:
+        return self.copies(n, d, n_points)
+
+
 def model_cost(estimator: Any) -> ModelCost | None:
     """What an estimator costs, alone or behind scalers; None where nobody can say.
 
@@ -214,6 +228,8 @@ def model_cost(estimator: Any) -> ModelCost | None:
         sizes = np.atleast_1d(estimator.hidden_layer_sizes)
         usual = sizes.dtype.kind == "i" and is_int(estimator.max_iter)  # else fit will refuse it
         return NetworkCost(estimator) if usual else None
+    if hasattr(estimator, "cost_of_row"):
+        return SpokenCost(estimator)
     # the class itself: a subclass may train in its own way
     return RidgeCost(estimator) if type(estimator) in (Ridge, RidgeClassifier) else None
 

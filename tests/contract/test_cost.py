@@ -204,6 +204,17 @@ def test_sensitivities_of_what_nobody_can_speak_for(kind):
         assert kind(make_pipeline(PCA(), SVC())).cost(100, 10) is None
 
 
+@pytest.mark.parametrize("gamma", [0.0, -1.0, np.inf, np.nan, 1e300, "x"])
+def test_a_width_that_is_none_is_left_to_the_training(gamma):
+    for machine in (SVC(gamma=gamma), RelativeSVC(scale=gamma)):
+        assert np.isfinite(PosteriorSensitivity(machine).cost(60, 6)).all()
+
+
+def test_steps_that_are_none_are_left_to_the_training():
+    for wrong in ({"batch_size": 0}, {"batch_size": "x"}, {"max_iter": "x"}):
+        assert PosteriorSensitivity(MLPClassifier((5,), **wrong)).cost(60, 6) is None
+
+
 def test_a_search_over_parameters_is_trained_once_for_every_point():
     plain = PosteriorSensitivity(SVC(), n_values=4)
     grid = PosteriorSensitivity(GridSearchCV(SVC(), {"C": [1, 2, 4], "gamma": [1, 2]}), n_values=4)

@@ -58,6 +58,8 @@ RESTS = 150
 OF_A_BLOCK = 4
 #: How far columns of standard deviation 1 reach, for the nodes of an RBF kernel.
 REACH = 3.0
+#: A gamma beyond which a kernel is diagonal, and costs no more.
+WIDEST = 1e6
 
 
 def machine_training(n_samples: float, n_features: float) -> float:
@@ -136,10 +138,10 @@ class MachineCost(ModelCost):
     def _nodes(self, d: int) -> int:
         """Nodes that a column of standard deviation 1 needs; of its own kernel if negative."""
         machine, gamma = self.estimator, 1 / d
-        if isinstance(machine, RelativeSVC | RelativeSVR):
-            gamma = machine.scale / d
-        elif is_real(machine.gamma):
-            gamma = float(machine.gamma)
+        relative = isinstance(machine, RelativeSVC | RelativeSVR)
+        given = machine.scale if relative else machine.gamma
+        if is_real(given):  # what is no width at all, the training refuses
+            gamma = min(max(0.0, float(given)), WIDEST) / (d if relative else 1)
         width = gamma * REACH**2
         if 5 * width > STEEPEST:
             return -min(own_nodes(float(2.0 ** np.ceil(np.log2(width)))), MOST_NODES)
@@ -226,7 +228,9 @@ def model_cost(estimator: Any) -> ModelCost | None:
         return MachineCost(estimator) if usual else None
     if isinstance(estimator, MLPClassifier | MLPRegressor):
         sizes = np.atleast_1d(estimator.hidden_layer_sizes)
-        usual = sizes.dtype.kind == "i" and is_int(estimator.max_iter)  # else fit will refuse it
+        batch = estimator.batch_size
+        steps = is_int(estimator.max_iter) and (batch == "auto" or (is_int(batch) and batch > 0))
+        usual = steps and sizes.dtype.kind == "i"  # what is not, the training refuses
         return NetworkCost(estimator) if usual else None
     if hasattr(estimator, "cost_of_row"):
         return SpokenCost(estimator)

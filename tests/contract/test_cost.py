@@ -7,12 +7,17 @@ from time import process_time
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.svm import SVC
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
 
+from tamis.choice import HonestSize, Knockoffs, Probes, StabilitySelection
 from tamis.contract import Cost, ForwardCriterion
 from tamis.contract import cost as costs
 from tamis.contract.cost import check_cost, free_memory
@@ -24,6 +29,7 @@ from tamis.criteria import (
     ColumnSubset,
     Correlation,
     CrossValidated,
+    DensitySensitivity,
     DiscriminantRatio,
     Divergence,
     FisherScore,
@@ -31,18 +37,26 @@ from tamis.criteria import (
     KolmogorovSmirnov,
     KwakInformation,
     MutualInformation,
+    OutputInformation,
     ParzenInformation,
     Penalised,
+    PosteriorSensitivity,
     PValue,
     RadiusMargin,
     ReducedParzenInformation,
     Remembered,
     Scatter,
     Scored,
+    ScoreSensitivity,
     Span,
     WeightNorm,
 )
 from tamis.exceptions import NotEnoughMemory
+from tamis.neural import NetworkClassifier
+from tamis.response.tuned import TunedSVC
+from tamis.search import Forward, Ranking
+from tamis.svm.relative import RelativeSVC, RelativeSVR
+from tamis.svm.tuned import TunedSVR
 from tests.laws.catalogue import name
 
 FILTERS = [
@@ -64,6 +78,28 @@ MACHINES = [
     *(RadiusMargin(SVC()), RadiusMargin(SVC(), retrain=True, soft_margin=True)),
     *(Span(SVC()), Span(SVC(), soft_margin=True), Span(SVC(), retrain=True), Span(SVC(), order=1)),
 ]
+MOVED = [
+    *(PosteriorSensitivity(SVC()), PosteriorSensitivity(SVC(), n_values=16)),
+    *(PosteriorSensitivity(SVC(), by=by) for by in ("permutation", "zero", "derivative")),
+    PosteriorSensitivity(SVC(), n_values=16, on="held-out"),
+    PosteriorSensitivity(SVC(), n_values=16, output="decision"),
+    PosteriorSensitivity(SVC(gamma=0.5), n_values=16),
+    PosteriorSensitivity(SVC(kernel="poly"), n_values=16),
+    PosteriorSensitivity(make_pipeline(StandardScaler(), SVC()), n_values=16),
+    PosteriorSensitivity(MLPClassifier((10,), max_iter=30), n_values=16),
+    PosteriorSensitivity(MLPClassifier((10,), solver="lbfgs", max_iter=100), n_values=16),
+    PosteriorSensitivity(MLPClassifier((20, 10), max_iter=20), n_values=4),
+    PosteriorSensitivity(NetworkClassifier(4, max_iter=50, validation=2), n_values=4),
+    *(ScoreSensitivity(SVC(), n_values=16), ScoreSensitivity(RidgeClassifier())),
+    *(DensitySensitivity(SVR()), DensitySensitivity(Ridge(), n_values=16)),
+    DensitySensitivity(MLPRegressor(hidden_layer_sizes=(10,), max_iter=20), n_values=16),
+    OutputInformation(),
+    OutputInformation(RidgeClassifier(), credit="knockout"),
+]
+REMOVED = [
+    PosteriorSensitivity(SVC(), by="removal"),
+    ScoreSensitivity(RidgeClassifier(), n_values=2, scoring="balanced_accuracy"),
+]
 #: Two sizes each, the second several times the work of the first.
 SIZES = {
     "filters": (FILTERS, (100, 3000), (200, 8000)),
@@ -72,6 +108,8 @@ SIZES = {
     "kernels": (KERNELS, (100, 20), (300, 60)),
     "machines": (MACHINES, (100, 20), (300, 60)),
     "ridge": ([Importances(RidgeClassifier())], (200, 200), (600, 1500)),
+    "moved": (MOVED, (100, 20), (300, 60)),
+    "removed": (REMOVED, (60, 6), (150, 15)),
     "wrapped": (WRAPPED, (200, 200), (600, 500)),
 }
 CASES = [
@@ -81,9 +119,15 @@ CASES = [
 ]
 
 
-def drawn(n_samples, n_features):
+#: Networks are trained for a few iterations, and of the rows of a table the target says nothing.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def drawn(n_samples, n_features, criterion=None):
     rng = np.random.default_rng(0)
     X = np.asfortranarray(rng.normal(size=(n_samples, n_features)))
+    if isinstance(criterion, DensitySensitivity):
+        return X, rng.normal(size=n_samples)
     return X, rng.integers(0, 2, n_samples)
 
 
@@ -97,7 +141,7 @@ def one_round(criterion, X, y):
 
 
 def seconds(criterion, shape):
-    table = drawn(*shape)
+    table = drawn(*shape, criterion)
     one_round(criterion, *table)  # what is compiled, or loaded from disk, is so now
     times = []
     for _ in range(3):
@@ -108,7 +152,7 @@ def seconds(criterion, shape):
 
 
 def peak(criterion, shape):
-    table = drawn(*shape)
+    table = drawn(*shape, criterion)
     one_round(criterion, *table)  # compiled code is loaded now, and not counted
     gc.collect()
     tracemalloc.start()
@@ -147,6 +191,59 @@ def test_what_nobody_can_say():
     assert Importances(LogisticRegression()).cost(100, 10) is None
     assert WeightNorm(GridSearchCV(SVC(), {"C": [1, 2]})).cost(100, 10) is None
     assert check_cost("Scored", Scored(np.sum).cost, 10**6, 10**6) is None
+
+
+SPOKEN_FOR = [PosteriorSensitivity, ScoreSensitivity]
+
+
+@pytest.mark.parametrize("kind", SPOKEN_FOR)
+def test_sensitivities_of_what_nobody_can_speak_for(kind):
+    for estimator in (LogisticRegression(), LinearDiscriminantAnalysis(), SVC(kernel="sigmoid")):
+        assert kind(estimator).cost(100, 10) is None
+        assert kind(GridSearchCV(estimator, {"tol": [0.1]})).cost(100, 10) is None
+        assert kind(make_pipeline(PCA(), SVC())).cost(100, 10) is None
+
+
+@pytest.mark.parametrize("gamma", [0.0, -1.0, np.inf, np.nan, 1e300, "x"])
+def test_a_width_that_is_none_is_left_to_the_training(gamma):
+    for machine in (SVC(gamma=gamma), RelativeSVC(scale=gamma)):
+        assert np.isfinite(PosteriorSensitivity(machine).cost(60, 6)).all()
+
+
+def test_steps_that_are_none_are_left_to_the_training():
+    for wrong in ({"batch_size": 0}, {"batch_size": "x"}, {"max_iter": "x"}):
+        assert PosteriorSensitivity(MLPClassifier((5,), **wrong)).cost(60, 6) is None
+
+
+def test_a_search_over_parameters_is_trained_once_for_every_point():
+    plain = PosteriorSensitivity(SVC(), n_values=4)
+    grid = PosteriorSensitivity(GridSearchCV(SVC(), {"C": [1, 2, 4], "gamma": [1, 2]}), n_values=4)
+    once, searched = plain.cost(400, 50, 1), grid.cost(400, 50, 1)
+    assert 30 * 1e6 < searched.operations - once.operations < 30 * once.operations
+    assert searched.bytes == once.bytes
+    assert (
+        grid.cost(400, 50, 9).operations - searched.operations
+        == plain.cost(400, 50, 9).operations - once.operations
+    )
+
+
+@pytest.mark.parametrize(
+    ("tuner", "kind"), [(TunedSVC(), PosteriorSensitivity), (TunedSVR(), DensitySensitivity)]
+)
+def test_tuned_machines_know_what_their_search_takes(tuner, kind):
+    own = kind(tuner)
+    inner = kind(RelativeSVC() if isinstance(tuner, TunedSVC) else RelativeSVR())
+    for shape in ((200, 20), (400, 100)):
+        assert own.cost(*shape).operations > 4 * inner.cost(*shape).operations
+        assert own.cost(*shape).bytes == inner.cost(*shape).bytes
+
+
+def test_kernel_matrices_that_no_block_cuts_are_refused():
+    criterion = PosteriorSensitivity(SVC(), by="derivative")
+    with pytest.raises(NotEnoughMemory, match=r"needs about 3\d\d GiB.*rows would fit"):
+        check_cost("PosteriorSensitivity", criterion.cost, 100_000, 10, free=8 * 2**30)
+    # what engines hold is cut into blocks, and stays a few gigabytes for any number of rows
+    assert PosteriorSensitivity(SVC(), n_values=16).cost(10**6, 10).bytes < 8 * 2**30
 
 
 class TestCheck:
@@ -208,3 +305,71 @@ class TestFreeMemory:
     def test_unknown_memory_refuses_nothing(self, monkeypatch):
         monkeypatch.setattr(costs, "free_memory", lambda: None)
         assert check_cost("It", lambda n, d: Cost(1.0, 1e18), 10, 10) is None
+
+
+FISHER, GREEDY = Ranking(FisherScore()), Forward(Scatter("J3"))
+AROUND = [
+    *(Probes(FISHER, n_rounds=3), Probes(GREEDY, n_rounds=2)),
+    *(StabilitySelection(FISHER, n_pairs=3), StabilitySelection(GREEDY, n_pairs=2)),
+    *(HonestSize(FISHER), HonestSize(GREEDY)),
+    *(Knockoffs(FISHER), Knockoffs(FISHER, strengths="sdp"), Knockoffs(GREEDY)),
+]
+
+
+@pytest.mark.filterwarnings("ignore::tamis.exceptions.TamisWarning")
+class TestRounds:
+    """Selections around a search."""
+
+    @staticmethod
+    def table(n_samples, n_features):
+        X, _ = drawn(n_samples, n_features)
+        return X, (X[:, :3].sum(axis=1) > 0).astype(int)
+
+    @pytest.mark.parametrize("selection", AROUND, ids=name)
+    def test_bytes(self, selection):
+        for shape in ((300, 20), (900, 90)):
+            X, y = self.table(*shape)
+            selection = clone(selection).set_params(random_state=0)
+            clone(selection).fit(X, y)  # what is loaded from disk is so now
+            gc.collect()
+            tracemalloc.start()
+            try:
+                clone(selection).fit(X, y)
+                held = tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+            assert 1 / 3 < held / selection.cost(*shape).bytes < 3
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("selection", AROUND, ids=name)
+    def test_operations(self, selection):
+        taken = []
+        for shape in ((300, 20), (900, 90)):
+            X, y = self.table(*shape)
+            selection = clone(selection).set_params(random_state=0)
+            clone(selection).fit(X, y)
+            start = process_time()
+            clone(selection).fit(X, y)
+            taken.append((process_time() - start) / selection.cost(*shape).operations)
+        assert 1 / 3 < taken[1] / taken[0] < 3
+
+    def test_processes_hold_their_rounds_at_once(self):
+        one, two = (Probes(GREEDY, n_jobs=n_jobs).cost(500, 50) for n_jobs in (None, 2))
+        assert two.bytes == 2 * one.bytes
+        assert two.operations == one.operations
+        assert Knockoffs(GREEDY, n_jobs=2).cost(500, 50) == Knockoffs(GREEDY).cost(500, 50)
+
+    def test_doubles_halves_and_folds(self):
+        def walk(n_samples, n_features, size):
+            return GREEDY.criterion.cost(n_samples, n_features, size).operations
+
+        assert Probes(GREEDY).cost(2000, 500).operations >= 20 * walk(2000, 1000, 40)
+        assert StabilitySelection(GREEDY).cost(2000, 500).operations >= 50 * walk(1000, 500, 15)
+        assert HonestSize(GREEDY).cost(2000, 500).operations >= 5 * walk(1600, 500, 40) + walk(
+            2000, 500, 40
+        )
+
+    def test_too_much_is_refused_before_the_first_round(self, monkeypatch):
+        monkeypatch.setattr(costs, "free_memory", lambda: 2.0**20)
+        with pytest.raises(NotEnoughMemory, match="Probes needs about"):
+            Probes(GREEDY).fit(*self.table(50, 2000))

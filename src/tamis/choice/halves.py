@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, is_int, is_real
 from tamis._random import stream
-from tamis.choice.rounds import Rounds, Verdict, seed_of
-from tamis.contract import Selection
+from tamis.choice.rounds import Rounds, Verdict, seed_of, walk_cost
+from tamis.contract import Cost, Selection
 from tamis.evaluation.dealing import groups_of, parts_of
 from tamis.evaluation.stability import Stability, stability
 from tamis.exceptions import InvalidParameter
@@ -102,9 +102,19 @@ class StabilitySelection(Rounds):
     def _n_rounds(self) -> int:
         return self.n_pairs
 
+    def _cost_of_round(self, n_samples: int, n_features: int) -> Cost | None:
+        """Both halves, one after the other."""
+        n, size = n_samples // 2, int(max(1, min(self._most(n_features), n_features)))
+        walk = walk_cost(self.search, n, n_features, size)
+        return walk and Cost(2 * walk.operations, walk.bytes + 16.0 * n * n_features)
+
+    def _most(self, n_features: int) -> float:
+        """The most columns that the bound allows, any number."""
+        return float(np.sqrt(self.expected_false * (2 * self.threshold - 1) * n_features))
+
     def _n_best(self, n_features: int) -> int:
         """q, the most that the bound allows."""
-        most = np.sqrt(self.expected_false * (2 * self.threshold - 1) * n_features)
+        most = self._most(n_features)
         if most < 1:
             raise InvalidParameter(
                 f"StabilitySelection with expected_false={self.expected_false} could look at no "

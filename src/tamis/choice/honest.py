@@ -8,10 +8,11 @@ from sklearn.base import clone, is_classifier
 from sklearn.linear_model import Ridge
 
 from tamis._arrays import Array, Subset, class_codes, is_int, is_real, scaled_columns, target_kind
-from tamis.choice.rounds import Rounds, Verdict, seed_of, whole_walk
-from tamis.contract import Selection
+from tamis.choice.rounds import Rounds, Verdict, seed_of, walk_cost, whole_walk
+from tamis.contract import Cost, Selection
 from tamis.evaluation.dealing import folds_of
 from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.response.cost import model_cost
 
 #: Numbers of columns that are tried: a walk beyond is long, and errors hardly differ between
 #: neighbours among the large ones.
@@ -110,6 +111,23 @@ class HonestSize(Rounds):
 
     def _n_rounds(self) -> int:
         return self.n_folds
+
+    def cost(self, n_samples: int, n_features: int) -> Cost | None:
+        """Of the folds, and of the search on all rows that follows."""
+        folds, size = super().cost(n_samples, n_features), honest_walk(self.search, n_features)
+        last = walk_cost(self.search, n_samples, n_features, size)
+        if folds is None or last is None:
+            return None
+        return Cost(folds.operations + last.operations, max(folds.bytes, last.bytes))
+
+    def _cost_of_round(self, n_samples: int, n_features: int) -> Cost | None:
+        """The search on a fold's rows, and a model of each size, where its cost is known."""
+        n, size = n_samples - n_samples // self.n_folds, honest_walk(self.search, n_features)
+        walk = walk_cost(self.search, n, n_features, size)
+        model = model_cost(Ridge() if self.estimator is None else self.estimator)
+        sizes = sizes_of(n_features)[1:]
+        models = sum(model.training(n, size).operations for size in sizes) if model else 0.0
+        return walk and Cost(walk.operations + models, walk.bytes + 16.0 * n * n_features)
 
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
         """Rows of one fold, and their losses at every size."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, is_int, is_real
 from tamis._random import stream
 from tamis.choice.rounds import Rounds, Verdict, seed_of
-from tamis.contract import Selection
+from tamis.contract import Cost, Selection
 from tamis.exceptions import InvalidParameter
 
 
@@ -95,6 +95,9 @@ class Probes(Rounds):
 
     def _n_rounds(self) -> int:
         return self.n_rounds
+
+    def _cost_of_round(self, n_samples: int, n_features: int) -> Cost | None:
+        return self._cost_beside(n_samples, n_features)
 
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
         """For each unit how many probes stand ahead of it."""

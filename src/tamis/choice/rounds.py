@@ -4,9 +4,10 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
@@ -23,16 +24,25 @@ from tamis.contract import (
     Event,
     Run,
     Scores,
+    Search,
     Selection,
     SizeLike,
 )
 from tamis.contract.choice import counted
-from tamis.exceptions import IncompatibleCriterion, InvalidTable, TamisError, TamisWarning
+from tamis.exceptions import (
+    IncompatibleCriterion,
+    InvalidParameter,
+    InvalidTable,
+    TamisError,
+    TamisWarning,
+)
 from tamis.search.categories import for_columns
 
 #: Columns that a walk which only adds enters in a round: those beyond hardly ever decide, and a
 #: walk through a wide table takes as long as all else together.
 STEPS = 40
+#: Operations of a fit beside its scores: clones, units, the record.
+OF_A_FIT = 4e6
 
 
 #: A number of columns of which every number of features that people ask for can be kept.
@@ -197,11 +207,25 @@ class Rounds(MetaEstimatorMixin, Embedded):
     def _unsized(self, bare: Any) -> Any:
         return bare
 
-    def cost(self, n_samples: int, n_features: int) -> Cost:
-        """Of one round after the other, where the search knows its own."""
-        one = getattr(getattr(self.search, "criterion", None), "cost", lambda *_: None)
-        found = one(n_samples, n_features) or Cost(0.0, 0.0)
-        return Cost(self._n_rounds() * found.operations, found.bytes)
+    def cost(self, n_samples: int, n_features: int) -> Cost | None:
+        """Of all rounds, of which ``n_jobs`` are held at once; None where the search cannot say."""
+        one = self._cost_of_round(n_samples, n_features)
+        if one is None:
+            return None
+        n_rounds = self._n_rounds()
+        at_once = 1 if self.n_jobs is None else min(effective_n_jobs(self.n_jobs), n_rounds)
+        return Cost(n_rounds * one.operations, at_once * one.bytes)
+
+    @abstractmethod
+    def _cost_of_round(self, n_samples: int, n_features: int) -> Cost | None:
+        """What one round takes, None where the search cannot say."""
+
+    def _cost_beside(self, n_samples: int, n_features: int) -> Cost | None:
+        """What a search on a table and its double takes (:meth:`_beside`)."""
+        n, d = n_samples, 2 * n_features
+        walk = walk_cost(self.search, n, d, whole_walk(self.search, d))
+        # half a copy, and both halves side by side
+        return walk and Cost(walk.operations + 10.0 * n * d, walk.bytes + 8 * 1.5 * n * d)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -332,10 +356,35 @@ def standing_of(search: Selection) -> Array:
     return places
 
 
+def walk_cost(search: Any, n_samples: int, n_features: int, size: int) -> Cost | None:
+    """What a search that walks to a size takes, None where its criterion cannot say."""
+    if isinstance(search, Search):
+        n_rounds = search._n_rounds(n_features, size)
+        own = search.criterion.cost(n_samples, n_features, n_rounds)
+        cells = float(n_samples) * n_features
+        return own and Cost(own.operations + OF_A_FIT + 20 * cells, own.bytes + 1e5 + 16 * cells)
+    if not hasattr(search, "second"):
+        return cast("Cost | None", search.cost(n_samples, n_features))
+    kept = kept_first(search, n_features)
+    first = walk_cost(search.first, n_samples, n_features, kept)
+    second = walk_cost(search.second, n_samples, kept, min(size, kept))
+    if first is None or second is None:
+        return None
+    return Cost(first.operations + second.operations, max(first.bytes, second.bytes))
+
+
+def kept_first(search: Any, n_units: int) -> int:
+    """How many units the first part of a composed search leaves."""
+    try:
+        return search.first._size(n_units) or n_units
+    except InvalidParameter:  # more than there are, which its fit will say
+        return n_units
+
+
 def whole_walk(search: Any, n_units: int) -> int:
     """The size to which a search must walk so that every column that matters has a place."""
     while hasattr(search, "second"):
-        n_units = search.first._size(n_units) or n_units
+        n_units = kept_first(search, n_units)
         search = search.second
     return min(STEPS, n_units) if search.grows else 1
 

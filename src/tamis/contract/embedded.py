@@ -58,8 +58,8 @@ class Embedded(Selection):
     _units: Grouping | None = None
 
     @abstractmethod
-    def cost(self, n_samples: int, n_features: int) -> Cost:
-        """What a fit to a table of this size takes."""
+    def cost(self, n_samples: int, n_features: int) -> Cost | None:
+        """What a fit to a table of this size takes, None where nobody can say."""
 
     @abstractmethod
     def _stages(

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
-from tamis.contract.choice import Context
+from tamis.contract.choice import Choice, Context
 from tamis.contract.record import Record
 from tamis.contract.steps import Entries, Event, Progress, Step
 from tamis.contract.trace import Trace
@@ -150,6 +151,11 @@ class Run:
                 "Write return Chosen(step, 'why this one.') in its pick."
             )
         return replace(record, chosen=int(picked[0]), reason=str(picked[1]))
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The rule that picks the step to keep, asked after each of them."""
+        return self.selection._choice()
 
     @property
     def context(self) -> Context:

@@ -141,7 +141,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     def _enough(self, run: Run) -> bool:
         """Whether the walk may end before it is through."""
-        return self._choice().enough(run.trace, run.context)
+        return run.choice.enough(run.trace, run.context)
 
     def _picked(self, run: Run) -> Chosen:
         """The step to keep, and why."""

@@ -20,6 +20,7 @@ from tamis.exceptions import (
     InvalidTarget,
     MissingExtra,
 )
+from tamis.response.cost import ridge_training
 from tamis.response.units import Units
 
 Getter: TypeAlias = "str | Callable[[Any], Any]"
@@ -69,8 +70,8 @@ class Importances(OpenCriterion, BackwardCriterion):
         """Known for ridge regression; nobody can say what any other estimator takes."""
         if type(self.estimator) not in (Ridge, RidgeClassifier):
             return None
-        few, cells = min(n_samples, n_features), float(n_samples) * n_features
-        return Cost(n_rounds * (3e6 + 10 * cells + 0.04 * few * cells), 28 * cells + 8 * few**2)
+        once = ridge_training(n_samples, n_features)
+        return Cost(n_rounds * once.operations, once.bytes)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         if not (isinstance(self.importance_getter, str) or callable(self.importance_getter)):

@@ -12,6 +12,7 @@ from tamis._arrays import Array, Subset
 from tamis.contract import BackwardCriterion, Cost
 from tamis.criteria.model import ModelCriterion, is_tuner
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.response.cost import machine_training
 from tamis.response.units import Units
 from tamis.svm.columns import ColumnKernel
 from tamis.svm.machine import KERNELS, KernelMachine, Multipliers, kernel_machine, multipliers
@@ -54,15 +55,11 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
         self._learn_model(X, y, self._routed(params, len(X)))
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        """Known unless a search over hyper-parameters is to be run.
-
-        A machine is taken to be trained in the time of its kernel matrix, as it is where classes
-        do not overlap much.
-        """
+        """Known unless a search over hyper-parameters is to be run."""
         if is_tuner(self.estimator):
             return None
         n, d = float(n_samples), float(n_features)
-        training = 1.2e6 + 0.8 * n**2 * d
+        training = machine_training(n, d)
         if self.order == 1:
             scoring = 1e6 + 0.3 * n**2 * d + 0.02 * n**3
         else:

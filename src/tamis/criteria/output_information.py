@@ -12,12 +12,13 @@ from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array, Subset, class_codes, column_means, is_real
 from tamis._random import draw_seed
-from tamis.contract import BackwardCriterion
+from tamis.contract import BackwardCriterion, Cost
 from tamis.criteria.model import GROUPS, Metadata, ModelCriterion, check_trainable
 from tamis.density.discrete import settled
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidTarget
 from tamis.folds.rows import Rows
 from tamis.response.answers import as_it_is
+from tamis.response.cost import CALL, tuned_model
 from tamis.response.engine import Model
 from tamis.response.network import ACTIVATIONS
 from tamis.response.opening import check_usable, last_step, open_engine
@@ -121,6 +122,21 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
                 "OutputInformation needs validation as a fraction in (0, 1), not "
                 f"{self.validation!r}."
             )
+
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        """Known for the estimators whose cost a sensitivity knows."""
+        n_rest = max(1, round(self.validation * n_samples))
+        n, d = max(1, n_samples - n_rest), n_features
+        estimator = _network(0) if self.estimator is None else self.estimator
+        model, tuning = tuned_model(estimator, n, d)
+        if model is None:
+            return None
+        training, asked = model.training(n, d), n_rest * model.of_a_row(n, d)
+        operations = training.operations + asked + 2 * CALL
+        if self.credit == "knockout":
+            operations += model.copies(n_rest, d, 1).operations
+        held = 16.0 * n_samples * d + training.bytes
+        return Cost(tuning + n_rounds * operations, held + 1e5)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it

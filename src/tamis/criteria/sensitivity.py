@@ -12,9 +12,10 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from tamis._arrays import Array, Subset
 from tamis._random import draw_seed
-from tamis.contract import BackwardCriterion
+from tamis.contract import BackwardCriterion, Cost
 from tamis.criteria.model import GROUPS, ModelCriterion, is_tuner, names_by_position
 from tamis.exceptions import DegenerateData, IncompatibleCriterion, InvalidParameter
+from tamis.response.cost import ComparisonCost, tuned_model
 from tamis.response.losses import losses, mean_and_error
 from tamis.response.opening import check_usable
 from tamis.response.outputs import (
@@ -26,7 +27,7 @@ from tamis.response.outputs import (
     needs_calibration,
 )
 from tamis.response.perturbations import Derivative, resolve
-from tamis.response.scores import ScoreOutput
+from tamis.response.scores import ScoreOutput, plain_score
 from tamis.response.training import SensitivityTraining, holds_out, labelled_rows
 from tamis.response.units import Units
 
@@ -51,6 +52,33 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
     @property
     def _makes_folds(self) -> bool:  # type: ignore[override]
         return bool(self.on != "training")
+
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        """Known for kernel machines, networks and ridge regression.
+
+        Also behind scalers, and inside ``GridSearchCV``, :class:`TunedSVC` or :class:`TunedSVR`.
+        Nobody can say what any other estimator takes.
+        """
+        name = type(self).__name__
+        model, tuning = tuned_model(self.estimator, n_samples, n_features)
+        if model is None:
+            return None
+        way = resolve(name, self.by, self.n_repeats, self.n_values)
+        held_out = holds_out(name, self.on, n_features, n_samples)
+        comparison = ComparisonCost(
+            model, way, held_out, self._calibrated_by(model.estimator), self._copied
+        )
+        one = comparison.cost(n_samples, n_features)
+        return Cost(tuning + n_rounds * one.operations, one.bytes)
+
+    def _calibrated_by(self, estimator: Any) -> int | float | None:
+        """Where the sigmoids of probabilities come from, None where there are none."""
+        return None
+
+    @property
+    def _copied(self) -> bool:
+        """Whether altered copies are made, which no engine follows."""
+        return False
 
     @abstractmethod
     def _output(self, training: SensitivityTraining, estimator: Any) -> Output:
@@ -255,6 +283,10 @@ class PosteriorSensitivity(Sensitivity):
         super()._learn(X, y, **params)
         self.classes_ = self._training.classes
 
+    def _calibrated_by(self, estimator: Any) -> int | float | None:
+        found: int | float | None = self.calibration
+        return found if needs_calibration(self.output, estimator) else None
+
     def _output(self, training: SensitivityTraining, estimator: Any) -> Output:
         return ProbabilityOutput(training, estimator, self.output, self.calibration)
 
@@ -428,6 +460,11 @@ class ScoreSensitivity(Sensitivity):
         self.n_jobs = n_jobs
 
     _kind = ScoreOutput
+
+    @property
+    def _copied(self) -> bool:
+        inner = getattr(self.estimator, "estimator", self.estimator)
+        return plain_score(inner, self.scoring) is None
 
     def _output(self, training: SensitivityTraining, estimator: Any) -> Output:
         return ScoreOutput(training, estimator, self.scoring)

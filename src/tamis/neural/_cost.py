@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from tamis.contract import Cost
 from tamis.neural._gating import GateSettings
 from tamis.neural._optimise import SINGLE_FROM as SHORT_FROM
+from tamis.neural._sizes import AT_ONCE
 from tamis.neural._training import groups
 from tamis.neural.grid import MULTIPLES, MUS
 from tamis.neural.redundancy import SINGLE_FROM, through_columns
 
-#: Operations of matrix products in a nanosecond of one core, small arrays and large together.
-AT_ONCE = 5
 #: Evaluations of a network until it rests, of at most 200 iterations.
 OF_A_NETWORK = 100
 #: Evaluations of gates until they rest: by L-BFGS, by L-BFGS together with weights, by Adam.

@@ -11,8 +11,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array, ColumnScale, class_codes, is_int, is_real, scaled_columns
 from tamis._random import draw_seed
+from tamis.contract import Cost
 from tamis.exceptions import InvalidParameter, InvalidTarget
 from tamis.neural._checks import check_among
+from tamis.neural._sizes import cost_of_networks
 from tamis.neural._stack import ACTIVATIONS, LOSSES, Stack, hidden_units, probabilities
 from tamis.neural._state import State, packed, packed_all, unpacked, unpacked_all
 from tamis.neural._training import held_out_rows, train
@@ -125,6 +127,20 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         self.history_, self.n_iter_ = trained.history, trained.n_iter
         self.n_networks_ = len(held_out)
         return self
+
+    def cost(self, n_samples: int, n_features: int) -> Cost:
+        """What a training on so many rows of two classes takes."""
+        self.check()
+        folds = self.validation if is_int(self.validation) else 1
+        n_networks = min(int(folds or 1), n_samples) * self.restarts
+        batch = n_samples if self.batch_size is None else min(self.batch_size, n_samples)
+        return cost_of_networks(
+            n_networks, self.hidden, self.max_iter * n_samples / batch, n_samples, n_features
+        )
+
+    def cost_of_row(self, n_features: int) -> float:
+        """Operations of the probabilities of one row."""
+        return 300 + 20.0 * n_features
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each class."""

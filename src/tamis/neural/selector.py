@@ -16,12 +16,13 @@ from tamis.contract import Cost, Embedded, Event, Trace
 from tamis.contract.cost import check_cost
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSelected
 from tamis.neural._checks import check_among, part_of
-from tamis.neural._cost import AT_ONCE, GateCost, TableSize
+from tamis.neural._cost import GateCost, TableSize
 from tamis.neural._doubts import warn_of_closed_gates, warn_of_divergence, warn_of_few_rows
 from tamis.neural._gating import GateSettings
 from tamis.neural._learning import N_FOLDS, GateTraining, GateWeights
 from tamis.neural._ranking import PerClass, by_class, by_rank, by_width, widest
 from tamis.neural._sharing import Sharing
+from tamis.neural._sizes import AT_ONCE
 from tamis.neural._state import State, unpacked, unpacked_all
 from tamis.neural.gates import GATES, SPARSITY, Sparsity
 from tamis.neural.grid import GatePath

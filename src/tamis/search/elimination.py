@@ -145,11 +145,12 @@ class Tuning(NamedTuple):
 def _without_worst(criterion: Counted, subset: Subset, value: float, drop: int) -> Step:
     """The step that removes the ``drop`` members of least loss; of equals the highest index."""
     losses, noise = criterion.loss(subset), criterion.noise(value)
-    by, held = criterion.shunning(losses, subset), np.isin(subset, criterion.fixed)
-    by = np.where(held, np.inf, by) if held.any() else by
+    by = criterion.shunning(losses, subset)
+    if len(criterion.fixed):  # most searches fix none, and step thousands of times
+        by = np.where(np.isin(subset, criterion.fixed), np.inf, by)
     leaving, n_equal = lowest(by, drop, noise)
     if by is not losses:
-        cut = np.where(held, np.nan, snapped(losses, noise))
+        cut = np.where(np.isin(subset, criterion.fixed), np.nan, snapped(losses, noise))
         n_equal = int(np.count_nonzero(cut == cut[leaving[-1]]))
     stays = np.ones(len(subset), dtype=bool)
     stays[leaving] = False

@@ -1,0 +1,97 @@
+"""Every criterion and embedded selection knows what it costs, unless a foreign estimator works."""
+
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.linear_model import RidgeClassifier
+
+import tamis.choice
+import tamis.neural  # noqa: F401 (its classes are found below)
+from tamis.choice import HonestSize, Probes
+from tamis.contract import Cost, Criterion, Embedded, ForwardCriterion
+from tamis.criteria import FisherScore, Importances, Scatter, Scored
+from tamis.search import Forward, Ranking, RecursiveElimination, Then
+from tests.laws.catalogue import between_rows, every, name
+
+#: Members of the catalogue with an estimator, or a function, that nobody can speak for.
+FOREIGN = {
+    "CrossValidated(LogisticRegression(), cv=3, scoring='neg_log_loss')",
+    "Importances(LinearDiscriminantAnalysis())",
+    "OutputInformation(estimator=LogisticRegression(), credit='knockout', random_state=0)",
+    "PosteriorSensitivity(LogisticRegression())",
+    "PosteriorSensitivity(LinearDiscriminantAnalysis(), by='removal')",
+    "ScoreSensitivity(LogisticRegression(), n_values=4)",
+    "Scored(<between_rows>)",
+}
+SEARCHES = [
+    *(Ranking(FisherScore()), Forward(Scatter("J3"))),
+    RecursiveElimination(Importances(RidgeClassifier())),
+    Then(Ranking(FisherScore(), n_features_to_select=0.5), Forward(Scatter("J3"))),
+]
+
+
+def concrete(kind):
+    """Classes of the package below one, that can be made."""
+    below = [found for sub in kind.__subclasses__() for found in (sub, *concrete(sub))]
+    return [c for c in below if c.__module__.startswith("tamis.") and not inspect.isabstract(c)]
+
+
+def embedded():
+    """Every embedded selection; those around a search with one of every kind."""
+    for kind in sorted(set(concrete(Embedded)), key=lambda kind: kind.__name__):
+        around = "search" in inspect.signature(kind).parameters
+        yield from (kind(search) for search in SEARCHES) if around else [kind()]
+
+
+def knows_its_cost(member):
+    """A cost of positive numbers that falls nowhere as the table grows; rounds add up."""
+    sizes = [(50, 10), (50, 40), (200, 40), (5000, 40), (5000, 3000)]
+    found = [member.cost(*size) for size in sizes]
+    assert all(isinstance(cost, Cost) for cost in found), f"{name(member)} knows no cost"
+    assert np.isfinite(found).all()
+    assert (np.array(found) > 0).all()
+    assert (np.diff(np.array(found), axis=0) >= 0).all()
+    if isinstance(member, Criterion):
+        assert member.cost(50, 10, n_rounds=9).operations >= found[0].operations
+
+
+@pytest.mark.parametrize(
+    "criterion", [c for c in every(Criterion) if name(c) not in FOREIGN], ids=name
+)
+def test_criteria_know_their_cost(criterion):
+    knows_its_cost(criterion)
+
+
+def test_foreign_members_are_those_listed():
+    assert {name(c) for c in every(Criterion) if c.cost(100, 10) is None} == FOREIGN
+
+
+@pytest.mark.parametrize("selection", list(embedded()), ids=name)
+def test_embedded_selections_know_their_cost(selection):
+    knows_its_cost(selection)
+
+
+def test_the_law_rejects_a_member_without():
+    class Silent(ForwardCriterion):
+        def _learn(self, X, y):
+            pass
+
+        def gain(self, subset, candidates):
+            return np.zeros(len(candidates))
+
+    class Shrinking(Silent):
+        def cost(self, n_samples, n_features, n_rounds=1):
+            return Cost(1e6 / n_samples, 1.0)
+
+    for member in (Silent(), Shrinking()):
+        with pytest.raises(AssertionError):
+            knows_its_cost(member)
+
+
+def test_around_a_search_that_cannot_say_nobody_can():
+    for kind in (Probes, HonestSize):
+        assert kind(Forward(Scored(between_rows))).cost(100, 10) is None
+    assert (
+        HonestSize(Then(Ranking(FisherScore()), Forward(Scored(between_rows)))).cost(9, 9) is None
+    )

@@ -52,6 +52,8 @@ SPOKEN_OF = {
     "path_method": "the shortest paths of a graph",
     "refine": "points on the regularization path",
     "solver": "the regularization path",
+    "alpha_min_ratio": "the regularization path",
+    "n_alphas": "the regularization path",
     # XGBoost's classes repeat a link in the description of every class
     "colsample_bynode": "a link",
     "learning_rate": "a link",

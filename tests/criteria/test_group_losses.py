@@ -57,7 +57,9 @@ def test_a_machine_loses_a_group(kernel, kind, quantity, retrain):
     found = kind(machine, retrain=retrain).grouped(UNITS).fit(X, y).loss(ALL)
     change = np.array(left) - held
     expected = np.abs(change) if kind is WeightNorm else change
-    assert_allclose(found, expected, rtol=1e-8, atol=1e-8 * max(abs(held), 1))
+    # LIBSVM keeps its kernel in single precision; a linear machine that is followed does not
+    near = 1e-5 if kind is WeightNorm and kernel == {"kernel": "linear"} else 1e-8
+    assert_allclose(found, expected, rtol=near, atol=near * max(abs(held), 1))
 
 
 @pytest.mark.parametrize(("kind", "quantity"), MACHINES)

@@ -65,7 +65,9 @@ def same(one, other):
 
 def test_every_maker_is_covered():
     makers = {getattr(datasets, name) for name in datasets.__all__ if name.startswith("make_")}
-    assert {make for make, _ in EVERY.values()} == makers
+    # of mixed tables, which are frames, tests/table asks the same
+    frames = {datasets.make_mixed, datasets.make_genes}
+    assert {make for make, _ in EVERY.values()} == makers - frames
 
 
 def test_arrays_have_the_promised_types(case):

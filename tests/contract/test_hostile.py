@@ -1,14 +1,19 @@
 """What hostile tables brought to light in the contract, and in what it trains."""
 
+import re
 import warnings
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+from scipy.sparse import csr_array
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
 from tamis._arrays import target_kind
 from tamis.criteria import (
+    HSIC,
     CrossValidated,
     FisherScore,
     OutputInformation,
@@ -16,7 +21,13 @@ from tamis.criteria import (
     PosteriorSensitivity,
     RadiusMargin,
 )
-from tamis.exceptions import DegenerateData, InvalidParameter, InvalidScore, NotConverged
+from tamis.exceptions import (
+    DegenerateData,
+    InvalidParameter,
+    InvalidScore,
+    InvalidTable,
+    NotConverged,
+)
 from tamis.folds.rows import retold
 from tamis.search import FloatingBackward, Forward, Ranking, RecursiveElimination
 
@@ -88,3 +99,21 @@ def test_weights_of_a_calibrated_machine_are_no_matter_of_warning():
     posterior = PosteriorSensitivity(SVC(), by="zero", on="held-out", random_state=0)
     search = RecursiveElimination(posterior, n_features_to_select=2)
     assert search.fit(X, y > 0, sample_weight=np.linspace(1, 2, 30)).n_features_ == 2
+
+
+def test_tables_that_are_no_numbers_are_sentences():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 20)
+    X = pd.DataFrame(rng.normal(size=(20, 3)), columns=["a", "b", "c"])
+    dates = X.assign(d=pd.date_range("2024-01-01", periods=20), e=["u", "v"] * 10)
+    masked = np.ma.masked_array(X.to_numpy(), mask=np.eye(20, 3, dtype=bool))
+    for table, said in (
+        (X.set_axis(["a", "a", "b"], axis=1), "more than one column called 'a'"),
+        (dates, "2 column(s) of another kind: 'd', 'e'"),
+        (pl.from_pandas(dates), "2 column(s) of another kind: 'd', 'e'"),
+        (X[[]], "X has none"),
+        (masked, "3 missing value(s)"),
+        (csr_array(X.to_numpy()), "X is sparse"),
+    ):
+        with pytest.raises(InvalidTable, match=re.escape(said)):
+            Forward(HSIC(), n_features_to_select=1).fit(table, y)

@@ -1,5 +1,6 @@
 """Tables and targets at the door: what may come in, and the sentence for what may not."""
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,6 +63,8 @@ def check_data(
         estimator.feature_names_in_ = np.array(X.names, dtype=object)
         return checked
     tags: Tags = estimator.__sklearn_tags__()
+    if isinstance(X, np.ma.MaskedArray):  # what is masked is not there
+        X = np.ma.filled(X.astype(np.float64), np.nan)
     censored = censored_target(type(estimator).__name__, y)
     options: dict[str, Any] = {"dtype": np.float64, "order": "F", "ensure_min_samples": 2}
     options["accept_sparse"] = "csc" if tags.input_tags.sparse else False
@@ -96,8 +99,49 @@ def _explain(estimator: BaseEstimator, X: Any, y: Any, tags: Tags, error: Except
             f"{name} takes one target, but y should be a 1d array and has {_n_columns(y)} columns. "
             f"Give one of them{_taking_several(estimator)}."
         ) from error
-    if told := _about_entries(estimator, X, tags):
+    told = _about_columns(name, X, tags) or _about_entries(estimator, X, tags)
+    if told:
         raise InvalidTable(told) from error
+
+
+def _about_columns(name: str, X: Any, tags: Tags) -> str:
+    """What is said of a table that has no columns of numbers; empty where it has."""
+    if issparse(X) and not tags.input_tags.sparse:
+        return (
+            f"{name} needs a dense table, but X is sparse. Use a criterion that takes sparse ones "
+            "(Correlation, FisherScore, PValue, MRMR, CrossValidated, ...), or X.toarray()."
+        )
+    if not hasattr(X, "columns"):
+        return ""
+    names = list(getattr(X, "column_names", X.columns))
+    if not names:
+        return f"{name} needs columns to choose among, but X has none."
+    twice = [column for column, count in Counter(names).items() if count > 1]
+    if twice:
+        return (
+            f"X has more than one column called {_some(list(map(repr, twice)))}. Give every column "
+            "a name of its own."
+        )
+    other = [j for j in range(len(names)) if not _holds_numbers(X, j)]
+    if not other:
+        return ""
+    return (
+        f"{name} needs numbers, but X has {len(other)} column(s) of another kind: "
+        f"{_some([repr(names[j]) for j in other])}. Write tamis.select(X, y) or "
+        f"TableSelector({name}(...)), which encode them, or leave them out."
+    )
+
+
+def _holds_numbers(X: Any, j: int) -> bool:
+    column = X.iloc[:, j] if hasattr(X, "iloc") else X[:, j] if hasattr(X, "rows") else X.column(j)
+    values = np.asarray(column)
+    if values.dtype.kind in "mM":
+        return False
+    try:
+        values.astype(np.float64)
+    except (ValueError, TypeError):
+        return False
+    return True
 
 
 def missing_rows(y: Any) -> NDArray[np.intp]:

@@ -262,19 +262,9 @@ class ConstantRisk(BaseEstimator):
         return 0.5
 
 
-def validated(
-    estimator: Any,
-    X: Array,
-    y: NDArray[Any] | None,
-    columns: Subset,
-    splits: Splits,
-    scorer: Any,
-    metadata: Metadata,
-    known: Array,
-) -> float:
+def validated(*folds: Any) -> float:
     """Mean score over the splits, see :func:`scored_folds`."""
-    found = scored_folds(estimator, X, y, columns, splits, scorer, metadata, known)
-    return float(np.mean(found))
+    return float(np.mean(scored_folds(*folds)))
 
 
 def scored_folds(

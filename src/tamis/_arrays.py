@@ -18,7 +18,7 @@ from tamis._sparse import (
     is_sparse,
     sparse_digest,
     standardised_sparse,
-    with_factors,
+    with_exponents,
 )
 from tamis.exceptions import InvalidTable, InvalidTarget
 
@@ -169,7 +169,7 @@ def in_range(X: Array, *, together: bool = False) -> Array:
     exponent = np.frexp(size)[1]
     exponent[np.abs(exponent) <= FARTHEST] = 0
     if is_sparse(X):
-        return with_factors(X, np.ldexp(1.0, -exponent)) if exponent.any() else X
+        return with_exponents(X, -exponent) if exponent.any() else X
     return np.ldexp(X, -exponent, order="F") if exponent.any() else X
 
 

@@ -69,6 +69,12 @@ def class_moments(X: Any, codes: NDArray[np.intp]) -> tuple[Array, Array]:
     return mean, squares / count
 
 
+def with_exponents(X: Any, exponents: Any) -> Any:
+    """The columns multiplied by a power of two each, which may itself be no number."""
+    entries = np.ldexp(X.data, exponents[entry_columns(X)]), X.indices, X.indptr
+    return csc_array(entries, shape=X.shape)
+
+
 def with_factors(X: Any, factors: Array) -> Any:
     """The columns multiplied by a factor each."""
     drops = bool((factors == 0).any())
@@ -85,7 +91,7 @@ def standardised_sparse(X: Any) -> Any:
     size = np.maximum(high, -low)
     exponent = np.frexp(size)[1]
     # powers of two bring columns of any size to where squares neither over- nor underflow
-    near = with_factors(X, np.ldexp(1.0, -exponent))
+    near = with_exponents(X, -exponent)
     mean, squares = moments(near)
     deviation = np.sqrt(squares / X.shape[0])
     constant = (deviation <= 10 * np.finfo(float).eps * np.abs(mean)) | (low == high)

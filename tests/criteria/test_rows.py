@@ -9,6 +9,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
@@ -26,7 +27,7 @@ from tamis.criteria import (
     TunedSVC,
     TunedSVR,
 )
-from tamis.exceptions import InvalidParameter, UnlabelledRows
+from tamis.exceptions import InvalidParameter, InvalidTable, UnlabelledRows
 from tamis.recipes import prepare
 from tamis.response import tuned
 from tamis.search import Ranking, RecursiveElimination, Then
@@ -362,3 +363,10 @@ class TestGroups:
         assert all(
             not set(self.groups[a]) & set(self.groups[b]) for a, b in criterion._training.parts
         )
+
+
+def test_a_model_that_fails_on_one_row_is_a_sentence():
+    X, y = np.array([[1.0, 2.0], [3.0, np.nan]]), np.array([0.0, 1.0])
+    criterion = DensitySensitivity(HistGradientBoostingRegressor(), on="held-out", random_state=0)
+    with pytest.raises(InvalidTable, match="cannot be trained on these 1 rows"):
+        RecursiveElimination(criterion, n_features_to_select=1).fit(X, y)

@@ -58,7 +58,8 @@ class Kernel:
         squares = _squares(X)
         if self.name == "linear":
             return squares
-        return (self.gamma * squares + self.coef0) ** self.degree
+        with np.errstate(over="ignore"):  # infinite is how far such a row is from the others
+            return np.asarray((self.gamma * squares + self.coef0) ** self.degree)
 
 
 def resolve_kernel(
@@ -208,7 +209,14 @@ class Gram:
 
     def rows(self, X: Array) -> Array:
         """Kernel rows of new points, up to what the path cannot see, in the kernel's own size."""
-        return self._raw(X) - self.means
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self._raw(X) - self.means
+        if len(far := np.flatnonzero(~np.isfinite(found).all(axis=1))):
+            raise InvalidTable(
+                f"The {self.kernel.name} kernel of row {far[0]} with the rows of the training is "
+                "too large for a number. Scale the columns, for example by StandardScaler()."
+            )
+        return found
 
     def rounding(self, X: Array, rows: Array) -> Array:
         """Shares of new points in the rounding of their kernel rows, in the kernel's own size."""

@@ -158,7 +158,8 @@ class SVCPath(ClassifierMixin, RegularizationPath):
 
 def encode(name: str, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Classes and class numbers; one class alone cannot be separated from anything."""
-    with warnings.catch_warnings():
+    # whether large numbers are whole is looked at by a cast
+    with warnings.catch_warnings(), np.errstate(invalid="ignore"):
         warnings.filterwarnings("ignore", MANY_CLASSES, UserWarning)
         check_classification_targets(y)
     classes, target = np.unique(y, return_inverse=True)

@@ -96,7 +96,7 @@ class TunedClassifier(ClassifierMixin, BaseEstimator):
         self, X: Array, y: NDArray[Any], target: NDArray[np.int64], bounds: Array
     ) -> list[Any]:
         """The folds; every class has to be in every training part, with a weight."""
-        with retold():
+        with retold(), np.errstate(invalid="ignore"):  # a cast of large numbers, as in encode
             splits = list(check_cv(self.cv, y, classifier=True).split(X, y))
         for k, (train, test) in enumerate(splits):
             lacking = np.setdiff1d(target, target[train][bounds[train] > 0])

@@ -110,7 +110,7 @@ def doubt_of(
     known = np.flatnonzero(~np.isnan(proof.begin)) if gram.definite else np.empty(0, np.intp)
     begin, end = proof.begin[known], proof.end[known]
     norms = gram.norms(X, rows, own) / np.sqrt(solution.unit)
-    error = np.multiply.outer(proof.error_w[known], norms) + proof.error_b[known, None]
+    error = _moved(proof.error_w[known], norms) + proof.error_b[known, None]
     zone = _zones(solution, proof, known, norms)
     moved = np.abs(np.diff(h, axis=0)) / solution.unit
     zone[1:] += (1 - end)[:, None] * moved[known]
@@ -155,7 +155,14 @@ def _zones(solution: SolutionPath, proof: Proof, known: NDArray[np.intp], norms:
     way = np.maximum(tops - bottoms, 0.0)
     error_w = np.sqrt(way * np.maximum(fall, 0.0))
     error_b = error_w * float(programme.norms.max(initial=0.0)) + way * programme.scale
-    return np.multiply.outer(error_w, norms) + error_b[:, None]
+    return _moved(error_w, norms) + error_b[:, None]
+
+
+def _moved(error_w: Array, norms: Array) -> Array:
+    """How far outputs move with the weights; without end at a point too far for a number."""
+    with np.errstate(invalid="ignore"):
+        found = np.multiply.outer(error_w, norms)
+    return np.where(np.isfinite(norms), found, np.inf)
 
 
 def _ends(solution: SolutionPath) -> tuple[float, float]:

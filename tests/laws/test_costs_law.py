@@ -40,8 +40,13 @@ def concrete(kind):
 def embedded():
     """Every embedded selection; those around a search with one of every kind."""
     for kind in sorted(set(concrete(Embedded)), key=lambda kind: kind.__name__):
-        around = "search" in inspect.signature(kind).parameters
-        yield from (kind(search) for search in SEARCHES) if around else [kind()]
+        asked = inspect.signature(kind).parameters
+        if "searches" in asked:
+            yield kind(SEARCHES)
+        elif "search" in asked:
+            yield from (kind(search) for search in SEARCHES)
+        else:
+            yield kind()
 
 
 def knows_its_cost(member):

@@ -32,13 +32,14 @@ PRINTED = {name for name in names() if "print" in name}
 SLOW = {
     *(name for name in names() if "fsmlp" in name),
     *("lasso-mlp", "mlp-fspp-rfe", "ga-knn", "random-forest-rfe", "moi-rfe", "forest-rfe"),
+    "forest-regression-rfe",
 }
 
 #: From all of 500 columns down, or 500 trainings a step: the wide problem is for the slow run.
 SLOW_ON_WIDE = SLOW | {
     *("branch-and-bound-j3", "sbs-j3", "sfbs-j3", "sfs-linear-regression", "mi-pw", "ga-knn"),
     *("rmb-rfe", "rmb-rfe-retrain", "span-rfe", "span-rfe-retrain", "sfs-knn", "sffs-knn"),
-    *("forest-regression-rfe", "boosting-rfe", "boosting-regression-rfe"),
+    *("boosting-rfe", "boosting-regression-rfe"),
     *(name for name in names() if "fspp" in name),
 }
 
@@ -71,7 +72,7 @@ def problems_for(name):
     if "regression" in kinds:
         yield laws.regression(), False
     if kinds == {"regression"}:
-        yield laws.copies("regression"), False
+        yield laws.copies("regression"), name in SLOW
         yield laws.wide("regression"), name in SLOW_ON_WIDE
 
 

@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from tamis._arrays import Array, best_first
 from tamis._parallel import parallel_stream
 from tamis._random import fix_seeds
-from tamis.choice.rounds import seed_of, sized, standing_of, whole_walk
+from tamis.choice.rounds import seed_of, sized, standing_of, walk_cost, whole_walk
 from tamis.contract import Cost, Embedded, Entries, Event, Scores, Selection, SizeLike
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TamisWarning
 
@@ -118,13 +118,16 @@ class Fusion(Embedded):
         for search in self.searches:
             search._check_target(y)
 
-    def cost(self, n_samples: int, n_features: int) -> Cost:
-        """Of all searches whose criterion knows its own."""
-        known = [getattr(getattr(s, "criterion", None), "cost", None) for s in self.searches]
-        costs = [one(n_samples, n_features) for one in known if one is not None]
-        found = [cost for cost in costs if cost is not None]
-        total = sum(cost.operations for cost in found)
-        return Cost(total, max((cost.bytes for cost in found), default=0.0))
+    def cost(self, n_samples: int, n_features: int) -> Cost | None:
+        """Of one search after the other; None where one of them cannot say."""
+        found = []
+        for search in self.searches:
+            size = whole_walk(search, n_features)
+            cost = walk_cost(search, n_samples, n_features, size)
+            if cost is None:
+                return None
+            found.append(cost)
+        return Cost(sum(cost.operations for cost in found), max(cost.bytes for cost in found))
 
     def _stages(
         self, X: Array, y: NDArray[Any] | None, seed: int, state: dict[str, Any]

@@ -51,7 +51,7 @@ class RegularizationPath(BaseEstimator):
         self.n_repairs_ = sum(p.n_repairs for p in paths)
         reached = max(p.reached for p in paths)
         doubt = ""
-        if self.violation_ > ACCEPTED or reached > self.lambda_range[0]:
+        if not self.violation_ <= ACCEPTED or reached > self.lambda_range[0]:  # nor if it is NaN
             doubt = (
                 f"{type(self).__name__} reached lambda = {reached:.4g} with a violation of the "
                 f"optimality conditions of {self.violation_:.1e} lambda; the path below is not "

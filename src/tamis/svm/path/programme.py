@@ -99,7 +99,8 @@ class Segment(NamedTuple):
         """``weight'x``, for every row."""
         still = np.ones(len(self.start), bool)
         still[self.variables] = False
-        return weight[still] @ self.start[still] + self.x @ weight[self.variables]
+        with np.errstate(invalid="ignore"):  # of rows too far for a number, which is no bound
+            return weight[still] @ self.start[still] + self.x @ weight[self.variables]
 
 
 @dataclass

@@ -137,7 +137,7 @@ def test_what_says_so_takes_a_sparse_table(criterion):
 @pytest.mark.parametrize("criterion", [c for c in every(Criterion) if not c.takes_sparse], ids=name)
 def test_what_does_not_refuses_a_sparse_table(criterion):
     X, y = table()
-    with pytest.raises(TypeError, match="Sparse data was passed"):
+    with pytest.raises(InvalidTable, match="X is sparse"):
         criterion.fit(csr_array(X), y)
 
 

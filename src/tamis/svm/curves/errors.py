@@ -38,7 +38,9 @@ def error_pieces(outputs: Bracketed, y: Array, scoring: str) -> ErrorPieces:
     if scoring == SQUARED:
         size = np.maximum(np.abs(before), np.abs(after))
         part = np.stack([before**2, before * after, after**2], axis=-1).mean(axis=1)
-        slack = (2 * size * wrong + wrong**2).mean(axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):  # of rows that nothing is known of
+            slack = (2 * size * wrong + wrong**2).mean(axis=1)
+        slack[np.isnan(slack)] = np.inf
         return ErrorPieces(np.append(low, high[-1]), part, slack)
     edges, part, piece = _absolute(low, high, before, after)
     return ErrorPieces(edges, part, wrong.mean(axis=1)[piece])

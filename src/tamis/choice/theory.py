@@ -85,8 +85,8 @@ def vc_of_mlp(n_features: int, n_hidden: int, *, n_nodes: int, n_weights: int) -
 def vc_of_margin(radius: float, squared_norm: float, n_features: int) -> int:
     """Bound on the VC dimension of hyperplanes with a margin: min(r^2 c, l) + 1.
 
-    Points lie in a ball of radius r, and ``|w|^2 <= c`` where every row is at least 1 away; the bound
-    does not grow with the number of columns once the margin is wide.
+    Points lie in a ball of radius r, and ``|w|^2 <= c`` where every row is at least 1 away; the
+    bound does not grow with the number of columns once the margin is wide.
 
     >>> vc_of_margin(2.0, 1.5, 1000)
     7

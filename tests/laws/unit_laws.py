@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from tamis._arrays import EMPTY
 from tamis.contract import BackwardCriterion, ForwardCriterion, Record, SubsetCriterion
-from tamis.criteria import MutualInformation, PValue, Scatter, Scored
+from tamis.criteria import MutualInformation, PairInformation, PValue, Scatter, Scored
 from tamis.criteria.information import PairwiseInformation
 from tamis.criteria.univariate import Univariate
 from tamis.density.discrete import coded_columns
@@ -65,8 +65,8 @@ def by_columns(criterion):
         return lambda subset: inside(subset) - criterion.per_feature * len(subset)
     if not isinstance(criterion, Univariate):
         return lambda subset: plain.value(columns_of(subset))
-    if isinstance(criterion, MutualInformation):
-        joint = MutualInformation(binning="codes").fit(joint_codes(criterion, X), y)
+    if isinstance(criterion, MutualInformation | PairInformation):
+        joint = clone(criterion).set_params(binning="codes").fit(joint_codes(criterion, X), y)
         scores = joint.scores_
     elif isinstance(criterion, PValue):  # Bonferroni
         p = np.exp(-plain.scores_)

@@ -7,6 +7,7 @@ from tamis.criteria.importances import Importances
 from tamis.criteria.information import CIFE, CMIM, DISR, JMI, MIFS, MIFSU, MRMR, NMIFS
 from tamis.criteria.margins import WeightNorm
 from tamis.criteria.output_information import OutputInformation
+from tamis.criteria.pair_scan import PairInformation, PairMRMR
 from tamis.criteria.parzen import KwakInformation, ParzenInformation
 from tamis.criteria.reconstruction import ColumnSubset
 from tamis.criteria.reduced import ReducedParzenInformation
@@ -59,6 +60,8 @@ __all__ = [  # noqa: RUF022 (plain alphabetical order)
     "NMIFS",
     "OutputInformation",
     "PValue",
+    "PairInformation",
+    "PairMRMR",
     "ParzenInformation",
     "Penalised",
     "Permutation",

@@ -12,11 +12,12 @@ from tamis.criteria import (
     MRMR,
     NMIFS,
     KwakInformation,
+    PairInformation,
     ParzenInformation,
     ReducedParzenInformation,
 )
 from tamis.recipes.book import published
-from tamis.search import Forward, RecursiveElimination
+from tamis.search import Forward, Ranking, RecursiveElimination
 
 
 @published("Battiti (1994), Using mutual information for selecting features")
@@ -53,6 +54,12 @@ def cmim(n_bins: int | None = None, **options: Any) -> Forward:
 def jmi(n_bins: int | None = None, **options: Any) -> Forward:
     """Add the column that tells most together with each one chosen."""
     return Forward(JMI(n_bins=n_bins), **options)
+
+
+@published("Brown, Pocock, Zhao and Lujan (2012), Conditional likelihood maximisation")
+def pair_scan(n_bins: int | None = 4, top: int = 1, **options: Any) -> Ranking:
+    """Rank columns by the most that each tells beside any one other: finds those of pairs."""
+    return Ranking(PairInformation(n_bins=n_bins, top=top), **options)
 
 
 @published("Meyer, Schretter and Bontempi (2008), Information-theoretic feature selection")

@@ -1,0 +1,291 @@
+"""Criteria that look at all pairs of columns, for those that matter only together."""
+
+from heapq import nlargest
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tamis._arrays import Array, is_int
+from tamis._random import stream
+from tamis.contract import Cost
+from tamis.contract.inputs import check_data
+from tamis.criteria.information import AnyPair, PairwiseInformation
+from tamis.criteria.univariate import Univariate
+from tamis.density.discrete import (
+    Coded,
+    category_mask,
+    coded_columns,
+    coded_target,
+    coding_cost,
+    entropy_of,
+    settled,
+)
+from tamis.density.scan import pair_blocks
+from tamis.exceptions import InvalidParameter
+
+#: Levels of a column: tables of two columns and the target have 16 cells a class, which a hundred
+#: rows fill; more bins see finer shapes and more of what is not there.
+N_BINS = 4
+
+
+class Interaction(NamedTuple):
+    """A pair of units and what it tells of the target beyond the two alone, in nats.
+
+    ``information`` is I(x_i; y | x_j) - I(x_i; y): positive where they matter together, negative
+    where they say the same.
+    """
+
+    first: int
+    second: int
+    information: float
+
+
+class Scan:
+    """All pairs of coded columns: for each column the most that it tells beside another."""
+
+    def __init__(self, coded: Coded, target: NDArray[np.intp], top: int, n_interactions: int):
+        self._own = coded.information(target)
+        self._left = entropy_of(target) - self._own  # H(x_j, y) - H(x_j)
+        n = len(self._own)
+        self.best = np.full((n, min(top, max(1, n - 1))), -np.inf)
+        self.partners = np.full(n, -1)
+        self.interactions: list[Interaction] = []
+        for rows, columns, told in pair_blocks(coded, target):
+            self._take(rows, columns, told)
+            if rows != columns:
+                self._take(columns, rows, told.T)
+            found = self._strongest(rows, columns, told, n_interactions)
+            self.interactions = nlargest(n_interactions, self.interactions + found, key=_strength)
+        if n == 1:  # there is no other: what it tells alone
+            self.best[:, 0] = self._own
+
+    def _take(self, of: slice, beside: slice, told: Array) -> None:
+        """Keep the most that columns tell beside others, I(x_i; y | x_j), and beside which."""
+        conditional = settled(told + self._left[beside])
+        if of == beside:
+            np.fill_diagonal(conditional, -np.inf)
+        partner, before = conditional.argmax(axis=1), self.best[of].max(axis=1)
+        better = (
+            conditional[np.arange(len(partner)), partner] > before
+        )  # of equals the lowest index
+        self.partners[of][better] = beside.start + partner[better]
+        known = np.concatenate([self.best[of], conditional], axis=1)
+        cut = known.shape[1] - self.best.shape[1]
+        self.best[of] = np.partition(known, cut, axis=1)[:, cut:]
+
+    def _strongest(self, of: slice, beside: slice, told: Array, n: int) -> list[Interaction]:
+        """The pairs of a block that tell most beyond the two alone."""
+        beyond = told + self._left[beside] - self._own[of, None]
+        pairs = np.arange(beyond.size).reshape(beyond.shape)
+        pairs = pairs[np.triu_indices(len(pairs), 1)] if of == beside else pairs.ravel()
+        values = beyond.ravel()[pairs]
+        if n < len(pairs):
+            best = np.argpartition(-values, n)[:n]
+            pairs, values = pairs[best], values[best]
+        i, j = np.divmod(pairs, beyond.shape[1])
+        return [
+            Interaction(of.start + int(a), beside.start + int(b), float(value))
+            for a, b, value in zip(i, j, values, strict=True)
+        ]
+
+
+def _strength(pair: Interaction) -> tuple[float, int, int]:
+    """Of equal pairs the lowest indices come first."""
+    return pair.information, -pair.first, -pair.second
+
+
+class PairInformation(Univariate):
+    r"""The most that a column tells of the target beside any one other column.
+
+    .. math:: \max_{j \ne i} I(x_i; y \mid x_j)
+
+    All pairs are looked at, so that columns which say nothing alone but matter in pairs (as in an
+    exclusive or) are found, at which mRMR, JMI and CMIM begin with a score of 0. The best of many
+    pairs is high by chance too, see :meth:`null_maxima`; and two copies of a column score alike.
+
+    Parameters
+    ----------
+    top : int, default=1
+        The score is the mean over so many best partners.
+    n_bins : int or None, default=4
+        A column of at most so many distinct values is used as it is. None is the cube root of the
+        number of samples, rounded up.
+    n_interactions : int, default=100
+        How many of the strongest pairs are kept.
+    binning, categories, task
+        As in :class:`MIFS`; NaN is a level of its own.
+
+    Attributes
+    ----------
+    scores_ : array of shape (n_units,)
+    partners_ : array of shape (n_units,)
+        The other column beside which each tells most; -1 where there is none.
+    interactions_ : list of Interaction
+        The strongest pairs: ``first``, ``second`` and ``information``, what they tell together
+        beyond the two alone, in nats.
+
+    References
+    ----------
+    Passemiers et al. (2024), How good are feature selection methods at finding interactions,
+    Scientific Reports 14 (tables on which pairs matter alone).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(500, 6))
+    >>> y = (X[:, 1] - 0.5) * (X[:, 4] - 0.5) > 0
+    >>> criterion = PairInformation().fit(X, y)
+    >>> criterion.scores_.round(2)
+    array([0.02, 0.62, 0.01, 0.02, 0.62, 0.01])
+    >>> criterion.interactions_[0][:2]
+    (1, 4)
+    """
+
+    takes_missing: ClassVar[bool] = True
+    takes_categories: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        top: int = 1,
+        n_bins: int | None = N_BINS,
+        n_interactions: int = 100,
+        binning: str = "frequency",
+        categories: ArrayLike | None = None,
+        task: str = "auto",
+    ):
+        self.top = top
+        self.n_bins = n_bins
+        self.n_interactions = n_interactions
+        self.binning = binning
+        self.categories = categories
+        self.task = task
+
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        return scan_cost(n_samples, n_features, self.n_bins)
+
+    def check(self) -> None:
+        for name, least in (("top", 1), ("n_interactions", 0)):
+            value = getattr(self, name)
+            if not (is_int(value) and value >= least):
+                raise InvalidParameter(
+                    f"PairInformation needs an int {name} of at least {least}, not {value!r}."
+                )
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        assert y is not None  # needs_target has seen to it
+        coded = self._coded(X)
+        target = coded_target(type(self).__name__, y, self.task_, self.n_bins, self.binning)
+        scan = Scan(coded, target, self.top, self.n_interactions)
+        self.scores_ = settled(scan.best.mean(axis=1))
+        self.partners_, self.interactions_ = scan.partners, scan.interactions
+
+    def _coded(self, X: Array) -> Coded:
+        name = type(self).__name__
+        kinds = category_mask(name, self.categories, X.shape[1])
+        coded = coded_columns(name, X, self.n_bins, self.binning, kinds)
+        return coded if self._unit_columns is None else coded.joined(self._unit_columns)
+
+    def null_maxima(
+        self, X: ArrayLike, y: ArrayLike, *, n_permutations: int = 20, random_state: int = 0
+    ) -> Array:
+        """The greatest score of a table whose target is permuted, so many times.
+
+        What a score exceeds by chance: those above all of 19 maxima are there in one of 20 tables
+        without any relation at most.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        n_permutations : int, default=20
+        random_state : int, default=0
+
+        Returns
+        -------
+        array of shape (n_permutations,)
+        """
+        table, answers = check_data(self, X, y)
+        assert answers is not None
+        coded = self._coded(table)
+        target = coded_target(type(self).__name__, answers, self.task_, self.n_bins, self.binning)
+        maxima = []
+        for draw in range(n_permutations):
+            permuted = stream(random_state, "null", draw).permutation(target)
+            maxima.append(Scan(coded, permuted, self.top, 0).best.mean(axis=1).max())
+        return np.array(maxima)
+
+
+class PairMRMR(PairwiseInformation):
+    r"""The most that a column tells beside any other, less what it shares with those chosen.
+
+    .. math:: \max_{k \ne j} I(x_j; y \mid x_k) - \frac{1}{|S|} \sum_{i \in S} I(x_j; x_i)
+
+    As :class:`MRMR`, with the relevance that :class:`PairInformation` finds in place of that of a
+    column alone: columns that matter in pairs are added, copies of what is there are not.
+
+    Parameters
+    ----------
+    n_bins : int or None, default=4
+    binning, categories, missing, task
+        As in :class:`MIFS`; ``missing`` is about what columns share, to the scan over pairs NaN is
+        a level.
+
+    Attributes
+    ----------
+    relevance_ : array of shape (n_units,)
+    interactions_ : list of Interaction
+        The strongest pairs.
+
+    Examples
+    --------
+    >>> from tamis.search import Forward
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(500, 6))
+    >>> y = (X[:, 1] - 0.5) * (X[:, 4] - 0.5) > 0
+    >>> Forward(PairMRMR(), n_features_to_select=2).fit(X, y).get_support(indices=True)
+    array([1, 4])
+    """
+
+    takes_sparse: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        *,
+        n_bins: int | None = N_BINS,
+        binning: str = "frequency",
+        categories: ArrayLike | None = None,
+        missing: str = "level",
+        task: str = "auto",
+    ):
+        super().__init__(
+            n_bins=n_bins, binning=binning, categories=categories, missing=missing, task=task
+        )
+
+    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        scan, rounds = (
+            scan_cost(n_samples, n_features, self.n_bins),
+            coding_cost(n_samples, n_features, n_rounds),
+        )
+        return Cost(scan.operations + rounds.operations, scan.bytes + rounds.bytes)
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        super()._learn(X, y, **params)
+        scan = Scan(self._coded, self._target, 1, 100)
+        self.relevance_, self.interactions_ = scan.best[:, 0], scan.interactions
+
+    def _term(self, pair: AnyPair) -> Array:
+        return pair.shared
+
+    def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
+        return relevance - sums / n_chosen
+
+
+def scan_cost(n_samples: int, n_features: int, n_bins: int | None) -> Cost:
+    """What coding the columns and looking at all pairs of them takes, for two classes."""
+    coding = coding_cost(n_samples, n_features)
+    levels = float(n_features * (N_BINS if n_bins is None else n_bins))
+    # half of the products of indicators, at some 30 in a nanosecond; then three tables to look up
+    pairs = levels**2 / 2 * (n_samples / 30 + 12)
+    return Cost(coding.operations + pairs, coding.bytes + 2e8)

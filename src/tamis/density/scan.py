@@ -1,0 +1,100 @@
+"""What all pairs of columns tell of the target, from matrix products of indicators of levels."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._arrays import Array
+from tamis.density.discrete import Coded, n_log_n
+
+#: Levels of the columns of a block: tables of counts of two blocks then fill 4 MB, which stay in
+#: the cache while their logarithms are looked up, and a product is large enough to run at full
+#: speed.
+LEVELS = 1024
+#: Indicators held at a time for a block, 64 MB: more rows are counted part by part.
+CELLS = 1 << 24
+#: Rows from which single precision no longer counts exactly.
+EXACT = 1 << 24
+
+
+class PairBlock(NamedTuple):
+    """Some columns beside some others: H(x_i, x_j) - H(x_i, x_j, y) of each pair, in nats."""
+
+    rows: slice
+    columns: slice
+    told: Array
+
+
+def pair_blocks(coded: Coded, target: NDArray[np.intp]) -> Iterator[PairBlock]:
+    """Blocks that cover every pair once, those on the diagonal whole.
+
+    With an entropy written as log N - (sum of n log n) / N, the difference is that of the sums over
+    the tables of counts with and without the target. The counts of all pairs of levels are
+    products of indicators, class by class.
+    """
+    by_class = np.argsort(target, kind="stable")
+    ends = np.cumsum(np.bincount(target))
+    classes = [by_class[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+    table = n_log_n(coded.n_samples)
+    blocks = _column_blocks(coded.n_levels)
+    for place, rows in enumerate(blocks):
+        for columns in blocks[place:]:
+            yield PairBlock(rows, columns, _told(coded, classes, table, rows, columns))
+
+
+def _told(
+    coded: Coded, classes: list[NDArray[np.intp]], table: Array, rows: slice, columns: slice
+) -> Array:
+    starts = [_starts(coded.n_levels[part]) for part in (rows, columns)]
+    total: Array | float = 0.0
+    sums: Array | float = 0.0
+    for members in classes:
+        counts = _counts(coded, members, rows, columns)
+        total = total + counts
+        sums = sums + _over_levels(table[counts.astype(np.intp)], *starts)
+    sums = sums - _over_levels(table[np.asarray(total).astype(np.intp)], *starts)
+    return np.asarray(sums / coded.n_samples)
+
+
+def _counts(coded: Coded, members: NDArray[np.intp], rows: slice, columns: slice) -> Array:
+    """Members that have each level of the first columns and each of the others."""
+    widest = max(coded.n_levels[part].sum() for part in (rows, columns))
+    step = max(1, CELLS // int(widest))
+    counts: Array | float = 0.0
+    for start in range(0, len(members), step):
+        some = members[start : start + step]
+        one = _indicators(coded, some, rows)
+        other = one if rows == columns else _indicators(coded, some, columns)
+        counts = counts + one @ other.T
+    return np.asarray(counts)
+
+
+def _indicators(coded: Coded, members: NDArray[np.intp], part: slice) -> Array:
+    """One row a level of a column: 1 where a member has it."""
+    starts, codes = _starts(coded.n_levels[part]), coded.codes[part][:, members]
+    kind = np.float32 if coded.n_samples < EXACT else np.float64
+    flat = np.zeros((int(coded.n_levels[part].sum()), len(members)), dtype=kind)
+    flat[starts[:, None] + codes, np.arange(len(members))] = 1
+    return flat
+
+
+def _over_levels(values: Array, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Array:
+    """Sums over the levels of each pair of columns."""
+    return np.asarray(np.add.reduceat(np.add.reduceat(values, columns, axis=1), rows, axis=0))
+
+
+def _starts(n_levels: NDArray[np.int64]) -> NDArray[np.intp]:
+    return np.concatenate([[0], np.cumsum(n_levels)[:-1]]).astype(np.intp)
+
+
+def _column_blocks(n_levels: NDArray[np.int64]) -> list[slice]:
+    """Neighbouring columns of together about ``LEVELS`` levels, at least one column each."""
+    blocks, start, held = [], 0, 0
+    for j, n in enumerate(n_levels):
+        if j > start and held + n > LEVELS:
+            blocks.append(slice(start, j))
+            start, held = j, 0
+        held += int(n)
+    return [*blocks, slice(start, len(n_levels))]

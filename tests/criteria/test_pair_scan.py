@@ -1,0 +1,158 @@
+"""The scan over all pairs of columns against a loop over contingency tables."""
+
+import numpy as np
+import pytest
+
+from tamis.criteria import JMI, MRMR, MutualInformation, PairInformation, PairMRMR
+from tamis.density import scan
+from tamis.exceptions import InvalidParameter
+from tamis.recipes import recipe
+from tamis.search import Forward, Ranking
+
+
+def entropy(*columns):
+    counts = np.unique(np.column_stack(columns), axis=0, return_counts=True)[1]
+    share = counts / counts.sum()
+    return -(share * np.log(share)).sum()
+
+
+def conditional(i, y, j):
+    """I(i; y | j)."""
+    return entropy(i, j) - entropy(j) - entropy(i, j, y) + entropy(j, y)
+
+
+def by_loop(codes, y):
+    d = codes.shape[1]
+    told = np.full((d, d), -1.0)
+    for i in range(d):
+        for j in range(d):
+            if i != j:
+                told[i, j] = conditional(codes[:, i], y, codes[:, j])
+    return told
+
+
+def table(seed=0, n=160, d=12, levels=(2, 3, 4, 1)):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(levels[j % len(levels)], size=n) for j in range(d)])
+    y = (X[:, 0] + X[:, 2] + rng.integers(2, size=n)) % 3
+    return X.astype(float), y
+
+
+@pytest.mark.parametrize("rows", [2**20, 5], ids=["one block", "many blocks"])
+@pytest.mark.parametrize("top", [1, 3])
+def test_the_scores_are_those_of_a_loop_over_tables(monkeypatch, rows, top):
+    monkeypatch.setattr(scan, "LEVELS", rows)
+    X, y = table()
+    criterion = PairInformation(binning="codes", top=top).fit(X, y)
+    told = by_loop(X, y)
+    best = np.sort(told, axis=1)[:, -top:].mean(axis=1)
+    np.testing.assert_allclose(criterion.scores_, best, atol=1e-12)
+    if top == 1:
+        chosen = told[np.arange(len(told)), criterion.partners_]
+        np.testing.assert_allclose(chosen, best, atol=1e-12)
+
+
+def test_rows_in_parts_count_the_same(monkeypatch):
+    X, y = table(n=500)
+    whole = PairInformation(binning="codes").fit(X, y)
+    monkeypatch.setattr(scan, "CELLS", 64)
+    parts = PairInformation(binning="codes").fit(X, y)
+    np.testing.assert_array_equal(whole.scores_, parts.scores_)
+    np.testing.assert_array_equal(whole.partners_, parts.partners_)
+
+
+def test_bins_are_those_of_the_information_family():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 6))
+    y = (X[:, 1] * X[:, 4] > 0).astype(int)
+    codes = np.argsort(np.argsort(X, axis=0), axis=0) * 4 // 200  # four of equal frequency
+    told = by_loop(codes, y)
+    criterion = PairInformation(n_bins=4).fit(X, y)
+    np.testing.assert_allclose(criterion.scores_, told.max(axis=1), atol=1e-12)
+    assert set(np.argsort(criterion.scores_)[-2:]) == {1, 4}
+
+
+def test_columns_that_matter_only_together_come_first():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(size=(1000, 60))
+    y = (X[:, 7] - 0.5) * (0.5 - X[:, 31]) >= 0
+    assert set(Ranking(PairInformation()).fit(X, y).order_[:2]) == {7, 31}
+    assert set(recipe("pair-scan").fit(X, y).order_[:2]) == {7, 31}
+    for blind in (MRMR(), JMI()):
+        first = Forward(blind, n_features_to_select=2).fit(X, y)
+        assert set(np.flatnonzero(first.support_)) != {7, 31}
+
+
+def test_the_interactions_are_the_strongest_pairs():
+    X, y = table(d=8)
+    criterion = PairInformation(binning="codes", n_interactions=5).fit(X, y)
+    told, alone = by_loop(X, y), MutualInformation(binning="codes").fit(X, y).scores_
+    together = told - alone[:, None]  # I(i; y | j) - I(i; y), the same from both sides
+    i, j = np.triu_indices(8, 1)
+    best = np.argsort(-together[i, j], kind="stable")[:5]
+    found = criterion.interactions_
+    np.testing.assert_allclose([p.information for p in found], together[i, j][best], atol=1e-12)
+    for pair in found:
+        assert pair.first < pair.second
+        assert pair.information == pytest.approx(together[pair.first, pair.second], abs=1e-12)
+
+
+def test_pairs_continue_forward_without_copies():
+    rng = np.random.default_rng(3)
+    X = rng.uniform(size=(800, 30))
+    y = ((X[:, 3] - 0.5) * (0.5 - X[:, 9]) >= 0.03) | ((X[:, 14] - 0.5) * (0.5 - X[:, 21]) >= 0.03)
+    X[:, 28] = X[:, 3] + 0.02 * rng.normal(size=800)
+    kept = Forward(PairMRMR(), n_features_to_select=4).fit(X, y).get_support(indices=True)
+    assert kept.tolist() in ([3, 9, 14, 21], [9, 14, 21, 28])
+
+
+def test_forward_from_pairs_takes_off_what_is_shared_on_average():
+    X, y = table(d=7)
+    criterion = PairMRMR(binning="codes").fit(X, y)
+    scores = PairInformation(binning="codes").fit(X, y).scores_
+    shared = [
+        np.mean([entropy(X[:, j]) + entropy(X[:, i]) - entropy(X[:, i], X[:, j]) for i in (1, 2)])
+        for j in (0, 4, 5)
+    ]
+    gain = criterion.gain(np.array([1, 2]), np.array([0, 4, 5]))
+    np.testing.assert_allclose(gain, scores[[0, 4, 5]] - shared, atol=1e-12)
+
+
+def test_the_null_is_that_of_permuted_targets():
+    rng = np.random.default_rng(4)
+    X = rng.integers(3, size=(120, 10)).astype(float)
+    y = rng.integers(2, size=120)
+    criterion = PairInformation(binning="codes").fit(X, y)
+    maxima = criterion.null_maxima(X, y, n_permutations=30, random_state=0)
+    assert maxima.shape == (30,)
+    assert maxima.min() > 0
+    again = criterion.null_maxima(X, y, n_permutations=30, random_state=0)
+    np.testing.assert_array_equal(maxima, again)
+    assert criterion.scores_.max() < np.quantile(maxima, 0.999)
+    y = (X[:, 2] == X[:, 5]).astype(int)
+    assert criterion.fit(X, y).scores_.max() > maxima.max()
+
+
+def test_a_real_target_categories_and_gaps():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(300, 8))
+    X[:, 2] = rng.integers(3, size=300)
+    y = X[:, 1] * (X[:, 2] - 1)
+    X[rng.uniform(size=X.shape) < 0.05] = np.nan
+    criterion = PairInformation(categories=[2]).fit(X, y)
+    assert set(np.argsort(criterion.scores_)[-2:]) == {1, 2}
+
+
+@pytest.mark.parametrize("top", [0, 1.5, "2"])
+def test_a_wrong_top_is_a_sentence(top):
+    with pytest.raises(InvalidParameter, match="top"):
+        PairInformation(top=top).fit(*table())
+
+
+def test_one_column_has_no_pair():
+    X, y = table()
+    X = X[:, :1]
+    criterion = PairInformation(binning="codes").fit(X, y)
+    alone = MutualInformation(binning="codes").fit(X, y)
+    np.testing.assert_allclose(criterion.scores_, alone.scores_, atol=1e-12)
+    assert criterion.interactions_ == []

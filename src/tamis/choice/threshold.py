@@ -13,6 +13,13 @@ from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSel
 class Threshold(Choice):
     """Add while the score is at least ``minimum``; remove while it is less.
 
+    Parameters
+    ----------
+    minimum : float
+        The least score at which a column is worth its place.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from tamis.criteria import Correlation
     >>> from tamis.search import Ranking
@@ -54,6 +61,11 @@ class FalseDiscovery(Choice):
 
     For ``Ranking(PValue())``: the largest k with p_(k) <= q k / d, of the d features that are not
     fixed.
+
+    Parameters
+    ----------
+    q : float, default=0.05
+        The rate, between 0 and 1.
     """
 
     needs_nested = True

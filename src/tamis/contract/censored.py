@@ -34,6 +34,14 @@ def censored_target(name: str, y: Any) -> NDArray[Any] | None:
 def censored_columns(name: str, y: NDArray[Any]) -> NDArray[Any]:
     """The censored target of two columns: the time, and whether the event happened (0 or 1).
 
+    Parameters
+    ----------
+    name : str
+        Who asks, for the sentence of an error.
+    y : array of shape (n_samples, 2)
+
+    Examples
+    --------
     >>> censored_columns("CoxScore", np.array([[3.0, 1], [5.0, 0]]))["event"]
     array([ True, False])
     """

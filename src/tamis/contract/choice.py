@@ -107,7 +107,13 @@ SizeLike: TypeAlias = "int | float | str | Choice"
 
 
 class Size(Choice):
-    """The best subset of a given size."""
+    """The best subset of a given size.
+
+    Parameters
+    ----------
+    n_features : int
+        How many units.
+    """
 
     def __init__(self, n_features: int):
         self.n_features = n_features
@@ -127,7 +133,13 @@ class Size(Choice):
 
 
 class Fraction(Choice):
-    """The best subset of a given share of all units, rounded down but never empty."""
+    """The best subset of a given share of all units, rounded down but never empty.
+
+    Parameters
+    ----------
+    share : float
+        Between 0 and 1.
+    """
 
     def __init__(self, share: float):
         self.share = share
@@ -196,7 +208,14 @@ def check_values(name: str, search: Walker, criterion: Any, written: str) -> Non
 
 
 def resolve_choice(asked: Any, name: str) -> Choice:
-    """The choice meant by a value of ``n_features_to_select``."""
+    """The choice meant by a value of ``n_features_to_select``.
+
+    Parameters
+    ----------
+    asked : int, float, "best" or Choice
+    name : str
+        Who asks, for the sentence of an error.
+    """
     if isinstance(asked, Choice):
         return asked
     if isinstance(asked, str) and asked == "best":

@@ -249,18 +249,39 @@ class SubsetCriterion(ForwardCriterion, BackwardCriterion):
 
 
 def with_unit(subset: Subset, unit: int) -> Subset:
-    """The subset and one more unit, sorted."""
+    """The subset and one more unit, sorted.
+
+    Parameters
+    ----------
+    subset : array of int
+        Sorted.
+    unit : int
+        Not in it.
+    """
     return np.insert(subset, np.searchsorted(subset, unit), unit)
 
 
 def difference(values: Array, base: float) -> Array:
-    """values - base, where infinity less infinity is nothing."""
+    """values - base, where infinity less infinity is nothing.
+
+    Parameters
+    ----------
+    values : array of float
+    base : float
+    """
     with np.errstate(invalid="ignore"):
         return np.where(values == base, 0.0, values - base)
 
 
 def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
-    """The task as the criterion will read it: "none", "classification" or "regression"."""
+    """The task as the criterion will read it: "none", "classification" or "regression".
+
+    Parameters
+    ----------
+    criterion : Criterion
+        Who reads it.
+    y : array or None
+    """
     if y is None:
         return "none"
     name = type(criterion).__name__

@@ -22,7 +22,20 @@ from tamis.exceptions import InvalidParameter
 
 
 class Given(NamedTuple):
-    """What an embedded selection learns from: the table and the seed of its draws."""
+    """What an embedded selection learns from: the table and the seed of its draws.
+
+    Attributes
+    ----------
+    X : array of shape (n_samples, n_features)
+    y : array of shape (n_samples,) or None
+    seed : int
+    n_evaluations : int
+        Scores asked for so far.
+    parts : tuple of Record
+        Records of selections inside that have come to their end.
+    criterion : None
+        A search has one here.
+    """
 
     X: Array
     y: NDArray[Any] | None

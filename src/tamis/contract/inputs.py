@@ -57,6 +57,13 @@ def check_data(
 
     What the tags of the estimator allow comes in as it is: NaN, several targets, or a sparse table,
     which becomes a CSC array. Names of sparse columns are kept as those of a frame are.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose tags say what may come in, and which learns the names of the columns.
+    X : array, frame or sparse table of shape (n_samples, n_features)
+    y : array of shape (n_samples,) or None
     """
     if isinstance(X, SparseColumns):
         checked = check_data(estimator, X.X, y)

@@ -49,7 +49,20 @@ class StepSource(Protocol):
 
 
 class Run:
-    """A selection on its way: iterating makes its steps, ``record`` is what could be saved now."""
+    """A selection on its way: iterating makes its steps, ``record`` is what could be saved now.
+
+    Parameters
+    ----------
+    selection : Selection
+    X, y : array
+        Checked.
+    params : dict
+        Metadata of rows for ``fit``.
+    done : Record or None, default=None
+        To go on from.
+    grouping : Grouping or None, default=None
+        The units.
+    """
 
     def __init__(
         self,

@@ -43,7 +43,17 @@ SPOKEN = {
 
 
 class Counted:
-    """A fitted criterion that counts the scores asked of it, and refuses NaN."""
+    """A fitted criterion that counts the scores asked of it, and refuses NaN.
+
+    Parameters
+    ----------
+    criterion : Criterion
+        Fitted.
+    n_evaluations : int, default=0
+        Scores asked of it before.
+    fixed : array of int
+        Units that every subset must hold.
+    """
 
     #: It is no composition.
     parts: tuple[Record, ...] = ()

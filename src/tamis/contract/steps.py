@@ -83,6 +83,8 @@ class Entries(NamedTuple):
         What every unit scored, once for all steps.
     values : array of float
         Value after each step, empty where there is none.
+    state : dict
+        What is needed to go on, as plain values.
     """
 
     units: Subset
@@ -96,7 +98,13 @@ class Entries(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """No step yet, but a place to stop and to go on from: a network trained, a filter half done."""
+    """No step yet, but a place to stop and to go on from: a network trained, a filter half done.
+
+    Parameters
+    ----------
+    state : dict
+        What is needed to go on, as plain values.
+    """
 
     state: dict[str, Any]
 

@@ -36,9 +36,13 @@ from tamis.exceptions import InvalidStep
 class Trace(Sequence[TracedStep]):
     """The steps of a selection.
 
-    Attributes
+    Parameters
     ----------
     n_units : int
+        Of how many units the steps are.
+
+    Attributes
+    ----------
     start : array of bool
         The units held before the first step.
     given : array of float

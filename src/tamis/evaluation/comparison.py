@@ -19,9 +19,22 @@ TESTS = ("corrected t", "paired t", "wilcoxon")
 class Contrast(NamedTuple):
     """The reference against one other method, at one number of columns.
 
-    ``sign`` is "+" where the reference wins and "-" where it loses, by the p-value adjusted for the
-    number of contrasts; ``printed`` is the convention of the literature, two decimals of the plain
-    p-value and the sign by it.
+    Attributes
+    ----------
+    data, estimator : str
+        Where.
+    size : int or None
+        Number of columns; None where each method has its own.
+    reference, method : str
+        Who.
+    reference_mean, method_mean : float
+        Their mean scores.
+    p_value, p_adjusted : float
+        Of the test, plain and adjusted for the number of contrasts.
+    sign : str
+        "+" where the reference wins and "-" where it loses, by the adjusted p-value.
+    printed : str
+        The convention of the literature: two decimals of the plain p-value and the sign by it.
     """
 
     data: str

@@ -6,9 +6,17 @@ from typing import NamedTuple
 class Score(NamedTuple):
     """One number: a metric at a number of columns.
 
-    ``rule`` says how that number came about: "given", "own" (what the method kept), "best" (the
-    best on the inner rows of the plan) or "step 3" (what it held after its third step).
-    ``estimator`` is empty for a measure of the columns.
+    Attributes
+    ----------
+    estimator : str
+        Empty for a measure of the columns.
+    size : int
+        The number of columns.
+    rule : str
+        How that number came about: "given", "own" (what the method kept), "best" (the best on the
+        inner rows of the plan) or "step 3" (what it held after its third step).
+    metric : str
+    value : float
     """
 
     estimator: str

@@ -138,6 +138,12 @@ def friedman_statistic(ranked: Array) -> float:
 def critical_difference(n_methods: int, n_rows: int, *, level: float = 0.05) -> float:
     """Least difference of average ranks that Nemenyi's test takes for real.
 
+    Parameters
+    ----------
+    n_methods, n_rows : int
+        How many methods were ranked, on how many data sets.
+    level : float, default=0.05
+
     References
     ----------
     Nemenyi (1963), Distribution-free multiple comparisons.

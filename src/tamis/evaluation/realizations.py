@@ -157,6 +157,8 @@ class CrossValidation:
         Number of inner folds.
     seed : int, default=0
         Source of the draws.
+    n_first : int or None, default=None
+        Only the first so many of the realizations; None is all.
 
     Examples
     --------

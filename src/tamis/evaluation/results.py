@@ -23,7 +23,17 @@ class Finished(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A task that could not be run, and why."""
+    """A task that could not be run, and why.
+
+    Attributes
+    ----------
+    method, data : str
+        Their names.
+    realization : int
+        Its number.
+    reason : str
+        The sentence of the error.
+    """
 
     method: str
     data: str

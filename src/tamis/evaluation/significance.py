@@ -46,7 +46,15 @@ class Test:
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate between two limits."""
+    """An estimate between two limits.
+
+    Attributes
+    ----------
+    estimate, low, high : float
+        The value and its limits.
+    level : float
+        How often such limits hold the truth.
+    """
 
     estimate: float
     low: float
@@ -61,6 +69,11 @@ def paired_t(first: ArrayLike, second: ArrayLike) -> Test:
     """Paired t-test, as printed in most tables.
 
     Scores that are equal in every pair have p = 1.
+
+    Parameters
+    ----------
+    first, second : array of float
+        Scores of two methods, pair by pair.
 
     Examples
     --------
@@ -103,6 +116,11 @@ def corrected_t(first: ArrayLike, second: ArrayLike, test_ratio: float) -> Test:
 def wilcoxon(first: ArrayLike, second: ArrayLike) -> Test:
     """Wilcoxon's signed-rank test; pairs without difference are left out, none at all is p = 1.
 
+    Parameters
+    ----------
+    first, second : array of float
+        Scores of two methods, pair by pair.
+
     References
     ----------
     Wilcoxon (1945), Individual comparisons by ranking methods.
@@ -122,6 +140,11 @@ def wilcoxon(first: ArrayLike, second: ArrayLike) -> Test:
 
 def holm(p_values: ArrayLike) -> Array:
     """P-values adjusted for their number, by Holm's step-down rule.
+
+    Parameters
+    ----------
+    p_values : array of float
+        One for each test.
 
     References
     ----------
@@ -145,6 +168,15 @@ def holm(p_values: ArrayLike) -> Array:
 def mark(test: Test, *, greater_is_better: bool = False, level: float = 0.05) -> str:
     """The sign printed behind a p-value: "+" if the first wins, "-" if it loses, else "".
 
+    Parameters
+    ----------
+    test : Test
+        The first against the second.
+    greater_is_better : bool, default=False
+        Whether the greater mean wins.
+    level : float, default=0.05
+        The p-value below which there is a sign.
+
     Examples
     --------
     >>> mark(paired_t([1, 2, 1, 2], [5, 7, 6, 6]))
@@ -164,6 +196,16 @@ def bootstrap_interval(
     random_state: Any = 0,
 ) -> Interval:
     """Bias-corrected and accelerated bootstrap interval of a statistic of the values.
+
+    Parameters
+    ----------
+    values : array of float
+        One number a realization.
+    statistic : callable, default=numpy.mean
+        What the interval is of.
+    level : float, default=0.95
+    n_resamples : int, default=2000
+    random_state : int or generator, default=0
 
     References
     ----------
@@ -196,6 +238,11 @@ def bootstrap_interval(
 def hit_interval(n_hits: int, n_trials: int, *, level: float = 0.95) -> Interval:
     """Wilson's interval of a hit rate.
 
+    Parameters
+    ----------
+    n_hits, n_trials : int
+    level : float, default=0.95
+
     References
     ----------
     Wilson (1927), Probable inference, the law of succession, and statistical inference.
@@ -216,6 +263,11 @@ def hit_interval(n_hits: int, n_trials: int, *, level: float = 0.95) -> Interval
 
 def same_rate(first: tuple[int, int], second: tuple[int, int]) -> float:
     """P-value of Fisher's exact test that two hit counts (n_hits, n_trials) have one rate.
+
+    Parameters
+    ----------
+    first, second : tuple of int
+        Hits and trials.
 
     Examples
     --------

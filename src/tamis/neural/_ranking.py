@@ -15,6 +15,11 @@ class PerClass(Choice):
 
     For gates of each class: the union of the ``n_features`` widest of each class.
 
+    Parameters
+    ----------
+    n_features : int
+        How many of each class.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

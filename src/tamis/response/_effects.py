@@ -18,7 +18,17 @@ from tamis.response.training import FoldModel
 
 
 class Effect(NamedTuple):
-    """Mean responses (points, outputs) at values of a column, and the share of rows near each."""
+    """Mean responses (points, outputs) at values of a column, and the share of rows near each.
+
+    Attributes
+    ----------
+    values : array of shape (n_points,)
+        Of the column.
+    shares : array of shape (n_points,)
+        Share of rows near each value.
+    means : array of shape (n_points, n_outputs)
+        What the model answers on average where the column has that value.
+    """
 
     values: NDArray[Any]
     shares: Array

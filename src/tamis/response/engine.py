@@ -25,8 +25,15 @@ Outputs: TypeAlias = Callable[[Array], Array]
 class Model:
     """A trained estimator: its raw outputs, and the way from there to what is compared.
 
-    ``method`` names the raw outputs ("decision_function", "predict_proba", "predict" or "codes"),
-    which have the shape (rows, outputs); ``link`` acts on the last axis.
+    Attributes
+    ----------
+    fitted : estimator
+    method : str
+        What the raw outputs are: "decision_function", "predict_proba", "predict" or "codes".
+    raw : callable
+        From rows to outputs of shape (rows, outputs).
+    link : callable
+        From raw outputs to what is compared, along the last axis.
     """
 
     fitted: Any
@@ -125,7 +132,14 @@ ROWS_AT_ONCE = 20_000
 
 
 class GenericEngine(Engine):
-    """Any model: explicitly altered copies of the rows."""
+    """Any model: explicitly altered copies of the rows.
+
+    Parameters
+    ----------
+    model : Model
+    X : array of shape (n_samples, n_features)
+        The rows whose columns are altered.
+    """
 
     def __init__(self, model: Model, X: Array):
         self.model, self.X, self.n_bytes = model, X, X.nbytes

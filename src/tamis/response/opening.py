@@ -24,6 +24,18 @@ def open_engine(
 
     ``n_jobs`` is the number of threads that it may use.
 
+    Parameters
+    ----------
+    model : Model
+        A trained estimator and its outputs.
+    X : array of shape (n_samples, n_features)
+    low, high : array of shape (n_features,)
+        Between them lie the new values of each column.
+    n_jobs : int or None, default=None
+        Threads that the engine may use.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from sklearn.linear_model import Ridge
     >>> from tamis.response.answers import predictions_of

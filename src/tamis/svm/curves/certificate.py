@@ -43,6 +43,8 @@ class Certificate:
         Why the certificate is not closed; empty if it is.
     optimistic, pessimistic : ValidationCurve
         The bracket over the whole range.
+    checkpoints : array of shape (n_checkpoints, 3)
+        Lambda, violation and gap at each.
     """
 
     value: float

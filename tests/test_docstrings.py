@@ -1,0 +1,70 @@
+"""Every public name says what it is, and what each of its parameters is."""
+
+import dataclasses
+import inspect
+import re
+from importlib import import_module
+
+import pytest
+
+HOMES = (
+    "tamis", "tamis.criteria", "tamis.search", "tamis.choice", "tamis.svm", "tamis.neural",
+    "tamis.evaluation", "tamis.datasets", "tamis.response", "tamis.table", "tamis.contract",
+)  # fmt: skip
+
+
+def public():
+    for home in HOMES:
+        module = import_module(home)
+        for name in getattr(module, "__all__", []):
+            item = getattr(module, name)
+            if inspect.isclass(item) or inspect.isfunction(item):
+                yield pytest.param(item, id=f"{home}.{name}")
+
+
+def parameters_of(item):
+    """Names that a call takes; those of an abstract class are its subclasses'."""
+    if inspect.isclass(item) and (inspect.isabstract(item) or issubclass(item, Exception)):
+        return []
+    given = inspect.signature(item).parameters.values()
+    return [p.name for p in given if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+
+
+def described_in(doc, *sections):
+    """Names at the margin of some sections of a docstring, "a, b : int" being two."""
+    names = set()
+    for section in sections:
+        found = re.search(rf"^{section}\n-+\n(.*?)(?=^\S[^\n]*\n-+$|\Z)", doc, re.M | re.S)
+        for line in re.findall(r"^(\S.*)$", found.group(1), re.M) if found else []:
+            names |= {name.strip(" *") for name in line.split(" : ")[0].split(",")}
+    return names
+
+
+def undescribed(item):
+    doc = inspect.getdoc(item) or ""
+    record = dataclasses.is_dataclass(item) or hasattr(item, "_fields")  # its fields may say it
+    sections = ("Parameters", "Attributes") if record else ("Parameters",)
+    return [name for name in parameters_of(item) if name not in described_in(doc, *sections)]
+
+
+@pytest.mark.parametrize("item", list(public()))
+def test_a_public_name_says_what_its_parameters_are(item):
+    assert (inspect.getdoc(item) or "").strip()
+    assert undescribed(item) == []
+
+
+def test_a_parameter_without_a_word_is_seen():
+    def silent(first, second, *rest):
+        """Do.
+
+        Parameters
+        ----------
+        first : int
+            The one.
+
+        Returns
+        -------
+        second : not this one
+        """
+
+    assert undescribed(silent) == ["second"]

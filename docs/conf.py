@@ -1,6 +1,10 @@
 """Sphinx configuration: numpydoc, an executed gallery, the PyData theme."""
 
+from pathlib import Path
+from typing import Any
+
 import tamis
+from tamis.recipes.book import BOOK, Recipe, names
 
 project = "tamis"
 author = "The tamis developers"
@@ -33,3 +37,37 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "reset_modules": ("matplotlib",),
 }
+
+
+def catalogue_entry(recipe: Recipe) -> str:
+    """A recipe with what it takes, its options and the expression it stands for."""
+    options = ", ".join(f"``{name}={value!r}``" for name, value in recipe.parameters.items())
+    lines = (
+        recipe.name,
+        "-" * len(recipe.name),
+        f"{recipe.summary} *{recipe.reference}.*",
+        "",
+        f"Target: {' or '.join(sorted(recipe.targets))}. Options: {options}.",
+        "",
+        ".. code-block:: python",
+        "",
+        f"   {recipe.expression}",
+        "",
+    )
+    return "\n".join(lines)
+
+
+def write_catalogue(app: Any) -> None:
+    """Write the page of all recipes from the recipes themselves."""
+    head = (
+        "Catalogue of recipes\n====================\n\nWritten from the recipes themselves. "
+        "``tamis.recipe(name, **options)`` makes the selector, ``tamis select table.csv -m name`` "
+        "uses it.\n\n"
+    )
+    page = head + "\n".join(catalogue_entry(BOOK[name]) for name in names())
+    Path(app.srcdir, "catalogue.rst").write_text(page, encoding="utf-8")
+
+
+def setup(app: Any) -> None:
+    """Have the catalogue written before pages are read."""
+    app.connect("builder-inited", write_catalogue)

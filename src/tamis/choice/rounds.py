@@ -76,6 +76,10 @@ class InRounds(Embedded):
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
         """What one round finds, as plain numbers."""
 
+    def _usable(self, found: dict[str, list[Any]]) -> dict[str, list[Any]] | None:
+        """The first of the rounds where those suffice, None where all that are left are needed."""
+        return None
+
     def _rest(
         self, X: Array, y: NDArray[Any] | None, seed: int, found: list[list[Any]]
     ) -> list[Any]:
@@ -103,6 +107,9 @@ class InRounds(Embedded):
         ):
             found[str(index)] = numbers
             yield {"rounds": dict(found)}
+            if (usable := self._usable(found)) is not None:
+                found = usable
+                break
         if "rest" not in state:
             with _readable_rounds(self):
                 rest = self._rest(X, y, seed, _in_order(found))

@@ -56,26 +56,14 @@ class Verdict(NamedTuple):
     reason: str
 
 
-class Rounds(MetaEstimatorMixin, Embedded):
-    """Selection that runs a search many times and keeps what the rounds agree on.
+class InRounds(Embedded):
+    """Selection that comes to its answer in rounds, each of which stands for itself.
 
     A subclass says what one round finds (:meth:`_round`), what the rounds say of each column
     (:meth:`_standing`) and where to cut (:meth:`_verdict`). Rounds are drawn by number, run on
     ``n_jobs`` processes or the active joblib backend, and kept in the record one by one.
     """
 
-    #: How many columns are kept is what the rounds decide.
-    n_features_to_select: SizeLike = "best"
-    fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), ...)"
-    quick: ClassVar[str] = "correlation"
-    #: Whether the order in which the search takes the columns is read, not only what it keeps.
-    reads_order: ClassVar[bool] = True
-    #: Whether NaN and categories, and several targets, are passed on to a search that takes them:
-    #: nothing but the search then reads the columns.
-    passes_nan: ClassVar[bool] = False
-    passes_targets: ClassVar[bool] = False
-
-    search: Selection
     n_jobs: int | None
 
     # -- what a subclass says ---------------------------------------------------------------------
@@ -87,6 +75,10 @@ class Rounds(MetaEstimatorMixin, Embedded):
     @abstractmethod
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
         """What one round finds, as plain numbers."""
+
+    def _usable(self, found: dict[str, list[Any]]) -> dict[str, list[Any]] | None:
+        """The first of the rounds where those suffice, None where all that are left are needed."""
+        return None
 
     def _rest(
         self, X: Array, y: NDArray[Any] | None, seed: int, found: list[list[Any]]
@@ -115,6 +107,9 @@ class Rounds(MetaEstimatorMixin, Embedded):
         ):
             found[str(index)] = numbers
             yield {"rounds": dict(found)}
+            if (usable := self._usable(found)) is not None:
+                found = usable
+                break
         if "rest" not in state:
             with _readable_rounds(self):
                 rest = self._rest(X, y, seed, _in_order(found))
@@ -145,6 +140,45 @@ class Rounds(MetaEstimatorMixin, Embedded):
     def _say_doubts(self, run: Run) -> None:
         if not self.n_features_:  # ties are told apart by lot
             self._say_nothing_found()
+
+    def _size(self, n_units: int) -> int | None:
+        return None
+
+    def _enough(self, run: Run) -> bool:
+        return False
+
+    def _unsized(self, bare: Any) -> Any:
+        return bare
+
+    def _n_units(self, X: Array) -> int:
+        return X.shape[1] if self._units is None else self._units.n_units
+
+    def _counted(self, n: Any) -> str:
+        """A number of units, in words."""
+        return counted(n, "column" if self._units is None else self._units.word)
+
+    @property
+    def _labels(self) -> Subset | None:
+        """The unit of each column, None where units are columns."""
+        units = self._units
+        return None if units is None or units.plain else units.unit_of
+
+
+class Rounds(MetaEstimatorMixin, InRounds):
+    """Selection that runs a search many times and keeps what the rounds agree on."""
+
+    #: How many columns are kept is what the rounds decide.
+    n_features_to_select: SizeLike = "best"
+    fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), ...)"
+    quick: ClassVar[str] = "correlation"
+    #: Whether the order in which the search takes the columns is read, not only what it keeps.
+    reads_order: ClassVar[bool] = True
+    #: Whether NaN and categories, and several targets, are passed on to a search that takes them:
+    #: nothing but the search then reads the columns.
+    passes_nan: ClassVar[bool] = False
+    passes_targets: ClassVar[bool] = False
+
+    search: Selection
 
     def _check(self) -> None:
         if not isinstance(self.search, Selection):
@@ -198,15 +232,6 @@ class Rounds(MetaEstimatorMixin, Embedded):
     def _check_target(self, y: NDArray[Any] | None) -> None:
         self.search._check_target(y)
 
-    def _size(self, n_units: int) -> int | None:
-        return None
-
-    def _enough(self, run: Run) -> bool:
-        return False
-
-    def _unsized(self, bare: Any) -> Any:
-        return bare
-
     def cost(self, n_samples: int, n_features: int) -> Cost | None:
         """Of all rounds, of which ``n_jobs`` are held at once; None where the search cannot say."""
         one = self._cost_of_round(n_samples, n_features)
@@ -240,21 +265,6 @@ class Rounds(MetaEstimatorMixin, Embedded):
         """As the search does, where nothing else reads the columns."""
         return self.passes_nan and bool(self.search.takes_categories)
 
-    # -- for rounds -------------------------------------------------------------------------------
-
-    def _n_units(self, X: Array) -> int:
-        return X.shape[1] if self._units is None else self._units.n_units
-
-    def _counted(self, n: Any) -> str:
-        """A number of units, in words."""
-        return counted(n, "column" if self._units is None else self._units.word)
-
-    @property
-    def _labels(self) -> Subset | None:
-        """The unit of each column, None where units are columns."""
-        units = self._units
-        return None if units is None or units.plain else units.unit_of
-
     def _beside(
         self, X: Array, others: Array, y: NDArray[Any] | None, seed: int, rng: np.random.Generator
     ) -> tuple[Array, Array]:
@@ -287,19 +297,12 @@ class Rounds(MetaEstimatorMixin, Embedded):
         search: Selection | None = None,
     ) -> Selection:
         """A clone of the search that walked to a size, with seeds; ``labels`` are the units."""
-        search = clone(self.search if search is None else search)
-        sized(search, size)
-        labels = self._labels if labels is None else labels
-        search.set_params(feature_groups=None if labels is None else labels.tolist())
-        fix_seeds(search, root=seed)
-        with warnings.catch_warnings():  # said once, by the search itself, not by every round
-            warnings.simplefilter("ignore", TamisWarning)
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return search.fit(X, y)
+        search = self.search if search is None else search
+        return walked(search, X, y, seed, size, self._labels if labels is None else labels)
 
 
 @contextmanager
-def _readable_rounds(selection: Rounds) -> Iterator[None]:
+def _readable_rounds(selection: InRounds) -> Iterator[None]:
     """Refuse rounds of a record that are not what rounds find."""
     try:
         yield
@@ -320,9 +323,28 @@ def _in_order(rounds: dict[str, list[Any]]) -> list[list[Any]]:
 
 
 def _one_round(
-    selection: Rounds, X: Array, y: NDArray[Any] | None, seed: int, index: int
+    selection: InRounds, X: Array, y: NDArray[Any] | None, seed: int, index: int
 ) -> tuple[int, list[Any]]:
     return index, selection._round(X, y, seed, index)
+
+
+def walked(
+    search: Selection,
+    X: Array,
+    y: NDArray[Any] | None,
+    seed: int,
+    size: int,
+    labels: Subset | None = None,
+) -> Selection:
+    """A clone of a search that walked to a size, with seeds; ``labels`` are the units."""
+    search = clone(search)
+    sized(search, size)
+    search.set_params(feature_groups=None if labels is None else labels.tolist())
+    fix_seeds(search, root=seed)
+    with warnings.catch_warnings():  # said once, by the search itself, not by every round
+        warnings.simplefilter("ignore", TamisWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return search.fit(X, y)
 
 
 def walk_of(search: Any) -> Any:

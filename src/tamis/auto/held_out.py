@@ -1,0 +1,186 @@
+"""What the rows left out say: losses gathered from rounds, what is kept, and its error."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._arrays import Array, Subset
+from tamis.auto.models import ANSWERS
+from tamis.auto.paths import PATHS
+from tamis.auto.plan import ALL
+from tamis.auto.rule import corrected, kept_candidate
+from tamis.evaluation.stability import Stability, stability
+from tamis.exceptions import InvalidParameter
+
+#: What answers without columns.
+NONE = "none"
+
+
+class HeldOut(NamedTuple):
+    """An error on rows that took no part.
+
+    Attributes
+    ----------
+    loss, standard_error : float
+        Mean squared loss (for classes of the probabilities, summed over the classes: the Brier
+        score), and its standard error over rows.
+    wrong, wrong_error : float or None
+        For classes, the share of rows whose class is predicted wrongly, and its standard error.
+    rmse, r2 : float or None
+        For numbers, the root of the loss, and the share of the guess's loss that is gone.
+    """
+
+    loss: float
+    standard_error: float
+    wrong: float | None = None
+    wrong_error: float | None = None
+    rmse: float | None = None
+    r2: float | None = None
+
+
+class CurvePoint(NamedTuple):
+    """Mean squared loss of a path, a model and a number of columns, with its standard error."""
+
+    path: str
+    model: str
+    size: int
+    loss: float
+    standard_error: float
+
+
+class Gathered(NamedTuple):
+    """Losses of every row, a mean over the times that folds were dealt.
+
+    ``keys`` are (path, model, size) of the candidates; ``wrong`` is None for numbers.
+    """
+
+    keys: list[tuple[str, str, int]]
+    losses: Array
+    wrong: Array | None
+    everything: dict[str, tuple[Array, Array | None]]
+    guess: tuple[Array, Array | None]
+
+
+def gather(found: Sequence[Sequence[Any]], n_rows: int) -> Gathered:
+    """The losses of all rounds, candidates in the order in which one of several equals is taken."""
+    sums: dict[tuple[str, str, int], NDArray[Any]] = {}
+    for path, rows, _, entries in found:
+        for model, size, squared, wrong in entries:
+            held = sums.setdefault((path, model, int(size)), np.zeros((3, n_rows)))
+            here = np.array(rows, dtype=np.intp)
+            held[0, here] += squared
+            held[1, here] += 0 if wrong is None else np.array(wrong, dtype=float)
+            held[2, here] += 1
+    of_classes = any(entry[3] is not None for one in found for entry in one[3])
+    means = {key: (held[0] / held[2], held[1] / held[2]) for key, held in sums.items()}
+    columns = {key: (loss, wrong if of_classes else None) for key, (loss, wrong) in means.items()}
+    keys = sorted((key for key in columns if key[0] != ALL), key=_order)
+    return Gathered(
+        keys,
+        np.column_stack([columns[key][0] for key in keys]),
+        np.column_stack([means[key][1] for key in keys]) if of_classes else None,
+        {key[1]: columns[key] for key in columns if key[0] == ALL and key[1] != NONE},
+        columns[ALL, NONE, 0],
+    )
+
+
+def _order(key: tuple[str, str, int]) -> tuple[int, int, int]:
+    path, model, size = key
+    return PATHS.index(path), list(ANSWERS).index(model), size
+
+
+class Outcome(NamedTuple):
+    """What is kept, and the errors; ``size`` is 0 where that is nothing."""
+
+    path: str
+    model: str
+    size: int
+    found: bool
+    error: HeldOut
+    error_all: HeldOut | None
+    error_guess: HeldOut
+    curve: list[CurvePoint]
+    all_model: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Lists and numbers for a record."""
+        plain = self._asdict()
+        plain["curve"] = [list(point) for point in self.curve]
+        return plain | {name: None if plain[name] is None else list(plain[name]) for name in ERRORS}
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> "Outcome":
+        """The outcome that :meth:`to_dict` wrote."""
+        curve = [CurvePoint(*point) for point in plain["curve"]]
+        errors = {name: None if plain[name] is None else HeldOut(*plain[name]) for name in ERRORS}
+        return cls(**plain | errors | {"curve": curve})
+
+
+#: What an outcome says of errors.
+ERRORS = ("error", "error_all", "error_guess")
+
+
+def outcome_of(
+    gathered: Gathered, n_errors: float, rng: np.random.Generator, groups: Any, asked: bool
+) -> Outcome:
+    """What the rule keeps, and what that costs; ``asked`` says that the size was not its own."""
+    losses, wrong = gathered.losses, gathered.wrong
+    sizes = np.array([size for *_, size in gathered.keys])
+    kept = kept_candidate(losses, sizes, n_errors)
+    priced = [(losses, gathered.guess[0])]
+    if wrong is not None and gathered.guess[1] is not None:
+        priced.append((wrong, gathered.guess[1]))
+    honest = corrected(losses, sizes, n_errors, priced, rng, groups)
+    guess = _held_out(*gathered.guess)
+    path, model, size = gathered.keys[kept]
+    gain = bool(honest.kept[0] < honest.nothing[0])
+    error = guess
+    if gain or asked:
+        own = None if wrong is None else wrong[:, kept]
+        error = _held_out(losses[:, kept], own, honest.kept, honest.nothing[0])
+    best = min(gathered.everything, key=lambda m: gathered.everything[m][0].mean(), default=None)
+    error_all = None
+    if best is not None:
+        error_all = _held_out(*gathered.everything[best], guess=guess.loss)
+    return Outcome(
+        path, model, size if gain or asked else 0, gain, error, error_all, guess,
+        _curve(gathered), best,
+    )  # fmt: skip
+
+
+def _held_out(
+    losses: Array,
+    wrong: Array | None,
+    said: tuple[float, ...] | None = None,
+    guess: float | None = None,
+) -> HeldOut:
+    """An error from those of the rows; ``said`` is what is said in place of their means."""
+    loss = float(losses.mean()) if said is None else said[0]
+    error = _standard_error(losses)
+    if wrong is None:
+        r2 = 0.0 if guess is None else 1 - loss / guess if guess else 0.0
+        return HeldOut(loss, error, rmse=float(np.sqrt(loss)), r2=float(r2))
+    share = float(wrong.mean()) if said is None else said[1]
+    return HeldOut(loss, error, share, _standard_error(wrong))
+
+
+def _standard_error(values: Array) -> float:
+    return float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def _curve(gathered: Gathered) -> list[CurvePoint]:
+    columns = zip(gathered.keys, gathered.losses.T, strict=True)
+    return [CurvePoint(*key, float(of.mean()), _standard_error(of)) for key, of in columns]
+
+
+def stability_of(
+    found: Sequence[Sequence[Any]], path: str, size: int, n_units: int
+) -> Stability | None:
+    """How far the folds agree on the first columns of a path; None where all are kept."""
+    kept: list[Subset] = [np.array(one[2][:size], dtype=np.intp) for one in found if one[0] == path]
+    try:
+        return stability(kept, n_units)
+    except InvalidParameter:  # all columns are kept, or none
+        return None

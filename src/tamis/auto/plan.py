@@ -1,0 +1,254 @@
+"""What AUTO will try, from the size of the table and the seconds that it may take.
+
+The plan follows from rows, columns and the costs below, never from a clock: the same table gets the
+same plan on every machine. Seconds are those of one core of an ordinary machine.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.svm import SVC
+
+from tamis.auto.models import N_TREES as TREES
+from tamis.auto.paths import LEAVING, MACHINE_ROWS, N_TREES, PATHS, SCREENED, path_of
+from tamis.choice.rounds import walk_cost
+from tamis.response.cost import model_cost
+
+#: Rows that are looked at, at most: an error of so many is known to half a percent.
+MOST_ROWS = 10_000
+#: Rows beyond which no kernel machine answers: it takes the square of their number.
+MOST_MACHINE_ROWS = 2000
+#: Rows below which folds are dealt anew as long as seconds are left, and how often at most: the
+#: folds of few rows differ more than the candidates do, and after some their mean has settled.
+FEW_ROWS, MOST_REPEATS = 200, 4
+#: Sizes at which trees answer: they take as long as all else, and care little for a column more.
+TREE_SIZES = (5, 10, 20, 40)
+#: Rows below which the sample is not cut further for a table of very many columns.
+FEWEST_ROWS = 500
+
+
+class Planned(NamedTuple):
+    """Something that is tried, or not, and why; seconds are an estimate."""
+
+    name: str
+    tried: bool
+    seconds: float
+    reason: str
+
+
+class Round(NamedTuple):
+    """One path through the rows that one fold leaves."""
+
+    repeat: int
+    path: str
+    fold: int
+
+
+class Plan(NamedTuple):
+    """What is tried on a table.
+
+    ``everything`` names the models that are trained on all columns, for comparison.
+    """
+
+    n_rows: int
+    n_folds: int
+    n_repeats: int
+    paths: tuple[str, ...]
+    models: tuple[str, ...]
+    everything: tuple[str, ...]
+    sizes: tuple[int, ...]
+    steps: tuple[Planned, ...]
+
+    @property
+    def rounds(self) -> list[Round]:
+        """What is done, in this order: whoever is stopped has the first paths in all folds."""
+        paths = [*self.paths[:1], ALL, *self.paths[1:]]
+        return [
+            Round(repeat, path, fold)
+            for repeat in range(self.n_repeats)
+            for path in paths
+            for fold in range(self.n_folds)
+        ]
+
+    @property
+    def seconds(self) -> float:
+        """How long it takes, by the costs."""
+        return sum(step.seconds for step in self.steps if step.tried)
+
+    def sizes_for(self, model: str) -> tuple[int, ...]:
+        """Numbers of columns at which a model answers."""
+        return tree_sizes(self.sizes) if model == "trees" else self.sizes
+
+
+#: The path that takes all columns.
+ALL = "all columns"
+
+
+def tree_sizes(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Those of the sizes at which trees answer; the largest where it is none of them."""
+    found = [size for size in sizes if size in TREE_SIZES]
+    return tuple(sorted({*found, sizes[-1]}))
+
+
+class Costs(NamedTuple):
+    """Seconds of what can be tried on a table of some rows and units."""
+
+    n_rows: int
+    n_units: int
+    n_columns: int
+    n_folds: int
+    sizes: tuple[int, ...]
+    task: str
+
+    @property
+    def _fold_rows(self) -> int:
+        return self.n_rows - self.n_rows // self.n_folds
+
+    def walks(self, path: str) -> float:
+        """Of a walk in every fold, and one on all rows."""
+        return (self.n_folds + 1) * self.walk(path)
+
+    def walk(self, path: str) -> float:
+        """Of one walk."""
+        n, d = self._fold_rows, min(self.n_columns, SCREENED[path])
+        if path == "forest":
+            held = [d]
+            while held[-1] > 1:
+                held.append(int(held[-1] * (1 - LEAVING)))
+            return sum(forest_seconds(n, k, N_TREES, self.task) for k in held)
+        n = min(n, MACHINE_ROWS) if path == "sensitivity" else n
+        size = self.sizes[-1] if path == "information" else 1
+        cost = walk_cost(path_of(path, self.task, d), n, d, size)
+        assert cost is not None  # they know it
+        screening = 1e-8 * self.n_rows * self.n_columns
+        return screening + SLOWER[path] * 1e-9 * cost.operations
+
+    def judged(self, model: str, n_paths: int = 1) -> float:
+        """Of a model at all its sizes in every fold of some paths."""
+        sizes = tree_sizes(self.sizes) if model == "trees" else self.sizes
+        wide = self.n_columns / max(1, self.n_units)
+        return n_paths * self.n_folds * sum(self.trained(model, size * wide) for size in sizes)
+
+    def everything(self, model: str) -> float:
+        """Of a model on all columns in every fold."""
+        return self.n_folds * self.trained(model, self.n_columns)
+
+    def trained(self, model: str, k: float) -> float:
+        """Of a model of some columns."""
+        n = self._fold_rows
+        if model == "trees":
+            return forest_seconds(n, k, TREES, self.task)
+        if model == "ridge":
+            return 3e-3 + 4e-9 * n * k * min(n, k)
+        machine = model_cost(SVC())
+        assert machine is not None
+        return 2e-9 * machine.training(n, int(k)).operations
+
+
+#: How much longer a walk takes than its criterion says: clones, checks and the record.
+SLOWER = {"information": 2.0, "sensitivity": 1.5}
+
+
+def forest_seconds(n: int, k: float, n_trees: int, task: str) -> float:
+    """Of training a forest of extremely randomised trees on some columns."""
+    looked_at = np.sqrt(k) if task == "classification" else 1 + k / 3
+    return float(n_trees * (8e-4 + 5e-8 * n * np.log2(max(n, 2)) * looked_at))
+
+
+def planned(
+    n_rows: int,
+    n_units: int,
+    n_columns: int,
+    *,
+    budget: float,
+    n_folds: int,
+    sizes: tuple[int, ...],
+    task: str,
+) -> Plan:
+    """The plan for a table."""
+    return _Planning(n_rows, n_units, n_columns, budget, n_folds, sizes, task).plan()
+
+
+class _Planning:
+    """The plan on its way: what is left of the seconds, and what they were given to."""
+
+    def __init__(
+        self,
+        n_rows: int,
+        n_units: int,
+        n_columns: int,
+        budget: float,
+        n_folds: int,
+        sizes: tuple[int, ...],
+        task: str,
+    ):
+        self.steps: list[Planned] = []
+        self.given, self.budget, self.left = n_rows, budget, float(budget)
+        self.costs = Costs(min(n_rows, MOST_ROWS), n_units, n_columns, n_folds, sizes, task)
+        while self._base() > budget / 2 and self.costs.n_rows >= 2 * FEWEST_ROWS:
+            self.costs = self.costs._replace(n_rows=self.costs.n_rows // 2)
+
+    def _base(self) -> float:
+        return self.costs.walks("information") + self.costs.judged("ridge")
+
+    def plan(self) -> Plan:
+        """Information and ridge always; then what fits, the most useful first."""
+        costs = self.costs
+        self._take(
+            "path: information", self._base(), always="always tried, with a ridge regression"
+        )
+        everything = [m for m in ("ridge",) if self._fits(f"{ALL}: {m}", costs.everything(m))]
+        paths, models = ["information"], ["ridge"]
+        if self._machine():
+            models.append("machine")
+        if self._fits("path: forest", costs.walks("forest") + self._judged(models)):
+            paths.append("forest")
+        if self._fits("model: trees", costs.judged("trees", len(paths))):
+            models.append("trees")
+        if self._fits("path: sensitivity", costs.walks("sensitivity") + self._judged(models)):
+            paths.append("sensitivity")
+        for model in models[1:]:
+            if self._fits(f"{ALL}: {model}", costs.everything(model)):
+                everything.append(model)
+        spent = self.budget - self.left
+        n_repeats = self._repeats(spent)
+        in_order = tuple(path for path in PATHS if path in paths)
+        return Plan(
+            costs.n_rows, costs.n_folds, n_repeats, in_order, tuple(models), tuple(everything),
+            costs.sizes, tuple(self.steps),
+        )  # fmt: skip
+
+    def _judged(self, models: list[str]) -> float:
+        return sum(self.costs.judged(model) for model in models)
+
+    def _machine(self) -> bool:
+        if self.costs.n_rows > MOST_MACHINE_ROWS:
+            reason = f"for at most {MOST_MACHINE_ROWS} rows, and there are {self.costs.n_rows}"
+            self.steps.append(Planned("model: machine", False, 0.0, reason))
+            return False
+        return self._fits("model: machine", self.costs.judged("machine"))
+
+    def _fits(self, name: str, seconds: float) -> bool:
+        if seconds > self.left:
+            reason = f"takes about {seconds:.0f} s, and {max(0.0, self.left):.0f} s are left"
+            self.steps.append(Planned(name, False, seconds, reason))
+            return False
+        self._take(name, seconds)
+        return True
+
+    def _take(self, name: str, seconds: float, always: str = "") -> None:
+        self.left -= seconds
+        self.steps.append(Planned(name, True, seconds, always or "fits into the seconds left"))
+
+    def _repeats(self, spent: float) -> int:
+        """How often the folds are dealt."""
+        if self.costs.n_rows >= FEW_ROWS:
+            reason = f"for fewer than {FEW_ROWS} rows"
+            self.steps.append(Planned("repeats", False, 0.0, reason))
+            return 1
+        n_repeats = int(min(MOST_REPEATS, 1 + max(0.0, self.left) // max(spent, 1e-9)))
+        if n_repeats == 1:
+            self._fits("repeats", max(spent, self.left + 1e-9))
+            return 1
+        self._take("repeats", (n_repeats - 1) * spent, f"folds are dealt {n_repeats} times")
+        return n_repeats

@@ -1,0 +1,115 @@
+"""The rule of AUTO: which candidate is kept, and what it costs on rows that took no part.
+
+A candidate is a path, a model and a number of columns; of each there is one loss for every row,
+from a model that was trained without that row on columns that were chosen without it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._arrays import Array, Subset
+
+#: Draws of rows by which the error is corrected for having taken the best of many: 60 gave the
+#: figures that are known of the rule, 200 leave a fifth of a standard error to chance.
+N_DRAWS = 200
+#: Draws whose sums are made at once.
+AT_ONCE = 50
+
+
+def kept_candidate(losses: Array, sizes: Subset, n_errors: float) -> int:
+    """The smallest size within so many standard errors of the least loss; there the least loss.
+
+    Parameters
+    ----------
+    losses : array of shape (n_rows, n_candidates)
+    sizes : array of int
+        Of each candidate.
+    n_errors : float
+
+    Examples
+    --------
+    >>> losses = np.array([[3.0, 1.1, 1.0], [3.0, 1.5, 1.6], [3.0, 0.9, 0.8]])
+    >>> kept_candidate(losses, np.array([1, 2, 5]), 0.25)
+    1
+    """
+    means, errors = losses.mean(axis=0), _errors(losses)
+    return int(_kept(means[None], errors[None], sizes, n_errors)[0])
+
+
+def _errors(losses: Array) -> Array:
+    """Standard errors of the means over rows."""
+    n = len(losses)
+    return (
+        np.asarray(losses.std(axis=0, ddof=1) / np.sqrt(n)) if n > 1 else np.zeros(losses.shape[1])
+    )
+
+
+def _kept(means: Array, errors: Array, sizes: Subset, n_errors: float) -> Subset:
+    """The candidate kept in each of some draws, whose rows these are."""
+    draws = np.arange(len(means))
+    best = means.argmin(axis=1)
+    close = means <= (means[draws, best] + n_errors * errors[draws, best])[:, None]
+    smallest = np.where(close, sizes, sizes.max() + 1).min(axis=1)
+    there = close & (sizes == smallest[:, None])
+    return np.asarray(np.where(there, means, np.inf).argmin(axis=1))
+
+
+class Corrected(NamedTuple):
+    """Means over draws of what the rows left out of each say.
+
+    ``kept`` has one number for each table of losses, of the candidate that the rows drawn chose;
+    ``nothing`` the same of no columns.
+    """
+
+    kept: tuple[float, ...]
+    nothing: tuple[float, ...]
+
+
+def corrected(
+    losses: Array,
+    sizes: Subset,
+    n_errors: float,
+    priced: list[tuple[Array, Array]],
+    rng: np.random.Generator,
+    groups: NDArray[np.intp] | None = None,
+    n_draws: int = N_DRAWS,
+) -> Corrected:
+    """What the rule's choice costs on rows that took no part in it.
+
+    Rows are drawn with replacement (whole groups of them, where there are some), the rule chooses
+    on those drawn, and the choice is priced on the rows that were not.
+
+    Parameters
+    ----------
+    losses : array of shape (n_rows, n_candidates)
+        By which is chosen.
+    priced : list of pairs of arrays
+        Losses of the candidates, and of no columns, by which is priced.
+    """
+    n = len(losses)
+    labels = np.arange(n) if groups is None else groups
+    n_labels = int(labels.max()) + 1
+    sums: list[list[float]] = []
+    for start in range(0, n_draws, AT_ONCE):
+        drawn = rng.integers(n_labels, size=(min(AT_ONCE, n_draws - start), n_labels))
+        counts = np.stack([np.bincount(one, minlength=n_labels) for one in drawn])[:, labels]
+        kept = _kept(*_moments(counts.astype(float), losses), sizes, n_errors)
+        for count, one in zip(counts, kept, strict=True):
+            out = count == 0
+            if out.any():
+                pairs = [(of[out, one].mean(), nothing[out].mean()) for of, nothing in priced]
+                sums.append([float(number) for pair in pairs for number in pair])
+    found = np.mean(sums, axis=0) if sums else np.full(2 * len(priced), np.nan)
+    return Corrected(tuple(found[::2].tolist()), tuple(found[1::2].tolist()))
+
+
+def _moments(counts: Array, losses: Array) -> tuple[Array, Array]:
+    """Means of the losses and their standard errors in each draw."""
+    n = counts.sum(axis=1, keepdims=True)
+    centre = losses.mean(axis=0)  # squares of what is far from 0 lose their digits
+    off = losses - centre
+    means = counts @ off / n
+    variances = np.maximum(counts @ off**2 / n - means**2, 0.0) * n / np.maximum(n - 1, 1)
+    return means + centre, np.sqrt(variances / n)

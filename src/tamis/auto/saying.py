@@ -1,0 +1,77 @@
+"""What AUTO says of its answer, in plain words."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tamis.auto.held_out import HeldOut, Outcome
+from tamis.choice.rounds import Verdict
+
+#: What a path is called in a sentence.
+SPOKEN = {
+    "information": "ordered by joint information",
+    "sensitivity": "ordered by the sensitivity of a kernel machine",
+    "forest": "ordered by a forest",
+}
+#: What a model is called.
+MODELS = {"ridge": "ridge regression", "machine": "an RBF machine", "trees": "a forest"}
+#: How a size is chosen.
+WITHIN = {
+    "balanced": "within a quarter standard error of the least",
+    "short": "within one standard error of the least",
+    "best": "the least",
+}
+#: Where an error comes from.
+UNSEEN = "on rows that took no part in the choosing"
+
+
+def spoken(error: HeldOut) -> str:
+    """An error in words."""
+    if error.wrong is not None:
+        return f"{100 * error.wrong:.1f} ± {100 * (error.wrong_error or 0):.1f} % wrong"
+    return f"root mean square {error.rmse:.4g} (R² {error.r2:.2f})"
+
+
+def verdict_of(found: Outcome, size: str, asked: bool, counted: Callable[[Any], str]) -> Verdict:
+    """How many columns are kept, and why."""
+    if not found.size:
+        return Verdict(
+            0,
+            "no list of columns that was tried is better than a guess without columns "
+            f"{UNSEEN} (a guess: {spoken(found.error_guess)}).",
+        )
+    how = f"{counted(found.size)} {SPOKEN[found.path]}, for {MODELS[found.model]}"
+    said = f"{UNSEEN}: {spoken(found.error)}; a guess: {spoken(found.error_guess)}"
+    if asked:
+        doubt = "" if found.found else " They are no better than the guess."
+        return Verdict(found.size, f"{how}, the least squared loss at that number; {said}.{doubt}")
+    return Verdict(
+        found.size,
+        f"{how}: the smallest number whose squared loss is {WITHIN[size]}; {said}.",
+    )
+
+
+def summary_of(auto: Any) -> list[str]:
+    """The answer in lines."""
+    names, n_all = auto.columns, auto.n_features_in_
+    shown = ", ".join(str(name) for name in names[:20]) + (", ..." if len(names) > 20 else "")
+    lines = [f"{len(names)} of {n_all} columns are kept{': ' + shown if names else ''}"]
+    if auto.path_ is not None:
+        lines.append(f"{SPOKEN[auto.path_]}, for {MODELS[auto.model_]}")
+        lines.append(f"error {UNSEEN}: {spoken(auto.error_)}")
+    if auto.error_all_ is not None:
+        lines.append(f"with all columns: {spoken(auto.error_all_)}")
+    lines.append(f"a guess without columns: {spoken(auto.error_guess_)}")
+    if auto.stability_ is not None:
+        lines.append(
+            f"the folds agree to {auto.stability_.nogueira:.2f} on the columns (1 is fully, 0 by "
+            "chance)"
+        )
+    lines.append("tried: " + _listed([step.name for step in auto.plan_ if step.tried]))
+    lines += [f"skipped {one.name}: {one.reason}" for one in auto.plan_ if not one.tried]
+    if auto.stopped_:
+        lines.append(f"the clock stopped it at three times the budget of {auto.budget:g} s")
+    return lines
+
+
+def _listed(names: Sequence[str]) -> str:
+    return "; ".join(names)

@@ -1,0 +1,324 @@
+"""The selection that tries several ways and says how good the best is."""
+
+from collections.abc import Iterator
+from time import perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from tamis._arrays import EMPTY, Array, class_codes, is_int, is_real, target_kind
+from tamis._random import stream
+from tamis.auto.held_out import CurvePoint, Outcome, gather, outcome_of, stability_of
+from tamis.auto.models import estimator_of
+from tamis.auto.plan import Plan, Planned, planned
+from tamis.auto.saying import summary_of, verdict_of
+from tamis.auto.work import Work, sample_of, varying_units
+from tamis.choice.honest import sizes_of
+from tamis.choice.rounds import InRounds, Verdict, seed_of
+from tamis.contract import (
+    TASKS,
+    Choice,
+    Cost,
+    Fraction,
+    Given,
+    Grouping,
+    Record,
+    Size,
+    check_target,
+    resolve_choice,
+)
+from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
+
+#: Standard errors by which a smaller number of columns may be worse.
+SIZES = {"balanced": 0.25, "short": 1.0, "best": 0.0}
+#: The clock stops at so many times the budget, on a machine that is slower than the costs say.
+PATIENCE = 3.0
+#: Rows without which no fold can be made that leaves two.
+FEWEST = 4
+
+
+class Auto(InRounds):
+    """Try several ways to order the columns, and keep the shortest list that predicts as well.
+
+    The columns are ordered in three ways, inside each of some folds: by the information that they
+    share with the target (JMI, forward), by the sensitivity of a kernel machine to them, and by a
+    forest of extremely randomised trees (both by elimination). On the first 1, 2, 3, 4, 5, 7, 10,
+    14, 20, 28 and 40 columns of each a ridge regression, an RBF machine and a forest are trained,
+    which answer for the rows that the fold left out. Kept is the smallest number whose mean squared
+    loss (for classes that of the probabilities, the Brier score) is within a quarter standard error
+    of the least, with the path and the model that lose least there; that path is then walked once
+    more on all rows.
+
+    The error that is said comes from rows that took no part in the choosing, corrected for having
+    taken the best of many: rows are drawn with replacement, the rule chooses on them, and its
+    choice is asked for the rows that were not drawn. Where that is no better than a guess without
+    columns, nothing is kept, with a warning.
+
+    What is tried follows from the size of the table and ``budget``, by a table of costs and not by
+    a clock, so that the answer is the same on every machine; ``plan_`` tells it.
+
+    Parameters
+    ----------
+    budget : float, default=60
+        Seconds of one core that the plan may fill. Information with ridge regression is always
+        tried. A clock stops after three times as long, with the paths that are through.
+    size : {"balanced", "short", "best"}, default="balanced"
+        How much worse a smaller number of columns may be: a quarter of a standard error, a whole
+        one, or nothing.
+    n_features_to_select : int, float or None, default=None
+        The number of columns (or the share of them) to keep, if it is known: path and model are
+        then chosen at that number.
+    n_folds : int, default=5
+    task : {"auto", "classification", "regression"}, default="auto"
+        How to read ``y``.
+    feature_groups, fixed_features
+        Columns that are taken or left together, and units that always stay; see
+        :class:`tamis.search.Forward`.
+    random_state : int, generator or None, default=None
+    n_jobs : int or None, default=None
+        Paths and folds at the same time; the result does not depend on it.
+
+    Attributes
+    ----------
+    plan_ : list of Planned
+        What was tried or skipped (``name``, ``tried``, ``seconds`` by the costs, ``reason``).
+    path_, model_ : str or None
+        What was kept: "information", "sensitivity" or "forest", with "ridge", "machine" or "trees".
+    estimator_ : estimator
+        The model, not yet trained, for the columns that are kept.
+    error_, error_all_, error_guess_ : HeldOut
+        On rows left out: of the columns kept, corrected as said above; of all columns with the best
+        model (None where that was skipped); of a guess without columns.
+    curve_ : list of CurvePoint
+        Mean squared loss and its standard error of every path, model and size. Of what was kept it
+        is a little too small: it was chosen by it.
+    stability_ : Stability or None
+        How far the folds agree on the columns, by Nogueira's index; None where all are kept.
+    n_rows_ : int
+        How many of the rows were looked at.
+    stopped_ : bool
+        Whether the clock cut the plan short.
+
+    Examples
+    --------
+    >>> from tamis.auto import Auto
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(150, 12))
+    >>> y = X[:, 4] + X[:, 9] + rng.normal(size=150)
+    >>> auto = Auto(budget=1, random_state=0).fit(X, y)
+    >>> auto.columns, auto.path_, auto.model_
+    ([4, 9], 'information', 'ridge')
+    >>> bool(auto.error_.loss < auto.error_guess_.loss)
+    True
+    """
+
+    targets: ClassVar[frozenset[str]] = TASKS
+    fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), Auto())"
+    quick: ClassVar[str] = "correlation"
+
+    def __init__(
+        self,
+        budget: float = 60,
+        *,
+        size: str = "balanced",
+        n_features_to_select: Any = None,
+        n_folds: int = 5,
+        task: str = "auto",
+        feature_groups: Any = None,
+        fixed_features: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ):
+        self.budget = budget
+        self.size = size
+        self.n_features_to_select = n_features_to_select
+        self.n_folds = n_folds
+        self.task = task
+        self.feature_groups = feature_groups
+        self.fixed_features = fixed_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # -- what is refused --------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        if not (is_real(self.budget) and self.budget > 0):
+            raise InvalidParameter(f"Auto needs a budget of seconds above 0, not {self.budget!r}.")
+        if self.size not in SIZES:
+            raise InvalidParameter(
+                f"Auto needs size='balanced', 'short' or 'best', not {self.size!r}. Write "
+                "n_features_to_select=5 for a number of columns."
+            )
+        if not (is_int(self.n_folds) and self.n_folds >= 2):
+            raise InvalidParameter(f"Auto needs n_folds of at least 2, not {self.n_folds!r}.")
+        asked = self._asked
+        if asked is not None and not isinstance(asked, Size | Fraction):
+            raise InvalidParameter(
+                f"Auto needs n_features_to_select as a number, a share or None, not "
+                f"{self.n_features_to_select!r}. Leave it out, write size='best', or name a method "
+                "for it."
+            )
+
+    @property
+    def _asked(self) -> Choice | None:
+        """The number of columns, where somebody knows it."""
+        if self.n_features_to_select is None:
+            return None
+        return resolve_choice(self.n_features_to_select, type(self).__name__)
+
+    def _size(self, n_units: int) -> int | None:
+        asked = self._asked
+        return None if asked is None else asked.size(n_units, type(self).__name__)
+
+    def _check_target(self, y: NDArray[Any] | None) -> None:
+        kind = check_target(self, y)  # type: ignore[arg-type]
+        if y is None:
+            raise InvalidTarget(
+                "Auto compares predictions with a target, and there is none. Give y, or name a "
+                "method that does without."
+            )
+        if len(y) < FEWEST:
+            raise InvalidTable(
+                f"Auto needs at least {FEWEST} rows to leave some out, and there are {len(y)} "
+                "sample(s). Name a method, such as 'correlation'."
+            )
+        if kind == "regression" and y.ndim == 1 and (y == y[0]).all():
+            raise InvalidTarget(
+                f"Auto needs a target that varies, but y is {y[0]!r} in all rows. Check the target "
+                "column."
+            )
+
+    def cost(self, n_samples: int, n_features: int) -> Cost | None:
+        """By the plan: what it takes, and copies of the table's rows that are looked at."""
+        plan = self._planned(n_samples, n_features, n_features, "classification")
+        return Cost(1e9 * plan.seconds, 6 * 8.0 * plan.n_rows * n_features)
+
+    # -- the plan and its rounds ------------------------------------------------------------------
+
+    def _planned(self, n_rows: int, n_units: int, n_columns: int, task: str) -> Plan:
+        asked = self._size(n_units)
+        fixed = 0 if self._units is None else len(self._units.fixed)
+        sizes = sizes_of(n_units)[1:] if asked is None else [asked]
+        return planned(
+            n_rows,
+            n_units,
+            n_columns,
+            budget=self.budget,
+            n_folds=min(self.n_folds, n_rows // 2),
+            sizes=tuple(size for size in sizes if size > fixed) or (max(fixed, sizes[-1]),),
+            task=task,
+        )
+
+    def _open(
+        self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
+    ) -> Given:
+        params = dict(params)
+        self._groups = params.pop("groups", None)
+        return super()._open(X, y, params, done)
+
+    def _stages(
+        self, X: Array, y: NDArray[Any] | None, seed: int, state: dict[str, Any]
+    ) -> Iterator[dict[str, Any]]:
+        assert y is not None
+        self._begun, self._stopped = perf_counter(), False
+        units = Grouping(X.shape[1]) if self._units is None else self._units
+        self._offered = varying_units(X, units)
+        if not len(self._offered):
+            yield {"rounds": {}, "rest": []}
+            return
+        task = target_kind(y) if self.task == "auto" else self.task
+        columns = units.columns(self._offered)
+        plan = self._planned(len(X), len(self._offered), len(columns), task)
+        codes = class_codes(y)[1] if task == "classification" else None
+        rows = sample_of(codes, len(X), plan.n_rows, stream(seed, "rows"))
+        groups = None if self._groups is None else class_codes(np.asarray(self._groups)[rows])[1]
+        self._work = Work(plan, task, units.restricted(self._offered), groups)
+        X = X[:, columns] if len(columns) < X.shape[1] else X
+        X, y = (X[rows], y[rows]) if len(rows) < len(X) else (X, y)
+        yield from super()._stages(X, y, seed, state)
+
+    def _n_rounds(self) -> int:
+        return len(self._work.plan.rounds)
+
+    def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
+        assert y is not None
+        return self._work.round(X, y, seed, index)
+
+    def _usable(self, found: dict[str, list[Any]]) -> dict[str, list[Any]] | None:
+        """The rounds of paths that are through all folds, where the clock has run out."""
+        if perf_counter() - self._begun <= PATIENCE * self.budget:
+            return None
+        n_folds = self._work.plan.n_folds
+        n = next(index for index in range(len(found) + 1) if str(index) not in found)
+        n -= n % n_folds
+        if n == self._n_rounds() or n < 2 * n_folds:  # one path, and all columns beside it
+            return None
+        self._stopped = True
+        return {str(index): found[str(index)] for index in range(n)}
+
+    def _rest(
+        self, X: Array, y: NDArray[Any] | None, seed: int, found: list[list[Any]]
+    ) -> list[Any]:
+        """What is kept, its error, and the order of all columns by its path on all rows."""
+        assert y is not None
+        work, asked = self._work, self.n_features_to_select is not None
+        rng = stream(seed, "draws")
+        outcome = outcome_of(gather(found, len(X)), SIZES[self.size], rng, work.groups, asked)
+        order = EMPTY
+        if outcome.size:
+            rows = np.arange(len(X))
+            order = work.walked(outcome.path, X, y, rows, seed_of(seed, "all")).order_
+        facts = {
+            "n_rows": len(X),
+            "n_offered": len(self._offered),
+            "n_columns": len(work.units.columns(order[: outcome.size])),
+            "stopped": self._stopped,
+            "task": work.task,
+            "seed": seed_of(seed, "estimator"),
+        }
+        steps = [list(step) for step in work.plan.steps]
+        return [self._offered[order].tolist(), outcome.to_dict(), steps, facts]
+
+    # -- what is read from them -------------------------------------------------------------------
+
+    def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
+        scores = np.zeros(n_units)
+        self._outcome: Outcome | None = None
+        self.plan_: list[Planned] = []
+        self.path_ = self.model_ = self.estimator_ = self.stability_ = None
+        self.error_ = self.error_all_ = self.error_guess_ = None
+        self.curve_: list[CurvePoint] = []
+        self.n_rows_, self.stopped_ = 0, False
+        if rest:
+            order, outcome, steps, facts = rest
+            scores[np.array(order, dtype=np.intp)] = np.arange(len(order), 0, -1.0)
+            self.plan_ = [Planned(*step) for step in steps]
+            self._read(Outcome.from_dict(outcome), found, facts)
+        return scores
+
+    def _read(self, outcome: Outcome, found: list[list[Any]], facts: dict[str, Any]) -> None:
+        """Set what is known of the answer."""
+        self._outcome = outcome
+        self.n_rows_, self.stopped_ = int(facts["n_rows"]), bool(facts["stopped"])
+        self.error_, self.error_all_ = outcome.error, outcome.error_all
+        self.error_guess_, self.curve_ = outcome.error_guess, outcome.curve
+        if not outcome.size:
+            return
+        self.path_, self.model_ = outcome.path, outcome.model
+        n_offered = int(facts["n_offered"])
+        self.stability_ = stability_of(found, outcome.path, outcome.size, n_offered)
+        n_columns, task = int(facts["n_columns"]), str(facts["task"])
+        self.estimator_ = estimator_of(outcome.model, n_columns, task, int(facts["seed"]))
+
+    def _verdict(self, scores: Array) -> Verdict:
+        if self._outcome is None:
+            return Verdict(0, "every column has one value in all rows.")
+        asked = self.n_features_to_select is not None
+        return verdict_of(self._outcome, self.size, asked, self._counted)
+
+    def summary(self) -> str:
+        """The answer in lines: what is kept, its error, and what was tried or skipped."""
+        check_is_fitted(self)
+        return "\n".join(summary_of(self))

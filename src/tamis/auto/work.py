@@ -1,0 +1,121 @@
+"""The work of AUTO: a path through the rows of a fold, and models on its first columns."""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
+
+from tamis._arrays import EMPTY, Array, Subset, class_codes
+from tamis._random import stream
+from tamis.auto.held_out import NONE
+from tamis.auto.models import Truth, answers, losses
+from tamis.auto.paths import MACHINE_ROWS, path_of
+from tamis.auto.plan import ALL, Plan
+from tamis.choice.rounds import seed_of, walk_of, walked
+from tamis.contract import Grouping, Selection
+from tamis.evaluation.dealing import parts_of
+from tamis.exceptions import InvalidParameter
+
+#: Digits that are kept of a loss: a record holds one for every row and candidate.
+DIGITS = 6
+
+
+class Work(NamedTuple):
+    """What rounds need to know beside the table: ``units`` and ``groups`` are those of it."""
+
+    plan: Plan
+    task: str
+    units: Grouping
+    groups: NDArray[np.intp] | None
+
+    def round(self, X: Array, y: NDArray[Any], seed: int, index: int) -> list[Any]:
+        """One path in one fold: its name, the rows left out, its order, and their losses."""
+        repeat, path, fold = self.plan.rounds[index]
+        truth = Truth.of(y, self.task)
+        dealing = seed_of(seed, "folds", repeat)
+        train, test = dealt(truth.codes, len(y), self.groups, self.plan.n_folds, dealing)[fold]
+        trial = Trial(X, truth, self.units, train, test, seed_of(seed, "models", index))
+        if path == ALL:
+            everything = np.arange(self.units.n_units)
+            entries = [trial.entry(NONE, EMPTY)]
+            entries += [trial.entry(model, everything) for model in self.plan.everything]
+            return [path, test.tolist(), [], entries]
+        order = self.walked(path, X, y, train, seed_of(seed, path, index)).order_
+        entries = [
+            trial.entry(model, order[:size])
+            for model in self.plan.models
+            for size in self.plan.sizes_for(model)
+        ]
+        return [path, test.tolist(), order[: self.plan.sizes[-1]].tolist(), entries]
+
+    def walked(self, path: str, X: Array, y: NDArray[Any], rows: Subset, seed: int) -> Selection:
+        """A path through some rows."""
+        if path == "sensitivity" and len(rows) > MACHINE_ROWS:
+            codes = class_codes(y[rows])[1] if self.task == "classification" else None
+            rows = rows[sample_of(codes, len(rows), MACHINE_ROWS, stream(seed, "rows"))]
+        search, fixed = path_of(path, self.task, self.units.n_units), self.units.fixed_units
+        size = self.plan.sizes[-1] if walk_of(search).grows else 1
+        if len(fixed):
+            firsts = np.unique(self.units.unit_of, return_index=True)[1]
+            search.set_params(fixed_features=firsts[fixed].tolist())
+        labels = None if self.units.plain else self.units.unit_of
+        return walked(search, X[rows], y[rows], seed, max(size, len(fixed)), labels)
+
+
+class Trial(NamedTuple):
+    """A fold in which models are tried."""
+
+    X: Array
+    truth: Truth
+    units: Grouping
+    train: Subset
+    test: Subset
+    seed: int
+
+    def entry(self, model: str, units: Subset) -> list[Any]:
+        """Model, number of units, and the losses of the rows left out."""
+        columns = self.units.columns(np.sort(units))
+        found = answers(model, self.X[:, columns], self.truth, self.train, self.test, self.seed)
+        squared, wrong = losses(found, self.truth, self.test)
+        rounded = [float(f"{loss:.{DIGITS}g}") for loss in squared.tolist()]
+        return [model, len(units), rounded, None if wrong is None else wrong.astype(int).tolist()]
+
+
+def varying_units(X: Array, units: Grouping) -> Subset:
+    """Units with a column that has more than one value."""
+    varies = X.min(axis=0) < X.max(axis=0)
+    found = np.zeros(units.n_units, dtype=bool)
+    found[units.unit_of[varies]] = True
+    return np.flatnonzero(found)
+
+
+def sample_of(codes: Subset | None, n_rows: int, n_wanted: int, rng: np.random.Generator) -> Subset:
+    """Rows that stand for all, ascending, with the classes in proportion."""
+    if n_wanted >= n_rows:
+        return np.arange(n_rows)
+    groups = np.zeros(n_rows, dtype=np.intp) if codes is None else codes
+    return parts_of(groups, (n_wanted,), rng)[0]
+
+
+def dealt(
+    codes: Subset | None, n_rows: int, groups: Subset | None, n_folds: int, seed: int
+) -> list[tuple[Subset, Subset]]:
+    """Pairs (the others, one fold): classes in proportion, rows of a group together."""
+    if groups is not None and groups.max() + 1 < n_folds:
+        raise InvalidParameter(
+            f"Auto cannot make {n_folds} folds of {groups.max() + 1} group(s) of rows. Ask for "
+            "fewer folds (n_folds), or leave groups out."
+        )
+    # a class needs as many rows as there are folds, of which StratifiedKFold makes an error
+    # where no class has them: then classes are too small to be dealt in proportion
+    stratified = codes is not None and np.bincount(codes).max() >= n_folds
+    given = {"n_splits": n_folds, "shuffle": True, "random_state": seed}
+    if groups is None:
+        folds = StratifiedKFold(**given) if stratified else KFold(**given)
+    else:
+        folds = StratifiedGroupKFold(**given) if stratified else GroupKFold(**given)
+    with warnings.catch_warnings():  # a class of few rows is missing in some folds
+        warnings.simplefilter("ignore", UserWarning)
+        return list(folds.split(np.zeros(n_rows), codes, groups))

@@ -28,7 +28,41 @@ def votes(
     n_classes: int,
 ) -> NDArray[np.intp]:
     """Class voted for each candidate and test row, (candidates, rows); UNDECIDED in a tie."""
-    said = np.empty((len(candidates), len(test)), dtype=np.int64)
+    said = _said(X, codes, train, test, subset, candidates, sign, k, n_classes, False)
+    return said.astype(np.int64)
+
+
+@njit(cache=True, nogil=True)
+def squared_losses(
+    X: Array,
+    codes: NDArray[np.intp],
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+    subset: Subset,
+    candidates: Subset,
+    sign: float,
+    k: int,
+    n_classes: int,
+) -> Array:
+    """Squared loss of the shares of votes for each candidate and test row; nan in a tie."""
+    return _said(X, codes, train, test, subset, candidates, sign, k, n_classes, True)
+
+
+@njit(cache=True, nogil=True)
+def _said(
+    X: Array,
+    codes: NDArray[np.intp],
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+    subset: Subset,
+    candidates: Subset,
+    sign: float,
+    k: int,
+    n_classes: int,
+    squared: bool,
+) -> Array:
+    """For each candidate and test row the class that is voted for, or the squared loss of it."""
+    said = np.empty((len(candidates), len(test)))
     labels, everyone = codes[train], np.arange(len(train))
     near, voters = np.empty(k + 1), np.empty(k + 1, dtype=np.int64)
     distances = np.empty(len(train))
@@ -52,8 +86,15 @@ def votes(
                 bound = _greatest(distances, first[q]) + slack
                 _nearest(distances, labels, bound, near, voters)
                 tie = slack + TIE * near[k]
-                if near[k] - near[k - 1] > tie:
+                clear = near[k] - near[k - 1] > tie
+                if clear and squared:
+                    counts = _counted(voters[:k], n_classes)
+                    said[c, top + q] = _squared(counts, k, codes[rows[q]])
+                elif clear:
                     said[c, top + q] = _elected(voters[:k], n_classes)
+                elif squared:
+                    counts = _certain(distances, labels, near[k - 1], tie, k, n_classes)
+                    said[c, top + q] = _squared(counts, k, codes[rows[q]])
                 else:
                     said[c, top + q] = _tied(distances, labels, near[k - 1], tie, k, n_classes)
     return said
@@ -109,11 +150,45 @@ def _nearest(
 
 
 @njit(cache=True, nogil=True)
-def _elected(voters: NDArray[np.intp], n_classes: int) -> int:
-    """The class with most votes, of equals the first."""
+def _counted(voters: NDArray[np.intp], n_classes: int) -> NDArray[np.intp]:
+    """Votes for each class."""
     counts = np.zeros(n_classes, dtype=np.int64)
     for label in voters:
         counts[label] += 1
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def _squared(counts: NDArray[np.intp], k: int, truth: int) -> float:
+    """Squared loss of the shares of votes, nan where there are not k."""
+    if counts.sum() != k:
+        return np.nan
+    loss = 0.0
+    for label in range(len(counts)):
+        loss += (counts[label] / k - (label == truth)) ** 2
+    return loss
+
+
+@njit(cache=True, nogil=True)
+def _certain(
+    distances: Array, labels: NDArray[np.intp], cut: float, tie: float, k: int, n_classes: int
+) -> NDArray[np.intp]:
+    """Votes that are the same whichever of the rows at the k-th distance are taken."""
+    sure, rest = np.zeros(n_classes, dtype=np.int64), np.zeros(n_classes, dtype=np.int64)
+    for row in range(len(distances)):
+        if distances[row] < cut - tie:
+            sure[labels[row]] += 1
+        elif distances[row] <= cut + tie:
+            rest[labels[row]] += 1
+    if (rest > 0).sum() == 1:
+        sure[rest.argmax()] += k - sure.sum()
+    return sure
+
+
+@njit(cache=True, nogil=True)
+def _elected(voters: NDArray[np.intp], n_classes: int) -> int:
+    """The class with most votes, of equals the first."""
+    counts = _counted(voters, n_classes)
     leader = 0
     for other in range(n_classes):
         if counts[other] > counts[leader]:

@@ -60,6 +60,9 @@ class Criterion(BaseEstimator, ABC):
     takes_several_targets: ClassVar[bool] = False
     #: Whether scores are about the scale of the columns, so that no search may change it.
     reads_scale: ClassVar[bool] = False
+    #: What breaks ties of scores, in words, such as "squared loss on the same folds"; empty where
+    #: :meth:`second_opinion` is not to be asked.
+    opinion: ClassVar[str] = ""
     #: Set by ``fit``: which units tell nothing beside the others, because all their columns are
     #: constant or copy one before them. Searches add them last and drop them first.
     idle_: Mask
@@ -171,6 +174,14 @@ class Criterion(BaseEstimator, ABC):
     def errors(self, subset: Subset) -> Array | None:
         """Standard errors of the scores last given for the subset, where they are known."""
         return None
+
+    def second_opinion(self, subset: Subset, units: Subset) -> Array:
+        """How good the subset is once each of the units has moved, greater is better.
+
+        Searches ask for it where scores are equal, and only if ``opinion`` says what it is. The
+        units are all outside the subset, and enter one at a time, or all inside, and leave.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no second opinion.")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

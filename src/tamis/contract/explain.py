@@ -40,6 +40,8 @@ class Story:
         self.chosen, self.names = selection.record_.chosen, names
         self.moves = self.trace.moves()
         self.units: Grouping = selection.units_
+        self.opinion: str = getattr(getattr(selection, "criterion", None), "opinion", "")
+        self.composed = bool(selection.record_.parts)
 
     def label(self, unit: int) -> str:
         """A unit by its name, or by its index."""
@@ -143,7 +145,10 @@ class Story:
         n_equal = at.scores.n_equal
         if n_equal > max(len(at.moved), 1):
             equals = f"{n_equal} {self.units.word}s were equal there"
-            text += f" ({equals}, and the lowest index is kept)"
+            rule = "and the lowest index is kept"
+            if self.opinion:
+                rule = f"and the {self.opinion} decided, then the lowest index"
+            text += f" ({equals}, {rule})"
         return text
 
     @staticmethod
@@ -247,10 +252,17 @@ def open_tie(selection: Any) -> str | None:
         kept, left = other_side, at.moved[-1:]
     return (
         f"{story.name}: at step {step + 1} of {len(trace)} {story.winners(kept)} and "
-        f"{story.winners(left)} scored the same, {at.score[-1]:.4g}, and only the former is kept: "
-        "of equals the lowest index is. Another criterion may tell them apart; "
+        f"{story.winners(left)} scored the same, {at.score[-1]:.4g}, and only the former is kept"
+        f"{_breaker(story)}. Another criterion may tell them apart; "
         "trace_.n_equal counts the equals of every step."
     )
+
+
+def _breaker(story: Story) -> str:
+    """What broke a tie; of the parts of a composition each has a rule of its own."""
+    if story.opinion:
+        return f": the tie was broken by the {story.opinion}, then by the lowest index"
+    return "" if story.composed else ": of equals the lowest index is"
 
 
 def _equals(story: Story, step: int) -> Subset:

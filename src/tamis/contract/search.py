@@ -10,7 +10,7 @@ from sklearn.base import MetaEstimatorMixin
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from tamis._arrays import EMPTY, Array, Subset, standardised
+from tamis._arrays import EMPTY, Array, Subset, snapped, standardised
 from tamis._sparse import is_sparse
 from tamis.contract.choice import SizeLike
 from tamis.contract.cost import check_cost
@@ -41,6 +41,10 @@ SPOKEN = {
     SubsetCriterion: ("the value of a subset", "values any subset", "FloatingForward"),
 }
 
+#: Second opinions that differ by less are equal: they are means of losses between 0 and 2, which
+#: different ways to compute them leave nine digits.
+SAME_OPINION = 1e-9
+
 
 class Counted:
     """A fitted criterion that counts the scores asked of it, and refuses NaN.
@@ -64,6 +68,7 @@ class Counted:
         #: Units that every subset must hold.
         self.fixed = fixed
         self.has_value = isinstance(criterion, SubsetCriterion)
+        self.has_opinion = bool(getattr(criterion, "opinion", ""))
         # a criterion with a fit of its own may know nothing of idle units
         self.any_idle = bool(np.any(getattr(criterion, "idle_", False)))
 
@@ -108,6 +113,23 @@ class Counted:
         """Standard errors of the last scores, empty where they are not known."""
         errors = self.criterion.errors(subset)
         return NOTHING if errors is None else errors
+
+    def winner(self, subset: Subset, units: Subset, merits: Array) -> int:
+        """Position of the unit to move: of equals that of the best opinion, then the first."""
+        best = int(np.argmax(merits))
+        if not self.has_opinion:
+            return best
+        equal = np.flatnonzero(merits == merits[best])
+        return int(equal[np.argmax(self.opinions(subset, units[equal]))])
+
+    def opinions(self, subset: Subset, units: Subset) -> Array:
+        """What orders units of equal scores, greater is better; 0 for all where nothing does.
+
+        It is the one place where a criterion is asked for its second opinion, which is not counted.
+        """
+        if not self.has_opinion or len(units) < 2:
+            return np.zeros(len(units))
+        return snapped(self.criterion.second_opinion(subset, units), SAME_OPINION)
 
     def _scored(self, scores: Array, things: Any) -> Array:
         scores = np.asarray(scores, dtype=float)

@@ -83,6 +83,13 @@ class Wrapper(SubsetCriterion):
     def columns(self, subset: Subset) -> Subset:
         return self.criterion_.columns(subset)
 
+    @property
+    def opinion(self) -> str:  # type: ignore[override]
+        return getattr(self.criterion, "opinion", "")
+
+    def second_opinion(self, subset: Subset, units: Subset) -> Array:
+        return self.criterion_.second_opinion(subset, units)
+
     def tune(self, subset: Subset) -> dict[str, Any]:
         return self.criterion_.tune(subset)
 

@@ -40,6 +40,12 @@ class FoldAccuracies(Protocol):
     def shrunk(self, subset: Subset) -> Array:
         """Mean accuracy of the subset without each of its members."""
 
+    def losses(self, subset: Subset, units: Subset, *, entering: bool) -> Array:
+        """Mean squared loss of the probabilities once each of the units has entered, or left.
+
+        It is scikit-learn's in nine digits behind the point, or nan where that is not certain.
+        """
+
 
 def most_frequent(codes: Rows, splits: Splits) -> float:
     """Mean accuracy of always answering the most frequent class, of equals the first."""

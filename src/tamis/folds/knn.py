@@ -8,6 +8,7 @@ which of them is taken, the estimator itself is asked for those rows: its choice
 of its tree, and differs between its algorithms.
 """
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -77,17 +78,23 @@ class KNNFolds:
 
     def grown(self, subset: Subset, candidates: Subset) -> Array:
         """Mean accuracy of the subset and each candidate."""
-        return self._in_blocks(subset, candidates, 1.0)
+        return self._in_blocks(subset, candidates, 1.0, self._accuracy)
 
     def shrunk(self, subset: Subset) -> Array:
         """Mean accuracy of the subset without each of its members."""
-        return self._in_blocks(subset, subset, -1.0)
+        return self._in_blocks(subset, subset, -1.0, self._accuracy)
 
-    def _in_blocks(self, subset: Subset, candidates: Subset, sign: float) -> Array:
+    def losses(self, subset: Subset, units: Subset, *, entering: bool) -> Array:
+        """Mean squared loss of the shares of votes once each of the units has entered, or left."""
+        return self._in_blocks(subset, units, 1.0 if entering else -1.0, self._squared_loss)
+
+    def _in_blocks(
+        self, subset: Subset, candidates: Subset, sign: float, measure: Callable[..., Array]
+    ) -> Array:
         found = np.empty(len(candidates))
         for first in range(0, len(candidates), AT_ONCE):
             block = slice(first, first + AT_ONCE)
-            found[block] = self._accuracy(subset, candidates[block], sign)
+            found[block] = measure(subset, candidates[block], sign)
         return found
 
     def _accuracy(self, subset: Subset, candidates: Subset, sign: float) -> Array:
@@ -95,12 +102,8 @@ class KNNFolds:
         from tamis.compiled.neighbours import UNDECIDED, votes
 
         accuracies = np.empty((len(candidates), len(self.splits)))
-        k, n_classes = self.estimator.n_neighbors, int(self.codes.max()) + 1
         for fold, (train, test) in enumerate(self.splits):
-            columns = subset, candidates, sign, k, n_classes
-            terms = len(train) * float(len(subset) + len(candidates))
-            parts = thresholds.in_calls(len(test), terms)
-            said = np.hstack([votes(self.X, self.codes, train, test[p], *columns) for p in parts])
+            said = self._asked_in_parts(votes, subset, candidates, sign, train, test)
             undecided = said == UNDECIDED
             for index in np.flatnonzero(undecided.any(axis=1)):
                 rows, unit = np.flatnonzero(undecided[index]), candidates[index]
@@ -108,6 +111,30 @@ class KNNFolds:
                 said[index, rows] = self._asked(changed, train, test[rows])
             accuracies[:, fold] = (said == self.codes[test]).mean(axis=1)
         return accuracies.mean(axis=1)
+
+    def _squared_loss(self, subset: Subset, candidates: Subset, sign: float) -> Array:
+        from tamis.compiled.neighbours import squared_losses
+
+        found = np.empty((len(candidates), len(self.splits)))
+        for fold, (train, test) in enumerate(self.splits):
+            said = self._asked_in_parts(squared_losses, subset, candidates, sign, train, test)
+            found[:, fold] = said.mean(axis=1)  # nan where neighbours are equally far in a row
+        return found.mean(axis=1)
+
+    def _asked_in_parts(
+        self,
+        kernel: Callable[..., Array],
+        subset: Subset,
+        candidates: Subset,
+        sign: float,
+        train: Rows,
+        test: Rows,
+    ) -> Array:
+        """What a compiled loop says of every candidate and test row, in calls of bounded length."""
+        k, n_classes = self.estimator.n_neighbors, int(self.codes.max()) + 1
+        columns = subset, candidates, sign, k, n_classes
+        parts = thresholds.in_calls(len(test), len(train) * float(len(subset) + len(candidates)))
+        return np.hstack([kernel(self.X, self.codes, train, test[p], *columns) for p in parts])
 
     def _asked(self, subset: Subset, train: Rows, rows: Rows) -> Rows:
         """What the estimator itself says of some rows."""

@@ -15,9 +15,11 @@ so that a candidate costs one product per test row. Whatever rounding could deci
 the border or a rank near the tolerance of scikit-learn, is answered nan, and asked of scikit-learn.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from tamis._arrays import Array, Mask, Subset, in_range
@@ -161,21 +163,39 @@ class LDAFolds:
 
     def grown(self, subset: Subset, candidates: Subset) -> Array:
         """Mean accuracy of the subset and each candidate."""
-        inverse = self._inverse(subset)
-        accuracies = np.full(len(candidates), np.nan)
-        usable = np.flatnonzero(~self.dubious[candidates])
-        if not (inverse.clear and inverse.exact):
-            return accuracies
-        base, spaces = self._base(subset, inverse), self._between(subset, inverse)
-        block = max(1, BLOCK // len(self.moments.tests))
-        for first in range(0, len(usable), block):
-            indices = usable[first : first + block]
-            border = self._bordered(subset, candidates[indices], inverse)
-            accuracies[indices] = self._accuracy(base, spaces, *border, inverse.rank + 1)
-        return accuracies
+        return self._grown(subset, candidates, self._accuracy, BLOCK)
 
     def shrunk(self, subset: Subset) -> Array:
         """Mean accuracy of the subset without each of its members."""
+        return self._shrunk(subset, self._accuracy)
+
+    def losses(self, subset: Subset, units: Subset, *, entering: bool) -> Array:
+        """Mean squared loss of the probabilities once each of the units has entered, or left."""
+        if entering:  # all classes are held at a time
+            return self._grown(
+                subset, units, self._squared_loss, BLOCK // self.moments.means.shape[1]
+            )
+        return self._shrunk(subset, self._squared_loss)[np.searchsorted(subset, units)]
+
+    def _grown(
+        self, subset: Subset, candidates: Subset, measure: Callable[..., Array], held: int
+    ) -> Array:
+        """What is measured of the subset and each candidate, so many numbers at a time."""
+        inverse = self._inverse(subset)
+        found = np.full(len(candidates), np.nan)
+        usable = np.flatnonzero(~self.dubious[candidates])
+        if not (inverse.clear and inverse.exact):
+            return found
+        base, spaces = self._base(subset, inverse), self._between(subset, inverse)
+        block = max(1, held // len(self.moments.tests))
+        for first in range(0, len(usable), block):
+            indices = usable[first : first + block]
+            border = self._bordered(subset, candidates[indices], inverse)
+            found[indices] = measure(base, spaces, *border, inverse.rank + 1)
+        return found
+
+    def _shrunk(self, subset: Subset, measure: Callable[..., Array]) -> Array:
+        """What is measured of the subset without each of its members."""
         inverse = self._inverse(subset)
         if not (inverse.clear and inverse.full) or len(subset) < 2:
             return np.full(len(subset), np.nan)
@@ -189,7 +209,7 @@ class LDAFolds:
         scaled = A * self.moments.spread[:, subset, None]
         trace = inverse.trace[:, None] - np.square(scaled).sum(axis=1) / diagonal
         base, spaces = self._base(subset, inverse), self._between(subset, inverse)
-        return self._accuracy(base, spaces, rows, centres, -1 / diagonal, trace, inverse.rank - 1)
+        return measure(base, spaces, rows, centres, -1 / diagonal, trace, inverse.rank - 1)
 
     def _inverse(self, subset: Subset) -> Inverse:
         spread = self.moments.spread[:, subset]
@@ -275,15 +295,55 @@ class LDAFolds:
         hits = np.add.reduceat(margins > 0, self.moments.starts, axis=0, dtype=np.intp)
         accuracies = (hits.T / self.moments.sizes).mean(axis=1)
         size = np.abs(margins)
-        # the trace bounds the condition number: past this the rank, or half the digits, are lost
-        trust = (trace < 1 / max(1.05 * self.tol**2, 1e-10)).all(axis=0)
+        trust = self._ranked(spaces, centres, weight, trace, rank)
         # a margin that is rounding (of sums, and of the inverse, which the trace magnifies) decides
         # nothing; a thousandfold of what double precision leaves is asked
         worst = np.where(trust, trace.max(axis=0), 0.0)
         trust &= size.min(axis=0) > (1e-10 + 1e-13 * worst) * (1 + size.max(axis=0))
+        return np.where(trust, accuracies, np.nan)
+
+    def _squared_loss(
+        self,
+        base: Array,
+        spaces: Array | None,
+        rows: Array,
+        centres: Array,
+        weight: Array,
+        trace: Array,
+        rank: Rows,
+    ) -> Array:
+        """Mean squared loss of each change of the subset, nan where it may have lost digits."""
+        scores = self._log_odds(base, rows, centres, weight)
+        worst = np.abs(scores).max(axis=(0, 1))
+        shares = softmax(scores, axis=0)
+        losses = np.zeros_like(rows)
+        for k, share in enumerate(shares):
+            losses += (share - (self.moments.truth == k)[:, None]) ** 2
+        sums = np.add.reduceat(losses, self.moments.starts, axis=0)
+        trust = self._ranked(spaces, centres, weight, trace, rank)
+        # log-odds lose as many digits as the trace has, and a loss moves by less than they do
+        trust &= np.where(trust, trace.max(axis=0), 0.0) * (1 + worst) < 1e6
+        return np.where(trust, (sums.T / self.moments.sizes).mean(axis=1), np.nan)
+
+    def _ranked(
+        self, spaces: Array | None, centres: Array, weight: Array, trace: Array, rank: Rows
+    ) -> Mask:
+        """Whether the ranks that scikit-learn finds are sure to be those that are used here."""
+        # the trace bounds the condition number: past this the rank, or half the digits, are lost
+        trust: Mask = (trace < 1 / max(1.05 * self.tol**2, 1e-10)).all(axis=0)
         if spaces is not None:
             trust &= self._spanned(spaces, centres, weight, rank)
-        return np.where(trust, accuracies, np.nan)
+        return trust
+
+    def _log_odds(self, base: Array, rows: Array, centres: Array, weight: Array) -> Array:
+        """z_k at every test row for every class, that of class 0 being 0, (classes, rows, ...)."""
+        found = np.zeros((base.shape[1] + 1, *rows.shape))
+        slope = (centres[:, 1:] - centres[:, :1]) * weight[:, None]
+        offset = slope * (centres[:, 1:] + centres[:, :1]) / 2
+        for k in range(base.shape[1]):
+            fold = self.moments.fold
+            found[k + 1] = slope[fold, k] * rows - offset[fold, k] + base[:, k, None]
+        return found
 
     def _margins(self, base: Array, rows: Array, centres: Array, weight: Array) -> Array:
         """By how much the true class beats the best other, (rows, candidates)."""

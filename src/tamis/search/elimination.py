@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tamis._arrays import Subset, is_int, lowest, snapped
+from tamis._arrays import Array, Subset, is_int, lowest, snapped
 from tamis.contract import BackwardCriterion, Counted, Record, Scores, Search, SizeLike, Step, Trace
 from tamis.contract.steps import Standing
 from tamis.exceptions import InvalidParameter
@@ -143,7 +143,10 @@ class Tuning(NamedTuple):
 
 
 def _without_worst(criterion: Counted, subset: Subset, value: float, drop: int) -> Step:
-    """The step that removes the ``drop`` members of least loss; of equals the highest index."""
+    """The step that removes the ``drop`` members of least loss.
+
+    Of equals those without which the opinion is best, or the highest index.
+    """
     losses, noise = criterion.loss(subset), criterion.noise(value)
     by = criterion.shunning(losses, subset)
     if len(criterion.fixed):  # most searches fix none, and step thousands of times
@@ -152,6 +155,8 @@ def _without_worst(criterion: Counted, subset: Subset, value: float, drop: int) 
     if by is not losses:
         cut = np.where(np.isin(subset, criterion.fixed), np.nan, snapped(losses, noise))
         n_equal = int(np.count_nonzero(cut == cut[leaving[-1]]))
+    if criterion.has_opinion and n_equal > 1:
+        leaving = _by_opinion(criterion, subset, snapped(by, noise), leaving)
     stays = np.ones(len(subset), dtype=bool)
     stays[leaving] = False
     kept = subset[stays]
@@ -162,6 +167,16 @@ def _without_worst(criterion: Counted, subset: Subset, value: float, drop: int) 
         criterion.value(kept) if np.isnan(value) else value,
         Scores(subset, losses, criterion.errors(subset), n_equal),
     )
+
+
+def _by_opinion(criterion: Counted, subset: Subset, cut: Array, leaving: Subset) -> Subset:
+    """As many members as leave; of those at the edge the ones that the opinion can do without."""
+    edge = np.flatnonzero(cut == cut[leaving[-1]])
+    below = leaving[cut[leaving] < cut[leaving[-1]]]
+    if len(edge) + len(below) == len(leaving):
+        return leaving
+    best = np.lexsort((-edge, -criterion.opinions(subset, subset[edge])))
+    return np.append(below, edge[best[: len(leaving) - len(below)]])
 
 
 def drop_count(step: Any, size: int, least: int) -> tuple[int, int]:

@@ -24,10 +24,10 @@ from tamis.exceptions import InvalidParameter
 
 
 def grown(criterion: Counted, subset: Subset, value: float, candidates: Subset) -> Step:
-    """The step that adds the best candidate; of equals the lowest index."""
+    """The step that adds the best candidate; of equals the best by opinion, or lowest index."""
     gains = criterion.gain(subset, candidates)
     cut = snapped(gains, criterion.noise(value))
-    chosen = int(np.argmax(criterion.shunning(cut, candidates)))
+    chosen = criterion.winner(subset, candidates, criterion.shunning(cut, candidates))
     larger = with_unit(subset, candidates[chosen])
     return Step(
         larger,
@@ -37,7 +37,10 @@ def grown(criterion: Counted, subset: Subset, value: float, candidates: Subset) 
 
 
 def shrunk(criterion: Counted, subset: Subset, value: float, fixed: Subset = EMPTY) -> Step:
-    """The step that removes the least costly member not fixed; of equals the highest index."""
+    """The step that removes the least costly member not fixed.
+
+    Of equals the one without which the opinion is best, or the highest index.
+    """
     if len(criterion.fixed):
         fixed = np.union1d(fixed, criterion.fixed)
     losses = criterion.loss(subset)
@@ -46,7 +49,7 @@ def shrunk(criterion: Counted, subset: Subset, value: float, fixed: Subset = EMP
     if len(fixed):
         free = ~np.isin(subset, fixed)
         order, cut = np.where(free, order, np.inf), np.where(free, cut, np.nan)
-    chosen = len(order) - 1 - int(np.argmin(order[::-1]))
+    chosen = len(order) - 1 - criterion.winner(subset, subset[::-1], -order[::-1])
     smaller = np.concatenate([subset[:chosen], subset[chosen + 1 :]])
     return Step(
         smaller,

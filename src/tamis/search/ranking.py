@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis._arrays import EMPTY, Array, Subset, best_first
+from tamis._arrays import EMPTY, Array, Subset, best_first, snapped
 from tamis.contract import (
     BackwardCriterion,
     Counted,
@@ -80,7 +80,7 @@ class Ranking(Search):
         if len(done) > min(len(criterion.fixed), 1) or not len(free):  # all at once, or not yet
             return
         scores, errors = self._scores(criterion, free, np.arange(n_units))
-        order = best_first(scores)
+        order = self._ordered(criterion, free, scores, n_units)
         values = self._values(criterion, scores[order], value)
         yield Entries(free[order], Scores(free, scores, errors), values)
 
@@ -90,6 +90,20 @@ class Ranking(Search):
             return criterion.gain(EMPTY, free), criterion.errors(EMPTY)
         scores, errors = criterion.loss(everything)[free], criterion.errors(everything)
         return scores, errors[free] if len(errors) else errors
+
+    def _ordered(self, criterion: Counted, free: Subset, scores: Array, n_units: int) -> Subset:
+        """Positions from the best score to the worst; of equals the best by opinion, or first."""
+        order = best_first(scores)
+        if not criterion.has_opinion:
+            return order
+        cut = snapped(scores)
+        _, group, count = np.unique(cut, return_inverse=True, return_counts=True)
+        tied = np.flatnonzero(count[group] > 1)
+        opinions = np.zeros(len(free))
+        alone = self._by() == "alone"
+        opinions[tied] = criterion.opinions(EMPTY if alone else np.arange(n_units), free[tied])
+        # where removal is scored, a column is good that the opinion cannot do without
+        return np.lexsort((-opinions if alone else opinions, -cut))
 
     def _values(self, criterion: Counted, falling: Array, start: float) -> Array:
         """Values of the nested subsets, where they follow from the scores."""

@@ -42,9 +42,9 @@ PROMISED = {
         "Then",
     },
     "tamis.choice": {
-        "Best", "Choice", "FalseDiscovery", "Fraction", "Fusion", "HonestSize", "Information",
-        "Knee", "Knockoffs", "OneStandardError", "Patience", "Probes", "Size", "StabilitySelection",
-        "Threshold",
+        "Best", "Choice", "Contest", "FalseDiscovery", "Fraction", "Fusion", "HonestSize",
+        "Information", "Knee", "Knockoffs", "OneStandardError", "Patience", "Probes", "Size",
+        "StabilitySelection", "Threshold",
     },
     "tamis.contract": {
         "BackwardCriterion", "Choice", "Criterion", "Embedded", "ForwardCriterion", "Grouping",

@@ -49,9 +49,13 @@ SLOW_ON_DIGITS = {"sfs-knn", "sffs-knn", "ga-knn", "sfs-lda", "branch-and-bound-
     "moi-rfe",
     "boosting-rfe",
     "forest-rfe",
+    "boruta",
     *(name for name in names() if name.startswith(("rmb", "span"))),
     *(name for name in names() if "fspp" in name or "fsmlp" in name),
 }
+
+#: They keep all columns that matter: of a flower's four measurements every one does.
+DECIDE = {"boruta", "boruta-regression"}
 
 
 def neither_nothing_nor_everything(name, table):
@@ -60,7 +64,7 @@ def neither_nothing_nor_everything(name, table):
         warnings.simplefilter("ignore", NotProvenOptimal)
         warnings.simplefilter("ignore", DegenerateData)  # a class that needs no column
         selection = recipe(name).fit(X, y)
-    assert 0 < selection.n_features_ < X.shape[1]
+    assert 0 < selection.n_features_ < X.shape[1] + (name in DECIDE)
     assert sorted(selection.order_) == list(range(X.shape[1]))
 
 
@@ -94,7 +98,7 @@ def test_a_recipe_is_described(name):
     assert one in find(one.reference)
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", sorted(set(names()) - DECIDE))
 def test_options_reach_the_search(name):
     made = recipe(name, n_features_to_select=3)
     last = made.second if isinstance(made, Then) else made
@@ -121,6 +125,42 @@ def test_own_options():
     assert recipe("t-test-fdr", q=0.01).first.n_features_to_select.q == 0.01
     with pytest.raises(InvalidSpec, match="Did you mean n_generations"):
         recipe("ga-knn", n_generation=3)
+
+
+def test_boruta_takes_any_search_and_no_number():
+    made = recipe("boruta", search=Forward(Scatter("J3")), n_rounds=30)
+    assert write(made) == "Contest(Forward(Scatter()), n_rounds=30)"
+    assert (
+        write(method("boruta(search=Ranking(FisherScore()))")) == "Contest(Ranking(FisherScore()))"
+    )
+    assert recipe("boruta", n_estimators=7).search.criterion.estimator.n_estimators == 7
+    assert recipe("boruta-regression").search.criterion.estimator.n_estimators == 100
+    with pytest.raises(InvalidParameter, match="it decides how many it keeps"):
+        prepare("boruta", n_features_to_select=3)
+
+
+def decoys(seed, n=150):
+    """Three relevant columns, a shadow of each, and 14 of noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 20))
+    X[:, 3:6] = 0.8 * X[:, :3] + 0.6 * X[:, 3:6]
+    return X, X[:, :3].sum(axis=1) + rng.normal(size=n)
+
+
+#: Kept by BorutaPy 0.4.3 (max_iter=20, two_step=False) with the same forests of 30 trees.
+BORUTAPY = [
+    ("boruta", 0, [0, 1, 2]),
+    ("boruta", 1, [0, 1, 2, 4]),
+    ("boruta-regression", 0, [0, 1, 2, 4]),
+]
+
+
+@pytest.mark.parametrize(("name", "seed", "kept"), BORUTAPY)
+def test_boruta_keeps_what_the_original_does(name, seed, kept):
+    X, y = decoys(seed)
+    target = (y > 0).astype(int) if name == "boruta" else y
+    found = recipe(name, n_estimators=30, random_state=seed).fit(X, target)
+    assert found.columns == kept
 
 
 def test_all_that_pass_the_test_can_be_kept():

@@ -1,6 +1,7 @@
 """Selections around a search: what they count, what they keep, and how they say nothing."""
 
 import json
+import math
 import warnings
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from tamis._random import stream
-from tamis.choice import HonestSize, Knee, Knockoffs, Probes, StabilitySelection
+from tamis.choice import Contest, HonestSize, Knee, Knockoffs, Probes, StabilitySelection
 from tamis.choice.honest import first_units, sizes_of
 from tamis.choice.knockoffs import (
     correlations,
@@ -71,6 +72,7 @@ def noise(n=150, d=12, seed=0):
 
 AROUND = [
     Probes(Ranking(Correlation()), expected_false=0.2, n_rounds=6, random_state=0),
+    Contest(Ranking(Correlation()), n_rounds=10, random_state=0),
     StabilitySelection(Ranking(Correlation()), n_pairs=4, random_state=0),
     Knockoffs(Ranking(PValue()), fdr=0.5, random_state=0),
     HonestSize(Ranking(Correlation()), n_folds=3, random_state=0),
@@ -147,12 +149,15 @@ def test_a_seed_makes_it_again(around):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("kind", [Probes, StabilitySelection, HonestSize], ids=lambda k: k.__name__)
+@pytest.mark.parametrize(
+    "kind", [Probes, Contest, StabilitySelection, HonestSize], ids=lambda k: k.__name__
+)
 def test_any_search_can_stand_inside(kind, search):
     X, y = signal(d=8)
     labels = np.where(y > 0, "high", "low")
     quick = {
         Probes: {"n_rounds": 3},
+        Contest: {"n_rounds": 8},
         StabilitySelection: {"n_pairs": 3},
         HonestSize: {"n_folds": 3},
     }
@@ -229,6 +234,40 @@ def test_probes_refuse_what_could_keep_nothing(params, match):
 def test_a_search_is_needed():
     with pytest.raises(IncompatibleCriterion, match="needs a search"):
         Probes(Correlation()).fit(*signal())
+
+
+# ----------------------------------------------------------------------------------------- contest
+
+
+def test_wins_and_their_test_are_those_of_the_definition():
+    X, y = signal(n=40, d=5)
+    found = Contest(Ranking(Correlation()), n_rounds=9, random_state=3).fit(X, y)
+    wins = np.zeros(5, dtype=int)
+    for index in range(9):
+        rng = stream(3, "probes", index)
+        probes = X[rng.permutation(len(X))]
+        own = np.array([abs(np.corrcoef(X[:, j], y)[0, 1]) for j in range(5)])
+        wins += own > max(abs(np.corrcoef(probes[:, j], y)[0, 1]) for j in range(5))
+    assert_array_equal(found.wins_, wins)
+    p = [sum(math.comb(9, k) for k in range(won, 10)) / 2**9 for won in wins]
+    assert_allclose(found.p_values_, p)
+    assert_array_equal(found.support_, found.p_values_ <= 0.05 / 5)
+    assert_array_equal(wins[found.order_], np.sort(wins)[::-1])
+    assert "no promised rate" in found.choice_.reason
+
+
+@pytest.mark.parametrize(
+    ("params", "match"),
+    [
+        ({"alpha": 0}, r"alpha in \(0, 1\)"),
+        ({"alpha": 1.0}, r"alpha in \(0, 1\)"),
+        ({"n_rounds": 0}, "Contest needs n_rounds"),
+        ({"n_rounds": 7}, "at least 8 for 12 columns, not 7"),
+    ],
+)
+def test_a_contest_refuses_what_could_keep_nothing(params, match):
+    with pytest.raises(InvalidParameter, match=match):
+        Contest(Ranking(Correlation()), **params).fit(*signal())
 
 
 # ---------------------------------------------------------------------------------------- stability
@@ -524,7 +563,7 @@ def test_an_empty_answer_inside_a_composition_is_said():
         assert "nothing was kept" in strict.fit(X, y).explain(0)
 
 
-@pytest.mark.parametrize("around", [Probes, StabilitySelection])
+@pytest.mark.parametrize("around", [Probes, Contest, StabilitySelection])
 def test_what_the_search_takes_is_passed_on(around):
     X, y = signal()
     rng = np.random.default_rng(1)

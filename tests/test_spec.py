@@ -139,7 +139,7 @@ def test_the_catalogue_has_no_abstract_classes():
     assert set(groups["embedded"]) == {"GateSelector", "UFeSCoR"}
     assert set(groups["choices"]) >= {"Best", "Threshold"}
     assert "Choice" not in groups["choices"]
-    around = {"Fusion", "HonestSize", "Knockoffs", "Probes", "StabilitySelection"}
+    around = {"Contest", "Fusion", "HonestSize", "Knockoffs", "Probes", "StabilitySelection"}
     assert set(groups["around a search"]) == around
     packages = (criteria, search, choice, neural, table)
     public = {name for package in packages for name in package.__all__}

@@ -20,7 +20,7 @@ UNSUPERVISED = {"column-subset", "ufescor"}
 SEE_PAIRS = {
     *(name for name in names() if "fspp" in name or "fsmlp" in name),
     *("lasso-mlp", "moi-rfe", "hsic-rfe", "mi-pw", "mi-rsde", "random-forest-rfe"),
-    *("forest-rfe", "boosting-rfe"),
+    *("forest-rfe", "boosting-rfe", "boruta"),
     *("grad-w2-rfe", "rmb-rfe", "rmb-rfe-retrain", "span-rfe", "span-rfe-retrain", "ga-knn"),
 }
 
@@ -32,8 +32,11 @@ PRINTED = {name for name in names() if "print" in name}
 SLOW = {
     *(name for name in names() if "fsmlp" in name),
     *("lasso-mlp", "mlp-fspp-rfe", "ga-knn", "random-forest-rfe", "moi-rfe", "forest-rfe"),
-    "forest-regression-rfe",
+    *("forest-regression-rfe", "boruta", "boruta-regression"),
 }
+
+#: They decide themselves how many columns they keep.
+DECIDE = {"boruta", "boruta-regression"}
 
 #: From all of 500 columns down, or 500 trainings a step: the wide problem is for the slow run.
 SLOW_ON_WIDE = SLOW | {
@@ -50,7 +53,7 @@ def made(name):
     def make(size):
         if name == "t-test-fdr":  # counts among those that pass
             size = 1.0
-        selector = recipe(name, n_features_to_select=size)
+        selector = recipe(name) if name in DECIDE else recipe(name, n_features_to_select=size)
         seeds = [p for p in selector.get_params() if p.split("__")[-1] == "random_state"]
         own = [p for p in seeds if not p.startswith("network")]
         return selector.set_params(**dict.fromkeys(own, 0))
@@ -105,7 +108,7 @@ def test_no_recipe_takes_a_constant_column(name):
 
 
 def test_the_lists_name_recipes():
-    listed = UNSUPERVISED | SEE_PAIRS | SLOW | SLOW_ON_WIDE
+    listed = UNSUPERVISED | SEE_PAIRS | SLOW | SLOW_ON_WIDE | DECIDE
     assert listed <= set(names())
     assert all(name.endswith("-printed") for name in PRINTED)
 

@@ -2,8 +2,8 @@
 
 ``n_features_to_select`` of a selection takes an int, a fraction, ``"best"`` or one of these; what
 theory has to say is in :mod:`tamis.choice.theory`. Around a search stand ``HonestSize``,
-``Probes``, ``StabilitySelection`` and ``Knockoffs``: they run it again on other rows or a wider
-table, and may keep nothing. ``Fusion`` makes one order of several.
+``Probes``, ``Contest``, ``StabilitySelection`` and ``Knockoffs``: they run it again on other rows
+or a wider table, and may keep nothing. ``Fusion`` makes one order of several.
 """
 
 from tamis.choice.curve import Knee, Patience
@@ -13,13 +13,14 @@ from tamis.choice.halves import StabilitySelection
 from tamis.choice.honest import HonestSize
 from tamis.choice.information import Information
 from tamis.choice.knockoffs import Knockoffs
-from tamis.choice.probes import Probes
+from tamis.choice.probes import Contest, Probes
 from tamis.choice.threshold import FalseDiscovery, Threshold
 from tamis.contract.choice import Best, Choice, Fraction, Size
 
 __all__ = [
     "Best",
     "Choice",
+    "Contest",
     "FalseDiscovery",
     "Fraction",
     "Fusion",

@@ -1,6 +1,7 @@
 """Forests and boosting: elimination by the exact sensitivity of trees on rows they did not see.
 
-``random-forest-rfe``, which looks at the forest's own importances, stays beside them.
+``random-forest-rfe``, which looks at the forest's own importances, stays beside them, and
+``boruta`` holds these against columns that say nothing.
 """
 
 from typing import Any
@@ -12,11 +13,13 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 
-from tamis.criteria import DensitySensitivity, PosteriorSensitivity
+from tamis.choice import Contest
+from tamis.criteria import DensitySensitivity, Importances, PosteriorSensitivity
 from tamis.recipes.book import published
-from tamis.search import RecursiveElimination
+from tamis.search import Ranking, RecursiveElimination
 
 BREIMAN = "Breiman (2001), Random forests; Gregorutti, Michel and Saint-Pierre (2017)"
+KURSA = "Kursa and Rudnicki (2010), Feature selection with the Boruta package"
 FRIEDMAN = "Friedman (2001), Greedy function approximation: a gradient boosting machine"
 #: Trees of a forest, and the share of columns that leaves at a time. On sonar and german (three
 #: splits, error of a forest on the columns kept) 50 trees err 25.5 and 27.3 %, 100 trees 24.0 and
@@ -63,3 +66,22 @@ def boosting_regression_rfe(estimator: Any = None, **options: Any) -> RecursiveE
     """
     trees = HistGradientBoostingRegressor() if estimator is None else estimator
     return _eliminated(DensitySensitivity(trees, on="held-out"), options)
+
+
+def _against_the_best(search: Any, forest: Any, options: dict[str, Any]) -> Contest:
+    return Contest(Ranking(Importances(forest)) if search is None else search, **options)
+
+
+@published(KURSA)
+def boruta(search: Any = None, n_estimators: int = N_TREES, **options: Any) -> Contest:
+    """Keep what a random forest finds more important than the best shuffled column again and again.
+
+    Any other search may stand in place of the forest: ``boruta(search=Forward(JMI()))``.
+    """
+    return _against_the_best(search, RandomForestClassifier(n_estimators=n_estimators), options)
+
+
+@published(KURSA)
+def boruta_regression(search: Any = None, n_estimators: int = N_TREES, **options: Any) -> Contest:
+    """Keep what a regression forest finds more important than the best shuffled column."""
+    return _against_the_best(search, RandomForestRegressor(n_estimators=n_estimators), options)

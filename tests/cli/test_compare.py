@@ -38,14 +38,13 @@ def compared(tamis, folder):
 def by_hand(frame, methods, sizes, estimator=None, **plan):
     """The scores of realizations by method and size, from ``evaluate`` itself."""
     X, y = frame.drop("kind").to_numpy(), frame["kind"].to_numpy()
-    found = evaluate(
+    return evaluate(
         methods,
         {"wine.csv": (X, y.astype(str))},
         Realizations(4, **{"train": 0.75, "stratify": True} | plan),
         estimators=RidgeClassifier() if estimator is None else estimator,
         sizes=sizes,
     )
-    return found
 
 
 def test_the_numbers_are_those_of_evaluate(compared, frame):

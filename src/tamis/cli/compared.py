@@ -24,8 +24,8 @@ SPOKEN = {"ber": "balanced error", "rmse": "RMSE", "mse": "mean squared error", 
 WIDE, NARROW = 14, 10
 #: What stands above one row per method.
 LEGEND = (
-    "at its best number of columns, chosen on the other resamples; enough: hardly worse; p against "
-    "the first"
+    "at the best number of columns, chosen on the other resamples; p against the first;\n"
+    "enough: the smallest number within one standard error of the best"
 )
 #: The least p-value that is printed.
 LEAST = 0.001
@@ -60,7 +60,8 @@ def print_compared(one: Compared, standing: Standings, *, several: bool) -> None
         for table in _curves(rows, standing, console.width):
             console.print(table)
             console.print()
-    console.print(text(LEGEND, style="dim"))
+    for line in LEGEND.split("\n"):
+        console.print(text(line, style="dim"))
     console.print(_summary(rows, standing, one.failed))
     console.print()
     for line in _words(rows, standing, one.failed):
@@ -158,8 +159,8 @@ def _summary_sheet(
     made: list[list[Value]] = [
         [
             row.method,
-            "0" if row.method == GUESS else f"{row.size:.3g}",
-            f"{row.enough:.3g}" if row.curve else None,
+            "0" if row.method == GUESS else _spoken_size(row.size),
+            _spoken_size(row.enough) if row.curve else None,
             _with_error(row.mean, row.error, standing),
             None if row.method == best else spoken_p(row.p_value),
             _spoken_stability(row),
@@ -201,6 +202,11 @@ def _summary(rows: Sequence[Standing], standing: Standings, failed: Sequence[Fai
     return table
 
 
+def _spoken_size(size: float) -> str:
+    """A number of columns, or the mean of several."""
+    return f"{size:.0f}" if size == round(size) else f"{size:.1f}"
+
+
 def spoken_p(p: float) -> str:
     """A p-value with two digits.
 
@@ -231,7 +237,9 @@ def _spoken_stability(row: Standing) -> str | None:
     if row.stability is None:
         return None
     one = row.stability
-    return f"{one.nogueira:.2f} ({max(one.low, -1):.2f}–{min(one.high, 1):.2f})"
+    low, high = max(one.low, -1.0), min(one.high, 1.0)
+    # the zero is added because rounding may leave a minus before nothing
+    return f"{one.nogueira + 0.0:.2f} ({low + 0.0:.2f} to {high + 0.0:.2f})"
 
 
 def _words(rows: Sequence[Standing], standing: Standings, failed: Sequence[Failed]) -> list[str]:
@@ -248,15 +256,21 @@ def _words(rows: Sequence[Standing], standing: Standings, failed: Sequence[Faile
         if worse:
             lines.append(f"Worse: {_with_p(worse)}.")
         lines += [_beside(row, best, standing) for row in rows if row.method in BASELINES]
+        guess = next((row for row in rows if row.method == GUESS), None)
+        beaten = guess is None or (
+            guess.p_value < standing.level and _is_worse(guess, best, standing)
+        )
+        if not beaten:
+            lines.append("So no method is shown to find anything on this table.")
     lines += [_failed_words(one) for one in failed]
     return lines
 
 
 def _best_words(best: Standing, standing: Standings) -> str:
-    size = counted(int(best.size), "column") if best.curve else f"{best.size:.3g} columns"
+    size = f"{_spoken_size(best.size)} column{'s' * (best.size != 1)}"
     few = ""
     if best.curve and best.enough < best.size:
-        few = f"; {best.enough:.3g} {'are' if best.enough != 1 else 'is'} hardly worse"
+        few = f"; {best.enough:.0f} {'are' if best.enough != 1 else 'is'} hardly worse"
     with_error = _with_error(best.mean, best.error, standing)
     unit = " %" if standing.metric in SHARES else ""
     return f"{best.method} is best: {with_error}{unit} with {size}{few}."
@@ -267,13 +281,17 @@ def _with_p(rows: Sequence[Standing]) -> str:
 
 
 def _beside(row: Standing, best: Standing, standing: Standings) -> str:
-    told = row.p_value < standing.level
-    better = (row.mean > best.mean) == standing.greater_is_better
-    verdict = ("better" if better else "worse") if told else "not distinguishable"
+    verdict = "not distinguishable"
+    if row.p_value < standing.level:
+        verdict = "worse" if _is_worse(row, best, standing) else "better"
     name = row.method[0].upper() + row.method[1:]
     unit = " %" if standing.metric in SHARES else ""
     number = _with_error(row.mean, row.error, standing)
     return f"{name}: {number}{unit}, {verdict} (p {spoken_p(row.p_value)})."
+
+
+def _is_worse(row: Standing, best: Standing, standing: Standings) -> bool:
+    return (row.mean < best.mean) == standing.greater_is_better
 
 
 def _failed_words(one: Failed) -> str:

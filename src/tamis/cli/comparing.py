@@ -132,7 +132,8 @@ def run_compare(asked: CompareRequest) -> None:
         print_ranks(standing)
     for path in asked.outputs:
         replace_file(path, written(path.suffix.lower(), found, standing, safe=asked.safe_csv))
-    _say_where(asked)
+    if not asked.quiet:
+        _say_where(asked)
 
 
 def _check_folder(asked: CompareRequest) -> None:

@@ -33,6 +33,7 @@ _LATEX = {
     "'": r"\textquotesingle{}",
     "`": r"\textasciigrave{}",
     "±": r"$\pm$",
+    "–": "--",
 }
 _MARKDOWN = "\\`*_{}[]<>|#~&$"
 

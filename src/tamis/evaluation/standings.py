@@ -185,12 +185,19 @@ def standings(
             for method in results.methods
             if tables[data, method]
         ]
-        found.sort(key=lambda row: (row.method in baselines, -row.mean if greater else row.mean))
+        found.sort(key=lambda row: _place(row, list(baselines), greater))
         tested = list(_pairs(found, results.test_ratio(data)))
         rows += [_tested(row, found[0].method, tested) for row in found]
         pairs += tested
     ranks = _ranks(rows, results, baselines, greater, level)
     return Standings(metric, greater, level, tuple(rows), tuple(pairs), ranks)
+
+
+def _place(row: Standing, baselines: list[str], greater: bool) -> tuple[int, float]:
+    """Methods by their means, then baselines as they are given."""
+    if row.method in baselines:
+        return 1 + baselines.index(row.method), 0.0
+    return 0, -row.mean if greater else row.mean
 
 
 #: Scores by number of columns and realization; None stands for what each realization kept.
@@ -289,7 +296,9 @@ def _pairs(rows: list[Standing], ratio: float) -> Iterator[Pair]:
         a, b = ([one.scores[i] for i in common] for one in (first, second))
         if len(common) > 1 and np.isfinite([a, b]).all():
             found = corrected_t(a, b, ratio)
-            drafts.append((first, second, found.difference, found.p_value))
+            # the same difference in every realization: all signs alike, and no more is known
+            p = 0.5 ** (len(common) - 1) if np.isinf(found.statistic) else found.p_value
+            drafts.append((first, second, found.difference, p))
     adjusted = holm([p for *_, p in drafts])
     for (first, second, difference, p), whole in zip(drafts, adjusted.tolist(), strict=True):
         yield Pair(first.data, first.method, second.method, difference, p, whole)

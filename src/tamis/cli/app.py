@@ -10,13 +10,13 @@ from typing import Annotated
 
 import typer
 
+from tamis.cli.completing import method_words
 from tamis.cli.failing import Sentences
 from tamis.table.formats import FORMATS
 
 app = typer.Typer(
     cls=Sentences,
     name="tamis",
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -167,6 +167,127 @@ def select(
             fixed=tuple(fixed or ()),
             time=time,
             event=event,
+        )
+    )
+
+
+@app.command()
+def compare(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE... METHOD...",
+            help="Tables, then recipes (see tamis methods) or expressions.",
+            show_default=False,
+            autocompletion=method_words,
+        ),
+    ],
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The target.")
+    ] = None,
+    features: Annotated[
+        int | None,
+        typer.Option(
+            "--features", "-k", min=1, metavar="N", help="Most columns that are tried; 20."
+        ),
+    ] = None,
+    estimator: Annotated[
+        str | None,
+        typer.Option(metavar="EXPR", help="Trained on the chosen columns; a ridge by default."),
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="error, 'balanced error', auc, rmse, mse, or scikit-learn's."
+        ),
+    ] = None,
+    resamples: Annotated[
+        int, typer.Option("--resamples", "-r", min=2, metavar="N", help="How many splits.")
+    ] = 20,
+    test_share: Annotated[
+        float, typer.Option(min=0.01, max=0.99, metavar="SHARE", help="Rows that are measured on.")
+    ] = 0.25,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Where random draws start.")] = 0,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Number of processes.")] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Dask scheduler to run on; local: this machine."),
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep finished fits here, and go on from them."),
+    ] = None,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="*.csv, *.md, *.tex or *.json; again for more."
+        ),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write all of them, and keep finished fits, there."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace what --folder holds.")] = False,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Leave this column out; may be given again."),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="Use it though it looks like an id or a code of the target."
+        ),
+    ] = None,
+    task: Annotated[
+        TaskOption, typer.Option(metavar="TASK", help="classification, regression or auto.")
+    ] = TaskOption.auto,
+    format: Annotated[
+        str | None, typer.Option(metavar="NAME", help=f"The format: {', '.join(FORMATS)}.")
+    ] = None,
+    header: Annotated[bool, typer.Option(help="Whether a CSV file has names on top.")] = True,
+    safe_csv: Annotated[
+        bool,
+        typer.Option(help="Write ' before names in *.csv that spreadsheets would run as formulas."),
+    ] = True,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Neither progress nor notes.")
+    ] = False,
+) -> None:
+    """Compare methods on your own table, on rows they have not seen.
+
+    tamis compare data.csv --target y
+
+    tamis compare data.csv --target y mrmr svm-rfe 'Forward(Scatter("J3"))'
+
+    tamis compare data.csv -t y mrmr jmi --estimator 'SVC(C=10)' --folder mine
+
+    tamis compare a.csv b.csv c.csv -t y correlation mrmr --jobs 4
+    """
+    from tamis.cli.comparing import CompareRequest, run_compare
+
+    run_compare(
+        CompareRequest(
+            words=tuple(words),
+            target=target,
+            features=features,
+            estimator=estimator,
+            metric=metric,
+            resamples=resamples,
+            test_share=test_share,
+            seed=seed,
+            n_jobs=jobs,
+            cluster=dask,
+            store=store,
+            output=tuple(output or ()),
+            folder=folder,
+            force=force,
+            drop=tuple(drop or ()),
+            keep=tuple(keep or ()),
+            task=task.value,
+            format=format,
+            header=header,
+            safe_csv=safe_csv,
+            quiet=quiet,
         )
     )
 

@@ -26,6 +26,7 @@ from tamis.evaluation.significance import (
 )
 from tamis.evaluation.sources import Fresh
 from tamis.evaluation.stability import Stability, stability
+from tamis.evaluation.standings import Standing, Standings, standings
 from tamis.evaluation.store import Store
 
 __all__ = [
@@ -44,6 +45,8 @@ __all__ = [
     "Score",
     "Split",
     "Stability",
+    "Standing",
+    "Standings",
     "Steps",
     "Store",
     "Test",
@@ -61,5 +64,6 @@ __all__ = [
     "rank",
     "same_rate",
     "stability",
+    "standings",
     "wilcoxon",
 ]

@@ -55,6 +55,11 @@ def mse(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
         return float(np.mean((fitted.predict(X) - y) ** 2))
 
 
+def rmse(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
+    """Root of the mean squared error."""
+    return float(np.sqrt(mse(fitted, X, y)))
+
+
 def scc(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
     """Squared correlation of prediction and target; 0 where the prediction is constant."""
     predicted, y = _near_one(fitted.predict(X)), _near_one(y)
@@ -91,6 +96,7 @@ _KNOWN = {
     "ber": Metric("ber", ber, False),
     "auc": Metric("auc", auc, True),
     "mse": Metric("mse", mse, False),
+    "rmse": Metric("rmse", rmse, False),
     "scc": Metric("scc", scc, True),
     "n_features": Metric("n_features", None, False),
     "useless": Metric("useless", None, False),

@@ -30,6 +30,7 @@ from tamis.exceptions import (
     NotCertified,
     NotConverged,
     PiecesFailed,
+    TableAlert,
     TamisError,
     TiedScores,
 )
@@ -71,8 +72,8 @@ def evaluate(
     plan : Realizations, CrossValidation or GivenSplits
         Which rows train and which test; by default ``Realizations()``.
     metrics : str, scorer or list of them
-        "error", "ber" (balanced error rate), "auc", "mse", "scc" (squared correlation); of a
-        tuned classifier "cv_error" (what its own cross-validation found); of the chosen columns
+        "error", "ber" (balanced error rate), "auc", "mse", "rmse", "scc" (squared correlation); of
+        a tuned classifier "cv_error" (what its own cross-validation found); of the chosen columns
         "n_features", "useless" (share of columns known to be irrelevant), "found" (share of the
         relevant ones that are among them), "hit" (whether the first columns are the relevant ones);
         "seconds" (that the method took to fit); any scorer of scikit-learn.
@@ -248,6 +249,7 @@ def _answer(i: int, *arguments: Any) -> tuple[int, Outcome | str]:
             warnings.simplefilter("ignore", TiedScores)
             warnings.simplefilter("ignore", NotConverged)
             warnings.simplefilter("ignore", DegenerateData)
+            warnings.simplefilter("ignore", TableAlert)
             return i, run(*arguments)
     except Exception as error:  # any method of any library may fail, and must not stop the rest
         return i, f"{type(error).__name__}: {error}"

@@ -1,7 +1,7 @@
 """Where the rows of a realization come from: one table for all of them, or fresh draws."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -157,7 +157,7 @@ def _source(name: str, item: Any) -> Source:
     if isinstance(item, Fresh):
         return Fresh(item.make, item.n_samples, item.options, name)
     if isinstance(item, Fixed):
-        return Fixed(name, item.rows)
+        return replace(item, name=name)
     return Fixed(name, as_rows(item, name))
 
 

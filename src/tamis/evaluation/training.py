@@ -70,8 +70,8 @@ class Training:
         fresh = clone(estimator) if len(columns) else self._constant()
         self._fix_seeds(fresh, "estimator", name)
         X, X_test = self.scaled(train, test)
-        fresh.fit(X[:, columns], self.rows.y[train])
-        return fresh, X_test[:, columns]
+        fresh.fit(_taken(X, columns), self.rows.y[train])
+        return fresh, _taken(X_test, columns)
 
     def _fix_seeds(self, estimator: BaseEstimator, *labels: str) -> None:
         root = int(stream(self.seed, *labels, *self.labels).integers(2**31))
@@ -80,6 +80,11 @@ class Training:
     def _constant(self) -> Any:
         of_classes = target_kind(self.rows.y) == "classification"
         return DummyClassifier() if of_classes else DummyRegressor()
+
+
+def _taken(X: Array, columns: Subset) -> Array:
+    """Some columns; of none there are as many rows, which a frame would forget."""
+    return X[:, columns] if len(columns) else np.empty((len(X), 0))
 
 
 def _scaled(train: Array, other: Array) -> tuple[Array, Array]:

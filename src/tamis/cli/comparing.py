@@ -1,0 +1,244 @@
+"""What ``tamis compare`` does: read tables, measure methods on resamples, print and write."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import typer
+
+from tamis._wording import listed
+from tamis.cli.compared import (
+    Compared,
+    Failed,
+    print_compared,
+    print_ranks,
+    written,
+)
+from tamis.cli.contest import (
+    BASELINES,
+    METHODS,
+    MOST,
+    Rules,
+    contest,
+    contestants,
+    estimator_for,
+    grid,
+    is_file_word,
+    joined_tables,
+    metric_for,
+)
+from tamis.cli.counting import counted_bar
+from tamis.cli.failing import INTERRUPTED
+from tamis.cli.output import check_output, replace_file
+from tamis.cli.printing import say, say_alerts
+from tamis.cli.running import stopping
+from tamis.evaluation import Realizations, Results, standings
+from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.recipes import method as meaning
+from tamis.table.files import read_file
+from tamis.table.formats import EXTENSIONS
+from tamis.table.rows import Offered, offered
+from tamis.table.sources import STDIN
+from tamis.table.table import Table, table_of
+
+#: How a comparison can be written.
+ENDINGS = (".csv", ".md", ".tex", ".json")
+#: What ``--folder`` holds: every way of writing, and the finished fits.
+WRITTEN, KEPT = "comparison", "fits.sqlite"
+
+
+class CompareRequest(NamedTuple):
+    """The arguments of the command."""
+
+    words: tuple[str, ...]
+    target: str | None
+    features: int | None
+    estimator: str | None
+    metric: str | None
+    resamples: int
+    test_share: float
+    seed: int
+    n_jobs: int | None
+    cluster: str | None
+    store: Path | None
+    output: tuple[Path, ...]
+    folder: Path | None
+    force: bool
+    drop: tuple[str, ...]
+    keep: tuple[str, ...]
+    task: str
+    format: str | None
+    header: bool
+    safe_csv: bool
+    quiet: bool
+
+    @property
+    def files(self) -> list[Path]:
+        """The words that are tables."""
+        found = [word for word in self.words if is_file_word(word, tuple(EXTENSIONS))]
+        if not found:
+            first = f"{self.words[0]!r} is none" if self.words else "none was given"
+            raise InvalidTable(
+                f"tamis compare needs a table, and {first}. Write tamis compare data.csv --target "
+                "y mrmr svm-rfe."
+            )
+        return [Path(word) for word in dict.fromkeys(found)]
+
+    @property
+    def methods(self) -> list[str]:
+        """The words that are methods."""
+        return [word for word in self.words if not is_file_word(word, tuple(EXTENSIONS))]
+
+    @property
+    def outputs(self) -> list[Path]:
+        """Every file that is written at the end."""
+        inside = [] if self.folder is None else [self.folder / f"{WRITTEN}{e}" for e in ENDINGS]
+        return [*self.output, *inside]
+
+    @property
+    def kept(self) -> Path | None:
+        """Where finished fits are kept."""
+        if self.store is not None or self.folder is None:
+            return self.store
+        return self.folder / KEPT
+
+
+def run_compare(asked: CompareRequest) -> None:
+    """Compare methods as asked; what cannot be read or written is refused before any work."""
+    files = asked.files
+    for path in asked.output:
+        check_output(path, files[0], endings=ENDINGS)
+    _check_folder(asked)
+    for text in asked.methods:
+        if text != "auto":
+            meaning(text)
+    tables = {file: _table(asked, file) for file in files}
+    if asked.folder is not None:
+        asked.folder.mkdir(parents=True, exist_ok=True)
+    found: list[Compared] = []
+    measured: list[Results] = []
+    for file, table in tables.items():
+        if not asked.quiet:
+            say_alerts(table.alerts)
+        rules, results, failed = _compared(asked, _name(file, files), table)
+        measured.append(results)
+        found.append(Compared(_name(file, files), table.target or "", rules, failed, table.alerts))
+    standing = standings(joined_tables(measured), baselines=BASELINES)
+    for one in found:
+        print_compared(one, standing, several=len(found) > 1)
+    if len(found) > 1:
+        print_ranks(standing)
+    for path in asked.outputs:
+        replace_file(path, written(path.suffix.lower(), found, standing, safe=asked.safe_csv))
+    if not asked.quiet:
+        _say_where(asked)
+
+
+def _check_folder(asked: CompareRequest) -> None:
+    """Refuse a folder that holds another comparison, or cannot be made."""
+    folder = asked.folder
+    if folder is None:
+        return
+    if folder.exists() and not folder.is_dir():
+        raise InvalidParameter(f"{folder} is a file. Give --folder another name.")
+    if (folder / f"{WRITTEN}.json").exists() and not asked.force:
+        raise InvalidParameter(
+            f"{folder} holds a comparison. Write --force to put another in its place, or give "
+            "--folder another name."
+        )
+    above = next(path for path in (folder, *folder.absolute().parents) if path.is_dir())
+    check_output(above / "x.csv", None)
+
+
+def _table(asked: CompareRequest, file: Path) -> Table:
+    content = read_file(file, asked.format, header=asked.header)
+    if asked.target is None and content.target is None:
+        raise InvalidTable(
+            "Which column is the target? Write --target with one of "
+            f"{listed(content.frame.columns[::-1])}."
+        )
+    name = "standard input" if str(file) == STDIN else file.name
+    return table_of(content, asked.target, asked.drop, asked.keep, asked.task, name=name)
+
+
+def _name(file: Path, files: Sequence[Path]) -> str:
+    """The name of a file, or its path where two have the same."""
+    if str(file) == STDIN:
+        return "standard input"
+    return file.name if [f.name for f in files].count(file.name) == 1 else str(file)
+
+
+def _compared(
+    asked: CompareRequest, name: str, table: Table
+) -> tuple[Rules, Results, tuple[Failed, ...]]:
+    """The results on one table, and what failed there."""
+    plain, task = table.is_plain, table.task
+    data = table.labelled()
+    offer = offered(name, data, plain=plain, keep=asked.keep)
+    n_columns = len(data.names)
+    most = min(MOST if asked.features is None else asked.features, n_columns)
+    rules = Rules(
+        task=task,
+        sizes=grid(most),
+        estimator=estimator_for(asked.estimator, task),
+        metric=metric_for(asked.metric, task),
+        plan=Realizations(
+            asked.resamples,
+            train=1.0 - asked.test_share,
+            stratify=task == "classification",
+            seed=asked.seed,
+        ),
+        shape=(len(data.y), n_columns),
+        spoken=str(data),
+    )
+    rules.plan.split(data.y, name, 0)  # which says what is wrong with the parts
+    words = asked.methods or list(METHODS[task])
+    methods, refused = contestants(words, data.y, task, n_columns, most)
+    if not methods:
+        raise InvalidParameter(next(iter(refused.values())))
+    results = _measured(asked, offer, methods, rules)
+    return rules, results, _failed(results, refused, words)
+
+
+def _measured(asked: CompareRequest, offer: Offered, methods: Any, rules: Rules) -> Results:
+    """The fits, with a bar; after Ctrl-C what is done is kept where there is a store."""
+    name, how = offer.source.name, {"n_jobs": asked.n_jobs, "cluster": asked.cluster}
+    with counted_bar(f"comparing on {name}", "fits", quiet=asked.quiet) as bar:
+        try:
+            with stopping(bar):
+                return contest(offer, methods, rules, bar, store=asked.kept, **how)
+        except KeyboardInterrupt:
+            bar.stop = True
+    _leave(asked, bar.done, bar.total)
+    raise typer.Exit(INTERRUPTED)
+
+
+def _leave(asked: CompareRequest, done: int, total: int) -> None:
+    """Say what is kept, and how to go on."""
+    if asked.kept is None:
+        say(
+            f"stopped after {done} of {total} fits; nothing is kept. With --store FILE, or "
+            "--folder, the same command goes on where it was stopped."
+        )
+        return
+    again = shlex.join(["tamis", *sys.argv[1:]])
+    say(f"stopped after {done} of {total} fits; they are in {asked.kept}. To go on: {again}")
+
+
+def _failed(results: Results, refused: dict[str, str], words: Sequence[str]) -> tuple[Failed, ...]:
+    """One line for each method that failed somewhere, with its first sentence."""
+    found = [Failed(text, 0, sentence) for text, sentence in refused.items()]
+    failures = [failure.method for failure in results.failures]
+    for name in dict.fromkeys(failures):
+        first = next(f.reason for f in results.failures if f.method == name)
+        found.append(Failed(name, failures.count(name), first.partition(": ")[2] or first))
+    return tuple(sorted(found, key=lambda one: [*words, *BASELINES].index(one.method)))
+
+
+def _say_where(asked: CompareRequest) -> None:
+    for path in asked.output:
+        say(f"the comparison is in {path}.")
+    if asked.folder is not None:
+        say(f"the comparison is in {asked.folder}, as CSV, Markdown, LaTeX and JSON.")

@@ -1,0 +1,253 @@
+"""The command ``tamis compare``: its numbers are those of ``evaluate``, whatever the table."""
+
+import json
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.linear_model import Ridge, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from tamis.criteria import MRMR, Correlation, Scatter
+from tamis.datasets import make_mixed
+from tamis.evaluation import Realizations, corrected_t, evaluate, friedman, holm, stability
+from tamis.recipes import prepare
+from tamis.search import Forward, Ranking
+from tamis.table import TableEncoder, TableSelector, read
+from tamis.table.rows import FrameSource, frame_rows
+
+FEW = ("--resamples", 4, "--quiet")
+J3 = 'Forward(Scatter("J3"))'
+
+
+@pytest.fixture
+def compared(tamis, folder):
+    """Run the command and give what it wrote as JSON."""
+
+    def run(*args):
+        result = tamis("compare", *args, *FEW, "-o", "found.json")
+        assert result.exit_code == 0, result.output
+        return json.loads((folder / "found.json").read_text()), result.stdout
+
+    return run
+
+
+def by_hand(frame, methods, sizes, estimator=None, **plan):
+    """The scores of realizations by method and size, from ``evaluate`` itself."""
+    X, y = frame.drop("kind").to_numpy(), frame["kind"].to_numpy()
+    return evaluate(
+        methods,
+        {"wine.csv": (X, y.astype(str))},
+        Realizations(4, **{"train": 0.75, "stratify": True} | plan),
+        estimators=RidgeClassifier() if estimator is None else estimator,
+        sizes=sizes,
+    )
+
+
+def test_the_numbers_are_those_of_evaluate(compared, frame):
+    found, _ = compared("wine.csv", "-t", "kind", "mrmr", J3, "-k", 5)
+    (table,) = found["tables"]
+    assert table["sizes"] == [1, 2, 3, 4, 5]
+    methods = {
+        "mrmr": Forward(MRMR(task="classification"), n_features_to_select=5),
+        J3: Forward(Scatter("J3"), n_features_to_select=5),
+    }
+    expected = by_hand(frame, methods, [1, 2, 3, 4, 5])
+    rows = {row["method"]: row for row in table["methods"]}
+    for name in methods:
+        for point in rows[name]["curve"]:
+            values = list(expected.values("error", name, size=point["size"]).values())
+            assert point["mean"] == pytest.approx(np.mean(values), abs=0)
+            spread = np.std(values, ddof=1) * np.sqrt(1 / 4 + expected.test_ratio())
+            assert point["error"] == pytest.approx(spread)
+        assert rows[name]["stability"]["value"] == pytest.approx(
+            stability(expected.supports(name, size=int(rows[name]["columns"]))).nogueira
+        )
+
+
+def test_a_resample_is_scored_at_the_size_that_is_best_on_the_others(compared, frame):
+    found, _ = compared("wine.csv", "-t", "kind", "mrmr", "correlation")
+    methods = {
+        "mrmr": Forward(MRMR(task="classification"), n_features_to_select=6),
+        "correlation": Ranking(Correlation()),
+    }
+    expected = by_hand(frame, methods, range(1, 7))
+    rows = {row["method"]: row for row in found["tables"][0]["methods"]}
+    scores = {}
+    for name in methods:
+        table = np.array(
+            [list(expected.values("error", name, size=k).values()) for k in range(1, 7)]
+        )
+        chosen = [np.delete(table, i, axis=1).mean(axis=1).argmin() for i in range(4)]
+        scores[name] = [table[chosen[i], i] for i in range(4)]
+        assert list(rows[name]["scores"].values()) == scores[name]
+        assert rows[name]["columns"] == table.mean(axis=1).argmin() + 1
+        assert rows[name]["mean"] == pytest.approx(np.mean(scores[name]))
+    tests = {frozenset((t["first"], t["second"])): t for t in found["tables"][0]["tests"]}
+    one = tests[frozenset(methods)]
+    assert one["p_value"] == pytest.approx(
+        corrected_t(scores["mrmr"], scores["correlation"], expected.test_ratio()).p_value
+    )
+    adjusted = holm([test["p_value"] for test in tests.values()])
+    assert [test["p_adjusted"] for test in tests.values()] == pytest.approx(adjusted)
+
+
+def test_all_columns_and_guessing_stand_beside(compared, frame):
+    found, text = compared("wine.csv", "-t", "kind", "mrmr", "--estimator", "GaussianNB()")
+    rows = {row["method"]: row for row in found["tables"][0]["methods"]}
+    expected = by_hand(frame, {"all": make_pipeline(GaussianNB())}, "own", GaussianNB())
+    assert list(rows["all columns"]["scores"].values()) == list(
+        expected.values("error", "all").values()
+    )
+    assert rows["guessing"]["mean"] > 0.5
+    assert re.search("All columns: .*Guessing: ", text, re.DOTALL)
+    assert "GaussianNB()" in text
+
+
+def test_a_mixed_table_is_encoded_inside_the_training_parts(compared, folder):
+    table = make_mixed(120, random_state=0, like="incomes")
+    frame = table.to_frame()
+    frame = frame if isinstance(frame, pl.DataFrame) else pl.from_pandas(frame)
+    frame.with_columns(pl.Series("y", np.asarray(table.y))).write_csv("mixed.csv")
+    found, _ = compared("mixed.csv", "-t", "y", "ridge-rfe", "-k", 2)
+    (one,) = found["tables"]
+    row = one["methods"][0]
+    again = read(folder / "mixed.csv", "y")
+    assert not again.is_plain
+    data = again.labelled()
+    method = TableSelector(prepare("ridge-rfe", data.y, n_features_to_select=1, task=data.task))
+    expected = evaluate(
+        {"ridge-rfe": method},
+        {"mixed.csv": FrameSource("mixed.csv", frame_rows(data.X, data.y, "mixed.csv"))},
+        Realizations(4, train=0.75, stratify=True),
+        estimators=make_pipeline(TableEncoder(), StandardScaler(), RidgeClassifier()),
+        sizes=[1, 2],
+        normalise=False,
+    )
+    for point in row["curve"]:
+        values = expected.values("error", "ridge-rfe", size=point["size"]).values()
+        assert point["mean"] == np.mean(list(values))
+
+
+def test_a_real_target_is_measured_by_the_root_of_squares(compared, frame):
+    found, text = compared("wine.csv", "-t", frame.columns[0], "correlation", "--drop", "kind")
+    assert found["metric"] == "rmse"
+    assert "RMSE of Ridge()" in text
+    data = frame.drop("kind", frame.columns[0]).to_numpy()
+    expected = evaluate(
+        Ranking(Correlation()),
+        {"wine.csv": (data, frame[:, 0].to_numpy())},
+        Realizations(4, train=0.75, stratify=False),
+        "mse",
+        estimators=Ridge(),
+        sizes=[2],
+    )
+    point = found["tables"][0]["methods"][0]["curve"][1]
+    roots = [np.sqrt(score.value) for score in expected.rows()]
+    assert point["mean"] == pytest.approx(np.mean(roots))
+
+
+def test_several_tables_are_ranked(compared, frame):
+    for i in range(3):
+        frame[i::2].write_csv(f"part{i}.csv")
+    files = [f"part{i}.csv" for i in range(3)]
+    found, text = compared(*files, "-t", "kind", "mrmr", "correlation", "fisher-score", "-k", 2)
+    means = [
+        [
+            row["mean"]
+            for name in ("mrmr", "correlation", "fisher-score")
+            for row in one["methods"]
+            if row["method"] == name
+        ]
+        for one in found["tables"]
+    ]
+    expected = friedman(means, ["mrmr", "correlation", "fisher-score"])
+    assert list(found["ranks"]["ranks"].values()) == expected.ranks.tolist()
+    assert found["ranks"]["critical_difference"] == expected.critical_difference
+    assert "Mean ranks over 3 tables" in text
+
+
+def test_a_method_that_decides_is_measured_with_what_it_keeps(compared, frame):
+    text = "Forward(MRMR(), n_features_to_select=2)"
+    found, _ = compared("wine.csv", "-t", "kind", text, "correlation", "-k", 3)
+    rows = {row["method"]: row for row in found["tables"][0]["methods"]}
+    assert rows[text]["curve"] == []
+    assert rows[text]["columns"] == 2
+    method = Forward(MRMR(task="classification"), n_features_to_select=2)
+    expected = by_hand(frame, {text: method}, "own").values("error", text)
+    assert list(rows[text]["scores"].values()) == list(expected.values())
+
+
+def test_a_method_that_keeps_nothing_guesses(compared, folder):
+    rng = np.random.default_rng(0)
+    noise = pl.DataFrame(rng.normal(size=(40, 3)), schema=["a", "b", "c"])
+    noise.with_columns(pl.Series("y", ["p", "q"] * 20)).write_csv("noise.csv")
+    method = "StabilitySelection(Ranking(Correlation()))"
+    found, text = compared("noise.csv", "-t", "y", method, "correlation")
+    rows = {row["method"]: row for row in found["tables"][0]["methods"]}
+    assert rows[method]["columns"] == 0
+    assert rows[method]["scores"] == rows["guessing"]["scores"]
+    assert rows[method]["stability"] is None
+    assert "failed" not in text
+
+
+def test_a_method_that_fails_is_a_row_with_its_sentence(compared):
+    found, text = compared("wine.csv", "-t", "kind", "svr-rfe", "correlation")
+    (failed,) = found["tables"][0]["failed"]
+    assert failed["method"] == "svr-rfe"
+    assert "needs a real target" in failed["sentence"]
+    assert "svr-rfe failed: " in text
+    assert "correlation is best" in text
+
+
+def test_a_method_that_fails_in_some_resamples_says_so(compared, folder):
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(rng.normal(size=(30, 3)), schema=["a", "b", "c"])
+    frame.with_columns(pl.Series("y", ["p", "q"] * 15)).write_csv("noise.csv")
+    found, text = compared("noise.csv", "-t", "y", "t-test-fdr", "correlation")
+    (failed,) = found["tables"][0]["failed"]
+    assert failed["times"] > 0
+    assert "false discovery rate" in text
+
+
+def test_words_that_mean_nothing_are_refused_before_any_work(refused):
+    assert "Did you mean mrmr" in refused("compare", "wine.csv", "-t", "kind", "mrmrr")
+    assert "no file win.csv" in refused("compare", "win.csv", "-t", "kind", "mrmr").replace("'", "")
+    assert "needs a table" in refused("compare", "mrmr", "-t", "kind")
+    assert "--target" in refused("compare", "wine.csv", "mrmr")
+    assert "--metric" in refused("compare", "wine.csv", "-t", "kind", "mrmr", "--metric", "rmse")
+    assert "--estimator" in refused(
+        "compare", "wine.csv", "-t", "kind", "mrmr", "--estimator", "Ridge()"
+    )
+    assert ".csv or .md" in refused("compare", "wine.csv", "-t", "kind", "mrmr", "-o", "x.xml")
+    assert "holds the data" in refused("compare", "wine.csv", "-t", "kind", "-o", "wine.csv")
+
+
+def test_the_folder_holds_everything_and_is_not_replaced(tamis, folder, refused):
+    asked = ("compare", "wine.csv", "-t", "kind", "correlation", "-k", 2, *FEW, "--folder", "mine")
+    first = tamis(*asked)
+    assert first.exit_code == 0, first.output
+    names = sorted(path.name for path in (folder / "mine").iterdir())
+    assert names == [
+        "comparison.csv",
+        "comparison.json",
+        "comparison.md",
+        "comparison.tex",
+        "fits.sqlite",
+    ]
+    assert "--force" in refused(*asked)
+    again = tamis(*asked, "--force")
+    assert again.stdout == first.stdout  # from the store
+
+
+def test_the_csv_has_every_number(tamis, folder):
+    asked = ("compare", "wine.csv", "-t", "kind", "correlation", "-k", 2, *FEW)
+    assert tamis(*asked, "-o", "a.csv", "-o", "a.md", "-o", "a.tex").exit_code == 0
+    frame = pl.read_csv("a.csv")
+    assert frame["rule"].to_list() == ["given", "given", "best", "own", "own"]
+    assert frame["mean"].null_count() == 0
+    assert (folder / "a.md").read_text().count("**\n\n| ") == 3
+    assert (folder / "a.tex").read_text().count(r"\begin{tabular}") == 3

@@ -1,0 +1,369 @@
+"""Columns: their scores, what says the same, how often they are kept, what classes say."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
+
+from tamis._arrays import Array, Mask, Subset
+from tamis.evaluation import Results
+from tamis.exceptions import InvalidParameter
+from tamis.plot.correlating import correlations
+from tamis.plot.reading import ChosenUnits, chosen_units
+from tamis.plot.style import (
+    Palette,
+    altair,
+    axis,
+    data,
+    field,
+    figure,
+    finished,
+    harmless,
+    palette,
+    short,
+    text,
+)
+
+#: Pixels of a row with a name.
+ROW = 19
+#: Pixels of a square of the map of what says the same.
+SQUARE = 26
+#: Share of the resamples from which a column that is not kept counts as a rival.
+RIVAL = 0.3
+
+
+def ranking(
+    selection: Any,
+    n: int = 20,
+    *,
+    probe: float | None = None,
+    theme: str = "light",
+    width: int = 360,
+) -> Any:
+    """Bars of scores, best column first; those not kept are grey.
+
+    Parameters
+    ----------
+    selection : fitted selection
+        Of tamis, or any of scikit-learn's.
+    n : int, default=20
+        How many columns are shown.
+    probe : float, optional
+        Score of the best column that is known to say nothing, drawn as a line. Of a fitted
+        :class:`tamis.choice.Probes` it is where its promise ends.
+    theme : {"light", "page"}, default="light"
+        "page" has the variables of the style sheet of a report for colours.
+    width : int
+        Of the bars, in pixels.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Examples
+    --------
+    >>> import tamis
+    >>> from tamis.datasets import load
+    >>> from tamis.plot import ranking
+    >>> wine = load("wine")
+    >>> chart = ranking(tamis.select(wine.X, wine.y, "fisher-score"), n=3)
+    >>> [row["kept"] for row in chart.to_dict()["data"]["values"]]
+    [True, True, True]
+    """
+    if not (isinstance(n, int | np.integer) and n >= 1):
+        raise InvalidParameter(f"ranking needs n, the number of columns to show, not {n!r}.")
+    if probe is None:
+        probe = _probe_of(selection)
+    return draw_ranking(chosen_units(selection), n, probe, palette(theme), width)
+
+
+def _probe_of(selection: Any) -> float | None:
+    """Where the promise of probes ends: the score of p = E / d."""
+    p_values = getattr(selection, "p_values_", None)
+    rate = getattr(selection, "expected_false", None)
+    if p_values is None or rate is None or selection.fdr is not None:
+        return None
+    return float(np.log(len(p_values) / rate))
+
+
+def draw_ranking(
+    units: ChosenUnits, n: int, probe: float | None, colours: Palette, width: int
+) -> Any:
+    """The chart of the first units."""
+    shown = units.order[:n]
+    rows = [
+        {
+            "place": place,
+            "name": short(units.names[unit]),
+            "score": float(score) if np.isfinite(score := units.scores[unit]) else None,
+            "kept": bool(units.kept[unit]),
+            "label": "" if np.isfinite(score) else "no score",
+            "hint": f"{harmless(units.names[unit])}: {figure(float(score))}",
+        }
+        for place, unit in enumerate(shown.tolist())
+    ]
+    scores = [row["score"] for row in rows if row["score"] is not None] or [1.0]
+    far = [*scores, 0.0, *([probe] if probe is not None else [])]
+    x = {"scale": {"domain": [min(far), max(far) or 1.0], "nice": True}}
+    x["axis"] = axis(colours, lines=True, title="score by the criterion", tickCount=4)
+    chart = altair().Chart(data(rows, "ranking")).encode(y=_places(len(rows)))
+    hues = {"domain": [True, False], "range": [colours.accent, colours.quiet]}
+    bars = chart.mark_bar(height=ROW / 2).encode(
+        x=field("score", **x),
+        color=field("kept", "nominal", scale=hues, legend=None),
+        tooltip=field("hint", "nominal"),
+        description=field("hint", "nominal"),
+    )
+    layers = [bars, _names(chart, colours)]
+    if any(row["label"] for row in rows):
+        without = text(colours, align="left", dx=4, fontSize=11, color=colours.soft)
+        mark = chart.mark_text(**without).encode(x={"value": 0}, text=field("label", "nominal"))
+        layers.append(mark)
+    if probe is not None:
+        layers += _probe_line(probe, x, colours)
+    return finished(altair().layer(*layers), width, ROW * len(rows))
+
+
+def _places(n: int) -> Any:
+    return field("place", "ordinal", axis=None, scale={"domain": list(range(n))})
+
+
+def _names(chart: Any, colours: Palette) -> Any:
+    """Names at the left of their rows: as marks, since two columns may have the same."""
+    mark = chart.mark_text(**text(colours, align="right", dx=-6, fontSize=11.5))
+    return mark.encode(x={"value": 0}, text=field("name", "nominal"))
+
+
+def _probe_line(probe: float, x: dict[str, Any], colours: Palette) -> list[Any]:
+    row = {"score": probe, "label": "probe"}
+    chart = altair().Chart(data([row], "probe"))
+    styled = text(colours, color=colours.mark, fontWeight=600, fontSize=11, dy=-8)
+    return [
+        chart.mark_rule(color=colours.mark, strokeDash=[4, 3], strokeWidth=1.5).encode(
+            x=field("score", **x)
+        ),
+        chart.mark_text(**styled).encode(
+            x=field("score", **x), y={"value": 0}, text=field("label", "nominal")
+        ),
+    ]
+
+
+def redundancy(
+    selection: Any, X: ArrayLike, *, n: int = 40, theme: str = "light", square: int = SQUARE
+) -> Any:
+    """Which of the kept columns say the same: the lower triangle of \\|r\\|, similar ones adjacent.
+
+    Parameters
+    ----------
+    selection : fitted selection
+        At least two of its columns are kept.
+    X : array or frame of shape (n_samples, n_features)
+        The table it was fitted to. Text and categories have no correlation.
+    n : int, default=40
+        Of more columns those closest to another are shown.
+    theme : {"light", "page"}, default="light"
+        "page" has the variables of the style sheet of a report for colours.
+    square : int
+        Pixels of a square.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Examples
+    --------
+    >>> import tamis
+    >>> from tamis.datasets import load
+    >>> from tamis.plot import redundancy
+    >>> wine = load("wine")
+    >>> chosen = tamis.select(wine.X, wine.y, "fisher-score", n_features_to_select=4)
+    >>> len(redundancy(chosen, wine.X).to_dict()["layer"][0]["data"]["values"])  # 4 * 3 / 2
+    6
+    """
+    units = chosen_units(selection)
+    kept = units.best_kept
+    if len(kept) < 2:
+        raise InvalidParameter(
+            f"redundancy needs at least two kept columns, and this selection keeps {len(kept)}."
+        )
+    r = correlations(X, units.units, kept)[:, kept]
+    shown = closest(r, n)
+    names = [units.names[unit] for unit in kept[shown]]
+    return draw_redundancy(r[np.ix_(shown, shown)], names, palette(theme), square)
+
+
+def closest(r: Array, n: int) -> Subset:
+    """The n columns that are closest to another, in an order that puts similar ones together."""
+    shown = np.arange(len(r))
+    if len(r) > n:
+        others = np.where(np.eye(len(r), dtype=bool), 0.0, np.nan_to_num(r))
+        shown = np.sort(np.argsort(-others.max(axis=1), kind="stable")[:n])
+    if len(shown) < 3:
+        return shown
+    apart = 1 - np.clip(np.nan_to_num(r[np.ix_(shown, shown)]), 0, 1)
+    apart = (apart + apart.T) / 2
+    np.fill_diagonal(apart, 0)
+    tree = linkage(squareform(apart, checks=False), "average", optimal_ordering=len(shown) <= 60)
+    return shown[leaves_list(tree)]
+
+
+def draw_redundancy(r: Array, names: Sequence[str], colours: Palette, square: int) -> Any:
+    """The map of a matrix of correlations."""
+    n = len(names)
+    rows = [
+        {
+            "row": i,
+            "column": j,
+            "r": round(float(value), 4) if np.isfinite(value := r[i, j]) else 0.0,
+            "label": f"{100 * value:.0f}" if value >= 0.5 else "",
+            "hint": f"{harmless(names[i])} and {harmless(names[j])}: {figure(float(value), 2)}",
+        }
+        for i in range(n)
+        for j in range(i)
+    ]
+    labels = [{"row": i, "column": i, "name": short(name)} for i, name in enumerate(names)]
+    place = {"axis": None, "scale": {"domain": list(range(n)), "paddingInner": 0.06}}
+    x, y = field("column", "ordinal", **place), field("row", "ordinal", **place)
+    chart = altair().Chart(data(rows, "pairs")).encode(x=x, y=y)
+    hint = field("hint", "nominal")
+    fullness = field("r", scale={"domain": [0, 1], "range": [0.04, 1]}, legend=None)
+    squares = chart.mark_rect(color=colours.accent, stroke=None).encode(
+        opacity=fullness, tooltip=hint, description=hint
+    )
+    # white on what is full, ink on what is not: the ground of the page is the one or the other
+    hue = {"condition": {"test": "datum.r >= 0.8", "value": colours.ground}, "value": colours.ink}
+    numbers = chart.mark_text(**text(colours, fontSize=10)).encode(
+        text=field("label", "nominal"), color=hue
+    )
+    styled = text(colours, align="left", fontSize=11.5, dx=2 - square / 2)
+    written = altair().Chart(data(labels, "names")).mark_text(**styled)
+    written = written.encode(x=x, y=y, text=field("name", "nominal"))
+    return finished(altair().layer(squares, numbers, written), square * n, square * n)
+
+
+@dataclass(frozen=True, repr=False)
+class KeptShare:
+    """How often units are kept in resamples.
+
+    Attributes
+    ----------
+    units : array of int
+        Those that are kept, best first, then the rivals that resamples prefer.
+    share : array of float
+    rival : array of bool
+    """
+
+    units: Subset
+    share: Array
+    rival: Mask
+
+
+def kept_shares(units: ChosenUnits, share: Array, n: int) -> KeptShare:
+    """The kept units and, hollow, those that at least 30 % of the resamples keep."""
+    kept = units.best_kept[:n]
+    rivals = np.flatnonzero(~units.kept & (share >= RIVAL))
+    rivals = rivals[np.argsort(-share[rivals], kind="stable")][: max(n - len(kept), 0)]
+    shown = np.concatenate([kept, rivals]).astype(np.intp)
+    return KeptShare(shown, share[shown], ~units.kept[shown])
+
+
+def shares_of(
+    results: Results, units: ChosenUnits, method: str | None = None, data: str | None = None
+) -> Array:
+    """Share of the realizations in which the first columns, as many as are kept, hold each unit."""
+    method = results.methods[0] if method is None else method
+    size = int(units.units.mask(units.kept).sum())
+    masks = results.supports(method, data, size if size else None)
+    if masks.shape[1] != units.units.n_columns:
+        raise InvalidParameter(
+            f"The results are of {masks.shape[1]} columns, the selection of "
+            f"{units.units.n_columns}. Give results on the same table."
+        )
+    of_columns = masks.mean(axis=0)
+    share = np.zeros(len(units.names))
+    np.maximum.at(share, units.units.unit_of, of_columns)
+    return share
+
+
+def stability(
+    results: Results,
+    selection: Any,
+    *,
+    method: str | None = None,
+    data: str | None = None,
+    n: int = 40,
+    theme: str = "light",
+    width: int = 420,
+) -> Any:
+    """How often each kept column is kept in resamples; hollow, the rivals that resamples prefer.
+
+    Parameters
+    ----------
+    results : Results
+        Of :func:`tamis.evaluation.evaluate`, with the selection's method among its own.
+    selection : fitted selection
+    method, data : str, optional
+        Which of several in the results; by default the first method.
+    n : int, default=40
+        How many columns are shown at most.
+    theme : {"light", "page"}, default="light"
+        "page" has the variables of the style sheet of a report for colours.
+    width : int
+        Of the plot itself, in pixels.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Examples
+    --------
+    >>> import tamis
+    >>> from sklearn.svm import SVC
+    >>> from tamis.datasets import load
+    >>> from tamis.evaluation import Realizations, evaluate
+    >>> from tamis.plot import stability
+    >>> wine, method = load("wine"), tamis.recipe("fisher-score", n_features_to_select=3)
+    >>> results = evaluate(method, wine, Realizations(4), estimators=SVC(), sizes=[3])
+    >>> chart = stability(results, method.fit(wine.X, wine.y))
+    >>> [row["share"] for row in chart.to_dict()["data"]["values"]][:3]
+    [100.0, 100.0, 100.0]
+    """
+    units = chosen_units(selection)
+    shares = kept_shares(units, shares_of(results, units, method, data), n)
+    return draw_stability(shares, units.names, palette(theme), width)
+
+
+def draw_stability(shares: KeptShare, names: Sequence[str], colours: Palette, width: int) -> Any:
+    """The chart of shares: dots on stems."""
+    rows = [
+        {
+            "place": place,
+            "name": short(names[unit]),
+            "share": round(100 * float(share), 1),
+            "rival": bool(rival),
+            "hint": f"{harmless(names[unit])}: {100 * share:.0f} %",
+        }
+        for place, (unit, share, rival) in enumerate(
+            zip(shares.units.tolist(), shares.share, shares.rival, strict=True)
+        )
+    ]
+    marks = axis(colours, lines=True, title="share of resamples that keep it, %")
+    marks.values = [0, 25, 50, 75, 100]
+    x = field("share", scale={"domain": [0, 100], "nice": False}, axis=marks)
+    chart = altair().Chart(data(rows, "shares")).encode(y=_places(len(rows)))
+    stems = chart.mark_rule(color=colours.quiet, strokeWidth=1).encode(x=x, x2={"datum": 0})
+    hint = field("hint", "nominal")
+    fill = {"domain": [False, True], "range": [colours.accent, colours.ground]}
+    line = {"domain": [False, True], "range": [colours.accent, colours.mark]}
+    dots = chart.mark_point(size=60, opacity=1, strokeWidth=1.6, filled=False).encode(
+        x=x,
+        fill=field("rival", "nominal", scale=fill, legend=None),
+        stroke=field("rival", "nominal", scale=line, legend=None),
+        tooltip=hint,
+        description=hint,
+    )
+    return finished(altair().layer(stems, dots, _names(chart, colours)), width, ROW * len(rows))

@@ -1,0 +1,301 @@
+"""Pictures show what selections and results say."""
+
+import json
+import re
+import sys
+from html import unescape
+
+import numpy as np
+import pytest
+from sklearn.feature_selection import SelectKBest
+from sklearn.preprocessing import scale
+from sklearn.svm import SVC
+
+import tamis
+from tamis import plot
+from tamis.choice import Probes
+from tamis.criteria import Correlation, FisherScore
+from tamis.evaluation import Realizations, evaluate
+from tamis.exceptions import InvalidParameter, InvalidTable, MissingExtra
+from tamis.plot.curves import apart
+from tamis.plot.reading import chosen_units, error_curves
+from tamis.plot.style import LIGHT, PAGE, harmless
+from tamis.search import Forward, Ranking
+from tamis.svm import SVCPathCV
+from tests.page_cases import HOSTILE
+
+pytest.importorskip("altair")
+vl_convert = pytest.importorskip("vl_convert")
+
+
+def svg(chart):
+    return vl_convert.vegalite_to_svg(chart.to_dict())
+
+
+def rows(chart, name):
+    """The data that a chart has under a name."""
+    found = {}
+
+    def look(part):
+        if isinstance(part, dict):
+            if part.get("name") and "values" in part:
+                found[part["name"]] = part["values"]
+            for value in part.values():
+                look(value)
+        elif isinstance(part, list):
+            for value in part:
+                look(value)
+
+    look(chart.to_dict())
+    return found[name]
+
+
+def test_a_curve_has_the_means_and_corrected_errors_of_the_results(resampled):
+    shown = rows(plot.curve(resampled, chosen=5), "points")
+    for row in shown:
+        values = list(resampled.values("error", "rfe", size=row["size"]).values())
+        factor = 1 / len(values) + resampled.test_ratio()
+        assert row["value"] == pytest.approx(100 * np.mean(values))
+        error = 100 * np.std(values, ddof=1) * factor**0.5
+        assert row["high"] - row["value"] == pytest.approx(error)
+    assert [row["size"] for row in shown] == [1, 2, 3, 5, 8, 13]
+
+
+def test_the_chosen_size_is_marked_and_all_columns_are_dashed(resampled, eliminated):
+    chart = plot.curve(resampled, eliminated)
+    (marked,) = rows(chart, "chosen")
+    assert marked["label"] == "chosen: 5"
+    assert rows(chart, "all columns")[0]["label"].startswith("all 13: ")
+    assert "chosen: 5" in svg(chart)
+
+
+def test_several_methods_are_named_at_their_ends(wine):
+    methods = {"first": SelectKBest(k=3), "second": tamis.recipe("fisher-score")}
+    results = evaluate(methods, wine, Realizations(3), estimators=SVC(), sizes=[1, 2, 4])
+    drawn = svg(plot.curve(results))
+    assert "first" in drawn
+    assert "second" in drawn
+    assert len(rows(plot.curve(results), "names")) == 2
+
+
+def test_the_smallest_good_size_is_by_paired_losses(resampled):
+    (line,) = error_curves(resampled)
+    size, best = line.smallest_good()
+    values = {k: resampled.values("error", "rfe", size=k) for k in line.size.tolist()}
+    factor = (1 / len(values[1]) + resampled.test_ratio()) ** 0.5
+
+    def good(k):
+        loss = np.array([100 * (values[k][i] - values[best][i]) for i in values[k]])
+        return loss.mean() <= loss.std(ddof=1) * factor
+
+    assert best == min(values, key=lambda k: (np.mean(list(values[k].values())), k))
+    assert size == next(k for k in sorted(values) if good(k) or k == best)
+
+
+def test_perfect_results_do_not_ask_for_all_columns(wine):
+    """The best error is 0 in every realization, and so is its standard error."""
+    X = np.column_stack([wine.y + 1e-3 * wine.X[:, 0], wine.X])
+    results = evaluate(
+        SelectKBest(k=2), (X, wine.y), Realizations(4), estimators=SVC(), sizes=[1, 2, 14]
+    )
+    (line,) = error_curves(results)
+    assert line.smallest_good()[0] in (1, 2)
+
+
+def test_a_curve_of_a_real_target_is_its_root(wine):
+    from sklearn.feature_selection import f_regression
+    from sklearn.linear_model import Ridge
+
+    X, y = wine.X[:, 1:], wine.X[:, 0]
+    method = SelectKBest(f_regression, k=3)
+    results = evaluate(
+        {"f": method}, (X, y), Realizations(3), "mse", estimators=Ridge(), sizes=[2, 4]
+    )
+    values = list(results.values("mse", "f", size=2).values())
+    assert rows(plot.curve(results), "points")[0]["value"] == pytest.approx(np.sqrt(values).mean())
+
+
+def test_a_path_is_the_trace(eliminated):
+    shown = rows(plot.path(eliminated), "steps")
+    trace = eliminated.trace_
+    before = np.r_[trace.start.sum(), trace.sizes]
+    moved = [step for step in range(len(trace)) if len(trace[step].moved)]
+    assert [row["size"] for row in shown] == [before[step] for step in moved]
+    assert [row["worth"] for row in shown] == pytest.approx(
+        [trace[step].score.mean() for step in moved]
+    )
+
+
+def test_a_forward_path_grows(wine):
+    found = Forward(FisherScore(), n_features_to_select=4).fit(wine.X, wine.y)
+    assert [row["size"] for row in rows(plot.path(found), "steps")] == [1, 2, 3, 4]
+
+
+def test_a_ranking_has_no_path(wine):
+    with pytest.raises(InvalidParameter, match=r"path needs a search with steps"):
+        plot.path(Ranking(FisherScore()).fit(wine.X, wine.y))
+
+
+def test_a_ranking_shows_scores_in_order(eliminated):
+    shown = rows(plot.ranking(eliminated, n=7), "ranking")
+    first = eliminated.order_[:7]
+    assert [row["score"] for row in shown] == pytest.approx(eliminated.scores_[first].tolist())
+    assert [row["kept"] for row in shown] == eliminated.unit_support_[first].tolist()
+
+
+def test_a_guest_is_ranked_too(wine):
+    shown = rows(plot.ranking(SelectKBest(k=2).fit(wine.X, wine.y)), "ranking")
+    assert [row["kept"] for row in shown[:3]] == [True, True, False]
+
+
+def test_columns_without_a_score_have_no_bar(wine):
+    found = Forward(FisherScore(), n_features_to_select=2).fit(wine.X, wine.y)
+    found.scores_ = np.full(13, np.nan)
+    shown = rows(plot.ranking(found), "ranking")
+    assert {row["score"] for row in shown} == {None}
+    assert svg(plot.ranking(found)).count("no score") >= 13
+
+
+def test_the_probe_line_is_where_the_promise_ends(wine):
+    probes = Probes(Ranking(Correlation()), n_rounds=5, random_state=0)
+    probes.fit(wine.X[:, 1:], wine.X[:, 0])
+    (line,) = rows(plot.ranking(probes), "probe")
+    kept = probes.scores_ >= line["score"] * (1 - 1e-9)
+    assert (kept == probes.unit_support_).all()
+    assert rows(plot.ranking(probes, probe=2.5), "probe")[0]["score"] == 2.5
+
+
+def test_redundancy_is_the_correlation_of_kept_columns(eliminated, wine):
+    shown = rows(plot.redundancy(eliminated, wine.X), "pairs")
+    kept = np.flatnonzero(eliminated.support_)
+    r = np.abs(np.corrcoef(wine.X[:, kept].T))
+    assert sorted(row["r"] for row in shown) == pytest.approx(
+        sorted(r[np.tril_indices(5, -1)]), abs=1e-4
+    )
+
+
+def test_redundancy_of_many_columns_shows_the_closest():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 30))
+    X[:, 20] = X[:, 10] + 0.01 * rng.normal(size=60)
+    found = Ranking(Correlation(), n_features_to_select=30).fit(X, X[:, 0])
+    chart = plot.redundancy(found, X, n=6)
+    names = [row["name"] for row in rows(chart, "names")]
+    assert len(names) == 6
+    assert abs(names.index("x10") - names.index("x20")) == 1
+
+
+@pytest.mark.parametrize(
+    ("X", "kind"), [(np.ones((5, 3)), InvalidTable), (np.ones(3), InvalidTable)]
+)
+def test_another_table_is_refused(eliminated, X, kind):
+    with pytest.raises(kind):
+        plot.redundancy(eliminated, X)
+
+
+def test_stability_is_the_share_of_supports(resampled, eliminated):
+    shown = rows(plot.stability(resampled, eliminated), "shares")
+    share = resampled.supports("rfe", size=5).mean(axis=0)
+    kept = [unit for unit in eliminated.order_ if eliminated.support_[unit]]
+    assert [row["share"] for row in shown[:5]] == pytest.approx(100 * share[kept], abs=0.05)
+    rivals = sum(share[j] >= 0.3 for j in range(13) if not eliminated.support_[j])
+    assert sum(row["rival"] for row in shown) == rivals == len(shown) - 5
+
+
+def test_tuning_is_the_exact_curve(wine):
+    search = SVCPathCV("linear", cv=3).fit(scale(wine.X), wine.y)
+    chart = plot.tuning(search)
+    corners = rows(chart, "curve")
+    inside = np.sqrt(search.curve_.breakpoints[:-1] * search.curve_.breakpoints[1:])
+    assert [row["value"] for row in corners[::2]] == pytest.approx(100 * search.curve_(inside))
+    assert rows(chart, "chosen")[0]["C"] == search.best_C_
+    assert "chosen: C = " in svg(chart)
+
+
+def test_names_cannot_do_harm(hostile, resampled):
+    found, frame = hostile
+    for chart in (plot.ranking(found, 30), plot.redundancy(found, frame)):
+        drawn = svg(chart)
+        assert not re.search(r"<(script|img|b>)|<svg[^>]*onload", drawn)
+        assert "\x00" not in drawn
+        assert "\u202e" not in drawn
+        assert max(len(unescape(name)) for name in re.findall(r">([^<>]*)</text>", drawn)) <= 34
+    assert len(rows(plot.ranking(found, 30), "ranking")) == len(HOSTILE)
+
+
+def test_a_name_that_is_no_text_is_shown_as_such():
+    assert harmless("\ud800a\x85\u2028") == "\ufffda\ufffd\ufffd"
+
+
+def test_equal_names_stay_apart(wine):
+    pd = pytest.importorskip("pandas")
+    found = tamis.recipe("fisher-score").fit(pd.DataFrame(wine.X), wine.y)
+    found.feature_names_in_ = np.array(["same"] * 13, dtype=object)
+    assert svg(plot.ranking(found)).count(">same<") == 13
+
+
+def test_a_wide_table_shows_only_the_first():
+    d = 100_000
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(10, d))
+    found = Ranking(Correlation(), n_features_to_select=15).fit(X, X[:, 7])
+    assert len(rows(plot.ranking(found), "ranking")) == 20
+    assert len(json.dumps(plot.redundancy(found, X).to_dict())) < 100_000
+
+
+def test_one_column():
+    X = np.arange(10.0)[:, None]
+    found = Ranking(Correlation(), n_features_to_select=1).fit(X, X[:, 0])
+    assert "x0" in svg(plot.ranking(found))
+    with pytest.raises(InvalidParameter, match="at least two kept columns"):
+        plot.redundancy(found, X)
+
+
+def test_groups_are_shown_by_their_names(wine):
+    found = Ranking(
+        FisherScore(), n_features_to_select=3, feature_groups={"phenols": [5, 6, 7], "ash": [2, 3]}
+    )
+    found.fit(wine.X, wine.y)
+    units = chosen_units(found)
+    assert "phenols" in units.names
+    assert len(units.names) == 10
+    shown = rows(plot.redundancy(found, wine.X), "names")
+    assert len(shown) == 3
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
+def test_charts_are_saved(eliminated, tmp_path, suffix):
+    path = tmp_path / f"ranking.{suffix}"
+    plot.ranking(eliminated).save(str(path))
+    assert path.stat().st_size > 1000
+
+
+def test_charts_can_stand_side_by_side(eliminated):
+    both = plot.ranking(eliminated) | plot.path(eliminated)
+    assert "hconcat" in both.to_dict()
+
+
+def test_the_page_has_variables_for_colours(eliminated):
+    drawn = svg(plot.ranking(eliminated, theme="page"))
+    assert PAGE.accent in drawn
+    assert LIGHT.accent not in drawn
+    with pytest.raises(InvalidParameter, match='theme="light" or "page"'):
+        plot.ranking(eliminated, theme="dark")
+
+
+def test_without_the_extra_one_sentence_says_what_to_install(eliminated, monkeypatch):
+    monkeypatch.setitem(sys.modules, "altair", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'tamis\[app\]'"):
+        plot.ranking(eliminated)
+
+
+def test_names_at_ends_are_pushed_apart_as_little_as_needed():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        values = rng.normal(size=6)
+        moved = apart(values, 0.5)
+        assert np.diff(np.sort(moved)).min() >= 0.5 - 1e-9
+        assert (np.argsort(moved) == np.argsort(values)).all()
+        assert moved.mean() == pytest.approx(values.mean())
+    far = np.array([0.0, 3.0, 1.5])
+    assert (apart(far, 0.5) == far).all()

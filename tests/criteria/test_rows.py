@@ -30,6 +30,7 @@ from tamis.criteria import (
 from tamis.exceptions import InvalidParameter, InvalidTable, UnlabelledRows
 from tamis.recipes import prepare
 from tamis.response import tuned
+from tamis.response.training import labelled_rows
 from tamis.search import Ranking, RecursiveElimination, Then
 
 ALL = np.arange(4)
@@ -205,6 +206,12 @@ class TestUnlabelled:
         assert_allclose(criterion.loss(ALL), expected.loss(ALL))
         with pytest.raises(InvalidParameter, match="unlabelled as a whole number or None"):
             PosteriorSensitivity(LogisticRegression(), unlabelled="none").fit(X, y)
+
+    def test_no_label_stands_for_a_row_of_several(self):
+        _, y = table()
+        both = np.column_stack([y > 0, y == 0]).astype(int)
+        both[0] = -1
+        assert_array_equal(labelled_rows("X", both, -1, len(y)), np.arange(len(y)))
 
     def test_weights_of_labelled_rows(self):
         X, y = table()

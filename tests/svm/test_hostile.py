@@ -1,11 +1,13 @@
 """Tables and weights out of all proportion: an answer, or a sentence, and never for ever."""
 
+import dataclasses
 import warnings
 
 import numpy as np
 import pytest
 
 from tamis.exceptions import (
+    InvalidTable,
     InvalidTarget,
     NotCertified,
     NotConverged,
@@ -14,6 +16,11 @@ from tamis.exceptions import (
     TamisWarning,
 )
 from tamis.svm import GradientC, GridC, SVCPath, SVCPathCV, SVRPath, SVRPathCV
+from tamis.svm.curves.certificate import doubts
+from tamis.svm.curves.doubt import Bracketed, doubt_of
+from tamis.svm.curves.errors import error_pieces, mean_curve
+from tamis.svm.limits import FARTHEST_DOUBT, FARTHEST_OUTPUT
+from tamis.svm.objectives import SmoothError, SmoothObjective
 from tamis.svm.path import follow, homotopy
 from tamis.svm.path.programme import Line, Stuck
 
@@ -132,3 +139,123 @@ def test_a_path_that_cannot_be_begun_is_a_sentence(monkeypatch):
     X, y = classification(n=20)
     with pytest.raises(PathLost, match="A regularization path could not be begun"):
         SVCPath("linear").fit(X, y)
+
+
+@pytest.mark.parametrize("scoring", ["mse", "mae"])
+@pytest.mark.parametrize("gamma", [1e-12, 0.1])
+def test_doubt_too_large_to_be_squared_leaves_the_certificate_open(gamma, scoring):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(16, 3))
+    X[5, 1] = -1e150
+    search = SVRPathCV(gamma=gamma, cv=2, scoring=scoring)
+    with pytest.warns(NotCertified):
+        search.fit(X, X[:, 0])
+    proof = search.certificate_
+    assert np.isfinite([search.best_score_, proof.lower, proof.upper]).all()
+    assert proof.lower <= search.best_score_ <= proof.upper
+    for curve in (proof.optimistic, proof.pessimistic):
+        assert np.isfinite(curve.values).all()
+        assert np.isfinite(curve(np.geomspace(1e-3, 1e3, 50))).all()
+
+
+@pytest.mark.parametrize("scoring", ["mse", "mae"])
+def test_doubt_without_end_passes_through_the_curve(scoring):
+    lam, h = np.array([4.0, 2.0, 1.0]), np.array([[1.0, -1.0], [2.0, 0.0], [1.0, 1e308]])
+    error = np.array([[0.0, 0.0], [np.inf, 0.0], [1e200, np.nan]])
+    outputs = Bracketed(lam, h, np.zeros((3, 2)), error)
+    pieces = error_pieces(outputs, np.array([1.0, -1.0]), scoring)
+    curve, slack = mean_curve([pieces, pieces], np.ones(2))
+    assert np.isfinite(curve.values).all()
+    assert np.isfinite(slack).all()
+    assert (slack > 1e299).all()  # nothing is known anywhere
+
+
+def test_labels_in_doubt_without_end_are_open():
+    X, y = classification(n=24, d=4)
+    fold = SVCPathCV("linear")._fold(
+        "scale",
+        X,
+        y,
+        np.ones(24),
+        (np.arange(16), np.arange(16, 24)),
+    )
+    (path,), (gram,) = fold.machines.paths, fold.machines.grams
+    rows = gram.rows(fold.X)
+    blocks = path.outputs(rows)
+    # the kernel of the points with themselves is infinite: nothing is known of their distance
+    doubt = doubt_of(path.solution, blocks, gram, fold.X, rows, np.full(8, np.inf))
+    assert doubt.zone.min() == doubt.bound.min() == FARTHEST_DOUBT
+    assert doubt.unsure().all()
+    for scoring in ("error", "roc_auc"):
+        bracket = doubt.bracketed(np.ones(len(doubt.zone), bool))
+        best, worst = (
+            fold.machines._bracketed([bracket], fold.target, scoring, way) for way in (1, -1)
+        )
+        assert (best.first == best.total).all()
+        assert (worst.first == 0).all()
+        assert not len(best.lam)
+        assert not len(worst.lam)
+
+
+def test_outputs_too_large_for_a_number_are_cut_and_in_doubt():
+    X, y = classification(n=16, d=4)
+    path = SVCPath("linear").fit(X, y)._machines.paths[0]
+    for size in (1e307, np.inf):
+        rows = np.where(np.arange(16) < 8, size, -size) * np.ones((2, 1))
+        for block in path.outputs(rows):
+            assert np.isfinite(block.h).all()
+            assert np.isfinite(block.band).all()
+            assert (block.rounding[np.abs(block.h) >= FARTHEST_OUTPUT] == FARTHEST_OUTPUT).all()
+
+
+def test_a_violation_that_is_no_number_is_without_end():
+    X, y = classification(n=20)
+    path = SVCPath("linear").fit(X, y)._machines.paths[0].solution
+    path.segments[-1].violation[0] = np.nan
+    fresh = dataclasses.replace(path)
+    assert fresh.violation == np.inf
+    assert doubts([fresh], 1.0).startswith("a path violates")
+
+
+class Sized:
+    """A path whose outputs are of another size."""
+
+    def __init__(self, path, size):
+        self.path, self.size, self.solution = path, size, path.solution
+
+    def weights(self, lam):
+        return tuple(self.size * part for part in self.path.weights(lam))
+
+    def slopes(self, lam):
+        return tuple(self.size * part for part in self.path.slopes(lam))
+
+
+def test_the_smoothed_error_is_that_of_outputs_of_any_size():
+    X, y = classification(n=24, d=4)
+    fold = SVCPathCV("linear")._fold("scale", X, y, np.ones(24), (np.arange(16), np.arange(16, 24)))
+    smooth = SmoothError([fold])
+    ((path, rows, signs),) = smooth.folds
+    expected = smooth.value(0.5)
+    for size in (1e-250, 1e200, 1e300):
+        smooth.folds = [(Sized(path, size), rows, signs)]
+        np.testing.assert_allclose(smooth.value(0.5), expected, rtol=1e-9)
+
+
+class Explodes(SmoothObjective):
+    def value(self, lam):
+        return lam * np.float64(1e308) * 100, np.float64(-np.inf) * 0
+
+
+def test_a_smooth_function_that_explodes_is_made_of_numbers():
+    value, slope = Explodes().in_log_lambda(np.zeros(1))
+    assert value == slope[0] == FARTHEST_OUTPUT
+
+
+@pytest.mark.filterwarnings("ignore::tamis.exceptions.NotCertified")  # as weights are so large
+def test_a_prediction_too_large_for_a_number_is_a_sentence():
+    X, y = classification(n=20, d=4)
+    path = SVRPath("linear").fit(X, 1e90 * y, np.full(20, 1e100))
+    with pytest.raises(InvalidTable, match="prediction for row 1 at C = 1 is too large"):
+        path.predict(np.vstack([X[:1], np.full((1, 4), 1e250)]))
+    decided = SVCPath("linear").fit(X, y).decision_function(1e306 * X[:2], C=100.0)
+    assert np.isfinite(decided).all()

@@ -27,7 +27,8 @@ def swaps(lam, h, tie, positive, negative, state, out_lam, out_change):
                     where = lam[row]
                     if row > 0 and new != 0.5 and old != 0.5:
                         before = h[row - 1, positive[a]] - h[row - 1, negative[b]]
-                        where = lam[row - 1] + (lam[row] - lam[row - 1]) * before / (before - d)
+                        share = before / (before - d)
+                        where = lam[row - 1] + (lam[row] - lam[row - 1]) * share
                     out_lam[count] = where
                     out_change[count] = new - old
                 count += 1

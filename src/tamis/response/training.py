@@ -136,6 +136,8 @@ def labelled_rows(name: str, y: NDArray[Any] | None, mark: Any, n_rows: int) -> 
     everything = np.arange(n_rows)
     if mark is None or y is None or y.dtype.kind in "US":
         return everything
+    if y.ndim > 1:  # no single label stands for a row of several
+        return everything
     labelled = np.flatnonzero(y != mark)
     if len(labelled) == len(y) or len(np.unique(y[labelled])) < 2:
         return everything

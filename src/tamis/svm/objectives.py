@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import expit
 
 from tamis._arrays import Array
+from tamis.svm.limits import FARTHEST_OUTPUT, within
 from tamis.svm.pairs import PairwisePaths
 from tamis.svm.path.binary import BinaryPath
 from tamis.svm.radius import sphere_around
@@ -24,8 +25,10 @@ class SmoothObjective(ABC):
     def in_log_lambda(self, t: Array) -> tuple[float, Array]:
         """Value and derivative by log lambda, in the form of scipy's minimisers."""
         lam = float(np.exp(t[0]))
-        value, slope = self.value(lam)
-        return value, np.array([slope * lam])
+        with np.errstate(over="ignore", invalid="ignore"):
+            value, slope = self.value(lam)
+            found = within(np.array([value, slope * lam]), FARTHEST_OUTPUT)
+        return float(found[0]), found[1:]
 
 
 class SmoothError(SmoothObjective):
@@ -51,6 +54,9 @@ class SmoothError(SmoothObjective):
         lam = float(np.clip(lam, low * path.solution.lam_unit, high * path.solution.lam_unit))
         (w, b), (dw, db) = path.weights(lam), path.slopes(lam)
         h, dh = rows @ w + b, rows @ dw + db
+        size = float(np.abs(h).max())
+        if size > 0:  # the error is that of h of any size: of size 1 its cube is a number
+            h, dh = h / size, dh / size
         centred = h - h.mean()
         sigma = float(np.sqrt((centred**2).mean()))
         if sigma == 0:  # every point on one value: the error is flat
@@ -73,11 +79,10 @@ class RadiusMarginObjective(SmoothObjective):
         h = self.K @ w + b
         # the optimum is ||w||^2 / 2 + C slack, and its derivative by C is the slack
         slack = float(self.path.bounds @ np.maximum(1 - self.path.sign * h / lam, 0.0))
-        norm2 = float(w @ (h - b)) / lam**2
+        norm2 = float(w @ (h - b)) / lam / lam  # the square of lambda may be no number
         twice = norm2 + 2 * slack / lam
         factor = self.radius2 + lam
-        slope_C = -twice * lam**2 + factor * 2 * slack
-        return factor * twice, -slope_C / lam**2
+        return factor * twice, twice - 2 * factor * (slack / lam) / lam
 
 
 class SpanObjective(SmoothObjective):

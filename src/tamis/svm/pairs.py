@@ -10,6 +10,7 @@ from tamis.svm.curves.ballots import Ballot, vote_steps
 from tamis.svm.curves.doubt import Bracketed, Doubt, doubt_of
 from tamis.svm.curves.steps import StepCounts, label_steps, order_steps
 from tamis.svm.kernels import Gram, Kernel
+from tamis.svm.limits import FARTHEST_OUTPUT, within
 from tamis.svm.path.binary import BinaryPath, binary_path
 from tamis.svm.path.follow import Block
 from tamis.svm.votes import class_pairs
@@ -43,8 +44,9 @@ class PairwisePaths:
         for pair, path in enumerate(self.paths):
             w, b = path.weights(lam)
             rows = self.rows(pair, X)
-            h = rows @ w + b
-            columns.append(np.where(np.abs(h) <= path.band(lam, rows), 0.0, h))
+            with np.errstate(over="ignore", invalid="ignore"):  # of rows far off
+                h = within(rows @ w + b, FARTHEST_OUTPUT)
+                columns.append(np.where(np.abs(h) <= path.band(lam, rows), 0.0, h))
         return np.column_stack(columns)
 
     def dual_coef(self, lam: float) -> Array:

@@ -17,6 +17,7 @@ from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.curves.scores import check_scoring, scorer
 from tamis.svm.curves.steps import curve_of
 from tamis.svm.kernels import resolve_kernel
+from tamis.svm.limits import FARTHEST_OUTPUT, within
 from tamis.svm.pairs import pairwise_paths
 from tamis.svm.path.base import RANGE, RegularizationPath, check_range, checked
 from tamis.svm.path.binary import check_size
@@ -119,7 +120,8 @@ class SVCPath(ClassifierMixin, RegularizationPath):
         """Decision values at ``C``: one column per class, or one value for two classes."""
         X = self._rows(X)
         lam = self._lambda(C)
-        f = self._machines.outputs(X, lam) / lam
+        with np.errstate(over="ignore"):
+            f = within(self._machines.outputs(X, lam) / lam, FARTHEST_OUTPUT)
         return f[:, 0] if len(self.classes_) == 2 else vote_values(f, len(self.classes_))
 
     def predict(self, X: ArrayLike, C: float = 1.0) -> NDArray[Any]:

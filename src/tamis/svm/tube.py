@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
+from tamis.exceptions import InvalidTable
 from tamis.svm.curves.doubt import doubt_of
 from tamis.svm.curves.errors import ErrorPieces, error_pieces
 from tamis.svm.kernels import Gram, Kernel
@@ -33,7 +34,14 @@ class TubePath:
     def predict(self, X: Array, lam: float) -> Array:
         """Predictions at lambda."""
         w, b = self.solution.weights(lam)
-        return (self.gram.rows(self._own(X)) @ w + b) / lam + self.shift
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = (self.gram.rows(self._own(X)) @ w + b) / lam + self.shift
+        if len(far := np.flatnonzero(~np.isfinite(found))):
+            raise InvalidTable(
+                f"The prediction for row {far[0]} at C = {1 / lam:.3g} is too large for a number. "
+                "Scale the columns, for example by StandardScaler(), and the target."
+            )
+        return np.asarray(found)
 
     def dual_coef(self, lam: float) -> Array:
         """Coefficients of all samples."""

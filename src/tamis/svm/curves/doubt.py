@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, Mask
 from tamis.svm.kernels import EPS, Gram
+from tamis.svm.limits import FARTHEST_DOUBT, FARTHEST_OUTPUT, within
 from tamis.svm.path.follow import Block, SolutionPath
 from tamis.svm.path.programme import Proof, Segment
 
@@ -104,13 +105,28 @@ def doubt_of(
     ``rows`` are the kernel rows of the points, ``own`` is their kernel with themselves, where it is
     precomputed.
     """
+    with np.errstate(over="ignore", invalid="ignore"):  # of points far off nothing is known
+        found = _doubt(solution, blocks, gram, X, rows, own)
+    bound, zone = (within(part, FARTHEST_DOUBT) for part in (found.bound, found.zone))
+    return found._replace(bound=bound, zone=zone)
+
+
+def _doubt(
+    solution: SolutionPath,
+    blocks: Sequence[Block],
+    gram: Gram,
+    X: Array,
+    rows: Array,
+    own: Array | None,
+) -> Doubt:
+    """As :func:`doubt_of`, with bounds that may be infinite or no numbers."""
     proof = _joined(solution.segments)
     lam, h, rounding = (np.concatenate(part) for part in list(zip(*blocks, strict=True))[:3])
     band = rounding + np.concatenate([b.zero for b in blocks])[:, None]
     known = np.flatnonzero(~np.isnan(proof.begin)) if gram.definite else np.empty(0, np.intp)
     begin, end = proof.begin[known], proof.end[known]
     norms = gram.norms(X, rows, own) / np.sqrt(solution.unit)
-    error = _moved(proof.error_w[known], norms) + proof.error_b[known, None]
+    error = np.multiply.outer(proof.error_w[known], norms) + proof.error_b[known, None]
     zone = _zones(solution, proof, known, norms)
     moved = np.abs(np.diff(h, axis=0)) / solution.unit
     zone[1:] += (1 - end)[:, None] * moved[known]
@@ -120,7 +136,8 @@ def doubt_of(
         zone[between] += moved[edges[between] + 1 : edges[between + 1]].sum(axis=0)
     none = np.zeros((1, len(norms)))
     zone += np.maximum(np.vstack([none, error]), np.vstack([error, none]))
-    computed = _rounding(solution, gram, X, rows) + 0.1 * rounding
+    computed = _rounding(solution, gram, X, rows)
+    computed += np.where(rounding < FARTHEST_OUTPUT, 0.1 * rounding, FARTHEST_DOUBT)
     error = error * solution.unit + np.maximum(computed[known], computed[known + 1])
     zone *= solution.unit
     np.add.at(zone, np.searchsorted(known, np.arange(len(lam))), computed)
@@ -155,14 +172,7 @@ def _zones(solution: SolutionPath, proof: Proof, known: NDArray[np.intp], norms:
     way = np.maximum(tops - bottoms, 0.0)
     error_w = np.sqrt(way * np.maximum(fall, 0.0))
     error_b = error_w * float(programme.norms.max(initial=0.0)) + way * programme.scale
-    return _moved(error_w, norms) + error_b[:, None]
-
-
-def _moved(error_w: Array, norms: Array) -> Array:
-    """How far outputs move with the weights; without end at a point too far for a number."""
-    with np.errstate(invalid="ignore"):
-        found = np.multiply.outer(error_w, norms)
-    return np.where(np.isfinite(norms), found, np.inf)
+    return np.asarray(np.multiply.outer(error_w, norms) + error_b[:, None])
 
 
 def _ends(solution: SolutionPath) -> tuple[float, float]:

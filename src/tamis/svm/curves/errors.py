@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from tamis._arrays import Array
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.curves.doubt import Bracketed
+from tamis.svm.limits import FARTHEST_OUTPUT, FARTHEST_SQUARED, within
 
 SQUARED, ABSOLUTE = "mse", "mae"
+FARTHEST = {SQUARED: FARTHEST_SQUARED, ABSOLUTE: FARTHEST_OUTPUT}
 
 
 class ErrorPieces(NamedTuple):
@@ -29,8 +31,7 @@ class ErrorPieces(NamedTuple):
 def error_pieces(outputs: Bracketed, y: Array, scoring: str) -> ErrorPieces:
     """Mean squared or absolute error from the outputs along a path and bounds on their errors."""
     C = 1.0 / outputs.lam
-    e = y - outputs.h * C[:, None]
-    doubt = outputs.error * C[:, None]
+    e, doubt = _residuals(outputs, y, C, FARTHEST[scoring])
     long = C[1:] > C[:-1] * (1 + 1e-13)
     wrong = np.maximum(doubt[1:], doubt[:-1])[long]
     low, high = C[:-1][long], C[1:][long]
@@ -38,12 +39,18 @@ def error_pieces(outputs: Bracketed, y: Array, scoring: str) -> ErrorPieces:
     if scoring == SQUARED:
         size = np.maximum(np.abs(before), np.abs(after))
         part = np.stack([before**2, before * after, after**2], axis=-1).mean(axis=1)
-        with np.errstate(over="ignore", invalid="ignore"):  # of rows that nothing is known of
-            slack = (2 * size * wrong + wrong**2).mean(axis=1)
-        slack[np.isnan(slack)] = np.inf
+        slack = (2 * size * wrong + wrong**2).mean(axis=1)
         return ErrorPieces(np.append(low, high[-1]), part, slack)
     edges, part, piece = _absolute(low, high, before, after)
     return ErrorPieces(edges, part, wrong.mean(axis=1)[piece])
+
+
+def _residuals(outputs: Bracketed, y: Array, C: Array, limit: float) -> tuple[Array, Array]:
+    """Residuals and the doubt about them; of those beyond the limit nothing is known."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        e = y - outputs.h * C[:, None]
+        doubt = outputs.error * C[:, None]
+    return within(e, limit), within(np.where(np.abs(e) < limit, doubt, limit), limit)
 
 
 def _absolute(

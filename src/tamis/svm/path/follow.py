@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, PathLost
 from tamis.svm.kernels import EPS
+from tamis.svm.limits import FARTHEST_OUTPUT, within
 from tamis.svm.path.homotopy import REPAIR, keep_to, repair, start, trace
 from tamis.svm.path.programme import Line, Proof, QuadraticProgramme, Segment, Stuck
 from tamis.svm.path.state import SolverState
@@ -79,25 +80,27 @@ class SolutionPath:
     @cached_property
     def violation(self) -> float:
         """Largest violation of the optimality conditions relative to lambda, with rounding."""
-        noise, worst = self.programme.noise[self.programme.point], 0.0
-        for part in self.segments:
-            # what is known of the kernel bounds its rounding, which is usually a tenth of it
-            rounding = noise[part.variables].max(initial=0.0) * part.mass + part.total(noise)
-            worst = max(worst, float((rounding / part.lam).max()))
-        return self.missed + 0.1 * worst / self.programme.scale
+        noise, found = self.programme.noise[self.programme.point], [0.0]
+        with np.errstate(over="ignore", invalid="ignore"):
+            for part in self.segments:
+                # what is known of the kernel bounds its rounding, which is usually a tenth of it
+                rounding = noise[part.variables].max(initial=0.0) * part.mass + part.total(noise)
+                found.append((rounding / part.lam).max())
+            return self.missed + 0.1 * _worst(found) / self.programme.scale
 
     @cached_property
     def missed(self) -> float:
         """The same for the kernel as it was computed."""
         found = [c.violation for c in self.checks] or [np.inf]
         upper, reach = self.programme.upper, float(self.programme.norms.max()) ** 2
-        for part in self.segments:
-            # what lies outside of its bounds is clipped, which moves an output by this at most
-            beyond = np.maximum(-part.x, part.x - upper[part.variables])
-            clipped = np.maximum(beyond, 0.0).sum(axis=1) * reach
-            wrong = part.violation + self.blur * part.mass + clipped
-            found.append(float((wrong / part.lam).max()) / self.programme.scale)
-        return max(found) + self.programme.tilt / self.programme.scale
+        with np.errstate(over="ignore", invalid="ignore"):
+            for part in self.segments:
+                # what lies outside of its bounds is clipped, which moves an output by this at most
+                beyond = np.maximum(-part.x, part.x - upper[part.variables])
+                clipped = np.maximum(beyond, 0.0).sum(axis=1) * reach
+                wrong = part.violation + self.blur * part.mass + clipped
+                found.append((wrong / part.lam).max() / self.programme.scale)
+        return _worst(found) + self.programme.tilt / self.programme.scale
 
     def _row(self, lam: float) -> tuple[Segment, int, float]:
         """The segment that holds ``lam``, the row at its lower end, and how far it is from there.
@@ -153,10 +156,14 @@ class SolutionPath:
         for part in self.segments:
             s = sign[part.variables]
             change = (part.x - part.x[0]) * s
-            h = change @ K[:, point[part.variables]].T
-            h += K @ self._per_point(part.start)
-            h += part.b[:, None] * self.unit
-            blocks.append(Block(part.lam * self.lam_unit, h, *self._doubtful(part, sizes)))
+            with np.errstate(over="ignore", invalid="ignore"):  # of rows far off
+                h = change @ K[:, point[part.variables]].T
+                h += K @ self._per_point(part.start)
+                h += part.b[:, None] * self.unit
+                rounding, zero = self._doubtful(part, sizes)
+            rounding = np.where(np.abs(h) < FARTHEST_OUTPUT, rounding, FARTHEST_OUTPUT)
+            h, rounding = (within(a, FARTHEST_OUTPUT) for a in (h, rounding))
+            blocks.append(Block(part.lam * self.lam_unit, h, rounding, zero))
         return blocks
 
     def _per_point(self, x: Array) -> Array:
@@ -171,6 +178,12 @@ class SolutionPath:
         return np.concatenate(
             [((s.x > 0) & (s.x < upper[s.variables])).sum(axis=1)[1:] for s in self.segments]
         )
+
+
+def _worst(violations: Sequence[float]) -> float:
+    """The largest; one that is no number is without end, for nothing is promised by it."""
+    worst = float(np.max(violations))
+    return np.inf if np.isnan(worst) else worst
 
 
 def breakpoints(paths: Sequence[SolutionPath]) -> Array:

@@ -1,11 +1,13 @@
 """Sphinx configuration: numpydoc, an executed gallery, the PyData theme."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import tamis
 from tamis.recipes.book import BOOK, Recipe, names
 
+sys.path.insert(0, str(Path(__file__).parent))  # where gallery_pictures is
 project = "tamis"
 author = "The tamis developers"
 copyright = "2026, The tamis developers"
@@ -36,6 +38,8 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "reset_modules": ("matplotlib",),
+    "capture_repr": (),
+    "image_scrapers": ("matplotlib", "gallery_pictures.altair_scraper"),
 }
 
 

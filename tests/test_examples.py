@@ -7,6 +7,22 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
+#: Those with a test of their own below.
+TESTED = ("plot_validation_curve", "plot_class_gates")
+
+
+@pytest.mark.parametrize("name", sorted({p.stem for p in EXAMPLES.glob("plot_*.py")} - {*TESTED}))
+def test_it_runs(name, monkeypatch):
+    path = EXAMPLES / f"{name}.py"
+    if "matplotlib" in path.read_text():
+        plt = pytest.importorskip("matplotlib.pyplot")
+        plt.switch_backend("agg")
+        monkeypatch.setattr(plt, "show", lambda: None)
+    scope = runpy.run_path(str(path))
+    charts = [item for item in scope.values() if hasattr(item, "to_dict") and hasattr(item, "save")]
+    for chart in charts:
+        chart.to_dict()  # altair validates it
+    assert charts or "matplotlib" in path.read_text()
 
 
 def test_the_validation_curve_is_written_as_a_table(tmp_path, monkeypatch, capsys):

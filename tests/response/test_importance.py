@@ -8,7 +8,11 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes, make_classification
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+)
 from sklearn.exceptions import NotFittedError
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -16,6 +20,7 @@ from sklearn.metrics import get_scorer
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -23,7 +28,7 @@ from sklearn.svm import SVC, SVR
 
 from tamis._random import stream
 from tamis.exceptions import InvalidParameter, InvalidTable
-from tamis.response import GenericEngine, Marginal, importance
+from tamis.response import GenericEngine, Marginal, effects, importance
 
 MODELS = [
     SVC(gamma=0.3),
@@ -237,3 +242,30 @@ def test_bad_input_is_named(options, error, sentence):
     asked = {"model": SVC().fit(X, y), "X": X, "y": y} | options
     with pytest.raises(error, match=sentence):
         importance(asked.pop("model"), asked.pop("X"), asked.pop("y"), **asked)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomForestClassifier(5, random_state=0),
+        HistGradientBoostingClassifier(max_iter=5),
+        SVC(),
+        make_pipeline(StandardScaler(), SVC()),
+        KNeighborsClassifier(),
+    ],
+    ids=repr,
+)
+def test_a_model_trained_on_a_frame_is_asked_without_a_warning(model):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(40, 3)), columns=["a", "b", "c"])
+    y = (frame["a"] > 0).to_numpy().astype(int)
+    fitted = clone(model).fit(frame, y)  # warnings are errors here
+    plain = clone(model).fit(frame.to_numpy(), y)
+    for target in (y, None):
+        named = importance(fitted, frame, target).importances_mean
+        np.testing.assert_allclose(
+            named, importance(plain, frame.to_numpy(), target).importances_mean
+        )
+    assert [e.means.shape for e in effects(fitted, frame)] == [
+        e.means.shape for e in effects(plain, frame.to_numpy())
+    ]

@@ -14,7 +14,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array
-from tamis.response.engine import Model
+from tamis.response.engine import Model, asked
 from tamis.response.opening import is_followed, last_step
 from tamis.svm.votes import vote_counts
 
@@ -25,7 +25,7 @@ def probabilities_of(fitted: Any, classes: NDArray[Any]) -> Model:
     two, all_known = len(classes) == 2, len(known) == len(classes)
 
     def raw(X: Array) -> Array:
-        p = np.asarray(fitted.predict_proba(X), dtype=np.float64)
+        p = np.asarray(asked(fitted.predict_proba, X), dtype=np.float64)
         if not all_known:
             p, seen = np.zeros((len(X), len(classes))), p
             p[:, known] = seen
@@ -40,7 +40,7 @@ def decisions_of(fitted: Any, classes: NDArray[Any]) -> Model:
 
     def predicted(X: Array) -> Array:
         # CatBoost answers with a column where there are more than two classes
-        return coded(np.searchsorted(classes, np.ravel(fitted.predict(X))), c)
+        return coded(np.searchsorted(classes, np.ravel(asked(fitted.predict, X))), c)
 
     by_predicting = Model(fitted, "codes", predicted, as_it_is)
     if len(fitted.classes_) < c or getattr(last, "break_ties", False):
@@ -74,7 +74,7 @@ def predictions_of(fitted: Any) -> Model:
     """What a regressor predicts."""
 
     def raw(X: Array) -> Array:
-        return np.asarray(fitted.predict(X), dtype=np.float64).reshape(len(X), -1)
+        return np.asarray(asked(fitted.predict, X), dtype=np.float64).reshape(len(X), -1)
 
     return Model(fitted, "predict", raw, as_it_is)
 
@@ -86,7 +86,7 @@ class Decided:
         self.fitted = fitted
 
     def __call__(self, X: Array) -> Array:
-        found = np.asarray(self.fitted.decision_function(X), dtype=np.float64)
+        found = np.asarray(asked(self.fitted.decision_function, X), dtype=np.float64)
         return found[:, None] if found.ndim == 1 else found
 
 

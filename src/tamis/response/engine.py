@@ -5,6 +5,7 @@ change together; a batch answers for all its units at once, in arrays of shape (
 outputs). An engine that finds all columns in one pass over the model hands out one batch.
 """
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +20,13 @@ from tamis.response.distances import Statistic
 from tamis.response.perturbations import Draw, Points
 
 Outputs: TypeAlias = Callable[[Array], Array]
+
+
+def asked(answer: Callable[[Array], Any], X: Array) -> Any:
+    """What a model answers for rows without names: those of its frame were seen to before."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+        return answer(X)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tamis._arrays import Array, Mask
 from tamis.exceptions import LoopInstead
+from tamis.response.engine import asked
 from tamis.response.trees.forest import NotFollowed, Trees
 from tamis.response.trees.importers import catboost, lightgbm, scikit_learn, xgboost
 from tamis.response.trees.links import Answer
@@ -141,7 +142,7 @@ def _opened(
     _guard(Answer(trees, method), sums, raw(rows))
     if method == "codes" and hasattr(fitted, "predict_proba"):
         # classes alone would let wrong leaves pass
-        probabilities = np.asarray(fitted.predict_proba(prepared), dtype=np.float64)
+        probabilities = np.asarray(asked(fitted.predict_proba, prepared), dtype=np.float64)
         second = slice(1, None) if probabilities.shape[1] == 2 else slice(None)
         _guard(Answer(trees, "predict_proba"), sums, probabilities[:, second])
     return ensemble

@@ -1,0 +1,19 @@
+"""How the gallery finds altair charts."""
+
+from typing import Any
+
+from altair import TopLevelMixin
+from sphinx_gallery.scrapers import figure_rst
+
+
+def altair_scraper(block: Any, block_vars: Any, gallery_conf: Any) -> str:
+    """Pictures of the altair charts that a block of an example gave a name."""
+    drawn = block_vars.setdefault("charts", set())
+    paths = []
+    for name, item in block_vars["example_globals"].items():
+        if isinstance(item, TopLevelMixin) and name not in drawn and name in block.content:
+            path = str(next(block_vars["image_path_iterator"]))
+            item.save(path, scale_factor=2)
+            drawn.add(name)
+            paths.append(path)
+    return figure_rst(paths, gallery_conf["src_dir"])

@@ -1,0 +1,22 @@
+"""
+Which columns beat noise
+========================
+
+Beside the table stands a copy of it with permuted rows, whose columns say nothing of the target.
+A column is kept where it stands ahead of these probes more often than chance would have it.
+"""
+
+import numpy as np
+
+from tamis import plot
+from tamis.choice import Probes
+from tamis.criteria import Correlation
+from tamis.search import Ranking
+
+rng = np.random.default_rng(2)
+X = rng.normal(size=(200, 60))
+y = X[:, 3] + 0.7 * X[:, 17] + 0.5 * X[:, 42] + 1.5 * rng.normal(size=200)
+
+probes = Probes(Ranking(Correlation()), expected_false=0.5, random_state=0).fit(X, y)
+print(probes.choice_.reason)
+chart = plot.ranking(probes, n=12)

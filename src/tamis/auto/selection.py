@@ -269,7 +269,7 @@ class Auto(InRounds):
         order = EMPTY
         if outcome.size:
             rows = np.arange(len(X))
-            order = work.walked(outcome.path, X, y, rows, seed_of(seed, "all")).order_
+            order = work.ordered(outcome.path, X, y, rows, seed_of(seed, "all"))
         facts = {
             "n_rows": len(X),
             "n_offered": len(self._offered),

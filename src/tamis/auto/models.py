@@ -1,5 +1,6 @@
 """Models that are trained on chosen columns and answer for rows they have not seen."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -64,7 +65,9 @@ def answers(model: str, X: Array, truth: Truth, train: Subset, test: Subset, see
     if not X.shape[1] or known.is_one:
         return np.broadcast_to(known.values.mean(axis=0), (len(test), truth.values.shape[1]))
     Z, scale = scaled_columns(X[train], "K")
-    found = ANSWERS[model](Z, known, scale(X[test]), seed)
+    with warnings.catch_warnings():  # classes of a row or two each may be numbers, it says
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        found = ANSWERS[model](Z, known, scale(X[test]), seed)
     return found if truth.codes is None else _as_shares(found)
 
 

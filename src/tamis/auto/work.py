@@ -11,7 +11,7 @@ from tamis._arrays import EMPTY, Array, Subset, class_codes
 from tamis._random import stream
 from tamis.auto.held_out import NONE
 from tamis.auto.models import Truth, answers, losses
-from tamis.auto.paths import MACHINE_ROWS, path_of
+from tamis.auto.paths import MACHINE_ROWS, SCREENED, path_of
 from tamis.auto.plan import ALL, Plan
 from tamis.choice.rounds import seed_of, walk_of, walked
 from tamis.contract import Grouping
@@ -61,7 +61,7 @@ class Work(NamedTuple):
             codes = class_codes(y[rows])[1] if self.task == "classification" else None
             rows = rows[sample_of(codes, len(rows), MACHINE_ROWS, stream(seed, "rows"))]
         search, fixed = path_of(path, self.task, self.units.n_units), self.units.fixed_units
-        size = self.plan.sizes[-1] if walk_of(search).grows else 1
+        size = min(self.plan.sizes[-1], SCREENED[path]) if walk_of(search).grows else 1
         if len(fixed):
             firsts = np.unique(self.units.unit_of, return_index=True)[1]
             search.set_params(fixed_features=firsts[fixed].tolist())

@@ -1,6 +1,6 @@
 """What AUTO says of its answer, in plain words."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from tamis.auto.held_out import HeldOut, Outcome
@@ -60,18 +60,18 @@ def summary_of(auto: Any) -> list[str]:
         lines.append(f"error {UNSEEN}: {spoken(auto.error_)}")
     if auto.error_all_ is not None:
         lines.append(f"with all columns: {spoken(auto.error_all_)}")
-    lines.append(f"a guess without columns: {spoken(auto.error_guess_)}")
+    if auto.error_guess_ is not None:
+        lines.append(f"a guess without columns: {spoken(auto.error_guess_)}")
     if auto.stability_ is not None:
         lines.append(
             f"the folds agree to {auto.stability_.nogueira:.2f} on the columns (1 is fully, 0 by "
             "chance)"
         )
-    lines.append("tried: " + _listed([step.name for step in auto.plan_ if step.tried]))
+    if auto.plan_:
+        lines.append("tried: " + "; ".join(step.name for step in auto.plan_ if step.tried))
+    else:
+        lines.append(auto.choice_.reason)
     lines += [f"skipped {one.name}: {one.reason}" for one in auto.plan_ if not one.tried]
     if auto.stopped_:
-        lines.append(f"the clock stopped it at three times the budget of {auto.budget:g} s")
+        lines.append("the clock stopped it before the plan was through")
     return lines
-
-
-def _listed(names: Sequence[str]) -> str:
-    return "; ".join(names)

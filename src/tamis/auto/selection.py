@@ -33,8 +33,9 @@ from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 
 #: Standard errors by which a smaller number of columns may be worse.
 SIZES = {"balanced": 0.25, "short": 1.0, "best": 0.0}
-#: The clock stops at so many times the budget, on a machine that is slower than the costs say.
-PATIENCE = 3.0
+#: The clock stops at so many times the budget, but not before so many seconds: a machine that is
+#: busy or slow shall come to the same answer, and nobody shall wait for costs that were all wrong.
+PATIENCE, LEAST_SECONDS = 3.0, 300.0
 #: Rows without which no fold can be made that leaves two.
 FEWEST = 4
 
@@ -63,7 +64,8 @@ class Auto(InRounds):
     ----------
     budget : float, default=60
         Seconds of one core that the plan may fill. Information with ridge regression is always
-        tried. A clock stops after three times as long, with the paths that are through.
+        tried. A clock stops after three times as long, and not before five minutes, with the paths
+        that are through.
     size : {"balanced", "short", "best"}, default="balanced"
         How much worse a smaller number of columns may be: a quarter of a standard error, a whole
         one, or nothing.
@@ -248,7 +250,7 @@ class Auto(InRounds):
 
     def _usable(self, found: dict[str, list[Any]]) -> dict[str, list[Any]] | None:
         """The rounds of paths that are through all folds, where the clock has run out."""
-        if perf_counter() - self._begun <= PATIENCE * self.budget:
+        if perf_counter() - self._begun <= max(PATIENCE * self.budget, LEAST_SECONDS):
             return None
         n_folds = self._work.plan.n_folds
         n = next(index for index in range(len(found) + 1) if str(index) not in found)
@@ -269,7 +271,7 @@ class Auto(InRounds):
         order = EMPTY
         if outcome.size:
             rows = np.arange(len(X))
-            order = work.walked(outcome.path, X, y, rows, seed_of(seed, "all")).order_
+            order = work.ordered(outcome.path, X, y, rows, seed_of(seed, "all"))
         facts = {
             "n_rows": len(X),
             "n_offered": len(self._offered),

@@ -11,10 +11,10 @@ from tamis._arrays import EMPTY, Array, Subset, class_codes
 from tamis._random import stream
 from tamis.auto.held_out import NONE
 from tamis.auto.models import Truth, answers, losses
-from tamis.auto.paths import MACHINE_ROWS, path_of
+from tamis.auto.paths import MACHINE_ROWS, SCREENED, path_of
 from tamis.auto.plan import ALL, Plan
 from tamis.choice.rounds import seed_of, walk_of, walked
-from tamis.contract import Grouping, Selection
+from tamis.contract import Grouping
 from tamis.evaluation.dealing import parts_of
 from tamis.exceptions import InvalidParameter
 
@@ -42,7 +42,7 @@ class Work(NamedTuple):
             entries = [trial.entry(NONE, EMPTY)]
             entries += [trial.entry(model, everything) for model in self.plan.everything]
             return [path, test.tolist(), [], entries]
-        order = self.walked(path, X, y, train, seed_of(seed, path, index)).order_
+        order = self.ordered(path, X, y, train, seed_of(seed, path, index))
         entries = [
             trial.entry(model, order[:size])
             for model in self.plan.models
@@ -50,18 +50,34 @@ class Work(NamedTuple):
         ]
         return [path, test.tolist(), order[: self.plan.sizes[-1]].tolist(), entries]
 
-    def walked(self, path: str, X: Array, y: NDArray[Any], rows: Subset, seed: int) -> Selection:
-        """A path through some rows."""
+    def ordered(self, path: str, X: Array, y: NDArray[Any], rows: Subset, seed: int) -> Subset:
+        """All units in the order of a path through some rows; by index where those tell nothing."""
+        rows = self._telling(y, rows)
+        if not len(rows):
+            everything = np.arange(self.units.n_units)
+            free = np.setdiff1d(everything, self.units.fixed_units)
+            return np.concatenate([self.units.fixed_units, free])
         if path == "sensitivity" and len(rows) > MACHINE_ROWS:
             codes = class_codes(y[rows])[1] if self.task == "classification" else None
             rows = rows[sample_of(codes, len(rows), MACHINE_ROWS, stream(seed, "rows"))]
         search, fixed = path_of(path, self.task, self.units.n_units), self.units.fixed_units
-        size = self.plan.sizes[-1] if walk_of(search).grows else 1
+        size = min(self.plan.sizes[-1], SCREENED[path]) if walk_of(search).grows else 1
         if len(fixed):
             firsts = np.unique(self.units.unit_of, return_index=True)[1]
             search.set_params(fixed_features=firsts[fixed].tolist())
         labels = None if self.units.plain else self.units.unit_of
-        return walked(search, X[rows], y[rows], seed, max(size, len(fixed)), labels)
+        return walked(search, X[rows], y[rows], seed, max(size, len(fixed)), labels).order_
+
+    def _telling(self, y: NDArray[Any], rows: Subset) -> Subset:
+        """Those of the rows that a search can learn from: a class of one row has no fold to be in.
+
+        None where all are of one class, or have one value.
+        """
+        if self.task == "regression":
+            return rows if (y[rows] != y[rows[0]]).any() else EMPTY
+        codes = class_codes(y[rows])[1]
+        counts = np.bincount(codes)
+        return rows[counts[codes] >= 2] if (counts >= 2).sum() >= 2 else EMPTY
 
 
 class Trial(NamedTuple):

@@ -30,8 +30,8 @@ from tamis.table.frames import is_frame, library_of
 
 #: What :func:`select` runs when no method is named.
 DEFAULTS = {
-    "classification": "ridge-rfe",
-    "regression": "ridge-regression-rfe",
+    "classification": "Auto()",
+    "regression": "Auto()",
     SURVIVAL: "Ranking(CoxScore())",
 }
 
@@ -129,10 +129,10 @@ def select(
         A censored target is a structured array of event and time.
     method : str or Selection, optional
         A recipe such as "svm-rfe", an expression such as ``Forward(Scatter("J3"))``, or a selector.
-        The default is "ridge-rfe" for classes and "ridge-regression-rfe" for a real target: they
-        weigh the columns jointly, so that of several that say the same one suffices, cost a few
-        least-squares fits at any number of rows and columns, draw nothing at random and have
-        nothing to tune. For a censored target it is ``Ranking(CoxScore())``.
+        The default is :class:`tamis.auto.Auto`, which orders the columns in up to three ways inside
+        of folds, keeps the shortest list that predicts rows left out as well as any, and says how
+        well; it takes up to a minute, and may keep nothing. For a censored target it is
+        ``Ranking(CoxScore())``.
     target : str, optional
         Name of a column of the frame ``X`` that is the target: it is taken out of ``X`` and stands
         for ``y``, which is then left out. The table is looked through as :func:`tamis.inspect`

@@ -62,13 +62,16 @@ def catalogue() -> dict[str, dict[str, type]]:
 
     >>> from tamis.spec import catalogue
     >>> list(catalogue())
-    ['criteria', 'searches', 'embedded', 'choices', 'around a search']
+    ['criteria', 'searches', 'embedded', 'choices', 'around a search', 'auto']
     """
     groups: dict[str, dict[str, type]] = {
-        group: {} for group in ("criteria", "searches", "embedded", "choices", "around a search")
+        group: {}
+        for group in ("criteria", "searches", "embedded", "choices", "around a search", "auto")
     }
     found = _classes(criteria) | _classes(search) | _classes(choice) | _classes(neural)
     groups["searches"]["TableSelector"] = TableSelector
+    # by its name: it stands above the expressions, which need it to be read
+    groups["auto"]["Auto"] = import_module("tamis.auto").Auto
     for name, kind in sorted(found.items()):
         if issubclass(kind, Choice):
             groups["choices"][name] = kind

@@ -1,0 +1,399 @@
+"""AUTO on tables with known answers: what it keeps, what it says, and how it goes on."""
+
+import json
+import pickle
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+import tamis
+from tamis.auto import Auto, selection
+from tamis.auto.work import dealt
+from tamis.contract import Record
+from tamis.exceptions import (
+    InvalidParameter,
+    InvalidTable,
+    InvalidTarget,
+    NothingFound,
+)
+from tamis.spec import parse, write
+
+
+def signal(n=120, d=10, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, X[:, 2] - X[:, min(7, d - 1)] + 0.5 * rng.normal(size=n)
+
+
+def noise(n=100, d=30, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)), rng.normal(size=n)
+
+
+#: A plan of information, ridge and the machine: a second of one core.
+QUICK = Auto(budget=0.6, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return clone(QUICK).fit(*signal())
+
+
+# ------------------------------------------------------------------------------ what it finds
+
+
+def test_regression(fitted):
+    assert fitted.columns == [2, 7]
+    assert_array_equal(np.sort(fitted.order_[:2]), [2, 7])
+    assert sorted(fitted.order_) == list(range(10))
+    assert fitted.error_.loss < 0.3 * fitted.error_guess_.loss
+    assert fitted.error_.rmse == pytest.approx(fitted.error_.loss**0.5)
+    assert fitted.error_.r2 == pytest.approx(
+        1 - fitted.error_.loss / fitted.error_guess_.loss, abs=0.05
+    )
+    assert fitted.error_.wrong is None
+    assert fitted.stability_.nogueira == 1
+    assert fitted.transform(signal()[0]).shape == (120, 2)
+
+
+def test_classes_of_any_type():
+    X, y = signal(n=200)
+    labels = np.digitize(y, [-1, 1])
+    found = clone(QUICK).fit(X, labels)
+    assert set(found.columns) >= {2, 7}
+    assert found.n_features_ <= 4
+    assert 0 < found.error_.wrong < found.error_guess_.wrong
+    assert found.error_.rmse is None
+    names = np.array(["low", "middle", "high"])[labels]
+    again = clone(QUICK).fit(X, names)
+    assert abs(again.error_.wrong - found.error_.wrong) < 0.1
+
+
+def test_decoys():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 40))
+    X[:, 5:10] = 0.8 * X[:, :5] + 0.6 * X[:, 5:10]
+    y = (X[:, :5].sum(axis=1) + 0.5 * rng.normal(size=300) > 0).astype(int)
+    found = Auto(budget=3, random_state=0).fit(X, y)
+    assert found.support_[:5].sum() >= 4
+    assert found.n_features_ <= 10
+
+
+@pytest.mark.parametrize("of_classes", [False, True])
+def test_noise_is_nothing(of_classes):
+    nothing = 0
+    for seed in range(3):
+        X, y = noise(seed=seed)
+        y = (y > 0).astype(int) if of_classes else y
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NothingFound)
+            found = clone(QUICK).fit(X, y)
+        nothing += not found.n_features_
+        if not found.n_features_:
+            assert found.path_ is found.model_ is found.estimator_ is None
+            assert found.error_ == found.error_guess_
+    assert nothing >= 2
+
+
+def test_nothing_is_an_answer_with_a_warning():
+    X, y = noise(seed=1)
+    with pytest.warns(NothingFound, match="took no part in the choosing"):
+        found = clone(QUICK).fit(X, y)
+    assert not found.support_.any()
+    assert "a guess without columns" in found.summary()
+    saved = Record.from_dict(json.loads(json.dumps(found.record_.to_dict())))
+    with pytest.warns(NothingFound):
+        assert not clone(QUICK).resume(X, y, record=saved).support_.any()
+
+
+def test_columns_that_matter_only_together():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(210, 5))
+    y = (X[:, 1] * X[:, 4] > 0).astype(int)
+    found = Auto(budget=7, random_state=0).fit(X, y)
+    assert found.columns == [1, 4]
+    assert found.path_ in ("sensitivity", "forest")
+    assert found.model_ in ("machine", "trees")
+    assert found.error_.wrong < 0.25
+
+
+def test_more_columns_than_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 500))
+    y = (X[:, 3] + X[:, 400] + 0.3 * rng.normal(size=60) > 0).astype(int)
+    found = Auto(budget=2, random_state=0).fit(X, y)
+    assert found.support_[[3, 400]].any()
+    assert found.n_features_ <= 14
+
+
+# ------------------------------------------------------------------------------ what it says
+
+
+def test_the_plan_the_curve_and_the_summary(fitted):
+    tried = {step.name for step in fitted.plan_ if step.tried}
+    assert "path: information" in tried
+    assert all(step.reason for step in fitted.plan_)
+    points = {(point.path, point.model, point.size): point for point in fitted.curve_}
+    kept = points[fitted.path_, fitted.model_, fitted.n_features_]
+    least = min(fitted.curve_, key=lambda point: point.loss)
+    assert kept.loss <= least.loss + 0.25 * least.standard_error
+    smaller = [point for point in fitted.curve_ if point.size < kept.size]
+    assert all(p.loss > least.loss + 0.25 * least.standard_error for p in smaller)
+    assert "rows that took no part in the choosing" in fitted.choice_.reason
+    lines = fitted.summary().splitlines()
+    assert lines[0] == "2 of 10 columns are kept: 2, 7"
+    assert any(line.startswith("with all columns: ") for line in lines)
+    assert any(line.startswith("skipped path: forest: takes about") for line in lines)
+
+
+def test_sizes_of_the_list():
+    X, y = signal(n=100, d=12, seed=3)
+    y = y + 0.4 * X[:, 0] + 0.2 * X[:, 5]
+    n_kept = [clone(QUICK).set_params(size=size).fit(X, y).n_features_ for size in
+              ("short", "balanced", "best")]  # fmt: skip
+    assert n_kept == sorted(n_kept)
+    assert n_kept[0] < n_kept[-1]
+
+
+def test_a_number_that_is_asked_for(fitted):
+    X, y = signal()
+    assert clone(QUICK).set_params(n_features_to_select=3).fit(X, y).n_features_ == 3
+    half = clone(QUICK).set_params(n_features_to_select=0.5).fit(X, y)
+    assert half.n_features_ == 5
+    assert {point.size for point in half.curve_} == {5}
+    drawn = noise(d=6, seed=1)
+    kept = clone(QUICK).set_params(n_features_to_select=2).fit(*drawn)
+    assert kept.n_features_ == 2
+    assert "no better than the guess" in kept.choice_.reason
+
+
+def test_the_estimator_is_for_the_columns_kept(fitted):
+    X, y = signal(seed=0)
+    new = signal(n=2000, seed=5)
+    model = make_pipeline(clone(fitted), fitted.estimator_).fit(X, y)
+    loss = ((model.predict(new[0]) - new[1]) ** 2).mean()
+    assert loss == pytest.approx(fitted.error_.loss, rel=0.3)
+
+
+def test_the_error_is_that_of_new_rows():
+    said, true = [], []
+    for seed in range(4):
+        X, y = signal(n=80, d=20, seed=seed)
+        new, labels = signal(n=1000, d=20, seed=50 + seed)
+        found = clone(QUICK).set_params(random_state=seed).fit(X, (y > 0).astype(int))
+        model = clone(found.estimator_).fit(found.transform(X), y > 0)
+        said.append(found.error_.wrong)
+        true.append((model.predict(found.transform(new)) != (labels > 0)).mean())
+    assert abs(np.mean(said) - np.mean(true)) < 0.03
+
+
+# ------------------------------------------------------------------------------ how it goes on
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_stopped_run_ends_as_an_undisturbed_one(fitted, n_jobs):
+    X, y = signal()
+    state = fitted.record_.trace.state
+    trace = fitted.record_.trace.head(0)
+    trace.state = {"rounds": dict(list(state["rounds"].items())[:4])}
+    begun = replace(fitted.record_, trace=trace, finished=False, chosen=0)
+    saved = Record.from_dict(json.loads(json.dumps(begun.to_dict())))
+    again = clone(QUICK).set_params(n_jobs=n_jobs).resume(X, y, record=saved)
+    assert_array_equal(again.order_, fitted.order_)
+    assert again.choice_ == fitted.choice_
+    assert again.curve_ == fitted.curve_
+    assert again.record_.trace.state["rounds"] == state["rounds"]
+
+
+def test_the_record_holds_the_answer(fitted):
+    X, y = signal()
+    saved = Record.from_dict(json.loads(json.dumps(fitted.record_.to_dict())))
+    again = clone(QUICK).resume(X, y, record=saved)
+    for name in ("error_", "error_all_", "error_guess_", "curve_", "plan_", "path_", "model_"):
+        assert getattr(again, name) == getattr(fitted, name)
+    assert again.summary() == fitted.summary()
+    assert pickle.loads(pickle.dumps(fitted)).summary() == fitted.summary()
+    assert saved.expression == write(QUICK)
+
+
+def test_damaged_rounds_are_said(fitted):
+    plain = json.loads(json.dumps(fitted.record_.to_dict()))
+    plain["trace"]["state"]["rounds"]["0"] = {"path": 3}
+    with pytest.raises(InvalidTable, match="damaged record"):
+        clone(QUICK).resume(*signal(), record=Record.from_dict(plain))
+
+
+def test_processes_and_seeds(fitted):
+    X, y = signal()
+    two = clone(QUICK).set_params(n_jobs=2).fit(X, y)
+    assert two.curve_ == fitted.curve_
+    assert_array_equal(two.order_, fitted.order_)
+    other = clone(QUICK).set_params(random_state=1).fit(X, y)
+    assert other.curve_ != fitted.curve_
+
+
+def test_the_clock_stops_with_what_is_through(monkeypatch):
+    monkeypatch.setattr(selection, "PATIENCE", 0.0)
+    monkeypatch.setattr(selection, "LEAST_SECONDS", 0.0)
+    X, y = signal(n=220, d=6)
+    found = Auto(budget=5, random_state=0).fit(X, y)
+    assert found.stopped_
+    assert {point.path for point in found.curve_} == {"information"}
+    assert found.columns == [2, 5]
+    assert "the clock stopped" in found.summary()
+    again = Auto(budget=5, random_state=0).resume(X, y, record=found.record_)
+    assert again.stopped_
+
+
+def test_scikit_learn_takes_it():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(Auto(budget=0.01, random_state=0), on_fail=None, on_skip=None)
+    assert [one["check_name"] for one in results if one["status"] == "failed"] == []
+
+
+# ------------------------------------------------------------------------------ odd tables
+
+
+@pytest.mark.parametrize("n", [4, 5, 9])
+def test_very_few_rows(n):
+    X, y = signal(n=n, d=4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NothingFound)
+        assert clone(QUICK).fit(X, y).n_features_ <= 4
+        clone(QUICK).fit(X, np.arange(n) % 2)
+
+
+def test_constant_columns_are_dropped():
+    X, y = signal(d=8)
+    wide = np.insert(X, [0, 3], 5.0, axis=1)
+    found = clone(QUICK).fit(wide, y)
+    assert found.columns == [3, 9]
+    assert found.n_features_in_ == 10
+    with pytest.warns(NothingFound, match="one value in all rows"):
+        nothing = clone(QUICK).fit(np.ones((30, 3)), y[:30])
+    assert nothing.columns == []
+    assert "0 of 3 columns" in nothing.summary()
+    assert nothing.error_ is None
+
+
+def test_classes_of_few_rows():
+    X, y = signal(n=80, d=5)
+    labels = np.where(y > 0, 1, 0)
+    labels[:2], labels[2] = 2, 3  # two rows of a class, and one row of another
+    found = Auto(budget=4, random_state=0).fit(X, labels)
+    assert {"sensitivity", "forest"} & {point.path for point in found.curve_}
+    assert set(found.columns) >= {2}
+    everyone = np.arange(80) // 2  # no class has as many rows as there are folds
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NothingFound)
+        clone(QUICK).fit(X, everyone.astype(str))
+
+
+def test_rows_are_sampled_and_columns_screened(monkeypatch):
+    from tamis.auto import paths, plan
+
+    monkeypatch.setattr(plan, "MOST_ROWS", 100)
+    monkeypatch.setitem(paths.SCREENED, "information", 20)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 60))
+    y = X[:, 50] + 0.5 * rng.normal(size=400)
+    found = clone(QUICK).fit(X, y)
+    assert found.n_rows_ == 100
+    assert 50 in found.columns
+    assert sorted(found.order_) == list(range(60))
+
+
+def test_rows_of_a_group_stay_together():
+    groups = np.repeat(np.arange(20), 6)
+    codes = np.tile([0, 1], 60)
+    for train, test in dealt(codes, 120, groups, 5, 0):
+        assert not set(groups[train]) & set(groups[test])
+    X, y = signal()
+    assert clone(QUICK).fit(X, y, groups=groups).support_[[2, 7]].all()
+    with pytest.raises(InvalidParameter, match="2 group"):
+        clone(QUICK).fit(X, y, groups=groups // 10)
+
+
+def test_groups_of_columns_and_fixed_ones():
+    X, y = signal()
+    grouped = clone(QUICK).set_params(feature_groups={"pair": [2, 3], "other": [0, 1]}).fit(X, y)
+    assert grouped.columns == [2, 3, 7]
+    assert " units" in grouped.choice_.reason
+    fixed = clone(QUICK).set_params(fixed_features=[0]).fit(X, y)
+    assert fixed.support_[[0, 2, 7]].all()
+    assert fixed.n_features_ <= 4
+
+
+def test_a_frame_with_gaps_and_categories():
+    X, y = signal(n=150, d=5)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame.loc[::9, "c"] = np.nan
+    frame["kind"] = np.where(X[:, 4] > 0, "x", "z")
+    found = tamis.select(frame, y + 2 * X[:, 2], Auto(budget=0.5), random_state=0)
+    assert {"c", "kind"} & set(found.columns) or {"c", "e"} <= set(found.columns)
+    assert found.search_.error_.loss < found.search_.error_guess_.loss
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence", "kind"),
+    [
+        ({"budget": 0}, "budget of seconds above 0", InvalidParameter),
+        ({"size": "tiny"}, "'balanced', 'short' or 'best'", InvalidParameter),
+        ({"n_folds": 1}, "n_folds of at least 2", InvalidParameter),
+        ({"n_features_to_select": "best"}, "size='best'", InvalidParameter),
+        ({"n_features_to_select": 99}, "between 1 and 10", InvalidParameter),
+        ({"task": "ranks"}, "needs task=", InvalidParameter),
+    ],
+)
+def test_parameters_that_cannot_be(given, sentence, kind):
+    with pytest.raises(kind, match=sentence):
+        Auto(**given).fit(*signal())
+
+
+def test_targets_and_tables_that_cannot_be():
+    X, y = signal()
+    with pytest.raises(InvalidTarget, match="takes one target"):
+        Auto().fit(X, np.c_[y, y])
+    with pytest.raises(InvalidTarget, match="censored"):
+        Auto().fit(X, np.array([(True, abs(t)) for t in y], dtype=[("e", bool), ("t", float)]))
+    with pytest.raises(InvalidTarget, match="at least two classes"):
+        Auto().fit(X, np.zeros(120, dtype=int))
+    with pytest.raises(InvalidTarget, match="that varies"):
+        Auto(task="regression").fit(X, np.zeros(120))
+    with pytest.raises(InvalidTable, match="dense"):
+        Auto().fit(sp.csr_array(X), y)
+    with pytest.raises(InvalidTable, match="at least 4 rows"):
+        Auto().fit(X[:3], y[:3])
+    with pytest.raises(ValueError, match="requires y"):
+        Auto().fit(X)
+    with pytest.raises(InvalidParameter, match="cannot use sample_weight"):
+        Auto().fit(X, y, sample_weight=np.ones(120))
+
+
+# ------------------------------------------------------------------------------ where it is used
+
+
+def test_an_expression_means_it():
+    made = parse("Auto(budget=5, size='short')")
+    assert write(made) == "Auto(budget=5, size='short')"
+    assert isinstance(made, Auto)
+
+
+def test_no_method_means_it(monkeypatch):
+    X, y = signal()
+    prepared = tamis.recipes.prepare(None, y, random_state=3, n_jobs=2, n_features_to_select=4)
+    assert write(prepared) == "Auto(n_features_to_select=4, random_state=3, n_jobs=2)"
+    monkeypatch.setitem(tamis.recipes.choosing.DEFAULTS, "regression", "Auto(budget=0.5)")
+    found = tamis.select(X, y, random_state=0)
+    assert found.columns == [2, 7]
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(10)]).assign(y=y)
+    assert tamis.select(frame, target="y", random_state=0).columns == ["x2", "x7"]

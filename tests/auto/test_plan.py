@@ -1,0 +1,80 @@
+"""What AUTO will try: from rows, columns and a table of costs, never from a clock."""
+
+import numpy as np
+import pytest
+
+from tamis.auto import Auto
+from tamis.auto.plan import ALL, MOST_ROWS, planned, tree_sizes
+
+SIZES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40)
+
+
+def plan(n, d, budget=60.0, task="classification", sizes=SIZES):
+    sizes = tuple(size for size in sizes if size <= d)
+    return planned(n, d, d, budget=budget, n_folds=5, sizes=sizes, task=task)
+
+
+def test_a_small_table_is_tried_in_all_ways():
+    found = plan(150, 30)
+    assert found.paths == ("information", "sensitivity", "forest")
+    assert found.models == found.everything == ("ridge", "machine", "trees")
+    assert found.n_repeats > 1
+    assert all(step.tried for step in found.steps)
+    assert found.seconds <= 60
+
+
+def test_information_with_ridge_is_always_tried():
+    found = plan(500, 200, budget=1e-6)
+    assert (found.paths, found.models, found.everything) == (("information",), ("ridge",), ())
+    skipped = {step.name for step in found.steps if not step.tried}
+    assert skipped >= {"path: forest", "path: sensitivity", "model: machine", f"{ALL}: ridge"}
+    assert all(step.reason for step in found.steps)
+
+
+@pytest.mark.parametrize("shape", [(60, 2000), (600, 500), (2000, 30), (20_000, 50), (400, 5000)])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_the_budget_is_kept_and_more_of_it_tries_no_less(shape, task):
+    tried = []
+    for budget in (1, 10, 60, 600):
+        found = plan(*shape, budget=budget, task=task)
+        first = found.steps[0].seconds
+        assert found.seconds <= budget or found.seconds == pytest.approx(first)
+        tried.append((len(found.paths) + len(found.models)) * found.n_rows)
+    assert tried == sorted(tried)
+
+
+def test_many_rows_and_many_columns_are_cut():
+    assert plan(10**6, 20).n_rows == MOST_ROWS
+    wide = plan(5000, 100_000)
+    assert wide.n_rows < 5000
+    assert "machine" not in plan(5000, 20).models
+    (step,) = [step for step in plan(5000, 20).steps if step.name == "model: machine"]
+    assert "at most 2000 rows" in step.reason
+    assert plan(80, 100_000).paths[0] == "information"
+
+
+def test_folds_are_dealt_again_for_few_rows_only():
+    assert plan(199, 10).n_repeats > 1
+    assert plan(200, 10).n_repeats == 1
+
+
+def test_rounds_are_in_an_order_that_can_be_cut():
+    found = plan(150, 30)
+    paths = [one.path for one in found.rounds]
+    n = found.n_folds
+    assert paths[: 2 * n] == ["information"] * n + [ALL] * n
+    assert len(paths) == found.n_repeats * 4 * n
+    assert len(set(found.rounds)) == len(paths)
+
+
+def test_sizes_of_trees():
+    assert tree_sizes(SIZES) == (5, 10, 20, 40)
+    assert tree_sizes((1, 2, 3, 4, 5, 7, 10, 13)) == (5, 10, 13)
+    assert tree_sizes((3,)) == (3,)
+
+
+def test_cost_is_that_of_the_plan():
+    small, large = (Auto().cost(*shape).operations for shape in ((50, 5), (1500, 400)))
+    assert 0 < small < large < 70e9
+    assert Auto().cost(10**6, 20).bytes < 1e9
+    assert np.isfinite(Auto().cost(100, 100_000).operations)

@@ -25,6 +25,7 @@ from tamis.criteria import (
     FisherScore,
     Importances,
     MutualInformation,
+    Remembered,
     Scatter,
 )
 from tamis.exceptions import (
@@ -159,6 +160,32 @@ def test_one_standard_error_where_no_fold_has_an_error():
         CrossValidated(KNeighborsClassifier()), n_features_to_select=OneStandardError()
     ).fit(X, y)
     assert_array_equal(search.get_support(indices=True), [2])
+
+
+@pytest.mark.parametrize("estimator", [LinearDiscriminantAnalysis(), KNeighborsClassifier()])
+@pytest.mark.parametrize("kind", [Forward, Backward])
+def test_one_standard_error_of_wrappers_that_are_right_in_every_fold(kind, estimator):
+    rng = np.random.default_rng(0)
+    y = np.tile([0, 0, 1, 1], 15)
+    X = 0.3 * rng.normal(size=(60, 18))  # enough columns for all candidates to be scored together
+    X[:, 3] += np.where(y, 4.0, 0.0) * (np.arange(60) % 5 > 0)  # wrong for a fifth of one class
+    X[:, 11] += np.where(y, 4.0, 0.0) * (np.arange(60) % 5 == 0)
+    search = kind(CrossValidated(estimator), n_features_to_select=OneStandardError()).fit(X, y)
+    assert search.trace_.values.max() == 1.0
+    assert_array_equal(search.get_support(indices=True), [3, 11])
+    assert "2 columns reach the best cross-validated score, 1;" in search.choice_.reason
+    wider = kind(CrossValidated(estimator), n_features_to_select=OneStandardError(n_errors=1e9))
+    assert wider.fit(X, y).n_features_ == 1
+
+
+def test_remembered_folds_have_errors_too():
+    X, y = load_iris(return_X_y=True)
+    plain = Forward(CrossValidated(SVC()), n_features_to_select=OneStandardError()).fit(X, y)
+    kept = Forward(Remembered(CrossValidated(SVC())), n_features_to_select=OneStandardError())
+    assert_array_equal(kept.fit(X, y).support_, plain.support_)
+    assert kept.choice_.reason == plain.choice_.reason
+    with pytest.raises(IncompatibleCriterion, match="cross-validates"):
+        Forward(Remembered(Scatter()), n_features_to_select=OneStandardError()).fit(X, y)
 
 
 def test_one_standard_error_needs_folds():

@@ -1,9 +1,14 @@
 """Losses of rows left out, against loops over rows."""
 
+import json
+import sqlite3
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 from sklearn.datasets import load_diabetes, load_wine
+from sklearn.feature_selection import SelectKBest, chi2, f_classif
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.metrics import brier_score_loss
 from sklearn.naive_bayes import GaussianNB
@@ -12,7 +17,9 @@ from sklearn.svm import SVC, LinearSVC
 
 from tamis.choice import HonestSize
 from tamis.criteria import FisherScore
+from tamis.evaluation import CrossValidation, Realizations, Steps, Store, compare, evaluate
 from tamis.evaluation.losses import held_out_losses, missed, right_answers, squared_losses
+from tamis.exceptions import DamagedRow, InvalidParameter, TamisError
 from tamis.folds.losses import probabilities
 from tamis.search import Ranking
 
@@ -120,3 +127,148 @@ def test_one_that_regresses_answers_for_classes():
     ours = HonestSize(Ranking(FisherScore()), **common).fit(X, labels)
     theirs = HonestSize(Ranking(FisherScore()), Ridge(), **common).fit(X, labels)
     assert_allclose(theirs.losses_, ours.losses_)
+
+
+# ------------------------------------------------------------------------------ kept by evaluate
+
+
+def measured(plan=None, **options):
+    methods = {"F": SelectKBest(f_classif), "MI": SelectKBest(chi2)}
+    data = {"wine": (WINE[0], WINE[1])}
+    estimators = {"bayes": GaussianNB(), "ridge": RidgeClassifier()}
+    options = {"sizes": [1, 3], "normalise": False, "losses": True, **options}
+    plan = CrossValidation(4) if plan is None else plan
+    return evaluate(methods, data, plan, ["error", "brier"], estimators=estimators, **options)
+
+
+def test_every_test_row_has_its_loss():
+    found, plan, (X, y) = measured(), CrossValidation(4), WINE
+    for i in range(4):
+        train, test = plan.split(y, "wine", i)[:2]
+        columns = np.argsort(-f_classif(X[train], y[train])[0])[:3]
+        model = GaussianNB().fit(X[np.ix_(train, columns)], y[train])
+        asked = X[np.ix_(test, columns)]
+        for kind, expected in (
+            ("squared", by_rows(model, asked, y[test])),
+            ("error", model.predict(asked) != y[test]),
+        ):
+            losses = found.losses("F", kind, estimator="bayes", size=3)
+            assert_array_equal(losses[i].rows, test)
+            assert_allclose(losses[i].values, expected, atol=1e-12)
+    for metric, kind in (("error", "error"), ("brier", "squared")):
+        losses = found.losses("MI", kind, estimator="ridge", size=1)
+        scores = found.values(metric, "MI", estimator="ridge", size=1)
+        assert_allclose([losses[i].values.mean() for i in losses], list(scores.values()))
+
+
+def test_losses_change_no_score():
+    assert list(measured(losses=False).rows()) == list(measured().rows())
+    assert all(task.outcome.losses == () for task in measured(losses=False).tasks)
+
+
+def test_losses_of_a_method_that_predicts_and_of_numbers():
+    X, y = load_diabetes(return_X_y=True)
+    plan = CrossValidation(3)
+    found = evaluate({"line": LinearRegression()}, (X, y), plan, "mse", losses=True)
+    losses = found.losses("line")
+    assert_allclose(
+        [losses[i].values.mean() for i in range(3)], list(found.values("mse", "line").values())
+    )
+    assert_array_equal(np.sort(np.concatenate([part.rows for part in losses.values()])), range(442))
+    with pytest.raises(InvalidParameter, match="no losses of rows"):
+        found.losses("line", "error")
+    # no metric of predictions is needed
+    chosen = evaluate(
+        SelectKBest(f_classif), WINE, plan, "n_features", estimators=GaussianNB(), losses=True,
+        sizes="own",
+    )  # fmt: skip
+    assert len(chosen.losses(chosen.methods[0])) == 3
+
+
+def test_steps_that_hold_the_same_columns_and_inner_rows():
+    options = {"estimators": GaussianNB(), "losses": True}
+    search = Ranking(FisherScore(), n_features_to_select=2)
+    found = evaluate({"r": search}, WINE, CrossValidation(3), sizes=Steps([13, 14]), **options)
+    last, again = (found.losses("r", rule=f"step {k}")[0] for k in (13, 14))
+    assert_array_equal(last.values, again.values)
+    plan = CrossValidation(3, inner=2)
+    best = evaluate({"r": search}, WINE, plan, sizes="best", **options)
+    assert [len(task.outcome.losses) for task in best.tasks] == [2, 2, 2]
+
+
+def test_a_store_keeps_losses_and_old_rows_stay_readable(tmp_path):
+    path = tmp_path / "store.db"
+    plain, asked = measured(store=path, losses=False), measured(store=path)
+    with Store(path) as store:
+        assert len(store) == 16  # to keep losses is a task of its own
+        texts = list(store.to_frame()["outcome"])
+    assert sum('"losses"' in text for text in texts) == 8
+    before = [text for text in texts if '"losses"' not in text]
+    assert all(set(json.loads(text)) == set(OLD_FIELDS) for text in before)
+    again = measured(store=path)
+    assert again.tasks == asked.tasks
+    assert list(plain.rows()) == list(again.rows())
+    loss = max(len(text) for text in texts) - max(len(text) for text in before)
+    # 45 test rows, 4 times 0/1 and squares: 8/6 letters a byte, and names
+    assert loss < 4 * (45 * 8 * 4 / 3 + 45 / 6) + 45 * 4 * 4 / 3 + 800
+
+
+OLD_FIELDS = ("scores", "order", "support", "n_train", "n_test", "n_features")
+
+
+def test_a_changed_loss_is_seen(tmp_path):
+    path = tmp_path / "store.db"
+    asked = measured(store=path)
+    with sqlite3.connect(path) as file:
+        file.execute(
+            'UPDATE task SET outcome = replace(outcome, \'"squared", "\', \'"squared", "A\') '
+            "WHERE realization = 2"
+        )
+    file.close()
+    with pytest.warns(DamagedRow):
+        again = measured(store=path)
+    assert [t.outcome.losses for t in again.tasks] == [t.outcome.losses for t in asked.tasks]
+
+
+def test_losses_that_nobody_can_give():
+    with pytest.raises(TamisError, match="losses=True needs an estimator"):
+        evaluate(SelectKBest(f_classif), WINE, CrossValidation(3), "n_features", losses=True)
+    with pytest.raises(InvalidParameter, match="losses=True or False"):
+        measured(losses="squared")
+    found = measured()
+    with pytest.raises(InvalidParameter, match="say which of estimator"):
+        found.losses("F", size=1)
+    with pytest.raises(InvalidParameter, match="kind 'squared' or 'error'"):
+        found.losses("F", "absolute")
+
+
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_methods_are_compared_row_by_row(repeats):
+    found = measured(CrossValidation(4, n_repeats=repeats))
+    for metric, kind in (("error", "error"), ("brier", "squared")):
+        tests = compare(found, "F", metric=metric, test="rows").contrasts
+        assert len(tests) == 4
+        for contrast in tests:
+            means = []
+            for method in ("F", "MI"):
+                table = np.full((178, 4 * repeats), np.nan)
+                losses = found.losses(
+                    method, kind, estimator=contrast.estimator, size=contrast.size
+                )
+                for i, (rows, values) in losses.items():
+                    table[rows, i] = values
+                means.append(np.nanmean(table, axis=1))
+            assert contrast.p_value == pytest.approx(stats.ttest_rel(*means).pvalue)
+            assert contrast.reference_mean == pytest.approx(means[0].mean())
+
+
+def test_rows_are_compared_where_that_is_right():
+    drawn = measured(Realizations(3, train=0.7))
+    with pytest.raises(InvalidParameter, match="equally often"):
+        compare(drawn, "F", test="rows")
+    with pytest.raises(InvalidParameter, match="losses=True"):
+        compare(measured(losses=False), "F", test="rows")
+    found = evaluate({"a": GaussianNB(), "b": RidgeClassifier()}, WINE, CrossValidation(3), "ber",
+                     losses=True)  # fmt: skip
+    with pytest.raises(InvalidParameter, match="mean over rows"):
+        compare(found, "a", test="rows")

@@ -84,6 +84,24 @@ def monotone_means_that_more_is_worth_more(criterion):
         assert (grown >= judge.value(subset) - 1e-9).all()
 
 
+def an_opinion_is_of_the_subset_that_results(criterion):
+    """Whichever unit moved last, entering or leaving, and whoever is asked about beside it."""
+    judge = fitted(criterion)
+    for subset in SUBSETS[1:]:
+        grown = judge.second_opinion(subset, without(subset))
+        assert np.isfinite(grown).all()
+        assert_allclose(judge.second_opinion(subset, without(subset)[::-1])[::-1], grown, atol=1e-8)
+        for unit, opinion in zip(without(subset), grown, strict=True):
+            larger = union(subset, unit)
+            for other in np.setdiff1d(larger, [unit]):
+                smaller = np.setdiff1d(larger, [other])
+                again = judge.second_opinion(smaller, np.array([other]))
+                assert_allclose(again, opinion, atol=1e-8)
+            for more in without(larger)[:2]:
+                left = judge.second_opinion(union(larger, more), np.array([more]))
+                assert_allclose(left, opinion, atol=1e-8)
+
+
 def additive_means_a_sum(criterion):
     judge = fitted(criterion)
     alone = judge.values([np.array([j]) for j in range(7)])

@@ -5,6 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
@@ -154,6 +155,15 @@ def test_what_takes_several_targets_takes_each_alike(criterion):
     laws.targets_may_be_several(criterion)
 
 
+@pytest.mark.parametrize("criterion", [c for c in every(Criterion) if c.opinion], ids=name)
+def test_what_has_a_second_opinion(criterion):
+    laws.an_opinion_is_of_the_subset_that_results(criterion)
+
+
+def test_some_have_a_second_opinion():
+    assert sum(bool(c.opinion) for c in every(Criterion)) >= 3
+
+
 # Each law must reject a member that breaks it; a law that cannot fail is no law.
 
 
@@ -187,6 +197,13 @@ class FalselyMonotone(Scatter):
     @property
     def monotone(self):
         return True
+
+
+class LikesWhoMoves(CrossValidated):
+    """Its opinion is about the unit that moved, and not about what is held then."""
+
+    def second_opinion(self, subset, units):
+        return super().second_opinion(subset, units) + 1e-3 * units
 
 
 class FalselyAdditive(Scatter):
@@ -282,6 +299,7 @@ class LosesOnCopies(BackwardCriterion):
         (laws.a_bound_is_never_passed, TooLowBound()),
         (laws.monotone_means_that_more_is_worth_more, FalselyMonotone("J1")),
         (laws.additive_means_a_sum, FalselyAdditive()),
+        (laws.an_opinion_is_of_the_subset_that_results, LikesWhoMoves(GaussianNB())),
         (laws.a_price_depends_on_the_subset_alone, Forgetful()),
         (laws.columns_may_come_in_any_order, LikesTheFirstColumn()),
         (laws.rows_may_come_in_any_order, LikesTheFirstRow()),

@@ -1,15 +1,13 @@
 """Cross-validation: how well does an estimator do with these columns?"""
 
-import warnings
-from collections.abc import Callable, Iterable
-from typing import Any, Self
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.neighbors import KNeighborsClassifier
@@ -19,10 +17,16 @@ from tamis._arrays import EMPTY, Array, Subset, class_codes, is_int
 from tamis._parallel import parallel_map
 from tamis._sparse import is_sparse
 from tamis.contract import SURVIVAL, Cost, SubsetCriterion, with_unit
-from tamis.criteria.model import Metadata, OpenCriterion, for_columns, rows_of, trained
-from tamis.criteria.opinion import gives_shares, mean_squared_loss
-from tamis.exceptions import InvalidParameter, InvalidScore
-from tamis.folds import FoldAccuracies, Rows, Splits, most_frequent
+from tamis.criteria.fold_training import (
+    ConstantRisk,
+    gives_shares,
+    mean_squared_loss,
+    scored_folds,
+    validated,
+)
+from tamis.criteria.model import OpenCriterion, for_columns
+from tamis.exceptions import InvalidParameter
+from tamis.folds import FoldAccuracies, most_frequent
 from tamis.folds.knn import KNNFolds
 from tamis.folds.lda import LDAFolds
 from tamis.folds.rows import retold
@@ -107,7 +111,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
     @property
     def opinion(self) -> str:  # type: ignore[override]
         """What breaks ties, where the classifier says more of a row than its class."""
-        several = np.ndim(getattr(self, "_y", None)) == 2
+        several = getattr(getattr(self, "_y", None), "ndim", 1) == 2
         asked = self.ties == "loss" and not several and gives_shares(self.estimator)
         return "squared loss on the same folds" if asked else ""
 
@@ -138,7 +142,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         self._worth_of_nothing = self._constant_score()
 
     def _prepare(self, estimator: Any) -> None:
-        self._best: tuple[set[bytes], float] = set(), 0.0
+        self._best: tuple[Subset, Subset, float] = EMPTY, EMPTY, 0.0
         self._scorer = check_scoring(estimator, scoring=self.scoring)
         if not callable(self._scorer) or isinstance(self.scoring, list | tuple | set | dict):
             raise InvalidParameter(
@@ -222,8 +226,11 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
 
     def _at_hand(self, subset: Subset) -> float:
         """Value that needs no training, else nan."""
-        if np.asarray(subset, dtype=np.intp).tobytes() in self._best[0]:
-            return self._best[1]
+        base, best, value = self._best
+        if len(best) and abs(len(base) - len(subset)) == 1:
+            change = np.setxor1d(base, subset, assume_unique=True)
+            if len(change) == 1 and change[0] in best:
+                return value
         essential = subset if self._folds is None else self._folds.essential(subset)
         if len(essential) == 0:
             return self._worth_of_nothing
@@ -234,25 +241,25 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
             found = np.full(len(candidates), np.nan)
         else:
             found = self._folds.grown(self._folds.essential(subset), candidates)
-        return self._changed(subset, found, lambda index: with_unit(subset, candidates[index]))
+        return self._changed(subset, candidates, found)
 
     def loss(self, subset: Subset) -> Array:
         found = np.full(len(subset), np.nan)
         if self._folds is not None and len(kept := self._folds.essential(subset)) > 1:
             found[np.isin(subset, kept)] = self._folds.shrunk(kept)
-        return -self._changed(subset, found, lambda index: np.delete(subset, index))
+        return -self._changed(subset, subset, found)
 
-    def _changed(self, subset: Subset, found: Array, changed: Callable[[int], Subset]) -> Array:
-        """Values of changed subsets less that of the subset; those not yet found are asked for.
+    def _changed(self, subset: Subset, units: Subset, found: Array) -> Array:
+        """Values once each unit has moved, less that of the subset; what is not found is asked for.
 
         The best of them are remembered: a greedy walk goes on from one of them.
         """
         base = self.value(subset)
         missing = np.flatnonzero(np.isnan(found))
-        found[missing] = self.values([changed(int(index)) for index in missing])
+        found[missing] = self.values([moved(subset, int(unit)) for unit in units[missing]])
         if len(found):
             best = np.flatnonzero(found == found.max())
-            self._best = {changed(int(i)).tobytes() for i in best}, float(found[best[0]])
+            self._best = subset, units[best], float(found[best[0]])
         return found - base
 
     def second_opinion(self, subset: Subset, units: Subset) -> Array:
@@ -266,7 +273,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         missing = np.flatnonzero(np.isnan(found))
         found[missing] = parallel_map(
             mean_squared_loss,
-            (self._asked_opinion(np.setxor1d(subset, [units[i]])) for i in missing),
+            (self._asked_opinion(moved(subset, int(units[i]))) for i in missing),
             self.n_jobs,
         )
         return -found
@@ -292,74 +299,6 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         )
 
 
-class ConstantRisk(BaseEstimator):
-    """Gives every row the same risk, of which the concordance index is 1/2."""
-
-    def fit(self, X: Array, y: NDArray[Any]) -> Self:
-        """Learn nothing."""
-        return self
-
-    def predict(self, X: Array) -> Array:
-        """The same risk for every row."""
-        return np.zeros(X.shape[0])
-
-    def score(self, X: Array, y: NDArray[Any]) -> float:
-        """Half of all pairs are in order, since none is in any."""
-        return 0.5
-
-
-def validated(*folds: Any) -> float:
-    """Mean score over the splits, see :func:`scored_folds`."""
-    return float(np.mean(scored_folds(*folds)))
-
-
-def scored_folds(
-    estimator: Any,
-    X: Array,
-    y: NDArray[Any] | None,
-    columns: Subset,
-    splits: Splits,
-    scorer: Any,
-    metadata: Metadata,
-    known: Array,
-) -> Array:
-    """Score in each split of clones trained on some columns, but where it is known."""
-    chosen = X[:, columns]
-    scores = known.copy()
-    for fold in np.flatnonzero(np.isnan(known)):
-        train, test = splits[fold]
-        try:
-            score = _fold_score(estimator, chosen, y, train, test, scorer, metadata)
-        except Exception as error:
-            error.add_note(
-                f"CrossValidated: {type(estimator).__name__} failed in fold {fold} on column(s) "
-                f"{columns.tolist()}."
-            )
-            raise
-        if np.isnan(score):
-            raise InvalidScore(
-                f"CrossValidated: the score of {type(estimator).__name__} is NaN in fold {fold} on "
-                f"column(s) {columns.tolist()}. Use fewer folds, or another scoring."
-            )
-        scores[fold] = score
-    return scores
-
-
-def _fold_score(
-    estimator: Any,
-    X: Array,
-    y: NDArray[Any] | None,
-    train: Rows,
-    test: Rows,
-    scorer: Any,
-    metadata: Metadata,
-) -> float:
-    known = None if y is None else y[train]
-    # discriminant analysis divides zero by zero where class means agree, to no effect
-    with np.errstate(divide="ignore", invalid="ignore"):
-        model = trained(estimator, X[train], known, rows_of(metadata.fit, train))
-    truth = () if y is None else (y[test],)
-    # a score that is not defined is NaN, and refused
-    with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return float(scorer(model, X[test], *truth, **rows_of(metadata.score, test)))
+def moved(subset: Subset, unit: int) -> Subset:
+    """The subset with a unit that it did not hold, or without one that it did."""
+    return subset[subset != unit] if (subset == unit).any() else with_unit(subset, unit)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.metaestimators import available_if
 
 from tamis._arrays import Array, Subset, is_real
 from tamis._parallel import parallel_map
@@ -102,6 +103,10 @@ class Wrapper(SubsetCriterion):
         return MetadataRouter(owner=self).add(criterion=self.criterion, method_mapping=mapping)
 
 
+def _cross_validates(wrapper: "Remembered") -> bool:
+    return hasattr(wrapper.criterion, "fold_scores")
+
+
 class Remembered(Wrapper):
     """Never value a subset twice: for criteria that are slow and searches that come back.
 
@@ -151,6 +156,16 @@ class Remembered(Wrapper):
 
     def bound(self, subset: Subset, size: int) -> float:
         return self.criterion_.bound(subset, size)
+
+    @available_if(_cross_validates)
+    def fold_scores(self, subset: Subset) -> Array:
+        """Score of each fold on a subset, where the criterion inside has folds."""
+        return self.criterion_.fold_scores(subset)
+
+    @property
+    def test_ratio(self) -> float:
+        """Test rows for each training row of these folds."""
+        return self.criterion_.test_ratio
 
     def tune(self, subset: Subset) -> dict[str, Any]:
         self._memory.clear()

@@ -11,6 +11,7 @@ from tamis.evaluation.protocol import Steps
 from tamis.evaluation.ranks import Ranks, critical_difference, friedman
 from tamis.evaluation.realizations import CrossValidation, GivenSplits, Realizations, Split
 from tamis.evaluation.results import Failure, Results
+from tamis.evaluation.row_losses import RowLosses
 from tamis.evaluation.runner import evaluate
 from tamis.evaluation.significance import (
     Interval,
@@ -42,6 +43,7 @@ __all__ = [
     "Ranks",
     "Realizations",
     "Results",
+    "RowLosses",
     "Score",
     "Split",
     "Stability",

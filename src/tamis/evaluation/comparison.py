@@ -10,10 +10,13 @@ from tamis._arrays import Array
 from tamis._frame import frame_of
 from tamis.evaluation.ranks import Ranks, friedman
 from tamis.evaluation.results import Results
+from tamis.evaluation.row_losses import RowLosses
 from tamis.evaluation.significance import Test, corrected_t, holm, mark, paired_t, wilcoxon
 from tamis.exceptions import InvalidParameter
 
-TESTS = ("corrected t", "paired t", "wilcoxon")
+TESTS = ("corrected t", "paired t", "wilcoxon", "rows")
+#: Metrics that are means of losses over rows, and the losses.
+OF_ROWS = {"error": "error", "mse": "squared", "brier": "squared"}
 
 
 class Contrast(NamedTuple):
@@ -97,9 +100,11 @@ def compare(
         Name of the method that is compared with the others; by default the first.
     metric : str, optional
         By default the first.
-    test : {"corrected t", "paired t", "wilcoxon"}
+    test : {"corrected t", "paired t", "wilcoxon", "rows"}
         The corrected t-test of Nadeau and Bengio allows for the overlap of the training parts; the
-        paired t-test is the one usually printed; Wilcoxon's looks at ranks.
+        paired t-test is the one usually printed; Wilcoxon's looks at ranks. "rows" is a paired
+        t-test over rows, of which there are more than realizations (Bayle et al. 2020): it needs a
+        cross-validation, ``evaluate(..., losses=True)`` and the metric error, mse or brier.
     level : float, default=0.05
         Level of the signs.
 
@@ -179,7 +184,7 @@ def _contrasts(
 ) -> Iterator[tuple[Contrast, Test]]:
     """Contrasts without the adjustment for their number, each with its test."""
     better = results.metrics[metric].greater_is_better
-    cells = _cells(results, metric)
+    cells = _cells_of_rows(results, metric) if test == "rows" else _cells(results, metric)
     for (data, method, estimator, size), scores in cells.items():
         against = cells.get((data, reference, estimator, size))
         if method == reference or against is None:
@@ -223,10 +228,37 @@ def _cells(results: Results, metric: str) -> dict[Cell, dict[int, float]]:
     return cells
 
 
+def _cells_of_rows(results: Results, metric: str) -> dict[Cell, dict[int, float]]:
+    """Losses by row, the mean of each over the realizations that test it."""
+    found: dict[Cell, list[RowLosses]] = {}
+    for item in results.row_losses(OF_ROWS[metric]):
+        size = item.size if item.rule == "given" else None
+        found.setdefault((item.data, item.method, item.estimator, size), []).append(item.losses)
+    if not found:
+        raise InvalidParameter(
+            "compare needs the losses of rows for test='rows', and the results have none. Write "
+            "evaluate(..., losses=True), or test='corrected t'."
+        )
+    return {cell: _mean_of_rows(losses) for cell, losses in found.items()}
+
+
+def _mean_of_rows(losses: list[RowLosses]) -> dict[int, float]:
+    rows = np.concatenate([some.rows for some in losses])
+    counts = np.bincount(rows)
+    if len(set(counts[counts > 0])) > 1:
+        raise InvalidParameter(
+            "compare needs every row to be tested equally often for test='rows', as it is by a "
+            f"whole CrossValidation; here it is {counts[counts > 0].min()} to {counts.max()} "
+            "times. Use test='corrected t'."
+        )
+    sums = np.bincount(rows, weights=np.concatenate([some.values for some in losses]))
+    return {int(row): float(sums[row] / counts[row]) for row in np.flatnonzero(counts)}
+
+
 def _tested(test: str, first: Array, second: Array, ratio: float) -> Test:
     if test == "corrected t":
         return corrected_t(first, second, ratio)
-    return paired_t(first, second) if test == "paired t" else wilcoxon(first, second)
+    return wilcoxon(first, second) if test == "wilcoxon" else paired_t(first, second)
 
 
 def _check(results: Results, reference: str, metric: str, test: str) -> None:
@@ -241,3 +273,8 @@ def _check(results: Results, reference: str, metric: str, test: str) -> None:
         )
     if test not in TESTS:
         raise InvalidParameter(f"compare needs test as one of {', '.join(TESTS)}, not {test!r}.")
+    if test == "rows" and metric not in OF_ROWS:
+        raise InvalidParameter(
+            f"compare needs a metric that is a mean over rows for test='rows' "
+            f"({', '.join(OF_ROWS)}), not {metric!r}. Use test='corrected t'."
+        )

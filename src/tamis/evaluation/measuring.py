@@ -21,6 +21,7 @@ from tamis.evaluation.metrics import OF_COLUMNS, Metric, of_columns
 from tamis.evaluation.outcome import Outcome, Score
 from tamis.evaluation.protocol import Protocol, Steps
 from tamis.evaluation.realizations import Plan, Split
+from tamis.evaluation.row_losses import PackedLosses, packed_losses, packed_rows
 from tamis.evaluation.sources import Source
 from tamis.evaluation.training import Training
 from tamis.exceptions import InvalidParameter, NothingSelected
@@ -59,6 +60,7 @@ def run(
         scores = measured.hit(order) + measured.at_subsets(subsets)
     if "seconds" in protocol.metrics:
         scores = [*scores, Score("", 0, "given", "seconds", seconds)]
+    losses = tuple(measured.losses)
     return Outcome(
         tuple(scores),
         None if order is None else tuple(order.tolist()),
@@ -67,6 +69,8 @@ def run(
         len(split.test),
         rows.X.shape[1],
         seconds,
+        losses,
+        packed_rows(split.test) if losses else "",
     )
 
 
@@ -98,16 +102,17 @@ def _check_measurable(fitted: Any, order: Subset | None, protocol: Protocol) -> 
             f"{name} neither chooses columns (order_, ranking_, scores_ or support_) nor predicts: "
             "there is nothing to measure."
         )
-    if protocol.of_predictions and not protocol.estimators:
+    if protocol.reads_predictions and not protocol.estimators:
+        first = [item.name for item in protocol.of_predictions] or ["losses=True"]
         raise InvalidParameter(
-            f"{name} chooses columns but does not predict, so {protocol.of_predictions[0].name} "
+            f"{name} chooses columns but does not predict, so {first[0]} "
             "needs an estimator to train on them. Write estimators=SVC(), or metrics='hit'."
         )
 
 
 def _predicts_itself(fitted: Any, protocol: Protocol) -> bool:
     """Whether a method that chooses columns is measured by its own predictions."""
-    wanted = bool(protocol.of_predictions) and not protocol.estimators
+    wanted = protocol.reads_predictions and not protocol.estimators
     return wanted and hasattr(fitted, "predict")
 
 
@@ -128,6 +133,8 @@ class _Measured:
 
     def __init__(self, training: Training, protocol: Protocol, split: Split):
         self.training, self.protocol, self.split = training, protocol, split
+        #: Losses of the test rows, if they are asked for.
+        self.losses: list[PackedLosses] = []
 
     def itself(self, fitted: Any, size: int) -> list[Score]:
         """Scores of a method that predicts by itself."""
@@ -137,6 +144,7 @@ class _Measured:
             Score(ITSELF, size, "own", item.name, _value(item, fitted, X, y))
             for item in self.protocol.of_predictions
         ]
+        self._keep_losses(fitted, X, y, ITSELF, size, "own")
         if "n_features" in self.protocol.metrics:
             scores.append(Score(ITSELF, size, "own", "n_features", float(size)))
         return scores
@@ -152,14 +160,18 @@ class _Measured:
     def at_subsets(self, subsets: list[tuple[Subset, str]]) -> list[Score]:
         """Scores at every subset that is asked for; two steps may hold the same columns."""
         scores: list[Score] = []
-        known: dict[bytes, list[Score]] = {}
+        known: dict[bytes, tuple[list[Score], list[PackedLosses]]] = {}
+        losses = self.losses
         for columns, rule in subsets:
             same = columns.tobytes()
             if same not in known:
-                known[same] = self._of_columns(columns, rule)
+                self.losses, found = [], self._of_columns(columns, rule)
                 for name in self.protocol.estimators:
-                    known[same] += self._trained(name, self.split, columns, rule)
-            scores += [score._replace(rule=rule) for score in known[same]]
+                    found += self._trained(name, self.split, columns, rule)
+                known[same] = found, self.losses
+            scores += [score._replace(rule=rule) for score in known[same][0]]
+            losses += [item._replace(rule=rule) for item in known[same][1]]
+        self.losses = losses
         return scores
 
     def at_best_size(self, method: Any, label: str, order: Subset) -> list[Score]:
@@ -201,17 +213,24 @@ class _Measured:
         rule: str,
         metrics: list[Metric] | None = None,
     ) -> list[Score]:
-        """Scores of one estimator trained on some columns."""
-        metrics = self.protocol.of_predictions if metrics is None else metrics
-        if not metrics:
+        """Scores of one estimator trained on some columns, by all metrics or by some."""
+        if metrics is None and not self.protocol.reads_predictions:
             return []
         estimator = self.protocol.estimators[name]
         fitted, X = self.training.estimator(estimator, name, split.train, split.test, columns)
         y = self.training.rows.y[split.test]
+        if metrics is None:
+            self._keep_losses(fitted, X, y, name, len(columns), rule)
         return [
             Score(name, len(columns), rule, item.name, _value(item, fitted, X, y))
-            for item in metrics
+            for item in (self.protocol.of_predictions if metrics is None else metrics)
         ]
+
+    def _keep_losses(
+        self, fitted: Any, X: Array, y: NDArray[Any], name: str, size: int, rule: str
+    ) -> None:
+        if self.protocol.losses:
+            self.losses += packed_losses(fitted, X, y, name, size, rule)
 
     def _of_columns(self, columns: Subset, rule: str) -> list[Score]:
         """Measures of the chosen columns."""

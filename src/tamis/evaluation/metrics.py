@@ -10,6 +10,7 @@ from sklearn.metrics import balanced_accuracy_score, get_scorer, get_scorer_name
 
 from tamis._arrays import Subset
 from tamis.exceptions import InvalidParameter
+from tamis.folds.losses import squared_losses
 
 Measure = Callable[[Any, NDArray[Any], NDArray[Any]], float]
 #: Names of measures that need the chosen columns only, and no trained estimator.
@@ -47,6 +48,11 @@ def auc(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
     """Area under the ROC curve; of more than two classes the mean of one against the rest."""
     name = "roc_auc" if len(fitted.classes_) == 2 else "roc_auc_ovr"
     return float(get_scorer(name)(fitted, X, y))
+
+
+def brier(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
+    """Mean squared loss of the probabilities of the classes, between 0 and 2."""
+    return float(squared_losses(fitted, X, y).mean())
 
 
 def mse(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
@@ -95,6 +101,7 @@ _KNOWN = {
     "cv_error": Metric("cv_error", cv_error, False),
     "ber": Metric("ber", ber, False),
     "auc": Metric("auc", auc, True),
+    "brier": Metric("brier", brier, False),
     "mse": Metric("mse", mse, False),
     "rmse": Metric("rmse", rmse, False),
     "scc": Metric("scc", scc, True),

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from tamis.evaluation.row_losses import PackedLosses
+
 
 class Score(NamedTuple):
     """One number: a metric at a number of columns.
@@ -37,6 +39,10 @@ class Outcome(NamedTuple):
     n_train, n_test, n_features : int
     seconds : float
         Time of the method's ``fit``.
+    losses : tuple of PackedLosses
+        Of every test row, where they were asked for.
+    test_rows : str
+        Which rows these are, as text.
     """
 
     scores: tuple[Score, ...]
@@ -46,3 +52,5 @@ class Outcome(NamedTuple):
     n_test: int
     n_features: int
     seconds: float
+    losses: tuple[PackedLosses, ...] = ()
+    test_rows: str = ""

@@ -56,6 +56,7 @@ class Protocol:
     metrics: Mapping[str, Metric]
     sizes: str | tuple[int, ...] | Steps | Mapping[int, tuple[int, ...]]
     normalise: bool
+    losses: bool = False
 
     def at(self, realization: int) -> "Protocol":
         """How the tasks of one realization are measured, where each has sizes of its own."""
@@ -67,3 +68,8 @@ class Protocol:
     def of_predictions(self) -> list[Metric]:
         """The metrics that need a trained estimator."""
         return [item for item in self.metrics.values() if item.function is not None]
+
+    @property
+    def reads_predictions(self) -> bool:
+        """Whether anything that is asked for needs a trained estimator."""
+        return self.losses or bool(self.of_predictions)

@@ -77,7 +77,9 @@ def _is_columns(item: Any) -> bool:
     return array.ndim == 1 and array.dtype.kind in "iub" and len(array) > 0
 
 
-def protocol_of(estimators: Any, metrics: Any, sizes: Any, normalise: bool) -> Protocol:
+def protocol_of(
+    estimators: Any, metrics: Any, sizes: Any, normalise: bool, losses: bool = False
+) -> Protocol:
     """How every task is measured."""
     if isinstance(sizes, str):
         if sizes not in ("all", "own", "best"):
@@ -89,7 +91,10 @@ def protocol_of(estimators: Any, metrics: Any, sizes: Any, normalise: bool) -> P
         sizes = {int(i): _numbers(several) for i, several in sizes.items()}
     elif not isinstance(sizes, Steps):
         sizes = _numbers(sizes)
-    protocol = Protocol(named(estimators, "estimators"), as_metrics(metrics), sizes, normalise)
+    if not isinstance(losses, bool):
+        raise InvalidParameter(f"evaluate needs losses=True or False, not {losses!r}.")
+    trained = named(estimators, "estimators")
+    protocol = Protocol(trained, as_metrics(metrics), sizes, normalise, losses)
     if sizes == "best" and not (protocol.of_predictions and protocol.estimators):
         raise InvalidParameter(
             "sizes='best' needs a metric of predictions, such as 'error', and estimators."

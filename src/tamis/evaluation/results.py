@@ -1,8 +1,8 @@
 """What an experiment found: the scores of every task, and short views of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from tamis._arrays import Array, Mask
 from tamis._frame import frame_of
 from tamis.evaluation.metrics import Metric
 from tamis.evaluation.outcome import Outcome, Score
+from tamis.evaluation.row_losses import KINDS, RowLosses, rows_of
 from tamis.exceptions import InvalidParameter
 
 
@@ -52,6 +53,18 @@ class Row(NamedTuple):
     metric: str
     realization: int
     value: float
+
+
+class LossRow(NamedTuple):
+    """Losses of the test rows of a task, and where in the experiment they belong."""
+
+    data: str
+    method: str
+    estimator: str
+    size: int
+    rule: str
+    realization: int
+    losses: RowLosses
 
 
 class Mean(NamedTuple):
@@ -147,13 +160,70 @@ class Results:
         rows = [row for row in self.rows() if _fits(row, wanted, size)]
         found = {row.realization: row.value for row in rows}
         if not rows or len(found) < len(rows):
-            asked = {**wanted, "size": size}
-            given = ", ".join(f"{k}={v!r}" for k, v in asked.items() if v is not None)
-            many = {name: sorted({getattr(row, name) for row in rows}) for name in asked}
-            several = ", ".join(f"{k} {v}" for k, v in many.items() if len(v) > 1)
-            problem = f"more than one score each; say which of {several}" if rows else "no scores"
-            raise InvalidParameter(f"Results has {problem} for {given}. It is {self!r}.")
+            _refuse(self, "scores", rows, {**wanted, "size": size})
         return found
+
+    def losses(
+        self,
+        method: str,
+        kind: str = "squared",
+        *,
+        data: str | None = None,
+        estimator: str | None = None,
+        size: int | None = None,
+        rule: str | None = None,
+    ) -> dict[int, RowLosses]:
+        """Losses of the test rows of every realization, of ``evaluate(..., losses=True)``.
+
+        Parameters
+        ----------
+        method : str
+        kind : {"squared", "error"}, default="squared"
+            The square of what a number is missed by, or of what the probabilities of the classes
+            are, summed over them (Brier's score); or 1 for a wrong class and 0 for the right one.
+        data, estimator : str, optional
+            May be left out where there is only one.
+        size : int, optional
+            Number of columns; may be left out where there is one for each realization.
+        rule : str, optional
+            How that number came about, such as "step 3".
+
+        Returns
+        -------
+        losses : dict of int to RowLosses
+            For each realization ``rows``, the positions of its test rows in the data, and
+            ``values``.
+
+        Examples
+        --------
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from tamis.datasets import load
+        >>> from tamis.evaluation import CrossValidation, evaluate
+        >>> found = evaluate({"bayes": GaussianNB()}, load("wine"), CrossValidation(3), losses=True)
+        >>> first = found.losses("bayes", "error")[0]
+        >>> first.rows[:3]
+        array([ 7,  8, 12])
+        >>> bool(first.values.mean() == found.values("error", "bayes")[0])
+        True
+        """
+        if kind not in KINDS:
+            raise InvalidParameter(f"Results.losses needs kind 'squared' or 'error', not {kind!r}.")
+        wanted = {"method": method, "data": data, "estimator": estimator, "rule": rule}
+        rows = [row for row in self.row_losses(kind) if _fits(row, wanted, size)]
+        found = {row.realization: row.losses for row in rows}
+        if not rows or len(found) < len(rows):
+            _refuse(self, "losses", rows, {**wanted, "size": size})
+        return found
+
+    def row_losses(self, kind: str) -> Iterator[LossRow]:
+        """Losses of the test rows of every task, estimator and number of columns."""
+        for method, data, realization, outcome in self.tasks:
+            if outcome.losses:
+                rows = rows_of(outcome.test_rows)
+            for item in outcome.losses:
+                if item.kind == kind:
+                    losses = RowLosses(rows, item.values(len(rows)))
+                    yield LossRow(data, method, *item[:3], realization, losses)
 
     def orders(self, method: str, data: str | None = None) -> list[tuple[int, ...]]:
         """Columns best first, one tuple per realization."""
@@ -202,7 +272,21 @@ class Results:
         )
 
 
-def _fits(row: Row, wanted: Mapping[str, str | None], size: int | None) -> bool:
+def _refuse(results: Results, what: str, rows: Sequence[Any], asked: dict[str, Any]) -> NoReturn:
+    """Say that there is nothing of what was asked for, or which of several was meant."""
+    given = ", ".join(f"{k}={v!r}" for k, v in asked.items() if v is not None)
+    many = {name: sorted({getattr(row, name) for row in rows}) for name in asked}
+    several = ", ".join(f"{k} {v}" for k, v in many.items() if len(v) > 1)
+    if rows:
+        problem = f"more than one of the {what} in a realization; say which of {several}"
+    elif what == "losses":
+        problem = "no losses of rows, which evaluate(..., losses=True) keeps,"
+    else:
+        problem = f"no {what}"
+    raise InvalidParameter(f"Results has {problem} for {given}. It is {results!r}.")
+
+
+def _fits(row: Row | LossRow, wanted: Mapping[str, str | None], size: int | None) -> bool:
     if size is not None and row.size != size:
         return False
     return all(value in (None, getattr(row, name)) for name, value in wanted.items())

@@ -5,6 +5,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from tamis.evaluation.outcome import Outcome, Score
+from tamis.evaluation.row_losses import PackedLosses
 
 
 class Address(NamedTuple):
@@ -37,9 +38,14 @@ def checksum(*values: Any) -> str:
 
 
 def written(outcome: Outcome) -> str:
-    """An outcome as text, but for its time, which has a column of its own."""
+    """An outcome as text, but for its time, which has a column of its own.
+
+    Losses of rows stand in it where there are some, so that other texts are what they always were.
+    """
     plain = outcome._asdict()
     del plain["seconds"]
+    if not outcome.losses:
+        del plain["losses"], plain["test_rows"]
     return json.dumps({**plain, "scores": [list(score) for score in outcome.scores]})
 
 
@@ -58,7 +64,9 @@ def outcome_of(text: str, seconds: float) -> Outcome:
             name: None if plain[name] is None else tuple(plain[name])
             for name in ("order", "support")
         }
-        return Outcome(**{**plain, **columns, "scores": scores, "seconds": float(seconds)})
+        losses = tuple(PackedLosses(*item) for item in plain.pop("losses", ()))
+        whole = {**plain, **columns, "scores": scores, "losses": losses}
+        return Outcome(**whole, seconds=float(seconds))
     # whatever it holds instead, be it null or ten thousand brackets
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise ValueError(f"no outcome ({type(error).__name__})") from None

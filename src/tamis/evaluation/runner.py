@@ -52,6 +52,7 @@ def evaluate(
     estimators: Any = None,
     sizes: Any = "all",
     normalise: bool = True,
+    losses: bool = False,
     n_jobs: int | None = None,
     cluster: Any = None,
     store: Any = None,
@@ -72,11 +73,12 @@ def evaluate(
     plan : Realizations, CrossValidation or GivenSplits
         Which rows train and which test; by default ``Realizations()``.
     metrics : str, scorer or list of them
-        "error", "ber" (balanced error rate), "auc", "mse", "rmse", "scc" (squared correlation); of
-        a tuned classifier "cv_error" (what its own cross-validation found); of the chosen columns
-        "n_features", "useless" (share of columns known to be irrelevant), "found" (share of the
-        relevant ones that are among them), "hit" (whether the first columns are the relevant ones);
-        "seconds" (that the method took to fit); any scorer of scikit-learn.
+        "error", "ber" (balanced error rate), "auc", "brier" (squared loss of the probabilities,
+        summed over the classes), "mse", "rmse", "scc" (squared correlation); of a tuned
+        classifier "cv_error" (what its own cross-validation found); of the chosen columns "n_features",
+        "useless" (share of columns known to be irrelevant), "found" (share of the relevant ones
+        that are among them), "hit" (whether the first columns are the relevant ones); "seconds"
+        (that the method took to fit); any scorer of scikit-learn.
     estimators : estimator, list or dict of estimators
         Trained on the chosen columns.
     sizes : "all", "own", "best", list of int, dict of them, or Steps
@@ -86,6 +88,8 @@ def evaluate(
         number of each), or those held after some steps.
     normalise : bool, default=True
         Whether columns are scaled to mean 0 and standard deviation 1 of the training part.
+    losses : bool, default=False
+        Whether the loss of every test row is kept beside the metrics, see :meth:`Results.losses`.
     n_jobs : int, optional
         Number of processes; with ``cluster="local"`` the number of workers.
     cluster : str or dask.distributed.Client, optional
@@ -121,7 +125,7 @@ def evaluate(
     [(2.0, 0.13), (5.0, 0.05)]
     """
     asked = named(methods, "methods")
-    protocol = protocol_of(estimators, metrics, sizes, normalise)
+    protocol = protocol_of(estimators, metrics, sizes, normalise, losses)
     plan = Realizations() if plan is None else plan
     for name, method in asked.items():
         warn_if_outside(name, method)

@@ -42,6 +42,8 @@ def tasks_of(
         "metrics": [metric_text(item) for item in protocol.metrics.values()],
         "normalise": protocol.normalise,
     }
+    if protocol.losses:  # else left out, so that addresses stay what they were
+        measured["losses"] = True
     ours = version("tamis")
     for realization in range(len(plan)):
         sizes = protocol.at(realization).sizes

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.neighbors import KDTree, KNeighborsClassifier
@@ -123,13 +124,13 @@ class KNNFolds:
 
     def _asked_in_parts(
         self,
-        kernel: Callable[..., Array],
+        kernel: Callable[..., NDArray[Any]],
         subset: Subset,
         candidates: Subset,
         sign: float,
         train: Rows,
         test: Rows,
-    ) -> Array:
+    ) -> NDArray[Any]:
         """What a compiled loop says of every candidate and test row, in calls of bounded length."""
         k, n_classes = self.estimator.n_neighbors, int(self.codes.max()) + 1
         columns = subset, candidates, sign, k, n_classes

@@ -330,7 +330,7 @@ class LDAFolds:
     ) -> Mask:
         """Whether the ranks that scikit-learn finds are sure to be those that are used here."""
         # the trace bounds the condition number: past this the rank, or half the digits, are lost
-        trust: Mask = (trace < 1 / max(1.05 * self.tol**2, 1e-10)).all(axis=0)
+        trust: Mask = np.all(trace < 1 / max(1.05 * self.tol**2, 1e-10), axis=0)
         if spaces is not None:
             trust &= self._spanned(spaces, centres, weight, rank)
         return trust

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
 from sklearn.linear_model import Ridge
 
-from tamis._arrays import Array, Subset, class_codes, is_int, is_real, scaled_columns, target_kind
+from tamis._arrays import Array, Subset, is_int, is_real, target_kind
 from tamis.choice.rounds import Rounds, Verdict, seed_of, walk_cost, whole_walk
 from tamis.contract import Cost, Selection
 from tamis.evaluation.dealing import folds_of
+from tamis.evaluation.losses import held_out_losses
 from tamis.exceptions import InvalidParameter, InvalidTarget
 from tamis.response.cost import model_cost
 
@@ -34,8 +34,9 @@ class HonestSize(Rounds):
     ----------
     search : Search or any other selection
     estimator : estimator or None, default=None
-        None is a ridge regression (on indicators of the classes). It must be able to see what the
-        search finds: a linear one finds nothing in columns that matter only together.
+        None is a ridge regression. One that only regresses is trained on indicators of the classes.
+        It must be able to see what the search finds: a linear one finds nothing in columns that
+        matter only together.
     n_errors : float, default=1.0
     n_folds : int, default=5
     task : {"auto", "classification", "regression"}, default="auto"
@@ -136,12 +137,11 @@ class HonestSize(Rounds):
         n_units = self._n_units(X)
         size = honest_walk(self.search, n_units)
         walked = self._fitted(X[train], y[train], seed_of(seed, "search", index), size)
-        truth = self._truth(y)
-        losses = []
+        task, losses = self._task(y), []
         for size in sizes_of(n_units):
             columns = walked.units_.columns(first_units(walked, size))
-            answers = self._answers(X[:, columns], y, truth, train, test)
-            losses.append(((answers - truth[test]) ** 2).sum(axis=1).tolist())
+            found = held_out_losses(self.estimator, X[:, columns], y, train, test, task)
+            losses.append(found.tolist())
         return [test.tolist(), losses]
 
     def _task(self, y: NDArray[Any]) -> str:
@@ -153,35 +153,6 @@ class HonestSize(Rounds):
         if asked == "auto" and len(only) == 1:
             asked = only[0]
         return target_kind(y) if asked == "auto" else str(asked)
-
-    def _truth(self, y: NDArray[Any]) -> Array:
-        """What is to be answered: indicators of the classes, or the number itself."""
-        if self._task(y) == "regression":
-            return np.asarray(y, dtype=float)[:, None]
-        labels, codes = class_codes(y)
-        return np.eye(len(labels))[codes]
-
-    def _answers(
-        self, X: Array, y: NDArray[Any], truth: Array, train: Subset, test: Subset
-    ) -> Array:
-        """What a model trained on some rows says of others."""
-        if not X.shape[1]:
-            return np.broadcast_to(truth[train].mean(axis=0), (len(test), truth.shape[1]))
-        known, scale = scaled_columns(X[train], "K")
-        asked = scale(X[test])
-        if self.estimator is None:
-            model = Ridge().fit(known, truth[train])
-            return np.asarray(model.predict(asked)).reshape(len(test), -1)
-        model = clone(self.estimator).fit(known, y[train])
-        if not is_classifier(model):
-            return np.asarray(model.predict(asked), dtype=float).reshape(len(test), -1)
-        labels = np.unique(y)
-        found = np.zeros((len(test), len(labels)))
-        if hasattr(model, "predict_proba"):
-            found[:, np.searchsorted(labels, model.classes_)] = model.predict_proba(asked)
-        else:
-            found[np.arange(len(test)), np.searchsorted(labels, model.predict(asked))] = 1
-        return found
 
     def _rest(
         self, X: Array, y: NDArray[Any] | None, seed: int, found: list[list[Any]]

@@ -26,7 +26,7 @@ from tamis.density.discrete import category_mask
 from tamis.evaluation.dealing import folds_of
 from tamis.evaluation.losses import held_out_losses
 from tamis.exceptions import InvalidParameter, TamisWarning
-from tamis.search.categories import for_columns
+from tamis.search.categories import for_columns, given_categories
 
 NOTE = "Judged on rows that the selection has seen: compare the swaps, do not quote them."
 #: Rows of a table that are shown.
@@ -233,10 +233,14 @@ def _innermost(search: Any) -> Any:
     return search
 
 
-def _categories_of(search: Any, n_columns: int) -> Mask | None:
-    """Which columns are codes, as the criterion was told."""
-    given = getattr(getattr(_innermost(search), "criterion", None), "categories", None)
-    return category_mask(type(search).__name__, given, n_columns)
+def _categories_of(search: Selection, n_columns: int) -> Mask | None:
+    """Which columns are codes, as any criterion inside was told."""
+    masks = [
+        mask
+        for given in given_categories(search)
+        if (mask := category_mask(type(search).__name__, given, n_columns)) is not None
+    ]
+    return np.any(masks, axis=0) if masks else None
 
 
 def _score_changes(swaps: Swaps, seed: int) -> Array:

@@ -1,20 +1,30 @@
 """One order from those of several searches, against places added up by hand."""
 
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 
+from tamis._expression import write
+from tamis._random import stream
 from tamis.choice import Fusion, Threshold
+from tamis.choice.rounds import seed_of
 from tamis.contract import Record
-from tamis.criteria import JMI, FisherScore, Importances, MutualInformation
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.criteria import JMI, Correlation, FisherScore, Importances, MutualInformation
+from tamis.datasets import make_mixed
+from tamis.evaluation import stability
+from tamis.evaluation.dealing import parts_of
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidTable
+from tamis.recipes.book import targets_of
 from tamis.search import Forward, Ranking, RecursiveElimination
+from tamis.table import TableSelector
 from tests.laws.catalogue import table
 
 SEARCHES = [
@@ -104,3 +114,76 @@ def test_what_it_cannot_use_is_a_sentence(make, error, match):
 def test_a_choice_reads_the_points():
     found = Fusion(SEARCHES, n_features_to_select=Threshold(12), random_state=0).fit(*table())
     assert (found.scores_[found.support_] >= 12).all()
+
+
+def test_gaps_categories_and_several_targets_go_to_members_that_take_them():
+    X, y = table()
+    assert not Fusion(SEARCHES).takes_categories
+    takes = Fusion([Forward(JMI()), Ranking(MutualInformation())], n_features_to_select=2)
+    assert takes.takes_categories
+    gaps = np.where(np.random.default_rng(0).random(X.shape) < 0.05, np.nan, X)
+    found = takes.fit(gaps, y)
+    ranks = Ranking(MutualInformation()).fit(gaps, y).scores_
+    assert_allclose(found.ranks_[1], rankdata(-ranks))
+    with pytest.raises(InvalidTable, match="number in every entry"):
+        Fusion(SEARCHES).fit(gaps, y)
+    several = Fusion([Ranking(Correlation()), Ranking(MutualInformation())]).fit(X, np.c_[y, y])
+    assert_array_equal(several.order_, clone(several).fit(X, y).order_)
+
+
+def test_categories_of_a_frame_reach_the_members():
+    mixed = make_mixed(200, random_state=0, like="incomes")
+    frame = mixed.to_frame()
+    fusion = Fusion([Ranking(MutualInformation()), Forward(JMI())], n_features_to_select=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = TableSelector(fusion).fit(frame, mixed.y)
+        alone = TableSelector(Ranking(MutualInformation())).fit(frame, mixed.y)
+    told = [search.criterion.categories for search in found.search_.searches]
+    assert told == [alone.search_.criterion.categories] * 2
+    assert told[0]
+    assert_allclose(found.search_.ranks_[0], rankdata(-alone.search_.scores_))
+    swaps = found.substitutes(frame, mixed.y, min_correlation=0, random_state=0)
+    assert {swap.column for swap in swaps} == set(found.columns)
+
+
+def test_its_stability_stands_beside_that_of_its_members():
+    X, y = table()
+    fusion = Fusion(SEARCHES, n_features_to_select=3, random_state=5)
+    found = fusion.stability(X, y, n_resamples=4)
+    assert list(found) == ["Fusion", *map(write, SEARCHES)]
+    kept = []
+    for index in range(4):
+        (rows,) = parts_of(y, (48,), stream(5, "rows", index))
+        part = clone(fusion).set_params(random_state=seed_of(5, "fit", index))
+        part.fit(X[rows], y[rows])
+        fisher = Ranking(FisherScore(), n_features_to_select=3).fit(X[rows], y[rows])
+        kept.append((part.support_, fisher.support_))
+    for name, masks in zip(list(found)[:2], zip(*kept, strict=True), strict=True):
+        assert found[name].nogueira == stability(masks).nogueira
+        assert found[name].low <= found[name].nogueira <= found[name].high
+    assert {s.frequency.sum() for s in found.values()} == {3.0}
+    assert list(Fusion([SEARCHES[0]] * 2).stability(X, y, n_resamples=2))[2].endswith(" #2")
+
+
+def test_stability_of_groups_and_what_it_refuses():
+    X, y = table()
+    frame = pd.DataFrame(X, columns=list("abcdefg"))
+    grouped = Fusion(
+        SEARCHES[:2], n_features_to_select=2, feature_groups={"pair": ["b", "e"]}, random_state=0
+    )
+    assert len(grouped.stability(frame, y, n_resamples=3)["Fusion"].frequency) == 6
+    with pytest.raises(InvalidParameter, match="n_resamples of at least 2"):
+        grouped.stability(frame, y, n_resamples=1)
+    with pytest.raises(InvalidParameter, match="share in"):
+        grouped.stability(frame, y, share=1)
+
+
+def test_the_kinds_of_target_are_those_of_all_members():
+    assert targets_of(Fusion([Ranking(Correlation()), Forward(JMI())])) == {
+        "classification",
+        "regression",
+    }
+    assert targets_of(Fusion([Ranking(Correlation()), Ranking(FisherScore())])) == {
+        "classification"
+    }

@@ -57,7 +57,7 @@ class OneStandardError(Choice):
         ratio = context.criterion.test_ratio
         for size in sorted(folds):
             lost = folds[top] - folds[size]
-            error = self.n_errors * _standard_error(lost, ratio)
+            error = self.n_errors * standard_error(lost, ratio)
             if not improves(float(lost.mean()), error):
                 break
         return Chosen(
@@ -97,7 +97,7 @@ def _best_of_each_size(trace: Trace) -> dict[int, int]:
     return found
 
 
-def _standard_error(differences: Array, test_ratio: float) -> float:
+def standard_error(differences: Array, test_ratio: float) -> float:
     """Of a mean over folds whose training parts overlap."""
     if len(differences) < 2:
         return 0.0

@@ -5,17 +5,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
-from tamis._arrays import Array, best_first
+from tamis._arrays import Array, best_first, is_int, is_real
+from tamis._expression import write
 from tamis._parallel import parallel_stream
-from tamis._random import fix_seeds
+from tamis._random import draw_seed, fix_seeds, stream
 from tamis.choice.rounds import seed_of, sized, standing_of, walk_cost, whole_walk
 from tamis.contract import Cost, Embedded, Entries, Event, Scores, Selection, SizeLike
+from tamis.contract.inputs import check_data
+from tamis.evaluation.dealing import parts_of, plain_groups_of, rows_of
+from tamis.evaluation.stability import Stability, stability
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TamisWarning
 
 
@@ -152,11 +156,104 @@ class Fusion(Embedded):
         nothing = np.full(len(scores), np.nan)
         yield Entries(best_first(scores), Scores(everything, scores), nothing)
 
+    def stability(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        n_resamples: int = 20,
+        share: float = 0.8,
+        level: float = 0.95,
+    ) -> dict[str, Stability]:
+        """How far what is kept depends on the rows: of the fusion, and beside it of its members.
+
+        All are fitted to the same parts of the rows, drawn without replacement with the classes in
+        proportion, and each keeps its first columns, as many as the fusion does.
+
+        Parameters
+        ----------
+        X : array, pandas or polars frame of shape (n_samples, n_features)
+            As for ``fit``.
+        y : array of shape (n_samples,)
+            As for ``fit``.
+        n_resamples : int, default=20
+            Parts that are drawn; each costs a fit of all searches.
+        share : float, default=0.8
+            Of the rows that a part has. What is compared is how the members fare: the value itself
+            rises with the rows that parts have in common.
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        dict of str to tamis.evaluation.Stability
+            The fusion first, by the name "Fusion"; its members by their expressions.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from tamis.criteria import FisherScore, MutualInformation
+        >>> from tamis.search import Ranking
+        >>> both = Fusion([Ranking(FisherScore()), Ranking(MutualInformation())],
+        ...               n_features_to_select=8, random_state=0)
+        >>> for name, found in both.stability(*load_breast_cancer(return_X_y=True)).items():
+        ...     print(name, found)
+        Fusion <Stability 0.954 in [0.917, 0.992]>
+        Ranking(FisherScore()) <Stability 0.933 in [0.9, 0.965]>
+        Ranking(MutualInformation()) <Stability 0.909 in [0.852, 0.967]>
+        """
+        for name, value, good in (
+            ("n_resamples of at least 2", n_resamples, is_int(n_resamples) and n_resamples >= 2),
+            ("share in (0, 1)", share, is_real(share) and 0 < share < 1),
+        ):
+            if not good:
+                raise InvalidParameter(f"Fusion.stability needs {name}, not {value!r}.")
+        fresh = clone(self)
+        table, target = check_data(fresh, X, y)
+        grouping, seed = fresh._grouping(table), draw_seed(self.random_state)
+        fresh.set_params(feature_groups=None if grouping.plain else grouping.unit_of.tolist())
+        groups = plain_groups_of(target, len(table))
+        kept: list[list[NDArray[np.intp]]] = []
+        for index in range(n_resamples):
+            size = rows_of(float(share), len(table))
+            (rows,) = parts_of(groups, (size,), stream(seed, "rows", index))
+            kept.append(_first_units(fresh, table, target, rows, seed_of(seed, "fit", index)))
+        found = (stability(each, grouping.n_units, level=level) for each in zip(*kept, strict=True))
+        return dict(zip(self._member_names(), found, strict=True))
+
+    def _member_names(self) -> list[str]:
+        """The fusion, and its members by their expressions; of equals the second has a number."""
+        names = ["Fusion"]
+        for search in self.searches:
+            name = write(search, strict=False)
+            n_same = sum(other.split(" #")[0] == name for other in names)
+            names.append(f"{name} #{n_same + 1}" if n_same else name)
+        return names
+
+    @property
+    def takes_categories(self) -> bool:  # type: ignore[override]
+        """Where all members do."""
+        return all(bool(search.takes_categories) for search in self.searches)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         parts = [search.__sklearn_tags__() for search in self.searches]
         tags.target_tags.required = any(part.target_tags.required for part in parts)
+        tags.target_tags.multi_output = all(part.target_tags.multi_output for part in parts)
+        tags.input_tags.allow_nan = all(part.input_tags.allow_nan for part in parts)
         return tags
+
+
+def _first_units(
+    fusion: Fusion, X: Array, y: NDArray[Any] | None, rows: NDArray[np.intp], seed: int
+) -> list[NDArray[np.intp]]:
+    """What a fusion of some rows keeps, and as many units that stand first in each member."""
+    part = clone(fusion).set_params(random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TamisWarning)
+        part.fit(X[rows], None if y is None else y[rows])
+    units = np.flatnonzero(part.unit_support_)
+    return [units, *(np.sort(best_first(-ranks)[: len(units)]) for ranks in part.ranks_)]
 
 
 def _ranks_of(

@@ -9,7 +9,7 @@ from tamis._arrays import Array, is_int, is_real
 from tamis._random import stream
 from tamis.choice.rounds import Rounds, Verdict, seed_of, walk_cost
 from tamis.contract import Cost, Selection
-from tamis.evaluation.dealing import groups_of, parts_of
+from tamis.evaluation.dealing import parts_of, plain_groups_of
 from tamis.evaluation.stability import Stability, stability
 from tamis.exceptions import InvalidParameter
 
@@ -125,9 +125,7 @@ class StabilitySelection(Rounds):
 
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
         """The columns kept in either half."""
-        # several targets, and times that are not all known, have no classes to share out
-        plain = y is not None and y.ndim == 1 and y.dtype.names is None
-        groups = groups_of(np.zeros(len(X)) if y is None else y, None if plain else False)
+        groups = plain_groups_of(y, len(X))
         half = len(X) // 2
         halves = parts_of(groups, (half, half), stream(seed, "halves", index))
         found = []

@@ -7,7 +7,8 @@ callbacks, record, resume and choice are written here and in :mod:`tamis.contrac
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from importlib import import_module
+from typing import Any, ClassVar, NamedTuple, Self
 from warnings import warn
 
 import numpy as np
@@ -30,6 +31,18 @@ from tamis.contract.steps import Event
 from tamis.contract.trace import Trace
 from tamis.contract.units import Grouping, resolve_units
 from tamis.exceptions import DegenerateData, InvalidTable, NothingFound, TiedScores
+
+
+class Reread(NamedTuple):
+    """The table of a fit once more, as the search got it.
+
+    ``search`` is fitted and speaks of the units of ``X``; ``labels`` are what people call these.
+    """
+
+    X: Array
+    y: NDArray[Any] | None
+    search: "Selection"
+    labels: list[Any]
 
 
 class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
@@ -222,6 +235,96 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return explained(self, column)
+
+    def substitutes(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        estimator: Any = None,
+        max_loss: float | None = None,
+        min_correlation: float = 0.7,
+        n_candidates: int = 3,
+        n_folds: int = 5,
+        random_state: Any = None,
+    ) -> Any:
+        """For each column kept, the columns left out that could stand in its place.
+
+        A swap is judged by the criterion, and by what an estimator loses on rows left out, fold by
+        fold. These rows took part in the selection: compare the swaps, do not quote them.
+
+        Parameters
+        ----------
+        X : array, pandas or polars frame of shape (n_samples, n_features)
+            The table of the fit.
+        y : array of shape (n_samples,)
+            Its target.
+        estimator : estimator or None, default=None
+            What predicts; None is a ridge regression (on indicators of the classes).
+        max_loss : float or None, default=None
+            How much the mean squared loss (for classes that of the probabilities) may rise; None is
+            one standard error of the loss of the kept columns, which is in doubt anyway.
+        min_correlation : float, default=0.7
+            A candidate has at least this absolute correlation with the column; of a category or a
+            group it is the greatest that a sum of its columns has.
+        n_candidates : int, default=3
+            How many candidates are tried for each column, those most alike.
+        n_folds : int, default=5
+            Folds of the rows.
+        random_state : int, generator or None, default=None
+            Seed of the folds, and of an estimator and a criterion that draw.
+
+        Returns
+        -------
+        tamis.choice.substitutes.Substitutes
+            A table of :class:`tamis.choice.substitutes.Substitute`, with ``to_frame()``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from tamis.criteria import Scatter
+        >>> from tamis.search import Forward
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> found = Forward(Scatter("J3"), n_features_to_select=3).fit(X, y)
+        >>> found.columns
+        ['worst radius', 'worst texture', 'worst concave points']
+        >>> found.substitutes(X, y, random_state=0).of("worst radius")
+        ['worst perimeter', 'worst area', 'mean radius']
+        """
+        check_is_fitted(self)
+        # folds, losses and estimators are known to what stands above the contract
+        work = import_module("tamis.choice.substitutes").substitutes
+        return work(
+            self,
+            X,
+            y,
+            estimator=estimator,
+            max_loss=max_loss,
+            min_correlation=min_correlation,
+            n_candidates=n_candidates,
+            n_folds=n_folds,
+            random_state=random_state,
+        )
+
+    def _reread(self, X: Any, y: Any) -> Reread:
+        """The table of the fit once more; another is refused."""
+        fresh = clone(self)
+        table, target = check_data(fresh, X, y)
+        names, others = (getattr(s, "feature_names_in_", None) for s in (self, fresh))
+        self._check_same(len(self.support_), table.shape[1], names, others)
+        width = range(table.shape[1])
+        labels = self.units_.unit_names(width if names is None else names)
+        return Reread(table, target, self, labels)
+
+    def _check_same(self, n_columns: int, n_given: int, names: Any, others: Any) -> None:
+        """Refuse a table whose columns are not those of the fit."""
+        known = names is not None and others is not None
+        if n_columns != n_given or (known and list(names) != list(others)):
+            raise InvalidTable(
+                f"{type(self).__name__} needs the table that it was fitted to, of {n_columns} "
+                f"columns; this one has {n_given}, or others. Give the same columns in the same "
+                "order."
+            )
 
     @property
     def columns(self) -> list[Any]:

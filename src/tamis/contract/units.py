@@ -132,8 +132,8 @@ class Grouping:
         column = unit if self.plain else int(self.columns(np.array([unit]))[0])
         return f"column {column}" if feature_names is None else repr(feature_names[column])
 
-    def unit_names(self, feature_names: Sequence[str]) -> list[str]:
-        """The name of each unit: that of its group, or of its column."""
+    def unit_names(self, feature_names: Sequence[Any]) -> list[Any]:
+        """The name of each unit: that of its group, or of its column (or that column's index)."""
         if not self.groups:
             return list(feature_names)
         firsts = np.unique(self.unit_of, return_index=True)[1]

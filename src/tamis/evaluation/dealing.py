@@ -25,6 +25,15 @@ def groups_of(y: NDArray[Any], stratify: bool | None) -> NDArray[np.intp]:
     return np.unique(y, return_inverse=True)[1].astype(np.intp)
 
 
+def plain_groups_of(y: NDArray[Any] | None, n_rows: int) -> NDArray[np.intp]:
+    """For each row its class; 0 for all without a target, or one that has no classes to share out.
+
+    That is one of several columns, or of times that are not all known.
+    """
+    plain = y is not None and y.ndim == 1 and y.dtype.names is None
+    return groups_of(np.zeros(n_rows) if y is None else y, None if plain else False)
+
+
 def parts_of(
     groups: NDArray[np.intp], sizes: tuple[int, ...], rng: np.random.Generator
 ) -> list[Subset]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import Any
 
+from tamis.choice.fusion import Fusion
 from tamis.choice.rounds import Rounds
 from tamis.contract import TASKS, Selection
 from tamis.exceptions import InvalidSpec
@@ -100,6 +101,8 @@ def targets_of(selector: Any) -> frozenset[str]:
         return targets_of(selector.search)
     if isinstance(selector, Then):
         return targets_of(selector.first) & targets_of(selector.second)
+    if isinstance(selector, Fusion):
+        return frozenset.intersection(*map(targets_of, selector.searches))
     # an embedded selector is its own criterion
     return frozenset(getattr(getattr(selector, "criterion", selector), "targets", TASKS))
 

@@ -25,8 +25,27 @@ def with_categories(selection: S, change: Callable[[Any], list[int] | None]) -> 
     Forward(criterion=MRMR(categories=[2]))
     """
     params = selection.get_params()
-    changed = {key: change(params[key]) for key in params if _leads_to_categories(key)}
+    changed: dict[str, Any] = {key: change(params[key]) for key in params if _leads_to(key)}
+    for key in params:
+        if _leads_to(key, "searches"):
+            changed[key] = [with_categories(search, change) for search in params[key]]
     found: S = clone(selection).set_params(**changed)
+    return found
+
+
+def given_categories(selection: Selection) -> list[Any]:
+    """What the criteria inside say of categories, where they say something.
+
+    >>> from tamis.criteria import MRMR
+    >>> from tamis.search import Forward
+    >>> given_categories(Forward(MRMR(categories=[1, 4])))
+    [[1, 4]]
+    """
+    params = selection.get_params()
+    found = [params[key] for key in params if _leads_to(key) and params[key] is not None]
+    for key in params:
+        if _leads_to(key, "searches"):
+            found += [given for search in params[key] for given in given_categories(search)]
     return found
 
 
@@ -38,8 +57,7 @@ def for_columns(selection: S, columns: Subset, n_columns: int) -> S:
     >>> for_columns(Forward(MRMR(categories=[1, 4])), np.array([0, 4, 5]), 6)
     Forward(criterion=MRMR(categories=[1]))
     """
-    params = selection.get_params()
-    if all(params[key] is None for key in params if _leads_to_categories(key)):
+    if not given_categories(selection):
         return selection
 
     def renumbered(given: Any) -> list[int] | None:
@@ -49,6 +67,7 @@ def for_columns(selection: S, columns: Subset, n_columns: int) -> S:
     return with_categories(selection, renumbered)
 
 
-def _leads_to_categories(key: str) -> bool:
+def _leads_to(key: str, end: str = "categories") -> bool:
+    """Whether a parameter of this name is that of a criterion, or of a part, inside a selection."""
     *way, last = key.split("__")
-    return last == "categories" and bool(way) and set(way) <= WAYS
+    return last == end and (bool(way) or end == "searches") and set(way) <= WAYS

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tamis._arrays import Array
 from tamis.contract import FITTING, Choice, Chosen, Event, Record, Run, Selection, Trace
 from tamis.contract.explain import column_index
+from tamis.contract.selector import Reread
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TableAlert
 from tamis.table.frames import as_library, check_names, is_frame, need_polars, take
 
@@ -244,6 +245,17 @@ class TableSelector(MetaEstimatorMixin, Selection):
         if (why := self.aside_.get(names[unit])) is not None:
             return f"{names[unit]!r} was not offered to the search: {WHY[why]}."
         return super().explain(unit)
+
+    def _reread(self, X: Any, y: Any) -> Reread:
+        """The numbers of the table of the fit once more."""
+        fresh = clone(self)
+        offered = _reader().offered(fresh, X, y)
+        names, others = (getattr(s, "feature_names_in_", None) for s in (self, fresh))
+        self._check_same(len(self.support_), fresh.n_features_in_, names, others)
+        n_numbers = offered.Z.shape[1]
+        self._check_same(self.search_.n_features_in_, n_numbers, None, None)
+        labels = offered.outer.unit_names(range(len(self.support_)) if names is None else names)
+        return Reread(offered.Z, offered.y, self.search_, [labels[u] for u in offered.outside])
 
     @property
     def _takes_metadata(self) -> bool:

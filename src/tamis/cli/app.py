@@ -295,10 +295,19 @@ def compare(
 @app.command()
 def methods(
     words: Annotated[
-        list[str] | None, typer.Argument(help="A name, or words to look for.", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME or words]",
+            help="A name, or words to look for.",
+            show_default=False,
+            autocompletion=method_words,
+        ),
     ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="As JSON, with all that is known.")
+    ] = False,
 ) -> None:
-    """List recipes, criteria and searches, or show one of them.
+    """List the methods by the question they answer, or show one of them in full.
 
     tamis methods
 
@@ -308,7 +317,7 @@ def methods(
     """
     from tamis.cli.listing import show_methods
 
-    show_methods(" ".join(words or []))
+    show_methods(" ".join(words or []), as_json=as_json)
 
 
 @app.command()

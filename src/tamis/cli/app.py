@@ -345,6 +345,13 @@ def reproduce(
     tune: Annotated[
         bool, typer.Option("--tune", help="Choose hyper-parameters as published.")
     ] = False,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="*.csv, *.md, *.tex or *.json; again for more."
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Compute published tables again, and print ours beside the published numbers.
 
@@ -353,6 +360,8 @@ def reproduce(
     tamis reproduce thesis-3.1 --realizations 10 --jobs 2
 
     tamis reproduce thesis-5.10 --store wine.sqlite
+
+    tamis reproduce mine.toml --output mine.csv --output mine.tex
     """
     from tamis.cli.reproducing import list_experiments, run_experiments
 
@@ -367,6 +376,8 @@ def reproduce(
         n_jobs=jobs,
         cluster=dask,
         store=store,
+        output=tuple(output or ()),
+        quiet=quiet,
     )
 
 

@@ -1,10 +1,13 @@
 """The command ``tamis reproduce``."""
 
+import json
 import re
 
+import polars as pl
 import pytest
 
-from tamis.reproduction import names, read
+from tamis.evaluation import compare
+from tamis.reproduction import names, read, reproduce
 
 OWN = """
 title = "Hits"
@@ -151,3 +154,61 @@ def test_an_unreadable_file_gets_one_sentence(refused, folder):
     for content in (b"title = ", b"title = '\xff'", b"title = " + b"[" * 100_000):
         (folder / "own.toml").write_bytes(content)
         assert "own.toml cannot be read as an experiment" in refused("reproduce", "own.toml")
+
+
+MINE = """
+title = "My table"
+data = "wine.csv"
+target = "kind"
+train = 0.75
+sizes = [1, 3]
+scale = 100
+[methods]
+Fisher = "Ranking(FisherScore())"
+"r & | _ r" = "correlation"
+[estimators]
+ridge = "RidgeClassifier()"
+"""
+
+
+def test_a_table_of_ones_own_is_printed_with_tests(tamis, folder):
+    (folder / "mine.toml").write_text(MINE)
+    result = tamis("reproduce", "mine.toml", "--realizations", 3)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    assert "published" not in result.stdout
+    assert "corrected t-test" in result.stdout
+    assert "nothing could be compared" not in result.stdout
+
+
+def test_an_experiment_is_written_in_every_way(tamis, folder):
+    (folder / "mine.toml").write_text(MINE)
+    ways = [word for end in ("csv", "md", "tex", "json") for word in ("-o", f"found.{end}")]
+    result = tamis("reproduce", "mine.toml", "--realizations", 3, *ways)
+    assert result.exit_code == 0, result.output
+    found = reproduce("mine.toml", realizations=3)
+    frame = pl.read_csv("found.csv")
+    assert frame["ours"].to_list() == [cell.ours for cell in found.cells]
+    tests = {(t.method, t.size): t for t in compare(found.results["wine.csv"]).contrasts}
+    for row in frame.iter_rows(named=True):
+        if row["p"] is not None:
+            test = tests[row["method"], row["columns"]]
+            assert (row["p"], row["adjusted_p"]) == (test.p_value, test.p_adjusted)
+    assert frame["p"].null_count() == 2
+    assert r"r \& \textbar{} \_ r" in (folder / "found.tex").read_text()
+    assert r"r \& \| \_ r" in (folder / "found.md").read_text()
+    plain = json.loads((folder / "found.json").read_text())
+    assert plain["experiments"][0]["cells"][0]["ours"] == found.cells[0].ours
+
+
+def test_published_tables_are_written_too(tamis, folder):
+    (folder / "own.toml").write_text(OWN)
+    assert tamis("reproduce", "own.toml", "--realizations", 3, "-o", "x.csv", "-q").exit_code == 0
+    assert pl.read_csv("x.csv")["mark"].to_list() == ["equal", "unsound"]
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_any_work(refused, folder):
+    (folder / "mine.toml").write_text(MINE)
+    before = refused("reproduce", "mine.toml", "-o", "found.xml")
+    assert ".csv or .md or .tex or .json" in before
+    assert "no folder" in refused("reproduce", "mine.toml", "-o", "nowhere/found.csv")

@@ -295,10 +295,19 @@ def compare(
 @app.command()
 def methods(
     words: Annotated[
-        list[str] | None, typer.Argument(help="A name, or words to look for.", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME or words]",
+            help="A name, or words to look for.",
+            show_default=False,
+            autocompletion=method_words,
+        ),
     ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="As JSON, with all that is known.")
+    ] = False,
 ) -> None:
-    """List recipes, criteria and searches, or show one of them.
+    """List the methods by the question they answer, or show one of them in full.
 
     tamis methods
 
@@ -308,7 +317,7 @@ def methods(
     """
     from tamis.cli.listing import show_methods
 
-    show_methods(" ".join(words or []))
+    show_methods(" ".join(words or []), as_json=as_json)
 
 
 @app.command()
@@ -336,6 +345,13 @@ def reproduce(
     tune: Annotated[
         bool, typer.Option("--tune", help="Choose hyper-parameters as published.")
     ] = False,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="*.csv, *.md, *.tex or *.json; again for more."
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Compute published tables again, and print ours beside the published numbers.
 
@@ -344,6 +360,8 @@ def reproduce(
     tamis reproduce thesis-3.1 --realizations 10 --jobs 2
 
     tamis reproduce thesis-5.10 --store wine.sqlite
+
+    tamis reproduce mine.toml --output mine.csv --output mine.tex
     """
     from tamis.cli.reproducing import list_experiments, run_experiments
 
@@ -358,6 +376,8 @@ def reproduce(
         n_jobs=jobs,
         cluster=dask,
         store=store,
+        output=tuple(output or ()),
+        quiet=quiet,
     )
 
 

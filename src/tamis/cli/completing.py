@@ -13,4 +13,4 @@ def method_words(incomplete: str) -> list[str]:
     ['svm-rfe']
     """
     lines = json.loads(INDEX.read_text(encoding="utf-8"))["recipes"]
-    return [line[0] for line in lines if line[0].startswith(incomplete)]
+    return [line["name"] for line in lines if line["name"].startswith(incomplete)]

@@ -35,7 +35,9 @@ class Sentences(TyperGroup):
 def spoken(error: Exception) -> str | None:
     """What to tell the user; None where the fault is ours and a traceback is due."""
     if hasattr(error, "format_message"):  # arguments that typer cannot use
-        return f"{error.format_message().rstrip('.')}. Write tamis --help to see what there is."
+        said = error.format_message().rstrip(".")
+        end = "" if said.endswith("?") else "."
+        return f"{said}{end} Write tamis --help to see what there is."
     # ValueError is how scikit-learn speaks of data and parameters that it cannot use
     if isinstance(error, TamisError | ValueError):
         return str(error)

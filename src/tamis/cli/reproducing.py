@@ -1,8 +1,11 @@
 """The command ``reproduce``: published tables, computed again."""
 
+import shlex
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -10,7 +13,10 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from tamis.cli.failing import INTERRUPTED
+from tamis.cli.output import check_output, replace_file
 from tamis.cli.printing import PIPED, bare_table, harmless, say, stderr, stdout, text
+from tamis.cli.reproduced import ENDINGS, tests_sheet, written
 from tamis.exceptions import InvalidParameter
 from tamis.reproduction import Cell, Experiment, Reproduction, names, read, reproduce, titles
 
@@ -30,20 +36,48 @@ def list_experiments() -> None:
         typer.echo(harmless(f"{name}  {title}"))
 
 
-def run_experiments(asked: Sequence[str], *, everything: bool, **options: Any) -> None:
+def run_experiments(
+    asked: Sequence[str],
+    *,
+    everything: bool,
+    output: Sequence[Path] = (),
+    quiet: bool = False,
+    **options: Any,
+) -> None:
     """Compute the experiments of these names, or all, and print each as it is done."""
     chosen = names() if everything else list(asked)
     if not chosen:
         raise InvalidParameter("Name an experiment; tamis reproduce --list lists them.")
+    for path in output:
+        check_output(path, None, endings=ENDINGS)
     read_all = [read(name) for name in chosen]  # all names are looked up before any work
+    done = []
     for experiment in read_all:
-        with _bar(experiment) as progress:
-            found = reproduce(experiment, **options, progress=progress)
+        try:
+            with _bar(experiment, quiet) as progress:
+                found = reproduce(experiment, **options, progress=progress)
+        except KeyboardInterrupt:
+            _leave(experiment, options.get("store"))
         show(found)
+        done.append(found)
+    for path in output:
+        replace_file(path, written(path.suffix.lower(), done))
+        if not quiet:
+            say(f"the table is in {path}.")
+
+
+def _leave(experiment: Experiment, store: Path | None) -> NoReturn:
+    """Say what is kept, and how to go on."""
+    if store is None:
+        say(f"{experiment.name} was stopped; nothing is kept. With --store FILE it can go on.")
+    else:
+        again = shlex.join(["tamis", *sys.argv[1:]])
+        say(f"{experiment.name} was stopped; finished tasks are in {store}. To go on: {again}")
+    raise typer.Exit(INTERRUPTED)
 
 
 @contextmanager
-def _bar(experiment: Experiment) -> Any:
+def _bar(experiment: Experiment, quiet: bool) -> Any:
     """A bar on stderr; without a terminal nothing is shown."""
     console: Console = stderr()
     columns = (
@@ -52,7 +86,8 @@ def _bar(experiment: Experiment) -> Any:
         TaskProgressColumn(),
         TimeRemainingColumn(),
     )
-    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    off = quiet or not console.is_terminal
+    bar = Progress(*columns, console=console, transient=True, disable=off)
     with bar:
         task = bar.add_task(harmless(experiment.name))
 
@@ -67,23 +102,46 @@ def show(found: Reproduction) -> None:
     experiment = found.experiment
     console = stdout()
     console.print(text(f"{experiment.name}  {experiment.title}", style="bold"))
-    console.print(text(experiment.source, style="dim"))
+    if experiment.source:
+        console.print(text(experiment.source, style="dim"))
+    compared = any(cell.published is not None for cell in found.cells)
     if found.cells:
         shown = _layout(found)(found)
         for one in shown:
             if not console.is_terminal:
                 console.width = max(PIPED, 30 * len(one.columns))
             console.print(one)
-        console.print(text(_legend(experiment) + LEGEND, style="dim"))
+        if compared:
+            console.print(text(_legend(experiment) + LEGEND, style="dim"))
+        else:
+            _print_tests(found, console)
         if any(cell.sign is not None for cell in found.cells):
             console.print(text(SIGNS.format(experiment.reference), style="dim"))
     for line in (*found.settings, *found.remarks, *_footnotes(found)):
         console.print(text(line))
     counted = ", ".join(f"{n} {mark}" for mark, n in found.counts().items())
-    console.print(text(f"{counted or 'nothing could be compared'}."))
+    if compared or not found.cells:
+        console.print(text(f"{counted or 'nothing could be compared'}."))
     console.print()
     for sentence in found.missing:
         say(f"{experiment.name}: {sentence}")
+
+
+def _print_tests(found: Reproduction, console: Console) -> None:
+    """P-values of the first method, or the reference, against the others."""
+    sheet = tests_sheet(found)
+    if not sheet.rows:
+        return
+    console.print()
+    console.print(text(sheet.title, style="dim"))
+    table = bare_table()
+    for name in sheet.headings:
+        numeric = name in ("columns", "difference", "p", "adjusted p")
+        table.add_column(text(name), justify="right" if numeric else "left", overflow="fold")
+    for row in sheet.rows:
+        shown = (f"{v:.2g}" if isinstance(v, float) else "" if v is None else v for v in row)
+        table.add_row(*map(text, shown))
+    console.print(table)
 
 
 def _footnotes(found: Reproduction) -> list[str]:

@@ -19,8 +19,10 @@ class Part:
         Heading.
     data : dict
         ``load``: name of a table; or ``make``: name of a maker, with its arguments, drawn once
-        from ``seed`` or, with ``fresh = true``, anew for every realization. ``relevant`` names
-        the columns that matter where the data do not say.
+        from ``seed`` or, with ``fresh = true``, anew for every realization; or ``read``: a table
+        in a file beside the experiment, with ``target`` and, where they are needed, ``task``,
+        ``drop`` and ``keep``. ``relevant`` names the columns that matter where the data do not
+        say.
     train, test, validation : int, float or None
     stratify : bool or None
         As in :class:`tamis.evaluation.Realizations`.

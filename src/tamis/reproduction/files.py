@@ -36,10 +36,21 @@
     splits = "raetsch"                   # instead of train: splits that came with the table
     published = { FisherS = 0 }          # one number, or one per entry of sizes
     signs = { FisherS = ["+"] }          # where the reference wins or loses by a paired t-test
+
+A table of one's own needs no ``source`` and no parts::
+
+    title = "My table"
+    data = "mine.csv"                    # beside this file, or in a folder below
+    target = "y"
+    train = 0.75
+    sizes = [1, 2, 5, 10]
+
+    [methods]
+    mrmr = "mrmr(n_features_to_select=10)"
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -54,6 +65,8 @@ from tamis.spec.rule import check_argument
 ENDING = ".toml"
 #: When ours and a published number are said to agree, unless by a greatest difference.
 AGREEMENTS = ("chance", "range")
+#: What may be said of a table of one's own.
+TABLE_WORDS = {"read", "target", "task", "drop", "keep"}
 
 
 def folder() -> Path:
@@ -107,18 +120,20 @@ def read(name: str) -> Experiment:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidSpec(f"{path} cannot be read as an experiment: {error}.") from error
     try:
-        return _experiment(path.name.removesuffix(ENDING), plain)
+        return _experiment(path.name.removesuffix(ENDING), plain, path.parent)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         if isinstance(error, TamisError):
             raise InvalidSpec(f"{path}: {error}") from error
         raise InvalidSpec(f"{path} is no experiment: {error!r}.") from error
 
 
-def _experiment(name: str, plain: dict[str, Any]) -> Experiment:
+def _experiment(name: str, plain: dict[str, Any], folder: Path) -> Experiment:
     known = {field.name for field in fields(Experiment)} - {"name"}
+    if "parts" not in plain:
+        plain = with_one_part(plain, known)
     _check_words("the file", plain, known, needed=("title", "source", "parts"))
     methods = _texts("methods", plain.get("methods", {}))
-    parts = tuple(_part(part, methods) for part in plain["parts"])
+    parts = tuple(_part(part, methods, folder) for part in plain["parts"])
     if not parts:
         raise InvalidSpec("an experiment needs at least one [[parts]].")
     tuning = plain.get("tuning")
@@ -153,7 +168,20 @@ def _experiment(name: str, plain: dict[str, Any]) -> Experiment:
     return made
 
 
-def _part(plain: dict[str, Any], methods: Mapping[str, str]) -> Part:
+def with_one_part(plain: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """The file of a single table, whose words of a part stand among those of the experiment."""
+    if "data" not in plain:
+        return plain
+    own = {field.name for field in fields(Part)} | {"target"}
+    inside = {word: plain[word] for word in plain if word in own and word not in known}
+    where = plain["data"]
+    inside.setdefault("name", where if isinstance(where, str) else "data")
+    rest = {word: plain[word] for word in plain if word not in inside}
+    return {"source": "", **rest, "parts": [inside]}
+
+
+def _part(plain: dict[str, Any], methods: Mapping[str, str], folder: Path) -> Part:
+    plain = with_table(plain, folder)
     known = {field.name for field in fields(Part)}
     name = str(plain.get("name", "?"))
     _check_words(f"part {name}", plain, known, needed=("name", "data"))
@@ -222,11 +250,45 @@ def _signs(method: str, part: str, given: Any, n: int) -> tuple[str, ...]:
     return tuple(given)
 
 
+def with_table(plain: Any, folder: Path) -> Any:
+    """A part whose table, where it names one, is a file that it may read."""
+    if not isinstance(plain, dict) or "data" not in plain:
+        return plain
+    data, target = plain["data"], plain.get("target")
+    if isinstance(data, str):
+        data = {"read": data, "target": target}
+    elif target is not None:
+        raise InvalidSpec('target is for a table of your own: write data = "mine.csv" with it.')
+    rest = {word: plain[word] for word in plain if word != "target"}
+    if isinstance(data, dict) and "read" in data:
+        _check_words("data", data, TABLE_WORDS, needed=("read", "target"))
+        if not isinstance(data["target"], str):
+            raise InvalidSpec(f"the table {data['read']} needs target, the name of a column.")
+        data = {**data, "read": str(_beside(data["read"], folder)), "name": str(data["read"])}
+    return {**rest, "data": data}
+
+
+def _beside(name: Any, folder: Path) -> Path:
+    """A file in the folder of the experiment, or below it, whatever links there are.
+
+    An experiment file may come from anybody, and must not read what is anywhere.
+    """
+    path = folder / str(name)
+    outside = Path(str(name)).is_absolute() or ".." in Path(str(name)).parts
+    inside = path.resolve().is_relative_to(folder.resolve()) and path.resolve() != folder.resolve()
+    if outside or not inside or str(name)[:1] in ("~", "-"):
+        raise InvalidSpec(
+            f"the table {str(name)!r} needs to be beside the experiment file, or in a folder below "
+            'it. Write its name, such as data = "mine.csv".'
+        )
+    return path
+
+
 def _check_data(part: str, data: Any) -> None:
-    if not isinstance(data, dict) or ("load" in data) == ("make" in data):
+    if not isinstance(data, dict) or sum(word in data for word in ("load", "make", "read")) != 1:
         raise InvalidSpec(
             f"part {part} needs data = {{ load = 'wine' }} or data = {{ make = 'make_weston', "
-            "n_samples = 200 }."
+            'n_samples = 200 } or data = "mine.csv" with target = "y".'
         )
 
 

@@ -1,17 +1,53 @@
 """What the words of an experiment file stand for: data and methods."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sklearn.base import BaseEstimator, clone
 
 from tamis import datasets
+from tamis.contract import Selection
 from tamis.evaluation import Fresh
 from tamis.exceptions import InvalidSpec
 from tamis.recipes import method as from_recipe
 from tamis.recipes import names as recipe_names
+from tamis.recipes import prepare
 from tamis.reproduction.experiment import Part
 from tamis.spec import parse
+from tamis.table.frames import need_polars
+
+if TYPE_CHECKING:
+    from tamis.table.rows import Offered
+
+
+def own_table(part: Part) -> "Offered | None":
+    """The table of one's own that a part reads; None where its data are ours."""
+    if "read" not in part.data:
+        return None
+    need_polars()
+    from tamis.table.rows import offered
+    from tamis.table.table import read
+
+    asked = part.data
+    keep = tuple(asked.get("keep", ()))
+    table = read(
+        asked["read"],
+        asked["target"],
+        task=asked.get("task", "auto"),
+        drop=tuple(asked.get("drop", ())),
+        keep=keep,
+    )
+    plain = table.is_plain
+    return offered(asked["name"], table.labelled(), plain=plain, keep=keep)
+
+
+def for_table(method: Any, table: "Offered | None") -> Any:
+    """The method as it reads a table of one's own."""
+    if table is None:
+        return method
+    if isinstance(method, Selection):
+        method = prepare(method, table.source.rows.y, task=table.task)
+    return table.method(method)
 
 
 def data_of(part: Part, seed: int) -> Any:

@@ -16,7 +16,7 @@ from tamis.exceptions import InvalidSpec, PiecesFailed, TamisError
 from tamis.reproduction.cells import Cell, Reproduction
 from tamis.reproduction.experiment import Experiment, Part
 from tamis.reproduction.files import read
-from tamis.reproduction.parts import data_of, method_of
+from tamis.reproduction.parts import data_of, for_table, method_of, own_table
 from tamis.reproduction.tabulating import Tabulation
 from tamis.spec import parse, write
 
@@ -98,17 +98,24 @@ class _Reproducing:
     ) -> tuple[Results, Results | None] | None:
         """What the methods found, and the baselines at the same numbers of columns."""
         try:
-            data = data_of(part, self.experiment.seed)
+            table = own_table(part)
+            data = (
+                data_of(part, self.experiment.seed)
+                if table is None
+                else {table.source.name: table.source}
+            )
             plan = self._plan(part, data)
             estimators = self._estimators(part, data, plan, n_jobs)
         except (TamisError, TypeError) as error:
             self._miss(f"{part.name} is left out: {error}")
             return None
-        methods = self._methods({**self.experiment.methods, **part.methods}, estimators)
+        methods = self._methods({**self.experiment.methods, **part.methods}, estimators, table)
         if not methods:
             return None
         by_hits = metric(self.experiment.metric).function is None
-        baselines = self._methods(self.experiment.baselines, estimators)
+        baselines = self._methods(self.experiment.baselines, estimators, table)
+        if table is not None:
+            estimators = {name: table.estimator(one) for name, one in estimators.items()}
 
         def measured(methods: Mapping[str, Any], sizes: Any, progress: Progress | None) -> Results:
             return evaluate(
@@ -118,6 +125,7 @@ class _Reproducing:
                 [self.experiment.metric, *(["n_features"] if baselines else [])],
                 estimators=None if by_hits else estimators,
                 sizes=sizes,
+                normalise=table is None or table.plain,
                 n_jobs=n_jobs,
                 cluster=cluster,
                 store=self.store,
@@ -176,12 +184,12 @@ class _Reproducing:
         return chosen
 
     def _methods(
-        self, texts: Mapping[str, str], estimators: Mapping[str, BaseEstimator]
+        self, texts: Mapping[str, str], estimators: Mapping[str, BaseEstimator], table: Any
     ) -> dict[str, Any]:
         made = {}
         for name, text in texts.items():
             try:
-                made[name] = method_of(text, estimators)
+                made[name] = for_table(method_of(text, estimators), table)
             except TamisError as error:
                 self._miss(f"{name} is left out: {error}")
         return made

@@ -40,6 +40,7 @@ class Offered:
     ----------
     source : Fixed
         What ``evaluate`` takes as data.
+    task : {"classification", "regression"}
     plain : bool
         Whether it holds numbers without gaps, which ``evaluate`` scales itself; other tables are
         encoded inside every training part.
@@ -48,14 +49,17 @@ class Offered:
     """
 
     source: Fixed
+    task: str
     plain: bool
     keep: Sequence[str] = ()
 
-    def method(self, selector: Selection) -> Selection:
-        """A selector that reads the table."""
-        if self.plain or isinstance(selector, TableSelector):
-            return selector
-        return TableSelector(selector, keep=self.keep)
+    def method(self, method: Any) -> Any:
+        """A method that reads the table; one that is no selection of ours is given numbers."""
+        if self.plain or isinstance(method, TableSelector):
+            return method
+        if isinstance(method, Selection):
+            return TableSelector(method, keep=self.keep)
+        return self.estimator(method)
 
     def estimator(self, estimator: Any) -> Any:
         """An estimator that reads columns of the table, scaled."""
@@ -80,8 +84,8 @@ def offered(name: str, data: LabelledTable, *, plain: bool, keep: Sequence[str] 
     y: NDArray[Any] = data.y.astype(float) if data.task == "regression" else data.y
     assert not isinstance(data.X, SparseColumns)
     if plain:
-        return Offered(Fixed(name, as_rows((data.X.to_numpy(), y), name)), True)
-    return Offered(FrameSource(name, frame_rows(data.X, y, name)), False, keep)
+        return Offered(Fixed(name, as_rows((data.X.to_numpy(), y), name)), data.task, True)
+    return Offered(FrameSource(name, frame_rows(data.X, y, name)), data.task, False, keep)
 
 
 def frame_rows(frame: pl.DataFrame, y: NDArray[Any], name: str) -> Rows:

@@ -1,0 +1,99 @@
+"""``tamis methods``: questions, details, formulas, costs, and what a program reads."""
+
+import json
+from inspect import getdoc
+
+import pytest
+
+from tamis import spec
+from tamis.choice.rounds import walk_cost
+from tamis.cli.completing import method_words
+from tamis.cli.describing import GROUPS, QUESTIONS, question_of, reads_of
+from tamis.cli.formulas import formulas, readable
+from tamis.cli.listing import indexed
+from tamis.recipes import names, recipe
+
+
+@pytest.mark.parametrize(
+    ("name", "question"),
+    [
+        ("correlation", "alone"),
+        ("t-test-fdr", "alone"),
+        ("mrmr", "beside"),
+        ("hsic-rfe", "beside"),
+        ("sffs-j3", "together"),
+        ("ga-knn", "together"),
+        ("fspp2-init", "svm"),
+        ("svr-rfe", "svm"),
+        ("boosting-rfe", "trees"),
+        ("ridge-rfe", "model"),
+        ("mlp-fspp-rfe", "model"),
+        ("fsmlp-al-grc", "gates"),
+        ("column-subset", "unsupervised"),
+    ],
+)
+def test_a_recipe_answers_a_question(name, question):
+    assert question_of(recipe(name)) == question
+
+
+def test_the_list_is_grouped_by_question(tamis):
+    shown = tamis("methods").stdout
+    places = [shown.index(title) for title in (*QUESTIONS.values(), *GROUPS.values())]
+    assert places == sorted(places)
+    assert shown.index(QUESTIONS["svm"]) < shown.index("svm-rfe") < shown.index(QUESTIONS["trees"])
+
+
+def test_no_line_is_wider_than_the_terminal(tamis):
+    for asked in ([], ["svm-rfe"], ["mlp-fspp-rfe"], ["Divergence"], ["guyon"]):
+        shown = tamis("methods", *asked).stdout
+        assert max(map(len, shown.splitlines())) <= 100
+
+
+def test_a_detail_says_formula_cost_and_what_it_reads(tamis):
+    shown = tamis("methods", "mrmr").stdout
+    assert "I(x_j; y) - 1/|S| Σ[i ∈ S] I(x_j; x_i)" in shown
+    assert "numbers, gaps, categories, sparse" in shown
+    assert "Peng, Long and Ding (2005)" in shown
+    cost = walk_cost(recipe("mrmr"), 1000, 100, 10)
+    assert f"{cost.operations * 1e-9:.2g} s" in shown
+    assert "tamis compare data.csv --target y mrmr jmi" in shown
+
+
+def test_what_it_reads_is_what_its_tags_say():
+    assert reads_of(recipe("svm-rfe")) == "numbers; gaps and categories of a frame are encoded"
+    assert reads_of(recipe("correlation")).startswith("numbers, ")
+
+
+def test_every_formula_of_the_catalogue_can_be_read():
+    kinds = [kind for group in spec.catalogue().values() for kind in group.values()]
+    found = {kind.__name__: formulas(getdoc(kind) or "") for kind in kinds}
+    told = {name: lines for name, lines in found.items() if lines}
+    assert len(told) > 20
+    for name, lines in told.items():
+        for line in lines:
+            assert not set(line) & set("\\"), (name, line)
+            assert line.count("(") == line.count(")"), (name, line)
+
+
+def test_fractions_keep_their_meaning():
+    assert readable(r"\frac{a+b}{N(N-3)} c") == "(a+b)/(N(N-3)) c"
+    assert readable(r"\frac12 x_{i,j}^2") == "1/2 x_(i,j)²"
+
+
+def test_names_are_found_in_any_case_of_letters(tamis):
+    assert tamis("methods", "SVM-RFE").stdout == tamis("methods", "svm-rfe").stdout
+    assert tamis("methods", "mrmr").stdout != tamis("methods", "MRMR").stdout
+
+
+def test_json_has_all_that_is_known(tamis):
+    plain = json.loads(tamis("methods", "--json").stdout)
+    assert [one["name"] for one in plain["recipes"]] == names()
+    assert set(plain["words"]) == set(GROUPS)
+    (one,) = json.loads(tamis("methods", "svm-rfe", "--json").stdout)["recipes"]
+    assert one["expression"] == "RecursiveElimination(WeightNorm(SVC(kernel='linear')))"
+    assert one in indexed().recipes
+
+
+def test_the_shell_completes_names():
+    assert method_words("fspp2") == ["fspp2-init", "fspp2-rfe"]
+    assert method_words("") == names()

@@ -200,7 +200,7 @@ def test_a_real_target_has_thirds_and_a_root_with_r2(wine):
     gathered = report(chosen, X, y, results=results, target="alcohol")
     page = Page(gathered.html())
     assert gathered.task == "regression"
-    assert [group.count for group in gathered.groups] == pytest.approx([178 / 3] * 3, abs=3)
+    assert [group.n_rows for group in gathered.groups] == pytest.approx([178 / 3] * 3, abs=3)
     mse = list(results.values("mse", "SelectKBest", size=3).values())
     assert gathered.errors.kept.value == pytest.approx(np.sqrt(mse).mean())
     assert gathered.errors.guess == pytest.approx(y.std())

@@ -108,7 +108,7 @@ def draw_ranking(
     ]
     scores = [row["score"] for row in rows if row["score"] is not None] or [1.0]
     far = [*scores, 0.0, *([probe] if probe is not None else [])]
-    x = {"scale": {"domain": [min(far), max(far) or 1.0], "nice": True}}
+    x: dict[str, Any] = {"scale": {"domain": [min(far), max(far) or 1.0], "nice": True}}
     x["axis"] = axis(colours, lines=True, title="score by the criterion", tickCount=4)
     chart = Layer(rows, "ranking").encode(y=_places(len(rows)))
     hues = {"domain": [True, False], "range": [colours.accent, colours.quiet]}

@@ -185,7 +185,7 @@ def _whole(line: ErrorCurve, colours: Palette, y: Channel) -> list[Any]:
     """A dashed line at the error with all columns."""
     if not np.isfinite(line.whole):
         return []
-    end = {"size": int(line.size.max()), "value": line.whole}
+    end: dict[str, Any] = {"size": int(line.size.max()), "value": line.whole}
     end["label"] = f"all {line.n_features}: {line.measure.written(line.whole)}"
     ends = [{**end, "size": int(max(line.size.min(), 1))}, end]
     chart = Layer(ends, "all")
@@ -201,7 +201,7 @@ def _marked(
 ) -> list[Any]:
     """The number that was chosen: a rule, a dot, and its name."""
     low, high = domain
-    row = {"size": chosen, "low": low, "high": high - 0.04 * (high - low)}
+    row: dict[str, Any] = {"size": chosen, "low": low, "high": high - 0.04 * (high - low)}
     row |= {"value": _plain(line.at(chosen)[0]), "label": f"chosen: {chosen}"}
     chart = Layer([row], "chosen")
     rule = chart.mark("rule", color=colours.mark, strokeWidth=1.5)

@@ -24,7 +24,7 @@ def sizes_channel(sizes: Sequence[int], title: str, colours: Palette, **options:
     """Numbers of columns from left to right, on a logarithmic scale where there are many."""
     low, high = max(min(sizes), 1), max(max(sizes), 2)
     many = high >= LOGARITHMIC
-    scale = {"type": "log"} if many else {}
+    scale: dict[str, Any] = {"type": "log"} if many else {}
     scale |= {"domain": [low, high], "nice": False, **options}
     marks = axis(colours, format="d", labelOverlap=True)
     marks["values"] = ticks(low, high, many)

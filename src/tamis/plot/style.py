@@ -49,7 +49,13 @@ LIGHT = Palette(
 )
 #: The variables of the page's style sheet, which has values for light, dark and print.
 PAGE = Palette(
-    *(f"var(--{name})" for name in ("bg", "ink", "soft", "quiet", "rule", "accent", "mark")),
+    ground="var(--bg)",
+    ink="var(--ink)",
+    soft="var(--soft)",
+    quiet="var(--quiet)",
+    rule="var(--rule)",
+    accent="var(--accent)",
+    mark="var(--mark)",
     groups=tuple(f"var(--c{i})" for i in range(6)),
 )
 THEMES = {"light": LIGHT, "page": PAGE}

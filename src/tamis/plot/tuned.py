@@ -123,13 +123,21 @@ def draw_tuning(tuned: TunedCurve, colours: Palette, width: int, height: int) ->
     """The chart of a curve over C."""
     domain = [float(tuned.C[0]), float(tuned.C[-1])]
     marks = axis(colours, labelExpr=PLAIN_POWERS)
-    marks["values"] = [t for t in ticks(*domain, True) if np.log10(t) == round(np.log10(t))]
-    x = {"scale": {"type": "log", "domain": domain, "nice": False}, "title": "C (log scale)"}
+    marks["values"] = [
+        t for t in ticks(domain[0], domain[1], True) if np.log10(t) == round(np.log10(t))
+    ]
+    x: dict[str, Any] = {
+        "scale": {"type": "log", "domain": domain, "nice": False},
+        "title": "C (log scale)",
+    }
     high = float(np.nanmax(tuned.value)) * 1.05 or 1.0
     low = 0.0 if not tuned.measure.greater_is_better else float(np.nanmin(tuned.value)) * 0.98
     unit = f", {tuned.measure.unit}" if tuned.measure.unit else ""
     title = f"cross-validated {tuned.measure.words}{unit}"
-    scale = {"domain": [min(low, float(np.nanmin(tuned.value))), high], "nice": False}
+    scale: dict[str, Any] = {
+        "domain": [min(low, float(np.nanmin(tuned.value))), high],
+        "nice": False,
+    }
 
     def at(name: str) -> Any:
         return field(name, axis=marks, **x)
@@ -140,7 +148,11 @@ def draw_tuning(tuned: TunedCurve, colours: Palette, width: int, height: int) ->
     corners = [
         {"C": float(C), "value": float(v)} for C, v in zip(tuned.C, tuned.value, strict=True)
     ]
-    chosen = {"C": tuned.best_C, "value": tuned.at_best, "low": max(tuned.low, domain[0])}
+    chosen: dict[str, Any] = {
+        "C": tuned.best_C,
+        "value": tuned.at_best,
+        "low": max(tuned.low, domain[0]),
+    }
     chosen |= {"high": min(tuned.high, domain[1]), "top": high, "bottom": scale["domain"][0]}
     chosen["label"] = f"chosen: C = {figure(tuned.best_C)}"
     chart, line = Layer([chosen], "chosen"), Layer(corners, "curve")

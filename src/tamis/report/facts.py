@@ -106,7 +106,7 @@ class Group(NamedTuple):
     """Rows whose values one line of a strip shows."""
 
     name: str
-    count: int
+    n_rows: int
 
 
 class Shape(NamedTuple):

@@ -161,7 +161,7 @@ def report(
         command=command,
     )
     measured = _measured(drafted, selection, given, results, method, metric)
-    counts = {group.name: group.count for group in rows.groups} if rows.sort == "classes" else {}
+    counts = {group.name: group.n_rows for group in rows.groups} if rows.sort == "classes" else {}
     cares = cares_of(
         measured,
         class_counts=counts,

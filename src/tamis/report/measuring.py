@@ -219,7 +219,7 @@ def ranks_of_results(results: Results, units: ChosenUnits, method: str) -> RankS
 def own_errors(selection: Any, y: Any) -> Errors | None:
     """Errors of a selection that held rows out by itself (``error_``, ``error_guess_``)."""
     kept, guess = getattr(selection, "error_", None), getattr(selection, "error_guess_", None)
-    if not hasattr(kept, "loss") or not hasattr(guess, "loss"):
+    if kept is None or guess is None or not hasattr(kept, "loss"):
         return None
     classes = kept.wrong is not None
     measure = MEASURES["error" if classes else "mse"]
@@ -286,10 +286,9 @@ def _loss_curve(rows: Any, whole: float, classes: bool, n_features: int) -> Erro
 def own_agreement(selection: Any, units: ChosenUnits) -> Agreement | None:
     """Stability that a selection found over its own folds or halves."""
     found = getattr(selection, "stability_", None)
-    share = getattr(found, "frequency", None)
-    if share is None:
+    if found is None or not hasattr(found, "frequency"):
         return None
-    share = np.asarray(share, dtype=float)
+    share = np.asarray(found.frequency, dtype=float)
     if len(share) == units.units.n_columns != len(units.names):
         by_unit = np.zeros(len(units.names))
         np.maximum.at(by_unit, units.units.unit_of, share)

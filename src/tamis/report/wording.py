@@ -1,5 +1,7 @@
 """The sentences of a page."""
 
+import re
+
 import numpy as np
 from markupsafe import Markup, escape
 
@@ -51,7 +53,7 @@ def lead(report: Report) -> Markup:
         _bracketed(errors.kept, errors.measure),
     )  # fmt: skip
     if errors.r2 is not None:
-        said += Markup(" (R² {})").format(figure(errors.r2.value, 2))
+        said += Markup(" (R² {})").format(f"{errors.r2.value:.2f}")
     if errors.whole is not None:
         said += Markup("; with all {} columns, <b>{}</b>{}").format(
             report.n_columns, errors.measure.written(errors.whole.value),
@@ -116,10 +118,15 @@ def sentence(text: str) -> str:
     >>> sentence("the best of all")
     'The best of all.'
     """
-    text = harmless(text).strip() if text.strip() else ""
+    text = re.sub(r"(\d unit)\b|(\d) units\b", _column, harmless(text)) if text.strip() else ""
     if not text:
         return ""
     return text[0].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def _column(match: re.Match[str]) -> str:
+    """Whom a page is for knows columns, not units."""
+    return match[0].replace("unit", "column")
 
 
 def how_to_measure(report: Report) -> str:
@@ -140,8 +147,8 @@ def size_words(report: Report) -> str:
     measure = curve.measure
     said = {k: measure.written(curve.at(k)[0]) for k in (good, best)}
     rule = (
-        f"is the smallest number whose {_plural(measure.words)} those of the best number by no "
-        "more than one standard error of the difference"
+        f"is the smallest number whose {_exceeding(measure)} of the best number by no more than "
+        "one standard error of the difference"
     )
     if good == report.n_kept == best:
         why = f"{good} has the best {measure.words} of all numbers that were tried ({said[best]})."
@@ -153,9 +160,10 @@ def size_words(report: Report) -> str:
     return f"{why} {errors.how}"
 
 
-def _plural(words: str) -> str:
-    verb = "exceed" if words.endswith("errors") else "exceeds"
-    return f"{words} {verb}"
+def _exceeding(measure: Measure) -> str:
+    if measure.words.endswith(("errors", "answers")):
+        return f"{measure.words} {'fall short of' if measure.greater_is_better else 'exceed'} those"
+    return f"{measure.words} {'falls short of' if measure.greater_is_better else 'exceeds'} that"
 
 
 def curve_caption(report: Report) -> str:
@@ -184,8 +192,8 @@ def stability_words(report: Report) -> str:
     rivals = int(((agreement.share >= 0.5) & ~report.units.kept).sum())
     resamples = f"Over {agreement.n} resamples" if agreement.n else "Over the resamples"
     said = (
-        f"{resamples} the choice has a stability of {figure(agreement.index, 2)} "
-        f"({figure(agreement.low, 2)} to {figure(agreement.high, 2)}; 0 is chance, 1 always the "
+        f"{resamples} the choice has a stability of {agreement.index:.2f} "
+        f"({agreement.low:.2f} to {agreement.high:.2f}; 0 is chance, 1 always the "
         f"same): {agreement.word}. {often} of {n_kept} columns are in nine of ten resamples."
     )
     if rivals:
@@ -204,9 +212,9 @@ def stability_caption() -> str:
 
 def redundancy_words(report: Report) -> str:
     """How many pairs say the same."""
-    n = len(report.between)
-    close = int((np.nan_to_num(np.tril(report.between, -1)) > PAIR).sum())
-    total = n * (n - 1) // 2
+    lower = np.tril(np.ones(report.between.shape, dtype=bool), -1)
+    r = report.between[lower]
+    close, total = int((np.nan_to_num(r) > PAIR).sum()), int(np.isfinite(r).sum())
     said = f"{close} of {total} pairs of kept columns have |r| above {PAIR}."
     if close:
         said += (

@@ -62,7 +62,7 @@ def page_of(report: Report) -> str:
         legend=_legend(report),
         changes=any(s.change is not None for some in report.swaps.values() for s in some),
         numbers=_numbers(report),
-        mapped=min(len(report.kept), MAPPED),
+        mapped=min(int(np.isfinite(report.between).any(axis=1).sum()), MAPPED),
         path_title=_path_title(report),
         several=report.walk is not None and max(map(len, report.walk.moved)) > 1,
     )
@@ -90,14 +90,15 @@ def _figures(report: Report) -> list[tuple[str, str, str]]:
         measure = errors.measure
         name = measure.words[0].upper() + measure.words[1:] + " on unseen rows"
         value = measure.written(errors.kept.value)
-        shown.append((name, value, wording.spread(errors.kept, measure)))
+        notes = [wording.spread(errors.kept, measure)]
+        if errors.r2 is not None:
+            notes.append(f"R² {errors.r2.value:.2f}")
+        shown.append((name, value, ", ".join(filter(None, notes))))
         if errors.lost is not None and np.isfinite(errors.lost.value):
             shown.append(("Lost against all columns", *_lost(errors.lost, measure.percent)))
-        if errors.r2 is not None:
-            shown.append(("R²", figure(errors.r2.value, 2), "of the variance explained"))
     if agreement is not None:
         words = f"{agreement.word}; 0 chance, 1 always the same"
-        shown.append(("Stability of the choice", figure(agreement.index, 2), words))
+        shown.append(("Stability of the choice", f"{agreement.index:.2f}", words))
     return shown
 
 
@@ -180,10 +181,16 @@ def _answers(report: Report) -> list[dict[str, Any]]:
                 "score": figure(score),
                 "bar": f"{100 * max(score, 0) / most:.1f}" if most > 0 and score == score else None,
                 "share": share,
+                "numeric": _is_numeric(report, rank - 1),
                 "swaps": [_swap(report, swap) for swap in report.swaps.get(unit, [])],
             }
         )
     return rows
+
+
+def _is_numeric(report: Report, place: int) -> bool:
+    """Whether a kept unit can be close to others: text has no correlation."""
+    return place >= len(report.between) or bool(np.isfinite(report.between[place]).any())
 
 
 def _swap(report: Report, swap: Swap) -> dict[str, str]:
@@ -301,8 +308,9 @@ def _pictures(report: Report) -> dict[str, Markup]:
         made["size"] = _both(draw_curve([report.curve], chosen, PAGE, WIDE, 230))
     elif report.values is not None:
         made["size"] = _both(draw_values(report.values, len(report.kept), PAGE, WIDE, 200))
-    if len(report.between) > 1:
-        shown = closest(report.between, MAPPED)
+    numeric = np.flatnonzero(np.isfinite(report.between).any(axis=1))  # text has no correlation
+    if len(numeric) > 1:
+        shown = numeric[closest(report.between[np.ix_(numeric, numeric)], MAPPED)]
         names = [report.units.names[report.kept[k]] for k in shown]
         part = report.between[np.ix_(shown, shown)]
         made["redundancy"] = Markup(drawn(draw_redundancy(part, names, PAGE, 26), "map"))

@@ -19,7 +19,7 @@ if (rest.length) { const p = $("#more"); p.hidden = false; for (const tr of rest
 const n = D.name.length, PAGE = 50, body = $("#all tbody"), heads = [...document.querySelectorAll("#all th")];
 const lower = D.name.map((s, i) => (s + " " + (D.desc?.[i] ?? "")).toLowerCase()), collator = new Intl.Collator(undefined, {numeric: true});
 let key = "rank", down = false, rows = [...Array(n).keys()], page = 0;
-const fmt = v => v == null ? "–" : v === 0 ? "0" : Math.abs(v) >= 1e-4 && Math.abs(v) < 1e6 ? String(+v.toPrecision(3)).replace("-", "−") : v.toExponential(1).replaceAll("-", "−").replace("+", "");
+const fmt = v => v == null ? "–" : v === 0 ? "0" : Math.abs(v) >= 1e-4 && Math.abs(v) < 1e6 ? (Math.abs(v) >= 100 ? v.toFixed(0) : String(+v.toPrecision(3))).replace("-", "−") : v.toExponential(1).replaceAll("-", "−").replace("+", "");
 const cell = {rank: i => i + 1, name: i => D.name[i], score: i => fmt(D.score[i]), freq: i => D.freq ? D.freq[i] + "\u00a0%" : "–", med: i => D.med ? `${D.med[i]} (${D.lo[i]}–${D.hi[i]})` : "–", near: i => D.near[i] < 0 ? "–" : `${D.name[D.near[i]]} ${D.r[i].toFixed(2)}`};
 const value = {rank: i => i, score: i => D.score[i], freq: i => D.freq?.[i], med: i => D.med?.[i], near: i => D.r[i]};
 const refresh = () => {

@@ -15,14 +15,14 @@ from tamis.exceptions import InvalidParameter
 from tamis.plot.correlating import correlations
 from tamis.plot.reading import ChosenUnits, chosen_units
 from tamis.plot.style import (
+    Layer,
     Palette,
-    altair,
     axis,
-    data,
+    charted,
     field,
     figure,
-    finished,
     harmless,
+    layered,
     palette,
     short,
     text,
@@ -78,7 +78,7 @@ def ranking(
         raise InvalidParameter(f"ranking needs n, the number of columns to show, not {n!r}.")
     if probe is None:
         probe = _probe_of(selection)
-    return draw_ranking(chosen_units(selection), n, probe, palette(theme), width)
+    return charted(draw_ranking(chosen_units(selection), n, probe, palette(theme), width))
 
 
 def _probe_of(selection: Any) -> float | None:
@@ -108,11 +108,11 @@ def draw_ranking(
     ]
     scores = [row["score"] for row in rows if row["score"] is not None] or [1.0]
     far = [*scores, 0.0, *([probe] if probe is not None else [])]
-    x = {"scale": {"domain": [min(far), max(far) or 1.0], "nice": True}}
+    x: dict[str, Any] = {"scale": {"domain": [min(far), max(far) or 1.0], "nice": True}}
     x["axis"] = axis(colours, lines=True, title="score by the criterion", tickCount=4)
-    chart = altair().Chart(data(rows, "ranking")).encode(y=_places(len(rows)))
+    chart = Layer(rows, "ranking").encode(y=_places(len(rows)))
     hues = {"domain": [True, False], "range": [colours.accent, colours.quiet]}
-    bars = chart.mark_bar(height=ROW / 2).encode(
+    bars = chart.mark("bar", height=ROW / 2).encode(
         x=field("score", **x),
         color=field("kept", "nominal", scale=hues, legend=None),
         tooltip=field("hint", "nominal"),
@@ -121,11 +121,11 @@ def draw_ranking(
     layers = [bars, _names(chart, colours)]
     if any(row["label"] for row in rows):
         without = text(colours, align="left", dx=4, fontSize=11, color=colours.soft)
-        mark = chart.mark_text(**without).encode(x={"value": 0}, text=field("label", "nominal"))
+        mark = chart.mark("text", **without).encode(x={"value": 0}, text=field("label", "nominal"))
         layers.append(mark)
     if probe is not None:
         layers += _probe_line(probe, x, colours)
-    return finished(altair().layer(*layers), width, ROW * len(rows))
+    return layered(layers, width, ROW * len(rows))
 
 
 def _places(n: int) -> Any:
@@ -134,19 +134,19 @@ def _places(n: int) -> Any:
 
 def _names(chart: Any, colours: Palette) -> Any:
     """Names at the left of their rows: as marks, since two columns may have the same."""
-    mark = chart.mark_text(**text(colours, align="right", dx=-6, fontSize=11.5))
+    mark = chart.mark("text", **text(colours, align="right", dx=-6, fontSize=11.5))
     return mark.encode(x={"value": 0}, text=field("name", "nominal"))
 
 
 def _probe_line(probe: float, x: dict[str, Any], colours: Palette) -> list[Any]:
     row = {"score": probe, "label": "probe"}
-    chart = altair().Chart(data([row], "probe"))
+    chart = Layer([row], "probe")
     styled = text(colours, color=colours.mark, fontWeight=600, fontSize=11, dy=-8)
     return [
-        chart.mark_rule(color=colours.mark, strokeDash=[4, 3], strokeWidth=1.5).encode(
+        chart.mark("rule", color=colours.mark, strokeDash=[4, 3], strokeWidth=1.5).encode(
             x=field("score", **x)
         ),
-        chart.mark_text(**styled).encode(
+        chart.mark("text", **styled).encode(
             x=field("score", **x), y={"value": 0}, text=field("label", "nominal")
         ),
     ]
@@ -193,7 +193,7 @@ def redundancy(
     r = correlations(X, units.units, kept)[:, kept]
     shown = closest(r, n)
     names = [units.names[unit] for unit in kept[shown]]
-    return draw_redundancy(r[np.ix_(shown, shown)], names, palette(theme), square)
+    return charted(draw_redundancy(r[np.ix_(shown, shown)], names, palette(theme), square))
 
 
 def closest(r: Array, n: int) -> Subset:
@@ -228,21 +228,21 @@ def draw_redundancy(r: Array, names: Sequence[str], colours: Palette, square: in
     labels = [{"row": i, "column": i, "name": short(name)} for i, name in enumerate(names)]
     place = {"axis": None, "scale": {"domain": list(range(n)), "paddingInner": 0.06}}
     x, y = field("column", "ordinal", **place), field("row", "ordinal", **place)
-    chart = altair().Chart(data(rows, "pairs")).encode(x=x, y=y)
+    chart = Layer(rows, "pairs").encode(x=x, y=y)
     hint = field("hint", "nominal")
     fullness = field("r", scale={"domain": [0, 1], "range": [0.04, 1]}, legend=None)
-    squares = chart.mark_rect(color=colours.accent, stroke=None).encode(
+    squares = chart.mark("rect", color=colours.accent, stroke=None).encode(
         opacity=fullness, tooltip=hint, description=hint
     )
     # white on what is full, ink on what is not: the ground of the page is the one or the other
     hue = {"condition": {"test": "datum.r >= 0.8", "value": colours.ground}, "value": colours.ink}
-    numbers = chart.mark_text(**text(colours, fontSize=10)).encode(
+    numbers = chart.mark("text", **text(colours, fontSize=10)).encode(
         text=field("label", "nominal"), color=hue
     )
     styled = text(colours, align="left", fontSize=11.5, dx=2 - square / 2)
-    written = altair().Chart(data(labels, "names")).mark_text(**styled)
+    written = Layer(labels, "names").mark("text", **styled)
     written = written.encode(x=x, y=y, text=field("name", "nominal"))
-    return finished(altair().layer(squares, numbers, written), square * n, square * n)
+    return layered([squares, numbers, written], square * n, square * n)
 
 
 @dataclass(frozen=True, repr=False)
@@ -334,7 +334,7 @@ def stability(
     """
     units = chosen_units(selection)
     shares = kept_shares(units, shares_of(results, units, method, data), n)
-    return draw_stability(shares, units.names, palette(theme), width)
+    return charted(draw_stability(shares, units.names, palette(theme), width))
 
 
 def draw_stability(shares: KeptShare, names: Sequence[str], colours: Palette, width: int) -> Any:
@@ -352,18 +352,18 @@ def draw_stability(shares: KeptShare, names: Sequence[str], colours: Palette, wi
         )
     ]
     marks = axis(colours, lines=True, title="share of resamples that keep it, %")
-    marks.values = [0, 25, 50, 75, 100]
+    marks["values"] = [0, 25, 50, 75, 100]
     x = field("share", scale={"domain": [0, 100], "nice": False}, axis=marks)
-    chart = altair().Chart(data(rows, "shares")).encode(y=_places(len(rows)))
-    stems = chart.mark_rule(color=colours.quiet, strokeWidth=1).encode(x=x, x2={"datum": 0})
+    chart = Layer(rows, "shares").encode(y=_places(len(rows)))
+    stems = chart.mark("rule", color=colours.quiet, strokeWidth=1).encode(x=x, x2={"datum": 0})
     hint = field("hint", "nominal")
     fill = {"domain": [False, True], "range": [colours.accent, colours.ground]}
     line = {"domain": [False, True], "range": [colours.accent, colours.mark]}
-    dots = chart.mark_point(size=60, opacity=1, strokeWidth=1.6, filled=False).encode(
+    dots = chart.mark("point", size=60, opacity=1, strokeWidth=1.6, filled=False).encode(
         x=x,
         fill=field("rival", "nominal", scale=fill, legend=None),
         stroke=field("rival", "nominal", scale=line, legend=None),
         tooltip=hint,
         description=hint,
     )
-    return finished(altair().layer(stems, dots, _names(chart, colours)), width, ROW * len(rows))
+    return layered([stems, dots, _names(chart, colours)], width, ROW * len(rows))

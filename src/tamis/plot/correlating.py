@@ -1,5 +1,6 @@
 """Absolute correlations of kept columns with all others, whatever the table is made of."""
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -28,18 +29,23 @@ def numbers_of(X: Any, columns: Subset) -> Array:
 
 
 def values_of(frame: Any, name: Any) -> Any:
-    """One column of a frame as an array, numbers with gaps as NaN."""
+    """One column of a frame as an array: numbers with gaps as NaN, other things with None."""
     column = frame[name]
     if getattr(column, "ndim", 1) == 2:  # pandas, where two columns have the name
         column = column.iloc[:, 0]
     values = np.asarray(column)
-    if values.dtype.kind == "O":
-        try:
-            known = np.array([np.nan if v is None or v != v else float(v) for v in values])
-        except (TypeError, ValueError):
-            return values
-        return values if any(isinstance(v, str) for v in values) else known
-    return values
+    if values.dtype.kind != "O":
+        return values
+    values = values.copy()
+    if hasattr(column, "isna"):  # pandas has several ways to say that nothing is there
+        values[np.asarray(column.isna())] = None
+    first = next((value for value in values if value is not None), None)
+    if not isinstance(first, Real):
+        return values
+    try:
+        return np.array([np.nan if value is None else float(value) for value in values])
+    except (TypeError, ValueError):
+        return values
 
 
 def shape_of(X: Any) -> tuple[int, int]:

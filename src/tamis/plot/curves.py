@@ -1,48 +1,29 @@
-"""Lines: errors against the number of columns, the walk of a search, errors against C."""
+"""Errors against the number of columns."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from tamis._arrays import Array
 from tamis.evaluation import Results
-from tamis.exceptions import InvalidParameter
-from tamis.plot.reading import ErrorCurve, Measure, Walk, chosen_units, error_curves, walk_of
+from tamis.plot.reading import ErrorCurve, Measure, chosen_units, error_curves
+from tamis.plot.scales import LOGARITHMIC, sizes_channel, thinned
 from tamis.plot.style import (
     SHAPES,
+    Layer,
     Palette,
-    altair,
-    axis,
-    data,
+    charted,
     field,
     figure,
-    finished,
     harmless,
+    layered,
     palette,
     short,
     text,
     upright,
 )
 
-#: From so many columns on their number is on a logarithmic scale: below, the first few are still
-#: apart on a linear one.
-LOGARITHMIC = 60
-#: How powers of ten are written on an axis.
-PLAIN_POWERS = (
-    "datum.value >= 0.00001 && datum.value < 1000000 ? format(datum.value, '.6~f') : "
-    "format(datum.value, '.1~e')"
-)
-#: Scores of a search over C.
-TUNED = {
-    "error": Measure("errors", "%", percent=True),
-    "balanced_error": Measure("balanced errors", "%", percent=True),
-    "weighted_error": Measure("weighted errors", "%", percent=True),
-    "accuracy": Measure("right answers", "%", greater_is_better=True, percent=True),
-    "mse": Measure("root mean squared error", "", rooted=True),
-    "mae": Measure("mean absolute error", ""),
-}
 #: Makes the channel of y for a field.
 Channel = Callable[[str], Any]
 #: Pixels between two names at the ends of lines.
@@ -97,7 +78,7 @@ def curve(
     [1, 2, 4, 13]
     """
     lines = error_curves(results, metric=metric, estimator=estimator, data=data)
-    return draw_curve(lines, _size_of(chosen), palette(theme), width, height)
+    return charted(draw_curve(lines, _size_of(chosen), palette(theme), width, height))
 
 
 def _size_of(chosen: Any) -> int | None:
@@ -119,7 +100,7 @@ def draw_curve(
         return field(name, scale=scale, title=title, axis=upright(colours))
 
     x = sizes_channel([k for line in lines for k in line.size.tolist()], "columns kept", colours)
-    points = data([row for line in lines for row in _points(line, measure)], "points")
+    points = Layer([row for line in lines for row in _points(line, measure, chosen)], "points")
     layers = _lines(points, lines, colours, y)
     if len(lines) == 1:
         layers += _whole(lines[0], colours, y)
@@ -128,7 +109,7 @@ def draw_curve(
     if chosen is not None:
         layers += _marked(lines[0], chosen, domain, colours, y)
     layers = [layer.encode(x=x) for layer in layers]
-    return finished(altair().layer(*layers), width, height)
+    return layered(layers, width, height)
 
 
 def _span(lines: Sequence[ErrorCurve], measure: Measure) -> list[float]:
@@ -142,7 +123,7 @@ def _span(lines: Sequence[ErrorCurve], measure: Measure) -> list[float]:
     return [low - edge, high + edge]
 
 
-def _points(line: ErrorCurve, measure: Measure) -> list[dict[str, Any]]:
+def _points(line: ErrorCurve, measure: Measure, chosen: int | None) -> list[dict[str, Any]]:
     return [
         {
             "method": harmless(line.method),
@@ -152,8 +133,13 @@ def _points(line: ErrorCurve, measure: Measure) -> list[dict[str, Any]]:
             "high": _plain(mean + error),
             "hint": f"{size} columns: {_spoken(mean, error, measure.unit)}",
         }
-        for size, mean, error in zip(line.size, line.mean, line.error, strict=True)
+        for size, mean, error in _shown(line, chosen)
     ]
+
+
+def _shown(line: ErrorCurve, chosen: int | None) -> Iterator[tuple[int, float, float]]:
+    for k in thinned(line.size.tolist(), *([] if chosen is None else [chosen])).tolist():
+        yield int(line.size[k]), float(line.mean[k]), float(line.error[k])
 
 
 def _plain(value: float) -> float | None:
@@ -163,30 +149,6 @@ def _plain(value: float) -> float | None:
 def _spoken(mean: float, error: float, unit: str) -> str:
     spread = f" ± {figure(error, 2)}" if np.isfinite(error) and error > 0 else ""
     return f"{figure(mean)}{spread}" + (f" {unit}" if unit else "")
-
-
-def sizes_channel(sizes: Sequence[int], title: str, colours: Palette, **options: Any) -> Any:
-    """Numbers of columns from left to right, on a logarithmic scale where there are many."""
-    low, high = max(min(sizes), 1), max(max(sizes), 2)
-    many = high >= LOGARITHMIC
-    scale = {"type": "log"} if many else {}
-    scale |= {"domain": [low, high], "nice": False, **options}
-    marks = axis(colours, format="d", labelOverlap=True)
-    marks.values = ticks(low, high, many)
-    return field("size", scale=scale, axis=marks, title=title + (" (log scale)" if many else ""))
-
-
-def ticks(low: float, high: float, many: bool) -> list[float]:
-    """A few round numbers: 1, 2, 5, 10, ... on a logarithmic scale, else at most eight."""
-    if many:
-        decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
-        factors = (1, 2, 5) if high / low < 100 or low >= 1 else (1,)
-        all_of_them = [factor * 10.0**decade for decade in decades for factor in factors]
-        return [float(tick) for tick in all_of_them if low <= tick <= high]
-    step = next(s for s in (1, 2, 5, 10, 20, 50, 100) if (high - low) / s <= 8)
-    inner = [float(k) for k in range(int(low), int(high) + 1) if k % step == 0]
-    # the ends are named; what would touch them is not
-    return [float(low), *(k for k in inner if low + step / 2 < k < high - step / 2), float(high)]
 
 
 def _hues(lines: Sequence[ErrorCurve], colours: Palette, channel: str) -> dict[str, Any]:
@@ -199,13 +161,12 @@ def _hues(lines: Sequence[ErrorCurve], colours: Palette, channel: str) -> dict[s
     return {channel: field("method", "nominal", scale=scale, legend=None)}
 
 
-def _lines(points: Any, lines: Sequence[ErrorCurve], colours: Palette, y: Channel) -> list[Any]:
+def _lines(chart: Layer, lines: Sequence[ErrorCurve], colours: Palette, y: Channel) -> list[Layer]:
     """Bands, lines and points of all methods."""
-    chart = altair().Chart(points)
     opacity = 0.16 if len(lines) == 1 else 0.1
-    band = chart.mark_area(opacity=opacity).encode(y=y("low"), y2={"field": "high"})
-    line = chart.mark_line(strokeWidth=1.8).encode(y=y("value"))
-    point = chart.mark_point(filled=True, size=26 if len(lines) == 1 else 34, opacity=1)
+    band = chart.mark("area", opacity=opacity).encode(y=y("low"), y2={"field": "high"})
+    line = chart.mark("line", strokeWidth=1.8).encode(y=y("value"))
+    point = chart.mark("point", filled=True, size=26 if len(lines) == 1 else 34, opacity=1)
     point = point.encode(y=y("value"), description=field("hint", "nominal"))
     if len(lines) > 1:
         names = [harmless(each.method) for each in lines]
@@ -224,15 +185,14 @@ def _whole(line: ErrorCurve, colours: Palette, y: Channel) -> list[Any]:
     """A dashed line at the error with all columns."""
     if not np.isfinite(line.whole):
         return []
-    end = {"size": int(line.size.max()), "value": line.whole}
-    end["label"] = f"all {line.n_features}: {figure(line.whole)}"
-    end["label"] += f" {line.measure.unit}" if line.measure.unit else ""
+    end: dict[str, Any] = {"size": int(line.size.max()), "value": line.whole}
+    end["label"] = f"all {line.n_features}: {line.measure.written(line.whole)}"
     ends = [{**end, "size": int(max(line.size.min(), 1))}, end]
-    chart = altair().Chart(data(ends, "all"))
-    rule = chart.mark_line(strokeDash=[4, 3], strokeWidth=1, color=colours.quiet)
-    label = altair().Chart(data([end], "all columns"))
+    chart = Layer(ends, "all")
+    rule = chart.mark("line", strokeDash=[4, 3], strokeWidth=1, color=colours.quiet)
+    label = Layer([end], "all columns")
     styled = text(colours, align="right", dy=-9, fontSize=11, color=colours.soft)
-    label = label.mark_text(**styled).encode(text=field("label", "nominal"))
+    label = label.mark("text", **styled).encode(text=field("label", "nominal"))
     return [rule.encode(y=y("value")), label.encode(y=y("value"))]
 
 
@@ -241,10 +201,10 @@ def _marked(
 ) -> list[Any]:
     """The number that was chosen: a rule, a dot, and its name."""
     low, high = domain
-    row = {"size": chosen, "low": low, "high": high - 0.04 * (high - low)}
+    row: dict[str, Any] = {"size": chosen, "low": low, "high": high - 0.04 * (high - low)}
     row |= {"value": _plain(line.at(chosen)[0]), "label": f"chosen: {chosen}"}
-    chart = altair().Chart(data([row], "chosen"))
-    rule = chart.mark_rule(color=colours.mark, strokeWidth=1.5)
+    chart = Layer([row], "chosen")
+    rule = chart.mark("rule", color=colours.mark, strokeWidth=1.5)
     # the name stands on the side that has room
     right = (
         chosen
@@ -252,12 +212,12 @@ def _marked(
     )
     styled = text(colours, align="left" if right else "right", dx=6 if right else -6)
     styled |= {"color": colours.mark, "fontWeight": 600, "baseline": "top", "fontSize": 11.5}
-    dot = chart.mark_point(
-        filled=True, size=70, opacity=1, color=colours.mark, stroke=colours.ground
+    dot = chart.mark(
+        "point", filled=True, size=70, opacity=1, color=colours.mark, stroke=colours.ground
     )
     layers = [
         rule.encode(y=y("low"), y2={"field": "high"}),
-        chart.mark_text(**styled).encode(y=y("high"), text=field("label", "nominal")),
+        chart.mark("text", **styled).encode(y=y("high"), text=field("label", "nominal")),
     ]
     return [*layers, dot.encode(y=y("value"))] if row["value"] is not None else layers
 
@@ -275,7 +235,7 @@ def _ends(
     ]
     styled = text(colours, align="left", dx=9, fontWeight=600, fontSize=11.5)
     styled.pop("color")
-    names = altair().Chart(data(rows, "names")).mark_text(**styled)
+    names = Layer(rows, "names").mark("text", **styled)
     names = names.encode(y=y("value"), text=field("name", "nominal"))
     return [names.encode(**_hues(lines, colours, "fill"))]
 
@@ -302,202 +262,3 @@ def apart(values: Array, gap: float) -> Array:
 
 def _first(block: list[float]) -> float:
     return block[0] / block[1]
-
-
-def path(selection: Any, *, theme: str = "light", width: int = 640, height: int = 220) -> Any:
-    """What each step of a search was worth, against the number of columns.
-
-    Parameters
-    ----------
-    selection : fitted selection
-        A search with steps: an elimination shows what the leaving columns were worth, a search
-        that adds what the entering ones were.
-    theme : {"light", "page"}, default="light"
-        "page" has the variables of the style sheet of a report for colours.
-    width, height : int
-        Of the plot itself, in pixels.
-
-    Returns
-    -------
-    altair.LayerChart
-
-    Examples
-    --------
-    >>> import tamis
-    >>> from tamis.datasets import load
-    >>> from tamis.plot import path
-    >>> wine = load("wine")
-    >>> chart = path(tamis.select(wine.X, wine.y, "ridge-rfe", n_features_to_select=10))
-    >>> [row["size"] for row in chart.to_dict()["data"]["values"]]
-    [13, 12, 11]
-    """
-    walk = walk_of(selection)
-    if walk is None:
-        raise InvalidParameter(
-            f"path needs a search with steps that score columns, not {type(selection).__name__}, "
-            "which has none. Draw ranking(selection)."
-        )
-    return draw_path(walk, chosen_units(selection).names, palette(theme), width, height)
-
-
-def draw_path(walk: Walk, names: Sequence[str], colours: Palette, width: int, height: int) -> Any:
-    """The chart of a walk."""
-    rows = [
-        {"size": int(size), "worth": float(worth), "hint": _moved(moved, names, walk, worth)}
-        for size, worth, moved in zip(walk.size, walk.worth, walk.moved, strict=True)
-    ]
-    log = bool((walk.worth > 0).all() and walk.worth.max() > 50 * walk.worth.min())
-    what = "leaving" if walk.leaving else "entering"
-    title = f"worth of the {what} column" + (" (log scale)" if log else "")
-    scale = {"type": "log", "nice": False} if log else {"zero": False}
-    marks = upright(colours)
-    if log:
-        marks.values = ticks(walk.worth.min(), walk.worth.max(), True)
-        marks.labelExpr = PLAIN_POWERS
-    elif np.abs(walk.worth).max() < 1e-3:
-        marks.format = ".1~e"
-    x = "columns in the machine when one leaves" if walk.leaving else "columns held"
-    chart = (
-        altair()
-        .Chart(data(rows, "steps"))
-        .encode(
-            x=sizes_channel(walk.size.tolist(), x, colours, reverse=walk.leaving),
-            y=field("worth", scale=scale, title=title, axis=marks),
-        )
-    )
-    hint = field("hint", "nominal")
-    line = chart.mark_line(color=colours.accent, strokeWidth=1.8)
-    point = chart.mark_point(color=colours.accent, filled=True, size=26, opacity=1)
-    point = point.encode(tooltip=hint, description=hint)
-    return finished(altair().layer(line, point), width, height)
-
-
-def _moved(moved: Sequence[int], names: Sequence[str], walk: Walk, worth: float) -> str:
-    some = ", ".join(short(names[unit]) for unit in moved[:3])
-    some += f" and {len(moved) - 3} more" if len(moved) > 3 else ""
-    return f"{some} {'left' if walk.leaving else 'entered'}: {figure(worth)}"
-
-
-def tuning(search: Any, *, theme: str = "light", width: int = 640, height: int = 190) -> Any:
-    """The exact validation curve over C, the chosen C, and the interval it was taken from.
-
-    Parameters
-    ----------
-    search : SVCPathCV or SVRPathCV
-        Fitted.
-    theme : {"light", "page"}, default="light"
-        "page" has the variables of the style sheet of a report for colours.
-    width, height : int
-        Of the plot itself, in pixels.
-
-    Returns
-    -------
-    altair.LayerChart
-
-    Examples
-    --------
-    >>> from sklearn.preprocessing import scale
-    >>> from tamis.datasets import load
-    >>> from tamis.plot import tuning
-    >>> from tamis.svm import SVCPathCV
-    >>> heart = load("wine")
-    >>> search = SVCPathCV("linear", cv=3).fit(scale(heart.X), heart.y)
-    >>> type(tuning(search)).__name__
-    'LayerChart'
-    """
-    return draw_tuning(tuned_curve(search), palette(theme), width, height)
-
-
-@dataclass(frozen=True, repr=False)
-class TunedCurve:
-    """A measure at every C, and the C that was chosen.
-
-    Attributes
-    ----------
-    C, value : array of float
-        Corners of the curve, from left to right.
-    measure : Measure
-    best_C, low, high, at_best : float
-        The chosen C, its interval, and the value there.
-    n_segments : int
-    certified : bool
-    """
-
-    C: Array
-    value: Array
-    measure: Measure
-    best_C: float
-    low: float
-    high: float
-    at_best: float
-    n_segments: int
-    certified: bool
-
-    @property
-    def flat(self) -> bool:
-        """Whether every C is as good as every other."""
-        return bool(np.ptp(self.value) <= 1e-12 * np.abs(self.value).max())
-
-
-def tuned_curve(search: Any) -> TunedCurve:
-    """Read the curve of a fitted search over C."""
-    if not (hasattr(search, "curve_") and hasattr(search, "best_C_")):
-        raise InvalidParameter(
-            f"tuning needs a fitted SVCPathCV or SVRPathCV, not {type(search).__name__}."
-        )
-    exact, scoring = search.curve_, search.scoring
-    measure = TUNED.get(scoring if isinstance(scoring, str) else scoring[0])
-    measure = measure or Measure(str(scoring), "", exact.greater_is_better)
-    C = np.repeat(exact.breakpoints, 2)[1:-1]
-    value = np.column_stack([exact.coefficients[:, 0], exact.coefficients[:, -1]]).ravel()
-    interval = search.best_interval_
-    return TunedCurve(
-        C,
-        measure.shown(value),
-        measure,
-        float(search.best_C_),
-        float(interval.low),
-        float(interval.high),
-        float(measure.shown(np.array(float(search.best_score_)))),
-        len(exact.coefficients),
-        bool(search.certificate_.closed),
-    )
-
-
-def draw_tuning(tuned: TunedCurve, colours: Palette, width: int, height: int) -> Any:
-    """The chart of a curve over C."""
-    domain = [float(tuned.C[0]), float(tuned.C[-1])]
-    marks = axis(colours, labelExpr=PLAIN_POWERS)
-    marks.values = [t for t in ticks(*domain, True) if np.log10(t) == round(np.log10(t))]
-    x = {"scale": {"type": "log", "domain": domain, "nice": False}, "title": "C (log scale)"}
-    high = float(np.nanmax(tuned.value)) * 1.05 or 1.0
-    low = 0.0 if not tuned.measure.greater_is_better else float(np.nanmin(tuned.value)) * 0.98
-    unit = f", {tuned.measure.unit}" if tuned.measure.unit else ""
-    title = f"cross-validated {tuned.measure.words}{unit}"
-    scale = {"domain": [min(low, float(np.nanmin(tuned.value))), high], "nice": False}
-
-    def at(name: str) -> Any:
-        return field(name, axis=marks, **x)
-
-    def y(name: str) -> Any:
-        return field(name, scale=scale, title=title, axis=upright(colours))
-
-    corners = [
-        {"C": float(C), "value": float(v)} for C, v in zip(tuned.C, tuned.value, strict=True)
-    ]
-    chosen = {"C": tuned.best_C, "value": tuned.at_best, "low": max(tuned.low, domain[0])}
-    chosen |= {"high": min(tuned.high, domain[1]), "top": high, "bottom": scale["domain"][0]}
-    chosen["label"] = f"chosen: C = {figure(tuned.best_C)}"
-    chart, line = altair().Chart(data([chosen], "chosen")), altair().Chart(data(corners, "curve"))
-    styled = text(colours, color=colours.mark, fontWeight=600, baseline="top", fontSize=11.5, dy=3)
-    layers = [
-        chart.mark_rect(color=colours.mark, opacity=0.16).encode(
-            x=at("low"), x2={"field": "high"}, y=y("bottom"), y2={"field": "top"}
-        ),
-        line.mark_line(color=colours.accent, strokeWidth=1.6).encode(x=at("C"), y=y("value")),
-        chart.mark_point(filled=True, size=70, opacity=1, color=colours.mark).encode(
-            x=at("C"), y=y("value"), stroke={"value": colours.ground}
-        ),
-        chart.mark_text(**styled).encode(x=at("C"), y=y("top"), text=field("label", "nominal")),
-    ]
-    return finished(altair().layer(*layers), width, height)

@@ -12,6 +12,7 @@ from tamis.contract import Grouping
 from tamis.evaluation import Results
 from tamis.evaluation.columns import chosen_columns
 from tamis.exceptions import InvalidParameter
+from tamis.plot.style import figure
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,6 +100,18 @@ class Measure(NamedTuple):
             return np.sqrt(values)
         return 100 * values if self.percent else values
 
+    def written(self, value: float) -> str:
+        """One value with its unit; no error at all is "none".
+
+        >>> [MEASURES["error"].written(v) for v in (0.0, 2.63, 37.3)]
+        ['none', '2.6\xa0%', '37\xa0%']
+        """
+        if not self.percent:
+            return figure(value)
+        if value == 0 and not self.greater_is_better:
+            return "none"
+        return f"{value:.{0 if value >= 20 else 1}f}\u00a0%"
+
 
 MEASURES = {
     "error": Measure("errors", "%", percent=True),
@@ -132,6 +145,8 @@ class ErrorCurve:
         NaN where a realization has none.
     n_features : int
     measure : Measure
+    whole : float
+        Mean with all columns, NaN where that was not measured.
     inflation : float
         ``1 / R + n_test / n_train``: the variance of a mean over overlapping resamples, in
         variances of one of them.
@@ -144,6 +159,7 @@ class ErrorCurve:
     values: Array
     n_features: int
     measure: Measure
+    whole: float
     inflation: float
 
     def at(self, size: int) -> tuple[float, float]:
@@ -152,11 +168,6 @@ class ErrorCurve:
         if not len(found):
             return float("nan"), float("nan")
         return float(self.mean[found[0]]), float(self.error[found[0]])
-
-    @property
-    def whole(self) -> float:
-        """Mean with all columns, NaN where that was not measured."""
-        return self.at(self.n_features)[0]
 
     def lost(self, size: int, against: int) -> tuple[float, float]:
         """How much worse a size is than another, realization by realization, and its error."""
@@ -253,7 +264,8 @@ def _curve(
     summed = [_mean_and_error(v[np.isfinite(v)], inflation) for v in values.T]
     mean, error = (np.array(part) for part in zip(*summed, strict=True))
     n_features = max(t.outcome.n_features for t in results.tasks if t.data == data)
-    return ErrorCurve(method, sizes, mean, error, values, n_features, measure, inflation)
+    whole = float(mean[-1]) if sizes[-1] == n_features else float("nan")
+    return ErrorCurve(method, sizes, mean, error, values, n_features, measure, whole, inflation)
 
 
 @dataclass(frozen=True, repr=False)
@@ -308,14 +320,29 @@ def walk_of(selection: Any) -> Walk | None:
     )
 
 
-def values_by_size(selection: Any) -> tuple[Subset, Array] | None:
-    """Best value of the criterion at each number of units; None where it values no subsets."""
+class CriterionCurve(NamedTuple):
+    """What the criterion said at each number of units, on the rows that it learned from.
+
+    ``alone`` says that units are scored without each other: values are then scores, best first.
+    """
+
+    size: Subset
+    value: Array
+    alone: bool
+
+
+def criterion_curve(selection: Any) -> CriterionCurve | None:
+    """Best value at each number of units; None where the criterion values no subsets."""
     trace = getattr(selection, "trace_", None)
     if trace is None or not len(trace):
         return None
+    if getattr(getattr(selection, "search_", selection), "scores_alone", False):
+        scores = selection.scores_[selection.order_]
+        known = np.flatnonzero(np.isfinite(scores))
+        return CriterionCurve(known + 1, scores[known], True) if len(known) > 1 else None
     sizes, values = trace.sizes, trace.values
     told = np.isfinite(values) & (sizes > 0)
-    shown = np.unique(sizes[told])
-    if len(shown) < 2:
-        return None
-    return shown, np.array([values[told & (sizes == size)].max() for size in shown])
+    best = np.full(trace.n_units + 1, -np.inf)
+    np.maximum.at(best, sizes[told], values[told])
+    shown = np.flatnonzero(np.isfinite(best))
+    return CriterionCurve(shown, best[shown], False) if len(shown) > 1 else None

@@ -5,6 +5,7 @@ concatenation must not have.
 """
 
 import unicodedata
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -48,7 +49,13 @@ LIGHT = Palette(
 )
 #: The variables of the page's style sheet, which has values for light, dark and print.
 PAGE = Palette(
-    *(f"var(--{name})" for name in ("bg", "ink", "soft", "quiet", "rule", "accent", "mark")),
+    ground="var(--bg)",
+    ink="var(--ink)",
+    soft="var(--soft)",
+    quiet="var(--quiet)",
+    rule="var(--rule)",
+    accent="var(--accent)",
+    mark="var(--mark)",
     groups=tuple(f"var(--c{i})" for i in range(6)),
 )
 THEMES = {"light": LIGHT, "page": PAGE}
@@ -117,9 +124,49 @@ def figure(value: float | None, digits: int = 3) -> str:
     return text.replace("-", "−")
 
 
-def data(rows: list[dict[str, Any]], name: str) -> Any:
-    """Rows as the data of a chart, which need no frame."""
-    return altair().InlineData(values=rows, name=name)
+class Layer:
+    """One layer of a chart on its way, as the plain data that Vega-Lite reads.
+
+    altair checks every property of every layer, which takes longer than drawing; it gets the
+    finished chart.
+
+    Parameters
+    ----------
+    rows : list of dict
+    name : str
+        Of the data, by which they are found in the chart.
+    """
+
+    def __init__(self, rows: list[dict[str, Any]], name: str):
+        self.spec: dict[str, Any] = {"data": {"values": rows, "name": name}, "encoding": {}}
+
+    def mark(self, kind: str, **properties: Any) -> "Layer":
+        """The same data with a mark."""
+        return self._with(mark={"type": kind, **properties})
+
+    def encode(self, **channels: Any) -> "Layer":
+        """The same mark with further channels."""
+        return self._with(encoding={**self.spec["encoding"], **channels})
+
+    def _with(self, **parts: Any) -> "Layer":
+        other = Layer.__new__(Layer)
+        other.spec = {**self.spec, **parts}
+        return other
+
+
+def layered(layers: Sequence[Layer], width: float, height: float) -> dict[str, Any]:
+    """A chart of some layers, without frame."""
+    parts = [dict(layer.spec) for layer in layers]
+    chart: dict[str, Any] = {"width": width, "height": height, "view": {"stroke": None}}
+    if all(part["data"] is parts[0]["data"] for part in parts):
+        chart["data"] = parts[0]["data"]
+        parts = [{k: v for k, v in part.items() if k != "data"} for part in parts]
+    return {**chart, "layer": parts}
+
+
+def charted(spec: dict[str, Any]) -> Any:
+    """The chart as altair has it."""
+    return altair().LayerChart.from_dict(spec)
 
 
 def field(name: str, kind: str = "quantitative", **options: Any) -> dict[str, Any]:
@@ -127,9 +174,9 @@ def field(name: str, kind: str = "quantitative", **options: Any) -> dict[str, An
     return {"field": name, "type": kind, **options}
 
 
-def axis(colours: Palette, *, lines: bool = False, **options: Any) -> Any:
+def axis(colours: Palette, *, lines: bool = False, **options: Any) -> dict[str, Any]:
     """An axis in soft ink, with light lines where asked for."""
-    options = {
+    return {
         "labelColor": colours.soft,
         "labelFont": FONT,
         "labelFontSize": 11,
@@ -147,10 +194,9 @@ def axis(colours: Palette, *, lines: bool = False, **options: Any) -> Any:
         "labelFlush": False,
         **options,
     }
-    return altair().Axis(**options)
 
 
-def upright(colours: Palette, **options: Any) -> Any:
+def upright(colours: Palette, **options: Any) -> dict[str, Any]:
     """The y axis: its title lies on top, its lines are light."""
     options = {
         "titleAngle": 0,
@@ -168,9 +214,3 @@ def upright(colours: Palette, **options: Any) -> Any:
 def text(colours: Palette, **options: Any) -> dict[str, Any]:
     """Properties of written marks."""
     return {"font": FONT, "fontSize": 12, "color": colours.ink, "baseline": "middle", **options}
-
-
-def finished(chart: Any, width: float, height: float) -> Any:
-    """A layered chart of a size, without frame."""
-    frameless = altair().ViewBackground(stroke=None, fill=None)
-    return chart.properties(width=width, height=height, view=frameless)

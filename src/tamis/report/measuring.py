@@ -1,0 +1,299 @@
+"""Errors, curves and agreement, read off results, or off a selection that measured them itself."""
+
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.linear_model import Ridge
+from sklearn.svm import SVC
+
+from tamis._arrays import Array, class_codes, target_kind
+from tamis.evaluation import Realizations, Results, evaluate, stability
+from tamis.plot.columns import shares_of
+from tamis.plot.reading import MEASURES, ChosenUnits, ErrorCurve, Measure, error_curves, measure_of
+from tamis.report.facts import Agreement, Errors, Estimate, RankSpan
+
+#: Numbers of columns that resamples measure, beside the one that is kept and all of them.
+SIZES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 60, 100, 200, 500, 1000)
+#: What machines are called in a sentence.
+MACHINES = {
+    r"(Linear)?SVC\(.*kernel='linear'|LinearSVC|SVR\(.*kernel='linear'": (
+        "A linear support vector machine"
+    ),
+    r"SVC|SVR|machine": "A support vector machine",
+    r"Ridge|ridge": "A ridge regression",
+    r"Lasso": "A lasso regression",
+    r"LinearRegression": "A linear regression",
+    r"LogisticRegression": "A logistic regression",
+    r"Forest|ExtraTrees|trees": "A forest",
+    r"Boosting|XGB|LGBM|CatBoost": "A boosting machine",
+    r"KNeighbors": "A nearest-neighbour rule",
+    r"NB$|NB\(": "A naive Bayes rule",
+    r"Discriminant": "A discriminant analysis",
+}
+
+
+def spoken_machine(name: str) -> str:
+    """An estimator in words.
+
+    >>> spoken_machine("SVC(kernel='linear')"), spoken_machine("Mine()")
+    ('A linear support vector machine', 'Mine')
+    """
+    for pattern, words in MACHINES.items():
+        if re.search(pattern, name):
+            return words
+    return name.partition("(")[0] or "A machine"
+
+
+def resampled(
+    selection: Any,
+    X: Any,
+    y: Any,
+    n_resamples: int = 20,
+    *,
+    estimator: Any = None,
+    n_jobs: int | None = None,
+    seed: int = 0,
+) -> Results:
+    """Choose again on 80 % of the rows, many times, and measure on the rest.
+
+    Parameters
+    ----------
+    selection : fitted selection
+        Its clone is fitted in every resample.
+    X, y : array
+        The table and the target it was fitted to; numbers only.
+    n_resamples : int, default=20
+        How many times: these fits are the whole cost.
+    estimator : estimator, optional
+        Trained on the columns; by default a linear support vector machine for classes and a ridge
+        regression for a real target.
+    n_jobs : int, optional
+        Number of processes.
+    seed : int, default=0
+        Source of the draws.
+
+    Returns
+    -------
+    Results
+        For :func:`tamis.report.report`.
+
+    Examples
+    --------
+    >>> import tamis
+    >>> from tamis.datasets import load
+    >>> from tamis.report import resampled
+    >>> wine = load("wine")
+    >>> chosen = tamis.select(wine.X, wine.y, "fisher-score", n_features_to_select=4)
+    >>> resampled(chosen, wine.X, wine.y, 3)
+    <Results: 1 methods, 1 data sets, 3 tasks>
+    """
+    y = np.asarray(y)
+    classes = is_classifier(estimator) if estimator is not None else _has_classes(y)
+    if estimator is None:
+        estimator = SVC(kernel="linear") if classes else Ridge()
+    n_columns = int(selection.n_features_in_)
+    own = int(np.count_nonzero(selection.get_support()))
+    sizes = sorted({k for k in SIZES if k < n_columns} | {n_columns} | ({own} if own else set()))
+    return evaluate(
+        {type(selection).__name__: clone(selection)},
+        (np.asarray(X, dtype=float), y),
+        Realizations(n_resamples, train=0.8, seed=seed),
+        "error" if classes else "mse",
+        estimators=estimator,
+        sizes=sizes,
+        n_jobs=n_jobs,
+    )
+
+
+def _has_classes(y: NDArray[Any]) -> bool:
+    return target_kind(y) == "classification"
+
+
+# -- from results ---------------------------------------------------------------------------------
+
+
+def curve_of_results(results: Results, method: str, metric: str) -> ErrorCurve | None:
+    """The curve of a method, None where it was measured at its own size only."""
+    estimators = {row.estimator for row in results.rows() if row.metric == metric}
+    if not any(row.rule == "given" and row.metric == metric for row in results.rows()):
+        return None
+    first = next(row.estimator for row in results.rows() if row.estimator in estimators)
+    return error_curves(results, metric=metric, method=method, estimator=first)[0]
+
+
+def errors_of_results(
+    results: Results, curve: ErrorCurve | None, method: str, metric: str, n_kept: int, y: Any
+) -> Errors | None:
+    """What keeping so many columns loses."""
+    measure = measure_of(results, metric)
+    kept, whole, lost = Estimate(float("nan")), None, None
+    if curve is not None:
+        kept = Estimate(*curve.at(n_kept))
+        if np.isfinite(curve.whole):
+            whole = Estimate(*curve.at(curve.n_features))
+            lost = Estimate(*curve.lost(n_kept, curve.n_features))
+    if not np.isfinite(kept.value):
+        kept = _own(results, method, metric, measure)
+    if not np.isfinite(kept.value):
+        return None
+    guess, word = guessed(metric, y)
+    r2 = None
+    if metric == "mse" and guess:
+        r2 = Estimate(1 - (kept.value / guess) ** 2)
+    outcome = results.tasks[0].outcome
+    rows = outcome.n_train + outcome.n_test
+    share = 100 * outcome.n_train / rows
+    how = (
+        f"In each of {len(results.tasks)} resamples the columns were chosen on {share:.0f}\u00a0% "
+        f"of the rows and judged on the other {100 - share:.0f}\u00a0%, so "
+        "that no column was chosen by the rows it is judged on."
+    )
+    estimators = [row.estimator for row in results.rows() if row.metric == metric]
+    machine = spoken_machine(estimators[0]) if estimators else "A machine"
+    return Errors(measure, kept, whole, guess, word, lost, r2, machine, how)
+
+
+def _own(results: Results, method: str, metric: str, measure: Measure) -> Estimate:
+    """What was measured at the number of columns that each resample kept."""
+    values = [
+        row.value
+        for row in results.rows()
+        if row.method == method and row.metric == metric and row.rule != "given"
+    ]
+    if not values:
+        return Estimate(float("nan"))
+    shown = measure.shown(np.array(values))
+    spread = float(shown.std(ddof=1)) if len(shown) > 1 else float("nan")
+    return Estimate(float(shown.mean()), spread * (1 / len(shown) + results.test_ratio()) ** 0.5)
+
+
+def guessed(metric: str, y: Any) -> tuple[float | None, str]:
+    """What a guess without columns scores, as it is shown, and the class that is guessed."""
+    if y is None:
+        return None, ""
+    if metric == "mse":
+        return float(np.std(np.asarray(y, dtype=float))), ""
+    if metric not in ("error", "ber", "accuracy"):
+        return None, ""
+    labels, codes = class_codes(np.asarray(y))
+    counts = np.bincount(codes)
+    most = int(counts.argmax())
+    share = counts[most] / counts.sum()
+    value = {"error": 1 - share, "ber": 1 - 1 / len(labels), "accuracy": share}[metric]
+    return 100 * float(value), str(labels[most])
+
+
+def agreement_of_results(results: Results, units: ChosenUnits, method: str) -> Agreement | None:
+    """Stability of the resamples at the number of columns that is kept."""
+    size = int(units.units.mask(units.kept).sum())
+    masks = results.supports(method, None, size or None)
+    if len(masks) < 2 or not 0 < masks.mean() < 1:
+        return None
+    found = stability(masks)
+    share = shares_of(results, units, method)
+    return Agreement(found.nogueira, found.low, found.high, len(masks), share)
+
+
+def ranks_of_results(results: Results, units: ChosenUnits, method: str) -> RankSpan | None:
+    """Where each unit stands over the resamples."""
+    orders = results.orders(method)
+    if len(orders) < 2 or len(orders[0]) != units.units.n_columns:
+        return None
+    places = np.empty((len(orders), units.units.n_columns))
+    for line, order in zip(places, orders, strict=True):
+        line[list(order)] = np.arange(1, len(order) + 1)
+    if not units.units.plain:
+        by_unit = np.full((len(orders), len(units.names)), np.inf)
+        np.minimum.at(by_unit.T, units.units.unit_of, places.T)
+        places = by_unit
+    low, median, high = np.quantile(places, [0.1, 0.5, 0.9], axis=0, method="nearest")
+    return RankSpan(*(part.astype(np.intp) for part in (median, low, high)))
+
+
+# -- from a selection that measures itself --------------------------------------------------------
+
+
+def own_errors(selection: Any, y: Any) -> Errors | None:
+    """Errors of a selection that held rows out by itself (``error_``, ``error_guess_``)."""
+    kept, guess = getattr(selection, "error_", None), getattr(selection, "error_guess_", None)
+    if kept is None or guess is None or not hasattr(kept, "loss"):
+        return None
+    classes = kept.wrong is not None
+    measure = MEASURES["error" if classes else "mse"]
+
+    def estimate(held: Any) -> Estimate:
+        if classes:
+            return Estimate(100 * held.wrong, 100 * (held.wrong_error or float("nan")))
+        root = float(np.sqrt(held.loss))
+        return Estimate(root, held.standard_error / (2 * root) if root else float("nan"))
+
+    whole = getattr(selection, "error_all_", None)
+    whole = None if whole is None else estimate(whole)
+    mine = estimate(kept)
+    lost = None
+    if whole is not None:  # not compared row by row: the larger of the two errors stands for both
+        lost = Estimate(mine.value - whole.value, max(mine.error, whole.error))
+    r2 = None if kept.r2 is None else Estimate(float(kept.r2))
+    name = getattr(selection, "model_", None) or str(getattr(selection, "estimator_", ""))
+    word = guessed("error", y)[1] if classes else ""
+    how = (
+        "The error is measured on rows that took no part in choosing the columns, and corrected "
+        "for having taken the best of many."
+    )
+    machine = spoken_machine(str(name))
+    return Errors(measure, mine, whole, estimate(guess).value, word, lost, r2, machine, how)
+
+
+def own_curve(selection: Any, n_features: int) -> ErrorCurve | None:
+    """Squared losses of a selection that held rows out, of the path and model that it kept."""
+    points = getattr(selection, "curve_", None)
+    if isinstance(points, list) and points and hasattr(points[0], "loss"):
+        mine = (getattr(selection, "path_", None), getattr(selection, "model_", None))
+        points = [p for p in points if mine[0] is None or (p.path, p.model) == mine]
+        best: dict[int, Any] = {}
+        for point in points:
+            if point.size not in best or point.loss < best[point.size].loss:
+                best[point.size] = point
+        rows = [(size, best[size].loss, best[size].standard_error) for size in sorted(best)]
+        whole = getattr(getattr(selection, "error_all_", None), "loss", float("nan"))
+        classes = getattr(selection.error_, "wrong", None) is not None
+    elif hasattr(selection, "losses_") and hasattr(selection, "sizes_"):
+        rows = list(zip(selection.sizes_, selection.losses_, selection.errors_, strict=True))
+        whole, classes = float("nan"), True  # squares as they are: the target's kind is not known
+    else:
+        return None
+    rows = [row for row in rows if row[0] > 0]
+    if len(rows) < 2:
+        return None
+    return _loss_curve(rows, whole, classes, n_features)
+
+
+def _loss_curve(rows: Any, whole: float, classes: bool, n_features: int) -> ErrorCurve:
+    size, loss, error = (np.array(part) for part in zip(*rows, strict=True))
+    measure = Measure("squared loss", "") if classes else MEASURES["mse"]
+    mean: Array = measure.shown(loss)
+    if measure.rooted:
+        error = np.divide(error, 2 * mean, out=np.zeros(len(mean)), where=mean > 0)
+    return ErrorCurve(
+        "loss", size.astype(np.intp), mean, error, np.empty((0, len(size))), n_features, measure,
+        float(measure.shown(np.array(whole))), float("nan"),
+    )  # fmt: skip
+
+
+def own_agreement(selection: Any, units: ChosenUnits) -> Agreement | None:
+    """Stability that a selection found over its own folds or halves."""
+    found = getattr(selection, "stability_", None)
+    if found is None or not hasattr(found, "frequency"):
+        return None
+    share = np.asarray(found.frequency, dtype=float)
+    if len(share) == units.units.n_columns != len(units.names):
+        by_unit = np.zeros(len(units.names))
+        np.maximum.at(by_unit, units.units.unit_of, share)
+        share = by_unit
+    if len(share) != len(units.names):
+        return None
+    n = getattr(selection, "n_folds", None) or 2 * getattr(selection, "n_pairs", 0)
+    return Agreement(found.nogueira, found.low, found.high, int(n), share)

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.svm import SVC
 
 from tamis.exceptions import (
     InvalidTable,
@@ -85,10 +86,22 @@ def test_a_fold_without_weight_for_a_class_is_refused(cls, capfd):
 
 def test_a_machine_that_never_comes_to_rest_is_bounded(monkeypatch):
     # training by pairs does not end where bounds differ by so much
-    monkeypatch.setattr("tamis.svm.tuning.MOST_STEPS", 20)
+    monkeypatch.setattr("tamis.svm.tuning.most_steps", lambda n_rows: 20)
     X, y = classification(n=40)
     with pytest.warns(NotConverged, match="did not come to rest"):
         SVCPathCV("linear", cv=2).fit(X, y)
+
+
+def test_a_grid_of_machines_that_never_come_to_rest_is_bounded(monkeypatch):
+    steps = []
+
+    def watched(**options):
+        steps.append(options["max_iter"])
+        return SVC(**options)
+
+    monkeypatch.setattr("tamis.svm.comparison.SVC", watched)
+    GridC("linear", cv=2, step=8.0).fit(*classification(n=20))
+    assert 0 < max(steps) <= 1_000_000  # each takes a tenth of a second
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])

@@ -18,8 +18,8 @@ from tamis.svm.curves.certificate import Certificate, TriedGamma, against, doubt
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.curves.errors import ABSOLUTE, SQUARED, mean_curve
 from tamis.svm.kernels import resolve_kernel
+from tamis.svm.machine import most_steps
 from tamis.svm.path.base import (
-    MOST_STEPS,
     RANGE,
     RegularizationPath,
     check_range,
@@ -227,7 +227,7 @@ class SVRPathCV(RegressorMixin, BaseEstimator):
             coef0=self.coef0,
             epsilon=self.epsilon,
             cache_size=500,
-            max_iter=MOST_STEPS,
+            max_iter=most_steps(len(X)),
         )
         with retold():
             self.best_estimator_ = machine.fit(X, y, sample_weight)

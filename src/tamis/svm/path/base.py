@@ -15,9 +15,6 @@ from tamis.svm.kernels import check_single, resolve_kernel
 from tamis.svm.path.follow import ACCEPTED, SolutionPath
 
 RANGE = (2.0**-8, 2.0**9)
-# Steps of LIBSVM on the way to a machine with a given C, the bound that it has by itself; without
-# one it may go on for ever where weights or kernel values differ by many orders.
-MOST_STEPS = 10_000_000
 
 
 class RegularizationPath(BaseEstimator):

@@ -8,6 +8,7 @@ import pytest
 from sklearn.svm import SVC
 
 from tamis.exceptions import (
+    InvalidParameter,
     InvalidTable,
     InvalidTarget,
     NotCertified,
@@ -272,3 +273,29 @@ def test_a_prediction_too_large_for_a_number_is_a_sentence():
         path.predict(np.vstack([X[:1], np.full((1, 4), 1e250)]))
     decided = SVCPath("linear").fit(X, y).decision_function(1e306 * X[:2], C=100.0)
     assert np.isfinite(decided).all()
+
+
+def test_a_tube_out_of_all_proportion_is_a_sentence():
+    X, y = classification(n=12)
+    with pytest.raises(InvalidParameter, match="a lambda = 1 / C of the size of the kernel"):
+        SVRPath("linear", epsilon=1e100).fit(1e-150 * X, 1.0 * y)
+
+
+@pytest.mark.parametrize("cls", [SVCPath, SVRPath])
+def test_weights_too_large_to_be_added_are_a_sentence(cls):
+    X, y = classification(n=12)
+    with pytest.raises(InvalidParameter, match=r"weights up to 1e\+250.* they reach 1\.7e\+308"):
+        cls("linear").fit(X, y, np.full(12, 1.7e308))
+
+
+@pytest.mark.parametrize("cls", [SVRPath, SVRPathCV])
+def test_a_target_too_large_to_be_subtracted_is_a_sentence(cls):
+    X, y = classification(n=12)
+    with pytest.raises(InvalidTarget, match=r"differences are numbers, up to 1e\+300"):
+        cls("linear").fit(X, np.where(y > 0, 1.7e308, -1.7e308))
+
+
+def test_a_target_too_small_for_the_kernel_is_a_sentence():
+    X, y = classification(n=12)
+    with pytest.raises(InvalidParameter, match="and a target of 2"):
+        SVRPath("linear", epsilon=0.0).fit(1e10 * X, 2e-310 * y)

@@ -299,3 +299,15 @@ def test_a_target_too_small_for_the_kernel_is_a_sentence():
     X, y = classification(n=12)
     with pytest.raises(InvalidParameter, match="and a target of 2"):
         SVRPath("linear", epsilon=0.0).fit(1e10 * X, 2e-310 * y)
+
+
+@pytest.mark.parametrize(("scale", "middle"), [(1e-90, 1e181), (1e-150, 1e301)])
+def test_the_best_C_of_tiny_columns_is_a_number(scale, middle):
+    X, y = classification(n=24)
+    span = (0.01 / middle, 100 / middle)
+    search = SVCPathCV("linear", cv=2, refit=False, lambda_range=span).fit(scale * X, y)
+    plain = SVCPathCV("linear", cv=2, refit=False, lambda_range=tuple(s / scale**2 for s in span))
+    assert 0.01 * middle <= search.best_C_ <= 100 * middle
+    assert search.best_score_ == plain.fit(X, y).best_score_
+    with pytest.raises(InvalidParameter, match="needs lambda_range"):
+        SVCPathCV("linear", lambda_range=(1e-310, 1.0)).fit(X, y)

@@ -115,7 +115,7 @@ def check_range(name: str, lambda_range: Any) -> None:
     """Refuse a range that is not two rising positive numbers."""
     try:
         low, high = lambda_range
-        sound = bool(0 < low < high < np.inf)
+        sound = bool(0 < low < high < np.inf and 1 / low < np.inf)
     except (TypeError, ValueError):
         sound = False
     if not sound:

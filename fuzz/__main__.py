@@ -11,7 +11,7 @@ from time import monotonic
 
 from fuzz.methods import WAYS
 from fuzz.verdict import Case
-from fuzz.watching import Outcome, outcomes
+from fuzz.watching import PATIENCE, Outcome, outcomes
 
 
 def main() -> None:
@@ -22,6 +22,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--kind", choices=sorted(WAYS), help="only recipes, searches or paths")
     parser.add_argument("--seconds", type=float, default=3600.0, help="stop after so many")
+    parser.add_argument("--patience", type=float, default=PATIENCE, help="seconds for a case")
     parser.add_argument("--only", type=int, help="run this one case here, to debug it")
     asked = parser.parse_args()
     if asked.only is not None:
@@ -29,7 +30,8 @@ def main() -> None:
         sys.exit(_line(Outcome(str(case), *case.run())))
     until = monotonic() + asked.seconds
     counts: Counter[str] = Counter()
-    for outcome in islice(outcomes(asked.seed, asked.first, asked.kind), asked.count):
+    cases = outcomes(asked.seed, asked.first, asked.kind, asked.patience)
+    for outcome in islice(cases, asked.count):
         counts["failed" if outcome.wrong else outcome.ended] += 1
         if outcome.wrong:
             print(_line(outcome), flush=True)

@@ -46,6 +46,7 @@ from tamis.recipes import names, recipe
 from tamis.recipes.book import targets_of
 from tamis.search import BranchAndBound, Exhaustive, Genetic, Ranking, RecursiveElimination, Then
 from tamis.svm import GradientC, GridC, SVCPath, SVCPathCV, SVRPath, SVRPathCV
+from tamis.svm.curves.scores import LOSSES, SCORES
 
 Draw = np.random.Generator
 
@@ -213,7 +214,30 @@ def _path(draw: Draw) -> Any:
         options["cv"] = int(draw.choice([2, 3]))
     if cls is GridC:
         options |= {"step": 4.0, "solver": str(draw.choice(["libsvm", "path"]))}
+    if draw.random() < 0.5:
+        options |= _face(draw, cls, kernel)
     return cls(**options)
+
+
+def _face(draw: Draw, cls: type, kernel: str) -> dict[str, Any]:
+    """Some of what the defaults of a path do not show."""
+    faces: dict[str, list[Any]] = {"lambda_range": [(1e-6, 1e6), (1e-30, 1e-10), (1.0, 2.0)]}
+    if kernel == "poly":
+        faces |= {"degree": [1, 2, 5], "coef0": [1.0, -1.0, 1e6]}
+    if cls not in (SVRPath, SVRPathCV):
+        faces["class_weight"] = ["balanced", {0: 1e3, 1: 1.0}]
+    if cls not in (SVCPath, SVRPath):
+        faces |= {"pool": ["samples"], "scoring": [*LOSSES, *SCORES, "roc_auc", "weighted_error"]}
+    if cls is SVRPathCV:
+        faces["scoring"] = ["mae"]
+    if cls is SVCPathCV:
+        faces |= {"rule": ["widest", "one-standard-error"]}
+    if cls is GridC:
+        faces["refine"] = [2]
+    if cls is GradientC:
+        faces |= {"objective": ["radius-margin", "span"], "start": [1e-9, 1e9]}
+    chosen = [name for name in sorted(faces) if draw.random() < 0.5]
+    return {name: faces[name][draw.integers(len(faces[name]))] for name in chosen}
 
 
 WAYS: dict[str, Callable[[Draw], Any]] = {"recipe": _recipe, "search": _search, "path": _path}

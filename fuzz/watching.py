@@ -3,11 +3,13 @@
 import multiprocessing
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
+from time import process_time
 from typing import NamedTuple
 
 from fuzz.verdict import Case
 
-#: Seconds after which a case hangs: the largest table takes the slowest recipe about ten.
+#: Seconds, of the processor and by default of the clock too, after which a case hangs: the largest
+#: table takes the slowest recipe about ten.
 PATIENCE = 60.0
 #: Seconds for a fresh process to import what it needs.
 STARTING = 120.0
@@ -21,11 +23,16 @@ class Outcome(NamedTuple):
     wrong: str | None
 
 
-def outcomes(seed: int, first: int = 0, kind: str | None = None) -> Iterator[Outcome]:
-    """The outcome of one case after the other, without end."""
+def outcomes(
+    seed: int, first: int = 0, kind: str | None = None, patience: float = PATIENCE
+) -> Iterator[Outcome]:
+    """The outcome of one case after the other, without end.
+
+    On a machine that others load a case may take more ``patience`` by the clock.
+    """
     number = first
     while True:
-        with Worker(seed, number, kind) as worker:
+        with Worker(seed, number, kind, patience) as worker:
             alive = True
             while alive:
                 outcome, alive = worker.outcome()
@@ -36,7 +43,8 @@ def outcomes(seed: int, first: int = 0, kind: str | None = None) -> Iterator[Out
 class Worker:
     """A process that runs the cases from one number on, until one of them hangs or kills it."""
 
-    def __init__(self, seed: int, first: int, kind: str | None):
+    def __init__(self, seed: int, first: int, kind: str | None, patience: float):
+        self.patience = patience
         context = multiprocessing.get_context("spawn")
         self.ours, theirs = context.Pipe(duplex=False)
         self.process = context.Process(target=_serve, args=(theirs, seed, first, kind), daemon=True)
@@ -49,8 +57,8 @@ class Worker:
         case = "?"
         try:
             case = self.ours.recv()
-            if not self.ours.poll(PATIENCE):
-                return Outcome(case, "hang", f"no answer after {PATIENCE:g} s"), False
+            if not self.ours.poll(self.patience):
+                return Outcome(case, "hang", f"no answer after {self.patience:g} s"), False
             return Outcome(case, *self.ours.recv()), True
         except EOFError:
             self.process.join()
@@ -69,5 +77,9 @@ def _serve(theirs: Connection, seed: int, first: int, kind: str | None) -> None:
     while True:
         case = Case(seed, number, kind)
         theirs.send(str(case))
-        theirs.send(case.run())
+        begun = process_time()
+        ended, wrong = case.run()
+        if (used := process_time() - begun) > PATIENCE:
+            wrong = wrong or f"took {used:.0f} s of the processor"
+        theirs.send((ended, wrong))
         number += 1

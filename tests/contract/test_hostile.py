@@ -86,12 +86,13 @@ def test_an_undefined_score_is_a_sentence_and_no_warning():
         Forward(CrossValidated(LinearRegression(), cv=5)).fit(X, X[:, 0])
 
 
-def test_a_class_without_weight_is_refused():
+def test_a_class_without_weight_is_refused(capfd):
     X, y = small_class()
     weight = (y != 2).astype(float)
     search = RecursiveElimination(RadiusMargin(SVC()))
     with pytest.raises(InvalidParameter, match=r"positive weight in every class; class '2'"):
         search.fit(X, y, sample_weight=weight)
+    assert capfd.readouterr() == ("", "")  # LIBSVM would print
 
 
 def test_weights_of_a_calibrated_machine_are_no_matter_of_warning():

@@ -239,8 +239,7 @@ def test_a_weight_beyond_any_number_of_rows_is_a_sentence():
 
 @pytest.mark.parametrize("machine", [SVC(C=1e3), make_pipeline(StandardScaler(), SVC(C=1e3))])
 def test_a_machine_that_does_not_come_to_rest_ends_with_a_warning(machine, monkeypatch):
-    monkeypatch.setattr(training, "MOST_ITERATIONS", 20)
-    monkeypatch.setattr(training, "ITERATIONS_A_ROW", 0)
+    monkeypatch.setattr(training, "most_steps", lambda n_rows: 20)
     X, y = table()
     with pytest.warns(NotConverged, match="did not come to rest"):
         CrossValidated(machine, cv=2).fit(X, y).value(np.array([1, 2]))

@@ -5,8 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.svm import SVC
 
 from tamis.exceptions import (
+    InvalidParameter,
     InvalidTable,
     InvalidTarget,
     NotCertified,
@@ -85,10 +87,22 @@ def test_a_fold_without_weight_for_a_class_is_refused(cls, capfd):
 
 def test_a_machine_that_never_comes_to_rest_is_bounded(monkeypatch):
     # training by pairs does not end where bounds differ by so much
-    monkeypatch.setattr("tamis.svm.tuning.MOST_STEPS", 20)
+    monkeypatch.setattr("tamis.svm.tuning.most_steps", lambda n_rows: 20)
     X, y = classification(n=40)
     with pytest.warns(NotConverged, match="did not come to rest"):
         SVCPathCV("linear", cv=2).fit(X, y)
+
+
+def test_a_grid_of_machines_that_never_come_to_rest_is_bounded(monkeypatch):
+    steps = []
+
+    def watched(**options):
+        steps.append(options["max_iter"])
+        return SVC(**options)
+
+    monkeypatch.setattr("tamis.svm.comparison.SVC", watched)
+    GridC("linear", cv=2, step=8.0).fit(*classification(n=20))
+    assert 0 < max(steps) <= 1_000_000  # each takes a tenth of a second
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
@@ -259,3 +273,41 @@ def test_a_prediction_too_large_for_a_number_is_a_sentence():
         path.predict(np.vstack([X[:1], np.full((1, 4), 1e250)]))
     decided = SVCPath("linear").fit(X, y).decision_function(1e306 * X[:2], C=100.0)
     assert np.isfinite(decided).all()
+
+
+def test_a_tube_out_of_all_proportion_is_a_sentence():
+    X, y = classification(n=12)
+    with pytest.raises(InvalidParameter, match="a lambda = 1 / C of the size of the kernel"):
+        SVRPath("linear", epsilon=1e100).fit(1e-150 * X, 1.0 * y)
+
+
+@pytest.mark.parametrize("cls", [SVCPath, SVRPath])
+def test_weights_too_large_to_be_added_are_a_sentence(cls):
+    X, y = classification(n=12)
+    with pytest.raises(InvalidParameter, match=r"weights up to 1e\+250.* they reach 1\.7e\+308"):
+        cls("linear").fit(X, y, np.full(12, 1.7e308))
+
+
+@pytest.mark.parametrize("cls", [SVRPath, SVRPathCV])
+def test_a_target_too_large_to_be_subtracted_is_a_sentence(cls):
+    X, y = classification(n=12)
+    with pytest.raises(InvalidTarget, match=r"differences are numbers, up to 1e\+300"):
+        cls("linear").fit(X, np.where(y > 0, 1.7e308, -1.7e308))
+
+
+def test_a_target_too_small_for_the_kernel_is_a_sentence():
+    X, y = classification(n=12)
+    with pytest.raises(InvalidParameter, match="and a target of 2"):
+        SVRPath("linear", epsilon=0.0).fit(1e10 * X, 2e-310 * y)
+
+
+@pytest.mark.parametrize(("scale", "middle"), [(1e-90, 1e181), (1e-150, 1e301)])
+def test_the_best_C_of_tiny_columns_is_a_number(scale, middle):
+    X, y = classification(n=24)
+    span = (0.01 / middle, 100 / middle)
+    search = SVCPathCV("linear", cv=2, refit=False, lambda_range=span).fit(scale * X, y)
+    plain = SVCPathCV("linear", cv=2, refit=False, lambda_range=tuple(s / scale**2 for s in span))
+    assert 0.01 * middle <= search.best_C_ <= 100 * middle
+    assert search.best_score_ == plain.fit(X, y).best_score_
+    with pytest.raises(InvalidParameter, match="needs lambda_range"):
+        SVCPathCV("linear", lambda_range=(1e-310, 1.0)).fit(X, y)

@@ -15,7 +15,14 @@ from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 from tamis.response.cost import machine_training
 from tamis.response.units import Units
 from tamis.svm.columns import ColumnKernel
-from tamis.svm.machine import KERNELS, KernelMachine, Multipliers, kernel_machine, multipliers
+from tamis.svm.machine import (
+    KERNELS,
+    KernelMachine,
+    Multipliers,
+    check_weighted,
+    kernel_machine,
+    multipliers,
+)
 
 
 class MachineView(NamedTuple):
@@ -72,6 +79,9 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
 
     def _prepare(self, estimator: Any) -> None:
         check_machine(type(self).__name__, estimator)
+        weight = self._metadata.fit.get("sample_weight")
+        if isinstance(estimator, SVC) and weight is not None:
+            check_weighted(type(estimator).__name__, np.asarray(self._y), weight)
 
     def loss(self, subset: Subset) -> Array:
         units, model = Units.of(self.columns, subset), self._fitted(subset)

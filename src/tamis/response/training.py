@@ -17,6 +17,7 @@ from tamis._sparse import is_sparse
 from tamis.exceptions import InvalidParameter, InvalidTable, TamisError, UnlabelledRows
 from tamis.folds.rows import Fold, Rows, folds_of, retold
 from tamis.response.engine import Model
+from tamis.svm.machine import most_steps
 
 #: on="auto" compares outputs on held-out rows beyond so many columns and from so many rows on: with
 #: fewer columns a kernel is seldom nearly diagonal, with fewer rows a fold trains too few.
@@ -25,9 +26,6 @@ MANY_COLUMNS, MANY_ROWS = 30, 200
 FEW_ROWS, FOLDS_OF_FEW, FOLDS_OF_MANY = 500, 5, 3
 #: Trained by LIBSVM, which scikit-learn lets run until it converges.
 MACHINES = (NuSVC, NuSVR, OneClassSVM, SVC, SVR)
-#: Iterations of a machine: ten to a hundred a row are usual, and some thousand with a large C.
-#: LIBSVM by itself stops after ten times as many, which takes ten seconds for a machine of 20 rows.
-MOST_ITERATIONS, ITERATIONS_A_ROW = 1_000_000, 1_000
 
 
 class FoldModel(NamedTuple):
@@ -169,7 +167,7 @@ def end_training(estimator: Any, n_rows: int) -> None:
     for part in (estimator, *estimator.get_params().values()):
         if isinstance(part, MACHINES) and part.max_iter == -1:
             # no parameter of machines that follow the columns, but an attribute of every one
-            part.max_iter = max(MOST_ITERATIONS, ITERATIONS_A_ROW * n_rows)
+            part.max_iter = most_steps(n_rows)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.curves.scores import scorer
 from tamis.svm.curves.steps import curve_of
 from tamis.svm.kernels import check_single, resolve_kernel
+from tamis.svm.machine import most_steps
 from tamis.svm.objectives import (
     RadiusMarginObjective,
     SmoothError,
@@ -24,7 +25,7 @@ from tamis.svm.objectives import (
     SpanObjective,
 )
 from tamis.svm.pairs import pairwise_paths
-from tamis.svm.path.base import MOST_STEPS, RANGE, check_refit
+from tamis.svm.path.base import RANGE, check_refit
 from tamis.svm.path.binary import check_size
 from tamis.svm.tuning import PathFold, TunedClassifier
 
@@ -170,7 +171,7 @@ class GridC(TunedClassifier):
                 degree=self.degree,
                 coef0=self.coef0,
                 cache_size=500,
-                max_iter=MOST_STEPS,
+                max_iter=most_steps(len(X)),
             )
             pairwise = self.kernel == "precomputed"
             inner = X[np.ix_(train, train)] if pairwise else X[train]

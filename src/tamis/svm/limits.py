@@ -9,6 +9,7 @@ the limit too. Doubt that reaches it says that nothing is known.
 import numpy as np
 
 from tamis._arrays import Array
+from tamis.exceptions import InvalidParameter
 
 #: Outputs: with what rounding and doubt add they stay numbers.
 FARTHEST_OUTPUT = 1e300
@@ -16,6 +17,20 @@ FARTHEST_OUTPUT = 1e300
 FARTHEST_DOUBT = 1e304
 #: Errors that are squared: twice the largest target, and millions of such squares have a sum.
 FARTHEST_SQUARED = 4e150
+
+#: Weights of samples: the sum of many, times a kernel value or two, is a number.
+LARGEST_WEIGHT = 1e250
+
+
+def check_weights(name: str, weight: Array) -> None:
+    """Refuse weights that are negative, or too large to be added up."""
+    if (weight < 0).any():
+        raise InvalidParameter(f"{name} needs sample weights that are not negative.")
+    if (largest := float(weight.max(initial=0.0))) > LARGEST_WEIGHT:
+        raise InvalidParameter(
+            f"{name} needs sample weights up to {LARGEST_WEIGHT:.0e}, times those of their "
+            f"classes; they reach {largest:.3g}. Divide them by a number: they multiply C."
+        )
 
 
 def within(values: Array, limit: float) -> Array:

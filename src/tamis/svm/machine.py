@@ -14,6 +14,9 @@ from tamis.svm.kernels import Kernel
 from tamis.svm.votes import class_pairs
 
 KERNELS = ("rbf", "linear", "poly")
+#: Steps of LIBSVM: ten to a hundred a row are usual, and some thousand with a large C. By itself
+#: it stops after ten times as many, which takes a second for a machine of 20 rows.
+MOST_STEPS, STEPS_A_ROW = 1_000_000, 1_000
 
 # A multiplier this near to its bound, as a share of it, is on it: LIBSVM puts it there exactly, and
 # the product of C and the weights rounds in the last digits.
@@ -125,6 +128,14 @@ class Multipliers:
         return float(self.box[raised] @ short[raised] + self.box[lowered] @ over[lowered])
 
 
+def most_steps(n_rows: int) -> int:
+    """Steps after which LIBSVM is stopped, where weights or kernel values differ by many orders.
+
+    By itself scikit-learn lets it run until it converges, which may be never.
+    """
+    return max(MOST_STEPS, STEPS_A_ROW * n_rows)
+
+
 def kernel_machine(fitted: Any) -> KernelMachine | None:
     """View on a fitted SVM, on one against the rest of several, or None."""
     if isinstance(fitted, OneVsRestClassifier):
@@ -151,11 +162,8 @@ def multipliers(fitted: Any, y: NDArray[Any], weight: Array | None = None) -> li
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
     # LIBSVM leaves out rows without weight, and counts without them
     trained = np.flatnonzero(weight > 0)
-    if hasattr(fitted, "classes_") and len(lost := np.setdiff1d(y, y[trained])):
-        raise InvalidParameter(
-            f"{type(fitted).__name__} needs samples of positive weight in every class; class "
-            f"{str(lost[0])!r} has none. Drop its rows, or give them weight."
-        )
+    if hasattr(fitted, "classes_"):
+        check_weighted(type(fitted).__name__, y, weight)
     weights = _weights(fitted)
     beta = np.zeros((weights.shape[1], len(y)))
     beta[:, trained[fitted.support_]] = weights.T
@@ -173,6 +181,15 @@ def multipliers(fitted: Any, y: NDArray[Any], weight: Array | None = None) -> li
         target = np.where(codes[rows] == positive, 1.0, -1.0)
         found.append(Multipliers(rows, beta[index, rows], box[rows], target))
     return found
+
+
+def check_weighted(name: str, y: NDArray[Any], weight: Array) -> None:
+    """Refuse a class without any weight: LIBSVM does not see it, and prints that it does not."""
+    if len(lost := np.setdiff1d(y, y[weight > 0])):
+        raise InvalidParameter(
+            f"{name} needs samples of positive weight in every class; class "
+            f"{str(lost[0])!r} has none. Drop its rows, or give them weight."
+        )
 
 
 def _weights(fitted: Any) -> Array:

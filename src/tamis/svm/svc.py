@@ -11,13 +11,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from tamis._arrays import Array
-from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.exceptions import InvalidTarget
 from tamis.folds.rows import MANY_CLASSES
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.curves.scores import check_scoring, scorer
 from tamis.svm.curves.steps import curve_of
 from tamis.svm.kernels import resolve_kernel
-from tamis.svm.limits import FARTHEST_OUTPUT, within
+from tamis.svm.limits import FARTHEST_OUTPUT, check_weights, within
 from tamis.svm.pairs import pairwise_paths
 from tamis.svm.path.base import RANGE, RegularizationPath, check_range, checked
 from tamis.svm.path.binary import check_size
@@ -182,11 +182,12 @@ def box(
 ) -> Array:
     """Upper bounds of x: sample weight times class weight."""
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    if (weight < 0).any():
-        raise InvalidParameter(f"{name} needs sample weights that are not negative.")
+    check_weights(name, weight)
     classes = np.unique(y)
     per_class = compute_class_weight(class_weight, classes=classes, y=y)
-    bounds = weight * per_class[target]
+    with np.errstate(over="ignore"):
+        bounds = weight * per_class[target]
+    check_weights(name, bounds)
     present = np.bincount(target, bounds)
     if (present <= 0).any():
         raise InvalidTarget(

@@ -18,8 +18,9 @@ from tamis.svm.curves.certificate import Certificate, TriedGamma, against, doubt
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.curves.errors import ABSOLUTE, SQUARED, mean_curve
 from tamis.svm.kernels import resolve_kernel
+from tamis.svm.limits import check_weights
+from tamis.svm.machine import most_steps
 from tamis.svm.path.base import (
-    MOST_STEPS,
     RANGE,
     RegularizationPath,
     check_range,
@@ -227,7 +228,7 @@ class SVRPathCV(RegressorMixin, BaseEstimator):
             coef0=self.coef0,
             epsilon=self.epsilon,
             cache_size=500,
-            max_iter=MOST_STEPS,
+            max_iter=most_steps(len(X)),
         )
         with retold():
             self.best_estimator_ = machine.fit(X, y, sample_weight)
@@ -295,8 +296,7 @@ def check_tube(name: str, estimator: Any, X: Array, sample_weight: Any) -> Array
             f"{name} needs an epsilon that is not negative; got {estimator.epsilon!r}."
         )
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    if (weight < 0).any():
-        raise InvalidParameter(f"{name} needs sample weights that are not negative.")
+    check_weights(name, weight)
     if len(X) < 2:
         raise InvalidParameter(f"{name} needs at least 2 samples; got {len(X)} sample.")
     return weight

@@ -19,9 +19,9 @@ from tamis.svm.curves.curve import IntervalOfC, ValidationCurve
 from tamis.svm.curves.scores import check_scoring, scorer
 from tamis.svm.curves.steps import StepCounts, curve_of
 from tamis.svm.kernels import resolve_kernel
+from tamis.svm.machine import most_steps
 from tamis.svm.pairs import PairwisePaths, pairwise_paths
 from tamis.svm.path.base import (
-    MOST_STEPS,
     RANGE,
     check_range,
     check_refit,
@@ -142,7 +142,7 @@ class TunedClassifier(ClassifierMixin, BaseEstimator):
             coef0=self.coef0,
             class_weight=self.class_weight,
             cache_size=500,
-            max_iter=MOST_STEPS,
+            max_iter=most_steps(len(X)),
         )
         with retold():
             self.best_estimator_ = machine.fit(X, y, sample_weight)

@@ -22,7 +22,10 @@ class IntervalOfC(NamedTuple):
     @property
     def middle(self) -> float:
         """The middle on a logarithmic scale: a point inside, whatever the ends."""
-        return float(np.sqrt(self.low * self.high))
+        product = self.low * self.high
+        if not 0 < product < np.inf:  # of numbers out of all proportion
+            return float(np.sqrt(self.low) * np.sqrt(self.high))
+        return float(np.sqrt(product))
 
     @property
     def width(self) -> float:

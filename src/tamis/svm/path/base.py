@@ -12,12 +12,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, InvalidTarget, NotCertified
 from tamis.svm.kernels import check_single, resolve_kernel
+from tamis.svm.limits import FARTHEST_OUTPUT
 from tamis.svm.path.follow import ACCEPTED, SolutionPath
 
 RANGE = (2.0**-8, 2.0**9)
-# Steps of LIBSVM on the way to a machine with a given C, the bound that it has by itself; without
-# one it may go on for ever where weights or kernel values differ by many orders.
-MOST_STEPS = 10_000_000
 
 
 class RegularizationPath(BaseEstimator):
@@ -91,6 +89,11 @@ def checked_numbers(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, Ar
             f"{type(estimator).__name__} needs a target of numbers; y holds others, such as "
             f"{str(np.asarray(y).flat[0])!r}. For classes use SVCPath or SVCPathCV."
         ) from None
+    if (largest := float(np.abs(numbers).max())) > FARTHEST_OUTPUT:
+        raise InvalidTarget(
+            f"{type(estimator).__name__} needs a target whose differences are numbers, up to "
+            f"{FARTHEST_OUTPUT:.0e}; y reaches {largest:.3g}. Scale it."
+        )
     return X, numbers
 
 
@@ -112,7 +115,7 @@ def check_range(name: str, lambda_range: Any) -> None:
     """Refuse a range that is not two rising positive numbers."""
     try:
         low, high = lambda_range
-        sound = bool(0 < low < high < np.inf)
+        sound = bool(0 < low < high < np.inf and 1 / low < np.inf)
     except (TypeError, ValueError):
         sound = False
     if not sound:

@@ -207,15 +207,15 @@ def follow(
     say how far its outputs may be from the truth. The kernel is in units of ``unit``, and its
     entries were changed by up to ``blur``.
     """
-    programme, lam_unit = _normalised(programme, unit)
+    target, (programme, lam_unit) = programme.scale, _normalised(programme, unit)
     if programme.scale == 0:  # nothing to gain: x = 0 for every lambda
         return _still(programme, lambda_range, unit)
-    low, high = (end / lam_unit for end in lambda_range)
+    low, high = (end / lam_unit if lam_unit > 0 else np.inf for end in lambda_range)
     if not SMALLEST <= low < high <= LARGEST:
         raise InvalidParameter(
             f"A regularization path needs a lambda = 1 / C of the size of the kernel: from "
             f"{lambda_range[0]:.3g} to {lambda_range[1]:.3g} is too far from kernel values of "
-            f"{unit:.3g} and a target of {unit / lam_unit:.3g}. Scale the columns and the target, "
+            f"{unit:.3g} and a target of {target:.3g}. Scale the columns and the target, "
             "or give another lambda_range."
         )
     best: SolutionPath | None = None
@@ -246,7 +246,8 @@ def _normalised(programme: QuadraticProgramme, unit: float) -> tuple[QuadraticPr
     """The programme with a cost near 1, and the unit of lambda that goes with it."""
     exponent = int(np.frexp(programme.scale)[1]) - 1
     cost, tilt = np.ldexp(programme.cost, -exponent), float(np.ldexp(programme.tilt, -exponent))
-    return replace(programme, cost=cost, tilt=tilt), float(np.ldexp(unit, -exponent))
+    with np.errstate(over="ignore"):  # of a kernel and a target that lambda is too far from
+        return replace(programme, cost=cost, tilt=tilt), float(np.ldexp(unit, -exponent))
 
 
 def _still(

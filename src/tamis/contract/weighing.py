@@ -24,24 +24,57 @@ def best_first_moved(moved: Subset, scores: Scores, adding: bool) -> Subset:
     return moved[np.lexsort((moved, -found) if adding else (-moved, found))]
 
 
-def weighed(scores: Scores, moved: Subset, *, adding: bool) -> tuple[Scores, int]:
-    """The best candidates of a step, the best first, and how many equal the last that moved."""
-    if not len(scores.units):
-        return scores, scores.n_equal
-    rank = -scores.values if adding else scores.values
-    if len(rank) > BEST:
-        wanted = _among(scores.units, moved)
-        wanted[rank.argpartition(BEST - 1)[:BEST]] = True
-        head = wanted.nonzero()[0]
-        head = head[rank[head].argsort(kind="stable")]
-    else:
-        head = rank.argsort(kind="stable")
-    best = Scores(scores.units[head], scores.values[head])
-    if scores.n_equal or not len(moved):
-        return best, scores.n_equal
-    cut = snapped(rank)
+class Candidates:
+    """The best candidates of one step after the other.
+
+    From one step to the next scores change little: what is no worse than the 200th of an earlier
+    step holds the best 100 of this one, mostly, and these are found among few. Which they are does
+    not depend on that: those of best score, of equals the first.
+    """
+
+    def __init__(self) -> None:
+        #: How far to look where units are added, and where they are taken away.
+        self._reach = {True: -np.inf, False: -np.inf}
+
+    def best(self, scores: Scores, moved: Subset, score: Array, *, adding: bool) -> Scores:
+        """The best :data:`BEST` of a step and those that moved, in the order of the step."""
+        if len(scores.units) <= BEST:
+            return scores
+        rank = -scores.values if adding else scores.values
+        wanted, edge = self._first(rank, adding)
+        if np.count_nonzero((-score if adding else score) < edge) < len(moved):
+            inside = _among(scores.units, moved)
+            inside[wanted] = True
+            wanted = inside.nonzero()[0]
+        return Scores(scores.units[wanted], scores.values[wanted])
+
+    def _first(self, rank: Array, adding: bool) -> tuple[Subset, float]:
+        """Positions of the :data:`BEST` lowest, and the last of them."""
+        near: Subset = (rank <= self._reach[adding]).nonzero()[0]
+        if not BEST <= len(near) <= 4 * BEST:
+            near, far = np.arange(len(rank)), min(2 * BEST, len(rank)) - 1
+            self._reach[adding] = np.partition(rank, far)[far]
+        among = rank[near]
+        edge = np.partition(among, BEST - 1)[BEST - 1]
+        near = near[~(among > edge)]  # nan, which comes last, is above nothing
+        if len(near) > BEST:
+            near = near[rank[near].argsort(kind="stable")[:BEST]]
+        return near, edge
+
+
+def in_order(scores: Scores, *, adding: bool) -> Scores:
+    """Scores, the best first; of equals the first."""
+    order = (-scores.values if adding else scores.values).argsort(kind="stable")
+    return scores._replace(units=scores.units[order], values=scores.values[order])
+
+
+def count_equal(scores: Scores, moved: Subset, *, adding: bool) -> int:
+    """How many units scored as the last one that moved did."""
+    if scores.n_equal or not len(moved) or not len(scores.units):
+        return scores.n_equal
+    cut = snapped(-scores.values if adding else scores.values)
     last = cut[_among(scores.units, moved)]
-    return best, int((cut == last.max()).sum()) if len(last) else 0
+    return int((cut == last.max()).sum()) if len(last) else 0
 
 
 def _among(units: Subset, moved: Subset) -> Mask:

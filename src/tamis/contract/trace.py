@@ -124,8 +124,9 @@ class Trace(Sequence[TracedStep]):
         self.state = step.state
         if step.params:
             self.params[index] = step.params
-        self._give(scores)
-        score = np.where(self.given_at[moved] == index, self.given[moved], np.nan)
+        self._give(scores, index)
+        score = self.given[moved]
+        score[self.given_at[moved] != index] = np.nan
         best = self._candidates.best(scores, moved, score, adding=adding)
         self._write(
             moved=moved,
@@ -156,7 +157,7 @@ class Trace(Sequence[TracedStep]):
         score = looked_up(units, scores.units, scores.values)
         best = self._candidates.best(scores, units[:1], score[:1], adding=True)
         self.state = entries.state
-        self._give(scores)
+        self._give(scores, len(self))
         self._write(
             value=values,
             n_moved=np.ones(n, dtype=np.intp),
@@ -191,9 +192,9 @@ class Trace(Sequence[TracedStep]):
             raise InvalidStep(f"holds unit {twice} twice")
         return mask
 
-    def _give(self, scores: Scores) -> None:
+    def _give(self, scores: Scores, index: int) -> None:
         self.given[scores.units] = scores.values
-        self.given_at[scores.units] = len(self)
+        self.given_at[scores.units] = index
 
     def _write(self, **values: Any) -> None:
         self._moves = None

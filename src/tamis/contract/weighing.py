@@ -6,6 +6,8 @@ from tamis._arrays import Array, Mask, Subset, snapped
 from tamis.contract.steps import BEST, Scores
 from tamis.exceptions import InvalidStep
 
+_UNKNOWN: Array = np.array([np.nan])
+
 
 def checked(scores: Scores) -> Scores:
     """Scores, one for each unit."""
@@ -42,7 +44,7 @@ class Candidates:
             return scores
         rank = -scores.values if adding else scores.values
         wanted, edge = self._first(rank, adding)
-        if np.count_nonzero((-score if adding else score) < edge) < len(moved):
+        if not _all_below(-score if adding else score, edge):
             inside = _among(scores.units, moved)
             inside[wanted] = True
             wanted = inside.nonzero()[0]
@@ -56,10 +58,10 @@ class Candidates:
             self._reach[adding] = np.partition(rank, far)[far]
         among = rank[near]
         edge = np.partition(among, BEST - 1)[BEST - 1]
-        near = near[~(among > edge)]  # nan, which comes last, is above nothing
-        if len(near) > BEST:
-            near = near[rank[near].argsort(kind="stable")[:BEST]]
-        return near, edge
+        kept = near[among <= edge]
+        if len(kept) != BEST:  # equals at the edge, or nan, which comes last
+            kept = near[among.argsort(kind="stable")[:BEST]]
+        return kept, edge
 
 
 def in_order(scores: Scores, *, adding: bool) -> Scores:
@@ -75,6 +77,11 @@ def count_equal(scores: Scores, moved: Subset, *, adding: bool) -> int:
     cut = snapped(-scores.values if adding else scores.values)
     last = cut[_among(scores.units, moved)]
     return int((cut == last.max()).sum()) if len(last) else 0
+
+
+def _all_below(score: Array, edge: float) -> bool:
+    """Whether all scores are lower; mostly it is one."""
+    return bool(score[0] < edge if len(score) == 1 else (score < edge).all())
 
 
 def _among(units: Subset, moved: Subset) -> Mask:
@@ -94,7 +101,7 @@ def equal_from_here_on(score: Array) -> Subset:
 def looked_up(wanted: Subset, units: Subset, values: Array) -> Array:
     """For each wanted unit its value, nan where it has none."""
     if not len(values) or not len(wanted):
-        return np.full(len(wanted), np.nan)
+        return _UNKNOWN.repeat(len(wanted))
     if np.array_equal(units, np.arange(len(units))):  # every unit was scored
         found: Array = values[wanted]
         return found

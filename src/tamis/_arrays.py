@@ -336,7 +336,9 @@ def lowest(prices: Array, count: int, noise: float = 0.0) -> tuple[NDArray[np.in
     >>> lowest(np.array([1.0, 0.0, 2.0, 0.0, 1e-17]), 2, noise=1e-13)
     (array([4, 3]), 3)
     """
-    edge = prices.min() if count == 1 else np.partition(prices, count - 1)[count - 1]
+    edge = float(
+        prices[prices.argmin()] if count == 1 else np.partition(prices, count - 1)[count - 1]
+    )
     # what is farther away than this cannot be cut to the same digits
     reach = edge + 1e-8 * abs(edge) + 2 * noise if isfinite(edge) else edge
     near = (prices <= reach).nonzero()[0]

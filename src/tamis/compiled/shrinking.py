@@ -183,7 +183,7 @@ def _solved(K, R, state, side, box, target, tube, beta, f):
     z, rest, step, own = np.empty(n + 1), rhs.copy(), np.empty(n + 1), np.empty(n)
     _times(R, rest, z)
     unsolved = 0.0
-    for _ in range(2):  # the inverse as it is, then one step of refinement
+    for k in range(3):  # the inverse as it is, then one step of refinement, rarely two
         _times(K, z[:n], own)
         unsolved = 0.0
         rest[n] = rhs[n]
@@ -193,11 +193,10 @@ def _solved(K, R, state, side, box, target, tube, beta, f):
                 rest[n] -= z[i]
                 unsolved = max(unsolved, abs(rest[i]))
         unsolved = max(unsolved, abs(rest[n]))
-        if unsolved <= 1e-15 * size:
+        if k == 2 or unsolved <= 1e-15 * size:
             break
         _times(R, rest, step)
         z += step
-    _times(K, z[:n], own)
     for i in range(n):
         beta[i] = z[i] if state[i] == FREE else fixed[i]
     f += own

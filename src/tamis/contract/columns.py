@@ -7,6 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from tamis._arrays import Array, Subset
 
+# Values that wait in a list before they are written: their objects take four times the memory of
+# an array, and writing a thousand takes no longer for each than writing a million.
+_PUSHED = 1000
+
 
 class Growing:
     """An array that grows at its end in constant time."""
@@ -14,32 +18,44 @@ class Growing:
     def __init__(self, dtype: Any, values: ArrayLike = ()):
         self._held: NDArray[Any] = np.array(values, dtype=dtype)
         self._n = len(self._held)
+        self._pushed: list[Any] = []  # single values, which a list takes faster
 
     def __len__(self) -> int:
-        return self._n
+        return self._n + len(self._pushed)
 
     def extend(self, values: ArrayLike) -> None:
         """Add values behind the last."""
         values = np.asarray(values)
+        if len(values) == 1:
+            self.push(values[0])
+        else:
+            self._settle()
+            self._add(values)
+
+    def push(self, value: float) -> None:
+        """Add one value."""
+        self._pushed.append(value)
+        if len(self._pushed) == _PUSHED:
+            self._settle()
+
+    def _settle(self) -> None:
+        if self._pushed:
+            pushed, self._pushed = self._pushed, []
+            self._add(np.array(pushed, dtype=self._held.dtype))
+
+    def _add(self, values: NDArray[Any]) -> None:
         end = self._n + len(values)
         if end > len(self._held):
             larger = np.empty(max(end, 2 * self._n), dtype=self._held.dtype)
-            larger[: self._n] = self.array
+            larger[: self._n] = self._held[: self._n]
             self._held = larger
         self._held[self._n : end] = values
         self._n = end
 
-    def push(self, value: float) -> None:
-        """Add one value."""
-        if self._n < len(self._held):
-            self._held[self._n] = value
-            self._n += 1
-        else:
-            self.extend([value])
-
     @property
     def array(self) -> NDArray[Any]:
         """What has been added so far."""
+        self._settle()
         return self._held[: self._n]
 
 

@@ -86,6 +86,7 @@ class Run:
         fresh = Record.begin(selection, X, y, self.params, grouping)
         self.start = fresh if done is None else self._continued(done, fresh)
         self.trace = self.start.trace
+        self.grouping = self.start.grouping
         self.source: StepSource | None = None
         self.ended = False
 
@@ -174,7 +175,7 @@ class Run:
     def context(self) -> Context:
         """What a choice may look at beside the trace."""
         criterion = None if self.source is None else self.source.criterion
-        return Context(criterion, self.X, self.y, self.start.grouping)
+        return Context(criterion, self.X, self.y, self.grouping)
 
     def __iter__(self) -> Iterator[Event]:
         if self.start.finished:

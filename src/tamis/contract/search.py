@@ -1,6 +1,7 @@
 """Selections by a search: a criterion that scores, and a walk through the subsets."""
 
 from functools import partial
+from math import isnan
 from typing import Any, ClassVar
 
 import numpy as np
@@ -134,7 +135,7 @@ class Counted:
     def _scored(self, scores: Array, things: Any) -> Array:
         scores = np.asarray(scores, dtype=float)
         self.n_evaluations += len(things)
-        if len(scores) and np.isnan(scores.min()):  # which is NaN where any is
+        if len(scores) and isnan(scores[scores.argmin()]):  # the first NaN where any is
             index = int(np.flatnonzero(np.isnan(scores))[0])
             raise InvalidScore(
                 f"{type(self.criterion).__name__} answered NaN for feature(s) {things[index]}. No "

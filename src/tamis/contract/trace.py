@@ -24,11 +24,13 @@ from tamis.contract.columns import (
 )
 from tamis.contract.steps import NOTHING, Entries, Event, Scores, Step, TracedStep
 from tamis.contract.weighing import (
+    Candidates,
     best_first_moved,
     checked,
+    count_equal,
     equal_from_here_on,
+    in_order,
     looked_up,
-    weighed,
 )
 from tamis.exceptions import InvalidStep
 
@@ -74,6 +76,8 @@ class Trace(Sequence[TracedStep]):
         self._sided: tuple[Step, tuple[Mask, Mask, Subset]] | None = (
             None  # of the step last looked at
         )
+        self._candidates = Candidates()
+        self._growing: bool | None = None  # once a unit has moved
         self._held: Mask | None = None  # the newest subset, once it has been asked for
         self._moves: Moves | None = None  # all moves so far, once they have been asked for
 
@@ -100,7 +104,7 @@ class Trace(Sequence[TracedStep]):
         if self._sided is not None and self._sided[0] is step:  # a step is looked at, then added
             return self._sided[1]
         before, after = self._newest(), self._mask_of(step.subset)
-        if not len(self) and step.scores is None and after.all():
+        if step.scores is None and not len(self) and after.all():
             before = after  # where a walk from everything stands before its first move
         sides = before, after, (before ^ after).nonzero()[0]
         self._sided = step, sides
@@ -109,24 +113,25 @@ class Trace(Sequence[TracedStep]):
     @property
     def growing(self) -> bool | None:
         """Whether the first unit that moved entered; None where none has moved."""
-        moved = self._columns["moved"].array
-        return bool(not self.start[moved[0]]) if len(moved) else None
+        if self._growing is None and len(self._columns["moved"]):
+            self._growing = not self.start[self._columns["moved"].array[0]]
+        return self._growing
 
     def append(self, step: Step, *, n_evaluations: int = 0, seconds: float = 0.0) -> None:
         """Add a step; what moved is what differs from the subset before."""
         before, after, moved = self._sides(step)
         scores = checked(Scores(EMPTY, NOTHING) if step.scores is None else step.scores)
-        adding = bool(after[moved].any())
+        adding, index = bool(np.count_nonzero(after[moved])), len(self)
         moved = best_first_moved(moved, scores, adding)
-        best, n_equal = weighed(scores, moved, adding=adding)
-        if not len(self):
+        if not index:
             self.start[:] = before
         self.state = step.state
         if step.params:
-            self.params[len(self)] = step.params
-        self._give(scores)
+            self.params[index] = step.params
+        self._give(scores, index)
         score = self.given[moved]
-        score[self.given_at[moved] != len(self)] = np.nan
+        score[self.given_at[moved] != index] = np.nan
+        best = self._candidates.best(scores, moved, score, adding=adding)
         self._write(
             moved=moved,
             score=score,
@@ -137,10 +142,10 @@ class Trace(Sequence[TracedStep]):
         for name, value in (
             ("n_moved", len(moved)),
             ("n_scored", len(best.units)),
-            ("n_equal", n_equal),
+            ("n_equal", count_equal(scores, moved, adding=adding)),
             ("n_evaluations", n_evaluations),
             ("seconds", seconds),
-            ("value", step.value),
+            ("value", float(step.value)),
         ):
             self._columns[name].push(value)
         self._held, self._sided = after, None
@@ -154,9 +159,9 @@ class Trace(Sequence[TracedStep]):
         n = len(units)
         values = entries.values if len(entries.values) else np.full(n, np.nan)
         score = looked_up(units, scores.units, scores.values)
-        best, _ = weighed(scores, units[:1], adding=True)
+        best = self._candidates.best(scores, units[:1], score[:1], adding=True)
         self.state = entries.state
-        self._give(scores)
+        self._give(scores, len(self))
         self._write(
             value=values,
             n_moved=np.ones(n, dtype=np.intp),
@@ -180,7 +185,7 @@ class Trace(Sequence[TracedStep]):
         mask = np.zeros(self.n_units, dtype=bool)
         try:
             mask[units] = True
-            inside = not len(units) or units.min() >= 0
+            inside = not len(units) or units[units.argmin()] >= 0  # which is faster than min
         except IndexError:
             inside = False
         if not inside:
@@ -191,9 +196,9 @@ class Trace(Sequence[TracedStep]):
             raise InvalidStep(f"holds unit {twice} twice")
         return mask
 
-    def _give(self, scores: Scores) -> None:
+    def _give(self, scores: Scores, index: int) -> None:
         self.given[scores.units] = scores.values
-        self.given_at[scores.units] = len(self)
+        self.given_at[scores.units] = index
 
     def _write(self, **values: Any) -> None:
         self._moves = None
@@ -237,18 +242,20 @@ class Trace(Sequence[TracedStep]):
         of_step = {name: self._columns[name].array[index] for name in PER_STEP}
         moves, scored = (self._slice(name, index) for name in ("n_moved", "n_scored"))
         moved = self._columns["moved"].array[moves].copy()
+        entered = mask[moved]
+        scores = Scores(
+            self._columns["candidate"].array[scored],
+            self._columns["candidate_score"].array[scored],
+            n_equal=int(of_step["n_equal"]),
+        )
         return TracedStep(
             subset=np.flatnonzero(mask),
             value=float(of_step["value"]),
             moved=moved,
-            entered=mask[moved],
+            entered=entered,
             score=self._columns["score"].array[moves].copy(),
             error=self._columns["error"].array[moves].copy(),
-            scores=Scores(
-                self._columns["candidate"].array[scored].copy(),
-                self._columns["candidate_score"].array[scored].copy(),
-                n_equal=int(of_step["n_equal"]),
-            ),
+            scores=in_order(scores, adding=bool(entered.any())),
             n_evaluations=int(of_step["n_evaluations"]),
             params=self.params.get(index, {}),
             seconds=float(of_step["seconds"]),

@@ -6,6 +6,8 @@ from tamis._arrays import Array, Mask, Subset, snapped
 from tamis.contract.steps import BEST, Scores
 from tamis.exceptions import InvalidStep
 
+_UNKNOWN: Array = np.array([np.nan])
+
 
 def checked(scores: Scores) -> Scores:
     """Scores, one for each unit."""
@@ -24,24 +26,62 @@ def best_first_moved(moved: Subset, scores: Scores, adding: bool) -> Subset:
     return moved[np.lexsort((moved, -found) if adding else (-moved, found))]
 
 
-def weighed(scores: Scores, moved: Subset, *, adding: bool) -> tuple[Scores, int]:
-    """The best candidates of a step, the best first, and how many equal the last that moved."""
-    if not len(scores.units):
-        return scores, scores.n_equal
-    rank = -scores.values if adding else scores.values
-    if len(rank) > BEST:
-        wanted = _among(scores.units, moved)
-        wanted[rank.argpartition(BEST - 1)[:BEST]] = True
-        head = wanted.nonzero()[0]
-        head = head[rank[head].argsort(kind="stable")]
-    else:
-        head = rank.argsort(kind="stable")
-    best = Scores(scores.units[head], scores.values[head])
-    if scores.n_equal or not len(moved):
-        return best, scores.n_equal
-    cut = snapped(rank)
+class Candidates:
+    """The best candidates of one step after the other.
+
+    From one step to the next scores change little: what is no worse than the 200th of an earlier
+    step holds the best 100 of this one, mostly, and these are found among few. Which they are does
+    not depend on that: those of best score, of equals the first.
+    """
+
+    def __init__(self) -> None:
+        #: How far to look where units are added, and where they are taken away.
+        self._reach = {True: -np.inf, False: -np.inf}
+
+    def best(self, scores: Scores, moved: Subset, score: Array, *, adding: bool) -> Scores:
+        """The best :data:`BEST` of a step and those that moved, in the order of the step."""
+        if len(scores.units) <= BEST:
+            return scores
+        rank = -scores.values if adding else scores.values
+        wanted, edge = self._first(rank, adding)
+        if not _all_below(-score if adding else score, edge):
+            inside = _among(scores.units, moved)
+            inside[wanted] = True
+            wanted = inside.nonzero()[0]
+        return Scores(scores.units[wanted], scores.values[wanted])
+
+    def _first(self, rank: Array, adding: bool) -> tuple[Subset, float]:
+        """Positions of the :data:`BEST` lowest, and the last of them."""
+        near: Subset = (rank <= self._reach[adding]).nonzero()[0]
+        if not BEST <= len(near) <= 4 * BEST:
+            near, far = np.arange(len(rank)), min(2 * BEST, len(rank)) - 1
+            self._reach[adding] = np.partition(rank, far)[far]
+        among = rank[near]
+        edge = np.partition(among, BEST - 1)[BEST - 1]
+        kept = near[among <= edge]
+        if len(kept) != BEST:  # equals at the edge, or nan, which comes last
+            kept = near[among.argsort(kind="stable")[:BEST]]
+        return kept, edge
+
+
+def in_order(scores: Scores, *, adding: bool) -> Scores:
+    """Scores, the best first; of equals the first."""
+    order = (-scores.values if adding else scores.values).argsort(kind="stable")
+    return scores._replace(units=scores.units[order], values=scores.values[order])
+
+
+def count_equal(scores: Scores, moved: Subset, *, adding: bool) -> int:
+    """How many units scored as the last one that moved did."""
+    if scores.n_equal or not len(moved) or not len(scores.units):
+        return scores.n_equal
+    cut = snapped(-scores.values if adding else scores.values)
     last = cut[_among(scores.units, moved)]
-    return best, int((cut == last.max()).sum()) if len(last) else 0
+    return int((cut == last.max()).sum()) if len(last) else 0
+
+
+def _all_below(score: Array, edge: float) -> bool:
+    """Whether all scores are lower; mostly it is one."""
+    return bool(score[0] < edge if len(score) == 1 else (score < edge).all())
 
 
 def _among(units: Subset, moved: Subset) -> Mask:
@@ -61,7 +101,7 @@ def equal_from_here_on(score: Array) -> Subset:
 def looked_up(wanted: Subset, units: Subset, values: Array) -> Array:
     """For each wanted unit its value, nan where it has none."""
     if not len(values) or not len(wanted):
-        return np.full(len(wanted), np.nan)
+        return _UNKNOWN.repeat(len(wanted))
     if np.array_equal(units, np.arange(len(units))):  # every unit was scored
         found: Array = values[wanted]
         return found

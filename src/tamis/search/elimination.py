@@ -1,6 +1,7 @@
 """Recursive elimination: drop the least important, train again, repeat."""
 
 from collections.abc import Iterator, Sequence
+from math import isnan
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -157,14 +158,12 @@ def _without_worst(criterion: Counted, subset: Subset, value: float, drop: int) 
         n_equal = int(np.count_nonzero(cut == cut[leaving[-1]]))
     if criterion.has_opinion and n_equal > 1:
         leaving = _by_opinion(criterion, subset, snapped(by, noise), leaving)
-    stays = np.ones(len(subset), dtype=bool)
-    stays[leaving] = False
-    kept = subset[stays]
+    kept = _without(subset, leaving)
     # with one feature the new value follows from the score, otherwise it must be asked for
     value = float(value) - float(losses[leaving[0]]) if drop == 1 else np.nan
     return Step(
         kept,
-        criterion.value(kept) if np.isnan(value) else value,
+        criterion.value(kept) if isnan(value) else value,
         Scores(subset, losses, criterion.errors(subset), n_equal),
     )
 
@@ -177,6 +176,13 @@ def _by_opinion(criterion: Counted, subset: Subset, cut: Array, leaving: Subset)
         return leaving
     best = np.lexsort((-edge, -criterion.opinions(subset, subset[edge])))
     return np.append(below, edge[best[: len(leaving) - len(below)]])
+
+
+def _without(subset: Subset, leaving: Subset) -> Subset:
+    """The members that stay; ``np.delete`` takes three times as long to take out one."""
+    if len(leaving) == 1:
+        return np.concatenate((subset[: leaving[0]], subset[leaving[0] + 1 :]))
+    return np.delete(subset, leaving)
 
 
 def drop_count(step: Any, size: int, least: int) -> tuple[int, int]:

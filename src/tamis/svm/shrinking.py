@@ -45,6 +45,7 @@ class ShrinkingMachine:
         self.machine, self.X = machine, X
         self.regression, self.tube = machine.regression, machine.tube or 0.0
         self._take(machine.beta.copy())
+        self._outputs = np.empty_like(self.beta)
         self.columns: Subset = np.empty(0, dtype=np.intp)
 
     def squared_weights(self, columns: Subset) -> Array:
@@ -56,10 +57,10 @@ class ShrinkingMachine:
         return found
 
     def _settle(self) -> bool:
-        beta, f = np.empty_like(self.beta), np.empty_like(self.beta)
+        beta = np.empty_like(self.beta)
         box, target = self.machine.box, self.machine.target
         roles = (self.state, self.side, box, target, self.tube, self.regression)
-        found: bool = loops.settled(self.K, self.R, *roles, beta, f)
+        found: bool = loops.settled(self.K, self.R, *roles, beta, self._outputs)
         if found:
             self.beta = beta
         return found

@@ -565,6 +565,7 @@ def test_a_fitted_method_is_fitted_anew_inside():
         ({"methods": [SVC, KNN]}, "estimators as methods"),
         ({"methods": [KNN, KNeighborsClassifier()]}, "two of them read alike"),
         ({"metrics": "errror"}, "No metric is called 'errror'"),
+        ({"metrics": ["error", "stability"]}, "no measure of one realization"),
         ({"metrics": []}, "at least one metric"),
         ({"sizes": "some"}, "sizes='all', 'own', 'best'"),
         ({"sizes": [0]}, "at least 1"),

@@ -50,7 +50,8 @@ def test_every_file_of_ours_can_be_read():
         assert experiment.realizations == (10 if few else 30)
         metric(experiment.metric)
         # figures have no numbers, nor have experiments of our own
-        printed = "-fig" not in experiment.name and not experiment.name.startswith("trees")
+        ours = experiment.name.startswith(("trees", "stability"))
+        printed = "-fig" not in experiment.name and not ours
         assert all(part.published for part in experiment.parts) == printed, experiment.name
         assert experiment.unsound.keys() <= experiment.methods.keys()
 
@@ -131,6 +132,14 @@ def test_a_wrong_file_gets_a_sentence(written, old, new, sentence):
     assert old in GOOD
     with pytest.raises(InvalidSpec, match=sentence):
         read(written(GOOD.replace(old, new)))
+
+
+def test_a_stability_has_sizes(written):
+    stable = GOOD.replace('metric = "hit"', 'metric = "stability"')
+    for more in ("[baselines]\nF = 'Ranking(FisherScore())'\n[[parts]]", "[[parts]]\nsteps = [1]"):
+        text = stable.replace("[[parts]]", more).replace("published = { Fisher = 0 }", "")
+        with pytest.raises(InvalidSpec, match="needs sizes, or none, not steps"):
+            read(written(text))
 
 
 FOLDS = """

@@ -9,13 +9,9 @@ from typing import Any, NamedTuple
 import typer
 
 from tamis._wording import listed
-from tamis.cli.compared import (
-    Compared,
-    Failed,
-    print_compared,
-    print_ranks,
-    written,
-)
+from tamis.cli.compared import print_compared, print_ranks
+from tamis.cli.comparison_files import written
+from tamis.cli.comparison_sheets import Compared, Failed
 from tamis.cli.contest import (
     BASELINES,
     METHODS,

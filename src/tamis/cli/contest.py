@@ -20,7 +20,7 @@ from tamis.evaluation.metrics import metric
 from tamis.exceptions import DamagedRow, InvalidParameter, InvalidSpec, TamisError
 from tamis.recipes import prepare
 from tamis.spec import parse
-from tamis.table.rows import Offered
+from tamis.table.rows import ResampledTable
 
 Progress = Callable[[int, int], None]
 
@@ -169,7 +169,7 @@ def contestant(text: str, y: Any, task: str, n_columns: int, largest: int) -> Co
 
 
 def contest(
-    table: Offered,
+    table: ResampledTable,
     methods: Mapping[str, Contestant],
     rules: Rules,
     progress: Progress | None = None,

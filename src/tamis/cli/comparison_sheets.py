@@ -54,17 +54,28 @@ def spoken_metric(standing: Standings) -> str:
     return f"{name} %" if standing.metric in SHARES else name
 
 
-def _number(value: float, standing: Standings) -> str:
-    if math.isnan(value):
-        return "–"
-    return f"{100 * value:.1f}" if standing.metric in SHARES else f"{value:.3g}"
-
-
 def with_error(mean: float, error: float, standing: Standings) -> str:
     """``12.3 ± 1.4``; an error of nothing, or none, is not written."""
-    if math.isnan(error) or error == 0:
-        return _number(mean, standing)
-    return f"{_number(mean, standing)} ± {_number(error, standing)}"
+    if not math.isfinite(mean):
+        return "–"
+    scale = 100 if standing.metric in SHARES else 1
+    decimals = 1 if standing.metric in SHARES else _decimals(mean)
+    number = _rounded(scale * mean, decimals)
+    if not math.isfinite(error) or error == 0:
+        return number
+    return f"{number} ± {_rounded(scale * error, decimals)}"
+
+
+def _decimals(value: float) -> int:
+    """So many that a number has three digits."""
+    return 2 if value == 0 else min(2 - math.floor(math.log10(abs(value))), 300)
+
+
+def _rounded(value: float, decimals: int) -> str:
+    """A number with so many decimals; those far from one with a power of ten."""
+    if -2 <= decimals <= 6:
+        return f"{value:.{max(decimals, 0)}f}"
+    return f"{value:.2e}"
 
 
 def with_curves(rows: Sequence[Standing]) -> list[Standing]:

@@ -13,6 +13,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 
+from tamis._arrays import is_real
 from tamis.choice.honest import SIZES
 from tamis.choice.rounds import walk_of, whole_walk
 from tamis.evaluation import Realizations, Results, evaluate
@@ -160,7 +161,8 @@ def contestant(text: str, y: Any, task: str, n_columns: int, largest: int) -> Co
     walk = walk_of(made)
     parameters = signature(type(walk)).parameters
     own = parameters.get("n_features_to_select")
-    if own is None or walk.n_features_to_select != own.default:
+    # a default that is no number is a rule by which the method decides
+    if own is None or not is_real(own.default) or walk.n_features_to_select != own.default:
         return Contestant(made, True)
     size: int | float = min(whole_walk(made, n_columns), largest) if walk.grows else 1
     if walk.scores_alone:  # a ranking knows all sizes at once

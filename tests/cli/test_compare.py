@@ -16,7 +16,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from tamis.choice.rounds import walk_of
 from tamis.cli.comparison_sheets import with_error
+from tamis.cli.contest import contestant
 from tamis.criteria import MRMR, Correlation, Scatter
 from tamis.datasets import make_mixed
 from tamis.evaluation import (
@@ -31,7 +33,7 @@ from tamis.evaluation import (
 )
 from tamis.exceptions import InvalidStore
 from tamis.recipes import prepare
-from tamis.search import Forward, Ranking
+from tamis.search import FloatingForward, Forward, Ranking
 from tamis.table import TableEncoder, TableSelector, read
 from tamis.table.rows import FrameSource, frame_rows
 
@@ -345,3 +347,45 @@ def test_a_protected_folder_and_one_that_is_a_file_are_refused(refused, folder):
 )
 def test_numbers_have_three_digits_and_their_errors_as_many_decimals(mean, error, text):
     assert with_error(mean, error, Standings("rmse", False, 0.05, (), (), None)) == text
+
+
+def test_a_floating_search_is_measured_by_what_it_held(compared, frame):
+    text = 'FloatingForward(Scatter("J3"))'
+    found, _ = compared("wine.csv", "-t", "kind", text, "-k", 5)
+    (row,) = (row for row in found["tables"][0]["methods"] if row["method"] == text)
+    X, y = frame.drop("kind").to_numpy(), frame["kind"].to_numpy().astype(str)
+    plan = Realizations(4, train=0.75, stratify=True)
+    for k, point in enumerate(row["curve"], 1):
+        errors = []
+        for i in range(4):
+            train, test, _ = plan.split(y, "wine.csv", i)
+            scale = StandardScaler().fit(X[train])
+            A, B = scale.transform(X[train]), scale.transform(X[test])
+            walk = FloatingForward(Scatter("J3"), n_features_to_select=5).fit(A, y[train]).trace_
+            held = [s for s in range(len(walk)) if len(walk[s].subset) == k]
+            columns = walk[max(held, key=lambda s: walk[s].value)].subset
+            ridge = RidgeClassifier().fit(A[:, columns], y[train])
+            errors.append(np.mean(ridge.predict(B[:, columns]) != y[test]))
+        assert point["mean"] == pytest.approx(np.mean(errors))
+
+
+@pytest.mark.parametrize(
+    ("text", "measured", "size"),
+    [
+        ("correlation", "order", 1.0),
+        ("mrmr", "order", 8),
+        ("svm-rfe", "order", 1),
+        ("t-test-fdr", "order", 1.0),
+        ("Then(Ranking(FisherScore(), n_features_to_select=6), Forward(MRMR()))", "order", 6),
+        ("sffs-j3", "held", 8),
+        ("sfbs-j3", "held", 1),
+        ("ga-knn", "own", 8),
+        ("branch-and-bound-j3", "own", 8),
+        ("mrmr(n_features_to_select=3)", "own", 3),
+    ],
+)
+def test_each_method_walks_as_far_as_it_is_measured(text, measured, size):
+    y = np.repeat(["a", "b"], 10)
+    found = contestant(text, y, "classification", n_columns=50, largest=8)
+    assert found.measured == measured
+    assert walk_of(found.method).n_features_to_select == size

@@ -79,6 +79,7 @@ def test_every_formula_of_the_catalogue_can_be_read():
 def test_fractions_keep_their_meaning():
     assert readable(r"\frac{a+b}{N(N-3)} c") == "(a+b)/(N(N-3)) c"
     assert readable(r"\frac12 x_{i,j}^2") == "1/2 x_(i,j)²"
+    assert readable(r"\max_{j \ne i} \sqrt{a}") == "max_(j ≠ i) √(a)"
 
 
 def test_names_are_found_in_any_case_of_letters(tamis):

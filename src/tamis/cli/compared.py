@@ -25,6 +25,8 @@ from tamis.evaluation import Standing, Standings
 
 #: Columns of a terminal that one method takes in the table of sizes, and the sizes themselves.
 WIDE, NARROW = 14, 10
+#: Resamples below which even a clear difference may stay unseen.
+FEW = 10
 #: What stands above one row per method.
 LEGEND = (
     "at the best number of columns, chosen on the other resamples; p against the first;\n"
@@ -112,7 +114,8 @@ def _words(rows: Sequence[Standing], standing: Standings, failed: Sequence[Faile
     beside = [row for row in rows if row.method in BASELINES]
     said += [_beside(row, best, standing) for row in beside]
     if any(row.method == GUESS and not _is_beaten(row, best, standing) for row in beside):
-        said.append("So no method is shown to find anything on this table.")
+        few = "; more --resamples may tell" if best.n_realizations < FEW else ""
+        said.append(f"So no method is shown to find anything on this table{few}.")
     return [*said, *lines]
 
 

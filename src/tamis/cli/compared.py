@@ -1,5 +1,6 @@
 """A comparison for people: tables, and in words who cannot be told from the best."""
 
+import re
 from collections.abc import Sequence
 
 from rich.table import Table
@@ -25,11 +26,13 @@ from tamis.evaluation import Standing, Standings
 
 #: Columns of a terminal that one method takes in the table of sizes, and the sizes themselves.
 WIDE, NARROW = 14, 10
+#: Letters of what a method says of its failure.
+LONGEST = 240
 #: Resamples below which even a clear difference may stay unseen.
 FEW = 10
 #: What stands above one row per method.
 LEGEND = (
-    "at the best number of columns, chosen on the other resamples; p against the first;\n"
+    "at its best number of columns, chosen on the other resamples; p: against the 1st\n"
     "enough: the smallest number within one standard error of the best"
 )
 
@@ -86,10 +89,15 @@ def _starred(value: Value) -> Text:
 def _summary(rows: Sequence[Standing], standing: Standings, failed: Sequence[Failed]) -> Table:
     sheet = summary_sheet(rows, standing, failed)
     table = bare_table()
+    table.padding = (0, 1, 0, 0)  # room for names of methods on 80 columns
     for name in sheet.headings:
         left = name == "method"
         table.add_column(
-            text(name), justify="left" if left else "right", overflow="fold", no_wrap=not left
+            text(name),
+            justify="left" if left else "right",
+            overflow="fold",
+            no_wrap=not left,
+            min_width=len(BASELINES[0]) if left else None,
         )
     for row in sheet.rows:
         style = "dim" if row[0] in BASELINES or row[1] == "failed" else ""
@@ -153,7 +161,17 @@ def _is_worse(row: Standing, best: Standing, standing: Standings) -> bool:
 
 def _failed_words(one: Failed) -> str:
     where = f" in {counted(one.times, 'resample')}" if one.times else ""
-    return f"{one.method} failed{where}: {one.sentence}"
+    return f"{one.method} failed{where}: {_begun(one.sentence)}"
+
+
+def _begun(sentences: str) -> str:
+    """As many of the sentences as are soon read; the files have all of them."""
+    said = ""
+    for sentence in re.split(r"(?<=[.?]) (?=[A-Z])", sentences):
+        if said and len(said) + len(sentence) > LONGEST:
+            break
+        said = f"{said} {sentence}".strip()
+    return said
 
 
 def _rank_words(standing: Standings) -> list[str]:

@@ -46,10 +46,15 @@ class Browser:
             "--disable-background-networking", "--disable-component-update",
             f"--window-size={width},{height}", "about:blank",
         ]  # fmt: skip
-        command = f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}'
+
+        def low_numbers():
+            os.dup2(theirs_in, 3)
+            os.dup2(theirs_out, 4)
+
         self.process = subprocess.Popen(
-            ["sh", "-c", command, chromium(), *options],
-            pass_fds=(theirs_in, theirs_out),
+            [chromium(), *options],
+            pass_fds=(3, 4),
+            preexec_fn=low_numbers,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

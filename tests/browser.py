@@ -169,6 +169,10 @@ class Browser:
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.ask("Emulation.setEmulatedMedia", features=[feature])
 
+    def show_as(self, media):
+        """Show the page as on a "screen", or as in "print"."""
+        self.ask("Emulation.setEmulatedMedia", media=media)
+
     def press(self, key, code, number):
         """Press and release a key."""
         known = {"key": key, "code": code, "windowsVirtualKeyCode": number}

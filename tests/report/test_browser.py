@@ -271,14 +271,14 @@ def test_what_cannot_be_seen_is_told(browser, pages):
 
 def test_print_cuts_no_picture(browser, pages, tmp_path):
     page = opened(browser, pages["wine"])
-    page.ask("Emulation.setEmulatedMedia", media="print")
+    page.show_as("print")
     page.resize(700, 990)  # the width of a page of paper between its margins
     assert page.run(
         "[...document.querySelectorAll('figure svg')].filter(s => s.getBoundingClientRect().width)"
         ".every(s => s.getBoundingClientRect().right <= innerWidth + 1)"
     )
     assert page.run("getComputedStyle(document.querySelector('nav')).display") == "none"
-    page.ask("Emulation.setEmulatedMedia", media="")
+    page.show_as("screen")
     page.resize(1180, 900)
     page.printed(tmp_path / "page.pdf")
     assert (tmp_path / "page.pdf").read_bytes().count(b"/Type /Page\n") <= 8

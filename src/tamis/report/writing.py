@@ -95,21 +95,24 @@ def _figures(report: Report) -> list[tuple[str, str, str]]:
             notes.append(f"R² {errors.r2.value:.2f}")
         shown.append((name, value, ", ".join(filter(None, notes))))
         if errors.lost is not None and np.isfinite(errors.lost.value):
-            shown.append(("Lost against all columns", *_lost(errors.lost, measure.percent)))
+            shown.append(_lost(errors.lost, measure.percent))
     if agreement is not None:
         words = f"{agreement.word}; 0 chance, 1 always the same"
         shown.append(("Stability of the choice", f"{agreement.index:.2f}", words))
     return shown
 
 
-def _lost(lost: Estimate, percent: bool) -> tuple[str, str]:
-    value = f"{lost.value:.1f} points".replace("-", "−") if percent else figure(lost.value, 2)
-    if lost.value <= 0:
-        return ("nothing" if abs(lost.value) < 0.05 else value), "not worse than all columns"
+def _lost(lost: Estimate, percent: bool) -> tuple[str, str, str]:
+    """What keeping few columns costs, or brings, and whether that may be chance."""
+    what = "Gained over all columns" if lost.value < 0 else "Lost against all columns"
+    size = abs(lost.value)
+    value = f"{size:.1f} points" if percent else figure(size, 2)
+    if (percent and size < 0.05) or size == 0:
+        return "Lost against all columns", "nothing", ""
     if not np.isfinite(lost.error):
-        return value, ""
-    within = lost.value <= lost.error
-    return value, "within one standard error" if within else "more than one standard error"
+        return what, value, ""
+    within = size <= lost.error
+    return what, value, "within one standard error" if within else "more than one standard error"
 
 
 def _sections(report: Report) -> list[tuple[str, str]]:

@@ -25,6 +25,8 @@ PACKAGES = [
     "tamis.table",
     "tamis.evaluation",
     "tamis.reproduction",
+    "tamis.plot",
+    "tamis.report",
 ]
 PROMISED = {
     "tamis": {"inspect", "read", "recipe", "select"},
@@ -63,6 +65,11 @@ PROMISED = {
     "tamis.table": {"Alert", "Table", "TableEncoder", "TableSelector", "inspect", "read"},
     "tamis.evaluation": {"Realizations", "evaluate", "compare", "stability", "hit"},
     "tamis.reproduction": {"reproduce", "read", "names", "titles"},
+    "tamis.plot": {
+        "classes", "comparison", "curve", "path", "rank_agreement", "ranking", "redundancy",
+        "stability", "tuning",
+    },
+    "tamis.report": {"Report", "report", "resampled", "write_report"},
 }  # fmt: skip
 
 
@@ -155,7 +162,7 @@ def test_importing_compiles_and_prints_nothing():
     """A fresh process imports the package without numba, typer, polars or altair."""
     code = (
         "import sys, tamis, tamis.criteria, tamis.search, tamis.datasets, "
-        "tamis.evaluation, tamis.reproduction; "
+        "tamis.evaluation, tamis.reproduction, tamis.plot, tamis.report; "
         "print(sorted({'numba', 'typer', 'polars', 'altair', 'dask', 'torch'} & set(sys.modules)))"
     )
     assert run(code) == "[]\n"

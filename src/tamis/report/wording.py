@@ -5,7 +5,7 @@ import re
 import numpy as np
 from markupsafe import Markup, escape
 
-from tamis.plot.columns import RIVAL
+from tamis.plot.kept import RIVAL
 from tamis.plot.reading import Measure
 from tamis.plot.style import figure, harmless
 from tamis.plot.tuned import TunedCurve

@@ -11,8 +11,9 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 import tamis
-from tamis.plot.columns import closest, draw_redundancy, draw_stability, kept_shares
+from tamis.plot.columns import SQUARE, closest, draw_squares
 from tamis.plot.curves import draw_curve
+from tamis.plot.kept import draw_stability, kept_shares
 from tamis.plot.style import PAGE, figure, harmless
 from tamis.plot.tuned import draw_tuning
 from tamis.plot.walks import draw_path, draw_values
@@ -316,7 +317,8 @@ def _pictures(report: Report) -> dict[str, Markup]:
         shown = numeric[closest(report.between[np.ix_(numeric, numeric)], MAPPED)]
         names = [report.units.names[report.kept[k]] for k in shown]
         part = report.between[np.ix_(shown, shown)]
-        made["redundancy"] = Markup(drawn(draw_redundancy(part, names, PAGE, 26), "map"))
+        chart = draw_squares(part, names, PAGE, SQUARE, least=0.5)
+        made["redundancy"] = Markup(drawn(chart, "map"))
     if report.agreement is not None and report.kept:
         shares = kept_shares(report.units, report.agreement.share, MAPPED)
         chart = draw_stability(shares, report.units.names, PAGE, 420)

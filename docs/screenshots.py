@@ -38,7 +38,7 @@ def breast_cancer():
     results = resampled(chosen, X, y, 30, estimator=machine)
     command = "tamis select breast_cancer.csv --target diagnosis svm-rfe --features 12"
     return report(
-        chosen, X, y, results=results, tuned=tuned, estimator=machine,
+        chosen, X, y, results=results, tuned=tuned,
         source="breast_cancer.csv", target="diagnosis", command=command,
     )  # fmt: skip
 

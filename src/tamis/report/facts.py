@@ -92,8 +92,8 @@ class RankSpan(NamedTuple):
 class Swap(NamedTuple):
     """A column that says nearly the same as a kept one.
 
-    ``change`` is how the error changes when it stands in for it, ``same`` whether that is within
-    one standard error; None where that was not tried.
+    ``change`` is how much the squared loss rises when it stands in for it, ``same`` whether that is
+    within what is in doubt anyway; None where that was not tried.
     """
 
     unit: int

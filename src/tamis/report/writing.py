@@ -54,6 +54,7 @@ def page_of(report: Report) -> str:
         names=_names(report),
         answers=_answers(report),
         first=FIRST,
+        scored=bool(np.isfinite(report.units.scores).any()),
         table=_table(report),
         rows=ROWS,
         data=Markup(_data(report)),
@@ -202,9 +203,7 @@ def _swap(report: Report, swap: Swap) -> dict[str, str]:
     if swap.same:
         said += " · same"
     elif swap.change is not None:
-        percent = report.errors is None or report.errors.measure.percent
-        change = f"{swap.change:+.1f}" if percent else f"{swap.change:+.3g}"
-        said += f" · {change}".replace("-", "−")
+        said += f" · +{figure(swap.change, 2)}".replace("+−", "−")
     return {"name": harmless(report.units.names[swap.unit]), "said": said}
 
 

@@ -1,6 +1,8 @@
 """Pages in a real browser: nothing is requested, nothing complains, everything can be used."""
 
+import os
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -267,6 +269,30 @@ def test_what_cannot_be_seen_is_told(browser, pages):
     )
     ids = page.run("[...document.querySelectorAll('[id]')].map(e => e.id)")
     assert len(ids) == len(set(ids))
+
+
+def axe():
+    """axe-core, where npm has installed it: here, or where AXE_CORE says."""
+    given = os.environ.get("AXE_CORE")
+    places = [Path(given)] if given else []
+    places.append(Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js")
+    return next((place for place in places if place.is_file()), None)
+
+
+@pytest.mark.skipif(axe() is None, reason="needs axe-core: npm install axe-core")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1180, 390])
+def test_axe_finds_nothing_serious(browser, pages, scheme, width):
+    browser.prefer(scheme)
+    browser.resize(width, 900)
+    page = opened(browser, pages["wine"])
+    page.run(axe().read_text(encoding="utf-8") + ";1")
+    found = page.run(
+        "axe.run().then(r => r.violations.map(v => [v.impact, v.id, v.nodes[0].html]))"
+    )
+    browser.prefer("light")
+    browser.resize(1180, 900)
+    assert [each for each in found if each[0] in ("serious", "critical")] == []
 
 
 def test_print_cuts_no_picture(browser, pages, tmp_path):

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.preprocessing import scale
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
 from sklearn.svm import SVC
 
 import tamis
@@ -36,9 +38,10 @@ def breast_cancer():
     machine = SVC(kernel="linear", C=tuned.best_C_)
     chosen = tamis.recipe("svm-rfe", C=tuned.best_C_, n_features_to_select=12).fit(X, y)
     results = resampled(chosen, X, y, 30, estimator=machine)
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(chosen.transform(X), y)
     command = "tamis select breast_cancer.csv --target diagnosis svm-rfe --features 12"
     return report(
-        chosen, X, y, results=results, tuned=tuned,
+        chosen, X, y, results=results, tuned=tuned, model=model,
         source="breast_cancer.csv", target="diagnosis", command=command,
     )  # fmt: skip
 

@@ -193,6 +193,25 @@ def test_swaps_that_were_tried_are_told(eliminated, wine):
     assert "rise of the loss" in page.said["columns"]
 
 
+def test_a_model_tells_what_it_makes_of_the_columns(eliminated, wine):
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    from tamis.response import effects
+
+    kept = np.flatnonzero(eliminated.support_)
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(wine.X[:, kept], wine.y)
+    gathered = report(eliminated, wine.X, wine.y, model=model)
+    found = effects(model, wine.X[:, kept])
+    for k, column in enumerate(kept):
+        assert gathered.effects[column].means == pytest.approx(found[k].means)
+    page = Page(gathered.html())
+    assert page.said["effects"].count("mean probability of ") == 5
+    with pytest.raises(InvalidParameter, match="trained on the 5 kept columns"):
+        report(eliminated, wine.X, wine.y, model=LogisticRegression().fit(scale(wine.X), wine.y))
+
+
 def test_words_name_the_class_that_stands_out(whole, wine):
     gathered, page = whole
     column = list(wine.feature_names).index("flavanoids")

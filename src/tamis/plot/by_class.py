@@ -125,7 +125,7 @@ def draw_classes(
     sides["range"] = [colours.groups[1], colours.groups[0]]
     quiet = {"labelColor": colours.soft, "labelFont": FONT, "titleColor": colours.soft}
     legend = {"orient": "top", "title": None, **quiet}
-    sizes = {
+    sizes: dict[str, Any] = {
         "orient": "right",
         "title": what,
         "titleFontWeight": "normal",

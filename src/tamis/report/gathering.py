@@ -17,6 +17,7 @@ from tamis.plot.correlating import correlations, shape_of
 from tamis.plot.reading import ChosenUnits, chosen_units, criterion_curve, walk_of
 from tamis.plot.tuned import tuned_curve
 from tamis.report.cares import cares_of
+from tamis.report.effecting import effect_lines
 from tamis.report.facts import Report, Strip
 from tamis.report.measuring import (
     agreement_of_results,
@@ -57,6 +58,7 @@ def report(
     metric: str | None = None,
     tuned: Any = None,
     substitutes: Iterable[Any] | None = None,
+    model: Any = None,
     names: Sequence[str] | None = None,
     title: str | None = None,
     source: str | None = None,
@@ -89,6 +91,10 @@ def report(
     substitutes : iterable of swaps, optional
         What ``selection.substitutes(X, y)`` found: columns that were tried in the place of kept
         ones. Without it those that are close are named.
+    model : fitted estimator, optional
+        Trained on the kept columns, in the order of the table: what it answers as each of them
+        rises is shown. Of an automatic selection it is
+        ``clone(selection.estimator_).fit(selection.transform(X), y)``.
     names : sequence of str, optional
         Names of the columns, where the selection knows none.
     title : str, optional
@@ -159,6 +165,7 @@ def report(
         strips=_strips(given.X, units, rows),
         walk=walk_of(selection),
         tuned=curve,
+        effects={} if model is None else effect_lines(model, given.X, units),
         details=_details(selection, given, n_rows, results),
         command=command,
     )

@@ -19,6 +19,7 @@ from tamis.plot.tuned import draw_tuning
 from tamis.plot.walks import draw_path, draw_values
 from tamis.report import wording
 from tamis.report.drawing import drawn
+from tamis.report.effect_drawing import effect_svg
 from tamis.report.facts import Estimate, Report, Swap, plain
 from tamis.report.strip_drawing import strip_svg
 
@@ -64,6 +65,7 @@ def page_of(report: Report) -> str:
         legend=_legend(report),
         changes=any(s.change is not None for some in report.swaps.values() for s in some),
         numbers=_numbers(report),
+        effects=_effects(report),
         mapped=min(int(np.isfinite(report.between).any(axis=1).sum()), MAPPED),
         path_title=_path_title(report),
         several=report.walk is not None and max(map(len, report.walk.moved)) > 1,
@@ -123,6 +125,7 @@ def _sections(report: Report) -> list[tuple[str, str]]:
     there = [
         ("columns", "Columns", bool(report.kept)),
         ("size", "How many", report.curve is not None or report.values is not None),
+        ("effects", "What a model makes of them", bool(report.effects)),
         ("ranking", f"All {n_units}", True),
         ("redundancy", "What says the same", bool(report.kept)),
         ("stability", "How sure", report.agreement is not None and bool(report.kept)),
@@ -276,6 +279,21 @@ def _four(value: float) -> float | None:
     """A score of four digits: more could not be read."""
     number = plain(value)
     return None if number is None else float(f"{number:.4g}")
+
+
+def _effects(report: Report) -> list[dict[str, Any]]:
+    """Small pictures of what a model answers, all on one scale."""
+    if not report.effects:
+        return []
+    all_means = np.concatenate([line.means.ravel() for line in report.effects.values()])
+    span = float(all_means.min()), float(all_means.max())
+    shown = []
+    for unit, line in report.effects.items():
+        alone = len(line.outputs) == 1
+        hues = ["var(--accent)"] if alone else [f"var(--c{k})" for k in line.outputs]
+        name = harmless(report.units.names[unit])
+        shown.append({"name": name, "svg": effect_svg(line, span, hues), "words": line.words})
+    return shown
 
 
 def _numbers(report: Report) -> list[tuple[int, str, str]]:

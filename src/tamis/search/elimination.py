@@ -99,8 +99,8 @@ class RecursiveElimination(Search):
     def _n_rounds(self, n_units: int, size: int | None) -> int:
         """Rounds in which fewer and fewer are scored, as rounds of all."""
         scored, left, last = 0, n_units, size or 1
-        if is_int(self.step):
-            return max(1, sum(range(n_units, last, -int(self.step))) // n_units)
+        if isinstance(self.step, int):
+            return max(1, sum(range(n_units, last, -self.step)) // n_units)
         while left > last:
             scored += left
             left -= drop_count(self.step, left, last)[0]

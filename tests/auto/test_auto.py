@@ -192,7 +192,7 @@ def test_the_error_is_that_of_new_rows():
         model = clone(found.estimator_).fit(found.transform(X), y > 0)
         said.append(found.error_.wrong)
         true.append((model.predict(found.transform(new)) != (labels > 0)).mean())
-    assert abs(np.mean(said) - np.mean(true)) < 0.03
+    assert abs(np.mean(said) - np.mean(true)) < 0.06  # 80 rows four times tell it to 0.02
 
 
 # ------------------------------------------------------------------------------ how it goes on
@@ -289,7 +289,7 @@ def test_classes_of_few_rows():
     X, y = signal(n=80, d=5)
     labels = np.where(y > 0, 1, 0)
     labels[:2], labels[2] = 2, 3  # two rows of a class, and one row of another
-    found = Auto(budget=4, random_state=0).fit(X, labels)
+    found = Auto(budget=2.5, random_state=0).fit(X, labels)
     assert {"sensitivity", "forest"} & {point.path for point in found.curve_}
     assert set(found.columns) >= {2}
     everyone = np.arange(80) // 2  # no class has as many rows as there are folds
@@ -391,7 +391,7 @@ def test_an_expression_means_it():
 def test_no_method_means_it(monkeypatch):
     X, y = signal()
     prepared = tamis.recipes.prepare(None, y, random_state=3, n_jobs=2, n_features_to_select=4)
-    assert write(prepared) == "Auto(n_features_to_select=4, random_state=3, n_jobs=2)"
+    assert write(prepared) == "Auto(budget=0.5, n_features_to_select=4, random_state=3, n_jobs=2)"
     monkeypatch.setitem(tamis.recipes.choosing.DEFAULTS, "regression", "Auto(budget=0.5)")
     found = tamis.select(X, y, random_state=0)
     assert found.columns == [2, 7]

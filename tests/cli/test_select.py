@@ -146,7 +146,7 @@ def test_regression_and_classification(tamis, folder):
     real = tamis("select", "r.csv", "-t", "rating", "--task", "regression")
     assert "(real)" in real.stdout
     assert "Auto(budget=0.5, task='regression')" in real.stdout
-    assert kept(real) == ["a"]
+    assert "a" in kept(real)
     by_correlation = tamis("select", "r.csv", "correlation", "-t", "rating", "--task", "regression")
     assert "Correlation(task='regression')" in by_correlation.stdout
 

@@ -3,6 +3,7 @@
 import gzip
 import json
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -88,7 +89,10 @@ def test_mixed_tables(tamis, folder, like):
     frame = made.to_frame().with_columns(pl.Series("y", made.y))
     frame.write_parquet("t.parquet")
     frame.write_csv("t.csv")
-    results = [tamis("select", f"t.{end}", "-t", "y", "-k", 3) for end in ("parquet", "csv")]
+    method = "ridge-rfe" if isinstance(made.y[0], str | np.integer) else "ridge-regression-rfe"
+    results = [
+        tamis("select", f"t.{end}", method, "-t", "y", "-k", 3) for end in ("parquet", "csv")
+    ]
     assert [result.exit_code for result in results] == [0, 0], results[0].output
     assert sorted(kept(results[0])) == sorted(kept(results[1])) == sorted(made.relevant)
 

@@ -66,7 +66,7 @@ def test_scikit_learn_accepts_them(estimator):
 @pytest.mark.parametrize("like", LIKE)
 def test_what_the_target_was_made_of_is_found(like):
     made = make_mixed(400, random_state=0, like=like)
-    found = tamis.select(made.to_frame(), made.y, n_features_to_select=len(made.relevant))
+    found = tamis.select(made.to_frame(), made.y, search_for(made.y, len(made.relevant)))
     assert isinstance(found, TableSelector)
     assert sorted(found.columns) == sorted(made.relevant)
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import EMPTY, Array, class_codes, is_int, is_real, target_kind
 from tamis._random import stream
-from tamis.auto.held_out import AutoOutcome, CurvePoint, gather, outcome_of, stability_of
+from tamis.auto.held_out import AutoOutcome, CurvePoint, HeldOut, gather, outcome_of, stability_of
 from tamis.auto.models import estimator_of
 from tamis.auto.plan import AutoPlan, Planned, planned
 from tamis.auto.saying import summary_of, verdict_of
@@ -29,6 +29,7 @@ from tamis.contract import (
     check_target,
     resolve_choice,
 )
+from tamis.evaluation.stability import Stability
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 
 #: Standard errors by which a smaller number of columns may be worse.
@@ -120,6 +121,13 @@ class Auto(InRounds):
     fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), Auto())"
     quick: ClassVar[str] = "correlation"
 
+    path_: str | None
+    model_: str | None
+    error_: HeldOut | None
+    error_all_: HeldOut | None
+    error_guess_: HeldOut | None
+    stability_: Stability | None
+
     def __init__(
         self,
         budget: float = 60,
@@ -175,7 +183,7 @@ class Auto(InRounds):
         return None if asked is None else asked.size(n_units, type(self).__name__)
 
     def _check_target(self, y: NDArray[Any] | None) -> None:
-        kind = check_target(self, y)  # type: ignore[arg-type]
+        kind = check_target(self, y)
         if y is None:
             raise InvalidTarget(
                 "Auto compares predictions with a target, and there is none. Give y, or name a "

@@ -50,3 +50,16 @@ def test_gates_keep_the_pair_inside_classes_and_lose_a_column_that_is_needed(mon
     said = capsys.readouterr().out
     assert "class {0: '5 of 5', 0.1: '5 of 5', 1: '5 of 5'" in said
     assert "global {0: '5 of 5', 0.1: '0 of 5', 1: '0 of 5'" in said
+
+
+def test_the_pictures_of_the_theory_show_what_the_choice_keeps(monkeypatch, capsys):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+    monkeypatch.setattr(plt, "show", lambda: None)
+    scope = runpy.run_path(str(EXAMPLES / "plot_theory.py"))
+    drawn = [len(plt.figure(number).axes[0].lines) for number in plt.get_fignums()]
+    plt.close("all")
+    assert drawn == [7, 4, 4]
+    assert scope["best"] == scope["search"].n_features_
+    assert (scope["risk"] > scope["true"]).all()  # the bound holds
+    assert f"kept {scope['best']}" in capsys.readouterr().out

@@ -5,17 +5,14 @@ from typing import Any
 import numpy as np
 
 from tamis._arrays import Array, improves, is_int
-from tamis.contract.choice import (
-    FLATTERS,
-    Choice,
-    Chosen,
-    Context,
-    Walker,
-    check_values,
-)
+from tamis.contract.choice import Choice, Chosen, Context, Walker, check_values
 from tamis.contract.criterion import SubsetCriterion
 from tamis.contract.trace import Trace
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+
+#: How much too good the accuracy of the best subset is before patience is lost, on classes of pure
+#: noise: 0.126 with three steps of patience.
+TOO_GOOD = 0.13
 
 
 class Patience(Choice):
@@ -23,7 +20,8 @@ class Patience(Choice):
 
     It ends the walk: what lies beyond was never looked at, and the reason says so. A walk that
     removes columns goes on while the value is at least as good, one that adds them while it is
-    better: of equals the smaller subset is kept.
+    better: of equals the smaller subset is kept. On classes of pure noise it keeps some 6 of 50
+    columns, whose accuracy seems 0.13 better than it is.
 
     Parameters
     ----------
@@ -66,7 +64,7 @@ class Patience(Choice):
             reason += "looked at, and their columns are undecided; "
         else:
             reason += "the walk ended before it lost patience; "
-        return Chosen(index, reason + FLATTERS)
+        return Chosen(index, reason + context.flattering(TOO_GOOD))
 
     def _watched(self, trace: Trace) -> tuple[int, bool]:
         """The best step seen, and whether patience was lost after it."""
@@ -122,8 +120,8 @@ class Knee(Choice):
         return Chosen(
             int(np.flatnonzero(trace.sizes == size)[0]),
             f"{context.counted(size)} {lies} before the bend of the gains, which fall from "
-            f"{gains[0]:.4g} to {gains[-1]:.4g}: a description of the curve, no test."
-            f"{context.beside_fixed}",
+            f"{gains[0]:.4g} to {gains[-1]:.4g}: a description of the curve, no test; of pure "
+            f"noise a dozen lie there too.{context.beside_fixed}",
         )
 
 

@@ -153,8 +153,9 @@ class Contest(AgainstProbes):
     importances this is Boruta, without its early rejections: ``tamis.recipe("boruta")``.
 
     ``alpha`` is no level. The rounds share the rows, so that a column of noise that wins once wins
-    often: with 20 rounds and ``alpha=0.05`` a column was kept in 17 of 100 tables of noise. For a
-    rate that holds use :class:`Probes`. A column that only repeats a relevant one is kept here too.
+    often: with 20 rounds and ``alpha=0.05`` a column is kept in 9 to 17 of 100 tables of noise.
+    For a rate that holds use :class:`Probes`. A column that only repeats a relevant one is kept
+    here too.
 
     Parameters
     ----------
@@ -166,6 +167,7 @@ class Contest(AgainstProbes):
     n_rounds : int, default=20
         At least log2(d / alpha): with fewer not even a column that wins all of them could be kept.
     random_state : int, generator or None, default=None
+        Seed of the permutations, and of the search.
     n_jobs : int or None, default=None
         Rounds at the same time; the result does not depend on it.
 
@@ -242,8 +244,8 @@ class Contest(AgainstProbes):
         return Verdict(
             n_kept,
             f"{self._counted(n_kept)} {stand} ahead of the best probe in {fewest} or more of "
-            f"{self.n_rounds} rounds. That is no promised rate: at alpha=0.05 a column was kept in "
-            "17 of 100 tables of noise.",
+            f"{self.n_rounds} rounds. That is no promised rate: at alpha=0.05 a column is kept in "
+            "9 to 17 of 100 tables of noise.",
         )
 
 

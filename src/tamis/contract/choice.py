@@ -51,6 +51,14 @@ class Context(NamedTuple):
         """A number of what is taken or left as one, in words."""
         return counted(n, "column" if self.grouping is None else self.grouping.word)
 
+    def flattering(self, too_good: float) -> str:
+        """What a value is worth that chose; of a cross-validated one, how much too good it is."""
+        if not hasattr(self.criterion, "fold_scores"):
+            return FLATTERS
+        return (
+            f"{FLATTERS[:-1]}: on classes of pure noise such an accuracy is {too_good:g} too good."
+        )
+
     @property
     def beside_fixed(self) -> str:
         """What is said where a reason does not hold for units that are fixed."""
@@ -162,20 +170,25 @@ class Fraction(Choice):
 class Best(Choice):
     """The subset of greatest value, of whatever size; of equals the smallest.
 
-    The values were computed on the rows that chose the subsets, so they flatter: the unbiased way
+    The values were computed on the rows that chose the subsets, so they flatter: of classes that
+    are pure noise an accuracy seems 0.15 better than it is, with 15 columns kept. The unbiased way
     is ``GridSearchCV`` over ``n_features_to_select``, which repeats the search in every fold.
     """
 
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
         index = best_of(trace, np.flatnonzero(trace.sizes > 0))
         size, value = trace.sizes[index], trace.values[index]
-        kept = f"{context.counted(size)} {have(size)}"
-        return Chosen(index, f"{kept} the greatest value of the walk, {value:.4g}; {FLATTERS}")
+        kept = f"{context.counted(size)} {have(size)} the greatest value of the walk"
+        return Chosen(index, f"{kept}, {value:.4g}; {context.flattering(TOO_GOOD)}")
 
     def check(self, search: Walker, criterion: Any) -> None:
         check_values("n_features_to_select='best'", search, criterion, "'best'")
 
 
+#: How much too good the greatest accuracy is that the subsets of one walk have by cross-validation,
+#: on classes of pure noise: 0.149 with a standard error of 0.005, over 100 and 500 rows of 50 and
+#: 500 columns, walks by correlation and JMI, three estimators.
+TOO_GOOD = 0.15
 #: Said of every value that stands beside a choice made by it.
 FLATTERS = "it was computed on the rows that chose, so it flatters."
 

@@ -23,6 +23,7 @@ PACKAGES = [
     "tamis.neural",
     "tamis.datasets",
     "tamis.table",
+    "tamis.auto",
     "tamis.evaluation",
     "tamis.reproduction",
 ]
@@ -61,6 +62,7 @@ PROMISED = {
         "make_exponential", "make_xor", "load", "make_mixed", "make_genes",
     },
     "tamis.table": {"Alert", "Table", "TableEncoder", "TableSelector", "inspect", "read"},
+    "tamis.auto": {"Auto", "CurvePoint", "HeldOut", "Planned"},
     "tamis.evaluation": {"Realizations", "evaluate", "compare", "stability", "hit"},
     "tamis.reproduction": {"reproduce", "read", "names", "titles"},
 }  # fmt: skip
@@ -87,7 +89,7 @@ def test_every_public_name_is_explained(package):
 
 
 @pytest.mark.parametrize(
-    "package", ["tamis.criteria", "tamis.search", "tamis.neural", "tamis.table"]
+    "package", ["tamis.auto", "tamis.criteria", "tamis.search", "tamis.neural", "tamis.table"]
 )
 def test_every_parameter_is_documented(package):
     module = import_module(package)

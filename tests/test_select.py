@@ -39,7 +39,7 @@ def test_the_target_is_a_column_of_the_frame(frame):
 def test_the_default_method_follows_the_target():
     numbers = IRIS.drop(columns=["species", "target"])
     found = tamis.select(numbers, target="petal width (cm)", task="regression")
-    assert found.record_.expression == "RecursiveElimination(Importances(Ridge()), step=0.1)"
+    assert found.record_.expression == "Auto(budget=0.5, task='regression')"
     assert found.feature_names_in_.tolist() == numbers.columns[:-1].tolist()
 
 

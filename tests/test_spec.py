@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from tamis import choice, criteria, neural, search, table
+from tamis import auto, choice, criteria, neural, search, table
 from tamis.contract import Criterion, Search, SubsetCriterion
 from tamis.criteria import (
     CrossValidated,
@@ -141,7 +141,8 @@ def test_the_catalogue_has_no_abstract_classes():
     assert "Choice" not in groups["choices"]
     around = {"Contest", "Fusion", "HonestSize", "Knockoffs", "Probes", "StabilitySelection"}
     assert set(groups["around a search"]) == around
-    packages = (criteria, search, choice, neural, table)
+    assert set(groups["auto"]) == {"Auto"}
+    packages = (auto, criteria, search, choice, neural, table)
     public = {name for package in packages for name in package.__all__}
     assert all(name in public for group in groups.values() for name in group)
     # beside the criteria stand what they are given: ways to perturb a column, tuned machines

@@ -37,7 +37,7 @@ def test_the_hard_table_needs_no_options(tamis, genes):
         written = json.load(stream)
     assert len(written["alerts"]) == len(notes(result)) == 4
     assert sorted(written["selected"]) == sorted(kept(result))
-    assert written["method"].startswith("TableSelector(RecursiveElimination(")
+    assert written["method"].startswith("TableSelector(Auto(")
 
 
 def test_what_is_left_out_can_be_kept(tamis, genes):

@@ -17,6 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import tamis
+from tamis._arrays import target_kind
 from tamis.contract import Record
 from tamis.criteria import (
     MRMR,
@@ -51,8 +52,10 @@ LIBRARIES = {
 
 
 def search_for(y, n=3):
-    """The default method for a target, which is quick."""
-    return tamis.recipes.prepare(None, y, n_features_to_select=n)
+    """A quick method for a target."""
+    of_classes = target_kind(np.asarray(y)) == "classification"
+    name = "ridge-rfe" if of_classes else "ridge-regression-rfe"
+    return tamis.recipes.recipe(name, n_features_to_select=n)
 
 
 @pytest.mark.parametrize("estimator", [TableSelector(Ranking(FisherScore())), TableEncoder()])

@@ -91,7 +91,7 @@ def _order(key: tuple[str, str, int]) -> tuple[int, int, int]:
     return PATHS.index(path), list(ANSWERS).index(model), size
 
 
-class Outcome(NamedTuple):
+class AutoOutcome(NamedTuple):
     """What is kept, and the errors; ``size`` is 0 where that is nothing."""
 
     path: str
@@ -111,7 +111,7 @@ class Outcome(NamedTuple):
         return plain | {name: None if plain[name] is None else list(plain[name]) for name in ERRORS}
 
     @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> "Outcome":
+    def from_dict(cls, plain: dict[str, Any]) -> "AutoOutcome":
         """The outcome that :meth:`to_dict` wrote."""
         curve = [CurvePoint(*point) for point in plain["curve"]]
         errors = {name: None if plain[name] is None else HeldOut(*plain[name]) for name in ERRORS}
@@ -124,7 +124,7 @@ ERRORS = ("error", "error_all", "error_guess")
 
 def outcome_of(
     gathered: Gathered, n_errors: float, rng: np.random.Generator, groups: Any, asked: bool
-) -> Outcome:
+) -> AutoOutcome:
     """What the rule keeps, and what that costs; ``asked`` says that the size was not its own."""
     losses, wrong = gathered.losses, gathered.wrong
     sizes = np.array([size for *_, size in gathered.keys])
@@ -144,7 +144,7 @@ def outcome_of(
     error_all = None
     if best is not None:
         error_all = _held_out(*gathered.everything[best], guess=guess.loss)
-    return Outcome(
+    return AutoOutcome(
         path, model, size if gain or asked else 0, gain, error, error_all, guess,
         _curve(gathered), best,
     )  # fmt: skip

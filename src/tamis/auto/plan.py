@@ -44,7 +44,7 @@ class Round(NamedTuple):
     fold: int
 
 
-class Plan(NamedTuple):
+class AutoPlan(NamedTuple):
     """What is tried on a table.
 
     ``everything`` names the models that are trained on all columns, for comparison.
@@ -164,7 +164,7 @@ def planned(
     n_folds: int,
     sizes: tuple[int, ...],
     task: str,
-) -> Plan:
+) -> AutoPlan:
     """The plan for a table."""
     return _Planning(n_rows, n_units, n_columns, budget, n_folds, sizes, task).plan()
 
@@ -191,7 +191,7 @@ class _Planning:
     def _base(self) -> float:
         return self.costs.walks("information") + self.costs.judged("ridge")
 
-    def plan(self) -> Plan:
+    def plan(self) -> AutoPlan:
         """Information and ridge always; then what fits, the most useful first."""
         costs = self.costs
         self._take(
@@ -213,7 +213,7 @@ class _Planning:
         spent = self.budget - self.left
         n_repeats = self._repeats(spent)
         in_order = tuple(path for path in PATHS if path in paths)
-        return Plan(
+        return AutoPlan(
             costs.n_rows, costs.n_folds, n_repeats, in_order, tuple(models), tuple(everything),
             costs.sizes, tuple(self.steps),
         )  # fmt: skip

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from tamis.auto.held_out import HeldOut, Outcome
+from tamis.auto.held_out import AutoOutcome, HeldOut
 from tamis.choice.rounds import Verdict
 
 #: What a path is called in a sentence.
@@ -31,7 +31,9 @@ def spoken(error: HeldOut) -> str:
     return f"root mean square {error.rmse:.4g} (R² {error.r2:.2f})"
 
 
-def verdict_of(found: Outcome, size: str, asked: bool, counted: Callable[[Any], str]) -> Verdict:
+def verdict_of(
+    found: AutoOutcome, size: str, asked: bool, counted: Callable[[Any], str]
+) -> Verdict:
     """How many columns are kept, and why."""
     if not found.size:
         return Verdict(

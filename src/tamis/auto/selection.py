@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import EMPTY, Array, class_codes, is_int, is_real, target_kind
 from tamis._random import stream
-from tamis.auto.held_out import CurvePoint, Outcome, gather, outcome_of, stability_of
+from tamis.auto.held_out import AutoOutcome, CurvePoint, gather, outcome_of, stability_of
 from tamis.auto.models import estimator_of
-from tamis.auto.plan import Plan, Planned, planned
+from tamis.auto.plan import AutoPlan, Planned, planned
 from tamis.auto.saying import summary_of, verdict_of
 from tamis.auto.work import Work, sample_of, varying_units
 from tamis.choice.honest import sizes_of
@@ -199,7 +199,7 @@ class Auto(InRounds):
 
     # -- the plan and its rounds ------------------------------------------------------------------
 
-    def _planned(self, n_rows: int, n_units: int, n_columns: int, task: str) -> Plan:
+    def _planned(self, n_rows: int, n_units: int, n_columns: int, task: str) -> AutoPlan:
         asked = self._size(n_units)
         fixed = 0 if self._units is None else len(self._units.fixed)
         sizes = sizes_of(n_units)[1:] if asked is None else [asked]
@@ -287,7 +287,7 @@ class Auto(InRounds):
 
     def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
         scores = np.zeros(n_units)
-        self._outcome: Outcome | None = None
+        self._outcome: AutoOutcome | None = None
         self.plan_: list[Planned] = []
         self.path_ = self.model_ = self.estimator_ = self.stability_ = None
         self.error_ = self.error_all_ = self.error_guess_ = None
@@ -297,10 +297,10 @@ class Auto(InRounds):
             order, outcome, steps, facts = rest
             scores[np.array(order, dtype=np.intp)] = np.arange(len(order), 0, -1.0)
             self.plan_ = [Planned(*step) for step in steps]
-            self._read(Outcome.from_dict(outcome), found, facts)
+            self._read(AutoOutcome.from_dict(outcome), found, facts)
         return scores
 
-    def _read(self, outcome: Outcome, found: list[list[Any]], facts: dict[str, Any]) -> None:
+    def _read(self, outcome: AutoOutcome, found: list[list[Any]], facts: dict[str, Any]) -> None:
         """Set what is known of the answer."""
         self._outcome = outcome
         self.n_rows_, self.stopped_ = int(facts["n_rows"]), bool(facts["stopped"])

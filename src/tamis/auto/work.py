@@ -12,7 +12,7 @@ from tamis._random import stream
 from tamis.auto.held_out import NONE
 from tamis.auto.models import Truth, answers, losses
 from tamis.auto.paths import MACHINE_ROWS, SCREENED, path_of
-from tamis.auto.plan import ALL, Plan
+from tamis.auto.plan import ALL, AutoPlan
 from tamis.choice.rounds import seed_of, walk_of, walked
 from tamis.contract import Grouping
 from tamis.evaluation.dealing import parts_of
@@ -25,7 +25,7 @@ DIGITS = 6
 class Work(NamedTuple):
     """What rounds need to know beside the table: ``units`` and ``groups`` are those of it."""
 
-    plan: Plan
+    plan: AutoPlan
     task: str
     units: Grouping
     groups: NDArray[np.intp] | None

@@ -99,21 +99,21 @@ class InRounds(Embedded):
     def _stages(
         self, X: Array, y: NDArray[Any] | None, seed: int, state: dict[str, Any]
     ) -> Iterator[dict[str, Any]]:
-        found = dict(state.get("rounds", {}))
-        waiting = [index for index in range(self._n_rounds()) if str(index) not in found]
+        found, n_rounds = dict(state.get("rounds", {})), self._n_rounds()
+        waiting = [index for index in range(n_rounds) if str(index) not in found]
         items = ((self, X, y, seed, index) for index in waiting)
         for index, numbers in parallel_stream(
             _one_round, items, n_jobs=self.n_jobs, shared=[self, X, y]
         ):
             found[str(index)] = numbers
-            yield {"rounds": dict(found)}
+            yield {"rounds": dict(found), "n_rounds": n_rounds}
             if (usable := self._usable(found)) is not None:
                 found = usable
                 break
         if "rest" not in state:
             with _readable_rounds(self):
                 rest = self._rest(X, y, seed, _in_order(found))
-            yield {"rounds": found, "rest": rest}
+            yield {"rounds": found, "n_rounds": n_rounds, "rest": rest}
 
     def _restore(self, X: Array, y: NDArray[Any] | None, state: dict[str, Any]) -> None:
         with _readable_rounds(self):

@@ -56,7 +56,9 @@ def select(
     ],
     method: Annotated[
         str | None,
-        typer.Argument(metavar="METHOD", help="A recipe (see tamis methods) or an expression."),
+        typer.Argument(
+            metavar="METHOD", help="A recipe (see tamis methods) or an expression; AUTO without."
+        ),
     ] = None,
     target: Annotated[
         str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The target.")

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from tamis.choice.rounds import Rounds
+from tamis.choice.rounds import InRounds
 from tamis.search import BranchAndBound, Exhaustive, Genetic, Ranking
 from tamis.table import TableSelector
 
@@ -65,18 +65,20 @@ def inside(selector: Any) -> Any:
     return selector.search if isinstance(selector, TableSelector) else selector
 
 
-def _rounds_done(search: Any, kind: Rounds) -> tuple[float | None, str]:
+def _rounds_done(search: Any) -> tuple[float | None, str]:
     """How many rounds are done, of the selection or of the one inside it."""
     record = next(iter(search.record_.parts), search.record_)
-    done, n_rounds = len(record.trace.state.get("rounds", ())), kind._n_rounds()
-    return done / n_rounds, f"round {done} of {n_rounds}"
+    done, n_rounds = (record.trace.state.get(name, ()) for name in ("rounds", "n_rounds"))
+    if not n_rounds:
+        return None, "training"
+    return len(done) / n_rounds, f"round {len(done)} of {n_rounds}"
 
 
 def progress_of(search: Any) -> tuple[float | None, str]:
     """The share of a search that is done, None where nobody knows, and where it stands."""
     trace, kind = search.trace_, inside(search)
-    if isinstance(kind, Rounds):
-        return _rounds_done(search, kind)
+    if isinstance(kind, InRounds):
+        return _rounds_done(search)
     if not len(trace):  # the first part of a composition, or a model in training
         parts = search.record_.parts
         return None, f"part {len(parts)}" if parts else "training"

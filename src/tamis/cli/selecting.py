@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tamis import spec
 from tamis._wording import listed
+from tamis.auto import Auto
 from tamis.cli.censored import check_censored, events_of, with_events
 from tamis.cli.output import check_output, write_ranking
 from tamis.cli.printing import print_lines, print_ranking, say, say_alerts, stdout
@@ -95,6 +96,8 @@ def run_select(asked: Request) -> None:
         write_ranking(asked.output, ranking, facts, safe=asked.safe_csv)
     say_alerts(alerts)
     print_ranking(ranking, [f"{_spoken(asked.file)}: {data}", expression], asked.rows)
+    if isinstance(found := getattr(selection, "search_", selection), Auto):
+        print_lines("\n" + found.summary().partition("\n")[2])
     for what, path in (("ranking", asked.output), ("record", asked.save_record)):
         if path is not None:
             say(f"the {what} is in {path}.")

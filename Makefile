@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-slow lint bench fuzz fuzz-paths docs format clean reproduce-fast
+.PHONY: demo test test-slow lint bench fuzz fuzz-paths docs format clean reproduce-fast screenshots
 
 demo: $(VENV)/.app
 	$(BIN)/tamis demo
@@ -46,6 +46,10 @@ fuzz-paths: $(VENV)/.test
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W -b html docs docs/_build
+
+# Pages of several tables and pictures of them, in light, dark, narrow and print; needs chromium.
+screenshots: $(VENV)/.test
+	$(BIN)/python -m docs.screenshots $(ARGS)
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -46,10 +46,15 @@ class Browser:
             "--disable-background-networking", "--disable-component-update",
             f"--window-size={width},{height}", "about:blank",
         ]  # fmt: skip
-        command = f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}'
+
+        def low_numbers():
+            os.dup2(theirs_in, 3)
+            os.dup2(theirs_out, 4)
+
         self.process = subprocess.Popen(
-            ["sh", "-c", command, chromium(), *options],
-            pass_fds=(theirs_in, theirs_out),
+            [chromium(), *options],
+            pass_fds=(3, 4),
+            preexec_fn=low_numbers,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -163,6 +168,10 @@ class Browser:
         """Prefer "light" or "dark"."""
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.ask("Emulation.setEmulatedMedia", features=[feature])
+
+    def show_as(self, media):
+        """Show the page as on a "screen", or as in "print"."""
+        self.ask("Emulation.setEmulatedMedia", media=media)
 
     def press(self, key, code, number):
         """Press and release a key."""

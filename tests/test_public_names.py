@@ -26,6 +26,8 @@ PACKAGES = [
     "tamis.auto",
     "tamis.evaluation",
     "tamis.reproduction",
+    "tamis.plot",
+    "tamis.report",
 ]
 PROMISED = {
     "tamis": {"inspect", "read", "recipe", "select"},
@@ -65,6 +67,11 @@ PROMISED = {
     "tamis.auto": {"Auto", "CurvePoint", "HeldOut", "Planned"},
     "tamis.evaluation": {"Realizations", "evaluate", "compare", "stability", "hit"},
     "tamis.reproduction": {"reproduce", "read", "names", "titles"},
+    "tamis.plot": {
+        "classes", "comparison", "curve", "path", "rank_agreement", "ranking", "redundancy",
+        "stability", "tuning",
+    },
+    "tamis.report": {"Report", "report", "resampled", "write_report"},
 }  # fmt: skip
 
 
@@ -157,7 +164,7 @@ def test_importing_compiles_and_prints_nothing():
     """A fresh process imports the package without numba, typer, polars or altair."""
     code = (
         "import sys, tamis, tamis.criteria, tamis.search, tamis.datasets, "
-        "tamis.evaluation, tamis.reproduction; "
+        "tamis.evaluation, tamis.reproduction, tamis.plot, tamis.report; "
         "print(sorted({'numba', 'typer', 'polars', 'altair', 'dask', 'torch'} & set(sys.modules)))"
     )
     assert run(code) == "[]\n"

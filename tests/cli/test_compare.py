@@ -1,7 +1,12 @@
 """The command ``tamis compare``: its numbers are those of ``evaluate``, whatever the table."""
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import polars as pl
@@ -11,11 +16,24 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from tamis.choice.rounds import walk_of
+from tamis.cli.comparison_sheets import with_error
+from tamis.cli.contest import contestant
 from tamis.criteria import MRMR, Correlation, Scatter
 from tamis.datasets import make_mixed
-from tamis.evaluation import Realizations, corrected_t, evaluate, friedman, holm, stability
+from tamis.evaluation import (
+    Realizations,
+    Standings,
+    Store,
+    corrected_t,
+    evaluate,
+    friedman,
+    holm,
+    stability,
+)
+from tamis.exceptions import InvalidStore
 from tamis.recipes import prepare
-from tamis.search import Forward, Ranking
+from tamis.search import FloatingForward, Forward, Ranking
 from tamis.table import TableEncoder, TableSelector, read
 from tamis.table.rows import FrameSource, frame_rows
 
@@ -251,3 +269,123 @@ def test_the_csv_has_every_number(tamis, folder):
     assert frame["mean"].null_count() == 0
     assert (folder / "a.md").read_text().count("**\n\n| ") == 3
     assert (folder / "a.tex").read_text().count(r"\begin{tabular}") == 3
+
+
+def test_names_of_anybody_do_no_harm(tamis, folder):
+    rng = np.random.default_rng(0)
+    names = ['=cmd|"x"', "a&b_c%$#{}~^\\", "<b>|`x`*", "\x1b[2Jred", "x\ny"]
+    X = rng.normal(size=(40, len(names)))
+    frame = pl.DataFrame(X, schema=names)
+    target = np.where(X[:, 0] > 0, "p|q\x1b[31m", "r_s")
+    frame.with_columns(pl.Series("=y|&_\x1b[2J", target)).write_csv("=a&_|b.csv")
+    ways = [word for end in ("csv", "md", "tex", "json") for word in ("-o", f"x.{end}")]
+    result = tamis(
+        "compare", "=a&_|b.csv", "-t", "=y|&_\x1b[2J", "correlation", "-k", 2, *FEW, *ways
+    )
+    assert result.exit_code == 0, result.output
+    for text in (result.stdout, *((folder / f"x.{end}").read_text() for end in ("md", "tex"))):
+        assert "\x1b" not in text
+    assert (folder / "x.csv").read_text().splitlines()[1].startswith("'=a&_|b.csv,")
+    assert r"=a\&\_\|b.csv" in (folder / "x.md").read_text()
+    tex = (folder / "x.tex").read_text()
+    body = [line for line in tex.splitlines() if not line.startswith("%")]
+    assert not any(re.search(r"(?<!\\)[%#_]", line) for line in body)
+
+
+def test_ctrl_c_leaves_the_fits_and_the_command_that_goes_on(folder):
+    asked = ["compare", "wine.csv", "-t", "kind", "sfs-knn", "mrmr", "-r", "500"]
+    command = [sys.executable, "-m", "tamis.cli", *asked, "--folder", "mine"]
+    work = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    store = folder / "mine" / "fits.sqlite"
+    deadline = time.monotonic() + 100
+    while n_fits(store) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    work.send_signal(signal.SIGINT)
+    _, said = work.communicate(timeout=100)
+    assert work.returncode == 130
+    assert re.search(r"stopped after \d+ of 2000 fits; they are in mine/fits.sqlite", said)
+    assert "To go on: tamis compare wine.csv -t kind sfs-knn mrmr -r 500 --folder mine" in said
+    assert n_fits(store) >= 2
+    assert [path.name for path in (folder / "mine").iterdir()] == ["fits.sqlite"]
+
+
+def n_fits(store):
+    if not store.exists():
+        return 0
+    try:
+        with Store(store) as kept:
+            return len(kept)
+    except InvalidStore:  # about to be made
+        return 0
+
+
+def test_a_class_of_two_rows_and_a_target_that_hardly_varies(compared, folder):
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(rng.normal(size=(40, 3)), schema=["a", "b", "c"])
+    rare = pl.Series("y", ["a"] * 30 + ["b"] * 8 + ["c"] * 2)
+    frame.with_columns(rare).write_csv("rare.csv")
+    found, _ = compared("rare.csv", "-t", "y", "correlation", "svm-rfe")
+    assert len(found["tables"][0]["methods"]) == 4
+    flat = pl.Series("y", [1.5, 2.5] + [0.0] * 38)
+    frame.with_columns(flat).write_csv("flat.csv")
+    found, text = compared("flat.csv", "-t", "y", "correlation", "--task", "regression")
+    assert "no method is shown to find anything" in text
+
+
+def test_a_protected_folder_and_one_that_is_a_file_are_refused(refused, folder):
+    asked = ("compare", "wine.csv", "-t", "kind", "correlation")
+    assert "is a file" in refused(*asked, "--folder", "wine.csv")
+    assert "no folder" in refused(*asked, "-o", "nowhere/x.csv")
+    if os.access(folder, os.W_OK) and os.geteuid():
+        (folder / "shut").mkdir(mode=0o500)
+        assert "protected" in refused(*asked, "--folder", "shut/x")
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "text"),
+    [(3.742, 0.0585, "3.74 ± 0.06"), (0.0, 0.0, "0.00"), (123456.0, 1.0, "1.23e+05 ± 1.00e+00")],
+)
+def test_numbers_have_three_digits_and_their_errors_as_many_decimals(mean, error, text):
+    assert with_error(mean, error, Standings("rmse", False, 0.05, (), (), None)) == text
+
+
+def test_a_floating_search_is_measured_by_what_it_held(compared, frame):
+    text = 'FloatingForward(Scatter("J3"))'
+    found, _ = compared("wine.csv", "-t", "kind", text, "-k", 5)
+    (row,) = (row for row in found["tables"][0]["methods"] if row["method"] == text)
+    X, y = frame.drop("kind").to_numpy(), frame["kind"].to_numpy().astype(str)
+    plan = Realizations(4, train=0.75, stratify=True)
+    for k, point in enumerate(row["curve"], 1):
+        errors = []
+        for i in range(4):
+            train, test, _ = plan.split(y, "wine.csv", i)
+            scale = StandardScaler().fit(X[train])
+            A, B = scale.transform(X[train]), scale.transform(X[test])
+            walk = FloatingForward(Scatter("J3"), n_features_to_select=5).fit(A, y[train]).trace_
+            held = [s for s in range(len(walk)) if len(walk[s].subset) == k]
+            columns = walk[max(held, key=lambda s: walk[s].value)].subset
+            ridge = RidgeClassifier().fit(A[:, columns], y[train])
+            errors.append(np.mean(ridge.predict(B[:, columns]) != y[test]))
+        assert point["mean"] == pytest.approx(np.mean(errors))
+
+
+@pytest.mark.parametrize(
+    ("text", "measured", "size"),
+    [
+        ("correlation", "order", 1.0),
+        ("mrmr", "order", 8),
+        ("svm-rfe", "order", 1),
+        ("t-test-fdr", "order", 1.0),
+        ("Then(Ranking(FisherScore(), n_features_to_select=6), Forward(MRMR()))", "order", 6),
+        ("sffs-j3", "held", 8),
+        ("sfbs-j3", "held", 1),
+        ("ga-knn", "own", 8),
+        ("branch-and-bound-j3", "own", 8),
+        ("mrmr(n_features_to_select=3)", "own", 3),
+    ],
+)
+def test_each_method_walks_as_far_as_it_is_measured(text, measured, size):
+    y = np.repeat(["a", "b"], 10)
+    found = contestant(text, y, "classification", n_columns=50, largest=8)
+    assert found.measured == measured
+    assert walk_of(found.method).n_features_to_select == size

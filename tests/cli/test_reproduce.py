@@ -60,6 +60,16 @@ def test_a_curve_is_a_row_per_size(tamis, folder):
     assert "(0.80)" in result.stdout
 
 
+def test_a_stability_is_printed_with_its_interval(tamis, folder):
+    text = OWN.replace('metric = "hit"', 'metric = "stability"')
+    text = text.replace("train = 100", "train = 100\nsizes = [2]")
+    (folder / "own.toml").write_text(text.replace("Fisher = 0, Later = 30, Odd = 30", "Fisher = 1"))
+    result = tamis("reproduce", "own.toml", "--realizations", 3)
+    assert result.exit_code == 0
+    assert re.search(r"\d\.\d\d \[-?\d\.\d\d, \d\.\d\d\] \(1\.00\)", result.stdout)
+    assert "published within the interval" in result.stdout
+
+
 def test_baselines_stand_beside_every_number(tamis, folder):
     (folder / "own.toml").write_text(
         """

@@ -565,6 +565,7 @@ def test_a_fitted_method_is_fitted_anew_inside():
         ({"methods": [SVC, KNN]}, "estimators as methods"),
         ({"methods": [KNN, KNeighborsClassifier()]}, "two of them read alike"),
         ({"metrics": "errror"}, "No metric is called 'errror'"),
+        ({"metrics": ["error", "stability"]}, "no measure of one realization"),
         ({"metrics": []}, "at least one metric"),
         ({"sizes": "some"}, "sizes='all', 'own', 'best'"),
         ({"sizes": [0]}, "at least 1"),
@@ -631,3 +632,14 @@ def test_the_time_of_a_method_can_be_the_measure():
 def test_rows_that_no_method_could_be_tried_on_are_a_sentence(X, y, sentence):
     with pytest.raises(InvalidTable, match=sentence):
         evaluate(DummyClassifier(), (X, y))
+
+
+def test_a_method_that_names_an_estimator_is_measured_by_it():
+    named = SelectFromModel(LogisticRegression(), threshold=0.5)
+    plan, metrics = Realizations(2, train=100), ["error", "n_features"]
+    found = evaluate({"named": named}, WINE, plan, metrics, sizes="own")
+    given = evaluate(
+        {"named": named}, WINE, plan, metrics, sizes="own", estimators=LogisticRegression()
+    )
+    for metric in metrics:
+        assert found.values(metric, "named") == given.values(metric, "named")

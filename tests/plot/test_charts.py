@@ -15,7 +15,7 @@ import tamis
 from tamis import plot
 from tamis.choice import Probes
 from tamis.criteria import Correlation, FisherScore
-from tamis.evaluation import Realizations, evaluate
+from tamis.evaluation import Realizations, evaluate, friedman
 from tamis.exceptions import InvalidParameter, InvalidTable, MissingExtra
 from tamis.plot.curves import apart
 from tamis.plot.reading import chosen_units, error_curves
@@ -299,3 +299,75 @@ def test_names_at_ends_are_pushed_apart_as_little_as_needed():
         assert moved.mean() == pytest.approx(values.mean())
     far = np.array([0.0, 3.0, 1.5])
     assert (apart(far, 0.5) == far).all()
+
+
+def test_classes_are_means_in_deviations(wine):
+    found = tamis.recipe("fisher-score", n_features_to_select=3).fit(wine.X, wine.y)
+    shown = rows(plot.classes(found, wine.X, wine.y), "classes")
+    kept = [unit for unit in found.order_ if found.support_[unit]]
+    Z = (wine.X - wine.X.mean(axis=0)) / wine.X.std(axis=0)
+    for row in shown:
+        mean = Z[wine.y == row["row"], kept[row["column"]]].mean()
+        assert row["label"] == f"{mean:+.1f}".replace("-", "−")
+        assert row["size"] == pytest.approx(abs(mean))
+    assert "below the mean" in svg(plot.classes(found, wine.X, wine.y))
+
+
+def test_the_area_of_a_class_is_its_gate(wine):
+    found = tamis.recipe("fisher-score", n_features_to_select=3).fit(wine.X, wine.y)
+    found.class_gates_ = np.arange(39.0).reshape(3, 13) / 39
+    kept = [unit for unit in found.order_ if found.support_[unit]]
+    for row in rows(plot.classes(found, wine.X, wine.y), "classes"):
+        assert row["size"] == pytest.approx(found.class_gates_[row["row"], kept[row["column"]]])
+
+
+def test_classes_of_hostile_names_run_nothing(hostile, wine):
+    found, frame = hostile
+    y = np.array(["'] + alert(1) + ['", "\\", "{{x}}"])[wine.y]
+    drawn = svg(plot.classes(found, frame, y))
+    assert "'] + alert(1) + ['" in unescape(drawn)
+    assert "&lt;script&gt;" in drawn
+
+
+@pytest.mark.parametrize("n_methods", [2, 5, 9])
+def test_a_comparison_has_every_method_and_every_group(n_methods):
+    rng = np.random.default_rng(0)
+    names = [f"method {k}" for k in range(n_methods)]
+    table = rng.normal(size=(8, n_methods)) + np.arange(n_methods)
+    ranks = friedman(table, names)
+    chart = plot.comparison(ranks)
+    shown = {row["name"].rpartition(" ")[0]: row["rank"] for row in rows(chart, "methods")}
+    assert shown == pytest.approx(dict(zip(names, ranks.ranks, strict=True)))
+    places = [(row["left"], row["y"]) for row in rows(chart, "methods")]
+    assert len(set(places)) == n_methods
+    if ranks.groups:
+        assert len(rows(chart, "groups")) == len(ranks.groups)
+    assert "average rank (1 is best)" in svg(chart)
+
+
+def test_rank_agreement_is_kendalls_tau(wine):
+    from scipy.stats import kendalltau
+
+    names = ("fisher-score", "ridge-rfe", "mrmr")
+    fitted = {name: tamis.select(wine.X, wine.y, name) for name in names}
+    shown = rows(plot.rank_agreement(fitted), "pairs")
+    for row in shown:
+        one, other = (np.argsort(fitted[names[k]].order_) for k in (row["row"], row["column"]))
+        assert row["r"] == pytest.approx(kendalltau(one, other).statistic, abs=1e-4)
+    assert len(shown) == 3
+
+
+def test_rank_agreement_of_results_is_a_mean(wine):
+    methods = {"f": tamis.recipe("fisher-score"), "m": tamis.recipe("mrmr")}
+    results = evaluate(methods, wine, Realizations(3), "n_features")
+    (pair,) = rows(plot.rank_agreement(results), "pairs")
+    assert -1 <= pair["r"] <= 1
+    reverse = {"up": Ranking(FisherScore()).fit(wine.X, wine.y)}
+    with pytest.raises(InvalidParameter, match="at least two methods"):
+        plot.rank_agreement(reverse)
+
+
+@pytest.mark.parametrize("draw", [plot.comparison, plot.rank_agreement, plot.tuning, plot.curve])
+def test_what_cannot_be_drawn_is_said(draw):
+    with pytest.raises(InvalidParameter, match=f"{draw.__name__} needs"):
+        draw(3)

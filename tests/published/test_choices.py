@@ -5,9 +5,10 @@ import warnings
 import numpy as np
 import pytest
 
-from tamis.choice import HonestSize, Knockoffs, Probes, StabilitySelection
+from tamis.choice import Contest, HonestSize, Knockoffs, Probes, StabilitySelection
 from tamis.criteria import JMI, Correlation, PValue, Scatter
-from tamis.datasets import make_weston
+from tamis.datasets import load, make_weston
+from tamis.datasets import names as table_names
 from tamis.exceptions import NothingFound
 from tamis.search import Forward, Ranking
 
@@ -58,6 +59,37 @@ def test_probes_with_information_find_two_columns_that_matter_together():
 
     found = supports(lambda s: Probes(Forward(JMI()), random_state=s), table, 10)
     assert found[:, :2].sum(axis=1).mean() >= 1.9
+
+
+@pytest.mark.skipif("madelon" not in table_names(), reason="needs madelon (TAMIS_DATA)")
+def test_probes_with_information_find_the_useful_columns_of_madelon():
+    """600 rows, the 20 useful columns first and 80 of its probes."""
+    problem = load("madelon")
+    useful = np.asarray(problem.extras["relevant_idx"])
+    others = np.setdiff1d(np.arange(problem.X.shape[1]), useful)
+
+    def table(seed):
+        rng = np.random.default_rng(seed)
+        rows = rng.choice(len(problem.y), 600, replace=False)
+        columns = np.concatenate([useful, rng.choice(others, 80, replace=False)])
+        return problem.X[np.ix_(rows, columns)], problem.y[rows]
+
+    found = supports(lambda s: Probes(Forward(JMI()), random_state=s), table, 10)
+    assert found[:, :20].sum(axis=1).mean() >= 16
+    assert found[:, 20:].sum(axis=1).mean() <= 1.3
+
+
+def test_contests_keep_few_columns_of_noise_and_most_that_are_relevant():
+    """No level is promised; a column was kept in 17 of 100 tables where 0.05 is written."""
+    kept = [
+        Contest(Ranking(Correlation()), random_state=seed)
+        .fit(*noise(seed, classes=seed % 8 < 4))
+        .n_features_
+        for seed in range(100)
+    ]
+    assert np.mean(np.array(kept) > 0) <= 0.25
+    found = supports(lambda s: Contest(Ranking(Correlation()), random_state=s), decoys, 30)
+    assert found[:, :5].sum(axis=1).mean() >= 4.3
 
 
 def test_stability_keeps_its_bound_and_finds_most():

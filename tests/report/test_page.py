@@ -159,13 +159,57 @@ def test_replacements_are_close_and_not_kept(whole, eliminated, wine):
         assert {swap.unit for swap in swaps} == set(sorted(others, key=lambda j: -r[unit, j])[:3])
 
 
-def test_swaps_are_tried_where_there_is_a_machine(wine):
-    chosen = tamis.recipe("ridge-rfe", n_features_to_select=3).fit(wine.X, wine.y)
-    gathered = report(chosen, wine.X, wine.y, estimator=SVC(kernel="linear"))
-    tried = [swap for some in gathered.swaps.values() for swap in some]
-    assert tried
-    assert all(swap.change is not None for swap in tried)
-    assert "change in error" in gathered.html()
+def test_swaps_that_were_tried_are_told(eliminated, wine):
+    from types import SimpleNamespace as Tried
+
+    kept, others = (
+        eliminated.columns,
+        [n for n in wine.feature_names if n not in eliminated.columns],
+    )
+    swaps = [
+        Tried(
+            column=kept[0], substitute=others[0], correlation=0.9, loss_change=0.001, stands_in=True
+        ),
+        Tried(
+            column=kept[0],
+            substitute=others[1],
+            correlation=0.8,
+            loss_change=0.123,
+            stands_in=False,
+        ),
+        Tried(
+            column=kept[1],
+            substitute=others[2],
+            correlation=0.7,
+            loss_change=np.nan,
+            stands_in=None,
+        ),
+    ]
+    gathered = report(eliminated, wine.X, wine.y, substitutes=swaps)
+    page = Page(gathered.html())
+    assert f"{others[0]} 0.90 · same" in page.said["columns"]
+    assert f"{others[1]} 0.80 · +0.12" in page.said["columns"]
+    assert f"{others[2]} 0.70" in page.said["columns"]
+    assert "rise of the loss" in page.said["columns"]
+
+
+def test_a_model_tells_what_it_makes_of_the_columns(eliminated, wine):
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    from tamis.response import effects
+
+    kept = np.flatnonzero(eliminated.support_)
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(wine.X[:, kept], wine.y)
+    gathered = report(eliminated, wine.X, wine.y, model=model)
+    found = effects(model, wine.X[:, kept])
+    for k, column in enumerate(kept):
+        assert gathered.effects[column].means == pytest.approx(found[k].means)
+    page = Page(gathered.html())
+    assert page.said["effects"].count("mean probability of ") == 5
+    with pytest.raises(InvalidParameter, match="trained on the 5 kept columns"):
+        report(eliminated, wine.X, wine.y, model=LogisticRegression().fit(scale(wine.X), wine.y))
 
 
 def test_words_name_the_class_that_stands_out(whole, wine):
@@ -374,7 +418,11 @@ def test_a_selection_that_held_rows_out_tells_its_curve(wine):
     gathered = report(chosen, X, y)
     assert gathered.curve.size.tolist() == chosen.sizes_[1:].tolist()
     assert gathered.curve.mean == pytest.approx(chosen.losses_[1:])
-    assert "size" in Page(gathered.html()).text
+    page = Page(gathered.html())
+    assert "size" in page.text
+    assert "path" not in page.text
+    assert "Importance" not in page.said["columns"]  # its scores are places counted down
+    assert "gives none a score of its own" in page.said["columns"]
 
 
 def test_a_selection_by_halves_tells_its_stability(wine):

@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from tamis.auto import Auto
 from tamis.evaluation import CrossValidation
 from tamis.evaluation.metrics import metric
 from tamis.exceptions import InvalidSpec
 from tamis.reproduction import experiments, names, read
 from tamis.reproduction.files import folder
+from tamis.reproduction.parts import method_of
 
 GOOD = """
 title = "Hits"
@@ -47,10 +49,12 @@ def test_every_file_of_ours_can_be_read():
     for experiment in found:
         few = "-6." in experiment.name or experiment.name.startswith(("gates", "trees"))
         few |= any(part.splits for part in experiment.parts)
-        assert experiment.realizations == (10 if few else 30)
+        own = experiment.name.startswith("auto")
+        assert experiment.realizations == (5 if own else 10 if few else 30)
         metric(experiment.metric)
         # figures have no numbers, nor have experiments of our own
-        printed = "-fig" not in experiment.name and not experiment.name.startswith("trees")
+        ours = experiment.name.startswith(("trees", "stability", "auto"))
+        printed = "-fig" not in experiment.name and not ours
         assert all(part.published for part in experiment.parts) == printed, experiment.name
         assert experiment.unsound.keys() <= experiment.methods.keys()
 
@@ -82,6 +86,16 @@ def test_what_trees_find_is_asked_in_every_way():
         assert {"one shuffle", "ten shuffles, held out", "sensitivity", "SHAP"} <= (
             part.methods.keys()
         )
+
+
+def test_auto_stands_beside_fixed_methods():
+    parts = [*read("auto-1").parts, *read("auto-2").parts]
+    assert len(parts) == 12
+    for part in parts:
+        assert isinstance(method_of(part.methods["AUTO"], {}), Auto)
+        assert {"all: ridge", "all: trees", "RFECV"} <= part.methods.keys()
+        for text in part.methods.values():
+            assert hasattr(method_of(text, {}), "fit")
 
 
 def test_names_are_in_the_order_of_their_numbers():
@@ -131,6 +145,14 @@ def test_a_wrong_file_gets_a_sentence(written, old, new, sentence):
     assert old in GOOD
     with pytest.raises(InvalidSpec, match=sentence):
         read(written(GOOD.replace(old, new)))
+
+
+def test_a_stability_has_sizes(written):
+    stable = GOOD.replace('metric = "hit"', 'metric = "stability"')
+    for more in ("[baselines]\nF = 'Ranking(FisherScore())'\n[[parts]]", "[[parts]]\nsteps = [1]"):
+        text = stable.replace("[[parts]]", more).replace("published = { Fisher = 0 }", "")
+        with pytest.raises(InvalidSpec, match="needs sizes, or none, not steps"):
+            read(written(text))
 
 
 FOLDS = """

@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 from tamis.criteria import FisherScore
 from tamis.datasets import load, make_weston
 from tamis.datasets import names as table_names
-from tamis.evaluation import CrossValidation, Realizations
+from tamis.evaluation import CrossValidation, Realizations, stability
 from tamis.evaluation.sources import as_sources
 from tamis.evaluation.tuning import tuned
 from tamis.exceptions import InvalidParameter
@@ -48,6 +48,26 @@ name = "corral"
 data = { make = "make_corral", n_samples = 60, variant = 6, fresh = true }
 train = 40
 published = { Fisher = 30 }
+"""
+
+STABLE = """
+title = "Stability"
+source = "Nobody (2020)"
+metric = "stability"
+realizations = 5
+[methods]
+Fisher = "Ranking(FisherScore())"
+Kept = "Ranking(FisherScore(), n_features_to_select=1.0)"
+[[parts]]
+name = "wine"
+data = { load = "wine" }
+train = 0.5
+sizes = [3, 6]
+published = { Fisher = [1.0, 0.1] }
+[[parts]]
+name = "iris"
+data = { load = "iris" }
+train = 0.5
 """
 
 CURVE = """
@@ -471,3 +491,23 @@ def test_every_published_table_runs_to_the_end(name):
     found = reproduce(name, realizations=2)
     left_out = [s for s in found.missing if not s.startswith("ionosphere is left out")]
     assert all("is called" in sentence for sentence in left_out), found.missing
+
+
+def test_a_stability_has_its_interval(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text(STABLE)
+    found = reproduce(str(path))
+    cells = {(cell.part, cell.method, cell.size): cell for cell in found.cells}
+    results = found.results["wine"]
+    for size, mark in ((3, "="), (6, "+")):
+        cell = cells["wine", "Fisher", size]
+        index = stability(results.supports("Fisher", size=size))
+        assert (cell.ours, cell.low, cell.high) == (index.nogueira, index.low, index.high)
+        assert cell.mark == mark
+        assert cell.n_realizations == 5
+    assert cells["iris", "Fisher", None].ours <= 1
+    assert ("iris", "Kept", None) not in cells
+    assert "nothing to agree on" in found.remarks[0]
+    few = reproduce(str(path), realizations=1)
+    assert not few.cells
+    assert "at least two selections" in few.remarks[0]

@@ -311,3 +311,16 @@ def test_the_best_C_of_tiny_columns_is_a_number(scale, middle):
     assert search.best_score_ == plain.fit(X, y).best_score_
     with pytest.raises(InvalidParameter, match="needs lambda_range"):
         SVCPathCV("linear", lambda_range=(1e-310, 1.0)).fit(X, y)
+
+
+def test_a_gap_that_is_no_number_is_without_end(monkeypatch):
+    X, y = classification(n=20)
+    programme = SVCPath("linear").fit(X, y)._machines.paths[0].solution.programme
+    state = homotopy.SolverState(programme)
+    state.stand(np.zeros(len(programme.sign)), 0.0)
+    monkeypatch.setattr(state, "violation", lambda g: 0.0)
+    # nothing times a residual without end
+    monkeypatch.setattr(state, "residuals", lambda g: np.full(len(g), np.inf))
+    with np.errstate(invalid="ignore"):
+        check = follow._check(state, 1.0, [])
+    assert (check.violation, check.gap) == (0.0, np.inf)

@@ -9,13 +9,9 @@ from typing import Any, NamedTuple
 import typer
 
 from tamis._wording import listed
-from tamis.cli.compared import (
-    Compared,
-    Failed,
-    print_compared,
-    print_ranks,
-    written,
-)
+from tamis.cli.compared import print_compared, print_ranks
+from tamis.cli.comparison_files import written
+from tamis.cli.comparison_sheets import Compared, Failed
 from tamis.cli.contest import (
     BASELINES,
     METHODS,
@@ -39,7 +35,7 @@ from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.recipes import method as meaning
 from tamis.table.files import read_file
 from tamis.table.formats import EXTENSIONS
-from tamis.table.rows import Offered, offered
+from tamis.table.rows import ResampledTable, resampled
 from tamis.table.sources import STDIN
 from tamis.table.table import Table, table_of
 
@@ -176,7 +172,7 @@ def _compared(
     """The results on one table, and what failed there."""
     plain, task = table.is_plain, table.task
     data = table.labelled()
-    offer = offered(name, data, plain=plain, keep=asked.keep)
+    source = resampled(name, data, plain=plain, keep=asked.keep)
     n_columns = len(data.names)
     most = min(MOST if asked.features is None else asked.features, n_columns)
     rules = Rules(
@@ -198,17 +194,17 @@ def _compared(
     methods, refused = contestants(words, data.y, task, n_columns, most)
     if not methods:
         raise InvalidParameter(next(iter(refused.values())))
-    results = _measured(asked, offer, methods, rules)
+    results = _measured(asked, source, methods, rules)
     return rules, results, _failed(results, refused, words)
 
 
-def _measured(asked: CompareRequest, offer: Offered, methods: Any, rules: Rules) -> Results:
+def _measured(asked: CompareRequest, table: ResampledTable, methods: Any, rules: Rules) -> Results:
     """The fits, with a bar; after Ctrl-C what is done is kept where there is a store."""
-    name, how = offer.source.name, {"n_jobs": asked.n_jobs, "cluster": asked.cluster}
+    name, how = table.source.name, {"n_jobs": asked.n_jobs, "cluster": asked.cluster}
     with counted_bar(f"comparing on {name}", "fits", quiet=asked.quiet) as bar:
         try:
             with stopping(bar):
-                return contest(offer, methods, rules, bar, store=asked.kept, **how)
+                return contest(table, methods, rules, bar, store=asked.kept, **how)
         except KeyboardInterrupt:
             bar.stop = True
     _leave(asked, bar.done, bar.total)

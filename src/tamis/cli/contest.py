@@ -13,14 +13,16 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 
-from tamis.choice.honest import SIZES
-from tamis.choice.rounds import walk_of, whole_walk
-from tamis.evaluation import Realizations, Results, evaluate
+from tamis._arrays import Subset, is_real
+from tamis.choice.honest import SIZES, first_units
+from tamis.choice.rounds import kept_first, walk_of
+from tamis.evaluation import Realizations, Results, Steps, evaluate
+from tamis.evaluation.columns import chooser_of
 from tamis.evaluation.metrics import metric
 from tamis.exceptions import DamagedRow, InvalidParameter, InvalidSpec, TamisError
 from tamis.recipes import prepare
 from tamis.spec import parse
-from tamis.table.rows import Offered
+from tamis.table.rows import ResampledTable
 
 Progress = Callable[[int, int], None]
 
@@ -52,10 +54,28 @@ METHODS = {
 
 
 class Contestant(NamedTuple):
-    """A method, and whether it is measured at every size or decides itself how many it keeps."""
+    """A method, and where it is measured.
+
+    ``measured`` is "order" (the first columns of its order, at every size), "held" (what it held at
+    each size, where a walk takes columns back) or "own" (what it keeps).
+    """
 
     method: Any
-    decides: bool
+    measured: str
+
+
+@dataclass(frozen=True)
+class Held(Steps):
+    """Sizes at which a walk that also takes columns back is measured: by the best it held of each.
+
+    Sizes that it jumped over are the first columns of its order.
+    """
+
+    def subsets(self, fitted: Any) -> list[tuple[Subset, str]]:
+        """The columns of each size."""
+        search = chooser_of(fitted)
+        found = [search.units_.columns(first_units(search, size)) for size in self.numbers]
+        return [(columns, "given") for columns in found]
 
 
 @dataclass(frozen=True)
@@ -160,16 +180,27 @@ def contestant(text: str, y: Any, task: str, n_columns: int, largest: int) -> Co
     walk = walk_of(made)
     parameters = signature(type(walk)).parameters
     own = parameters.get("n_features_to_select")
-    if own is None or walk.n_features_to_select != own.default:
-        return Contestant(made, True)
-    size: int | float = min(whole_walk(made, n_columns), largest) if walk.grows else 1
+    # a default that is no number is a rule by which the method decides
+    if own is None or not is_real(own.default) or walk.n_features_to_select != own.default:
+        return Contestant(made, "own")
+    if not (walk.nested or walk.extends):  # it looks for one size, and knows no other
+        return Contestant(prepare(made, y, n_features_to_select=largest, task=task), "own")
+    size: int | float = min(_reached(made, n_columns), largest) if walk.grows else 1
     if walk.scores_alone:  # a ranking knows all sizes at once
         size = 1.0
-    return Contestant(prepare(made, y, n_features_to_select=size, task=task), False)
+    sized = prepare(made, y, n_features_to_select=size, task=task)
+    return Contestant(sized, "order" if walk.nested or walk is not made else "held")
+
+
+def _reached(search: Any, n_columns: int) -> int:
+    """How many columns the last part of a composed search can walk through."""
+    while hasattr(search, "second"):
+        n_columns, search = kept_first(search, n_columns), search.second
+    return n_columns
 
 
 def contest(
-    table: Offered,
+    table: ResampledTable,
     methods: Mapping[str, Contestant],
     rules: Rules,
     progress: Progress | None = None,
@@ -179,12 +210,12 @@ def contest(
     name = table.source.name
     estimator = table.estimator(rules.estimator)
     beside = {ALL: make_pipeline(estimator), GUESS: rules.guess}
-    groups: list[tuple[dict[str, Any], Any]] = [
-        ({n: table.method(m.method) for n, m in methods.items() if not m.decides}, rules.sizes),
-        ({n: table.method(m.method) for n, m in methods.items() if m.decides}, "own"),
-    ]
     found: list[Results] = []
-    asked = [({**some, **beside}, sizes) for some, sizes in groups if some]
+    asked = []
+    for measured, sizes in (("order", rules.sizes), ("held", Held(rules.sizes)), ("own", "own")):
+        some = {n: table.method(m.method) for n, m in methods.items() if m.measured == measured}
+        if some:
+            asked.append(({**some, **beside}, sizes))
     total = sum(len(some) for some, _ in asked) * len(rules.plan)
     for some, sizes in asked:
         before = sum(len(results.tasks) + len(results.failures) for results in found)

@@ -25,6 +25,7 @@ QUESTIONS = {
 }
 #: Groups of classes, as questions.
 GROUPS = {
+    "auto": "Which method? (what is run where none is named)",
     "choices": "How many columns? (behind n_features_to_select=, --features)",
     "around a search": "How many, and which can be trusted? (around a method)",
     "criteria": "Parts of expressions: criteria",

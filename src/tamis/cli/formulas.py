@@ -1,6 +1,6 @@
 r"""Formulas for a terminal: the TeX of the descriptions as plain text.
 
-It knows the commands that the descriptions use; a test says when one is missing.
+It knows the commands of such formulas; others are written by their names.
 """
 
 import re
@@ -9,20 +9,43 @@ _SIGNS = {
     "alpha": "α",
     "beta": "β",
     "gamma": "γ",
+    "delta": "δ",
+    "epsilon": "ε",
+    "varepsilon": "ε",
+    "theta": "θ",
+    "lambda": "λ",
     "mu": "μ",
+    "pi": "π",
     "phi": "φ",
     "rho": "ρ",
     "sigma": "σ",
+    "tau": "τ",
     "xi": "ξ",
+    "omega": "ω",
+    "Delta": "Δ",
     "Sigma": "Σ",
+    "prod": "Π",
     "sum": "Σ",
     "in": " ∈ ",
     "ne": " ≠ ",
     "approx": "≈",
+    "le": "≤",
+    "leq": "≤",
+    "ge": "≥",
+    "geq": "≥",
+    "cdot": "·",
+    "times": "×",
+    "infty": "∞",
+    "to": "→",
+    "dots": "...",
+    "ldots": "...",
+    "setminus": " without ",
+    "cup": " ∪ ",
+    "left": "",
+    "right": "",
     "mid": "|",
     "ln": "ln ",
     "log": "log ",
-    "min": "min",
     "qquad": "    ",
     "quad": "    ",
     "bigl": "",
@@ -81,15 +104,17 @@ def _next(tokens: list[str]) -> str:
     if name in ("frac", "tfrac"):
         above, below = _argument(tokens), _argument(tokens)
         return f"{_bracketed(above)}/{_bracketed(below)} "
-    if name in ("mathrm", "text"):
+    if name in ("mathrm", "mathbf", "text", "operatorname"):
         return _argument(tokens)
+    if name == "sqrt":
+        return f"√({_argument(tokens)})"
     if name == "bar":
         return f"mean {_argument(tokens)}"
     if name == "sum" and tokens and tokens[0] == "_":
         tokens.pop(0)
         over = _argument(tokens)
         return f"Σ[{over}] " if len(over) > 1 else f"Σ_{over} "
-    return _SIGNS.get(name, token)
+    return _SIGNS.get(name, name)  # of others, such as max, the name says what they are
 
 
 def _script(sign: str, words: str) -> str:

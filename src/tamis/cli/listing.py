@@ -7,7 +7,7 @@ writes the index anew, and a test says when it is due.
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from inspect import signature
 from pathlib import Path
 from textwrap import fill
@@ -73,12 +73,20 @@ def gathered() -> Listing:
     from tamis import recipes, spec
     from tamis.cli.describing import GROUPS, QUESTIONS, described, first_sentence
 
+    catalogue = spec.catalogue()
+    titles = {group: GROUPS.get(group, group) for group in sorted(catalogue, key=_place(GROUPS))}
     groups = {
-        group: {name: first_sentence(kind) for name, kind in spec.catalogue()[group].items()}
-        for group in GROUPS
+        group: {name: first_sentence(kind) for name, kind in catalogue[group].items()}
+        for group in titles
     }
     lines = [described(one)._asdict() for one in recipes.find("")]
-    return Listing(lines, groups, dict(QUESTIONS), dict(GROUPS))
+    return Listing(lines, groups, dict(QUESTIONS), titles)
+
+
+def _place(known: Iterable[str]) -> Callable[[str], int]:
+    """Where a group stands: in the order of those known, the others last."""
+    order = list(known)
+    return lambda group: order.index(group) if group in order else len(order)
 
 
 def _found(words: str) -> Listing:

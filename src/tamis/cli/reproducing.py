@@ -24,6 +24,7 @@ LEGENDS = {
     "chance": "ours (published)  = equal within chance",
     "range": "range of ours (published)  = published within ours",
 }
+INTERVAL = "ours [interval] (published)  = published within the interval"
 NEAR = "ours (published)  = no more than {:g} apart"
 LEGEND = "  + ours better  - ours worse  ? unsound in print"
 
@@ -155,6 +156,8 @@ def _footnotes(found: Reproduction) -> list[str]:
 
 
 def _legend(experiment: Experiment) -> str:
+    if experiment.metric == "stability":
+        return INTERVAL
     if isinstance(experiment.agreement, float):
         return NEAR.format(experiment.agreement)
     return LEGENDS[experiment.agreement]
@@ -246,4 +249,6 @@ def _written(cell: Cell | None, experiment: Experiment) -> Text:
     ours = f"{cell.ours:.{digits}f}"
     if experiment.agreement == "range":
         ours = f"{cell.low:.{digits}f}-{cell.high:.{digits}f}"
+    if experiment.metric == "stability":
+        ours += f" [{cell.low:.{digits}f}, {cell.high:.{digits}f}]"
     return text(f"{ours}{published} {cell.mark}{signs}", style=style)

@@ -76,7 +76,7 @@ def markdown_text(sheets: Sequence[Sheet]) -> str:
 
 def _markdown(sheet: Sheet) -> str:
     lines = [
-        f"**{_escaped_markdown(sheet.title)}**",
+        f"**{_escaped_markdown(harmless(sheet.title))}**",
         "",
         _row(sheet.headings, _escaped_markdown, "| ", " | ", " |"),
         "|" + "|".join("--:" if right else ":--" for right in _numeric(sheet)) + "|",

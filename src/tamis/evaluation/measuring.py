@@ -53,6 +53,9 @@ def run(
     if order is None or _predicts_itself(fitted, protocol):
         n_columns = rows.X.shape[1] if support is None else len(support)
         scores = measured.itself(fitted, n_columns)
+    elif _names_estimator(fitted, protocol):
+        kept = order if support is None else support
+        scores = measured.hit(order) + measured.by_own(fitted.estimator_, kept)
     elif protocol.sizes == "best":
         scores = measured.hit(order) + measured.at_best_size(method, label, order)
     else:
@@ -95,7 +98,7 @@ def _fitted(
 def _check_measurable(fitted: Any, order: Subset | None, protocol: Protocol) -> None:
     """Refuse a method of which nothing that is asked for can be measured."""
     name = type(fitted).__name__
-    if hasattr(fitted, "predict"):
+    if hasattr(fitted, "predict") or _names_estimator(fitted, protocol):
         return
     if order is None:
         raise InvalidParameter(
@@ -114,6 +117,12 @@ def _predicts_itself(fitted: Any, protocol: Protocol) -> bool:
     """Whether a method that chooses columns is measured by its own predictions."""
     wanted = protocol.reads_predictions and not protocol.estimators
     return wanted and hasattr(fitted, "predict")
+
+
+def _names_estimator(fitted: Any, protocol: Protocol) -> bool:
+    """Whether a method is measured by the estimator that it names for its columns, as AUTO does."""
+    wanted = bool(protocol.of_predictions) and not protocol.estimators and protocol.sizes == "own"
+    return wanted and hasattr(fitted, "estimator_")
 
 
 def _subsets(
@@ -139,15 +148,24 @@ class _Measured:
     def itself(self, fitted: Any, size: int) -> list[Score]:
         """Scores of a method that predicts by itself."""
         _, X = self.training.scaled(self.split.train, self.split.test)
-        y = self.training.rows.y[self.split.test]
-        scores = [
-            Score(ITSELF, size, "own", item.name, _value(item, fitted, X, y))
-            for item in self.protocol.of_predictions
-        ]
-        self._keep_losses(fitted, X, y, ITSELF, size, "own")
+        scores = self._predicted(fitted, X, size)
         if "n_features" in self.protocol.metrics:
             scores.append(Score(ITSELF, size, "own", "n_features", float(size)))
         return scores
+
+    def by_own(self, estimator: Any, columns: Subset) -> list[Score]:
+        """Scores of the estimator that a method names, trained on the columns that it keeps."""
+        train, test = self.split.train, self.split.test
+        fitted, X = self.training.estimator(estimator, ITSELF, train, test, columns)
+        return self._of_columns(columns, "own") + self._predicted(fitted, X, len(columns))
+
+    def _predicted(self, fitted: Any, X: Array, size: int) -> list[Score]:
+        y = self.training.rows.y[self.split.test]
+        self._keep_losses(fitted, X, y, ITSELF, size, "own")
+        return [
+            Score(ITSELF, size, "own", item.name, _value(item, fitted, X, y))
+            for item in self.protocol.of_predictions
+        ]
 
     def hit(self, order: Subset) -> list[Score]:
         """Whether the order answers the problem: one score, whatever the sizes."""

@@ -110,7 +110,10 @@ _KNOWN = {
     "found": Metric("found", None, True),
     "hit": Metric("hit", None, True),
     "seconds": Metric("seconds", None, False),
+    "stability": Metric("stability", None, True),
 }
+#: Measures of all realizations together.
+OF_ALL = frozenset({"stability"})
 
 
 def metric(what: Any) -> Metric:
@@ -196,4 +199,9 @@ def as_metrics(what: Any) -> dict[str, Metric]:
     found = [metric(item) for item in (what if isinstance(what, list | tuple) else [what])]
     if not found:
         raise InvalidParameter('evaluate needs at least one metric, such as metrics="error".')
+    if OF_ALL & {item.name for item in found}:
+        raise InvalidParameter(
+            "stability is no measure of one realization. Write evaluate(..., "
+            'metrics="n_features"), and stability(results.supports(method, size=10)) afterwards.'
+        )
     return {item.name: item for item in found}

@@ -71,7 +71,7 @@ class Standing(NamedTuple):
     p_value: float
 
 
-class Pair(NamedTuple):
+class PairTest(NamedTuple):
     """Two methods on one data set, by the corrected t-test."""
 
     data: str
@@ -93,7 +93,7 @@ class Standings:
     level : float
     rows : tuple of Standing
         The best first on each data set, baselines last.
-    pairs : tuple of Pair
+    pairs : tuple of PairTest
     ranks : Ranks or None
         Over the data sets, where there are two or more and two methods with scores on all.
     """
@@ -102,7 +102,7 @@ class Standings:
     greater_is_better: bool
     level: float
     rows: tuple[Standing, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PairTest, ...]
     ranks: Ranks | None
 
     def of(self, data: str) -> list[Standing]:
@@ -178,7 +178,7 @@ def standings(
         for method in results.methods
     }
     rows: list[Standing] = []
-    pairs: list[Pair] = []
+    pairs: list[PairTest] = []
     for data in results.data:
         found = [
             _standing(results, data, method, tables[data, method], greater)
@@ -288,7 +288,7 @@ def _stability(results: Results, data: str, method: str, size: int | None) -> St
         return None
 
 
-def _pairs(rows: list[Standing], ratio: float) -> Iterator[Pair]:
+def _pairs(rows: list[Standing], ratio: float) -> Iterator[PairTest]:
     """Every pair of methods with two or more common realizations, the better first."""
     drafts = []
     for first, second in combinations(rows, 2):
@@ -296,15 +296,17 @@ def _pairs(rows: list[Standing], ratio: float) -> Iterator[Pair]:
         a, b = ([one.scores[i] for i in common] for one in (first, second))
         if len(common) > 1 and np.isfinite([a, b]).all():
             found = corrected_t(a, b, ratio)
-            # the same difference in every realization: all signs alike, and no more is known
-            p = 0.5 ** (len(common) - 1) if np.isinf(found.statistic) else found.p_value
+            differences = np.subtract(a, b)
+            # the same in every realization but for rounding: all signs are alike, no more is known
+            alike = np.ptp(differences) <= 1e-12 * np.abs(differences).max()
+            p = 0.5 ** (len(common) - 1) if alike and differences.any() else found.p_value
             drafts.append((first, second, found.difference, p))
     adjusted = holm([p for *_, p in drafts])
     for (first, second, difference, p), whole in zip(drafts, adjusted.tolist(), strict=True):
-        yield Pair(first.data, first.method, second.method, difference, p, whole)
+        yield PairTest(first.data, first.method, second.method, difference, p, whole)
 
 
-def _tested(row: Standing, best: str, pairs: list[Pair]) -> Standing:
+def _tested(row: Standing, best: str, pairs: list[PairTest]) -> Standing:
     """The row with the p-value of its test against the best method."""
     for pair in pairs:
         if (pair.first, pair.second) == (best, row.method):

@@ -4,9 +4,22 @@ Each function returns a chart without title in light colours: show it in a noteb
 SVG, PNG or PDF by ``chart.save("curve.svg")``. Needs the extra ``app``.
 """
 
-from tamis.plot.columns import ranking, redundancy, stability
+from tamis.plot.by_class import classes
+from tamis.plot.columns import ranking, redundancy
 from tamis.plot.curves import curve
+from tamis.plot.kept import stability
+from tamis.plot.methods import comparison, rank_agreement
 from tamis.plot.tuned import tuning
 from tamis.plot.walks import path
 
-__all__ = ["curve", "path", "ranking", "redundancy", "stability", "tuning"]
+__all__ = [
+    "classes",
+    "comparison",
+    "curve",
+    "path",
+    "rank_agreement",
+    "ranking",
+    "redundancy",
+    "stability",
+    "tuning",
+]

@@ -1,7 +1,6 @@
-"""Columns: their scores, what says the same, how often they are kept, what classes say."""
+"""Columns: their scores, and what says the same."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,8 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from tamis._arrays import Array, Mask, Subset
-from tamis.evaluation import Results
+from tamis._arrays import Array, Subset
 from tamis.exceptions import InvalidParameter
 from tamis.plot.correlating import correlations
 from tamis.plot.reading import ChosenUnits, chosen_units
@@ -32,8 +30,6 @@ from tamis.plot.style import (
 ROW = 19
 #: Pixels of a square of the map of what says the same.
 SQUARE = 26
-#: Share of the resamples from which a column that is not kept counts as a rival.
-RIVAL = 0.3
 
 
 def ranking(
@@ -110,7 +106,7 @@ def draw_ranking(
     far = [*scores, 0.0, *([probe] if probe is not None else [])]
     x: dict[str, Any] = {"scale": {"domain": [min(far), max(far) or 1.0], "nice": True}}
     x["axis"] = axis(colours, lines=True, title="score by the criterion", tickCount=4)
-    chart = Layer(rows, "ranking").encode(y=_places(len(rows)))
+    chart = Layer(rows, "ranking").encode(y=places(len(rows)))
     hues = {"domain": [True, False], "range": [colours.accent, colours.quiet]}
     bars = chart.mark("bar", height=ROW / 2).encode(
         x=field("score", **x),
@@ -118,7 +114,7 @@ def draw_ranking(
         tooltip=field("hint", "nominal"),
         description=field("hint", "nominal"),
     )
-    layers = [bars, _names(chart, colours)]
+    layers = [bars, names_beside(chart, colours)]
     if any(row["label"] for row in rows):
         without = text(colours, align="left", dx=4, fontSize=11, color=colours.soft)
         mark = chart.mark("text", **without).encode(x={"value": 0}, text=field("label", "nominal"))
@@ -128,11 +124,12 @@ def draw_ranking(
     return layered(layers, width, ROW * len(rows))
 
 
-def _places(n: int) -> Any:
+def places(n: int) -> dict[str, Any]:
+    """Rows from top to bottom."""
     return field("place", "ordinal", axis=None, scale={"domain": list(range(n))})
 
 
-def _names(chart: Any, colours: Palette) -> Any:
+def names_beside(chart: Any, colours: Palette) -> Any:
     """Names at the left of their rows: as marks, since two columns may have the same."""
     mark = chart.mark("text", **text(colours, align="right", dx=-6, fontSize=11.5))
     return mark.encode(x={"value": 0}, text=field("name", "nominal"))
@@ -193,7 +190,7 @@ def redundancy(
     r = correlations(X, units.units, kept)[:, kept]
     shown = closest(r, n)
     names = [units.names[unit] for unit in kept[shown]]
-    return charted(draw_redundancy(r[np.ix_(shown, shown)], names, palette(theme), square))
+    return charted(draw_squares(r[np.ix_(shown, shown)], names, palette(theme), square, least=0.5))
 
 
 def closest(r: Array, n: int) -> Subset:
@@ -211,15 +208,17 @@ def closest(r: Array, n: int) -> Subset:
     return shown[leaves_list(tree)]
 
 
-def draw_redundancy(r: Array, names: Sequence[str], colours: Palette, square: int) -> Any:
-    """The map of a matrix of correlations."""
+def draw_squares(
+    r: Array, names: Sequence[str], colours: Palette, square: int, *, least: float
+) -> dict[str, Any]:
+    """The lower triangle of a matrix; numbers from ``least`` on are written, in hundredths."""
     n = len(names)
     rows = [
         {
             "row": i,
             "column": j,
             "r": round(float(value), 4) if np.isfinite(value := r[i, j]) else 0.0,
-            "label": f"{100 * value:.0f}" if value >= 0.5 else "",
+            "label": f"{100 * value:.0f}".replace("-", "−") if value >= least else "",
             "hint": f"{harmless(names[i])} and {harmless(names[j])}: {figure(float(value), 2)}",
         }
         for i in range(n)
@@ -230,9 +229,9 @@ def draw_redundancy(r: Array, names: Sequence[str], colours: Palette, square: in
     x, y = field("column", "ordinal", **place), field("row", "ordinal", **place)
     chart = Layer(rows, "pairs").encode(x=x, y=y)
     hint = field("hint", "nominal")
-    fullness = field("r", scale={"domain": [0, 1], "range": [0.04, 1]}, legend=None)
+    scale = {"domain": [0, 1], "range": [0.04, 1], "clamp": True}
     squares = chart.mark("rect", color=colours.accent, stroke=None).encode(
-        opacity=fullness, tooltip=hint, description=hint
+        opacity=field("r", scale=scale, legend=None), tooltip=hint, description=hint
     )
     # white on what is full, ink on what is not: the ground of the page is the one or the other
     hue = {"condition": {"test": "datum.r >= 0.8", "value": colours.ground}, "value": colours.ink}
@@ -243,127 +242,3 @@ def draw_redundancy(r: Array, names: Sequence[str], colours: Palette, square: in
     written = Layer(labels, "names").mark("text", **styled)
     written = written.encode(x=x, y=y, text=field("name", "nominal"))
     return layered([squares, numbers, written], square * n, square * n)
-
-
-@dataclass(frozen=True, repr=False)
-class KeptShare:
-    """How often units are kept in resamples.
-
-    Attributes
-    ----------
-    units : array of int
-        Those that are kept, best first, then the rivals that resamples prefer.
-    share : array of float
-    rival : array of bool
-    """
-
-    units: Subset
-    share: Array
-    rival: Mask
-
-
-def kept_shares(units: ChosenUnits, share: Array, n: int) -> KeptShare:
-    """The kept units and, hollow, those that at least 30 % of the resamples keep."""
-    kept = units.best_kept[:n]
-    rivals = np.flatnonzero(~units.kept & (share >= RIVAL))
-    rivals = rivals[np.argsort(-share[rivals], kind="stable")][: max(n - len(kept), 0)]
-    shown = np.concatenate([kept, rivals]).astype(np.intp)
-    return KeptShare(shown, share[shown], ~units.kept[shown])
-
-
-def shares_of(
-    results: Results, units: ChosenUnits, method: str | None = None, data: str | None = None
-) -> Array:
-    """Share of the realizations in which the first columns, as many as are kept, hold each unit."""
-    method = results.methods[0] if method is None else method
-    size = int(units.units.mask(units.kept).sum())
-    masks = results.supports(method, data, size if size else None)
-    if masks.shape[1] != units.units.n_columns:
-        raise InvalidParameter(
-            f"The results are of {masks.shape[1]} columns, the selection of "
-            f"{units.units.n_columns}. Give results on the same table."
-        )
-    of_columns = masks.mean(axis=0)
-    share = np.zeros(len(units.names))
-    np.maximum.at(share, units.units.unit_of, of_columns)
-    return share
-
-
-def stability(
-    results: Results,
-    selection: Any,
-    *,
-    method: str | None = None,
-    data: str | None = None,
-    n: int = 40,
-    theme: str = "light",
-    width: int = 420,
-) -> Any:
-    """How often each kept column is kept in resamples; hollow, the rivals that resamples prefer.
-
-    Parameters
-    ----------
-    results : Results
-        Of :func:`tamis.evaluation.evaluate`, with the selection's method among its own.
-    selection : fitted selection
-    method, data : str, optional
-        Which of several in the results; by default the first method.
-    n : int, default=40
-        How many columns are shown at most.
-    theme : {"light", "page"}, default="light"
-        "page" has the variables of the style sheet of a report for colours.
-    width : int
-        Of the plot itself, in pixels.
-
-    Returns
-    -------
-    altair.LayerChart
-
-    Examples
-    --------
-    >>> import tamis
-    >>> from sklearn.svm import SVC
-    >>> from tamis.datasets import load
-    >>> from tamis.evaluation import Realizations, evaluate
-    >>> from tamis.plot import stability
-    >>> wine, method = load("wine"), tamis.recipe("fisher-score", n_features_to_select=3)
-    >>> results = evaluate(method, wine, Realizations(4), estimators=SVC(), sizes=[3])
-    >>> chart = stability(results, method.fit(wine.X, wine.y))
-    >>> [row["share"] for row in chart.to_dict()["data"]["values"]][:3]
-    [100.0, 100.0, 100.0]
-    """
-    units = chosen_units(selection)
-    shares = kept_shares(units, shares_of(results, units, method, data), n)
-    return charted(draw_stability(shares, units.names, palette(theme), width))
-
-
-def draw_stability(shares: KeptShare, names: Sequence[str], colours: Palette, width: int) -> Any:
-    """The chart of shares: dots on stems."""
-    rows = [
-        {
-            "place": place,
-            "name": short(names[unit]),
-            "share": round(100 * float(share), 1),
-            "rival": bool(rival),
-            "hint": f"{harmless(names[unit])}: {100 * share:.0f} %",
-        }
-        for place, (unit, share, rival) in enumerate(
-            zip(shares.units.tolist(), shares.share, shares.rival, strict=True)
-        )
-    ]
-    marks = axis(colours, lines=True, title="share of resamples that keep it, %")
-    marks["values"] = [0, 25, 50, 75, 100]
-    x = field("share", scale={"domain": [0, 100], "nice": False}, axis=marks)
-    chart = Layer(rows, "shares").encode(y=_places(len(rows)))
-    stems = chart.mark("rule", color=colours.quiet, strokeWidth=1).encode(x=x, x2={"datum": 0})
-    hint = field("hint", "nominal")
-    fill = {"domain": [False, True], "range": [colours.accent, colours.ground]}
-    line = {"domain": [False, True], "range": [colours.accent, colours.mark]}
-    dots = chart.mark("point", size=60, opacity=1, strokeWidth=1.6, filled=False).encode(
-        x=x,
-        fill=field("rival", "nominal", scale=fill, legend=None),
-        stroke=field("rival", "nominal", scale=line, legend=None),
-        tooltip=hint,
-        description=hint,
-    )
-    return layered([stems, dots, _names(chart, colours)], width, ROW * len(rows))

@@ -49,7 +49,7 @@ def chosen_units(selection: Any, names: Sequence[str] | None = None) -> ChosenUn
     if hasattr(selection, "unit_support_"):
         units: Grouping = selection.units_
         kept, order = np.asarray(selection.unit_support_), np.asarray(selection.order_)
-        scores = np.asarray(selection.scores_, dtype=float)
+        scores = without_places(np.asarray(selection.scores_, dtype=float), order)
     else:
         kept, order, scores, units = _of_any(selection)
     labels = _column_names(selection, units.n_columns, names)
@@ -298,8 +298,7 @@ def walk_of(selection: Any) -> Walk | None:
     reached.
     """
     trace = getattr(selection, "trace_", None)
-    inner = getattr(selection, "search_", selection)
-    if trace is None or len(trace) < 2 or getattr(inner, "scores_alone", False):
+    if trace is None or len(trace) < 2 or _scores_alone(selection):
         return None
     leaving = not trace.growing
     moves = trace.moves()
@@ -320,6 +319,23 @@ def walk_of(selection: Any) -> Walk | None:
     )
 
 
+def _scores_alone(selection: Any) -> bool:
+    """Whether steps only say the order of scores: of a ranking, and of what runs a search again."""
+    inner = getattr(selection, "search_", selection)
+    return bool(getattr(inner, "scores_alone", False) or hasattr(selection, "_verdict"))
+
+
+def without_places(scores: Array, order: Subset) -> Array:
+    """Scores; NaN all of them where they are nothing but places counted down.
+
+    >>> without_places(np.array([3.0, 1.0, 2.0]), np.array([0, 2, 1])).tolist()
+    [nan, nan, nan]
+    """
+    counted = scores[order][scores[order] != 0]
+    places = len(counted) > 1 and bool((np.diff(counted) == -1).all()) and counted[0] % 1 == 0
+    return np.full(len(scores), np.nan) if places else scores
+
+
 class CriterionCurve(NamedTuple):
     """What the criterion said at each number of units, on the rows that it learned from.
 
@@ -336,8 +352,8 @@ def criterion_curve(selection: Any) -> CriterionCurve | None:
     trace = getattr(selection, "trace_", None)
     if trace is None or not len(trace):
         return None
-    if getattr(getattr(selection, "search_", selection), "scores_alone", False):
-        scores = selection.scores_[selection.order_]
+    if _scores_alone(selection):
+        scores = without_places(selection.scores_, selection.order_)[selection.order_]
         known = np.flatnonzero(np.isfinite(scores))
         return CriterionCurve(known + 1, scores[known], True) if len(known) > 1 else None
     sizes, values = trace.sizes, trace.values

@@ -92,8 +92,8 @@ class RankSpan(NamedTuple):
 class Swap(NamedTuple):
     """A column that says nearly the same as a kept one.
 
-    ``change`` is how the error changes when it stands in for it, ``same`` whether that is within
-    one standard error; None where that was not tried.
+    ``change`` is how much the squared loss rises when it stands in for it, ``same`` whether that is
+    within what is in doubt anyway; None where that was not tried.
     """
 
     unit: int
@@ -148,6 +148,19 @@ class Strip:
     words: str
 
 
+class EffectLine(NamedTuple):
+    """What a model answers on average as a column rises.
+
+    ``means`` has a row for each of ``values`` and a column for each of ``outputs``, which are
+    classes, or 0 where there is one answer.
+    """
+
+    values: Array
+    means: Array
+    outputs: tuple[int, ...]
+    words: str
+
+
 class Care(NamedTuple):
     """A fact to know before the columns are used, and what follows from it."""
 
@@ -196,6 +209,8 @@ class Report:
         Values of the first kept units.
     walk : Walk or None
     tuned : TunedCurve or None
+    effects : dict of int to EffectLine
+        What a model makes of the first kept columns; empty where none was given.
     cares : list of Care
         What to know before the columns are used.
     details : list of (str, str)
@@ -226,6 +241,7 @@ class Report:
     strips: Mapping[int, Strip]
     walk: Walk | None
     tuned: TunedCurve | None
+    effects: Mapping[int, EffectLine] = field(default_factory=dict)
     cares: Sequence[Care] = field(default_factory=list)
     details: Sequence[tuple[str, str]] = field(default_factory=list)
     command: str | None = None

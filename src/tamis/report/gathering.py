@@ -1,6 +1,6 @@
 """From a fitted selection and its table to all that a page says."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any, NamedTuple
@@ -13,11 +13,12 @@ from tamis._expression import write
 from tamis.contract.record import installed_versions
 from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter, InvalidTable
-from tamis.plot.correlating import correlations, numbers_of, shape_of
+from tamis.plot.correlating import correlations, shape_of
 from tamis.plot.reading import ChosenUnits, chosen_units, criterion_curve, walk_of
 from tamis.plot.tuned import tuned_curve
 from tamis.report.cares import cares_of
-from tamis.report.facts import Report, Strip, Swap
+from tamis.report.effecting import effect_lines
+from tamis.report.facts import Report, Strip
 from tamis.report.measuring import (
     agreement_of_results,
     curve_of_results,
@@ -28,7 +29,7 @@ from tamis.report.measuring import (
     ranks_of_results,
 )
 from tamis.report.strips import RowGroups, column_of, row_groups, strip_of
-from tamis.report.swapping import TRIED, close_columns, tried_swaps
+from tamis.report.swapping import close_columns, tried_swaps
 
 #: Kept columns that a page tells more of than their rank: each takes 2 kB.
 DETAILED = 60
@@ -56,7 +57,8 @@ def report(
     method: str | None = None,
     metric: str | None = None,
     tuned: Any = None,
-    estimator: Any = None,
+    substitutes: Iterable[Any] | None = None,
+    model: Any = None,
     names: Sequence[str] | None = None,
     title: str | None = None,
     source: str | None = None,
@@ -86,8 +88,13 @@ def report(
         Which of the results; by default the first.
     tuned : SVCPathCV or SVRPathCV, optional
         The fitted search for C that the selection's machine was tuned by.
-    estimator : estimator, optional
-        With which columns that could replace others are tried, on rows that the selection has seen.
+    substitutes : iterable of swaps, optional
+        What ``selection.substitutes(X, y)`` found: columns that were tried in the place of kept
+        ones. Without it those that are close are named.
+    model : fitted estimator, optional
+        Trained on the kept columns, in the order of the table: what it answers as each of them
+        rises is shown. Of an automatic selection it is
+        ``clone(selection.estimator_).fit(selection.transform(X), y)``.
     names : sequence of str, optional
         Names of the columns, where the selection knows none.
     title : str, optional
@@ -130,9 +137,10 @@ def report(
     n_rows, _ = shape_of(given.X)
     rows = row_groups(given.y, given.task, n_rows)
     near = _nearness(given.X, units)
-    swaps = close_columns(units, units.best_kept[:DETAILED].tolist(), near.r[:DETAILED])
-    if estimator is not None and given.y is not None:
-        swaps = _tried(swaps, given, units, estimator)
+    detailed = units.best_kept[:DETAILED].tolist()
+    swaps = close_columns(units, detailed, near.r[:DETAILED])
+    if substitutes is not None:
+        swaps = tried_swaps(units, detailed, substitutes)
     curve = None if tuned is None else tuned_curve(tuned)
     drafted = Report(
         source=given.source,
@@ -157,6 +165,7 @@ def report(
         strips=_strips(given.X, units, rows),
         walk=walk_of(selection),
         tuned=curve,
+        effects={} if model is None else effect_lines(model, given.X, units),
         details=_details(selection, given, n_rows, results),
         command=command,
     )
@@ -232,20 +241,6 @@ def _strips(X: Any, units: ChosenUnits, rows: RowGroups) -> dict[int, Strip]:
         if strip is not None:
             found[unit] = strip
     return found
-
-
-def _tried(
-    swaps: dict[int, list[Swap]], given: GivenTable, units: ChosenUnits, estimator: Any
-) -> dict[int, list[Swap]]:
-    """Swaps with the change in error, where all columns are numbers without gaps."""
-    kept = units.best_kept.tolist()
-    needed = [*kept, *(swap.unit for some in swaps.values() for swap in some)]
-    if len(kept) > TRIED or not units.units.plain or given.y is None:
-        return swaps
-    columns = {unit: numbers_of(given.X, np.array([unit]))[:, 0] for unit in dict.fromkeys(needed)}
-    if not all(np.isfinite(column).all() for column in columns.values()):
-        return swaps
-    return tried_swaps(swaps, columns, kept, given.y, estimator)
 
 
 def _measured(

@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 
 from tamis._arrays import Array, class_codes, target_kind
 from tamis.evaluation import Realizations, Results, evaluate, stability
-from tamis.plot.columns import shares_of
+from tamis.plot.kept import shares_of
 from tamis.plot.reading import MEASURES, ChosenUnits, ErrorCurve, Measure, error_curves, measure_of
 from tamis.report.facts import Agreement, Errors, Estimate, RankSpan
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 from markupsafe import Markup, escape
 
-from tamis.plot.columns import RIVAL
+from tamis.plot.kept import RIVAL
 from tamis.plot.reading import Measure
 from tamis.plot.style import figure, harmless
 from tamis.plot.tuned import TunedCurve
@@ -141,8 +141,8 @@ def size_words(report: Report) -> str:
     curve, errors = report.curve, report.errors
     if curve is None or errors is None:
         return sentence(report.reason)
-    if not curve.values.size:  # a selection that chose the number on rows left out
-        return f"{sentence(report.reason)} {errors.how}"
+    if not curve.values.size:  # a selection that chose the number on rows left out says so itself
+        return sentence(report.reason)
     good, best = curve.smallest_good()
     measure = curve.measure
     said = {k: measure.written(curve.at(k)[0]) for k in (good, best)}

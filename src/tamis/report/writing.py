@@ -11,13 +11,15 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 import tamis
-from tamis.plot.columns import closest, draw_redundancy, draw_stability, kept_shares
+from tamis.plot.columns import SQUARE, closest, draw_squares
 from tamis.plot.curves import draw_curve
+from tamis.plot.kept import draw_stability, kept_shares
 from tamis.plot.style import PAGE, figure, harmless
 from tamis.plot.tuned import draw_tuning
 from tamis.plot.walks import draw_path, draw_values
 from tamis.report import wording
 from tamis.report.drawing import drawn
+from tamis.report.effect_drawing import effect_svg
 from tamis.report.facts import Estimate, Report, Swap, plain
 from tamis.report.strip_drawing import strip_svg
 
@@ -53,6 +55,7 @@ def page_of(report: Report) -> str:
         names=_names(report),
         answers=_answers(report),
         first=FIRST,
+        scored=bool(np.isfinite(report.units.scores).any()),
         table=_table(report),
         rows=ROWS,
         data=Markup(_data(report)),
@@ -62,6 +65,7 @@ def page_of(report: Report) -> str:
         legend=_legend(report),
         changes=any(s.change is not None for some in report.swaps.values() for s in some),
         numbers=_numbers(report),
+        effects=_effects(report),
         mapped=min(int(np.isfinite(report.between).any(axis=1).sum()), MAPPED),
         path_title=_path_title(report),
         several=report.walk is not None and max(map(len, report.walk.moved)) > 1,
@@ -95,21 +99,24 @@ def _figures(report: Report) -> list[tuple[str, str, str]]:
             notes.append(f"R² {errors.r2.value:.2f}")
         shown.append((name, value, ", ".join(filter(None, notes))))
         if errors.lost is not None and np.isfinite(errors.lost.value):
-            shown.append(("Lost against all columns", *_lost(errors.lost, measure.percent)))
+            shown.append(_lost(errors.lost, measure.percent))
     if agreement is not None:
         words = f"{agreement.word}; 0 chance, 1 always the same"
         shown.append(("Stability of the choice", f"{agreement.index:.2f}", words))
     return shown
 
 
-def _lost(lost: Estimate, percent: bool) -> tuple[str, str]:
-    value = f"{lost.value:.1f} points".replace("-", "−") if percent else figure(lost.value, 2)
-    if lost.value <= 0:
-        return ("nothing" if abs(lost.value) < 0.05 else value), "not worse than all columns"
+def _lost(lost: Estimate, percent: bool) -> tuple[str, str, str]:
+    """What keeping few columns costs, or brings, and whether that may be chance."""
+    what = "Gained over all columns" if lost.value < 0 else "Lost against all columns"
+    size = abs(lost.value)
+    value = f"{size:.1f} points" if percent else figure(size, 2)
+    if (percent and size < 0.05) or size == 0:
+        return "Lost against all columns", "nothing", ""
     if not np.isfinite(lost.error):
-        return value, ""
-    within = lost.value <= lost.error
-    return value, "within one standard error" if within else "more than one standard error"
+        return what, value, ""
+    within = size <= lost.error
+    return what, value, "within one standard error" if within else "more than one standard error"
 
 
 def _sections(report: Report) -> list[tuple[str, str]]:
@@ -118,6 +125,7 @@ def _sections(report: Report) -> list[tuple[str, str]]:
     there = [
         ("columns", "Columns", bool(report.kept)),
         ("size", "How many", report.curve is not None or report.values is not None),
+        ("effects", "What a model makes of them", bool(report.effects)),
         ("ranking", f"All {n_units}", True),
         ("redundancy", "What says the same", bool(report.kept)),
         ("stability", "How sure", report.agreement is not None and bool(report.kept)),
@@ -198,9 +206,7 @@ def _swap(report: Report, swap: Swap) -> dict[str, str]:
     if swap.same:
         said += " · same"
     elif swap.change is not None:
-        percent = report.errors is None or report.errors.measure.percent
-        change = f"{swap.change:+.1f}" if percent else f"{swap.change:+.3g}"
-        said += f" · {change}".replace("-", "−")
+        said += f" · +{figure(swap.change, 2)}".replace("+−", "−")
     return {"name": harmless(report.units.names[swap.unit]), "said": said}
 
 
@@ -275,6 +281,21 @@ def _four(value: float) -> float | None:
     return None if number is None else float(f"{number:.4g}")
 
 
+def _effects(report: Report) -> list[dict[str, Any]]:
+    """Small pictures of what a model answers, all on one scale."""
+    if not report.effects:
+        return []
+    all_means = np.concatenate([line.means.ravel() for line in report.effects.values()])
+    span = float(all_means.min()), float(all_means.max())
+    shown = []
+    for unit, line in report.effects.items():
+        alone = len(line.outputs) == 1
+        hues = ["var(--accent)"] if alone else [f"var(--c{k})" for k in line.outputs]
+        name = harmless(report.units.names[unit])
+        shown.append({"name": name, "svg": effect_svg(line, span, hues), "words": line.words})
+    return shown
+
+
 def _numbers(report: Report) -> list[tuple[int, str, str]]:
     """The curve as a table; a standard error of 0 is a dash."""
     if report.curve is None:
@@ -313,7 +334,8 @@ def _pictures(report: Report) -> dict[str, Markup]:
         shown = numeric[closest(report.between[np.ix_(numeric, numeric)], MAPPED)]
         names = [report.units.names[report.kept[k]] for k in shown]
         part = report.between[np.ix_(shown, shown)]
-        made["redundancy"] = Markup(drawn(draw_redundancy(part, names, PAGE, 26), "map"))
+        chart = draw_squares(part, names, PAGE, SQUARE, least=0.5)
+        made["redundancy"] = Markup(drawn(chart, "map"))
     if report.agreement is not None and report.kept:
         shares = kept_shares(report.units, report.agreement.share, MAPPED)
         chart = draw_stability(shares, report.units.names, PAGE, 420)

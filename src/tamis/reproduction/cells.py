@@ -24,8 +24,9 @@ class Cell(NamedTuple):
     counts are compared by Fisher's exact test; means by about two standard errors of their
     difference, the published one having the spread of ours; or, where the experiment says so, "="
     where the published number is within the range of ours, ``low`` to ``high``, or differs by no
-    more than a given number. ``sign`` is "+" where the reference of the table wins by a paired
-    t-test, "-" where it loses, None where there was no test.
+    more than a given number. Of a stability ``low`` and ``high`` are its interval, which decides.
+    ``sign`` is "+" where the reference of the table wins by a paired t-test, "-" where it loses,
+    None where there was no test.
 
     ``size`` is the number of columns that was asked for, or the step. ``n_features`` is the mean
     number of columns, in experiments that have baselines: the cells of these name the method
@@ -94,7 +95,7 @@ def mark_of(experiment: Experiment, cell: Cell, published: float) -> str:
     if experiment.metric == "hit":
         return _hits_mark(int(cell.ours), n, int(published), n_published)
     better = metric(experiment.metric).greater_is_better
-    if experiment.agreement == "range":
+    if experiment.agreement == "range" or experiment.metric == "stability":
         slack = 0.5 * 10.0**-experiment.decimals  # printed numbers are rounded
         return _range_mark(cell.low, cell.high, n, published, slack, better)
     if isinstance(experiment.agreement, float):

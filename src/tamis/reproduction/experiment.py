@@ -144,6 +144,11 @@ class Experiment:
         )
 
     @property
+    def measured(self) -> str:
+        """The metric of each realization; of stability, which all have together, there is none."""
+        return "n_features" if self.metric == "stability" else self.metric
+
+    @property
     def decimals(self) -> int:
         """How many decimals the published numbers have."""
         rows = [row for part in self.parts for row in part.published.values()]

@@ -4,7 +4,7 @@
 
     title = "Hits on Weston's problem"
     source = "Author (year), title, table 3"
-    metric = "hit"                       # or error, mse, cv_error, ...
+    metric = "hit"                       # or error, mse, cv_error, stability (with interval), ...
     agreement = "chance"                 # or range: the published number is within ours; or 2:
                                          # the two differ by no more
     realizations = 30
@@ -165,6 +165,8 @@ def _experiment(name: str, plain: dict[str, Any], folder: Path) -> Experiment:
         raise InvalidSpec(f"reference {made.reference!r} is not among [methods].")
     for part in parts:
         made.plan(part)  # which checks the numbers
+    if made.metric == "stability" and (made.baselines or any(part.steps for part in parts)):
+        raise InvalidSpec("stability needs sizes, or none, not steps; and [methods] alone.")
     return made
 
 

@@ -17,15 +17,15 @@ from tamis.spec import parse
 from tamis.table.frames import need_polars
 
 if TYPE_CHECKING:
-    from tamis.table.rows import Offered
+    from tamis.table.rows import ResampledTable
 
 
-def own_table(part: Part) -> "Offered | None":
+def own_table(part: Part) -> "ResampledTable | None":
     """The table of one's own that a part reads; None where its data are ours."""
     if "read" not in part.data:
         return None
     need_polars()
-    from tamis.table.rows import offered
+    from tamis.table.rows import resampled
     from tamis.table.table import read
 
     asked = part.data
@@ -38,10 +38,10 @@ def own_table(part: Part) -> "Offered | None":
         keep=keep,
     )
     plain = table.is_plain
-    return offered(asked["name"], table.labelled(), plain=plain, keep=keep)
+    return resampled(asked["name"], table.labelled(), plain=plain, keep=keep)
 
 
-def for_table(method: Any, table: "Offered | None") -> Any:
+def for_table(method: Any, table: "ResampledTable | None") -> Any:
     """The method as it reads a table of one's own."""
     if table is None:
         return method

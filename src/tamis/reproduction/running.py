@@ -122,7 +122,7 @@ class _Reproducing:
                 methods,
                 data,
                 plan,
-                [self.experiment.metric, *(["n_features"] if baselines else [])],
+                list({self.experiment.measured: 1} | ({"n_features": 1} if baselines else {})),
                 estimators=None if by_hits else estimators,
                 sizes=sizes,
                 normalise=table is None or table.plain,

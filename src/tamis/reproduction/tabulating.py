@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
-from tamis.evaluation import Results, mark, paired_t
+from tamis.evaluation import Results, mark, paired_t, stability
 from tamis.evaluation.metrics import metric
 from tamis.exceptions import TamisError
 from tamis.reproduction.cells import Cell, mark_of
@@ -40,9 +41,11 @@ class Tabulation:
         """The cell of a method at one size or step, and those of the baselines beside it."""
         where = part.where(point)
         try:
-            scores = found.values(self.experiment.metric, method, **where)
+            scores = found.values(self.experiment.measured, method, **where)
         except TamisError:  # a size that this method does not reach
             return []
+        if self.experiment.metric == "stability":
+            return self._agreement(part, method, point, found)
         values = np.array(list(scores.values()))
         cell = self._cell(part, method, point, values, part.printed(method, point))
         sign, printed_sign = self._signs(part, found, cell, scores)
@@ -88,6 +91,22 @@ class Tabulation:
                 made.append(other._replace(n_features=cell.n_features, beside=cell.method))
         return made
 
+    def _agreement(self, part: Part, method: str, size: int | None, found: Results) -> list[Cell]:
+        """The cell of a stability, whose range is its interval."""
+        chosen = found.supports(method, size=size)
+        try:
+            index = stability(chosen)
+        except TamisError as error:  # of one realization, or of all columns
+            self.remarks.append(f"{part.name}: {method} has no stability: {error}")
+            return []
+        numbers = np.array([index.nogueira, index.low, index.high])
+        ours, low, high = (self.experiment.scale * numbers).tolist()
+        spread = (high - low) / 2 / float(norm.ppf((1 + index.level) / 2))
+        cell = Cell(
+            part.name, method, size, ours, spread, low, high, len(chosen), None, "", None, None
+        )
+        return [self._compared(part, cell, part.printed(method, size))]
+
     def _signs(
         self, part: Part, found: Results, cell: Cell, scores: Mapping[int, float]
     ) -> tuple[str | None, str | None]:
@@ -113,8 +132,13 @@ class Tabulation:
         ours = float(scaled.sum() if hits else scaled.mean())
         spread = float(scaled.std(ddof=1)) if n > 1 else float("nan")
         low, high = float(scaled.min()), float(scaled.max())
-        cell = Cell(part.name, method, size, ours, spread, low, high, n, published, "", None, None)
+        cell = Cell(part.name, method, size, ours, spread, low, high, n, None, "", None, None)
+        return self._compared(part, cell, published)
+
+    def _compared(self, part: Part, cell: Cell, published: float | None) -> Cell:
+        """The cell with the published number, and the mark that it gets by it."""
         if published is None:
             return cell
-        sound = part.is_sound(published) and method not in self.experiment.unsound
-        return cell._replace(mark=mark_of(self.experiment, cell, published) if sound else "?")
+        sound = part.is_sound(published) and cell.method not in self.experiment.unsound
+        mark = mark_of(self.experiment, cell, published) if sound else "?"
+        return cell._replace(published=published, mark=mark)

@@ -99,6 +99,8 @@ class RecursiveElimination(Search):
     def _n_rounds(self, n_units: int, size: int | None) -> int:
         """Rounds in which fewer and fewer are scored, as rounds of all."""
         scored, left, last = 0, n_units, size or 1
+        if isinstance(self.step, int):
+            return max(1, sum(range(n_units, last, -self.step)) // n_units)
         while left > last:
             scored += left
             left -= drop_count(self.step, left, last)[0]
@@ -192,7 +194,7 @@ def drop_count(step: Any, size: int, least: int) -> tuple[int, int]:
     (30, 100)
     """
     threshold = 0
-    if isinstance(step, list | tuple):
+    if isinstance(step, (list, tuple)):  # faster than their union, in every step of a walk
         threshold, count = next((above, drop) for above, drop in _falling(step) if size > above)
     elif isinstance(step, float):
         count = int(step * size)

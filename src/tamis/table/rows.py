@@ -33,8 +33,8 @@ class FrameSource(Fixed):
 
 
 @dataclass(frozen=True)
-class Offered:
-    """A table, and how methods and estimators are made to read it.
+class ResampledTable:
+    """A table that is resampled, and how methods and estimators are made to read it.
 
     Attributes
     ----------
@@ -68,7 +68,9 @@ class Offered:
         )
 
 
-def offered(name: str, data: LabelledTable, *, plain: bool, keep: Sequence[str] = ()) -> Offered:
+def resampled(
+    name: str, data: LabelledTable, *, plain: bool, keep: Sequence[str] = ()
+) -> ResampledTable:
     """What a table is for ``evaluate``.
 
     Parameters
@@ -84,8 +86,8 @@ def offered(name: str, data: LabelledTable, *, plain: bool, keep: Sequence[str] 
     y: NDArray[Any] = data.y.astype(float) if data.task == "regression" else data.y
     assert not isinstance(data.X, SparseColumns)
     if plain:
-        return Offered(Fixed(name, as_rows((data.X.to_numpy(), y), name)), data.task, True)
-    return Offered(FrameSource(name, frame_rows(data.X, y, name)), data.task, False, keep)
+        return ResampledTable(Fixed(name, as_rows((data.X.to_numpy(), y), name)), data.task, True)
+    return ResampledTable(FrameSource(name, frame_rows(data.X, y, name)), data.task, False, keep)
 
 
 def frame_rows(frame: pl.DataFrame, y: NDArray[Any], name: str) -> Rows:

@@ -308,4 +308,4 @@ def _check(state: SolverState, lam: float, record: list[Segment]) -> OptimalityC
     x, rest = state.x, programme.upper - state.x
     gap = float(x @ np.maximum(r, 0) + rest @ np.maximum(-r, 0)) + ridge * float(x @ x)
     violation = state.violation(g) + ridge * float(programme.upper.max())
-    return OptimalityCheck(lam, violation / scale, gap / scale)
+    return OptimalityCheck(lam, _worst([violation / scale]), _worst([gap / scale]))

@@ -1,0 +1,143 @@
+"""Pages of several tables, and pictures of them as screens, phones and paper show them.
+
+``make screenshots`` writes them into the folder ``screenshots``, with the size of each page and the
+time that a browser takes to load it, beside that of an empty page.
+"""
+
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
+from sklearn.svm import SVC
+
+import tamis
+from tamis.criteria import ColumnSubset, FisherScore
+from tamis.datasets import load, make_mixed
+from tamis.exceptions import TamisError
+from tamis.report import report, resampled
+from tamis.search import Forward, Ranking
+from tamis.svm import SVCPathCV
+from tests.browser import Browser
+
+#: Loads of which the median is told.
+LOADS = 5
+#: Pixels of a page of A4 paper between its margins.
+PAPER = 700, 990
+
+
+def breast_cancer():
+    """Two classes, thirty columns, everything measured."""
+    table = load_breast_cancer(as_frame=True)
+    X, y = table.data, np.array(["malignant", "benign"])[table.target]
+    tuned = SVCPathCV("linear", cv=5, rule="one-standard-error").fit(scale(X), y)
+    machine = SVC(kernel="linear", C=tuned.best_C_)
+    chosen = tamis.recipe("svm-rfe", C=tuned.best_C_, n_features_to_select=12).fit(X, y)
+    results = resampled(chosen, X, y, 30, estimator=machine)
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(chosen.transform(X), y)
+    command = "tamis select breast_cancer.csv --target diagnosis svm-rfe --features 12"
+    return report(
+        chosen, X, y, results=results, tuned=tuned, model=model,
+        source="breast_cancer.csv", target="diagnosis", command=command,
+    )  # fmt: skip
+
+
+def diabetes():
+    """A real target."""
+    table = load_diabetes(as_frame=True, scaled=False)
+    X, y = table.data, table.target.to_numpy()
+    chosen = tamis.recipe("ridge-regression-rfe", n_features_to_select=5).fit(X, y)
+    results = resampled(chosen, X, y, 20)
+    return report(chosen, X, y, results=results, source="diabetes.csv", target="progression")
+
+
+def wine_without_a_target():
+    """No target: columns that stand for all others."""
+    wine = load("wine")
+    chosen = Forward(ColumnSubset(), n_features_to_select=5).fit(wine.X)
+    return report(chosen, wine.X, names=wine.feature_names, source="wine.csv")
+
+
+def incomes():
+    """Categories and gaps beside numbers, without resamples."""
+    table = make_mixed(600, random_state=0, like="incomes")
+    chosen = tamis.select(table.to_frame(), table.y, n_features_to_select=5)
+    return report(chosen, table.to_frame(), table.y, source="incomes.csv", target="income")
+
+
+def ten_thousand():
+    """As many columns as arrays of genes have."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["ill", "well"], 40)
+    X = rng.normal(size=(80, 10_000))
+    X[y == "ill", :30] += np.linspace(1.5, 0.3, 30)
+    chosen = Ranking(FisherScore(), n_features_to_select=30).fit(X, y)
+    names = [f"probe {j:05d}" for j in range(10_000)]
+    results = resampled(chosen, X, y, 10)
+    return report(
+        chosen, X, y, results=results, names=names, source="ten_thousand.csv", target="state"
+    )
+
+
+def srbct():
+    """Four classes, few rows, many columns; needs TAMIS_DATA."""
+    table = load("srbct")
+    chosen = tamis.recipe("svm-rfe", n_features_to_select=20).fit(table.X, table.y)
+    results = resampled(chosen, table.X, table.y, 10)
+    return report(chosen, table.X, table.y, results=results, source="srbct.csv", target="tumour")
+
+
+PAGES = (breast_cancer, diabetes, wine_without_a_target, incomes, ten_thousand, srbct)
+
+
+def taken(browser, page):
+    """Pictures of a page: light, dark, narrow, and as it is printed."""
+    for scheme in ("light", "dark"):
+        browser.prefer(scheme)
+        browser.open(page)
+        browser.settle()
+        browser.picture(page.with_name(f"{page.stem}-{scheme}.png"))
+    browser.prefer("light")
+    browser.resize(390, 844)
+    browser.settle()
+    browser.picture(page.with_name(f"{page.stem}-narrow.png"))
+    browser.printed(page.with_name(f"{page.stem}-print.pdf"))
+    browser.show_as("print")
+    browser.resize(*PAPER)
+    browser.settle()
+    browser.picture(page.with_name(f"{page.stem}-print.png"))
+    browser.show_as("screen")
+    browser.resize(1180, 900)
+
+
+def load_time(browser, page):
+    """The median of some loads, in seconds."""
+    return float(np.median([browser.open(page) for _ in range(LOADS)]))
+
+
+def main(folder):
+    """Write all pages, and pictures of them."""
+    warnings.simplefilter("ignore")
+    folder.mkdir(parents=True, exist_ok=True)
+    empty = folder / "empty.html"
+    empty.write_text("<!doctype html><title>empty</title>")
+    with Browser() as browser:
+        print(f"empty page: {load_time(browser, empty):.2f} s")
+        for make in PAGES:
+            page = folder / f"{make.__name__}.html"
+            try:
+                make().save(page)
+            except TamisError as error:
+                print(f"{make.__name__} is left out: {error}")
+                continue
+            seconds = load_time(browser, page)
+            print(f"{page}: {page.stat().st_size / 1000:.0f} kB, loaded in {seconds:.2f} s")
+            taken(browser, page)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "screenshots"))

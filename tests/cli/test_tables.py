@@ -88,7 +88,10 @@ def test_mixed_tables(tamis, folder, like):
     frame = made.to_frame().with_columns(pl.Series("y", made.y))
     frame.write_parquet("t.parquet")
     frame.write_csv("t.csv")
-    results = [tamis("select", f"t.{end}", "-t", "y", "-k", 3) for end in ("parquet", "csv")]
+    results = [
+        tamis("select", f"t.{end}", "-t", "y", "-k", 3, "--folder", end)
+        for end in ("parquet", "csv")
+    ]
     assert [result.exit_code for result in results] == [0, 0], results[0].output
     assert sorted(kept(results[0])) == sorted(kept(results[1])) == sorted(made.relevant)
 

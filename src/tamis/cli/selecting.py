@@ -11,6 +11,7 @@ import polars as pl
 from tamis import spec
 from tamis._wording import listed
 from tamis.auto import Auto
+from tamis.choice import HonestSize
 from tamis.cli.answer import (
     PAGE,
     RANKING,
@@ -85,16 +86,14 @@ class Request(NamedTuple):
     json: bool = False
 
     @property
-    def is_auto(self) -> bool:
-        """Whether no method is named, nor a record of one."""
-        return self.method is None and self.resume is None
-
-    @property
     def answer_folder(self) -> Path | None:
         """Where a whole answer is written, None where only files that are named are."""
-        if self.folder is None and not (self.method is None or self.report):
-            return None
-        return folder_name(self.file) if self.folder is None else self.folder
+        if self.folder is not None:
+            return self.folder
+        if self.resume is not None and self.resume.name == RECORD:  # of an answer that was begun
+            return self.resume.parent
+        whole = self.report or (self.method is None and self.resume is None)
+        return folder_name(self.file) if whole else None
 
     def command(self, **others: Any) -> str:
         """What to write for the same, with other options where these are given."""
@@ -291,16 +290,16 @@ def _resampled(
     """What the method does on rows it has not seen, where nothing else tells it."""
     from tamis.report import resampled
 
-    own = hasattr(getattr(selection, "search_", selection), "losses_") or isinstance(
-        getattr(selection, "search_", selection), Auto
-    )
+    measured = isinstance(getattr(selection, "search_", selection), Auto | HonestSize)
+    by_name = bool(asked.groups or asked.fixed)  # names that the numbers alone do not have
+    own = measured or by_name
     n = asked.resamples if asked.resamples is not None else 0 if own or not plain else RESAMPLES
     if n == 0 or data.task == SURVIVAL or not selection.support_.any():
         return None
-    if not plain:
+    if by_name or not plain:
         raise InvalidParameter(
-            "--resamples needs columns of numbers without gaps, and this table has others. Leave "
-            "it out."
+            "--resamples needs columns of numbers without gaps or groups, and this table has "
+            "others. Leave it out."
         )
     with stderr().status("Resampling ..."), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said at the selection itself

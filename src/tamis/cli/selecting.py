@@ -90,10 +90,11 @@ class Request(NamedTuple):
         """Where a whole answer is written, None where only files that are named are."""
         if self.folder is not None:
             return self.folder
-        if self.resume is not None and self.resume.name == RECORD:  # of an answer that was begun
-            return self.resume.parent
-        whole = self.report or (self.method is None and self.resume is None)
-        return folder_name(self.file) if whole else None
+        own = folder_name(self.file)
+        if self.method is None and self.resume is not None:
+            begun = self.resume.parent.name.startswith(own.name)  # an answer that Ctrl-C stopped
+            return self.resume.parent if begun else None
+        return own if self.report or self.method is None else None
 
     def command(self, **others: Any) -> str:
         """What to write for the same, with other options where these are given."""
@@ -291,7 +292,8 @@ def _resampled(
     from tamis.report import resampled
 
     measured = isinstance(getattr(selection, "search_", selection), Auto | HonestSize)
-    by_name = bool(asked.groups or asked.fixed)  # names that the numbers alone do not have
+    units = selection.units_
+    by_name = not units.plain or bool(len(units.fixed))  # which the numbers alone do not have
     own = measured or by_name
     n = asked.resamples if asked.resamples is not None else 0 if own or not plain else RESAMPLES
     if n == 0 or data.task == SURVIVAL or not selection.support_.any():

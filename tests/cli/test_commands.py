@@ -251,13 +251,13 @@ def test_control_c_at_a_terminal(folder):
     os.close(theirs)
     seen = read_until(ours, "generation 1")
     running.send_signal(signal.SIGINT)
-    seen += read_until(ours, "to go on.")
+    seen += read_until(ours, "--resume")
     out, _ = running.communicate(timeout=60)
     os.close(ours)
     assert "Genetic(Scatter)" in seen
     assert running.returncode == 130, seen[-3000:]
     assert out == b""
-    assert "tamis: stopped after" in seen
+    assert "tamis: stopped; " in seen
     assert sorted(p.name for p in folder.iterdir()) == ["r.json", "wine.csv"]
     record = Record.load(folder / "r.json")
     assert not record.finished

@@ -52,11 +52,9 @@ def verdict_of(
     )
 
 
-def summary_of(auto: Any) -> list[str]:
-    """The answer in lines."""
-    names, n_all = auto.columns, auto.n_features_in_
-    shown = ", ".join(str(name) for name in names[:20]) + (", ..." if len(names) > 20 else "")
-    lines = [f"{len(names)} of {n_all} columns are kept{': ' + shown if names else ''}"]
+def reasons_of(auto: Any) -> list[str]:
+    """What speaks for the answer, in lines."""
+    lines = []
     if auto.path_ is not None:
         lines.append(f"{SPOKEN[auto.path_]}, for {MODELS[auto.model_]}")
         lines.append(f"error {UNSEEN}: {spoken(auto.error_)}")

@@ -6,14 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import EMPTY, Array, class_codes, is_int, is_real, target_kind
 from tamis._random import stream
 from tamis.auto.held_out import AutoOutcome, CurvePoint, HeldOut, gather, outcome_of, stability_of
 from tamis.auto.models import estimator_of
 from tamis.auto.plan import AutoPlan, Planned, planned
-from tamis.auto.saying import summary_of, verdict_of
+from tamis.auto.saying import reasons_of, verdict_of
 from tamis.auto.work import Work, sample_of, varying_units
 from tamis.choice.honest import sizes_of
 from tamis.choice.rounds import InRounds, Verdict, seed_of
@@ -328,7 +327,6 @@ class Auto(InRounds):
         asked = self.n_features_to_select is not None
         return verdict_of(self._outcome, self.size, asked, self._counted)
 
-    def summary(self) -> str:
-        """The answer in lines: what is kept, its error, and what was tried or skipped."""
-        check_is_fitted(self)
-        return "\n".join(summary_of(self))
+    def _reasons(self) -> list[str]:
+        """Its error, and what was tried or skipped."""
+        return reasons_of(self)

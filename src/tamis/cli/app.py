@@ -123,6 +123,26 @@ def select(
     resume: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Go on from such a file.")
     ] = None,
+    report: Annotated[
+        bool,
+        typer.Option("--report", help="Write a folder with a page, as without a METHOD."),
+    ] = False,
+    folder: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="That folder; tamis-NAME by default.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace what it holds.")] = False,
+    resamples: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="R", help="Repeat a METHOD so often for its error; 20."),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Time that may be taken without a METHOD: 60s, 5m."),
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Neither progress nor notes.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
     format: Annotated[
         str | None, typer.Option(metavar="NAME", help=f"The format: {', '.join(FORMATS)}.")
     ] = None,
@@ -133,6 +153,9 @@ def select(
     ] = True,
 ) -> None:
     """Select columns of a table.
+
+    Without a METHOD several ways are tried, and what is kept, its error and a page to send on are
+    in the folder tamis-NAME.
 
     tamis select data.csv --target y
 
@@ -169,6 +192,13 @@ def select(
             fixed=tuple(fixed or ()),
             time=time,
             event=event,
+            folder=folder,
+            force=force,
+            report=report,
+            resamples=resamples,
+            budget=budget,
+            quiet=quiet,
+            json=json,
         )
     )
 

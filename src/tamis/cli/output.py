@@ -50,21 +50,33 @@ def write_ranking(
 
     ``safe`` puts an apostrophe before a name that a spreadsheet would take for a formula, in CSV.
     """
-    names = ranking.names
-    if safe and path.suffix.lower() == ".csv":
-        names = [f"'{name}" if FORMULA.match(name) else name for name in names]
-    columns = {
+    if path.suffix.lower() == ".json":
+        replace_file(path, f"{ranking_json(ranking, facts)}\n")
+        return
+    names = [safe_name(name) for name in ranking.names] if safe else ranking.names
+    columns = _columns(ranking, names)
+    replace_file(path, pl.DataFrame(columns).write_csv())
+
+
+def ranking_json(ranking: RankedColumns, facts: Callable[[], dict[str, Any]]) -> str:
+    """The facts and the ranking as JSON."""
+    columns = _columns(ranking, ranking.names)
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return json.dumps(plain({**facts(), "ranking": rows}), indent=1, allow_nan=False)
+
+
+def _columns(ranking: RankedColumns, names: Sequence[str]) -> dict[str, Sequence[Any]]:
+    return {
         "rank": range(1, len(ranking) + 1),
         "column": names,
         "score": [None if math.isnan(score) else score for score in ranking.scores.tolist()],
         "kept": ranking.kept.tolist(),
     }
-    if path.suffix.lower() == ".csv":
-        replace_file(path, pl.DataFrame(columns).write_csv())
-        return
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    text = json.dumps(plain({**facts(), "ranking": rows}), indent=1, allow_nan=False)
-    replace_file(path, f"{text}\n")
+
+
+def safe_name(name: str) -> str:
+    """The name with an apostrophe before it where a spreadsheet would take it for a formula."""
+    return f"'{name}" if FORMULA.match(name) else name
 
 
 def replace_file(path: Path, text: str) -> None:

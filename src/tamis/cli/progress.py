@@ -5,7 +5,14 @@ from time import monotonic
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from tamis.choice.rounds import InRounds
 from tamis.search import BranchAndBound, Exhaustive, Genetic, Ranking
@@ -18,15 +25,17 @@ PAUSE = 0.05
 class SearchBar:
     """Callback that shows how far a search is; without a terminal it shows nothing."""
 
-    def __init__(self, console: Console):
+    def __init__(self, console: Console, *, quiet: bool = False):
         self.progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.fields[state]}"),
             TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
             console=console,
             transient=True,
-            disable=not console.is_terminal,
+            disable=quiet or not console.is_terminal,
         )
         self.stop = False
         self.task: TaskID | None = None

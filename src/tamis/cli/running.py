@@ -7,14 +7,16 @@ from pathlib import Path
 from signal import SIGINT, signal
 from threading import current_thread, main_thread
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import typer
 from numpy.typing import NDArray
 
+from tamis._wording import counted
+from tamis.choice.rounds import InRounds
 from tamis.cli.failing import INTERRUPTED
 from tamis.cli.printing import say, say_warnings, stderr
-from tamis.cli.progress import SearchBar, inside
+from tamis.cli.progress import SearchBar, inside, progress_of
 from tamis.contract import Record, Selection
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.recipes import prepare
@@ -23,11 +25,27 @@ from tamis.spec import parse
 from tamis.table.labelled import LabelledTable
 
 
+class Interrupted(NamedTuple):
+    """What is done with the steps of a search that Ctrl-C stops."""
+
+    record: Path
+    again: str
+
+
 def run(
-    selector: Any, data: LabelledTable, record: Record | None = None, save_to: Path | None = None
+    selector: Any,
+    data: LabelledTable,
+    record: Record | None = None,
+    save_to: Path | None = None,
+    *,
+    interrupted: Interrupted | None = None,
+    quiet: bool = False,
 ) -> Selection:
-    """Fit a selector, or continue from a record; warnings are said after success only."""
-    bar = SearchBar(stderr())
+    """Fit a selector, or continue from a record; warnings are said after success only.
+
+    ``save_to`` is where the record goes at the end, ``interrupted`` where it goes after Ctrl-C.
+    """
+    bar = SearchBar(stderr(), quiet=quiet)
     if not isinstance(
         inside(selector), Ranking
     ):  # which makes all its steps at once, and many of them
@@ -47,10 +65,11 @@ def run(
     finally:
         selector.set_callbacks()
     if bar.stop:
-        _leave(selector, save_to)
+        _leave(selector, interrupted)
     if save_to is not None:
         selector.record_.save(save_to)
-    say_warnings(caught)
+    if not quiet:
+        say_warnings(caught)
     fitted: Selection = selector
     return fitted
 
@@ -79,17 +98,24 @@ def stopping(bar: Stoppable) -> Iterator[None]:
         signal(SIGINT, before)
 
 
-def _leave(selector: Any, save_to: Path | None) -> None:
-    """Keep the steps made so far, say how to go on, and leave."""
-    if save_to is not None and hasattr(selector, "record_"):
-        selector.record_.save(save_to)
-        say(
-            f"stopped after {len(selector.trace_)} steps; they are in {save_to}: write --resume "
-            f"{save_to} to go on."
-        )
+def _leave(selector: Any, interrupted: Interrupted | None) -> NoReturn:
+    """Keep what was found so far, say how to go on, and leave."""
+    if interrupted is not None and hasattr(selector, "record_"):
+        path, again = interrupted
+        path.parent.mkdir(exist_ok=True)
+        selector.record_.save(path)
+        say(f"stopped; {_done(selector)} in {path}. To go on, write: {again}")
     else:
         say("stopped; nothing was written.")
     raise typer.Exit(INTERRUPTED)
+
+
+def _done(selector: Any) -> str:
+    """What there is to go on from."""
+    if isinstance(inside(selector), InRounds):
+        return f"what is known after {progress_of(selector)[1]} is"
+    n = len(selector.trace_)
+    return f"{counted(n, 'step')} {'is' if n == 1 else 'are'}"
 
 
 def load_record(path: Path) -> Record:

@@ -1,18 +1,36 @@
 """What ``tamis select`` does: read, select, write, print."""
 
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import polars as pl
+
 from tamis import spec
 from tamis._wording import listed
 from tamis.auto import Auto
+from tamis.choice import HonestSize
+from tamis.cli.answer import (
+    PAGE,
+    RANKING,
+    RECORD,
+    SELECTED,
+    Answer,
+    check_folder,
+    command_of,
+    dense_frame,
+    folder_name,
+    free_folder,
+    write_folder,
+)
 from tamis.cli.censored import check_censored, events_of, with_events
-from tamis.cli.output import check_output, write_ranking
-from tamis.cli.printing import print_lines, print_ranking, say, say_alerts, stdout
+from tamis.cli.output import check_output, ranking_json, write_ranking
+from tamis.cli.printing import print_lines, print_ranking, say, say_alerts, stderr, stdout
 from tamis.cli.ranking import ranked_columns
 from tamis.cli.running import (
+    Interrupted,
     feature_groups,
     load_record,
     names_in,
@@ -20,8 +38,9 @@ from tamis.cli.running import (
     run,
     selector_for,
 )
-from tamis.contract import Selection
-from tamis.exceptions import InvalidTable
+from tamis.contract import SURVIVAL, Record, Selection
+from tamis.evaluation import Results
+from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.recipes import prepare
 from tamis.table import Alert, Table, TableSelector
 from tamis.table.files import FileTable, read_file
@@ -29,6 +48,9 @@ from tamis.table.labelled import LabelledTable
 from tamis.table.showing import shown
 from tamis.table.sources import STDIN
 from tamis.table.table import table_of
+
+#: How often a method that does not measure itself is repeated for a page: enough for two digits.
+RESAMPLES = 20
 
 
 class Request(NamedTuple):
@@ -55,13 +77,56 @@ class Request(NamedTuple):
     fixed: tuple[str, ...] = ()
     time: str | None = None
     event: str | None = None
+    folder: Path | None = None
+    force: bool = False
+    report: bool = False
+    resamples: int | None = None
+    budget: str | None = None
+    quiet: bool = False
+    json: bool = False
+
+    @property
+    def answer_folder(self) -> Path | None:
+        """Where a whole answer is written, None where only files that are named are."""
+        if self.folder is not None:
+            return self.folder
+        own = folder_name(self.file)
+        if self.method is None and self.resume is not None:
+            begun = self.resume.parent.name.startswith(own.name)  # an answer that Ctrl-C stopped
+            return self.resume.parent if begun else None
+        return own if self.report or self.method is None else None
+
+    def command(self, **others: Any) -> str:
+        """What to write for the same, with other options where these are given."""
+        asked = {
+            "": (self.file, self.method),
+            "--target": self.target,
+            "--time": self.time,
+            "--event": self.event,
+            "--features": self.n_features_to_select,
+            "--drop": self.drop,
+            "--keep": self.keep,
+            "--group": self.groups,
+            "--fixed": self.fixed,
+            "--task": None if self.task == "auto" else self.task,
+            "--seed": self.seed or None,
+            "--jobs": self.n_jobs,
+            "--budget": self.budget,
+            "--report": self.report,
+            "--resamples": self.resamples,
+            "--output": self.output,
+            "--save-record": self.save_record,
+            "--resume": self.resume,
+            "--folder": self.folder,
+            "--format": self.format,
+            "--no-header": not self.header,
+        }
+        return command_of(asked | {f"--{name}": value for name, value in others.items()})
 
 
 def run_select(asked: Request) -> None:
     """Select columns of a file as asked; what cannot be written is refused before any work."""
-    check_output(asked.output, asked.file)
-    check_output(asked.save_record, asked.file, endings=(".json",))
-    check_censored(asked.target, asked.time, asked.event, asked.task)
+    _check(asked)
     content = read_file(asked.file, asked.format, header=asked.header)
     happened = None if asked.event is None else events_of(content.frame, asked.event)
     table = _table(asked, content)
@@ -71,8 +136,42 @@ def run_select(asked: Request) -> None:
     alerts = table.alerts
     if happened is not None:
         with_events(table, happened)
-    assert table.y is not None
     record = None if asked.resume is None else load_record(asked.resume)
+    selector = _selector(asked, table, record)
+    plain = table.is_plain
+    data = table.labelled(sparse=selector.__sklearn_tags__().input_tags.sparse)
+    selection = run(
+        selector,
+        data,
+        record,
+        asked.save_record,
+        interrupted=_interrupted(asked),
+        quiet=asked.quiet,
+    )
+    if not asked.quiet:
+        say_alerts(alerts)
+    _tell(asked, data, selection, alerts)
+    _write(asked, data, selection, alerts, plain)
+
+
+def _check(asked: Request) -> None:
+    check_output(asked.output, asked.file)
+    check_output(asked.save_record, asked.file, endings=(".json",))
+    check_censored(asked.target, asked.time, asked.event, asked.task)
+    if asked.answer_folder is not None and not asked.dry_run:
+        check_folder(asked.answer_folder, asked.force, asked.resume)
+    if asked.budget is not None and asked.method is not None:
+        raise InvalidParameter(
+            f"--budget is for the automatic selection, and {asked.method} takes what it takes. "
+            "Leave one of the two out."
+        )
+    if asked.resamples is not None and asked.answer_folder is None:
+        raise InvalidParameter("--resamples is for the page. Write --report as well.")
+
+
+def _selector(asked: Request, table: Table, record: Record | None) -> Selection:
+    """The selector that was asked for, made ready for the table."""
+    assert table.y is not None
     selector = selector_for(
         asked.method,
         table.y,
@@ -83,24 +182,130 @@ def run_select(asked: Request) -> None:
         feature_groups=feature_groups(asked.groups),
         fixed_features=names_in(asked.fixed) or None,
     )
-    expression = spec.write(selector, strict=False)
+    if asked.budget is not None and isinstance(selector, Auto):
+        selector.set_params(budget=seconds_of(asked.budget))
     if asked.method is not None or record is None:  # a record has the seeds that it began with
         selector = prepare(selector, table.y, task=asked.task, random_state=asked.seed)
     if not table.is_plain and not isinstance(selector, TableSelector):
         selector = TableSelector(selector, keep=asked.keep)
-    data = table.labelled(sparse=selector.__sklearn_tags__().input_tags.sparse)
-    selection = run(selector, data, record, asked.save_record)
+    return selector
+
+
+def seconds_of(text: str) -> float:
+    """``60``, ``60s``, ``5m`` or ``1h`` in seconds.
+
+    >>> seconds_of("5m")
+    300.0
+    """
+    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
+    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1.0)
+    try:
+        seconds = float(number) * unit
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise InvalidParameter(f"--budget needs a time such as 60s, 5m or 1h, not {text!r}.")
+    return seconds
+
+
+def _interrupted(asked: Request) -> Interrupted:
+    """Where the steps go after Ctrl-C, and the command that goes on from there."""
+    path = asked.save_record
+    if path is None:
+        folder = asked.answer_folder or free_folder(folder_name(asked.file))
+        path = folder / RECORD
+    return Interrupted(path, asked.command(resume=path))
+
+
+def _tell(
+    asked: Request, data: LabelledTable, selection: Selection, alerts: Sequence[Alert]
+) -> None:
+    """Print the answer."""
     ranking = ranked_columns(selection, data.names)
+    facts = partial(_facts, asked.file, data, selection, alerts)
     if asked.output is not None:
-        facts = partial(_facts, asked.file, data, selection, alerts)
         write_ranking(asked.output, ranking, facts, safe=asked.safe_csv)
-    say_alerts(alerts)
-    print_ranking(ranking, [f"{_spoken(asked.file)}: {data}", expression], asked.rows)
-    if isinstance(found := getattr(selection, "search_", selection), Auto):
-        print_lines("\n" + found.summary().partition("\n")[2])
+    if asked.json:
+        print_lines(ranking_json(ranking, partial(facts, record=False)))
+        return
+    heading = [f"{_spoken(asked.file)}: {data}", spec.write(selection, strict=False)]
+    if isinstance(getattr(selection, "search_", selection), Auto):
+        heading[1:] = ["", *selection.summary().split("\n")]
+    print_ranking(ranking, heading, asked.rows)
+
+
+def _write(
+    asked: Request,
+    data: LabelledTable,
+    selection: Selection,
+    alerts: Sequence[Alert],
+    plain: bool,
+) -> None:
+    """Write the folder, and say where everything is."""
+    folder = asked.answer_folder
+    if folder is not None:
+        page = partial(write_page, asked, data, selection, alerts, plain)
+        ranking = ranked_columns(selection, data.names)
+        write_folder(folder, Answer(selection, data, ranking, page), safe=asked.safe_csv)
+    if asked.quiet:
+        return
     for what, path in (("ranking", asked.output), ("record", asked.save_record)):
         if path is not None:
             say(f"the {what} is in {path}.")
+    if folder is not None:
+        say(
+            f"the page to look at is {folder / PAGE}; {SELECTED}, {RANKING} and {RECORD} are there."
+        )
+
+
+def write_page(
+    asked: Request,
+    data: LabelledTable,
+    selection: Selection,
+    alerts: Sequence[Alert],
+    plain: bool,
+    path: Path,
+) -> None:
+    """Write the page of a selection."""
+    from tamis.report import report, write_report
+
+    X = data.X if isinstance(data.X, pl.DataFrame) else dense_frame(data.X)
+    results = _resampled(asked, X, data, selection, plain)
+    told = report(
+        selection,
+        X,
+        data.y,
+        results=results,
+        source=_spoken(asked.file),
+        target=data.target,
+        task=data.task,
+        alerts=alerts,
+        command=asked.command(),
+    )
+    write_report(told, path)
+
+
+def _resampled(
+    asked: Request, X: pl.DataFrame, data: LabelledTable, selection: Selection, plain: bool
+) -> Results | None:
+    """What the method does on rows it has not seen, where nothing else tells it."""
+    from tamis.report import resampled
+
+    measured = isinstance(getattr(selection, "search_", selection), Auto | HonestSize)
+    units = selection.units_
+    by_name = not units.plain or bool(len(units.fixed))  # which the numbers alone do not have
+    own = measured or by_name
+    n = asked.resamples if asked.resamples is not None else 0 if own or not plain else RESAMPLES
+    if n == 0 or data.task == SURVIVAL or not selection.support_.any():
+        return None
+    if by_name or not plain:
+        raise InvalidParameter(
+            "--resamples needs columns of numbers without gaps or groups, and this table has "
+            "others. Leave it out."
+        )
+    with stderr().status("Resampling ..."), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # said at the selection itself
+        return resampled(selection, X, data.y, n, n_jobs=asked.n_jobs, seed=asked.seed)
 
 
 def _table(asked: Request, content: FileTable) -> Table:
@@ -123,7 +328,12 @@ def _spoken(file: Path) -> str:
 
 
 def _facts(
-    file: Path, data: LabelledTable, selection: Selection, alerts: Sequence[Alert]
+    file: Path,
+    data: LabelledTable,
+    selection: Selection,
+    alerts: Sequence[Alert],
+    *,
+    record: bool = True,
 ) -> dict[str, Any]:
     """What a ranking written as JSON says beside the ranking."""
     return {
@@ -133,5 +343,6 @@ def _facts(
         "method": spec.write(selection, strict=False),
         "alerts": [str(alert) for alert in alerts],
         "selected": selection.get_feature_names_out().tolist(),
-        "record": selection.record_.to_dict(),
+        "summary": selection.summary().splitlines(),
+        **({"record": selection.record_.to_dict()} if record else {}),
     }

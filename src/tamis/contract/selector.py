@@ -7,6 +7,7 @@ callbacks, record, resume and choice are written here and in :mod:`tamis.contrac
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from html import escape
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Self
 from warnings import warn
@@ -16,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import Array, Mask
@@ -31,6 +32,9 @@ from tamis.contract.steps import Event
 from tamis.contract.trace import Trace
 from tamis.contract.units import Grouping, resolve_units
 from tamis.exceptions import DegenerateData, InvalidTable, NothingFound, TiedScores
+
+#: Kept columns that a summary names.
+MOST_NAMED = 20
 
 
 class Reread(NamedTuple):
@@ -235,6 +239,50 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return explained(self, column)
+
+    def summary(self) -> str:
+        """What is kept, and why so many, in lines of plain words."""
+        check_is_fitted(self)
+        names, n_columns = self.columns, len(self.support_)
+        shown = ", ".join(str(name) for name in names[:MOST_NAMED])
+        more = ", ..." if len(names) > MOST_NAMED else ""
+        lines = [
+            f"{len(names)} of {n_columns} columns are kept" + (f": {shown}{more}" * bool(names))
+        ]
+        return "\n".join(lines + self._reasons())
+
+    def _reasons(self) -> list[str]:
+        """Lines that say why so many are kept."""
+        return [self.choice_.reason] if self.choice_.reason else []
+
+    def report(self, X: Any, y: Any = None, **facts: Any) -> Any:
+        """All that there is to say of the selection, as a page that can be saved and sent on.
+
+        Parameters
+        ----------
+        X, y : array or frame
+            The table of the fit, and its target.
+        **facts
+            More to tell, see :func:`tamis.report.report`: ``results`` of resamples, ``source``,
+            ``target``, ``descriptions``.
+
+        Returns
+        -------
+        tamis.report.Report
+            ``save("report.html")`` writes the page. Needs the extra ``app``.
+        """
+        check_is_fitted(self)
+        # pages are known to what stands above the contract
+        return import_module("tamis.report").report(self, X, y, **facts)
+
+    def _html_repr(self) -> str:
+        """In a notebook: the answer, then the diagram that all estimators have."""
+        diagram = str(estimator_html_repr(self))
+        if not hasattr(self, "choice_"):
+            return diagram
+        first, *others = (escape(line) for line in self.summary().split("\n"))
+        said = "".join(f"<div>{line}</div>" for line in others)
+        return f"<div><div><b>{first}</b></div>{said}</div>{diagram}"
 
     def substitutes(
         self,

@@ -230,6 +230,10 @@ class TableSelector(MetaEstimatorMixin, Selection):
         taken = take(X, kept)
         return as_library(taken, library) if library in ("pandas", "polars") else taken
 
+    def _reasons(self) -> list[str]:
+        """Those of the search inside, which counts the columns of the table."""
+        return self.search_._reasons()
+
     def explain(self, column: Any) -> str:
         """Say in words what became of a column; see :meth:`Selection.explain`.
 

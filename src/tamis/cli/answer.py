@@ -1,0 +1,149 @@
+"""The folder of an answer: the kept columns, the ranking, the record and a page to send on."""
+
+import os
+import shlex
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from tamis.cli.output import safe_name, write_ranking
+from tamis.cli.ranking import RankedColumns
+from tamis.contract import Selection, SparseColumns
+from tamis.datasets.memory import check_fits
+from tamis.exceptions import InvalidParameter
+from tamis.table.labelled import LabelledTable
+from tamis.table.sources import STDIN
+
+#: What a folder holds; nothing else in it is ever touched.
+SELECTED, RANKING, RECORD, PAGE = "selected.csv", "ranking.csv", "record.json", "report.html"
+#: Whole numbers up to here are the same as floats.
+WHOLE = 2**53
+
+
+class Answer(NamedTuple):
+    """What there is to write of a selection."""
+
+    selection: Selection
+    data: LabelledTable
+    ranking: RankedColumns
+    page: Callable[[Path], None]
+
+
+def folder_name(file: Path) -> Path:
+    """The folder beside which nobody is asked: ``tamis-`` and the name of the table.
+
+    >>> str(folder_name(Path("data/genes.csv.gz")))
+    'tamis-genes'
+    """
+    name = "stdin" if str(file) == STDIN else file.name.split(".")[0] or file.name
+    return Path(f"tamis-{name}")
+
+
+def free_folder(folder: Path) -> Path:
+    """The folder, or the first with a number behind it that is not there."""
+    number, free = 1, folder
+    while free.exists():
+        number += 1
+        free = folder.with_name(f"{folder.name}-{number}")
+    return free
+
+
+def check_folder(folder: Path, force: bool, resume: Path | None) -> None:
+    """Refuse a folder that could not be written, or that holds another answer."""
+    if folder.exists() and not folder.is_dir():
+        raise InvalidParameter(f"{folder} is a file. Write --folder with another name.")
+    above = folder if folder.is_dir() else folder.parent
+    if not above.is_dir():
+        raise InvalidParameter(
+            f"{folder} cannot be made: there is no folder {above}. Make it first."
+        )
+    if not os.access(above, os.W_OK):
+        raise InvalidParameter(
+            f"{folder} cannot be written: the folder {above.resolve()} is protected. Write "
+            "--folder with a place elsewhere."
+        )
+    own = resume is not None and resume.resolve().parent == folder.resolve()
+    if folder.is_dir() and any(folder.iterdir()) and not (force or own):
+        raise InvalidParameter(
+            f"{folder} is there already, and is kept. Write --force to replace the answer in it, "
+            "or --folder with another name."
+        )
+
+
+def write_folder(folder: Path, answer: Answer, *, safe: bool) -> None:
+    """Write all files into a folder, or none."""
+    draft = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        selected = selected_table(answer.selection, answer.data)
+        if safe:
+            selected.columns = [safe_name(name) for name in selected.columns]
+        selected.write_csv(draft / SELECTED)
+        write_ranking(draft / RANKING, answer.ranking, dict, safe=safe)
+        answer.selection.record_.save(draft / RECORD)
+        answer.page(draft / PAGE)
+        folder.mkdir(exist_ok=True)
+        for name in (SELECTED, RANKING, RECORD, PAGE):
+            (draft / name).replace(folder / name)
+    except OSError as error:
+        raise InvalidParameter(
+            f"{folder} cannot be written: {error.strerror or error}. Nothing of it is left; make "
+            "room, or write --folder with another place."
+        ) from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def selected_table(selection: Selection, data: LabelledTable) -> pl.DataFrame:
+    """The kept columns as they are in the table, and the target."""
+    kept = np.flatnonzero(selection.support_)
+    if isinstance(data.X, SparseColumns):
+        frame = dense_frame(data.X.take(kept))
+    else:
+        frame = data.X.select(data.X.columns[j] for j in kept.tolist())
+    frame = frame.select(_whole(column) for column in frame.get_columns())
+    if data.y.dtype.names is not None:  # censored: the time, and whether the event happened
+        return frame.with_columns(pl.Series(name, data.y[name]) for name in data.y.dtype.names)
+    return frame.with_columns(_whole(pl.Series(data.target, data.y)))
+
+
+def dense_frame(table: SparseColumns) -> pl.DataFrame:
+    """A sparse table with all its zeros, where they fit into memory."""
+    n_rows, n_columns = table.X.shape
+    check_fits("The table, its zeros included,", 8 * n_rows * n_columns)
+    return pl.DataFrame(table.X.toarray(order="F"), schema=table.names)
+
+
+def _whole(column: pl.Series) -> pl.Series:
+    """Whole numbers without a point, as they most often came."""
+    if not column.dtype.is_float() or not len(column):
+        return column
+    known = column.drop_nulls().drop_nans()
+    if len(known) < len(column) and column.is_nan().any():
+        return column
+    if bool(((known == known.round()) & (known.abs() < WHOLE)).all()):
+        return column.cast(pl.Int64)
+    return column
+
+
+def command_of(words: dict[str, Any]) -> str:
+    """The command line that asks for the same, as a shell takes it.
+
+    Parameters
+    ----------
+    words : dict
+        Values by option, "" for what has none; None, False and empty ones are left out. True is an
+        option without a value, a tuple one that is given again and again.
+    """
+    line = ["tamis", "select"]
+    for option, value in words.items():
+        for one in value if isinstance(value, tuple) else (value,):
+            if one is None or one is False:
+                continue
+            line += [option] * bool(option)
+            line += [] if one is True else [str(one)]
+    return shlex.join(line)

@@ -1,0 +1,134 @@
+"""What ``tamis select`` writes where no method is named, or a page is asked for."""
+
+import json
+import shlex
+import subprocess
+
+import polars as pl
+import pytest
+
+from tamis.auto import Auto
+from tamis.cli import answer
+from tamis.contract import Record
+
+FILES = ["ranking.csv", "record.json", "report.html", "selected.csv"]
+
+
+def listed(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_folder_with_the_answer(tamis, folder, frame):
+    result = tamis("select", "wine.csv", "-t", "kind")
+    assert result.exit_code == 0, result.output
+    assert listed(folder / "tamis-wine") == FILES
+    ranking = pl.read_csv(folder / "tamis-wine" / "ranking.csv")
+    kept = ranking.filter("kept")["column"].to_list()
+    selected = pl.read_csv(folder / "tamis-wine" / "selected.csv")
+    assert selected.equals(frame.select([c for c in frame.columns if c in kept] + ["kind"]))
+    assert Record.load(folder / "tamis-wine" / "record.json").finished
+    page = (folder / "tamis-wine" / "report.html").read_text()
+    assert f"Keep {len(kept)} of 6 columns" in page
+    assert "tamis select wine.csv --target kind" in page
+
+
+def test_an_answer_is_not_replaced_unless_that_is_said(tamis, refused, folder):
+    assert tamis("select", "wine.csv", "-t", "kind").exit_code == 0
+    before = (folder / "tamis-wine" / "report.html").read_bytes()
+    said = refused("select", "wine.csv", "-t", "kind")
+    assert said == (
+        "tamis-wine is there already, and is kept. Write --force to replace the answer in it, or "
+        "--folder with another name."
+    )
+    assert (folder / "tamis-wine" / "report.html").read_bytes() == before
+    (folder / "tamis-wine" / "mine.txt").write_text("mine")
+    assert tamis("select", "wine.csv", "-t", "kind", "--force").exit_code == 0
+    assert listed(folder / "tamis-wine") == sorted([*FILES, "mine.txt"])
+    assert tamis("select", "wine.csv", "-t", "kind", "--folder", "other").exit_code == 0
+    assert listed(folder / "other") == FILES
+
+
+def test_a_method_writes_no_folder_unless_a_page_is_asked_for(tamis, folder):
+    assert tamis("select", "wine.csv", "fisher-score", "-t", "kind").exit_code == 0
+    assert listed(folder) == ["wine.csv"]
+    result = tamis("select", "wine.csv", "fisher-score", "-t", "kind", "--report", "--resamples", 3)
+    assert result.exit_code == 0, result.output
+    assert listed(folder / "tamis-wine") == FILES
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--budget", "long"), "--budget needs a time such as 60s, 5m or 1h, not 'long'."),
+        (("mrmr", "--budget", "5m"), "--budget is for the automatic selection"),
+        (("mrmr", "--resamples", "5"), "--resamples is for the page"),
+        (("--folder", "none/where"), "there is no folder none"),
+        (("--folder", "wine.csv"), "wine.csv is a file"),
+    ],
+)
+def test_what_cannot_be_is_a_sentence(refused, words, said):
+    assert said in refused("select", "wine.csv", *words, "-t", "kind")
+
+
+def test_a_page_that_cannot_be_written_leaves_nothing(tamis, folder, monkeypatch):
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(answer, "write_ranking", full)
+    result = tamis("select", "wine.csv", "-t", "kind")
+    assert result.exit_code == 2
+    assert "tamis-wine cannot be written: No space left on device" in result.stderr
+    assert listed(folder) == ["wine.csv"]
+
+
+def test_an_interrupt_leaves_a_record_and_the_command_that_goes_on(tamis, folder, monkeypatch):
+    work = Auto._round
+
+    def interrupted(self, X, y, seed, index):
+        if index == 4:
+            raise KeyboardInterrupt
+        return work(self, X, y, seed, index)
+
+    monkeypatch.setattr(Auto, "_round", interrupted)
+    stopped = tamis("select", "wine.csv", "-t", "kind")
+    assert stopped.exit_code == 130
+    assert "what is known after round 4 of" in stopped.stderr
+    assert listed(folder / "tamis-wine") == ["record.json"]
+    monkeypatch.setattr(Auto, "_round", work)
+    command = stopped.stderr.partition("write: ")[2].strip()
+    resumed = tamis(*shlex.split(command)[1:])
+    assert resumed.exit_code == 0, resumed.output
+    whole = tamis("select", "wine.csv", "-t", "kind", "--folder", "whole")
+    assert resumed.stdout == whole.stdout
+    assert listed(folder / "tamis-wine") == FILES
+    same = [(folder / name / "ranking.csv").read_text() for name in ("tamis-wine", "whole")]
+    assert same[0] == same[1]
+
+
+def test_json_and_quiet(tamis, folder):
+    result = tamis("select", "wine.csv", "fisher-score", "-t", "kind", "--json", "--quiet")
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    told = json.loads(result.stdout)
+    assert told["selected"]
+    assert "record" not in told
+    assert told["summary"][0].startswith("3 of 6 columns are kept")
+
+
+def test_the_command_is_what_a_shell_takes():
+    words = {"": ("a b.csv", None), "--target": "it's", "--drop": ("x", "$y"), "--force": True}
+    line = answer.command_of({**words, "--seed": None, "--report": False})
+    printed = subprocess.run(["sh", "-c", f"printf '%s\\n' {line}"], capture_output=True, text=True)
+    assert printed.stdout.splitlines() == [
+        "tamis", "select", "a b.csv", "--target", "it's", "--drop", "x", "--drop", "$y", "--force",
+    ]  # fmt: skip
+
+
+def test_whole_numbers_and_gaps_stay_what_they_were(tamis, folder):
+    rows = [f"{i % 7},{i / 8},{'' if i % 9 == 0 else i % 3},{'ab'[i % 2]}" for i in range(60)]
+    (folder / "t.csv").write_text("whole,part,=gap,y\n" + "\n".join(rows))
+    result = tamis("select", "t.csv", "-t", "y", "-k", 3, "--report")
+    assert result.exit_code == 0, result.output
+    lines = (folder / "tamis-t" / "selected.csv").read_text().splitlines()
+    assert lines[0] == "whole,part,'=gap,y"
+    assert lines[1:3] == ["0,0.0,,a", "1,0.125,1,b"]

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import scale
 from sklearn.svm import SVC
 
 import tamis
 from tamis.datasets import load
 from tamis.evaluation import Realizations, evaluate
+from tamis.svm import SVCPathCV
 
 #: Names that break careless pages: tags, quotes, templates, lines, directions, nothing, length.
 HOSTILE = [
@@ -48,6 +50,12 @@ def resampled(wine):
     machine = SVC(kernel="linear")
     sizes = [1, 2, 3, 5, 8, 13]
     return evaluate({"rfe": method}, wine, Realizations(6), estimators=machine, sizes=sizes)
+
+
+@pytest.fixture(scope="session")
+def tuned(wine):
+    two = wine.y < 2  # one machine in each fold, in place of three
+    return SVCPathCV("linear", cv=3).fit(scale(wine.X[two]), wine.y[two])
 
 
 @pytest.fixture(scope="session")

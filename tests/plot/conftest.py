@@ -1,5 +1,5 @@
 """The selections that pictures and pages are made of."""
 
-from tests.page_cases import eliminated, hostile, resampled, wine
+from tests.page_cases import eliminated, hostile, resampled, tuned, wine
 
-__all__ = ["eliminated", "hostile", "resampled", "wine"]
+__all__ = ["eliminated", "hostile", "resampled", "tuned", "wine"]

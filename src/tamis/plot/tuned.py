@@ -55,8 +55,8 @@ def tuning(search: Any, *, theme: str = "light", width: int = 640, height: int =
     >>> from tamis.datasets import load
     >>> from tamis.plot import tuning
     >>> from tamis.svm import SVCPathCV
-    >>> heart = load("wine")
-    >>> search = SVCPathCV("linear", cv=3).fit(scale(heart.X), heart.y)
+    >>> wine = load("wine")
+    >>> search = SVCPathCV("linear", cv=3).fit(scale(wine.X[:130]), wine.y[:130])  # two classes
     >>> type(tuning(search)).__name__
     'LayerChart'
     """

@@ -20,7 +20,7 @@ def test_the_validation_curve_is_written_as_a_table(tmp_path, monkeypatch, capsy
     plt.close("all")
     written = pd.read_csv(tmp_path / "validation_curve.csv")
     assert len(written) == len(scope["search"].curve_.values) > 100
-    assert written["value"].min() == pytest.approx(scope["search"].best_score_)
+    assert written["value"].min() == pytest.approx(1 - scope["search"].best_score_)
     assert "closed=True" in capsys.readouterr().out
 
 

@@ -316,3 +316,29 @@ def test_numbers_in_words_lie_inside(seed):
     if 1 < digits < 12:
         fewer = [float(f"{interval.middle * s:.{digits - 2}e}") for s in np.linspace(0.5, 2, 301)]
         assert not any(interval.low < number < interval.high for number in fewer)
+
+
+class Interrupt(Watch):
+    """Ctrl-C after so many paths."""
+
+    def __init__(self, after):
+        super().__init__()
+        self.after = after
+
+    def on_fit_task_end(self, estimator, context):
+        super().on_fit_task_end(estimator, context)
+        if self.ended == self.after:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("after", "known"), [(1, (0.1, 1)), (3, (0.1, 3)), (5, (0.1, 3))])
+def test_an_interrupt_leaves_what_is_known(after, known):
+    X, y = classification(n=40)
+    search = SVCPathCV(gamma=[0.1, 0.5], cv=3).set_callbacks(Interrupt(after))
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, y)
+    assert (search.best_gamma_, search.n_splits_) == known
+    if known[1] == 3:
+        whole = SVCPathCV(gamma=0.1, cv=3).fit(X, y)
+        assert search.best_params_ == whole.best_params_
+        assert repr(search.certificate_) == repr(whole.certificate_)

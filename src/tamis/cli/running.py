@@ -7,7 +7,7 @@ from pathlib import Path
 from signal import SIGINT, signal
 from threading import current_thread, main_thread
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 import typer
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ def run(
     ):  # which makes all its steps at once, and many of them
         selector.set_callbacks(bar)
     try:
-        with _stopping(bar), warnings.catch_warnings(record=True) as caught:
+        with stopping(bar), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             if record is None:
                 selector.fit(data.X, data.y)
@@ -55,9 +55,15 @@ def run(
     return fitted
 
 
+class Stoppable(Protocol):
+    """What is told of Ctrl-C."""
+
+    stop: bool
+
+
 @contextmanager
-def _stopping(bar: SearchBar) -> Iterator[None]:
-    """Let Ctrl-C interrupt the search and tell the bar, which stops it should it go on."""
+def stopping(bar: Stoppable) -> Iterator[None]:
+    """Let Ctrl-C interrupt the work and tell the bar, which stops it should it go on."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         bar.stop = True

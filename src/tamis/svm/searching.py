@@ -127,15 +127,16 @@ class PathSearch(CallbackSupportMixin):
             return np.asarray(X)
         return as_numbers(clone(self.preprocessor).fit_transform(X, y))
 
-    def _search(self, problem: TuningRows, splits: list[Fold]) -> None:
-        """Follow all paths, and keep what is best."""
+    def _search(self, rows: TuningRows, splits: list[Fold]) -> None:
+        """Follow all paths, and keep what is best; after an interrupt what is known by then."""
         gammas = gammas_of(self.gamma)
-        found = self._follow(problem, gammas, splits)
-        tried = [
-            self._tried(gamma, folds, splits, problem)
-            for gamma, folds in zip(gammas, found, strict=True)
-        ]
-        self._settle(tried, len(splits))
+        found: dict[tuple[int, int], FoldFound] = {}
+        try:
+            self._follow(rows, gammas, splits, found)
+        except KeyboardInterrupt:
+            self._conclude(rows, gammas, splits, found)
+            raise
+        self._conclude(rows, gammas, splits, found)
         if not self.certificate_.closed:
             warn(
                 f"{type(self).__name__} could not certify its best C: {self.certificate_.reason}. "
@@ -145,15 +146,17 @@ class PathSearch(CallbackSupportMixin):
             )
 
     def _follow(
-        self, problem: TuningRows, gammas: list[Any], splits: list[Fold]
-    ) -> list[list[FoldFound]]:
-        """What the paths say, by gamma and fold, on as many processes as asked for."""
+        self,
+        rows: TuningRows,
+        gammas: list[Any],
+        splits: list[Fold],
+        found: dict[tuple[int, int], FoldFound],
+    ) -> None:
+        """Find what the paths say, by gamma and fold, on as many processes as asked for."""
         # without callbacks, which belong to this process, and a splitter that may be a generator
-        given = self.get_params(deep=False)
-        bare = type(self)(**{**given, "cv": None})
+        bare = type(self)(**{**self.get_params(deep=False), "cv": None})
         places = [(g, k) for g in range(len(gammas)) for k in range(len(splits))]
-        items = ((bare, place, problem, gammas[place[0]], splits[place[1]]) for place in places)
-        found: dict[tuple[int, int], FoldFound] = {}
+        items = ((bare, place, rows, gammas[place[0]], splits[place[1]]) for place in places)
         context = self._init_callback_context(max_subtasks=len(places))
         context.call_on_fit_task_begin(estimator=self)
         for place, one in parallel_stream(_explored, items, n_jobs=self.n_jobs):
@@ -162,14 +165,32 @@ class PathSearch(CallbackSupportMixin):
             task.call_on_fit_task_begin(estimator=self)
             task.call_on_fit_task_end(estimator=self)
         context.call_on_fit_task_end(estimator=self)
-        return [[found[g, k] for k in range(len(splits))] for g in range(len(gammas))]
 
-    def _explore(self, gamma: Any, problem: TuningRows, split: Fold) -> FoldFound:
+    def _conclude(
+        self,
+        rows: TuningRows,
+        gammas: list[Any],
+        splits: list[Fold],
+        found: dict[tuple[int, int], FoldFound],
+    ) -> None:
+        """Compare the gammas whose folds are all known, or look at the folds known of the first."""
+        folds = range(len(splits))
+        done = [g for g in range(len(gammas)) if all((g, k) in found for k in folds)]
+        known = [k for k in folds if done or (0, k) in found]
+        if not known:
+            return
+        parts = [splits[k] for k in known]
+        tried = [
+            self._tried(gammas[g], [found[g, k] for k in known], parts, rows) for g in done or [0]
+        ]
+        self._settle(tried, len(known))
+
+    def _explore(self, gamma: Any, rows: TuningRows, split: Fold) -> FoldFound:
         """What the paths of one training part are worth on its test part."""
         raise NotImplementedError
 
     def _tried(
-        self, gamma: Any, found: list[FoldFound], splits: list[Fold], problem: TuningRows
+        self, gamma: Any, found: list[FoldFound], splits: list[Fold], rows: TuningRows
     ) -> TriedGamma:
         """The exact curve for one gamma, and what is proved about its optimum."""
         raise NotImplementedError
@@ -213,10 +234,10 @@ class PathSearch(CallbackSupportMixin):
 
 
 def _explored(
-    search: PathSearch, place: tuple[int, int], problem: TuningRows, gamma: Any, split: Fold
+    search: PathSearch, place: tuple[int, int], rows: TuningRows, gamma: Any, split: Fold
 ) -> tuple[tuple[int, int], FoldFound]:
     """One fold of one gamma, in whichever process."""
-    return place, search._explore(gamma, problem, split)
+    return place, search._explore(gamma, rows, split)
 
 
 def splits_of(

@@ -220,13 +220,13 @@ class SVCPathCV(PathSearch, TunedClassifier):
         with retold():
             self.calibrated_estimator_ = calibrated.fit(X, y, sample_weight)
 
-    def _explore(self, gamma: Any, problem: TuningRows, split: Fold) -> FoldFound:
-        fold = self._fold(gamma, problem.X, problem.target, problem.bounds, split)
+    def _explore(self, gamma: Any, rows: TuningRows, split: Fold) -> FoldFound:
+        fold = self._fold(gamma, rows.X, rows.target, rows.bounds, split)
         audits = [PathAudit.of(path.solution) for path in fold.machines.paths]
         return FoldFound(fold.steps(self.scoring, (0, 1, -1)), audits)
 
     def _tried(
-        self, gamma: Any, found: list[FoldFound], splits: list[Fold], problem: TuningRows
+        self, gamma: Any, found: list[FoldFound], splits: list[Fold], rows: TuningRows
     ) -> TriedGamma:
         counted: list[list[StepCounts]] = [one.values for one in found]
         audits = [audit for one in found for audit in one.audits]

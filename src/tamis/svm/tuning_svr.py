@@ -209,32 +209,30 @@ class SVRPathCV(PathSearch, RegressorMixin, BaseEstimator):
         )
         return self._machine_of(machine)
 
-    def _explore(self, gamma: Any, problem: TuningRows, split: Fold) -> FoldFound:
+    def _explore(self, gamma: Any, rows: TuningRows, split: Fold) -> FoldFound:
         name, (train, test) = type(self).__name__, split
-        rows = fold_rows(self, problem.X, problem.y, split)
-        bounds = check_tube(name, self, rows.train, problem.bounds[train])
+        parts = fold_rows(self, rows.X, rows.y, split)
+        bounds = check_tube(name, self, parts.train, rows.bounds[train])
         kernel = resolve_kernel(
-            name, self.kernel, gamma, self.degree, self.coef0, rows.train, bounds
+            name, self.kernel, gamma, self.degree, self.coef0, parts.train, bounds
         )
-        y, lambdas = problem.y, lambdas_of(self)
-        tube = tube_path(kernel, rows.train, y[train], bounds, self.epsilon, lambdas, True)
-        error = error_of(name, self.scoring)
-        return FoldFound(
-            tube.errors(rows.test, y[test], error, rows.own), [PathAudit.of(tube.solution)]
-        )
+        y, lambdas = rows.y, lambdas_of(self)
+        tube = tube_path(kernel, parts.train, y[train], bounds, self.epsilon, lambdas, True)
+        errors = tube.errors(parts.test, y[test], error_of(name, self.scoring), parts.own)
+        return FoldFound(errors, [PathAudit.of(tube.solution)])
 
     def _tried(
-        self, gamma: Any, found: list[FoldFound], splits: list[Fold], problem: TuningRows
+        self, gamma: Any, found: list[FoldFound], splits: list[Fold], rows: TuningRows
     ) -> TriedGamma:
         errors: list[ErrorPieces] = [one.values for one in found]
         audits = [audit for one in found for audit in one.audits]
-        tests = [problem.y[test] for _, test in splits]
+        tests = [rows.y[test] for _, test in splits]
         units = _units(tests, self.scoring, self.pool)
         curve, slack = mean_curve(errors, units)
         curve, slack = scaled(curve, units.sum()), slack * units.sum()
         # the middle of the point is the point
         interval = curve.argmin[0]
-        floor = EXACT * float(np.ptp(problem.y))
+        floor = EXACT * float(np.ptp(rows.y))
         floor = floor**2 if error_of("", self.scoring) == SQUARED else floor
         proof = _certificate(
             curve, slack, interval.middle, audits, lambdas_of(self)[0], floor * units.sum()

@@ -232,7 +232,7 @@ def _folds(asked: TuneRequest, data: TuningTable) -> Any:
     if n_units < asked.folds:
         what = "row" if data.groups is None else "group"
         raise InvalidParameter(
-            f"--folds {asked.folds} needs as many {what}s; there are {n_units}. Write a number from "
+            f"--folds {asked.folds} needs as many {what}s; there are {n_units}. Write from "
             f"2 to {n_units}."
         )
     if classes:

@@ -59,6 +59,8 @@ class Certificate:
         Why the certificate is not closed; empty if it is.
     optimistic, pessimistic : ValidationCurve
         The bracket over the whole range.
+    checkpoints : array of shape (n_checkpoints, 3)
+        Lambda, violation and gap at each.
     interval : IntervalOfC or None
         Where the value is that at ``C``.
     measure : str

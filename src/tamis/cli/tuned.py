@@ -64,10 +64,10 @@ class Tuned(NamedTuple):
 
     @property
     def standard_error(self) -> float:
-        """Of the mean over folds."""
+        """Of the mean over folds; repeats are of the same rows, and make it no smaller."""
         results, row = self.search.cv_results_, self.search.best_index_
         scores = [results[f"split{k}_test_score"][row] for k in range(self.search.n_splits_)]
-        return float(np.std(scores, ddof=1) / np.sqrt(len(scores)))
+        return float(np.std(scores, ddof=1) / np.sqrt(min(self.folds, len(scores))))
 
     @property
     def within_error(self) -> IntervalOfC:
@@ -220,7 +220,7 @@ def _value(found: Tuned, value: float) -> str:
 def _error(found: Tuned) -> str:
     error = found.standard_error
     shown = f"{100 * error:.2f}" if _percent(found) else f"{error:.2g}"
-    folds = counted(found.search.n_splits_, "fold")
+    folds = counted(found.folds, "fold")
     return (
         f"{shown} (standard error over {folds}); C was chosen by it: expect a little worse on "
         "new rows"
@@ -232,6 +232,9 @@ def _verdict(found: Tuned) -> str:
     where = f"no C from {figure(low)} to {figure(high)}"
     if proof.n_gammas > 1:
         where += f", with any of the {proof.n_gammas} gammas,"
+    if not proof.closed and proof.sound:
+        value = _value(found, proof.lower)
+        return f"that {where} is better: {_measure(found)} {value} cannot be excluded"
     if not proof.closed:
         return f"that {where} is better: {proof.reason}"
     if found.task == "regression":

@@ -28,7 +28,13 @@ from tamis.cli.printing import say, say_alerts, say_warnings
 from tamis.cli.running import stopping
 from tamis.cli.tuned import Tuned, print_tuned, write_tuned
 from tamis.contract.cost import LONG, free_memory, spoken_time
-from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget, PathTooLarge
+from tamis.exceptions import (
+    InvalidParameter,
+    InvalidTable,
+    InvalidTarget,
+    NotCertified,
+    PathTooLarge,
+)
 from tamis.svm import SVCPathCV, SVRPathCV
 from tamis.svm.curves.scores import check_scoring
 from tamis.svm.path.base import RANGE
@@ -108,8 +114,8 @@ def run_tune(asked: TuneRequest) -> None:
     found = Tuned(asked.name, data.spoken, search, data.task, asked.folds, asked.repeats)
     if asked.output is not None:
         write_tuned(asked.output, found)
-    if not asked.quiet:
-        say_warnings(caught)
+    if not asked.quiet:  # what is not proved has its line
+        say_warnings(one for one in caught if not issubclass(one.category, NotCertified))
     print_tuned(found)
     if asked.output is not None and not asked.quiet:
         say(f"the curve is in {asked.output}.")

@@ -88,6 +88,11 @@ class Certificate:
         return f"{self.found}; {self.verdict}"
 
     @property
+    def sound(self) -> bool:
+        """Whether the paths can be vouched for, so that ``lower`` and ``upper`` hold."""
+        return not self.reason.startswith(UNSOUND)
+
+    @property
     def found(self) -> str:
         """The best value and where it is, in words."""
         if self.interval is None or self.interval.low == self.interval.high:

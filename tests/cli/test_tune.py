@@ -5,19 +5,27 @@ import json
 import os
 import re
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.model_selection import GridSearchCV, RepeatedKFold, RepeatedStratifiedKFold
+from sklearn.model_selection import (
+    GridSearchCV,
+    RepeatedKFold,
+    RepeatedStratifiedKFold,
+    cross_val_score,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from tamis.cli import tuned, tuning
 from tamis.cli.tuned import around, best_between, figure, scale
+from tamis.svm import tuning_svc
+from tamis.svm.curves.certificate import certify
 from tamis.svm.curves.curve import ValidationCurve
 
 DIABETES = load_diabetes()
@@ -273,3 +281,32 @@ def test_small_words():
         "0.25", "2048", "123456", "2.5e+09", "1e-07"
     ]  # fmt: skip
     assert scale(np.geomspace(0.01, 100, 41)) == "0.01      0.1       1         10        100  C"
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("a value of 0.01 cannot be excluded elsewhere", "is better: error 1.00 % cannot be excl"),
+        ("a path ended before the end of the range", "is better: a path ended before the end"),
+    ],
+)
+def test_what_is_not_proved_is_said_in_one_place(tamis, cancer, monkeypatch, reason, said):
+    def doubtful(*args):
+        return replace(certify(*args), closed=False, reason=reason, lower=0.01)
+
+    monkeypatch.setattr(tuning_svc, "certify", doubtful)
+    result = tamis("tune", "cancer.csv", "-t", "y")
+    assert result.exit_code == 0
+    assert line(result, "not proved").startswith("that no C from 0.00195 to 256 " + said)
+    assert "certify" not in result.stderr
+
+
+def test_repeats_do_not_pass_for_more_rows(tamis, cancer):
+    tamis("tune", "cancer.csv", "-t", "y", "--repeats", 3, "--folds", 4, "-o", "curve.json")
+    found = json.loads(Path("curve.json").read_text())
+    X, y = cancer
+    cv = RepeatedStratifiedKFold(n_splits=4, n_repeats=3, random_state=0)
+    chain = make_pipeline(StandardScaler(), SVC(C=found["C"], tol=1e-8))
+    scores = cross_val_score(chain, X, y, cv=cv)
+    assert found["best_score"] == pytest.approx(scores.mean())
+    assert found["standard_error"] == pytest.approx(scores.std(ddof=1) / 2)

@@ -51,8 +51,8 @@ for curve, style in (
     (fold.curve_, {"label": "first fold", "alpha": 0.4}),
 ):
     ax.stairs(curve.values[::-1], 1 / curve.breakpoints[::-1], baseline=None, **style)
-ax.plot(1 / grid.C_, grid.scores_, "o", fillstyle="none", label="grid")
-ax.plot(1 / search.best_C_, search.best_score_, "v", label="exact best")
+ax.plot(1 / grid.C_, 1 - grid.scores_, "o", fillstyle="none", label="grid")
+ax.plot(1 / search.best_C_, 1 - search.best_score_, "v", label="exact best")
 ax.set_xscale("log", base=2)
 ax.set(xlabel="lambda = 1 / C", ylabel="cross-validated error", title=table.name)
 ax.legend()

@@ -36,8 +36,8 @@ def test_the_validation_curve_is_written_as_a_table(tmp_path, monkeypatch, capsy
     plt.close("all")
     written = pd.read_csv(tmp_path / "validation_curve.csv")
     assert len(written) == len(scope["search"].curve_.values) > 100
-    assert written["value"].min() == pytest.approx(scope["search"].best_score_)
-    assert "closed=True" in capsys.readouterr().out
+    assert written["value"].min() == pytest.approx(1 - scope["search"].best_score_)
+    assert "is better: proved" in capsys.readouterr().out
 
 
 def test_gates_keep_the_pair_inside_classes_and_lose_a_column_that_is_needed(monkeypatch, capsys):

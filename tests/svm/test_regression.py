@@ -83,9 +83,9 @@ def test_the_curve_over_folds(pool):
     weights = None if pool == "folds" else [len(b) for _, b in cv]
     brute = np.average(errors, axis=0, weights=weights)
     np.testing.assert_allclose(search.curve_(grid), brute, atol=1e-10)
-    assert search.best_score_ <= brute.min() + 1e-12
+    assert -search.best_score_ <= brute.min() + 1e-12
     assert search.certificate_.closed
-    assert search.certificate_.lower <= search.best_score_ <= search.certificate_.upper
+    assert search.certificate_.lower <= -search.best_score_ <= search.certificate_.upper
     assert isinstance(search.best_estimator_, SVR)
 
 
@@ -101,8 +101,8 @@ def test_a_grid_of_gammas():
     X, y = regression(n=60)
     search = SVRPathCV("rbf", gamma=[0.001, 0.3], cv=3).fit(X, y)
     alone = [SVRPathCV("rbf", gamma=g, cv=3).fit(X, y).best_score_ for g in (0.001, 0.3)]
-    assert search.best_score_ == min(alone)
-    assert search.best_gamma_ == [0.001, 0.3][int(np.argmin(alone))]
+    assert search.best_score_ == max(alone)
+    assert search.best_gamma_ == [0.001, 0.3][int(np.argmax(alone))]
 
 
 @pytest.mark.parametrize("name", ["pyrim", "auto_mpg", "boston"])
@@ -141,7 +141,7 @@ def test_bad_parameters_are_refused(options, sentence):
 def test_bad_requests_are_refused():
     X, y = regression(n=10)
     with pytest.raises(InvalidParameter, match="mse"):
-        SVRPathCV(scoring="r2").fit(X, y)
+        SVRPathCV(scoring="max_error").fit(X, y)
     with pytest.raises(InvalidParameter, match="pool"):
         SVRPathCV(pool="all").fit(X, y)
     with pytest.raises(InvalidParameter, match="at least 2 samples"):

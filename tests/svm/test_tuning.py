@@ -30,10 +30,10 @@ def test_the_curve_over_folds_is_the_mean_of_the_folds(kernel):
     search = SVCPathCV(kernel, gamma=0.2).fit(X, y)
     errors = brute(X, y, kernel, 0.2, cv)
     np.testing.assert_allclose(search.curve_(GRID), errors.mean(axis=0), atol=1e-12)
-    assert search.best_score_ <= errors.mean(axis=0).min() + 1e-12
-    assert search.best_score_ == pytest.approx(search.curve_.best)
+    assert search.best_score_ >= 1 - errors.mean(axis=0).min() - 1e-12
+    assert search.best_score_ == pytest.approx(1 - search.curve_.best)
     assert search.certificate_.closed
-    assert search.certificate_.lower == search.certificate_.upper == search.best_score_
+    assert search.certificate_.lower == search.certificate_.upper == search.curve_.best
 
 
 def test_pooled_samples_weigh_folds_by_size():
@@ -55,7 +55,7 @@ def test_the_best_C_predicts_in_svc_what_the_curve_promises():
         1 - SVC(C=search.best_C_, gamma=0.2, tol=1e-9).fit(X[a], y[a]).score(X[b], y[b])
         for a, b in cv
     ]
-    assert np.mean(errors) == pytest.approx(search.best_score_)
+    assert np.mean(errors) == pytest.approx(1 - search.best_score_)
     assert isinstance(search.best_estimator_, SVC)
     assert search.best_C_ == search.best_estimator_.C
     assert search.score(X, y) == search.best_estimator_.score(X, y)
@@ -72,15 +72,15 @@ def test_rules_choose_among_the_best():
     assert found["widest"].best_interval_.width == max(i.width for i in intervals)
     loose = found["one-standard-error"]
     assert loose.best_interval_.width >= found["widest"].best_interval_.width
-    assert loose.best_score_ >= found["widest"].best_score_
+    assert loose.best_score_ <= found["widest"].best_score_
 
 
 def test_a_grid_of_gammas_has_an_exact_C_for_each():
     X, y = classification(seed=4)
     search = SVCPathCV("rbf", gamma=[0.01, 0.3], cv=3).fit(X, y)
     alone = [SVCPathCV("rbf", gamma=g, cv=3).fit(X, y).best_score_ for g in (0.01, 0.3)]
-    assert search.best_score_ == min(alone)
-    assert search.best_gamma_ == [0.01, 0.3][int(np.argmin(alone))]
+    assert search.best_score_ == max(alone)
+    assert search.best_gamma_ == [0.01, 0.3][int(np.argmax(alone))]
     assert len(search.curves_) == 2
 
 
@@ -100,7 +100,7 @@ def test_several_classes_share_one_C():
         1 - SVC(C=search.best_C_, kernel="linear", tol=1e-8).fit(X[a], y[a]).score(X[b], y[b])
         for a, b in cv
     ]
-    assert np.mean(errors) == pytest.approx(search.best_score_)
+    assert np.mean(errors) == pytest.approx(1 - search.best_score_)
     assert search.certificate_.closed
 
 

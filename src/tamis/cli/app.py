@@ -325,6 +325,107 @@ def compare(
 
 
 @app.command()
+def tune(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A table, as of tamis select; - is stdin."),
+    ],
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The target.")
+    ] = None,
+    kernel: Annotated[str, typer.Option(metavar="NAME", help="rbf or linear.")] = "rbf",
+    gamma: Annotated[
+        list[str] | None,
+        typer.Option(metavar="G,G,...", help="One or several for rbf: 0.01,0.1, scale or auto."),
+    ] = None,
+    c_range: Annotated[
+        str | None, typer.Option(metavar="LOW,HIGH", help="Smallest and largest C: 0.01,1000.")
+    ] = None,
+    folds: Annotated[int, typer.Option(min=2, metavar="K", help="Folds of the rows.")] = 5,
+    repeats: Annotated[
+        int, typer.Option(min=1, metavar="R", help="How often the rows are dealt into folds.")
+    ] = 1,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Where random draws start.")] = 0,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Processes.")] = None,
+    scoring: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="A scorer of scikit-learn: balanced_accuracy, f1, roc_auc, r2, ...; by default "
+            "the error, or the squared error.",
+        ),
+    ] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="E", help="Tube of a regression; by default 0.1 deviations."),
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=10, metavar="N", help="Use so many rows, drawn at random.")
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Rows with the same value stay in one fold."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the curve: *.csv or *.json."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer.")] = False,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Leave this column out; may be given again."),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="Use it though it looks like an id or a code of the target."
+        ),
+    ] = None,
+    task: Annotated[
+        TaskOption, typer.Option(metavar="TASK", help="classification, regression or auto.")
+    ] = TaskOption.auto,
+    format: Annotated[
+        str | None, typer.Option(metavar="NAME", help=f"The format: {', '.join(FORMATS)}.")
+    ] = None,
+    header: Annotated[bool, typer.Option(help="Whether a CSV file has names on top.")] = True,
+) -> None:
+    """Find the best C of a support vector machine, exactly, and prove it.
+
+    tamis tune data.csv --target y
+
+    tamis tune data.csv --target y --kernel linear --c-range 0.001,1000
+
+    tamis tune data.csv --target y --gamma 0.01,0.1,scale --jobs 2 --output curve.csv
+    """
+    from tamis.cli.tuning import TuneRequest, run_tune
+
+    run_tune(
+        TuneRequest(
+            file=file,
+            target=target,
+            kernel=kernel,
+            gamma=tuple(gamma or ()),
+            C_range=c_range,
+            folds=folds,
+            repeats=repeats,
+            seed=seed,
+            n_jobs=jobs,
+            scoring=scoring,
+            epsilon=epsilon,
+            sample=sample,
+            groups=groups,
+            output=output,
+            quiet=quiet,
+            drop=tuple(drop or ()),
+            keep=tuple(keep or ()),
+            task=task.value,
+            format=format,
+            header=header,
+        )
+    )
+
+
+@app.command()
 def methods(
     words: Annotated[
         list[str] | None,

@@ -73,8 +73,8 @@ def check_cost(
     if seconds <= LONG:
         return None
     return (
-        f"{name} on {n_samples} rows and {n_features} columns will take about {_spoken(seconds)}; "
-        f"the recipe {quick!r} takes seconds."
+        f"{name} on {n_samples} rows and {n_features} columns will take about "
+        f"{spoken_time(seconds)}; the recipe {quick!r} takes seconds."
     )
 
 
@@ -114,7 +114,12 @@ def _largest(fits: Callable[[int], bool], most: int) -> int:
     return low // unit * unit
 
 
-def _spoken(seconds: float) -> str:
+def spoken_time(seconds: float) -> str:
+    """Seconds in the unit that people would use.
+
+    >>> spoken_time(45), spoken_time(10_000)
+    ('45 seconds', '3 hours')
+    """
     for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{round(seconds / length)} {unit}"

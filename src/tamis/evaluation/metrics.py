@@ -93,7 +93,7 @@ def cv_error(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
             f"with scoring={scoring!r}."
         )
     best = float(fitted.best_score_)
-    return best if scoring == "error" else 1.0 - best
+    return -best if scoring == "error" else 1.0 - best
 
 
 _KNOWN = {

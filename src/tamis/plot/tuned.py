@@ -24,12 +24,15 @@ from tamis.plot.style import (
 
 #: Scores of a search over C.
 TUNED = {
+    None: Measure("errors", "%", percent=True),
     "error": Measure("errors", "%", percent=True),
     "balanced_error": Measure("balanced errors", "%", percent=True),
     "weighted_error": Measure("weighted errors", "%", percent=True),
     "accuracy": Measure("right answers", "%", greater_is_better=True, percent=True),
     "mse": Measure("root mean squared error", "", rooted=True),
+    "neg_mean_squared_error": Measure("root mean squared error", "", rooted=True),
     "mae": Measure("mean absolute error", ""),
+    "neg_mean_absolute_error": Measure("mean absolute error", ""),
 }
 
 
@@ -101,7 +104,9 @@ def tuned_curve(search: Any) -> TunedCurve:
             f"tuning needs a fitted SVCPathCV or SVRPathCV, not {type(search).__name__}."
         )
     exact, scoring = search.curve_, search.scoring
-    measure = TUNED.get(scoring if isinstance(scoring, str) else scoring[0])
+    if scoring is None and exact.coefficients.shape[1] > 1:  # of a regression
+        scoring = "mse"
+    measure = TUNED.get(scoring if isinstance(scoring, str | None) else scoring[0])
     measure = measure or Measure(str(scoring), "", exact.greater_is_better)
     C = np.repeat(exact.breakpoints, 2)[1:-1]
     value = np.column_stack([exact.coefficients[:, 0], exact.coefficients[:, -1]]).ravel()
@@ -113,7 +118,7 @@ def tuned_curve(search: Any) -> TunedCurve:
         float(search.best_C_),
         float(interval.low),
         float(interval.high),
-        float(measure.shown(np.array(float(search.best_score_)))),
+        float(measure.shown(exact(search.best_C_))),
         len(exact.coefficients),
         bool(search.certificate_.closed),
     )

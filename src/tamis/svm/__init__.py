@@ -8,8 +8,9 @@ if TYPE_CHECKING:
     from tamis.svm.curves.certificate import Certificate
     from tamis.svm.curves.curve import ValidationCurve
     from tamis.svm.svc import SVCPath
-    from tamis.svm.svr import SVRPath, SVRPathCV
-    from tamis.svm.tuning import SVCPathCV
+    from tamis.svm.svr import SVRPath
+    from tamis.svm.tuning_svc import SVCPathCV
+    from tamis.svm.tuning_svr import SVRPathCV
 
 __all__ = [
     "Certificate",
@@ -27,9 +28,9 @@ _HOMES = {
     "GradientC": "comparison",
     "GridC": "comparison",
     "SVCPath": "svc",
-    "SVCPathCV": "tuning",
+    "SVCPathCV": "tuning_svc",
     "SVRPath": "svr",
-    "SVRPathCV": "svr",
+    "SVRPathCV": "tuning_svr",
     "ValidationCurve": "curves.curve",
 }
 

@@ -13,8 +13,7 @@ from sklearn.utils import Tags
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, InvalidTarget
 from tamis.folds.rows import retold
-from tamis.svm.curves.curve import ValidationCurve
-from tamis.svm.curves.scores import scorer
+from tamis.svm.curves.scores import graded
 from tamis.svm.curves.steps import curve_of
 from tamis.svm.kernels import check_single, resolve_kernel
 from tamis.svm.machine import most_steps
@@ -25,7 +24,7 @@ from tamis.svm.objectives import (
     SpanObjective,
 )
 from tamis.svm.pairs import pairwise_paths
-from tamis.svm.path.base import RANGE, check_refit
+from tamis.svm.path.base import RANGE, check_refit, lambdas_of
 from tamis.svm.path.binary import check_size
 from tamis.svm.tuning import PathFold, TunedClassifier
 
@@ -38,7 +37,7 @@ class GridC(TunedClassifier):
 
     Parameters
     ----------
-    kernel, gamma, cv, scoring, pool, lambda_range, degree, coef0, class_weight, refit
+    kernel, gamma, C_range, cv, scoring, pool, lambda_range, degree, coef0, class_weight, refit
         As in :class:`SVCPathCV`; ``gamma`` is one value.
     step : float, default=1.0
         Distance of the grid's points in log2.
@@ -52,11 +51,11 @@ class GridC(TunedClassifier):
     Attributes
     ----------
     best_C_, best_score_, best_gamma_, best_estimator_
-        Of equals the smallest C.
+        Of equals the smallest C; as everywhere, a greater score is better.
     C_ : ndarray
         The values of C tried, increasing.
     scores_ : ndarray
-        The value of ``scoring`` for each.
+        The score of each, the greatest of which is ``best_score_``.
 
     Examples
     --------
@@ -76,8 +75,9 @@ class GridC(TunedClassifier):
         refine: int = 0,
         solver: str = "libsvm",
         gamma: float | str = "scale",
+        C_range: tuple[float, float] | None = None,
         cv: Any = 5,
-        scoring: str | tuple[str, float] = "error",
+        scoring: str | tuple[str, float] | None = None,
         pool: str = "folds",
         lambda_range: tuple[float, float] = RANGE,
         degree: int = 3,
@@ -90,6 +90,7 @@ class GridC(TunedClassifier):
         self.refine = refine
         self.solver = solver
         self.gamma = gamma
+        self.C_range = C_range
         self.cv = cv
         self.scoring = scoring
         self.pool = pool
@@ -107,7 +108,7 @@ class GridC(TunedClassifier):
         if self.solver == "libsvm" or self.refit:
             check_single("GridC", kernel, X, ", or write solver='path', refit=False")
         value = self._function(X, y, target, bounds)
-        top, bottom = (-np.log2(end) for end in self.lambda_range)
+        top, bottom = (-np.log2(end) for end in lambdas_of(self))
         exponents = np.arange(bottom, top + 1e-9, self.step)
         tried = {float(e): value(e) for e in exponents}
         step = self.step
@@ -138,20 +139,19 @@ class GridC(TunedClassifier):
             )
 
     def _best_of(self, tried: dict[float, float]) -> float:
-        sign = -1.0 if scorer(self.scoring)[1] else 1.0
-        return min(sorted(tried), key=lambda e: round(sign * tried[e], 12))
+        return max(sorted(tried), key=lambda e: round(tried[e], 12))
 
     def _function(
         self, X: Array, y: NDArray[Any], target: NDArray[np.int64], bounds: Array
     ) -> Callable[[float], float]:
-        """The validation function of log2 C."""
+        """The score as a function of log2 C."""
         splits = self._splits(X, y, target, bounds)
         if self.solver == "libsvm":
             return lambda exponent: self._value(exponent, X, target, bounds, splits)
         check_size("GridC", len(X))
         folds = [self._fold(self.gamma, X, target, bounds, split) for split in splits]
-        curve = _curve(self, folds)
-        return lambda exponent: float(curve(2.0**exponent))
+        score = _score(self, folds)
+        return lambda exponent: score(2.0**exponent)
 
     def _value(
         self,
@@ -161,7 +161,7 @@ class GridC(TunedClassifier):
         bounds: Array,
         splits: list[Any],
     ) -> float:
-        """The validation function at ``C = 2 ** exponent``."""
+        """The score at ``C = 2 ** exponent``."""
         right, total = [], []
         for train, test in splits:
             machine = SVC(
@@ -188,10 +188,10 @@ class GridC(TunedClassifier):
             hit = machine.predict(outer) == target[test]
             right.append(np.bincount(target[test], hit, len(counts))[:, None])
             total.append(counts[:, None])
-        score = scorer(self.scoring)[0]
+        score, sign = graded(self.scoring)
         if self.pool == "samples":
-            return float(score(np.sum(right, axis=0), np.sum(total, axis=0))[0])
-        return float(np.mean([score(r, t)[0] for r, t in zip(right, total, strict=True)]))
+            return sign * float(score(np.sum(right, axis=0), np.sum(total, axis=0))[0])
+        return sign * float(np.mean([score(r, t)[0] for r, t in zip(right, total, strict=True)]))
 
 
 class GradientC(TunedClassifier):
@@ -202,7 +202,7 @@ class GradientC(TunedClassifier):
 
     Parameters
     ----------
-    kernel, gamma, cv, scoring, pool, lambda_range, degree, coef0, class_weight, refit
+    kernel, gamma, C_range, cv, scoring, pool, lambda_range, degree, coef0, class_weight, refit
         As in :class:`SVCPathCV`; two classes, ``gamma`` is one value. ``scoring`` only judges the
         result.
     objective : {"error", "radius-margin", "span"}, default="error"
@@ -215,7 +215,7 @@ class GradientC(TunedClassifier):
     Attributes
     ----------
     best_C_, best_score_, best_gamma_, best_estimator_
-        The score is the value of ``scoring`` at ``best_C_``.
+        The score is that of ``scoring`` at ``best_C_``, greater is better.
     objective_value_ : float
     n_evaluations_ : int
 
@@ -225,7 +225,7 @@ class GradientC(TunedClassifier):
     >>> from sklearn.preprocessing import scale
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> search = GradientC("linear", cv=3).fit(scale(X[:150]), y[:150])
-    >>> search.best_score_ < 0.06
+    >>> search.best_score_ > 0.94
     True
     """
 
@@ -236,8 +236,9 @@ class GradientC(TunedClassifier):
         objective: str = "error",
         start: float = 1.0,
         gamma: float | str = "scale",
+        C_range: tuple[float, float] | None = None,
         cv: Any = 5,
-        scoring: str | tuple[str, float] = "error",
+        scoring: str | tuple[str, float] | None = None,
         pool: str = "folds",
         lambda_range: tuple[float, float] = RANGE,
         degree: int = 3,
@@ -249,6 +250,7 @@ class GradientC(TunedClassifier):
         self.objective = objective
         self.start = start
         self.gamma = gamma
+        self.C_range = C_range
         self.cv = cv
         self.scoring = scoring
         self.pool = pool
@@ -272,7 +274,8 @@ class GradientC(TunedClassifier):
             check_refit(self, X)
         splits = self._splits(X, y, target, bounds)
         folds = [self._fold(self.gamma, X, target, bounds, split) for split in splits]
-        low, high = np.log(self.lambda_range)
+        lambdas = lambdas_of(self)
+        low, high = np.log(lambdas)
         found = minimize(
             self._function(folds, X, target, bounds).in_log_lambda,
             np.clip(np.log(self.start), low, high),
@@ -280,12 +283,12 @@ class GradientC(TunedClassifier):
             method="L-BFGS-B",
             bounds=[(low, high)],
         )
-        lam = float(np.clip(np.exp(found.x[0]), *self.lambda_range))
+        lam = float(np.clip(np.exp(found.x[0]), *lambdas))
         self.best_C_ = 1.0 / lam
         self.best_gamma_ = self.gamma
         self.objective_value_ = float(found.fun)
         self.n_evaluations_ = int(found.nfev)
-        self.best_score_ = float(_curve(self, folds)(self.best_C_))
+        self.best_score_ = _score(self, folds)(self.best_C_)
         if self.refit:
             self._refit(X, y, sample_weight)
         return self
@@ -296,10 +299,10 @@ class GradientC(TunedClassifier):
         if self.objective == "error":
             return SmoothError(folds)
         kernel = resolve_kernel("GradientC", self.kernel, self.gamma, self.degree, self.coef0, X)
-        machines = pairwise_paths(kernel, X, target, bounds, self.lambda_range)
+        machines = pairwise_paths(kernel, X, target, bounds, lambdas_of(self))
         if self.objective == "radius-margin":
             return RadiusMarginObjective(machines)
-        return SpanObjective(machines, self.lambda_range)
+        return SpanObjective(machines, lambdas_of(self))
 
     def _check(self) -> None:
         if self.objective not in OBJECTIVES:
@@ -319,7 +322,9 @@ class GradientC(TunedClassifier):
             )
 
 
-def _curve(search: Any, folds: list[PathFold]) -> ValidationCurve:
-    """The exact validation function over the folds."""
+def _score(search: Any, folds: list[PathFold]) -> Callable[[float], float]:
+    """The score of every C over the folds, exactly."""
     steps = [fold.steps(search.scoring)[0] for fold in folds]
-    return curve_of(steps, *scorer(search.scoring), search.pool)[0]
+    function, sign = graded(search.scoring)
+    curve = curve_of(steps, function, sign > 0, search.pool)[0]
+    return lambda C: sign * float(curve(C))

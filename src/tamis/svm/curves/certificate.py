@@ -6,7 +6,8 @@ brackets the validation function: the best C is certain if it is worth, at worst
 exceed at best.
 """
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,14 +15,29 @@ import numpy as np
 from tamis._arrays import Array
 from tamis.exceptions import MissingExtra
 from tamis.svm.curves.curve import IntervalOfC, ValidationCurve
-from tamis.svm.path.follow import ACCEPTED, SolutionPath
+from tamis.svm.curves.speaking import rounded_ends
+from tamis.svm.path.follow import ACCEPTED, OptimalityCheck, SolutionPath
 
 UNSOUND = "a path"  # how a reason begins that leaves nothing certain
+SAME_VALUE = 1e-9  # relative difference of two values that are one and the same in words
 
 
-@dataclass(frozen=True)
+class PathAudit(NamedTuple):
+    """What a certificate has to know of a path; the path itself may be large."""
+
+    reached: float
+    violation: float
+    checks: list[OptimalityCheck]
+
+    @classmethod
+    def of(cls, path: SolutionPath) -> "PathAudit":
+        """What a path says of itself."""
+        return cls(path.reached, path.violation, path.checks)
+
+
+@dataclass(frozen=True, repr=False)
 class Certificate:
-    """The proof that goes with a best C.
+    """The proof that goes with a best C; printed, it is a sentence.
 
     Attributes
     ----------
@@ -45,6 +61,12 @@ class Certificate:
         The bracket over the whole range.
     checkpoints : array of shape (n_checkpoints, 3)
         Lambda, violation and gap at each.
+    interval : IntervalOfC or None
+        Where the value is that at ``C``.
+    measure : str
+        What the value is called.
+    n_gammas : int
+        How many gammas were compared.
     """
 
     value: float
@@ -55,9 +77,41 @@ class Certificate:
     violation: float
     gap: float
     reason: str
-    optimistic: ValidationCurve = field(repr=False)
-    pessimistic: ValidationCurve = field(repr=False)
-    checkpoints: Array = field(repr=False)  # lambda, violation, gap
+    optimistic: ValidationCurve
+    pessimistic: ValidationCurve
+    checkpoints: Array  # lambda, violation, gap
+    interval: IntervalOfC | None = None
+    measure: str = "value"
+    n_gammas: int = 1
+
+    def __repr__(self) -> str:
+        return f"{self.found}; {self.verdict}"
+
+    @property
+    def sound(self) -> bool:
+        """Whether the paths can be vouched for, so that ``lower`` and ``upper`` hold."""
+        return not self.reason.startswith(UNSOUND)
+
+    @property
+    def found(self) -> str:
+        """The best value and where it is, in words."""
+        if self.interval is None or self.interval.low == self.interval.high:
+            return f"{self.measure} {self.value:.4g} at C = {self.C:.4g}"
+        low, high = rounded_ends(self.interval)
+        return f"{self.measure} {self.value:.4g} for every C in [{low:.9g}, {high:.9g}]"
+
+    @property
+    def verdict(self) -> str:
+        """Whether a better one can be, in words."""
+        low, high = self.optimistic.breakpoints[[0, -1]]
+        where = f"no C in [{low:.4g}, {high:.4g}]"
+        if self.n_gammas > 1:
+            where += f" with any of the {self.n_gammas} gammas"
+        if not self.closed:
+            return f"not proved that {where} is better: {self.reason}"
+        if abs(self.lower - self.value) > SAME_VALUE * abs(self.value):
+            return f"{where} can be better than {self.lower:.6g}: proved"
+        return f"{where} is better: proved"
 
     def to_frame(self) -> Any:
         """The checkpoints of all paths as a pandas DataFrame."""
@@ -70,6 +124,14 @@ class Certificate:
         return pd.DataFrame(self.checkpoints, columns=["lambda", "violation", "gap"])
 
 
+class FoldTrials(NamedTuple):
+    """What some values of C are worth, greater is better, in every fold and altogether."""
+
+    C: Array  # (n_trials,)
+    scores: Array  # (n_trials, n_folds)
+    means: Array  # (n_trials,)
+
+
 class TriedGamma(NamedTuple):
     """What one member of a grid of gammas is worth."""
 
@@ -77,6 +139,7 @@ class TriedGamma(NamedTuple):
     curve: ValidationCurve
     interval: IntervalOfC
     certificate: Certificate
+    trials: FoldTrials
 
 
 def certify(
@@ -84,8 +147,9 @@ def certify(
     C: float,
     optimistic: ValidationCurve,
     pessimistic: ValidationCurve,
-    paths: list[SolutionPath],
+    paths: Sequence[PathAudit],
     smallest: float,
+    measure: str = "value",
 ) -> Certificate:
     """Put the bracket together and say whether it closes at ``C``."""
     lower, upper = optimistic.best, float(pessimistic(C))
@@ -96,11 +160,12 @@ def certify(
             f"a value of {lower:.6g} cannot be excluded elsewhere, "
             f"against {upper:.6g} at C = {C:.6g}"
         )
-    return gather(curve, C, optimistic, pessimistic, paths, reason)
+    return gather(curve, C, optimistic, pessimistic, paths, reason, measure)
 
 
 def against(best: Certificate, rivals: list[Certificate], greater: bool) -> Certificate:
     """The certificate of the best of several curves: no other may be better for all one knows."""
+    best = replace(best, n_gammas=1 + len(rivals))
     for other in rivals:
         better = other.lower > best.upper + 1e-12 if greater else other.lower < best.upper - 1e-12
         reason = f"a value of {other.lower:.6g} cannot be excluded" if better else ""
@@ -111,7 +176,7 @@ def against(best: Certificate, rivals: list[Certificate], greater: bool) -> Cert
     return best
 
 
-def doubts(paths: list[SolutionPath], smallest: float) -> str:
+def doubts(paths: Sequence[PathAudit], smallest: float) -> str:
     """Why paths cannot be vouched for, whatever they say; empty if they can."""
     if any(path.reached > smallest * (1 + 1e-9) for path in paths):
         return f"{UNSOUND} ended before the end of the range"
@@ -126,8 +191,9 @@ def gather(
     C: float,
     optimistic: ValidationCurve,
     pessimistic: ValidationCurve,
-    paths: list[SolutionPath],
+    paths: Sequence[PathAudit],
     reason: str,
+    measure: str,
 ) -> Certificate:
     """A certificate with the checkpoints of all paths."""
     rows = [(c.lam, c.violation, c.gap) for path in paths for c in path.checks]
@@ -144,4 +210,6 @@ def gather(
         optimistic=optimistic,
         pessimistic=pessimistic,
         checkpoints=checks,
+        interval=next((i for i in curve.argmin if i.low <= C <= i.high), None),
+        measure=measure,
     )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+from sklearn.metrics import get_scorer_names
 
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter
@@ -21,6 +22,11 @@ def _error(right: Array, total: Array) -> Array:
 def _balanced_error(right: Array, total: Array) -> Array:
     seen = total[:, 0] > 0
     return ((total - right)[seen] / total[seen]).mean(axis=0)
+
+
+def _balanced_accuracy(right: Array, total: Array) -> Array:
+    seen = total[:, 0] > 0
+    return (right[seen] / total[seen]).mean(axis=0)
 
 
 def _precision(right: Array, total: Array) -> Array:
@@ -47,20 +53,31 @@ LOSSES: dict[str, Callable[[Array, Array], Array]] = {
     "balanced_error": _balanced_error,
 }
 SCORES: dict[str, Callable[[Array, Array], Array]] = {
-    "accuracy": lambda right, total: 1 - _error(right, total),
-    "balanced_accuracy": lambda right, total: 1 - _balanced_error(right, total),
+    # the divisions of scikit-learn, so that the last digit is the same
+    "accuracy": lambda right, total: right.sum(axis=0) / total.sum(axis=0),
+    "balanced_accuracy": _balanced_accuracy,
     "precision": _precision,
     "recall": _recall,
     "f1": _f1,
     "matthews_corrcoef": _mcc,
 }
 TWO_CLASSES = ("precision", "recall", "f1", "matthews_corrcoef", "roc_auc", "weighted_error")
+#: What values are called in sentences, where not by their name.
+WORDS = {None: "error", "roc_auc": "area under the ROC curve", "f1": "F1"}
 
 
 def check_scoring(name: str, scoring: object, n_classes: int) -> None:
     """Refuse a validation function that is unknown or not defined for so many classes."""
-    known = [*LOSSES, "weighted_error", *SCORES, "roc_auc"]
+    known = [*SCORES, "roc_auc", *LOSSES, "weighted_error"]
     asked, weight = (scoring, 1.0) if isinstance(scoring, str) else _weighted(scoring)
+    if scoring is None:
+        return
+    if isinstance(asked, str) and asked not in known and asked in get_scorer_names():
+        raise InvalidParameter(
+            f"{name} follows scores that change in steps along C; {asked!r} does not, or is for "
+            f"other targets. Write scoring= one of {', '.join(known)}, or look around best_C_ with "
+            f"GridSearchCV(SVC(), ..., scoring={asked!r})."
+        )
     if asked not in known or not weight > 0:
         raise InvalidParameter(
             f"{name} needs a scoring among {', '.join(known)}; got {scoring!r}. The weight of the "
@@ -68,9 +85,16 @@ def check_scoring(name: str, scoring: object, n_classes: int) -> None:
         )
     if n_classes > 2 and asked in TWO_CLASSES:
         raise InvalidParameter(
-            f'{name} defines {asked} for two classes; y has {n_classes}. Use scoring="error" or '
-            '"balanced_error".'
+            f'{name} defines {asked} for two classes; y has {n_classes}. Use scoring="accuracy" or '
+            '"balanced_accuracy".'
         )
+
+
+def words_of(scoring: object) -> str:
+    """What a value of this scoring is called."""
+    if not isinstance(scoring, str | None):
+        return "weighted error"
+    return WORDS.get(scoring, str(scoring).replace("_", " "))
 
 
 def _weighted(scoring: object) -> tuple[object, float]:
@@ -86,6 +110,8 @@ def scorer(scoring: object) -> tuple[Callable[[Array, Array], Array], bool]:
     >>> score(np.array([[8.0], [3.0]]), np.array([[10.0], [4.0]])), greater_is_better
     (array([0.66666667]), True)
     """
+    if scoring is None:
+        return _error, False
     if isinstance(scoring, str) and scoring in SCORES:
         return SCORES[scoring], True
     if isinstance(scoring, str) and scoring in LOSSES:
@@ -99,3 +125,14 @@ def scorer(scoring: object) -> tuple[Callable[[Array, Array], Array], bool]:
         return (wrong[1] + eta * wrong[0]) / (total[1] + eta * total[0])
 
     return weighted, False
+
+
+def graded(scoring: object) -> tuple[Callable[[Array, Array], Array], float]:
+    """The function of (correct, total) that ``best_score_`` is, and the sign that makes it a score.
+
+    Without a scoring the curve is of errors and the score is the accuracy, as scikit-learn's.
+    """
+    if scoring is None:
+        return SCORES["accuracy"], 1.0
+    function, greater_is_better = scorer(scoring)
+    return function, 1.0 if greater_is_better else -1.0

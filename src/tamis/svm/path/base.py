@@ -82,6 +82,11 @@ def checked_rows(estimator: BaseEstimator, X: Any) -> Array:
 def checked_numbers(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, Array]:
     """As :func:`checked`, with a target of numbers."""
     X, y = checked(estimator, X, y)
+    return X, as_target(estimator, y)
+
+
+def as_target(estimator: BaseEstimator, y: NDArray[Any]) -> Array:
+    """The target as numbers."""
     try:
         numbers = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):
@@ -94,7 +99,7 @@ def checked_numbers(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, Ar
             f"{type(estimator).__name__} needs a target whose differences are numbers, up to "
             f"{FARTHEST_OUTPUT:.0e}; y reaches {largest:.3g}. Scale it."
         )
-    return X, numbers
+    return numbers
 
 
 def gammas_of(gamma: Any) -> list[Any]:
@@ -111,15 +116,38 @@ def check_refit(search: Any, X: Array) -> None:
         check_single(name, kernel, X, ", or write refit=False")
 
 
+def lambdas_of(search: Any) -> tuple[float, float]:
+    """The range of lambda that a search is to follow, given as it is or as a range of C."""
+    name, given = type(search).__name__, search.C_range
+    if given is None:
+        check_range(name, search.lambda_range)
+        low, high = search.lambda_range
+        return low, high
+    if search.lambda_range != RANGE:
+        raise InvalidParameter(
+            f"{name} needs C_range or lambda_range (lambda = 1 / C), not both; got C_range="
+            f"{given!r} and lambda_range={search.lambda_range!r}."
+        )
+    if not _rising(given):
+        raise InvalidParameter(
+            f"{name} needs C_range = (smallest, largest) with 0 < smallest < largest; got "
+            f"{given!r}."
+        )
+    return 1.0 / given[1], 1.0 / given[0]
+
+
 def check_range(name: str, lambda_range: Any) -> None:
     """Refuse a range that is not two rising positive numbers."""
-    try:
-        low, high = lambda_range
-        sound = bool(0 < low < high < np.inf and 1 / low < np.inf)
-    except (TypeError, ValueError):
-        sound = False
-    if not sound:
+    if not _rising(lambda_range):
         raise InvalidParameter(
             f"{name} needs lambda_range = (smallest, largest) with 0 < smallest < largest, where "
             f"lambda = 1 / C; got {lambda_range!r}."
         )
+
+
+def _rising(given: Any) -> bool:
+    try:
+        low, high = given
+        return bool(0 < low < high < np.inf and 1 / low < np.inf)
+    except (TypeError, ValueError):
+        return False

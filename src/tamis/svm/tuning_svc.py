@@ -1,0 +1,268 @@
+"""The C of a support vector classifier that is provably best by cross-validation."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.callback import with_callbacks
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.metaestimators import available_if
+
+from tamis._arrays import Array
+from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.folds.rows import Fold, retold
+from tamis.svm.curves.certificate import FoldTrials, PathAudit, TriedGamma, certify
+from tamis.svm.curves.curve import IntervalOfC, ValidationCurve
+from tamis.svm.curves.scores import graded, scorer, words_of
+from tamis.svm.curves.steps import StepCounts, curve_of
+from tamis.svm.path.base import RANGE, check_refit, lambdas_of
+from tamis.svm.path.binary import check_size
+from tamis.svm.searching import FoldFound, PathSearch, TuningRows
+from tamis.svm.tuning import TunedClassifier
+
+RULES = ("largest-lambda", "widest", "one-standard-error")
+
+
+def _with_probability(search: "SVCPathCV") -> bool:
+    if not search.probability:
+        raise AttributeError(
+            f"{type(search).__name__} has predict_proba with probability=True, which calibrates "
+            "the best machine."
+        )
+    return True
+
+
+class SVCPathCV(PathSearch, TunedClassifier):
+    """Support vector classifier with the C that minimises the cross-validated error, exactly.
+
+    The error over the folds is a step function of C. Instead of being sampled on a grid it is
+    computed as a whole from the regularization paths of the folds (J.-B. Yang and C.-J. Ong 2011),
+    so its minimum is *the* minimum; a certificate says how sure that is. It stands where
+    ``GridSearchCV(SVC(), {"C": ..., "gamma": ...})`` stood.
+
+    Parameters
+    ----------
+    kernel : {"linear", "rbf", "poly", "precomputed"}, default="rbf"
+        The kernel, as in SVC.
+    gamma : float, "scale", "auto" or a sequence of these, default="scale"
+        A sequence is a grid, with the exact best C for each of its members; of equals the first.
+    C_range : tuple of two floats, optional
+        Smallest and largest C; by default from 2**-9 to 2**8.
+    cv : int, splitter or iterable, default=5
+        Folds as of ``GridSearchCV``; with ``groups`` a number makes folds of whole groups.
+    scoring : str, tuple or None, default=None
+        None is the error, of which ``best_score_`` is the accuracy. Scorers of scikit-learn:
+        "accuracy", "balanced_accuracy", "precision", "recall", "f1", "matthews_corrcoef" and
+        "roc_auc". Losses: "error", "balanced_error" and ("weighted_error", weight of the negative
+        class).
+    rule : {"largest-lambda", "widest", "one-standard-error"}, default="largest-lambda"
+        Which of several best intervals of C: the one with the smallest C, the widest, or the widest
+        of those within one standard error (over folds) of the best value.
+    pool : {"folds", "samples"}, default="folds"
+        Mean of the folds' values, or the value for the predictions of all folds together.
+    preprocessor : transformer or None, default=None
+        Learned anew from the training part of every fold, such as StandardScaler() or a Pipeline,
+        so that nothing of the test part is seen before; ``best_estimator_`` is a Pipeline then.
+    n_jobs : int or None, default=None
+        Processes over folds and gammas; the result is the same for any number.
+    probability : bool, default=False
+        Whether ``predict_proba`` is asked for: the best machine is calibrated over the same folds,
+        by a sigmoid (``CalibratedClassifierCV``), where every row is in one test part.
+    lambda_range : tuple of two floats, default=(2**-8, 2**9)
+        The range as 1 / C, in place of ``C_range``.
+    degree : int, default=3
+        Degree of the kernel "poly".
+    coef0 : float, default=0.0
+        Constant of the kernel "poly".
+    class_weight : dict, "balanced" or None, default=None
+        Weights that multiply C, as in SVC.
+    refit : bool, default=True
+        Whether to train ``best_estimator_`` on all samples.
+
+    Attributes
+    ----------
+    best_C_ : float
+        A point inside ``best_interval_``.
+    best_gamma_ : float or str
+        The gamma it belongs to.
+    best_params_ : dict
+        Both, to be written into SVC.
+    best_score_ : float
+        What ``GridSearchCV`` calls so: greater is better, and losses are negative.
+    best_interval_ : IntervalOfC
+        All C that are as good.
+    curve_ : ValidationCurve
+        The exact curve for the best gamma; without ``scoring`` it is that of the error.
+    curves_ : list of ValidationCurve
+        One for each gamma.
+    certificate_ : Certificate
+        What is proved of the optimum; printed, it is a sentence.
+    cv_results_ : dict
+        As of ``GridSearchCV``, for the powers of two of the range and the best C of each gamma.
+    best_index_ : int
+        The row of ``best_params_`` there.
+    n_splits_ : int
+        Number of folds.
+    best_estimator_ : SVC
+        Trained on all samples; a Pipeline where there is a preprocessor.
+    calibrated_estimator_ : CalibratedClassifierCV
+        Where ``probability`` is asked for.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> search = SVCPathCV("linear", cv=3, preprocessor=StandardScaler()).fit(X[:150], y[:150])
+    >>> round(search.best_score_, 4)
+    0.9667
+    >>> search.certificate_
+    error 0.03333 for every C in [0.00942, 0.0123]; no C in [0.001953, 256] is better: proved
+    """
+
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        *,
+        gamma: Any = "scale",
+        C_range: tuple[float, float] | None = None,
+        cv: Any = 5,
+        scoring: str | tuple[str, float] | None = None,
+        rule: str = "largest-lambda",
+        pool: str = "folds",
+        preprocessor: Any = None,
+        n_jobs: int | None = None,
+        probability: bool = False,
+        lambda_range: tuple[float, float] = RANGE,
+        degree: int = 3,
+        coef0: float = 0.0,
+        class_weight: dict[Any, float] | str | None = None,
+        refit: bool = True,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.C_range = C_range
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.pool = pool
+        self.preprocessor = preprocessor
+        self.n_jobs = n_jobs
+        self.probability = probability
+        self.lambda_range = lambda_range
+        self.degree = degree
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.refit = refit
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Find the best C and train with it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Numbers, or what the preprocessor makes numbers of.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights that multiply C.
+        groups : array-like of shape (n_samples,), optional
+            Rows of a group stay on one side of every fold.
+        """
+        X, y, target, bounds = self._begin(X, y, sample_weight)
+        name = type(self).__name__
+        check_size(name, len(y))
+        if self.rule not in RULES:
+            raise InvalidParameter(
+                f"{name} needs a rule among {', '.join(RULES)}; got {self.rule!r}."
+            )
+        if self.refit:
+            check_refit(self, self._prepared(X, y))
+        splits = self._splits(X, y, target, bounds, groups)
+        self._search(TuningRows(X, y, target, bounds), splits)
+        if self.refit:
+            self._refit(X, y, sample_weight)
+            if self.probability:
+                self._calibrate(X, y, sample_weight, splits)
+        return self
+
+    @available_if(_with_probability)
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Probabilities of the classes, calibrated on predictions for rows that were left out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        """
+        self._machine()
+        found: Array = self.calibrated_estimator_.predict_proba(self._rows(X))
+        return found
+
+    def _calibrate(
+        self, X: Any, y: NDArray[Any], sample_weight: Any, splits: Sequence[Fold]
+    ) -> None:
+        """Fit a sigmoid to decision values of rows that their machine was not trained on."""
+        tested = np.sort(np.concatenate([test for _, test in splits]))
+        fewest = int(np.unique(y, return_counts=True)[1].min())
+        if np.array_equal(tested, np.arange(len(y))):
+            folds: Any = splits
+        elif fewest > 1:
+            folds = StratifiedKFold(min(5, fewest))
+        else:
+            raise InvalidTarget(
+                f"{type(self).__name__} with probability=True needs two samples of every class, or "
+                "a cv that has every sample in one test part."
+            )
+        calibrated = CalibratedClassifierCV(self._best_machine(len(y)), ensemble=False, cv=folds)
+        with retold():
+            self.calibrated_estimator_ = calibrated.fit(X, y, sample_weight)
+
+    def _explore(self, gamma: Any, rows: TuningRows, split: Fold) -> FoldFound:
+        fold = self._fold(gamma, rows.X, rows.target, rows.bounds, split)
+        audits = [PathAudit.of(path.solution) for path in fold.machines.paths]
+        return FoldFound(fold.steps(self.scoring, (0, 1, -1)), audits)
+
+    def _tried(
+        self, gamma: Any, found: list[FoldFound], splits: list[Fold], rows: TuningRows
+    ) -> TriedGamma:
+        counted: list[list[StepCounts]] = [one.values for one in found]
+        audits = [audit for one in found for audit in one.audits]
+        score = scorer(self.scoring)
+        (curve, values), (high, _), (low, _) = (
+            curve_of(steps, *score, self.pool) for steps in zip(*counted, strict=True)
+        )
+        interval = choose(curve, values, self.rule)
+        # a rule may prefer a C that is not quite the best; what is certified is the best
+        C = interval.middle
+        if self.rule == "one-standard-error":
+            C = max(curve.argmin, key=lambda interval: interval.width).middle
+        smallest, measure = lambdas_of(self)[0], words_of(self.scoring)
+        proof = certify(curve, C, high, low, audits, smallest, measure)
+        trials = self._trials(interval.middle, [steps[0] for steps in counted])
+        return TriedGamma(gamma, curve, interval, proof, trials)
+
+    def _trials(self, C: float, folds: list[StepCounts]) -> FoldTrials:
+        """What the points of a grid are worth, with the divisions of scikit-learn."""
+        points = self._trial_points(C)
+        function, sign = graded(self.scoring)
+        curves = [curve_of([fold], function, sign > 0, "folds")[0] for fold in folds]
+        scores = sign * np.array([curve(points) for curve in curves]).T
+        if self.pool == "folds":
+            return FoldTrials(points, scores, np.average(scores, axis=1))
+        pooled = curve_of(folds, function, sign > 0, "samples")[0]
+        return FoldTrials(points, scores, sign * pooled(points))
+
+
+def choose(curve: ValidationCurve, fold_values: Array, rule: str) -> IntervalOfC:
+    """The interval of C that the rule prefers."""
+    if rule == "largest-lambda":
+        return curve.argmin[0]
+    level = curve.best
+    if rule == "one-standard-error" and len(fold_values) > 1:
+        piece = int(np.argmax(np.isclose(curve.values, level, rtol=0, atol=1e-12)))
+        error = fold_values[:, piece].std(ddof=1) / np.sqrt(len(fold_values))
+        level += -error if curve.greater_is_better else error
+    return max(curve.within(level), key=lambda interval: interval.width)

@@ -244,6 +244,14 @@ def test_words_that_mean_nothing_are_refused_before_any_work(refused):
     assert "holds the data" in refused("compare", "wine.csv", "-t", "kind", "-o", "wine.csv")
 
 
+def test_methods_of_which_none_can_be_measured_are_refused(refused, frame):
+    frame[::9].write_csv("few.csv")  # of whose 20 rows one is left to learn from
+    asked = ("compare", "few.csv", "-t", "kind", "correlation")
+    told = refused(*asked, "--test-share", "0.95", *FEW)
+    assert told.startswith("No method could be measured. correlation: ")
+    assert "is a folder" in refused("compare", ".", "-t", "kind", "mrmr")
+
+
 def test_the_folder_holds_everything_and_is_not_replaced(tamis, folder, refused):
     asked = ("compare", "wine.csv", "-t", "kind", "correlation", "-k", 2, *FEW, "--folder", "mine")
     first = tamis(*asked)

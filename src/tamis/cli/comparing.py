@@ -30,7 +30,7 @@ from tamis.cli.failing import INTERRUPTED
 from tamis.cli.output import check_output, replace_file
 from tamis.cli.printing import say, say_alerts
 from tamis.cli.running import stopping
-from tamis.evaluation import Realizations, Results, standings
+from tamis.evaluation import Realizations, Results, Standings, standings
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.recipes import method as meaning
 from tamis.table.files import read_file
@@ -122,6 +122,7 @@ def run_compare(asked: CompareRequest) -> None:
         measured.append(results)
         found.append(Compared(_name(file, files), table.target or "", rules, failed, table.alerts))
     standing = standings(joined_tables(measured), baselines=BASELINES)
+    _check_some(found, standing)
     for one in found:
         print_compared(one, standing, several=len(found) > 1)
     if len(found) > 1:
@@ -130,6 +131,13 @@ def run_compare(asked: CompareRequest) -> None:
         replace_file(path, written(path.suffix.lower(), found, standing, safe=asked.safe_csv))
     if not asked.quiet:
         _say_where(asked)
+
+
+def _check_some(found: Sequence[Compared], standing: Standings) -> None:
+    """Refuse to compare methods of which none could be measured."""
+    if all(row.method in BASELINES for row in standing.rows):
+        first = next(failed for one in found for failed in one.failed)
+        raise InvalidParameter(f"No method could be measured. {first.method}: {first.sentence}")
 
 
 def _check_folder(asked: CompareRequest) -> None:

@@ -102,7 +102,7 @@ def curve_sheet(rows: Sequence[Standing], standing: Standings) -> Sheet:
 
 def summary_sheet(rows: Sequence[Standing], standing: Standings, failed: Sequence[Failed]) -> Sheet:
     """One row per method, the best first; methods without any score last."""
-    best = rows[0].method
+    best = rows[0].method if rows else None
     made: list[list[Value]] = [
         [
             row.method,

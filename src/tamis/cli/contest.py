@@ -269,4 +269,4 @@ def is_file_word(word: str, extensions: Sequence[str]) -> bool:
     """Whether a word of the command is a file: there is one, or it ends as tables do."""
     if re.search(r"[()\"']", word):
         return False
-    return word == "-" or Path(word).is_file() or any(e in Path(word).suffixes for e in extensions)
+    return word == "-" or Path(word).exists() or any(e in Path(word).suffixes for e in extensions)

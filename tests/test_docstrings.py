@@ -10,6 +10,7 @@ import pytest
 HOMES = (
     "tamis", "tamis.criteria", "tamis.search", "tamis.choice", "tamis.svm", "tamis.neural",
     "tamis.evaluation", "tamis.datasets", "tamis.response", "tamis.table", "tamis.contract",
+    "tamis.auto", "tamis.plot", "tamis.report", "tamis.recipes", "tamis.exceptions",
 )  # fmt: skip
 
 

@@ -29,7 +29,17 @@ FEWEST_ROWS = 500
 
 
 class Planned(NamedTuple):
-    """Something that is tried, or not, and why; seconds are an estimate."""
+    """Something that is tried, or not.
+
+    Attributes
+    ----------
+    name : str
+    tried : bool
+    seconds : float
+        An estimate.
+    reason : str
+        Why it is not tried.
+    """
 
     name: str
     tried: bool

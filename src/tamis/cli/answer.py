@@ -25,7 +25,7 @@ SELECTED, RANKING, RECORD, PAGE = "selected.csv", "ranking.csv", "record.json", 
 WHOLE = 2**53
 
 
-class Answer(NamedTuple):
+class AnswerParts(NamedTuple):
     """What there is to write of a selection."""
 
     selection: Selection
@@ -75,7 +75,7 @@ def check_folder(folder: Path, force: bool, resume: Path | None) -> None:
         )
 
 
-def write_folder(folder: Path, answer: Answer, *, safe: bool) -> None:
+def write_folder(folder: Path, answer: AnswerParts, *, safe: bool) -> None:
     """Write all files into a folder, or none."""
     draft = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:

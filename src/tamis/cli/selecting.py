@@ -17,7 +17,7 @@ from tamis.cli.answer import (
     RANKING,
     RECORD,
     SELECTED,
-    Answer,
+    AnswerParts,
     check_folder,
     command_of,
     dense_frame,
@@ -246,7 +246,7 @@ def _write(
     if folder is not None:
         page = partial(write_page, asked, data, selection, alerts, plain)
         ranking = ranked_columns(selection, data.names)
-        write_folder(folder, Answer(selection, data, ranking, page), safe=asked.safe_csv)
+        write_folder(folder, AnswerParts(selection, data, ranking, page), safe=asked.safe_csv)
     if asked.quiet:
         return
     for what, path in (("ranking", asked.output), ("record", asked.save_record)):

@@ -120,6 +120,13 @@ def names() -> list[str]:
 def find(words: str = "") -> list[Recipe]:
     """Recipes whose name, summary or reference holds all the words.
 
+    Parameters
+    ----------
+    words : str, default=""
+        With spaces between them; none are all recipes.
+
+    Examples
+    --------
     >>> from tamis.recipes import find
     >>> [recipe.name for recipe in find("floating divergence")]
     ['divergence-sffs']

@@ -39,6 +39,12 @@ DEFAULTS = {
 def method(text: str) -> Selection:
     """Selector meant by a recipe's name, with or without options, or by an expression.
 
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
     >>> from tamis.recipes import method
     >>> method("svm-rfe(n_features_to_select=3)").n_features_to_select
     3
@@ -74,7 +80,17 @@ def prepare(
     feature_groups: Any = None,
     fixed_features: Any = None,
 ) -> Selection:
-    """Selector that :func:`select` would fit; the parameters are described there."""
+    """Selector that :func:`select` would fit.
+
+    Parameters
+    ----------
+    asked : str, Selection or None, default=None
+        The method.
+    y : array or None, default=None
+        The target, which says what kind of method is needed.
+    n_features_to_select, task, random_state, n_jobs, feature_groups, fixed_features
+        As of :func:`select`.
+    """
     kind = _kind(y, task)
     if asked is None and kind == "none":
         raise InvalidTarget(

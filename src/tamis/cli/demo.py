@@ -18,6 +18,7 @@ from tamis.cli.ranking import ranked_columns
 from tamis.cli.running import run
 from tamis.datasets import load
 from tamis.recipes import recipe
+from tamis.report import report, resampled, write_report
 from tamis.spec import write
 from tamis.table.labelled import LabelledTable
 
@@ -48,8 +49,21 @@ def run_demo(folder: Path) -> None:
     ):
         console.print(f"  {what:<15}{100 * errors.mean():5.1f} % ± {100 * errors.std():.1f}")
     console.print("The columns were selected anew in each fold, so both numbers are honest.\n")
+    with stderr().status("Writing the page ..."):
+        _write_page(folder / "report.html", selection, data)
     console.print("Next: tamis methods, tamis select YOUR.csv --target COLUMN")
     console.print(text(f"The ranking of all columns is in {path}"), soft_wrap=True)
+    console.print(text(f"The page to look at is {folder / 'report.html'}"), soft_wrap=True)
+
+
+def _write_page(path: Path, selection: Any, data: LabelledTable) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = resampled(selection, data.X, data.y)
+    told = report(
+        selection, data.X, data.y, results=results, source="Breast cancer", target=data.target
+    )
+    write_report(told, path)
 
 
 def _breast_cancer() -> LabelledTable:

@@ -103,9 +103,10 @@ def test_demo(tamis, folder):
     result = tamis("demo")
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
-    last = result.stdout.rstrip().splitlines()[-1]
-    path = Path(last.split()[-1])
+    *_, ranked, page = result.stdout.rstrip().splitlines()
+    path = Path(ranked.split()[-1])
     assert path == Path("tamis-demo/ranking.csv")
+    assert "Keep 6 of 30 columns" in Path(page.split()[-1]).read_text()
     ranking = pl.read_csv(path)
     assert ranking.height == 30
     assert ranking["kept"].sum() == 6

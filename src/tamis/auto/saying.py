@@ -68,10 +68,16 @@ def reasons_of(auto: Any) -> list[str]:
             "chance)"
         )
     if auto.plan_:
-        lines.append("tried: " + "; ".join(step.name for step in auto.plan_ if step.tried))
+        lines.append(f"tried: orders by {_tried(auto, SPOKEN)}; models: {_tried(auto, MODELS)}")
     else:
         lines.append(auto.choice_.reason)
     lines += [f"skipped {one.name}: {one.reason}" for one in auto.plan_ if not one.tried]
     if auto.stopped_:
         lines.append("the clock stopped it before the plan was through")
     return lines
+
+
+def _tried(auto: Any, words: dict[str, str]) -> str:
+    """The paths, or the models, that were tried."""
+    tried = {one.name.split(": ")[-1] for one in auto.plan_ if one.tried}
+    return ", ".join(words[name].removeprefix("ordered by ") for name in words if name in tried)

@@ -230,7 +230,8 @@ def _tell(
         return
     heading = [f"{_spoken(asked.file)}: {data}", spec.write(selection, strict=False)]
     if isinstance(getattr(selection, "search_", selection), Auto):
-        heading[1:] = ["", *selection.summary().split("\n")]
+        first, *others = selection.summary().split("\n")
+        heading[1:] = ["", first.partition(":")[0] + ":", *(f"  {line}" for line in others)]
     print_ranking(ranking, heading, asked.rows)
 
 
@@ -253,9 +254,7 @@ def _write(
         if path is not None:
             say(f"the {what} is in {path}.")
     if folder is not None:
-        say(
-            f"the page to look at is {folder / PAGE}; {SELECTED}, {RANKING} and {RECORD} are there."
-        )
+        say(f"the page is {folder / PAGE}; {SELECTED}, {RANKING} and {RECORD} are beside it.")
 
 
 def write_page(

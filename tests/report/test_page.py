@@ -480,6 +480,7 @@ def test_a_table_of_any_kinds_is_told():
     assert "levels" in kinds
     page = Page(gathered.html())
     assert "Bars are shares of the most frequent values" in page.said["columns"]
+    assert "kept columns that are numbers" in page.said["redundancy"]
     assert page.wrong == []
 
 

@@ -16,10 +16,11 @@ from tamis.choice import HonestSize, StabilitySelection
 from tamis.criteria import Correlation, FisherScore, Scatter, Variance
 from tamis.datasets import make_mixed
 from tamis.evaluation import Realizations, evaluate
-from tamis.exceptions import InvalidParameter, InvalidTable, MissingExtra, NothingFound
+from tamis.exceptions import InvalidParameter, InvalidTable, MissingExtra, NothingFound, TableAlert
 from tamis.report import Report, report, resampled, write_report
 from tamis.search import Forward, Ranking
 from tamis.svm import SVCPathCV
+from tamis.table import TableSelector
 from tests.page_cases import HOSTILE
 
 pytest.importorskip("altair")
@@ -432,6 +433,29 @@ def test_a_selection_by_halves_tells_its_stability(wine):
     assert "Over 10 resamples" in Page(gathered.html()).said["stability"]
 
 
+def test_a_selection_behind_an_encoder_tells_its_own(wine):
+    """Columns are those of the frame, with what was set aside among them."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(wine.X[:, 1:], columns=wine.feature_names[1:])
+    frame.insert(2, "sample", [f"s{i}" for i in range(178)])
+    frame.insert(5, "kind", np.array(list("uvw"))[wine.y])
+    y = wine.X[:, 0]
+    halves = StabilitySelection(Ranking(Correlation()), n_pairs=5, random_state=0)
+    with pytest.warns(TableAlert):
+        chosen = TableSelector(halves).fit(frame, y)
+    gathered = report(chosen, frame, y)
+    share = dict(zip(gathered.units.names, gathered.agreement.share, strict=True))
+    assert share["sample"] == 0
+    names = [n for n in frame.columns if n != "sample"]
+    assert [share[n] for n in names] == pytest.approx(chosen.search_.frequency_)
+    with pytest.warns(TableAlert):
+        chosen = TableSelector(HonestSize(Ranking(Correlation()), random_state=0)).fit(frame, y)
+    gathered = report(chosen, frame, y)
+    assert gathered.curve.mean == pytest.approx(chosen.search_.losses_[1:])
+    assert gathered.walk is None
+    assert np.isnan(gathered.units.scores).all()
+
+
 def test_an_automatic_selection_tells_its_own_errors(eliminated, wine):
     """Whatever has these attributes is read: no class is asked for."""
     from types import SimpleNamespace as Facts
@@ -480,6 +504,7 @@ def test_a_table_of_any_kinds_is_told():
     assert "levels" in kinds
     page = Page(gathered.html())
     assert "Bars are shares of the most frequent values" in page.said["columns"]
+    assert "kept columns that are numbers" in page.said["redundancy"]
     assert page.wrong == []
 
 

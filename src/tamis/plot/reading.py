@@ -319,10 +319,15 @@ def walk_of(selection: Any) -> Walk | None:
     )
 
 
+def inside(selection: Any) -> Any:
+    """The selection itself; of one that encodes a frame first, the search behind the encoder."""
+    return selection.search_ if hasattr(selection, "aside_") else selection
+
+
 def _scores_alone(selection: Any) -> bool:
     """Whether steps only say the order of scores: of a ranking, and of what runs a search again."""
-    inner = getattr(selection, "search_", selection)
-    return bool(getattr(inner, "scores_alone", False) or hasattr(selection, "_verdict"))
+    inner = inside(selection)
+    return bool(getattr(inner, "scores_alone", False) or hasattr(inner, "_verdict"))
 
 
 def without_places(scores: Array, order: Subset) -> Array:
@@ -331,7 +336,7 @@ def without_places(scores: Array, order: Subset) -> Array:
     >>> without_places(np.array([3.0, 1.0, 2.0]), np.array([0, 2, 1])).tolist()
     [nan, nan, nan]
     """
-    counted = scores[order][scores[order] != 0]
+    counted = scores[order][np.isfinite(scores[order]) & (scores[order] != 0)]
     places = len(counted) > 1 and bool((np.diff(counted) == -1).all()) and counted[0] % 1 == 0
     return np.full(len(scores), np.nan) if places else scores
 

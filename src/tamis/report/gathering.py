@@ -14,7 +14,7 @@ from tamis.contract.record import installed_versions
 from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.plot.correlating import correlations, shape_of
-from tamis.plot.reading import ChosenUnits, chosen_units, criterion_curve, walk_of
+from tamis.plot.reading import ChosenUnits, chosen_units, criterion_curve, inside, walk_of
 from tamis.plot.tuned import tuned_curve
 from tamis.report.cares import cares_of
 from tamis.report.effecting import effect_lines
@@ -281,7 +281,7 @@ def _details(
     """How it was computed, line by line."""
     record = getattr(selection, "record_", None)
     lines = [("Selector", write(selection, strict=False))]
-    for planned in getattr(selection, "plan_", None) or ():
+    for planned in getattr(inside(selection), "plan_", None) or ():
         if hasattr(planned, "tried"):
             word = "Tried" if planned.tried else "Skipped"
             lines.append((word, f"{planned.name}: {planned.reason}".removesuffix(": ")))

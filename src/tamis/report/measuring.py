@@ -10,9 +10,18 @@ from sklearn.linear_model import Ridge
 from sklearn.svm import SVC
 
 from tamis._arrays import Array, class_codes, target_kind
+from tamis.contract import Grouping
 from tamis.evaluation import Realizations, Results, evaluate, stability
 from tamis.plot.kept import shares_of
-from tamis.plot.reading import MEASURES, ChosenUnits, ErrorCurve, Measure, error_curves, measure_of
+from tamis.plot.reading import (
+    MEASURES,
+    ChosenUnits,
+    ErrorCurve,
+    Measure,
+    error_curves,
+    inside,
+    measure_of,
+)
 from tamis.report.facts import Agreement, Errors, Estimate, RankSpan
 
 #: Numbers of columns that resamples measure, beside the one that is kept and all of them.
@@ -218,6 +227,7 @@ def ranks_of_results(results: Results, units: ChosenUnits, method: str) -> RankS
 
 def own_errors(selection: Any, y: Any) -> Errors | None:
     """Errors of a selection that held rows out by itself (``error_``, ``error_guess_``)."""
+    selection = inside(selection)
     kept, guess = getattr(selection, "error_", None), getattr(selection, "error_guess_", None)
     if kept is None or guess is None or not hasattr(kept, "loss"):
         return None
@@ -249,6 +259,7 @@ def own_errors(selection: Any, y: Any) -> Errors | None:
 
 def own_curve(selection: Any, n_features: int) -> ErrorCurve | None:
     """Squared losses of a selection that held rows out, of the path and model that it kept."""
+    selection = inside(selection)
     points = getattr(selection, "curve_", None)
     if isinstance(points, list) and points and hasattr(points[0], "loss"):
         mine = (getattr(selection, "path_", None), getattr(selection, "model_", None))
@@ -285,15 +296,25 @@ def _loss_curve(rows: Any, whole: float, classes: bool, n_features: int) -> Erro
 
 def own_agreement(selection: Any, units: ChosenUnits) -> Agreement | None:
     """Stability that a selection found over its own folds or halves."""
-    found = getattr(selection, "stability_", None)
+    inner = inside(selection)
+    found = getattr(inner, "stability_", None)
     if found is None or not hasattr(found, "frequency"):
         return None
-    share = np.asarray(found.frequency, dtype=float)
-    if len(share) == units.units.n_columns != len(units.names):
-        by_unit = np.zeros(len(units.names))
-        np.maximum.at(by_unit, units.units.unit_of, share)
-        share = by_unit
+    share = _by_unit(np.asarray(found.frequency, dtype=float), inner.units_)
+    if inner is not selection:  # columns that the search was not offered come last in the order
+        offered = np.zeros(len(units.names))
+        offered[selection.order_[: len(share)]] = share[inner.order_]
+        share = offered
     if len(share) != len(units.names):
         return None
-    n = getattr(selection, "n_folds", None) or 2 * getattr(selection, "n_pairs", 0)
+    n = getattr(inner, "n_folds", None) or 2 * getattr(inner, "n_pairs", 0)
     return Agreement(found.nogueira, found.low, found.high, int(n), share)
+
+
+def _by_unit(share: Array, units: Grouping) -> Array:
+    """Shares of columns as those of their units."""
+    if len(share) != units.n_columns or units.plain:
+        return share
+    by_unit = np.zeros(units.n_units)
+    np.maximum.at(by_unit, units.unit_of, share)
+    return by_unit

@@ -27,6 +27,9 @@ from tamis.report.strip_drawing import strip_svg
 WIDE, NARROW = 700, 300
 #: Pixels beside the names of columns on a phone.
 BESIDE_NAMES = 170
+#: Pixels around a picture with names at its left: letters of the reader's font may be wider than
+#: those by which room was made.
+ROOM = {"left": 20, "top": 5, "right": 5, "bottom": 5}
 #: Rows of the long table that a page holds without JavaScript, and shows at a time with it.
 ROWS = 50
 #: Kept columns that are shown at first.
@@ -66,7 +69,7 @@ def page_of(report: Report) -> str:
         changes=any(s.change is not None for some in report.swaps.values() for s in some),
         numbers=_numbers(report),
         effects=_effects(report),
-        mapped=min(int(np.isfinite(report.between).any(axis=1).sum()), MAPPED),
+        mapped=_mapped(report),
         path_title=_path_title(report),
         several=report.walk is not None and max(map(len, report.walk.moved)) > 1,
     )
@@ -309,6 +312,15 @@ def _numbers(report: Report) -> list[tuple[int, str, str]]:
     return lines
 
 
+def _mapped(report: Report) -> str:
+    """Which kept columns the map shows."""
+    numeric, kept = int(np.isfinite(report.between).any(axis=1).sum()), len(report.kept)
+    if numeric > MAPPED:
+        return f"the {MAPPED} closest of the {kept} kept columns"
+    numbers = " that are numbers" if numeric < kept else ""
+    return f"the {numeric} kept columns{numbers}"
+
+
 def _pairs(report: Report) -> list[tuple[str, str, str]]:
     """Pairs of kept columns that say the same, the closest first."""
     r = np.nan_to_num(np.tril(report.between, -1))
@@ -338,7 +350,7 @@ def _pictures(report: Report) -> dict[str, Markup]:
         made["redundancy"] = Markup(drawn(chart, "map"))
     if report.agreement is not None and report.kept:
         shares = kept_shares(report.units, report.agreement.share, MAPPED)
-        chart = draw_stability(shares, report.units.names, PAGE, 420)
+        chart = {**draw_stability(shares, report.units.names, PAGE, 420), "padding": ROOM}
         made["stability"] = _both(chart, BESIDE_NAMES)
     if report.walk is not None:
         made["path"] = _both(draw_path(report.walk, report.units.names, PAGE, WIDE, 220))

@@ -41,7 +41,16 @@ class HeldOut(NamedTuple):
 
 
 class CurvePoint(NamedTuple):
-    """Mean squared loss of a path, a model and a number of columns, with its standard error."""
+    """What rows left out say of the first columns of a path.
+
+    Attributes
+    ----------
+    path, model : str
+    size : int
+        How many units of the path the model was given.
+    loss, standard_error : float
+        Mean squared loss, and its standard error over rows.
+    """
 
     path: str
     model: str

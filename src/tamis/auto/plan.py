@@ -29,7 +29,18 @@ FEWEST_ROWS = 500
 
 
 class Planned(NamedTuple):
-    """Something that is tried, or not, and why; seconds are an estimate."""
+    """Something that is tried, or not.
+
+    Attributes
+    ----------
+    name : str
+        Such as "path: forest", "model: trees", "all columns: ridge" or "repeats".
+    tried : bool
+    seconds : float
+        What it takes by the costs, on one core.
+    reason : str
+        Why it is tried or skipped.
+    """
 
     name: str
     tried: bool

@@ -18,12 +18,14 @@ import tamis
 from tamis.auto import Auto, selection
 from tamis.auto.work import dealt
 from tamis.contract import Record
+from tamis.criteria import Correlation
 from tamis.exceptions import (
     InvalidParameter,
     InvalidTable,
     InvalidTarget,
     NothingFound,
 )
+from tamis.search import Ranking, Then
 from tamis.spec import parse, write
 
 
@@ -397,3 +399,13 @@ def test_no_method_means_it(monkeypatch):
     assert found.columns == [2, 7]
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(10)]).assign(y=y)
     assert tamis.select(frame, target="y", random_state=0).columns == ["x2", "x7"]
+
+
+def test_behind_another_search():
+    X, y = signal()
+    first = Ranking(Correlation(), n_features_to_select=5)
+    found = Then(first, clone(QUICK)).fit(X, y)
+    assert found.columns == [2, 7]
+    assert found.second_.error_.loss < found.second_.error_guess_.loss
+    with pytest.warns(NothingFound, match="keeps no column"):
+        assert Then(first, clone(QUICK)).fit(*noise(d=6, seed=1)).columns == []

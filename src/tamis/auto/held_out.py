@@ -41,13 +41,13 @@ class HeldOut(NamedTuple):
 
 
 class CurvePoint(NamedTuple):
-    """What rows left out say of a path, a model and a number of columns.
+    """What rows left out say of the first columns of a path.
 
     Attributes
     ----------
     path, model : str
     size : int
-        The number of columns.
+        How many units of the path the model was given.
     loss, standard_error : float
         Mean squared loss, and its standard error over rows.
     """

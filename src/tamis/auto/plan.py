@@ -21,7 +21,7 @@ MOST_ROWS = 5_000
 MOST_MACHINE_ROWS = 2000
 #: Rows below which folds are dealt anew as long as seconds are left, and how often at most: the
 #: folds of few rows differ more than the candidates do, and after some their mean has settled.
-FEW_ROWS, MOST_REPEATS = 200, 4
+FEW_ROWS, MOST_REPEATS = 200, 3
 #: Sizes at which trees answer: they take as long as all else, and care little for a column more.
 TREE_SIZES = (5, 10, 20, 40)
 #: Rows below which the sample is not cut further for a table of very many columns.
@@ -34,11 +34,12 @@ class Planned(NamedTuple):
     Attributes
     ----------
     name : str
+        Such as "path: forest", "model: trees", "all columns: ridge" or "repeats".
     tried : bool
     seconds : float
-        An estimate.
+        What it takes by the costs, on one core.
     reason : str
-        Why it is not tried.
+        Why it is tried or skipped.
     """
 
     name: str
@@ -245,7 +246,7 @@ class _Planning:
 
     def _fits(self, name: str, seconds: float) -> bool:
         if seconds > self.left:
-            reason = f"takes about {seconds:.0f} s, and {max(0.0, self.left):.0f} s are left"
+            reason = f"takes about {seconds:.2g} s, and {max(0.0, self.left):.2g} s are left"
             self.steps.append(Planned(name, False, seconds, reason))
             return False
         self._take(name, seconds)

@@ -107,9 +107,9 @@ class Auto(InRounds):
     --------
     >>> from tamis.auto import Auto
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(150, 12))
-    >>> y = X[:, 4] + X[:, 9] + rng.normal(size=150)
-    >>> auto = Auto(budget=1, random_state=0).fit(X, y)
+    >>> X = rng.normal(size=(300, 12))
+    >>> y = X[:, 4] + X[:, 9] + rng.normal(size=300)
+    >>> auto = Auto(budget=0.5, random_state=0).fit(X, y)
     >>> auto.columns, auto.path_, auto.model_
     ([4, 9], 'information', 'ridge')
     >>> bool(auto.error_.loss < auto.error_guess_.loss)

@@ -130,9 +130,9 @@ def test_columns_that_matter_only_together():
 def test_more_columns_than_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 500))
-    y = (X[:, 3] + X[:, 400] + 0.3 * rng.normal(size=60) > 0).astype(int)
+    y = (3 * X[:, 3] + X[:, 400] > 0).astype(int)
     found = Auto(budget=2, random_state=0).fit(X, y)
-    assert found.support_[[3, 400]].any()
+    assert found.support_[3]
     assert found.n_features_ <= 14
 
 

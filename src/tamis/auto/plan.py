@@ -22,6 +22,9 @@ MOST_MACHINE_ROWS = 2000
 #: Rows below which folds are dealt anew as long as seconds are left, and how often at most: the
 #: folds of few rows differ more than the candidates do, and after some their mean has settled.
 FEW_ROWS, MOST_REPEATS = 200, 3
+#: Share of the budget up to which folds are dealt again: costs are known to a factor, of several
+#: classes to a larger one, and what is repeated repeats their error.
+REPEATING = 0.5
 #: Sizes at which trees answer: they take as long as all else, and care little for a column more.
 TREE_SIZES = (5, 10, 20, 40)
 #: Rows below which the sample is not cut further for a table of very many columns.
@@ -262,9 +265,11 @@ class _Planning:
             reason = f"for fewer than {FEW_ROWS} rows"
             self.steps.append(Planned("repeats", False, 0.0, reason))
             return 1
-        n_repeats = int(min(MOST_REPEATS, 1 + max(0.0, self.left) // max(spent, 1e-9)))
+        room = max(0.0, REPEATING * self.budget - spent)
+        n_repeats = int(min(MOST_REPEATS, 1 + room // max(spent, 1e-9)))
         if n_repeats == 1:
-            self._fits("repeats", max(spent, self.left + 1e-9))
+            reason = f"takes about {spent:.2g} s more, and {room:.2g} s are kept for it"
+            self.steps.append(Planned("repeats", False, spent, reason))
             return 1
         self._take("repeats", (n_repeats - 1) * spent, f"folds are dealt {n_repeats} times")
         return n_repeats

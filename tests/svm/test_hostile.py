@@ -324,3 +324,15 @@ def test_a_gap_that_is_no_number_is_without_end(monkeypatch):
     with np.errstate(invalid="ignore"):
         check = follow._check(state, 1.0, [])
     assert (check.violation, check.gap) == (0.0, np.inf)
+
+
+def test_a_constraint_that_is_missed_is_a_violation():
+    X, y = classification(n=20)
+    path = SVCPath("linear").fit(1e-9 * X, y)._machines.paths[0].solution
+    assert path.violation < 1e-9
+    variable = int(np.flatnonzero(path.segments[-1].start > 0)[0])
+    segment = path.segments[-1]
+    if variable in segment.variables:
+        segment.x[:, list(segment.variables).index(variable)] = 0.0
+    segment.start[variable] = 0.0
+    assert dataclasses.replace(path).violation > 1e-3

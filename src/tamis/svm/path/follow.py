@@ -100,6 +100,8 @@ class SolutionPath:
                 clipped = np.maximum(beyond, 0.0).sum(axis=1) * reach
                 wrong = part.violation + self.blur * part.mass + clipped
                 found.append((wrong / part.lam).max() / self.programme.scale)
+                # a kernel far below lambda does not show that the constraint is missed
+                found.append(np.abs(part.total(self.programme.sign)).max() / upper.sum())
         return _worst(found) + self.programme.tilt / self.programme.scale
 
     def _row(self, lam: float) -> tuple[Segment, int, float]:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from tamis._arrays import Array, Mask
 from tamis.contract import Selection
+from tamis.plot.reading import without_places
 
 
 class RankedColumns(NamedTuple):
@@ -41,7 +42,7 @@ def ranked_columns(selection: Selection, names: Sequence[str]) -> RankedColumns:
     names = selection.units_.unit_names(names)
     return RankedColumns(
         [names[j] for j in order],
-        selection.scores_[order],
+        without_places(selection.scores_, order)[order],
         selection.unit_support_[order],
         tried[order],
         selection.units_.word,

@@ -64,13 +64,13 @@ class Auto(InRounds):
     ----------
     budget : float, default=60
         Seconds of one core that the plan may fill. Information with ridge regression is always
-        tried. A clock stops after three times as long, and not before five minutes, with the paths
+        tried. A clock stops after three times as long, and not before five minutes, with the orders
         that are through.
     size : {"balanced", "short", "best"}, default="balanced"
         How much worse a smaller number of columns may be: a quarter of a standard error, a whole
         one, or nothing.
     n_features_to_select : int, float or None, default=None
-        The number of columns (or the share of them) to keep, if it is known: path and model are
+        The number of columns (or the share of them) to keep, if it is known: order and model are
         then chosen at that number.
     n_folds : int, default=5
     task : {"auto", "classification", "regression"}, default="auto"
@@ -80,7 +80,7 @@ class Auto(InRounds):
         :class:`tamis.search.Forward`.
     random_state : int, generator or None, default=None
     n_jobs : int or None, default=None
-        Paths and folds at the same time; the result does not depend on it.
+        Orders and folds at the same time; the result does not depend on it.
 
     Attributes
     ----------

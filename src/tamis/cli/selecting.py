@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
+from sklearn.base import clone
 
 from tamis import spec
 from tamis._wording import listed
@@ -49,6 +50,8 @@ from tamis.table.showing import shown
 from tamis.table.sources import STDIN
 from tamis.table.table import table_of
 
+#: Rows of a table whose columns are swapped for the page: some hundred small fits, in seconds.
+MOST_TRIED = 5000
 #: How often a method that does not measure itself is repeated for a page: enough for two digits.
 RESAMPLES = 20
 
@@ -280,8 +283,24 @@ def write_page(
         task=data.task,
         alerts=alerts,
         command=asked.command(),
+        **_tried_out(asked, X, data, selection, plain),
     )
     write_report(told, path)
+
+
+def _tried_out(
+    asked: Request, X: pl.DataFrame, data: LabelledTable, selection: Selection, plain: bool
+) -> dict[str, Any]:
+    """What could replace the kept columns, and the model of their effects, of tables of a size."""
+    if not selection.support_.any() or data.task == SURVIVAL or len(data.y) > MOST_TRIED:
+        return {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about models that are only compared
+        found = {"substitutes": selection.substitutes(X, data.y, random_state=asked.seed)}
+        if plain and isinstance(selection, Auto) and selection.estimator_ is not None:
+            kept = selection.transform(X)
+            found["model"] = clone(selection.estimator_).fit(kept, data.y)
+    return found
 
 
 def _resampled(

@@ -336,3 +336,11 @@ def test_a_constraint_that_is_missed_is_a_violation():
         segment.x[:, list(segment.variables).index(variable)] = 0.0
     segment.start[variable] = 0.0
     assert dataclasses.replace(path).violation > 1e-3
+
+
+@pytest.mark.parametrize("number", [9721, 11922, 14249])
+def test_a_path_that_turns_on_the_spot_is_a_sentence_and_large_errors_have_a_spread(number):
+    """Found by the fuzz: copies of columns in millions, and errors whose squares overflow."""
+    from fuzz.verdict import Case
+
+    assert Case(701, number, "path").run()[1] is None

@@ -290,7 +290,9 @@ def results(tried: Sequence[TriedGamma], named: bool) -> dict[str, Any]:
     ]
     for k, column in enumerate(scores.T):
         found[f"split{k}_test_score"] = column
-    found["mean_test_score"], found["std_test_score"] = means, scores.std(axis=1)
+    size = np.maximum(np.abs(scores).max(axis=1), np.finfo(float).tiny)  # squares may overflow
+    found["mean_test_score"] = means
+    found["std_test_score"] = (scores / size[:, None]).std(axis=1) * size
     found["rank_test_score"] = rankdata(-means, method="min").astype(np.int32)
     return found
 

@@ -236,7 +236,8 @@ def follow(
         if (arrived and best.missed <= max(WANTED, cost)) or cost > USELESS:
             break
     assert best is not None
-    if not best.segments:
+    begun = best.segments and best.reached < lambda_range[1] * (1 - 1e-12)
+    if not begun:  # it may have turned on the spot
         raise PathLost(
             "A regularization path could not be begun: the kernel is known to too few digits, or "
             "has negative eigenvalues. Scale the columns, or use GridC."

@@ -3,11 +3,12 @@
 from typing import Any
 
 from altair import TopLevelMixin
-from sphinx_gallery.scrapers import figure_rst
 
 
 def altair_scraper(block: Any, block_vars: Any, gallery_conf: Any) -> str:
     """Pictures of the altair charts that a block of an example gave a name."""
+    from sphinx_gallery.scrapers import figure_rst  # which only who builds the pages has
+
     drawn = block_vars.setdefault("charts", set())
     paths = []
     for name, item in block_vars["example_globals"].items():

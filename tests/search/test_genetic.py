@@ -134,3 +134,16 @@ def test_numpy_numbers_are_numbers():
 def test_wrong_options_are_sentences(options):
     with pytest.raises(InvalidParameter, match="Genetic needs"):
         Genetic(Scatter(), **options).fit(*table())
+
+
+def test_units_that_tell_nothing_are_bred_only_where_others_do_not_suffice():
+    bits = stream(8).random((200, 6)) < 0.5
+    free = resized(bits.copy(), None, stream(9), idle=np.array([1, 4]))
+    assert not free[:, [1, 4]].any()
+    assert free.any(axis=1).all()
+    sized = resized(bits.copy(), 5, stream(9), idle=np.array([1, 4]))
+    assert sized[:, [0, 2, 3, 5]].all()
+    assert (sized.sum(axis=1) == 5).all()
+    fixed = resized(bits.copy(), 2, stream(9), np.array([1]), np.array([1, 4]))
+    assert fixed[:, 1].all()
+    assert not fixed[:, 4].any()

@@ -110,6 +110,11 @@ class Counted:
         idle = self.criterion.idle_[units]
         return np.where(idle, -np.inf, scores) if idle.any() and not idle.all() else scores
 
+    @property
+    def idle(self) -> Subset:
+        """Units that can tell nothing beside the others."""
+        return np.flatnonzero(self.criterion.idle_) if self.any_idle else EMPTY
+
     def errors(self, subset: Subset) -> Array:
         """Standard errors of the last scores, empty where they are not known."""
         errors = self.criterion.errors(subset)

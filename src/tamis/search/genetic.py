@@ -130,7 +130,8 @@ class Genetic(Search):
         draw = stream(self.random_state, "generation", 0)
         shape = (self.population_size, n_units)
         density = draw.random((self.population_size, 1))  # small and large subsets alike
-        bits = resized(draw.random(shape) < density, size, draw, criterion.fixed)
+        bits = draw.random(shape) < density
+        bits = resized(bits, size, draw, criterion.fixed, criterion.idle)
         values = valued(criterion, bits)
         return Population(bits, values, np.zeros(len(values)), 0)
 
@@ -147,7 +148,7 @@ class Genetic(Search):
         children = np.vstack([np.where(mixed, two, one), np.where(mixed, one, two)])[:n_children]
         rate = 1 / people.bits.shape[1] if self.mutation_rate is None else self.mutation_rate
         children ^= draw.random(children.shape) < rate
-        children = resized(children, size, draw, criterion.fixed)
+        children = resized(children, size, draw, criterion.fixed, criterion.idle)
         values = valued(criterion, children)
         parents = np.vstack([pairs, pairs])[:n_children]
         rewards = gained(values, people.values[parents]) + people.rewards[parents].mean(axis=1)
@@ -189,11 +190,18 @@ def valued(criterion: Counted, bits: Mask) -> Array:
     return criterion.values([np.flatnonzero(row) for row in rows])[place.ravel()]
 
 
-def resized(bits: Mask, size: int | None, draw: Draw, fixed: Subset = EMPTY) -> Mask:
-    """Rows with exactly ``size`` bits, or at least one: random bits set or cleared as needed."""
+def resized(
+    bits: Mask, size: int | None, draw: Draw, fixed: Subset = EMPTY, idle: Subset = EMPTY
+) -> Mask:
+    """Rows with exactly ``size`` bits, or at least one: random bits set or cleared as needed.
+
+    Units that can tell nothing are only there where others do not suffice.
+    """
+    bits[:, idle] = False
     bits[:, fixed] = True
     keys = bits + draw.random(bits.shape)  # members before others, at random among equals
-    keys[:, fixed] += 2
+    keys[:, idle] -= 1
+    keys[:, fixed] += 3
     falling = np.argsort(-keys, axis=1)
     count = np.maximum(bits.sum(axis=1, keepdims=True), 1) if size is None else size
     out = np.zeros_like(bits)

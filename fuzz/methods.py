@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 import tamis.criteria
 import tamis.search
 from tamis.choice import FalseDiscovery, Threshold
+from tamis.choice.rounds import Rounds
 from tamis.contract import Criterion, Search, Selection
 from tamis.criteria import (
     HSIC,
@@ -158,6 +159,8 @@ def _recipe(draw: Draw) -> Any:
 
 def _sized(draw: Draw, made: Any) -> Any:
     last = made.second if isinstance(made, Then) else made
+    if isinstance(last, Rounds):  # which decides itself
+        return made
     last.set_params(n_features_to_select=SIZES[draw.integers(len(SIZES))])
     return made
 

@@ -105,6 +105,25 @@ def test_an_interrupt_leaves_a_record_and_the_command_that_goes_on(tamis, folder
     assert same[0] == same[1]
 
 
+def test_names_that_an_apostrophe_makes_equal_are_both_there(tamis, folder):
+    rows = [f"{i % 7},{-(i % 13)},{i * i % 5},{'ab'[i % 2]}" for i in range(60)]
+    (folder / "t.csv").write_text("=x,'=x,\"a,b\",y\n" + "\n".join(rows))
+    result = tamis("select", "t.csv", "-t", "y", "-k", 3)
+    assert result.exit_code == 0, result.output
+    lines = (folder / "tamis-t" / "selected.csv").read_text().splitlines()
+    assert lines[:2] == ["'=x,'=x,\"a,b\",y", "0,0,0,a"]
+
+
+def test_a_censored_target_does_not_replace_a_column_of_its_name(tamis, folder):
+    rows = [f"{i % 9},{i % 7},{1 + i % 11},{i % 2}" for i in range(60)]
+    (folder / "t.csv").write_text("time,other,days,died\n" + "\n".join(rows))
+    result = tamis("select", "t.csv", "--time", "days", "--event", "died", "-k", 2)
+    assert result.exit_code == 0, result.output
+    head, first, *_ = (folder / "tamis-t" / "selected.csv").read_text().splitlines()
+    assert head == "time,other,event,time (target)"
+    assert first == "0,0,false,1"
+
+
 def test_json_and_quiet(tamis, folder):
     result = tamis("select", "wine.csv", "fisher-score", "-t", "kind", "--json", "--quiet")
     assert result.exit_code == 0, result.output

@@ -2,20 +2,20 @@
 
 import os
 import shlex
-import shutil
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from tamis._files import replace_text
 from tamis.cli.output import safe_name, write_ranking
 from tamis.cli.ranking import RankedColumns
 from tamis.contract import Selection, SparseColumns
 from tamis.datasets.memory import check_fits
-from tamis.exceptions import InvalidParameter
+from tamis.exceptions import InvalidParameter, TamisError
 from tamis.table.labelled import LabelledTable
 from tamis.table.sources import STDIN
 
@@ -77,38 +77,50 @@ def check_folder(folder: Path, force: bool, resume: Path | None) -> None:
 
 def write_folder(folder: Path, answer: AnswerParts, *, safe: bool) -> None:
     """Write all files into a folder, or none."""
-    draft = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
-        selected = selected_table(answer.selection, answer.data)
-        if safe:
-            selected.columns = [safe_name(name) for name in selected.columns]
-        selected.write_csv(draft / SELECTED)
-        write_ranking(draft / RANKING, answer.ranking, dict, safe=safe)
-        answer.selection.record_.save(draft / RECORD)
-        answer.page(draft / PAGE)
-        folder.mkdir(exist_ok=True)
-        for name in (SELECTED, RANKING, RECORD, PAGE):
-            (draft / name).replace(folder / name)
-    except OSError as error:
+        above = folder if folder.is_dir() else folder.parent
+        with TemporaryDirectory(prefix=f".{folder.name}.", dir=above) as draft:
+            _write_into(Path(draft), answer, safe)
+            folder.mkdir(exist_ok=True)
+            for name in (SELECTED, RANKING, RECORD, PAGE):
+                (Path(draft) / name).replace(folder / name)
+    except (OSError, TamisError) as error:
+        cause = error if isinstance(error, OSError) else error.__cause__
+        if not isinstance(cause, OSError):  # a sentence of its own
+            raise
         raise InvalidParameter(
-            f"{folder} cannot be written: {error.strerror or error}. Nothing of it is left; make "
+            f"{folder} cannot be written: {cause.strerror or cause}. Nothing of it is left; make "
             "room, or write --folder with another place."
         ) from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
-def selected_table(selection: Selection, data: LabelledTable) -> pl.DataFrame:
-    """The kept columns as they are in the table, and the target."""
+def _write_into(folder: Path, answer: AnswerParts, safe: bool) -> None:
+    names, columns = selected_columns(answer.selection, answer.data)
+    names = [safe_name(name) for name in names] if safe else names
+    # the names stand in a row of their own: an apostrophe may make two of them equal
+    head = pl.DataFrame({str(j): [name] for j, name in enumerate(names)})
+    body = pl.DataFrame({str(j): column for j, column in enumerate(columns)})
+    rows = "".join(part.write_csv(include_header=False) for part in (head, body))
+    replace_text(folder / SELECTED, rows)
+    write_ranking(folder / RANKING, answer.ranking, dict, safe=safe)
+    answer.selection.record_.save(folder / RECORD)
+    answer.page(folder / PAGE)
+
+
+def selected_columns(
+    selection: Selection, data: LabelledTable
+) -> tuple[list[str], list[pl.Series]]:
+    """Names and values of the kept columns as they are in the table, and of the target."""
     kept = np.flatnonzero(selection.support_)
     if isinstance(data.X, SparseColumns):
         frame = dense_frame(data.X.take(kept))
     else:
         frame = data.X.select(data.X.columns[j] for j in kept.tolist())
-    frame = frame.select(_whole(column) for column in frame.get_columns())
-    if data.y.dtype.names is not None:  # censored: the time, and whether the event happened
-        return frame.with_columns(pl.Series(name, data.y[name]) for name in data.y.dtype.names)
-    return frame.with_columns(_whole(pl.Series(data.target, data.y)))
+    fields = data.y.dtype.names  # of a censored target the event and the time
+    target = {data.target: data.y} if fields is None else {name: data.y[name] for name in fields}
+    columns = [*frame.get_columns(), *(pl.Series(name, y) for name, y in target.items())]
+    names = [name if name not in frame.columns else f"{name} (target)" for name in target]
+    return [*frame.columns, *names], [_whole(column) for column in columns]
 
 
 def dense_frame(table: SparseColumns) -> pl.DataFrame:

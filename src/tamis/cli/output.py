@@ -6,12 +6,12 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from tamis._files import replace_text
 from tamis.cli.ranking import RankedColumns
 from tamis.exceptions import InvalidParameter
 
@@ -82,33 +82,12 @@ def safe_name(name: str) -> str:
 def replace_file(path: Path, text: str) -> None:
     """Put a complete text in place of what was there, or leave it as it was."""
     try:
-        _replace_file(path, text)
+        replace_text(path, text)
     except OSError as error:
         raise InvalidParameter(
             f"{path} cannot be written: {error.strerror or error}. Nothing of it is left; make "
             "room, or choose another folder."
         ) from error
-
-
-def _replace_file(path: Path, text: str) -> None:
-    with NamedTemporaryFile(
-        "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-    ) as draft:
-        try:
-            draft.write(text)
-            draft.close()
-            os.chmod(draft.name, 0o666 & ~_umask())
-            os.replace(draft.name, path)
-        except BaseException:
-            draft.close()
-            Path(draft.name).unlink(missing_ok=True)
-            raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def plain(value: Any) -> Any:

@@ -4,7 +4,6 @@ import json
 import os
 import platform
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
@@ -17,6 +16,7 @@ from sklearn.base import BaseEstimator, clone
 
 from tamis._arrays import Array, Subset, fingerprint
 from tamis._expression import write
+from tamis._files import replace_text
 from tamis.contract.standing import order_of
 from tamis.contract.strict import check_record
 from tamis.contract.trace import Trace
@@ -229,16 +229,10 @@ class Record:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the record as JSON; an existing file is replaced only by a complete one."""
-        path = Path(path)
-        draft = path.with_name(path.name + ".part")
+        text = json.dumps(self.to_dict(), default=_plain)
         try:
-            draft.write_text(json.dumps(self.to_dict(), default=_plain) + "\n", encoding="utf-8")
-            os.replace(draft, path)
-        except BaseException as error:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
-            if not isinstance(error, OSError):
-                raise
+            replace_text(Path(path), f"{text}\n")
+        except OSError as error:
             raise InvalidTable(
                 f"{path} cannot be written: {error.strerror}. Nothing of the record is left there; "
                 "save it elsewhere."

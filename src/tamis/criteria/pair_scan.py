@@ -10,7 +10,7 @@ from tamis._arrays import Array, is_int
 from tamis._random import stream
 from tamis.contract import Cost
 from tamis.contract.inputs import check_data
-from tamis.criteria.information import AnyPair, PairwiseInformation
+from tamis.criteria.information import MRMR
 from tamis.criteria.univariate import Univariate
 from tamis.density.discrete import (
     Coded,
@@ -217,7 +217,7 @@ class PairInformation(Univariate):
         return np.array(maxima)
 
 
-class PairMRMR(PairwiseInformation):
+class PairMRMR(MRMR):
     r"""The most that a column tells beside any other, less what it shares with those chosen.
 
     .. math:: \max_{k \ne j} I(x_j; y \mid x_k) - \frac{1}{|S|} \sum_{i \in S} I(x_j; x_i)
@@ -264,22 +264,14 @@ class PairMRMR(PairwiseInformation):
         )
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        scan, rounds = (
-            scan_cost(n_samples, n_features, self.n_bins),
-            coding_cost(n_samples, n_features, n_rounds),
-        )
+        scan = scan_cost(n_samples, n_features, self.n_bins)
+        rounds = coding_cost(n_samples, n_features, n_rounds)
         return Cost(scan.operations + rounds.operations, scan.bytes + rounds.bytes)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         super()._learn(X, y, **params)
         scan = Scan(self._coded, self._target, 1, 100)
         self.relevance_, self.interactions_ = scan.best[:, 0], scan.interactions
-
-    def _term(self, pair: AnyPair) -> Array:
-        return pair.shared
-
-    def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
-        return relevance - sums / n_chosen
 
 
 def scan_cost(n_samples: int, n_features: int, n_bins: int | None) -> Cost:

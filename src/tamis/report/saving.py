@@ -1,11 +1,10 @@
 """Where a page is written to."""
 
-import os
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
+from tamis._files import replace_text
 from tamis.exceptions import MissingExtra
 from tamis.report.facts import Report
 
@@ -36,22 +35,4 @@ def write_report(report: Report, path: str | PathLike[str]) -> None:
     path : str or path
         Such as "report.html"; a file that is there is replaced.
     """
-    page, path = html_of(report), Path(path)
-    with NamedTemporaryFile(
-        "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-    ) as file:
-        try:
-            file.write(page)
-            file.close()
-            Path(file.name).chmod(0o666 & ~_umask())
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
-
-
-def _umask() -> int:
-    """The rights that this process withholds, which can only be read by setting them."""
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
+    replace_text(Path(path), html_of(report))

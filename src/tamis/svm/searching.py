@@ -1,5 +1,6 @@
 """What searches along exact paths share: rows and folds, gammas, progress, and what is found."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 from warnings import warn
@@ -52,7 +53,7 @@ class FoldFound(NamedTuple):
     audits: list[PathAudit]
 
 
-class PathSearch(CallbackSupportMixin):
+class PathSearch(CallbackSupportMixin, ABC):
     """Searches for C along the paths of all folds and gammas.
 
     A subclass says what the paths of a fold are worth (``_explore``) and puts folds together
@@ -185,15 +186,15 @@ class PathSearch(CallbackSupportMixin):
         ]
         self._settle(tried, len(known))
 
+    @abstractmethod
     def _explore(self, gamma: Any, rows: TuningRows, split: Fold) -> FoldFound:
         """What the paths of one training part are worth on its test part."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _tried(
         self, gamma: Any, found: list[FoldFound], splits: list[Fold], rows: TuningRows
     ) -> TriedGamma:
         """The exact curve for one gamma, and what is proved about its optimum."""
-        raise NotImplementedError
 
     def _settle(self, tried: list[TriedGamma], n_splits: int) -> None:
         """Set the fitted attributes from what every gamma is worth."""

@@ -1,0 +1,27 @@
+"""Files that are there whole or not at all."""
+
+import os
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Put a complete text in place of what was there, or leave it as it was."""
+    with NamedTemporaryFile(
+        "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
+    ) as draft:
+        try:
+            draft.write(text)
+            draft.close()
+            os.chmod(draft.name, 0o666 & ~_umask())
+            os.replace(draft.name, path)
+        except BaseException:
+            Path(draft.name).unlink(missing_ok=True)
+            raise
+
+
+def _umask() -> int:
+    """The rights that this process withholds, which can only be read by setting them."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask

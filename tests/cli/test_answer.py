@@ -107,7 +107,7 @@ def test_an_interrupt_leaves_a_record_and_the_command_that_goes_on(tamis, folder
 
 def test_names_that_an_apostrophe_makes_equal_are_both_there(tamis, folder):
     rows = [f"{i % 7},{-(i % 13)},{i * i % 5},{'ab'[i % 2]}" for i in range(60)]
-    (folder / "t.csv").write_text("=x,'=x,\"a,b\",y\n" + "\n".join(rows))
+    (folder / "t.csv").write_text('=x,\'=x,"a,b",y\n' + "\n".join(rows))
     result = tamis("select", "t.csv", "-t", "y", "-k", 3)
     assert result.exit_code == 0, result.output
     lines = (folder / "tamis-t" / "selected.csv").read_text().splitlines()

@@ -81,6 +81,29 @@ def test_lbfgs_steps_back_from_where_it_is_not_finite():
     assert np.isfinite(values).all()
 
 
+def test_no_parameter_goes_below_its_least_value():
+    """As the bounded minimiser of SciPy has it; what is not bounded is free."""
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(6, 6))
+    A, aim, lowest = root @ root.T + np.eye(6), rng.normal(size=6), np.full(6, -np.inf)
+    lowest[:4] = 0.01
+
+    def objective(points, runs, rows=None):
+        off = points - aim
+        return 0.5 * np.einsum("rp,pq,rq->r", off, A, off), off @ A
+
+    def alone(x):
+        value, gradient = objective(x[None], None)
+        return value[0], gradient[0]
+
+    bounds = [(0.01, None)] * 4 + [(None, None)] * 2
+    truth = minimize(alone, np.ones(6), jac=True, bounds=bounds, method="L-BFGS-B")
+    points, values = lbfgs(objective, np.ones((1, 6)), tol=1e-12, lowest=lowest)
+    assert (points >= lowest).all()
+    assert (points[0, :4] == 0.01).any()
+    np.testing.assert_allclose(values[0], truth.fun, rtol=1e-5)
+
+
 def test_adam_gives_back_the_best_it_saw():
     values_seen = []
 

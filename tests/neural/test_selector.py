@@ -33,8 +33,10 @@ from tamis.neural import (
     Redundancy,
     Sparsity,
 )
+from tamis.neural.gates import GATES
 from tamis.search import Ranking, RecursiveElimination, Then
 from tamis.spec import parse, write
+from tests.laws import recipe_laws
 
 # a few open gates and a number of columns to keep: said, and not what most tests are about
 pytestmark = pytest.mark.filterwarnings("ignore:GateSelector keeps:tamis.exceptions.DegenerateData")
@@ -492,6 +494,33 @@ def test_more_columns_than_rows():
     for scope in ("global", "class"):
         gates = GateSelector(n_features_to_select=5, scope=scope, **QUICK).fit(X, y)
         assert gates.n_features_ == 5
+
+
+@pytest.mark.parametrize("scope", ["global", "class"])
+def test_bounded_gates_are_widest_where_they_matter(scope):
+    """Not closed by a step through their open end, nor lost among those that nothing closes."""
+    problem = recipe_laws.wide(n=40, d=100)
+    bell = GateSelector(gate="bell", sparsity="bell", scope=scope, mu=1, lam=5, random_state=0)
+    bell.set_params(n_features_to_select=8).fit(problem.X, problem.y)
+    assert recipe_laws.found(bell, problem) == 1
+    assert np.sum(bell.gates_ > 0.5) > 2 * 8
+    assert bell.gates_.max() == 1
+
+
+@pytest.mark.parametrize("kind", ["bell", "sigmoid"])
+def test_wide_open_gates_are_told_apart_by_what_the_loss_would_lose(kind):
+    gate, rng = GATES[kind], np.random.default_rng(0)
+    gates, pull = rng.uniform(-1, 1, size=(3, 2, 8)), rng.normal(size=(3, 2, 8))
+    gates[:, :, :4] = 0.99 + 0.01 * rng.random((3, 2, 4))
+    told = gate.told_apart(gates, pull)
+    np.testing.assert_array_equal(told[:, :, 4:], np.abs(gates[:, :, 4:]))
+    for run in range(3):
+        held, width = np.maximum(pull, 0)[run, :, :4].ravel(), told[run, :, :4].ravel()
+        assert (np.diff(width[held.argsort()]) >= 0).all()
+        assert width.max() == 1
+        assert (width >= 0.99).all()
+    linear = GATES["linear"].told_apart(gates, pull)
+    np.testing.assert_array_equal(linear, np.abs(gates))
 
 
 def test_one_column():

@@ -81,6 +81,7 @@ class Gated(NamedTuple):
     points : array of shape (R, n_parameters)
         Where each run ended: gate parameters and, if learned jointly, weights.
     gates : array of shape (R, G, F)
+        In absolute value; those wide open differ by what the loss would rise if they closed.
     values : array of shape (R,)
         What was minimised, at the end.
     history : dict of str to array of shape (n_epochs, R)
@@ -119,7 +120,7 @@ def learn_gates(
     first : array of int, of shape (R,), optional
         Which of them; by default the first.
     """
-    gate, n_runs, network = GATES[settings.gate], len(mu), settings.network
+    gate, network = GATES[settings.gate], settings.network
     objective = GateLoss(
         X=folds.X,
         codes=folds.codes,
@@ -154,6 +155,7 @@ def learn_gates(
                 n_samples=len(folds.X),
                 seed=settings.seed,
                 longest=gate.longest,
+                lowest=_lowest(objective, gate.lowest),
                 watch=log.see,
             )
     if not np.isfinite(values).all():
@@ -161,14 +163,27 @@ def learn_gates(
             "GateSelector cannot begin: what it minimises is not finite with all gates open. mu "
             f"(up to {mu.max():.3g}) or lam (up to {lam.max():.3g}) is too large."
         )
-    b = points[:, : objective.n_gates].reshape(n_runs, objective.n_rows, -1)
-    return Gated(points, gate(b)[0], values, log.history, log.diverged)
+    return Gated(points, _widths(objective, points), values, log.history, log.diverged)
+
+
+def _widths(objective: GateLoss, points: Array) -> Array:
+    """How wide the gates of each run are, at the end."""
+    b = points[:, : objective.n_gates].reshape(len(points), objective.n_rows, -1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        objective(points, np.arange(len(points)))
+    return objective.gate.told_apart(objective.gate(b)[0], objective.pull)
 
 
 def strength(gates: Array, Z: Array, sharing: Sharing | None = None) -> Array:
-    """Gates in absolute value; closed for columns that do not vary in the rows of ``Z``."""
+    """Gates; closed for columns that do not vary in the rows of ``Z``."""
     varies = np.ptp(Z, axis=0) > 0
-    return np.abs(gates) * (varies if sharing is None else sharing.summed(varies * 1.0) > 0)
+    return gates * (varies if sharing is None else sharing.summed(varies * 1.0) > 0)
+
+
+def _lowest(objective: GateLoss, b: float) -> Array:
+    """Least values of the parameters: of gates, and none of the weights behind them."""
+    n_weights = objective.stack.packed().shape[1] if objective.joint else 0
+    return np.concatenate([np.full(objective.n_gates, b), np.full(n_weights, -np.inf)])
 
 
 def _open(objective: GateLoss, b: float, first: Runs) -> Array:

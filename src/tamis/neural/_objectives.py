@@ -109,6 +109,8 @@ class GateLoss:
         self.n_gates = self.n_rows * n_units
         #: loss, sparsity and redundancy of each run at the last call
         self.terms: tuple[Array, Array, Array] = (np.empty(0),) * 3
+        #: rise of the loss for each unit that a gate closes, at the last call
+        self.pull: Array = np.empty(0)
 
     def __call__(self, points: Array, runs: Runs, rows: Rows | None = None) -> tuple[Array, Array]:
         b = points[:, : self.n_gates].reshape(len(points), self.n_rows, -1)
@@ -121,7 +123,7 @@ class GateLoss:
             by_gate = self.sharing.summed(by_gate)
         sparsity, by_sparsity = self._sparsity(gate, runs)
         redundancy, by_redundancy = self._redundancy(gate, runs)
-        self.terms = loss, sparsity, redundancy
+        self.terms, self.pull = (loss, sparsity, redundancy), -by_gate
         by_b = (by_gate + by_sparsity + by_redundancy) * opening
         gradient[:, : self.n_gates] = by_b.reshape(len(points), -1)
         return loss + sparsity + redundancy, gradient

@@ -46,13 +46,14 @@ def lbfgs(
     memory: int = 6,
     tol: float = 1e-6,
     longest: float = np.inf,
+    lowest: Array | float = -np.inf,
     watch: Watch = _ignore,
 ) -> tuple[Array, Array]:
     """Limited-memory BFGS in lock-step: every run has its own line search and its own end.
 
     A run ends when its value falls by less than ``tol``, relatively, in five steps together, or
     when no step along its direction lowers it. A value that is not finite counts as too long a
-    step; no parameter moves by more than ``longest`` in one step.
+    step; no parameter moves by more than ``longest`` in one step, nor below its ``lowest``.
 
     Returns
     -------
@@ -62,7 +63,8 @@ def lbfgs(
     everyone = np.arange(len(points))
     values, gradients = objective(points, everyone)
     watch(everyone, everyone, points)
-    history, directions = _History(len(points), memory, points.shape[1]), -gradients
+    history = _History(len(points), memory, points.shape[1])
+    directions = _inside(-gradients, points, lowest)
     steps = _LineSearches(len(points), longest)
     steps.begin(everyone, gradients, directions, 1 / np.maximum(1.0, _norm(gradients)))
     iterations, five_ago = np.zeros(len(points), dtype=int), values.copy()
@@ -70,6 +72,7 @@ def lbfgs(
     active = np.flatnonzero(finite & (gradients != 0).any(axis=1))
     while len(active):
         tried = points[active] + steps.length[active, None] * directions[active]
+        np.maximum(tried, lowest, out=tried)
         new_values, new_gradients = objective(tried, active)
         slope_left = _dot(new_gradients, directions[active])
         accepted, stuck = steps.weigh(active, new_values - values[active], slope_left)
@@ -80,7 +83,7 @@ def lbfgs(
                 history.add(run, tried[k] - points[run], new_gradients[k] - gradients[run])
                 points[run], gradients[run] = tried[k], new_gradients[k]
             values[done] = new_values[accepted]
-            directions[done] = history.downhill(done, gradients[done])
+            directions[done] = history.downhill(done, gradients[done], points[done], lowest)
             steps.begin(done, gradients[done], directions[done])
             iterations[done] += 1
         rested = done[iterations[done] % 5 == 0]
@@ -159,11 +162,13 @@ class _History:
         self._scale[run] = curvature / size
         self._next[run] = (slot + 1) % memory
 
-    def downhill(self, runs: Runs, gradients: Array) -> Array:
-        """Directions in which the values fall."""
-        directions = -self.times(runs, gradients)
-        uphill = _dot(gradients, directions) >= 0  # by rounding
-        directions[uphill] = -gradients[uphill]
+    def downhill(
+        self, runs: Runs, gradients: Array, points: Array, lowest: Array | float = -np.inf
+    ) -> Array:
+        """Directions in which the values fall, and no parameter leaves its range."""
+        directions = _inside(-self.times(runs, gradients), points, lowest)
+        uphill = _dot(gradients, directions) >= 0  # by rounding, or by what may not move
+        directions[uphill] = _inside(-gradients[uphill], points[uphill], lowest)
         return directions
 
     def times(self, runs: Runs, gradients: Array) -> Array:
@@ -237,6 +242,11 @@ def adam(
             rate = learning_rate * np.sqrt(1 - 0.999**taken) / (1 - 0.9**taken)
             points[active] -= rate * mean[active] / (np.sqrt(square[active]) + 1e-8)
     return best, lowest
+
+
+def _inside(directions: Array, points: Array, lowest: Array | float) -> Array:
+    """Directions without what leads a parameter below its least value."""
+    return np.where((points <= lowest) & (directions < 0), 0.0, directions)
 
 
 def _norm(rows: Array) -> Array:

@@ -26,6 +26,10 @@ class Gate(ABC):
     #: How far b may move in one step of a minimiser that can see far: a gate that is shut by one
     #: long step has no slope left to open by.
     longest: ClassVar[float] = np.inf
+    #: The least b that such a minimiser may go to.
+    lowest: ClassVar[float] = -np.inf
+    #: From here on a gate is wide open, and its width says nothing more of its column.
+    wide: ClassVar[float] = np.inf
 
     @abstractmethod
     def __call__(self, b: Array) -> tuple[Array, Array]:
@@ -34,6 +38,18 @@ class Gate(ABC):
     def awake(self, b: Array) -> Array:
         """Where to go on from another minimum: wide open gates have no slope to close by."""
         return b
+
+    def told_apart(self, gates: Array, pull: Array) -> Array:
+        """Gates in absolute value, those that are wide open in the order of what holds them so.
+
+        ``pull`` is the rise of the loss for each unit that a gate closes; the last axes of both are
+        the gates of a run. What is wide open is spread from where that begins to 1.
+        """
+        gates = np.abs(gates)
+        wide = gates >= self.wide
+        held = np.where(wide, np.fmax(pull, 0), 0)
+        share = held / np.maximum(held.max(axis=(-2, -1), keepdims=True), np.finfo(float).tiny)
+        return np.where(wide, self.wide + (1 - self.wide) * share, gates) if wide.any() else gates
 
     @abstractmethod
     def share(self, gate: Array) -> tuple[Array, Array]:
@@ -53,7 +69,13 @@ class LinearGate(Gate):
 
 
 class BoundedGate(Gate):
-    """A gate between 0 (closed) and 1 (open), counted as it is (2.4), (3.6)."""
+    """A gate between 0 (closed) and 1 (open), counted as it is (2.4), (3.6).
+
+    A gate that nothing bids to close comes to 1, whatever its column is worth: of 500 columns a
+    hundred may be there.
+    """
+
+    wide = 0.99
 
     def share(self, gate: Array) -> tuple[Array, Array]:
         return gate, np.ones_like(gate)
@@ -64,6 +86,9 @@ class BellGate(BoundedGate):
 
     start = 0.1
     longest = 0.2
+    #: The gate is the same on both sides of 0: a step that opens the gates which matter most passes
+    #: through 0, and further steps of its kind would close them on the other side.
+    lowest = 0.01
 
     def __call__(self, b: Array) -> tuple[Array, Array]:
         gate = np.exp(-(b**2))

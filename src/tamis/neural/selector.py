@@ -105,7 +105,9 @@ class GateSelector(Embedded):
     ----------
     gates_ : array of shape (n_features,)
         The gate of each column, in absolute value; the widest of its classes where each has its
-        own. Columns without variance have closed gates.
+        own. Columns without variance have closed gates. Bounded gates that nothing bids to close
+        all come to 1: those beyond 0.99 are spread up to 1 by how fast the loss would rise if they
+        closed.
     class_gates_ : array of shape (n_classes, n_features)
         Gates by class, but for scope "global".
     feature_importances_ : array

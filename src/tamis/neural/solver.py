@@ -80,11 +80,12 @@ class GateSolver(BaseEstimator):
         n_samples: int,
         seed: int,
         longest: float,
+        lowest: Array,
         watch: Watch,
     ) -> tuple[Array, Array]:
         """Where every run ends, and its value there."""
         common: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol, "watch": watch}
         if self.kind == "lbfgs":
-            return lbfgs(objective, start, longest=longest, **common)
+            return lbfgs(objective, start, longest=longest, lowest=lowest, **common)
         rows = batches(n_samples, self.batch_size, seed)
         return adam(objective, start, learning_rate=self.learning_rate, batches=rows, **common)

@@ -1,0 +1,50 @@
+"""Compile the loops once, while the linters run: else both workers of the tests compile them.
+
+Run by `make test` in a checkout whose cache is empty; where it is full this takes some seconds.
+"""
+
+import warnings
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+
+from tamis.compiled import thresholds
+from tamis.criteria import JMI, PosteriorSensitivity
+from tamis.recipes import recipe
+from tamis.search import Forward, RecursiveElimination
+from tamis.svm import SVCPathCV, SVRPathCV
+
+
+def tables():
+    """Two classes and a real target of the same few columns."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 18))
+    return X, (X[:, :3].sum(axis=1) > 0).astype(int), X[:, :3].sum(axis=1)
+
+
+def uses():
+    """What loops are for, one after the other, the longest to compile first."""
+    X, classes, target = tables()
+    for kernel in ("linear", "rbf"):
+        yield SVCPathCV(kernel, cv=3), classes
+    yield SVRPathCV("rbf", cv=3), target
+    for forest in (RandomForestClassifier(5), HistGradientBoostingClassifier(max_iter=3)):
+        for by in ("marginal", "permutation", "zero"):
+            yield RecursiveElimination(PosteriorSensitivity(forest, by=by), step=0.5), classes
+    for name in ("svm-rfe", "sfs-knn", "mi-pw", "mi-rsde", "kwak", "jmi"):
+        yield recipe(name), classes
+    yield Forward(JMI(), n_features_to_select=3), classes
+
+
+def main():
+    """Fit each of them."""
+    for size in ("COUNTED_ENTRIES", "KERNEL_TERMS"):
+        setattr(thresholds, size, 0)
+    warnings.simplefilter("ignore")
+    X, *_ = tables()
+    for use, y in uses():
+        use.fit(X, y)
+
+
+if __name__ == "__main__":
+    main()

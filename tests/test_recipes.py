@@ -36,8 +36,16 @@ TABLES = {
     "wdbc": "classification",
     "diabetes": "regression",
 }
+#: They train networks or forests by the dozen; one table is enough for each run, the flowers.
+TRAINED = {
+    *(name for name in names() if "fsmlp" in name),
+    *("lasso-mlp", "mlp-fspp-rfe", "moi-rfe", "ga-knn"),
+    *("forest-rfe", "random-forest-rfe", "boosting-rfe", "boruta"),
+}
 PAIRS = [
-    (name, table)
+    pytest.param(
+        name, table, marks=pytest.mark.slow if name in TRAINED and table in ("wine", "wdbc") else ()
+    )
     for table, kind in TABLES.items()
     for name in names()
     if kind in BOOK[name].targets

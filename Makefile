@@ -7,13 +7,18 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-slow lint bench fuzz fuzz-paths docs format clean reproduce-fast screenshots
+.PHONY: demo test test-slow loops lint bench fuzz fuzz-paths docs format clean reproduce-fast screenshots
 
 demo: $(VENV)/.app
 	$(BIN)/tamis demo
 
-test: $(VENV)/.test lint
+# Loops are compiled while mypy runs: else each of the two workers would compile all of them.
+test: $(VENV)/.test
+	$(MAKE) --jobs=2 lint loops
 	$(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS)
+
+loops: $(VENV)/.test
+	$(BIN)/python -m tests.loops
 
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 -m slow $(ARGS)

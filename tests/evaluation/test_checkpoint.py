@@ -104,7 +104,10 @@ def test_short_searches_write_none(tmp_path, monkeypatch):
 
 # ---- every selection, and every way to be killed ----
 
-GATES = "GateSelector(n_features_to_select=3)"
+GATES = (
+    "GateSelector(n_features_to_select=3, network=NetworkClassifier(2, validation=2, "
+    'combine="mean"), solver=GateSolver(max_iter=15))'
+)
 
 
 class Keeping:

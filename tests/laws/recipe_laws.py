@@ -63,7 +63,9 @@ def regression(seed=0, n=120, d=20):
     X = draw.normal(size=(n, d))
     y = X[:, :3] @ [1.0, -1.0, 0.8] + 0.3 * draw.normal(size=n)
     groups = ((0,), (1,), (2,))
-    return shuffled(f"regression {n}x{d}", X[:, :3].T, X[:, 3:], y, groups, draw, size=3, n_constant=2)
+    return shuffled(
+        f"regression {n}x{d}", X[:, :3].T, X[:, 3:], y, groups, draw, size=3, n_constant=2
+    )
 
 
 @cache

@@ -51,7 +51,7 @@ def reproduce(
 
     Examples
     --------
-    >>> reproduce("thesis-3.2", realizations=2)
+    >>> reproduce("thesis-3.2", realizations=1)
     <Reproduction of thesis-3.2: ...>
     """
     experiment = read(experiment) if isinstance(experiment, str) else experiment

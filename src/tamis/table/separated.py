@@ -193,7 +193,7 @@ def first_line(error: Exception) -> str:
 def tidied(frame: pl.DataFrame, missing: Sequence[str]) -> pl.DataFrame:
     """Text without the blanks around it; numbers where nothing else was in the way."""
     for j, dtype in enumerate(frame.dtypes):  # in place: a frame of 10^5 columns is slow to make
-        if dtype == pl.String:
+        if isinstance(dtype, pl.String):
             frame.replace_column(j, _numbers_or_text(frame.to_series(j), missing))
     return frame
 

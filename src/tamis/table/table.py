@@ -15,7 +15,7 @@ from tamis.datasets.memory import NUMBER, check_fits
 from tamis.exceptions import InvalidTable
 from tamis.table.alerts import Alert, TableProfile, profiled, way_out
 from tamis.table.files import FileTable, read_file
-from tamis.table.frames import as_polars, is_frame
+from tamis.table.frames import as_polars, is_frame, without
 from tamis.table.kinds import columns_of
 from tamis.table.labelled import LabelledTable, check_column, check_finite, plain_numbers, target_of
 from tamis.table.showing import shown
@@ -88,7 +88,7 @@ class Table:
         """The features that are not left out; of a sparse file with all their zeros."""
         names = self.profile.columns.names
         if self.sparse is None:
-            return self.frame.select(names[j] for j in self.profile.used)
+            return self.frame[:, [names[j] for j in self.profile.used]]
         n_rows, used = self.frame.height, np.array(self.profile.used, dtype=np.intp)
         check_fits(f"{self.name or 'The table'}, its zeros included,", NUMBER * n_rows * len(used))
         part = self.sparse.take(used)
@@ -138,7 +138,7 @@ class Table:
             part = self.sparse.take(np.array(self.profile.used, dtype=np.intp))
             return LabelledTable(part, self.y, self.target, self.task)
         plain, frame = self.is_plain, self.X
-        self.frame = self.frame.select(self.target)
+        self.frame = self.frame.get_column(self.target).to_frame()
         if self.sparse is not None:  # NaN is what a gap is called there
             frame = frame if plain else frame.fill_nan(None)
         elif plain:
@@ -246,9 +246,9 @@ def table_of(
         )
     if sparse is not None:
         return _sparse_table(frame, sparse, drop, keep, task, name)
-    frame = frame.drop(dict.fromkeys(drop))
+    frame = without(frame, drop)
     y, kind = (None, "none") if target is None else target_of(frame.get_column(target), task)
-    features = frame if target is None else frame.drop(target)
+    features = without(frame, () if target is None else (target,))
     seen = columns_of(features, set(content.unnamed))
     profile = profiled(
         features, seen, y, kind, keep=keep, takes_text=takes_text, unnamed=content.unnamed

@@ -12,7 +12,7 @@ from sklearn.base import MetaEstimatorMixin
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from tamis._arrays import EMPTY, Array, Subset, snapped, standardised
+from tamis._arrays import EMPTY, Array, Subset, improves, snapped, standardised
 from tamis._sparse import is_sparse
 from tamis.contract.choice import SizeLike, counted, gains_until
 from tamis.contract.cost import check_cost
@@ -72,6 +72,7 @@ class Counted:
         self.fixed = fixed
         self.has_value = isinstance(criterion, SubsetCriterion)
         self.has_opinion = bool(getattr(criterion, "opinion", ""))
+        self._opinions: dict[bytes, float] = {}
         # a criterion with a fit of its own may know nothing of idle units
         self.any_idle = bool(np.any(getattr(criterion, "idle_", False)))
 
@@ -133,11 +134,33 @@ class Counted:
     def opinions(self, subset: Subset, units: Subset) -> Array:
         """What orders units of equal scores, greater is better; 0 for all where nothing does.
 
-        It is the one place where a criterion is asked for its second opinion, which is not counted.
+        Second opinions are not counted.
         """
         if not self.has_opinion or len(units) < 2:
             return np.zeros(len(units))
         return snapped(self.criterion.second_opinion(subset, units), SAME_OPINION)
+
+    def beats(self, subset: Subset, value: float, other: Subset, known: float) -> bool:
+        """Whether a subset is the one to keep of two.
+
+        Of equal values it is the one of the better opinion, then the lexicographically first.
+        """
+        if improves(value, known) or improves(known, value) or not len(other):
+            return improves(value, known)
+        if np.array_equal(subset, other):
+            return False
+        gap = self._opinion_of(subset) - self._opinion_of(other)
+        return gap > 0 if abs(gap) > SAME_OPINION else tuple(subset) < tuple(other)
+
+    def _opinion_of(self, subset: Subset) -> float:
+        """The second opinion of a whole subset, asked once; 0 where there is none."""
+        if not self.has_opinion or not len(subset):
+            return 0.0
+        key = subset.tobytes()
+        if key not in self._opinions:
+            found = self.criterion.second_opinion(subset[:-1], subset[-1:])
+            self._opinions[key] = float(found[0])
+        return self._opinions[key]
 
     def _scored(self, scores: Array, things: Any) -> Array:
         scores = np.asarray(scores, dtype=float)

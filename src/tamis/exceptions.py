@@ -29,6 +29,7 @@ Warnings are for results that stand but deserve doubt::
     ├── DegenerateData      columns or classes that carry no information
     ├── TableAlert          columns of a table that are left out, or may betray the target
     ├── TiedScores          equal scores, so that the lowest index decided
+    ├── NothingGained       a walk on which a smaller subset was worth as much as the one kept
     ├── NotProvenOptimal    an exact search that ran out of budget
     ├── NotCertified        a path or a best C that could not be vouched for
     ├── NotConverged        a model whose training did not come to rest
@@ -138,6 +139,10 @@ class TableAlert(TamisWarning):
 
 class TiedScores(TamisWarning):
     """Columns scored the same, and which of them is kept was decided by their index."""
+
+
+class NothingGained(TamisWarning):
+    """More columns are kept than a walk gained anything by."""
 
 
 class NotProvenOptimal(TamisWarning):

@@ -8,8 +8,8 @@ from numpy.testing import assert_array_equal
 
 from tamis.contract import Entries, Scores, Search, Step, SubsetCriterion, Trace
 from tamis.contract.steps import BEST
-from tamis.criteria import FisherScore, Scatter
-from tamis.exceptions import InvalidStep, TiedScores
+from tamis.criteria import FisherScore, Scatter, Scored
+from tamis.exceptions import InvalidStep, NothingGained, TiedScores
 from tamis.search import Forward, Ranking, RecursiveElimination
 from tests.laws.catalogue import table
 
@@ -177,3 +177,45 @@ class TestTies:
 
         with pytest.warns(TiedScores, match="RecursiveElimination: at step 2 of 2"):
             RecursiveElimination(Flat(), n_features_to_select=3, step=2).fit(self.X, self.y)
+
+
+class TestAWalkThatGainsNothingSaysSo:
+    X, y = table()
+
+    def test_from_where_on_and_once(self):
+        search = Forward(Scored(lambda X, y: min(X.shape[1], 2.0)), n_features_to_select=4)
+        said = "Forward: from 2 columns on the walk gains nothing: their value is 2, that of the 4"
+        with pytest.warns(NothingGained, match=said) as warned:
+            search.fit(self.X, self.y)
+        assert len([w for w in warned if w.category is NothingGained]) == 1
+        assert search.gains_until_ == 2
+        assert "from 2 columns on the walk gains nothing" in search.summary()
+
+    def test_a_value_that_falls_again(self):
+        search = Forward(Scored(lambda X, y: -abs(X.shape[1] - 3.0)), n_features_to_select=5)
+        with pytest.warns(NothingGained, match="from 3 columns .* value is 0, .* 5 kept -2"):
+            search.fit(self.X, self.y)
+        assert search.gains_until_ == 3
+
+    def test_a_resumed_walk_knows_it_too(self):
+        search = Forward(Scored(_few), n_features_to_select=4).fit(self.X, self.y)
+        again = Forward(Scored(_few), n_features_to_select=1).fit(self.X, self.y)
+        again.set_params(n_features_to_select=4).resume(self.X, self.y, record=again.record_)
+        assert again.gains_until_ == search.gains_until_ == 2
+
+    @pytest.mark.parametrize(
+        "search",
+        [
+            Forward(Scatter("J3"), n_features_to_select=4),
+            Forward(Scored(lambda X, y: min(X.shape[1], 2.0)), n_features_to_select="best"),
+            RecursiveElimination(FisherScore(), n_features_to_select=2),
+        ],
+        ids=["gains to the end", "chosen by value", "only ranks"],
+    )
+    def test_what_gains_says_nothing(self, search, recwarn):
+        assert search.fit(self.X, self.y).gains_until_ is None
+        assert not [w for w in recwarn if w.category is NothingGained]
+
+
+def _few(X, y):
+    return min(X.shape[1], 2.0)

@@ -1,5 +1,7 @@
 """Second opinions: what orders candidates of equal accuracy, against plain cross-validation."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -15,13 +17,16 @@ from sklearn.svm import SVC
 
 from tamis._arrays import EMPTY
 from tamis.compiled import thresholds
-from tamis.contract import SubsetCriterion
+from tamis.contract import Counted, SubsetCriterion
 from tamis.criteria import CrossValidated, Penalised, Remembered, Scatter
 from tamis.exceptions import InvalidParameter, TiedScores
 from tamis.search import (
     Backward,
+    BranchAndBound,
+    Exhaustive,
     FloatingForward,
     Forward,
+    Genetic,
     Ranking,
     RecursiveElimination,
 )
@@ -163,6 +168,42 @@ def test_searches_ask_where_scores_are_equal(kind):
     assert_array_equal(last.get_support(indices=True), [2])  # of equal opinions the lowest index
 
 
+class TiedMonotone(Tied):
+    monotone = True
+
+
+WHOLE = [
+    partial(Genetic, random_state=0, population_size=30, n_generations=12),
+    Exhaustive,
+    BranchAndBound,
+]
+
+
+@pytest.mark.parametrize("kind", WHOLE, ids=["genetic", "exhaustive", "branch and bound"])
+def test_searches_of_whole_subsets_ask_where_values_are_equal(kind):
+    X, y = tied_table()
+    found = kind(TiedMonotone(), n_features_to_select=3).fit(X, y)
+    assert_array_equal(found.get_support(indices=True), [2, 3, 5])
+    first = kind(TiedMonotone(), n_features_to_select=1).fit(X, y)
+    assert_array_equal(first.get_support(indices=True), [2])  # of equal opinions the first
+    fixed = kind(TiedMonotone(), n_features_to_select=3, fixed_features=[1]).fit(X, y)
+    assert_array_equal(fixed.get_support(indices=True), [1, 2, 3])
+
+
+def test_of_all_sizes_the_smallest_is_kept_whatever_the_opinion():
+    found = Exhaustive(Tied(), n_features_to_select="best").fit(*tied_table())
+    assert_array_equal(found.get_support(indices=True), [2])
+
+
+def test_a_subset_is_asked_about_once():
+    search = Exhaustive(Tied(), n_features_to_select=3).fit(*tied_table())
+    assert search.n_evaluations_ == 20
+    criterion = Counted(Tied().fit(*tied_table()))
+    one, two = np.array([0, 1]), np.array([2, 3])
+    assert [criterion.beats(two, 1.0, one, 1.0), criterion.beats(one, 1.0, two, 1.0)] == [1, 0]
+    assert criterion.criterion.asked_ == 2
+
+
 def test_several_leave_at_once():
     found = RecursiveElimination(Tied(), n_features_to_select=2, step=4).fit(*tied_table())
     assert_array_equal(found.get_support(indices=True), [2, 3])
@@ -183,7 +224,7 @@ def test_nobody_is_asked_where_nothing_is_equal():
         def second_opinion(self, subset, units):
             raise AssertionError("no tie")
 
-    for kind in (Forward, Backward, RecursiveElimination, Ranking):
+    for kind in (Forward, Backward, RecursiveElimination, Ranking, *WHOLE[:2]):
         kind(Clear(), n_features_to_select=2).fit(*tied_table())
 
 

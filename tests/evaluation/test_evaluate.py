@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.feature_selection import RFE, SelectFromModel, SelectKBest, f_classif
+from sklearn.feature_selection import RFE, SelectFpr, SelectFromModel, SelectKBest, f_classif
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
@@ -320,6 +320,31 @@ def test_a_pipeline_that_predicts_is_measured_itself():
     found = evaluate({"p": make_pipeline(SelectKBest(k=3), KNN)}, WINE, Realizations(2))
     assert len(list(found.rows())) == 2
     assert all(0 < row.value < 0.3 for row in found.rows())
+
+
+def test_a_pipeline_is_counted_by_the_columns_that_it_passes_on():
+    plan, metrics = Realizations(2), ["error", "n_features"]
+    found = evaluate({"p": make_pipeline(SelectKBest(k=3), KNN)}, WINE, plan, metrics)
+    assert found.values("n_features", "p") == {0: 3, 1: 3}
+
+
+@pytest.mark.parametrize("last", [KNN, LogisticRegression()], ids=lambda one: type(one).__name__)
+def test_a_pipeline_that_keeps_no_column_says_the_most_frequent_class(last):
+    metrics = ["error", "n_features"]
+    methods = {
+        "p": make_pipeline(SelectFpr(alpha=0.0), StandardScaler(), last),
+        "none": DummyClassifier(),
+    }
+    with pytest.warns(UserWarning, match="No features were selected"):
+        found = evaluate(methods, WINE, Realizations(2), metrics)
+    assert found.values("n_features", "p") == {0: 0, 1: 0}
+    assert found.values("error", "p") == found.values("error", "none")
+
+
+def test_a_pipeline_that_fails_for_other_reasons_is_not_excused():
+    failing = make_pipeline(SelectKBest(k=3), SVC(C=-1.0))
+    with pytest.raises(TamisError, match="The 'C' parameter"):
+        evaluate({"p": failing}, WINE, Realizations(1))
 
 
 def test_rfe_without_estimators_is_measured_itself():

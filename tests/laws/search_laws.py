@@ -1,14 +1,15 @@
 """What every search must obey. A law takes a function that builds the search."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tamis.contract import Record
-from tamis.criteria import FisherScore, Remembered, Scatter
-from tamis.exceptions import RecordMismatch
+from tamis.criteria import FisherScore, Remembered, Scatter, Scored
+from tamis.exceptions import NothingGained, RecordMismatch
 from tests.laws.catalogue import table
 
 SIZE = 3
@@ -214,6 +215,32 @@ def an_infinite_score_is_the_best(make):
         search = make(criterion, n_features_to_select=SIZE).fit(X, y)
         assert search.support_[-1]
         assert not np.isnan(search.trace_.values).any() or search.trace_.values[-1] > 0
+
+
+def _capped(X, y):
+    """A value that grows with the first two columns only."""
+    return float(min(X.shape[1], 2))
+
+
+def what_gains_nothing_is_said(make):
+    """Where a smaller subset on the way is worth as much, its size is known, and said once."""
+    X, y = table()
+    for size in (1, 2, 4):
+        search = make(Scored(_capped), n_features_to_select=size)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            search.fit(X, y)
+        sizes, values = search.trace_.sizes, search.trace_.values
+        passed = [i for i in range(search.choice_.step + 1) if sizes[i]]
+        top = np.max(values[passed])
+        expected = None
+        if not np.isnan(top):
+            least = int(min(sizes[i] for i in passed if values[i] == top))
+            expected = least if least < sizes[search.choice_.step] else None
+        assert search.gains_until_ == expected
+        sentences = [str(w.message) for w in said if issubclass(w.category, NothingGained)]
+        assert len(sentences) == (expected is not None)
+        assert all(f"from {expected} column" in sentence for sentence in sentences)
 
 
 def a_failed_fit_leaves_nothing_behind(make):

@@ -64,6 +64,11 @@ def test_of_equals_the_lowest_index_is_kept(cls):
     laws.of_equals_the_lowest_index_is_kept(maker(cls))
 
 
+@pytest.mark.parametrize("cls", [c for c in searches() if c is not BranchAndBound], ids=name)
+def test_what_gains_nothing_is_said(cls):
+    laws.what_gains_nothing_is_said(maker(cls))
+
+
 @pytest.mark.parametrize(
     "law",
     [
@@ -186,6 +191,16 @@ class FearsInfinity(_Wrong):
             yield Step(order[: k + 1], scores=Scores(order[[k]], scores[order[[k]]]))
 
 
+class SaysItAlways(_Wrong):
+    def _settle(self, record, X, y):
+        super()._settle(record, X, y)
+        self.gains_until_ = 1
+
+
+class KeepsItToItself(_Wrong):
+    def _say_doubts(self, run): ...
+
+
 class NeverForgets(_Wrong):
     def _forget(self): ...
 
@@ -223,6 +238,8 @@ class NeverTheSame(_Wrong):
         (laws.scaling_columns_changes_nothing, NeverStandardizes),
         (laws.one_huge_score_hides_no_other, LikesTheFirstOfTheSmall),
         (laws.an_infinite_score_is_the_best, FearsInfinity),
+        (laws.what_gains_nothing_is_said, SaysItAlways),
+        (laws.what_gains_nothing_is_said, KeepsItToItself),
         (laws.a_failed_fit_leaves_nothing_behind, NeverForgets),
         (laws.fit_leaves_parameters_and_data_alone, WritesDefaultsBack),
         (laws.fitting_twice_gives_the_same, NeverTheSame),

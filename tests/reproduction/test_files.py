@@ -93,7 +93,7 @@ def test_auto_stands_beside_fixed_methods():
     assert len(parts) == 12
     for part in parts:
         assert isinstance(method_of(part.methods["AUTO"], {}), Auto)
-        assert {"all: ridge", "all: trees", "RFECV"} <= part.methods.keys()
+        assert {"all: ridge", "all: trees", "RFECV", "Boruta, trees"} <= part.methods.keys()
         for text in part.methods.values():
             assert hasattr(method_of(text, {}), "fit")
 

@@ -264,3 +264,15 @@ def best_of(trace: Trace, candidates: NDArray[np.intp]) -> int:
         if len(equal) > 1
         else int(equal[0])
     )
+
+
+def gains_until(trace: Trace, chosen: int) -> int | None:
+    """The size from which on a walk to the chosen step gained nothing.
+
+    None where the step chosen is worth more than every smaller one before it, or no value is known.
+    """
+    passed = np.flatnonzero(trace.sizes[: chosen + 1] > 0)
+    if not len(passed) or np.isnan(trace.values[passed]).any():
+        return None
+    size = int(trace.sizes[best_of(trace, passed)])
+    return size if size < trace.sizes[chosen] else None

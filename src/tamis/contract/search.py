@@ -3,6 +3,7 @@
 from functools import partial
 from math import isnan
 from typing import Any, ClassVar
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,9 @@ from sklearn.base import MetaEstimatorMixin
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from tamis._arrays import EMPTY, Array, Subset, snapped, standardised
+from tamis._arrays import EMPTY, Array, Subset, improves, snapped, standardised
 from tamis._sparse import is_sparse
-from tamis.contract.choice import SizeLike
+from tamis.contract.choice import SizeLike, counted, gains_until
 from tamis.contract.cost import check_cost
 from tamis.contract.criterion import (
     BackwardCriterion,
@@ -24,9 +25,10 @@ from tamis.contract.criterion import (
     read_tags,
 )
 from tamis.contract.record import Record
+from tamis.contract.run import Run
 from tamis.contract.selector import Selection
 from tamis.contract.steps import NOTHING
-from tamis.exceptions import IncompatibleCriterion, InvalidScore
+from tamis.exceptions import IncompatibleCriterion, InvalidScore, NothingGained
 
 #: Metadata of ``fit`` go to the ``fit`` of the parts; a pipeline calls ``fit_transform``.
 FITTING = MethodMapping().add(caller="fit", callee="fit").add(caller="fit_transform", callee="fit")
@@ -70,6 +72,7 @@ class Counted:
         self.fixed = fixed
         self.has_value = isinstance(criterion, SubsetCriterion)
         self.has_opinion = bool(getattr(criterion, "opinion", ""))
+        self._opinions: dict[bytes, float] = {}
         # a criterion with a fit of its own may know nothing of idle units
         self.any_idle = bool(np.any(getattr(criterion, "idle_", False)))
 
@@ -131,11 +134,33 @@ class Counted:
     def opinions(self, subset: Subset, units: Subset) -> Array:
         """What orders units of equal scores, greater is better; 0 for all where nothing does.
 
-        It is the one place where a criterion is asked for its second opinion, which is not counted.
+        Second opinions are not counted.
         """
         if not self.has_opinion or len(units) < 2:
             return np.zeros(len(units))
         return snapped(self.criterion.second_opinion(subset, units), SAME_OPINION)
+
+    def beats(self, subset: Subset, value: float, other: Subset, known: float) -> bool:
+        """Whether a subset is the one to keep of two.
+
+        Of equal values it is the one of the better opinion, then the lexicographically first.
+        """
+        if improves(value, known) or improves(known, value) or not len(other):
+            return improves(value, known)
+        if np.array_equal(subset, other):
+            return False
+        gap = self._opinion_of(subset) - self._opinion_of(other)
+        return gap > 0 if abs(gap) > SAME_OPINION else tuple(subset) < tuple(other)
+
+    def _opinion_of(self, subset: Subset) -> float:
+        """The second opinion of a whole subset, asked once; 0 where there is none."""
+        if not self.has_opinion or not len(subset):
+            return 0.0
+        key = subset.tobytes()
+        if key not in self._opinions:
+            found = self.criterion.second_opinion(subset[:-1], subset[-1:])
+            self._opinions[key] = float(found[0])
+        return self._opinions[key]
 
     def _scored(self, scores: Array, things: Any) -> Array:
         scores = np.asarray(scores, dtype=float)
@@ -173,7 +198,15 @@ class Search(MetaEstimatorMixin, Selection):
         of its own. Sizes count units.
     fixed_features : str, int, sequence of them, or None, default=None
         Columns, or names of groups, that every subset holds; they count among those kept.
+
+    Attributes
+    ----------
+    gains_until_ : int or None
+        The number of units from which on the walk gained nothing, by its own values; None where
+        the subset kept is worth more than every smaller one before it, or values are not known.
     """
+
+    gains_until_: int | None
 
     #: The weakest capability this search can walk with; of several, any one.
     needs: ClassVar[tuple[type[Criterion], ...]]
@@ -223,6 +256,31 @@ class Search(MetaEstimatorMixin, Selection):
         for chosen in done.trace.params.values():
             self.criterion.use(chosen)
         return Counted(self.criterion, done.trace.n_evaluations, grouping.fixed_units)
+
+    def _settle(self, record: Record, X: Array, y: NDArray[Any] | None) -> None:
+        super()._settle(record, X, y)
+        self.gains_until_ = gains_until(record.trace, record.chosen)
+
+    def _say_doubts(self, run: Run) -> None:
+        super()._say_doubts(run)
+        if self.gains_until_ is not None:
+            warn(f"{type(self).__name__}: {self._gained()}", NothingGained, stacklevel=6)
+
+    def _reasons(self) -> list[str]:
+        gained = [] if self.gains_until_ is None else [self._gained()]
+        return super()._reasons() + gained
+
+    def _gained(self) -> str:
+        """Say from which size on the walk gained nothing."""
+        sizes, values = self.trace_.sizes, self.trace_.values
+        least, chosen = self.gains_until_, self.choice_.step
+        there = values[: chosen + 1][sizes[: chosen + 1] == least].max()
+        word = "column" if self.units_.plain else "unit"
+        return (
+            f"from {counted(least, word)} on the walk gains nothing: their value is {there:.4g}, "
+            f"that of the {sizes[chosen]} kept {values[chosen]:.4g}. Ask for fewer, or look at "
+            "trace_.values."
+        )
 
     @property
     def takes_categories(self) -> bool:  # type: ignore[override]

@@ -41,6 +41,12 @@ def chosen_columns(fitted: Any) -> tuple[Subset | None, Subset | None]:
     return support, support
 
 
+def seen_columns(fitted: Any) -> Subset | None:
+    """The columns that the first step of a pipeline passes on; None where it chooses none."""
+    steps = getattr(fitted, "steps", None)
+    return chosen_columns(steps[0][1])[1] if isinstance(steps, list) else None
+
+
 def _sorted(values: NDArray[Any]) -> Subset:
     """Positions of ascending values, nan last."""
     return np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable")

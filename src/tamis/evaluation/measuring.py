@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 
 from tamis._arrays import EMPTY, Array, Subset, best_first
 from tamis.evaluation.checkpoint import Bookmark
-from tamis.evaluation.columns import chosen_columns
+from tamis.evaluation.columns import chosen_columns, seen_columns
 from tamis.evaluation.metrics import OF_COLUMNS, Metric, of_columns
 from tamis.evaluation.outcome import Outcome, Score
 from tamis.evaluation.protocol import Protocol, Steps
@@ -51,8 +51,8 @@ def run(
     _check_measurable(fitted, order, protocol)
     measured = _Measured(training, protocol, split)
     if order is None or _predicts_itself(fitted, protocol):
-        n_columns = rows.X.shape[1] if support is None else len(support)
-        scores = measured.itself(fitted, n_columns)
+        seen = seen_columns(fitted) if support is None else support
+        scores = measured.itself(fitted, rows.X.shape[1] if seen is None else len(seen))
     elif _names_estimator(fitted, protocol):
         kept = order if support is None else support
         scores = measured.hit(order) + measured.by_own(fitted.estimator_, kept)

@@ -29,6 +29,7 @@ from tamis.exceptions import (
     InvalidStore,
     NotCertified,
     NotConverged,
+    NothingGained,
     PiecesFailed,
     TableAlert,
     TamisError,
@@ -251,6 +252,7 @@ def _answer(i: int, *arguments: Any) -> tuple[int, Outcome | str]:
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", NotCertified)
             warnings.simplefilter("ignore", TiedScores)
+            warnings.simplefilter("ignore", NothingGained)
             warnings.simplefilter("ignore", NotConverged)
             warnings.simplefilter("ignore", DegenerateData)
             warnings.simplefilter("ignore", TableAlert)

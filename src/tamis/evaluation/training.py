@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
 
-from tamis._arrays import Array, Subset, target_kind
+from tamis._arrays import EMPTY, Array, Subset, target_kind
 from tamis._random import fix_seeds, stream
 from tamis.evaluation.checkpoint import Bookmark, fit
-from tamis.evaluation.columns import fitted_before
+from tamis.evaluation.columns import fitted_before, seen_columns
 from tamis.evaluation.sources import Rows
 
 #: Powers of two up to which columns are squared as they are: squares of 2**400, about 1e240, can
@@ -51,13 +52,20 @@ class Training:
     ) -> tuple[Any, float]:
         """The method fitted on the training part, and the time this took.
 
-        ``label`` names the method for its draws.
+        ``label`` names the method for its draws. A pipeline whose first step keeps no column
+        predicts the most frequent class, or the mean.
         """
         fresh = deepcopy(method) if fitted_before(method) else clone(method)
         self._fix_seeds(fresh, "method", label)
         X, _ = self.scaled(train, train)
         start = perf_counter()
-        fit(fresh, X, self.rows.y[train], bookmark)
+        try:
+            fit(fresh, X, self.rows.y[train], bookmark)
+        except ValueError:  # estimators refuse a table without columns
+            if not _passes_nothing(fresh):
+                raise
+            constant = self._constant().fit(_taken(X, EMPTY), self.rows.y[train])
+            fresh.steps[1:] = [("constant", constant)]
         return fresh, perf_counter() - start
 
     def estimator(
@@ -80,6 +88,15 @@ class Training:
     def _constant(self) -> Any:
         of_classes = target_kind(self.rows.y) == "classification"
         return DummyClassifier() if of_classes else DummyRegressor()
+
+
+def _passes_nothing(method: Any) -> bool:
+    """Whether it is a pipeline whose first step was fitted and keeps no column."""
+    try:
+        kept = seen_columns(method)
+    except NotFittedError:
+        return False
+    return kept is not None and not len(kept)
 
 
 def _taken(X: Array, columns: Subset) -> Array:

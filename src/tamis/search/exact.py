@@ -14,7 +14,6 @@ from tamis._linalg import BATCH
 from tamis.contract import (
     Counted,
     Fraction,
-    Search,
     Size,
     SizeLike,
     Step,
@@ -23,12 +22,13 @@ from tamis.contract import (
     resolve_choice,
 )
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NotProvenOptimal
+from tamis.search.whole import WholeSubsets
 
 #: Subsets valued at a time by the exhaustive search; also how often it can be stopped.
 BLOCK = 4096
 
 
-class Exhaustive(Search):
+class Exhaustive(WholeSubsets):
     """Value every subset of the asked size; of every size where none is asked.
 
     Each step is a block of subsets and holds the best so far.
@@ -71,13 +71,24 @@ class Exhaustive(Search):
         while block := [np.array(subset, dtype=np.intp) for subset in islice(ahead, BLOCK)]:
             values = criterion.values(block)
             valued += len(block)
-            for index in np.flatnonzero(values > value):
-                if improves(values[index], value):  # in lexicographic order: first of equals
+            for index in _contenders(criterion, values, value):
+                # subsets of a size come in lexicographic order, and smaller ones first
+                same_size = len(block[index]) == len(found)
+                if improves(values[index], value) or (
+                    same_size and criterion.beats(block[index], values[index], found, value)
+                ):
                     found, value = block[index], float(values[index])
             yield Step(found, value, state={"valued": valued})
 
 
-class BranchAndBound(Search):
+def _contenders(criterion: Counted, values: Array, value: float) -> Subset:
+    """Positions of values that may be kept: those above the best, or as good if that may count."""
+    if not criterion.has_opinion or not np.isfinite(value):
+        return np.flatnonzero(values > value)
+    return np.flatnonzero(values >= value - 1e-11 * abs(value))
+
+
+class BranchAndBound(WholeSubsets):
     """The optimum of :class:`Exhaustive` for a monotone criterion, at a fraction of its cost.
 
     Features are removed from the full set along a tree; a branch is left as soon as its bound says
@@ -330,10 +341,8 @@ class _Tree:
         return found
 
     def _offer(self, leaf: Subset, value: float) -> bool:
-        """Keep a leaf that beats the best; of equals the lexicographically first."""
-        better = improves(value, self.value)
-        equal = not better and not improves(self.value, value)
-        if not (better or (equal and tuple(leaf) < tuple(self.subset))):
+        """Keep a leaf that beats the best; of equals the best by opinion, or the first."""
+        if not self.criterion.beats(leaf, value, self.subset, self.value):
             return False
         self.subset, self.value = leaf, float(value)
         return True

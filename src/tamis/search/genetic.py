@@ -11,14 +11,15 @@ import numpy as np
 
 from tamis._arrays import EMPTY, Array, Mask, Subset, best_first, improves, is_int, is_real
 from tamis._random import stream
-from tamis.contract import Counted, Search, SizeLike, Step, SubsetCriterion, Trace
+from tamis.contract import Counted, SizeLike, Step, SubsetCriterion, Trace
 from tamis.contract.steps import Standing
 from tamis.exceptions import InvalidParameter
+from tamis.search.whole import WholeSubsets
 
 Draw = np.random.Generator
 
 
-class Genetic(Search):
+class Genetic(WholeSubsets):
     """Breed subsets: select parents, cross them, flip bits, keep the elite.
 
     With a number of features every individual has exactly that size; with
@@ -119,11 +120,11 @@ class Genetic(Search):
             found, people = done[-1], Population.from_state(done.state, n_units)
         else:
             people = self._first(criterion, n_units, size)
-            yield (best := _better(Step(EMPTY, -np.inf), people))
+            yield (best := _better(criterion, Step(EMPTY, -np.inf), people))
             found = best
         for _ in range(people.generation, self.n_generations):
             people = self._next(criterion, people, size)
-            yield (best := _better(found, people))
+            yield (best := _better(criterion, found, people))
             found = best
 
     def _first(self, criterion: Counted, n_units: int, size: int | None) -> "Population":
@@ -209,14 +210,15 @@ def resized(
     return out
 
 
-def _better(found: Standing, people: Population) -> Step:
-    """The best subset so far, as a step; of equals the lexicographically first."""
+def _better(criterion: Counted, found: Standing, people: Population) -> Step:
+    """The best subset so far, as a step; of equals the best by opinion, or the first."""
     subset, value = found.subset, found.value
     top = people.values.max()
-    if improves(top, value):
+    if improves(top, value) or (criterion.has_opinion and not improves(value, top)):
         equal = [not improves(top, other) for other in people.values]
-        subset = min((np.flatnonzero(row) for row in people.bits[equal]), key=tuple)
-        value = float(top)
+        for row in np.unique(people.bits[equal], axis=0):
+            if criterion.beats(one := np.flatnonzero(row), float(top), subset, value):
+                subset, value = one, float(top)
     return Step(subset, value, state=people.to_state())
 
 

@@ -20,7 +20,7 @@ UNSUPERVISED = {"column-subset", "ufescor"}
 SEE_PAIRS = {
     *(name for name in names() if "fspp" in name or "fsmlp" in name),
     *("lasso-mlp", "moi-rfe", "hsic-rfe", "mi-pw", "mi-rsde", "random-forest-rfe"),
-    *("forest-rfe", "boosting-rfe", "boruta"),
+    *("forest-rfe", "boosting-rfe", "boruta", "relieff", "surf", "multisurf"),
     *("grad-w2-rfe", "rmb-rfe", "rmb-rfe-retrain", "span-rfe", "span-rfe-retrain", "ga-knn"),
 }
 

@@ -11,6 +11,7 @@ from tamis.criteria.pair_scan import PairInformation, PairMRMR
 from tamis.criteria.parzen import KwakInformation, ParzenInformation
 from tamis.criteria.reconstruction import ColumnSubset
 from tamis.criteria.reduced import ReducedParzenInformation
+from tamis.criteria.relief import Relief
 from tamis.criteria.scatter import Scatter
 from tamis.criteria.sensitivity import (
     DensitySensitivity,
@@ -70,6 +71,7 @@ __all__ = [  # noqa: RUF022 (plain alphabetical order)
     "ReducedParzenInformation",
     "RelativeSVC",
     "RelativeSVR",
+    "Relief",
     "Remembered",
     "Removal",
     "Scatter",

@@ -24,6 +24,7 @@ from tamis.criteria import (
     MutualInformation,
     PValue,
     RadiusMargin,
+    Relief,
     Remembered,
     Scatter,
     Span,
@@ -74,6 +75,24 @@ def kolmogorov_smirnov(**options: Any) -> Ranking:
 def mutual_information(n_bins: int | None = None, **options: Any) -> Ranking:
     """Rank by the mutual information with the target."""
     return Ranking(MutualInformation(n_bins=n_bins), **options)
+
+
+@published("Kononenko (1994), Estimating attributes: analysis and extensions of RELIEF")
+def relieff(n_neighbors: int = 100, **options: Any) -> Ranking:
+    """Rank by how much more a column differs among near rows of other classes than of the same."""
+    return Ranking(Relief("relieff", n_neighbors=n_neighbors), **options)
+
+
+@published("Greene, Penrod, Kiralis and Moore (2009), Spatially uniform ReliefF (SURF)")
+def surf(**options: Any) -> Ranking:
+    """As relieff, with the neighbours that are nearer than the mean of all distances."""
+    return Ranking(Relief("surf"), **options)
+
+
+@published("Urbanowicz, Olson, Schmitt, Meeker and Moore (2018), Relief-based feature selection")
+def multisurf(**options: Any) -> Ranking:
+    """As relieff, with the neighbours that are much nearer than the others of a row."""
+    return Ranking(Relief("multisurf"), **options)
 
 
 @published("Benjamini and Hochberg (1995), Controlling the false discovery rate")

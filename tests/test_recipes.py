@@ -36,8 +36,18 @@ TABLES = {
     "wdbc": "classification",
     "diabetes": "regression",
 }
+#: Each differs from another recipe in a setting, and tunes a machine for seconds: some tables are
+#: for the slow run.
+TWINS = {"sd-g-init", "sd-l-init", "sd-l-rfe-permuted", "sd-g-rfe-permuted", "fspp1-rfe-permuted"}
+TWINS |= {
+    "mlp-fspp-rfe-permuted",
+    "gated-fsmlp-crc-open",
+    "rmb-regression-rfe",
+    "mlp-fspp-init",
+    "nnfs",
+}
 PAIRS = [
-    (name, table)
+    pytest.param(name, table, marks=pytest.mark.slow if name in TWINS and table != "iris" else ())
     for table, kind in TABLES.items()
     for name in names()
     if kind in BOOK[name].targets
@@ -51,12 +61,15 @@ SLOW_ON_DIGITS = {"sfs-knn", "sffs-knn", "ga-knn", "sfs-lda", "branch-and-bound-
     "boosting-rfe",
     "forest-rfe",
     "boruta",
+    "nnfs",
+    "annigma",
+    "mrmr-two-stage",
     *(name for name in names() if name.startswith(("rmb", "span"))),
     *(name for name in names() if "fspp" in name or "fsmlp" in name),
 }
 
 #: They keep all columns that matter: of a flower's four measurements every one does.
-DECIDE = {"boruta", "boruta-regression"}
+DECIDE = {"boruta", "boruta-regression", "gated-fsmlp-crc-open"}
 
 
 def neither_nothing_nor_everything(name, table):

@@ -67,7 +67,7 @@ EXAMPLES = {
     ],
     "Relief": [Relief(), Relief("surf"), Relief("relieff", n_neighbors=5)],
     "Scatter": [Scatter("J1"), Scatter("J2"), Scatter("J3"), Scatter("J3", ridge=1e-3)],
-    "Divergence": [Divergence(), Divergence(ridge=1e-3)],
+    "Divergence": [Divergence(), Divergence(ridge=1e-3), Divergence("parzen", sigma=0.7)],
     "Remembered": [Remembered(Scatter("J2"))],
     "Penalised": [Penalised(Scatter("J3"), per_feature=0.5), Penalised(FisherScore())],
     "CrossValidated": [

@@ -30,6 +30,7 @@ from tamis.criteria.univariate import (
 )
 from tamis.criteria.validation import CrossValidated
 from tamis.criteria.wrappers import Penalised, Remembered, Scored
+from tamis.response.hidden import TunedMLP
 from tamis.response.perturbations import Derivative, Marginal, Permutation, Removal, Zero
 from tamis.response.tuned import TunedSVC
 from tamis.svm.relative import RelativeSVC, RelativeSVR
@@ -78,6 +79,7 @@ __all__ = [  # noqa: RUF022 (plain alphabetical order)
     "ScoreSensitivity",
     "Scored",
     "Span",
+    "TunedMLP",
     "TunedSVC",
     "TunedSVR",
     "Variance",

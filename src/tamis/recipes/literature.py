@@ -235,6 +235,24 @@ def rmb_rfe_retrain_printed(estimator: Any = None, **options: Any) -> RecursiveE
     return RecursiveElimination(RadiusMargin(_machine(estimator), retrain=True), **options)
 
 
+@published("Rakotomamonjy (2007), Analysis of SVM regression bounds for variable ranking")
+def rmb_regression_rfe(
+    C: float = 1.0, epsilon: float = 0.1, **options: Any
+) -> RecursiveElimination:
+    """Drop the tenth without which the radius-margin bound of a new regression is least."""
+    criterion = RadiusMargin(SVR(C=C, epsilon=epsilon), retrain=True)
+    return RecursiveElimination(criterion, **{"step": 0.1} | options)
+
+
+@published("Rakotomamonjy (2007), Analysis of SVM regression bounds for variable ranking")
+def span_regression_rfe(
+    C: float = 1.0, epsilon: float = 0.1, **options: Any
+) -> RecursiveElimination:
+    """Drop the tenth without which the span estimate of a new regression is least."""
+    criterion = Span(SVR(C=C, epsilon=epsilon), retrain=True)
+    return RecursiveElimination(criterion, **{"step": 0.1} | options)
+
+
 @published("Rakotomamonjy (2003); Chapelle, Vapnik, Bousquet and Mukherjee (2002)")
 def span_rfe(estimator: Any = None, **options: Any) -> RecursiveElimination:
     """Drop the column without which the span estimate of the loss is least, its machine kept.

@@ -16,6 +16,8 @@ from tamis.contract.steps import Standing
 from tamis.exceptions import InvalidParameter
 
 Draw = np.random.Generator
+#: The least that counts may be.
+LEAST = {"population_size": 2, "n_generations": 1, "tournament_size": 1, "n_elite": 0}
 
 
 class Genetic(Search):
@@ -31,10 +33,13 @@ class Genetic(Search):
     criterion : SubsetCriterion
     n_features_to_select : int, float, "best" or Choice, default=0.5
     population_size, n_generations : int, default=50
-    selection : {"tournament", "roulette", "universal", "rank", "reward"}, default="tournament"
-        How parents are drawn: the better of two; in proportion to the value above the worst
-        (independent draws, or stochastic universal sampling); to the rank; or to the cumulative
-        reward, the value gained over the parents plus the mean reward of the parents.
+    selection : {"tournament", "roulette", "raw-roulette", "universal", "rank", "reward"}
+        How parents are drawn: the best of some, the default; in proportion to the value above the
+        worst (independent draws, or stochastic universal sampling), or to the value itself, of
+        which less than 0 counts as 0; to the rank; or to the cumulative reward, the value gained
+        over the parents plus the mean reward of the parents.
+    tournament_size : int, default=2
+        How many meet in a tournament: of more the best win more often.
     crossover : {"uniform", "one-point", "two-point"}, default="uniform"
     crossover_rate : float, default=0.9
         Share of the pairs that are crossed.
@@ -69,6 +74,7 @@ class Genetic(Search):
         population_size: int = 50,
         n_generations: int = 50,
         selection: str = "tournament",
+        tournament_size: int = 2,
         crossover: str = "uniform",
         crossover_rate: float = 0.9,
         mutation_rate: float | None = None,
@@ -88,6 +94,7 @@ class Genetic(Search):
         self.population_size = population_size
         self.n_generations = n_generations
         self.selection = selection
+        self.tournament_size = tournament_size
         self.crossover = crossover
         self.crossover_rate = crossover_rate
         self.mutation_rate = mutation_rate
@@ -98,7 +105,7 @@ class Genetic(Search):
         super()._check()
         check_name("selection", self.selection, SELECTIONS)
         check_name("crossover", self.crossover, CROSSOVERS)
-        for name, lowest in (("population_size", 2), ("n_generations", 1), ("n_elite", 0)):
+        for name, lowest in LEAST.items():
             if not (is_int(count := getattr(self, name)) and count >= lowest):
                 raise InvalidParameter(f"Genetic needs an int {name} >= {lowest}, not {count!r}.")
         if self.n_elite >= self.population_size:
@@ -141,7 +148,7 @@ class Genetic(Search):
         elite = best_first(people.values)[: self.n_elite]
         n_children = self.population_size - len(elite)
         n_pairs = -(-n_children // 2)
-        pairs = SELECTIONS[self.selection](people, 2 * n_pairs, draw).reshape(n_pairs, 2)
+        pairs = self._parents(people, 2 * n_pairs, draw).reshape(n_pairs, 2)
         mixed = CROSSOVERS[self.crossover](n_pairs, people.bits.shape[1], draw)
         mixed &= draw.random((n_pairs, 1)) < self.crossover_rate
         one, two = people.bits[pairs[:, 0]], people.bits[pairs[:, 1]]
@@ -158,6 +165,11 @@ class Genetic(Search):
             np.r_[people.rewards[elite], rewards],
             people.generation + 1,
         )
+
+    def _parents(self, people: "Population", count: int, draw: Draw) -> np.ndarray:
+        if self.selection == "tournament":
+            return tournament(people, count, draw, self.tournament_size)
+        return SELECTIONS[self.selection](people, count, draw)
 
 
 class Population:
@@ -253,10 +265,17 @@ def universal(people: Population, count: int, draw: Draw) -> np.ndarray:
     return draw.permutation(np.minimum(places, len(people.values) - 1))
 
 
-def tournament(people: Population, count: int, draw: Draw) -> np.ndarray:
-    """The better of two, drawn at random for each place."""
-    pair = draw.integers(len(people.values), size=(count, 2))
-    return np.where(people.values[pair[:, 0]] >= people.values[pair[:, 1]], pair[:, 0], pair[:, 1])
+def raw_roulette(people: Population, count: int, draw: Draw) -> np.ndarray:
+    """Independent draws in proportion to the value itself; anyone where none is above 0."""
+    weight = np.nan_to_num(np.maximum(people.values, 0.0))
+    weight = weight / weight.max() if weight.any() else np.ones_like(weight)
+    return draw.choice(len(weight), count, p=weight / weight.sum())
+
+
+def tournament(people: Population, count: int, draw: Draw, size: int = 2) -> np.ndarray:
+    """The best of some, drawn at random for each place."""
+    some = draw.integers(len(people.values), size=(count, size))
+    return np.asarray(some[np.arange(count), people.values[some].argmax(axis=1)])
 
 
 def by_rank(people: Population, count: int, draw: Draw) -> np.ndarray:
@@ -291,6 +310,7 @@ def uniform(n_pairs: int, n_units: int, draw: Draw) -> Mask:
 SELECTIONS: dict[str, Callable[[Population, int, Draw], np.ndarray]] = {
     "tournament": tournament,
     "roulette": roulette,
+    "raw-roulette": raw_roulette,
     "universal": universal,
     "rank": by_rank,
     "reward": by_reward,

@@ -36,7 +36,7 @@ PROMISED = {
         "Remembered", "Penalised", "Scored", "PosteriorSensitivity", "DensitySensitivity",
         "ScoreSensitivity", "Marginal", "Permutation", "Zero", "Derivative", "Removal",
         "RelativeSVC", "RelativeSVR", "TunedSVC", "TunedSVR", "ColumnSubset", "OutputInformation",
-        "CoxScore", "Variance",
+        "CoxScore", "Variance", "Relief", "TunedMLP",
     },
     "tamis.search": {
         "Ranking", "Forward", "Backward", "Bidirectional", "PlusLMinusR", "FloatingForward",
@@ -44,9 +44,9 @@ PROMISED = {
         "Then",
     },
     "tamis.choice": {
-        "Best", "Choice", "Contest", "FalseDiscovery", "Fraction", "Fusion", "HonestSize",
-        "Information", "Knee", "Knockoffs", "OneStandardError", "Patience", "Probes", "Size",
-        "StabilitySelection", "Threshold",
+        "Best", "BestPrefix", "Choice", "Contest", "FalseDiscovery", "Fraction", "Fusion",
+        "HonestSize", "Information", "Knee", "Knockoffs", "OneStandardError", "Patience", "Probes",
+        "Size", "StabilitySelection", "Threshold",
     },
     "tamis.contract": {
         "BackwardCriterion", "Choice", "Criterion", "Embedded", "ForwardCriterion", "Grouping",

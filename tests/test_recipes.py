@@ -42,10 +42,19 @@ TRAINED = {
     *("lasso-mlp", "mlp-fspp-rfe", "moi-rfe", "ga-knn"),
     *("forest-rfe", "random-forest-rfe", "boosting-rfe", "boruta"),
 }
+#: Each differs from another recipe in a setting, and tunes a machine for seconds.
+TWINS = {
+    *("sd-g-init", "sd-l-init", "sd-l-rfe-permuted", "sd-g-rfe-permuted", "fspp1-rfe-permuted"),
+    *("mlp-fspp-rfe-permuted", "mlp-fspp-init", "gated-fsmlp-crc-open", "rmb-regression-rfe", "nnfs"),
+}
+
+
+def takes_long(name, table):
+    return table != "iris" and (name in TWINS or (name in TRAINED and table != "diabetes"))
+
+
 PAIRS = [
-    pytest.param(
-        name, table, marks=pytest.mark.slow if name in TRAINED and table in ("wine", "wdbc") else ()
-    )
+    pytest.param(name, table, marks=pytest.mark.slow if takes_long(name, table) else ())
     for table, kind in TABLES.items()
     for name in names()
     if kind in BOOK[name].targets
@@ -59,12 +68,15 @@ SLOW_ON_DIGITS = {"sfs-knn", "sffs-knn", "ga-knn", "sfs-lda", "branch-and-bound-
     "boosting-rfe",
     "forest-rfe",
     "boruta",
+    "nnfs",
+    "annigma",
+    "mrmr-two-stage",
     *(name for name in names() if name.startswith(("rmb", "span"))),
     *(name for name in names() if "fspp" in name or "fsmlp" in name),
 }
 
 #: They keep all columns that matter: of a flower's four measurements every one does.
-DECIDE = {"boruta", "boruta-regression"}
+DECIDE = {"boruta", "boruta-regression", "gated-fsmlp-crc-open"}
 
 
 def neither_nothing_nor_everything(name, table):

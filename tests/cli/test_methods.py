@@ -97,5 +97,5 @@ def test_json_has_all_that_is_known(tamis):
 
 
 def test_the_shell_completes_names():
-    assert method_words("fspp2") == ["fspp2-init", "fspp2-rfe"]
+    assert method_words("fspp3") == ["fspp3-init", "fspp3-rfe"]
     assert method_words("") == names()

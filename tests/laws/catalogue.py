@@ -30,6 +30,7 @@ from tamis.criteria import (
     PosteriorSensitivity,
     RadiusMargin,
     ReducedParzenInformation,
+    Relief,
     Remembered,
     Scatter,
     Scored,
@@ -64,8 +65,9 @@ EXAMPLES = {
         ReducedParzenInformation(),
         ReducedParzenInformation(by="removal", sigma=1.0),
     ],
+    "Relief": [Relief(), Relief("surf"), Relief("relieff", n_neighbors=5)],
     "Scatter": [Scatter("J1"), Scatter("J2"), Scatter("J3"), Scatter("J3", ridge=1e-3)],
-    "Divergence": [Divergence(), Divergence(ridge=1e-3)],
+    "Divergence": [Divergence(), Divergence(ridge=1e-3), Divergence("parzen", sigma=0.7)],
     "Remembered": [Remembered(Scatter("J2"))],
     "Penalised": [Penalised(Scatter("J3"), per_feature=0.5), Penalised(FisherScore())],
     "CrossValidated": [

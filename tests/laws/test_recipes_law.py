@@ -20,7 +20,8 @@ UNSUPERVISED = {"column-subset", "ufescor"}
 SEE_PAIRS = {
     *(name for name in names() if "fspp" in name or "fsmlp" in name),
     *("lasso-mlp", "moi-rfe", "hsic-rfe", "mi-pw", "mi-rsde", "random-forest-rfe"),
-    *("forest-rfe", "boosting-rfe", "boruta"),
+    *("nnfs", "annigma"),
+    *("forest-rfe", "boosting-rfe", "boruta", "relieff", "surf", "multisurf"),
     *("grad-w2-rfe", "rmb-rfe", "rmb-rfe-retrain", "span-rfe", "span-rfe-retrain", "ga-knn"),
 }
 
@@ -31,7 +32,8 @@ PRINTED = {name for name in names() if "print" in name}
 #: Networks and forests are trained too often for the usual problems; a small one is left.
 SLOW = {
     *(name for name in names() if "fsmlp" in name),
-    *("lasso-mlp", "mlp-fspp-rfe", "ga-knn", "random-forest-rfe", "moi-rfe", "forest-rfe"),
+    *(name for name in names() if "mlp-fspp" in name),
+    *("lasso-mlp", "ga-knn", "random-forest-rfe", "moi-rfe", "nnfs", "annigma", "forest-rfe"),
     *("forest-regression-rfe", "boruta", "boruta-regression"),
     *("boosting-rfe", "boosting-regression-rfe"),
 }
@@ -43,6 +45,8 @@ DECIDE = {"boruta", "boruta-regression"}
 SLOW_ON_WIDE = SLOW | {
     *("branch-and-bound-j3", "sbs-j3", "sfbs-j3", "sfs-linear-regression", "mi-pw", "ga-knn"),
     *("rmb-rfe", "rmb-rfe-retrain", "span-rfe", "span-rfe-retrain", "sfs-knn", "sffs-knn"),
+    *("rmb-regression-rfe", "span-regression-rfe"),
+    *(name for name in names() if name.startswith("sd-") and name != "sd-l-rfe"),
     *(name for name in names() if "fspp" in name),
 }
 
@@ -97,7 +101,16 @@ def follows(law, name, problems, **options):
         law(made(name, **options), problems)
 
 
-@pytest.mark.parametrize("name", supervised())
+#: They differ from another recipe in a setting, and take seconds.
+TWINS = {"sd-g-init", "sd-l-rfe-permuted", "sd-g-rfe-permuted", "fspp1-rfe-permuted"} | {
+    *("mlp-fspp-rfe-permuted", "gated-fsmlp-crc-open", "rmb-regression-rfe", "mlp-fspp-init"),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow if n in TWINS else ()) for n in supervised()],
+)
 def test_every_recipe_finds_what_matters(name):
     quick = [problem for problem, slow in problems_for(name) if not slow]
     follows(laws.finds_what_matters, name, quick)

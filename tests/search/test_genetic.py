@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from tamis._random import stream
 from tamis.criteria import Penalised, Remembered, Scatter
 from tamis.exceptions import InvalidParameter
 from tamis.search import Exhaustive, Genetic
-from tamis.search.genetic import CROSSOVERS, SELECTIONS, Population, resized
+from tamis.search.genetic import CROSSOVERS, SELECTIONS, Population, resized, tournament
 from tests.laws.catalogue import table
 
 
@@ -147,3 +147,20 @@ def test_units_that_tell_nothing_are_bred_only_where_others_do_not_suffice():
     fixed = resized(bits.copy(), 2, stream(9), np.array([1]), np.array([1, 4]))
     assert fixed[:, 1].all()
     assert not fixed[:, 4].any()
+
+
+def test_larger_tournaments_are_won_by_the_best():
+    values = np.arange(6.0)
+    people = Population(np.eye(6, dtype=bool), values, values, 0)
+    shares = [np.mean(tournament(people, 4000, stream(0, n), n) == 5) for n in (1, 2, 4)]
+    # the best of n draws is the best of 6 with probability 1 - (5/6)^n
+    assert_allclose(shares, [1 - (5 / 6) ** n for n in (1, 2, 4)], atol=0.03)
+    with pytest.raises(InvalidParameter, match="int tournament_size >= 1, not 0"):
+        Genetic(Scatter(), tournament_size=0).fit(np.eye(4), [0, 1, 0, 1])
+
+
+def test_a_raw_roulette_draws_in_proportion_to_the_value():
+    values = np.array([-1.0, 0.0, 1.0, 3.0])
+    people = Population(np.eye(4, dtype=bool), values, values, 0)
+    drawn = np.bincount(SELECTIONS["raw-roulette"](people, 4000, stream(0)), minlength=4)
+    assert_allclose(drawn / 4000, [0, 0, 0.25, 0.75], atol=0.03)

@@ -13,12 +13,14 @@ from tamis.choice.halves import StabilitySelection
 from tamis.choice.honest import HonestSize
 from tamis.choice.information import Information
 from tamis.choice.knockoffs import Knockoffs
+from tamis.choice.prefix import BestPrefix
 from tamis.choice.probes import Contest, Probes
 from tamis.choice.threshold import FalseDiscovery, Threshold
 from tamis.contract.choice import Best, Choice, Fraction, Size
 
 __all__ = [
     "Best",
+    "BestPrefix",
     "Choice",
     "Contest",
     "FalseDiscovery",

@@ -28,6 +28,10 @@ KERNEL_TERMS = 4_000_000
 NEIGHBOUR_COLUMNS = 16
 NEIGHBOUR_ROWS = 10_000
 
+#: Pairs of rows, times columns, from which weighted differences are compiled. numpy makes one in 4
+#: nanoseconds, a loop in a third of one: so many take numpy as long as the loading.
+COMPARED_PAIRS = 100_000_000
+
 #: Terms (multiplications, exponentials, comparisons) of one call of a compiled loop, which cannot
 #: be interrupted: of the slowest, at a nanosecond each, a fifth of a second's work.
 ONE_CALL = 200_000_000

@@ -11,6 +11,7 @@ from tamis.criteria.pair_scan import PairInformation, PairMRMR
 from tamis.criteria.parzen import KwakInformation, ParzenInformation
 from tamis.criteria.reconstruction import ColumnSubset
 from tamis.criteria.reduced import ReducedParzenInformation
+from tamis.criteria.relief import Relief
 from tamis.criteria.scatter import Scatter
 from tamis.criteria.sensitivity import (
     DensitySensitivity,
@@ -29,6 +30,7 @@ from tamis.criteria.univariate import (
 )
 from tamis.criteria.validation import CrossValidated
 from tamis.criteria.wrappers import Penalised, Remembered, Scored
+from tamis.response.hidden import TunedMLP
 from tamis.response.perturbations import Derivative, Marginal, Permutation, Removal, Zero
 from tamis.response.tuned import TunedSVC
 from tamis.svm.relative import RelativeSVC, RelativeSVR
@@ -70,12 +72,14 @@ __all__ = [  # noqa: RUF022 (plain alphabetical order)
     "ReducedParzenInformation",
     "RelativeSVC",
     "RelativeSVR",
+    "Relief",
     "Remembered",
     "Removal",
     "Scatter",
     "ScoreSensitivity",
     "Scored",
     "Span",
+    "TunedMLP",
     "TunedSVC",
     "TunedSVR",
     "Variance",

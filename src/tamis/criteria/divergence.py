@@ -1,14 +1,16 @@
-"""Class separability from Gaussian class densities."""
+"""Class separability from the densities of the classes."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.covariance import ledoit_wolf_shrinkage
 
-from tamis._arrays import Array, class_codes, in_range
+from tamis._arrays import Array, Subset, class_codes, in_range
 from tamis._linalg import TraceForm, TraceSum
 from tamis.contract import Cost
+from tamis.criteria.parzen import ParzenDivergence
 from tamis.criteria.scatter import (
     Form,
     Separability,
@@ -18,6 +20,7 @@ from tamis.criteria.scatter import (
     class_means,
     matrices_cost,
 )
+from tamis.exceptions import InvalidParameter
 
 #: Samples a column from which the covariances of the classes are taken as they are, with a ridge
 #: that only keeps copies harmless. With fewer, ten columns found with shrunk covariances classified
@@ -26,30 +29,38 @@ KNOWN_FROM, SMALL_RIDGE = 3, 1e-3
 
 
 class Divergence(Separability):
-    r"""Average symmetric Kullback-Leibler divergence between Gaussian classes.
+    r"""Average symmetric Kullback-Leibler divergence between classes.
 
     .. math:: \sum_{k,l} P_k P_l d_{kl}, \qquad d_{kl} = \tfrac12 \mathrm{tr}(\Sigma_k^{-1}\Sigma_l
         + \Sigma_l^{-1}\Sigma_k - 2I) + \tfrac12 (\mu_k-\mu_l)'(\Sigma_k^{-1}+\Sigma_l^{-1})
         (\mu_k-\mu_l)
 
-    over all ordered pairs. Unlike :class:`Scatter` it sees classes that differ in their spread
-    alone. The empty subset is worth 0; a marginal divergence never exceeds the joint one, so it is
-    monotone. Columns that determine each other inside a class are treated as in :class:`Scatter`.
+    over all ordered pairs, of Gaussian classes. Unlike :class:`Scatter` it sees classes that differ
+    in their spread alone. The empty subset is worth 0; a marginal divergence never exceeds the
+    joint one, so it is monotone. Columns that determine each other inside a class are treated as in
+    :class:`Scatter`.
+
+    Classes that are not Gaussian, in clumps or rings, are compared by Parzen windows with
+    ``density="parzen"``: the mean over the samples of the logarithms of their own class' density,
+    without themselves, less those of the others. That estimate may fall as a column enters.
 
     Parameters
     ----------
+    density : {"gaussian", "parzen"}, default="gaussian"
     ridge : float or "auto", default=0
         Added to the diagonal of every class covariance, in units of the mean variance within
         classes over all columns. "auto" is what Ledoit and Wolf's shrinkage amounts to, on average
         over the classes, where a class has fewer than three samples a column, so that its
         covariance is hardly known; with more samples it is 1e-3.
+    sigma : float or "likelihood", default="likelihood"
+        Width of the windows, as in :class:`ParzenInformation`.
     task
         As in :class:`Scatter`.
 
     Attributes
     ----------
     ridge_ : float
-        The ridge in use.
+        The ridge in use, of Gaussian classes.
 
     References
     ----------
@@ -64,24 +75,72 @@ class Divergence(Separability):
     123.42
     """
 
-    def __init__(self, *, ridge: float | str = 0.0, task: str = "auto"):
+    def __init__(
+        self,
+        density: str = "gaussian",
+        *,
+        ridge: float | str = 0.0,
+        sigma: float | str = "likelihood",
+        task: str = "auto",
+    ):
+        self.density = density
         self.ridge = ridge
+        self.sigma = sigma
         self.task = task
 
     @property
     def monotone(self) -> bool:
-        """A marginal divergence never exceeds the joint one."""
-        return True
+        """A marginal divergence never exceeds the joint one; estimated by windows it may."""
+        return self.density == "gaussian"
 
     def check(self) -> None:
+        if self.density not in ("gaussian", "parzen"):
+            raise InvalidParameter(
+                f"Divergence needs the density 'gaussian' or 'parzen', not {self.density!r}."
+            )
         if self.ridge != "auto":
             check_ridge(self)
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+        if self.density == "parzen":
+            return ParzenDivergence(sigma=self.sigma).cost(n_samples, n_features, n_rounds)
         # both matrices of two classes, and one in the making
         plain = matrices_cost(n_samples, n_features, n_rounds, 5)
         shrinking = 0.2 * n_samples * n_features**2 if self.ridge == "auto" else 0.0
         return plain._replace(operations=plain.operations + shrinking)
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        self._windows: ParzenDivergence | None = None
+        if self.density == "gaussian":
+            super()._learn(X, y, **params)
+            return
+        windows = ParzenDivergence(sigma=self.sigma)
+        self._windows = windows.grouped(self._unit_columns).fit(X, y)
+
+    def values(self, subsets: Iterable[Subset]) -> Array:
+        return super().values(subsets) if self._windows is None else self._windows.values(subsets)
+
+    def gain(self, subset: Subset, candidates: Subset) -> Array:
+        if self._windows is None:
+            return super().gain(subset, candidates)
+        return self._windows.gain(subset, candidates)
+
+    def loss(self, subset: Subset) -> Array:
+        return super().loss(subset) if self._windows is None else self._windows.loss(subset)
+
+    def bounds(self, subsets: Iterable[Subset], size: int) -> Array:
+        if self._windows is None:
+            return super().bounds(subsets, size)
+        return self._windows.bounds(subsets, size)
+
+    def tune(self, subset: Subset) -> dict[str, Any]:
+        """Choose the width of the windows anew."""
+        return {} if self._windows is None else self._windows.tune(subset)
+
+    def use(self, params: dict[str, Any]) -> None:
+        """Use a width that an earlier :meth:`tune` chose."""
+        if self._windows is not None:
+            self._windows.use(params)
 
     def _form(self, X: Array, y: NDArray[Any]) -> Form:
         X = in_range(X, together=self.ridge != 0)  # a ridge weighs columns by their scale

@@ -46,6 +46,8 @@ class Importances(OpenCriterion, BackwardCriterion):
         or a function of the fitted model. Unless the path ends in ``feature_importances_``, what is
         found is squared and summed over outputs. ``"shap"`` is the mean size of the SHAP values of
         a forest or boosting on the rows of the training, summed over outputs, by the package shap.
+        ``"gains"`` is how far an input of a network reaches its outputs, the product of the sizes
+        of the weights on the way, summed over all ways.
 
     References
     ----------
@@ -76,8 +78,8 @@ class Importances(OpenCriterion, BackwardCriterion):
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         if not (isinstance(self.importance_getter, str) or callable(self.importance_getter)):
             raise InvalidParameter(
-                "Importances needs importance_getter as 'auto', 'shap', the path of an attribute "
-                f"or a function, not {self.importance_getter!r}."
+                "Importances needs importance_getter as 'auto', 'shap', 'gains', the path of an "
+                f"attribute or a function, not {self.importance_getter!r}."
             )
         self._learn_model(X, y, self._routed(params, X.shape[0]))
 
@@ -91,6 +93,8 @@ class Importances(OpenCriterion, BackwardCriterion):
         model, units = self._fitted(subset), Units.of(self.columns, subset)
         if self.importance_getter == "shap":
             found = shap_sizes(model, self._X[:, units.columns])
+        elif self.importance_getter == "gains":
+            found = network_gains(model)
         else:
             found = importances(model, self.importance_getter)
         if found.shape != units.columns.shape:
@@ -150,6 +154,20 @@ def shap_sizes(model: Any, X: Array) -> Array:
             ) from error
     sizes = np.abs(np.asarray(values, dtype=np.float64)).mean(axis=0)
     return np.asarray(sizes.reshape(X.shape[1], -1).sum(axis=1))
+
+
+def network_gains(model: Any) -> Array:
+    """Sizes of the weights on all ways from each input to the outputs, multiplied and summed."""
+    weights = getattr(model, "coefs_", None)
+    if weights is None:
+        raise IncompatibleCriterion(
+            "importance_getter='gains' needs a network with coefs_ such as MLPClassifier, not "
+            f"{type(model).__name__}. Use importance_getter='auto'."
+        )
+    reach = np.ones(weights[-1].shape[1])
+    for layer in reversed(weights):
+        reach = np.abs(layer) @ reach
+    return np.asarray(reach)
 
 
 def _squares(found: Any) -> Array:

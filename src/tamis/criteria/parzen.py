@@ -200,3 +200,26 @@ class KwakInformation(ParzenCriterion):
 
     def _from_logs(self, posterior: Array) -> Array:
         return self._target_entropy - entr(np.exp(posterior)).sum(axis=1).mean(axis=1)
+
+
+class ParzenDivergence(ParzenCriterion):
+    r"""Average symmetric Kullback-Leibler divergence of the classes by Parzen windows.
+
+    What :class:`~tamis.criteria.Divergence` of ``density="parzen"`` asks: at each sample the
+    density of its class, without itself, is compared with those of the others.
+    """
+
+    def __init__(self, *, sigma: float | str = "likelihood", random_state: Any = 0):
+        super().__init__(
+            sigma=sigma, leave_one_out=True, random_state=random_state, task="classification"
+        )
+
+    def _from_sums(self, sums: Array) -> Array:
+        raise AssertionError("a sample's own window would make any class likely")
+
+    def _from_logs(self, posterior: Array) -> Array:
+        priors = self._counts / self._counts.sum()
+        densities = posterior - np.log(priors)[:, None]
+        own = densities[:, self._codes, np.arange(len(self._codes))]
+        others = np.einsum("k,skn->sn", priors, densities)
+        return 2 * (own - others).mean(axis=1)

@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from tamis.choice import BestPrefix
 from tamis.criteria import (
+    CIFE,
     CMIM,
     DISR,
     HSIC,
@@ -38,6 +40,18 @@ def mrmr(n_bins: int | None = None, **options: Any) -> Forward:
     return Forward(MRMR(n_bins=n_bins), **options)
 
 
+@published("Peng, Long and Ding (2005), Feature selection by mutual information, second stage")
+def mrmr_two_stage(
+    estimator: Any = None, cv: int = 5, n_bins: int | None = None, **options: Any
+) -> Forward:
+    """As mrmr, keeping the first columns with which cross-validation errs least.
+
+    The estimator is a ridge classifier or regression unless another is given.
+    """
+    defaults = {"n_features_to_select": BestPrefix(estimator, cv=cv)}
+    return Forward(MRMR(n_bins=n_bins), **defaults | options)
+
+
 @published("Estevez, Tesmer, Perez and Zurada (2009), Normalized mutual information selection")
 def nmifs(n_bins: int | None = None, **options: Any) -> Forward:
     """As mrmr, with what columns share in units of the smaller entropy."""
@@ -48,6 +62,12 @@ def nmifs(n_bins: int | None = None, **options: Any) -> Forward:
 def cmim(n_bins: int | None = None, **options: Any) -> Forward:
     """Add the column that tells most beyond any single one chosen."""
     return Forward(CMIM(n_bins=n_bins), **options)
+
+
+@published("Lin and Tang (2006), Conditional infomax learning")
+def cife(n_bins: int | None = None, **options: Any) -> Forward:
+    """As mifs, less what columns share in full, and more what they share within the classes."""
+    return Forward(CIFE(n_bins=n_bins), **options)
 
 
 @published("Yang and Moody (1999), Data visualization and feature selection")

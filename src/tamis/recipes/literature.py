@@ -24,6 +24,7 @@ from tamis.criteria import (
     MutualInformation,
     PValue,
     RadiusMargin,
+    Relief,
     Remembered,
     Scatter,
     Span,
@@ -74,6 +75,24 @@ def kolmogorov_smirnov(**options: Any) -> Ranking:
 def mutual_information(n_bins: int | None = None, **options: Any) -> Ranking:
     """Rank by the mutual information with the target."""
     return Ranking(MutualInformation(n_bins=n_bins), **options)
+
+
+@published("Kononenko (1994), Estimating attributes: analysis and extensions of RELIEF")
+def relieff(n_neighbors: int = 100, **options: Any) -> Ranking:
+    """Rank by how much more a column differs among near rows of other classes than of the same."""
+    return Ranking(Relief("relieff", n_neighbors=n_neighbors), **options)
+
+
+@published("Greene, Penrod, Kiralis and Moore (2009), Spatially uniform ReliefF (SURF)")
+def surf(**options: Any) -> Ranking:
+    """As relieff, with the neighbours that are nearer than the mean of all distances."""
+    return Ranking(Relief("surf"), **options)
+
+
+@published("Urbanowicz, Olson, Schmitt, Meeker and Moore (2018), Relief-based feature selection")
+def multisurf(**options: Any) -> Ranking:
+    """As relieff, with the neighbours that are much nearer than the others of a row."""
+    return Ranking(Relief("multisurf"), **options)
 
 
 @published("Benjamini and Hochberg (1995), Controlling the false discovery rate")
@@ -214,6 +233,24 @@ def rmb_rfe_retrain_printed(estimator: Any = None, **options: Any) -> RecursiveE
     It finds relevant columns of regressions, of classes only some; ``rmb-rfe-retrain`` finds both.
     """
     return RecursiveElimination(RadiusMargin(_machine(estimator), retrain=True), **options)
+
+
+@published("Rakotomamonjy (2007), Analysis of SVM regression bounds for variable ranking")
+def rmb_regression_rfe(
+    C: float = 1.0, epsilon: float = 0.1, **options: Any
+) -> RecursiveElimination:
+    """Drop the tenth without which the radius-margin bound of a new regression is least."""
+    criterion = RadiusMargin(SVR(C=C, epsilon=epsilon), retrain=True)
+    return RecursiveElimination(criterion, **{"step": 0.1} | options)
+
+
+@published("Rakotomamonjy (2007), Analysis of SVM regression bounds for variable ranking")
+def span_regression_rfe(
+    C: float = 1.0, epsilon: float = 0.1, **options: Any
+) -> RecursiveElimination:
+    """Drop the tenth without which the span estimate of a new regression is least."""
+    criterion = Span(SVR(C=C, epsilon=epsilon), retrain=True)
+    return RecursiveElimination(criterion, **{"step": 0.1} | options)
 
 
 @published("Rakotomamonjy (2003); Chapelle, Vapnik, Bousquet and Mukherjee (2002)")

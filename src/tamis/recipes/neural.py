@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tamis.choice import Threshold
 from tamis.criteria import Importances
 from tamis.neural import GateSelector, NetworkClassifier, PerClass, UFeSCoR
 from tamis.recipes.book import published
@@ -47,6 +48,16 @@ def fsmlp_al_crc_joint(**options: Any) -> GateSelector:
 def gated_fsmlp_crc(**options: Any) -> GateSelector:
     """Gates between closed and open for every class, not redundant inside it."""
     return GateSelector(**BOUNDED | {"scope": "class"} | options)
+
+
+@published(VARSHNEY)
+def gated_fsmlp_crc_open(threshold: float = 0.9, **options: Any) -> GateSelector:
+    """As gated-fsmlp-crc, keeping the columns whose gate is above 0.9 for some class.
+
+    How many that are depends on how long the gates learn, more than on their weights.
+    """
+    rule = {"n_features_to_select": Threshold(threshold)}
+    return GateSelector(**BOUNDED | {"scope": "class"} | rule | options)
 
 
 @published(VARSHNEY)

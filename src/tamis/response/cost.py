@@ -20,6 +20,7 @@ from tamis._arrays import is_int, is_real
 from tamis.contract import Cost
 from tamis.response.comparison import BLOCK, KEPT
 from tamis.response.engine import ROWS_AT_ONCE
+from tamis.response.hidden import TunedMLP, plain_network
 from tamis.response.kernel import BATCH_SIZE, MOST_VALUES
 from tamis.response.network import BLOCK as HIDDEN_BLOCK
 from tamis.response.perturbations import (
@@ -250,6 +251,10 @@ def tuned_model(estimator: Any, n: int, d: int) -> tuple[ModelCost | None, float
         return model, len(COSTS) * len(TUBES) * len(SCALES) * _validated(model, min(n, 500), d)
     if isinstance(estimator, TunedSVC):
         return MachineCost(RelativeSVC()), _tuned_classifier(min(n, 1000), d)
+    if isinstance(estimator, TunedMLP):
+        network = model_cost(plain_network(estimator.units(d)[-1], estimator.decay))
+        assert network is not None
+        return network, len(estimator.units(d)) * _validated(network, n, d)
     if not isinstance(estimator, GridSearchCV):
         return model_cost(estimator), 0.0
     found, n_folds = model_cost(estimator.estimator), estimator.cv or 5

@@ -17,6 +17,8 @@ from tamis.exceptions import InvalidParameter
 from tamis.search.whole import WholeSubsets
 
 Draw = np.random.Generator
+#: The least that counts may be.
+LEAST = {"population_size": 2, "n_generations": 1, "tournament_size": 1, "n_elite": 0}
 
 
 class Genetic(WholeSubsets):
@@ -32,10 +34,13 @@ class Genetic(WholeSubsets):
     criterion : SubsetCriterion
     n_features_to_select : int, float, "best" or Choice, default=0.5
     population_size, n_generations : int, default=50
-    selection : {"tournament", "roulette", "universal", "rank", "reward"}, default="tournament"
-        How parents are drawn: the better of two; in proportion to the value above the worst
-        (independent draws, or stochastic universal sampling); to the rank; or to the cumulative
-        reward, the value gained over the parents plus the mean reward of the parents.
+    selection : {"tournament", "roulette", "raw-roulette", "universal", "rank", "reward"}
+        How parents are drawn: the best of some, the default; in proportion to the value above the
+        worst (independent draws, or stochastic universal sampling), or to the value itself, of
+        which less than 0 counts as 0; to the rank; or to the cumulative reward, the value gained
+        over the parents plus the mean reward of the parents.
+    tournament_size : int, default=2
+        How many meet in a tournament: of more the best win more often.
     crossover : {"uniform", "one-point", "two-point"}, default="uniform"
     crossover_rate : float, default=0.9
         Share of the pairs that are crossed.
@@ -70,6 +75,7 @@ class Genetic(WholeSubsets):
         population_size: int = 50,
         n_generations: int = 50,
         selection: str = "tournament",
+        tournament_size: int = 2,
         crossover: str = "uniform",
         crossover_rate: float = 0.9,
         mutation_rate: float | None = None,
@@ -89,6 +95,7 @@ class Genetic(WholeSubsets):
         self.population_size = population_size
         self.n_generations = n_generations
         self.selection = selection
+        self.tournament_size = tournament_size
         self.crossover = crossover
         self.crossover_rate = crossover_rate
         self.mutation_rate = mutation_rate
@@ -99,7 +106,7 @@ class Genetic(WholeSubsets):
         super()._check()
         check_name("selection", self.selection, SELECTIONS)
         check_name("crossover", self.crossover, CROSSOVERS)
-        for name, lowest in (("population_size", 2), ("n_generations", 1), ("n_elite", 0)):
+        for name, lowest in LEAST.items():
             if not (is_int(count := getattr(self, name)) and count >= lowest):
                 raise InvalidParameter(f"Genetic needs an int {name} >= {lowest}, not {count!r}.")
         if self.n_elite >= self.population_size:
@@ -142,7 +149,7 @@ class Genetic(WholeSubsets):
         elite = best_first(people.values)[: self.n_elite]
         n_children = self.population_size - len(elite)
         n_pairs = -(-n_children // 2)
-        pairs = SELECTIONS[self.selection](people, 2 * n_pairs, draw).reshape(n_pairs, 2)
+        pairs = self._parents(people, 2 * n_pairs, draw).reshape(n_pairs, 2)
         mixed = CROSSOVERS[self.crossover](n_pairs, people.bits.shape[1], draw)
         mixed &= draw.random((n_pairs, 1)) < self.crossover_rate
         one, two = people.bits[pairs[:, 0]], people.bits[pairs[:, 1]]
@@ -159,6 +166,11 @@ class Genetic(WholeSubsets):
             np.r_[people.rewards[elite], rewards],
             people.generation + 1,
         )
+
+    def _parents(self, people: "Population", count: int, draw: Draw) -> np.ndarray:
+        if self.selection == "tournament":
+            return tournament(people, count, draw, self.tournament_size)
+        return SELECTIONS[self.selection](people, count, draw)
 
 
 class Population:
@@ -255,10 +267,17 @@ def universal(people: Population, count: int, draw: Draw) -> np.ndarray:
     return draw.permutation(np.minimum(places, len(people.values) - 1))
 
 
-def tournament(people: Population, count: int, draw: Draw) -> np.ndarray:
-    """The better of two, drawn at random for each place."""
-    pair = draw.integers(len(people.values), size=(count, 2))
-    return np.where(people.values[pair[:, 0]] >= people.values[pair[:, 1]], pair[:, 0], pair[:, 1])
+def raw_roulette(people: Population, count: int, draw: Draw) -> np.ndarray:
+    """Independent draws in proportion to the value itself; anyone where none is above 0."""
+    weight = np.nan_to_num(np.maximum(people.values, 0.0))
+    weight = weight / weight.max() if weight.any() else np.ones_like(weight)
+    return draw.choice(len(weight), count, p=weight / weight.sum())
+
+
+def tournament(people: Population, count: int, draw: Draw, size: int = 2) -> np.ndarray:
+    """The best of some, drawn at random for each place."""
+    some = draw.integers(len(people.values), size=(count, size))
+    return np.asarray(some[np.arange(count), people.values[some].argmax(axis=1)])
 
 
 def by_rank(people: Population, count: int, draw: Draw) -> np.ndarray:
@@ -293,6 +312,7 @@ def uniform(n_pairs: int, n_units: int, draw: Draw) -> Mask:
 SELECTIONS: dict[str, Callable[[Population, int, Draw], np.ndarray]] = {
     "tournament": tournament,
     "roulette": roulette,
+    "raw-roulette": raw_roulette,
     "universal": universal,
     "rank": by_rank,
     "reward": by_reward,

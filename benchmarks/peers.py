@@ -19,7 +19,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import RFECV, SelectFromModel, mutual_info_classif
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import scale
 from sklearn.svm import SVC
@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 
 import tamis
 from tamis.choice import HonestSize, Knockoffs
-from tamis.criteria import Correlation, CrossValidated, MutualInformation
+from tamis.criteria import CrossValidated, Importances, MutualInformation
 from tamis.search import FloatingForward, Ranking
 
 Columns = Iterable[int]
@@ -54,6 +54,11 @@ def linear(seed: int, n: int = 300, d: int = 100) -> tuple[np.ndarray, np.ndarra
     score = X[:, sorted(relevant)].sum(axis=1)
     y = score + rng.normal(size=n) > np.median(score)
     return X, y.astype(int), relevant
+
+
+def long(seed: int) -> tuple[np.ndarray, np.ndarray, set[int]]:
+    """The same with 600 rows and 40 columns: knockoffs want ten rows for a column."""
+    return linear(seed, 600, 40)
 
 
 def paired(seed: int, n: int = 300, d: int = 30) -> tuple[np.ndarray, np.ndarray, set[int]]:
@@ -118,10 +123,10 @@ def relief(name: str) -> Select:
 
 
 def knockpy(X: np.ndarray, y: np.ndarray) -> Columns:
-    """Gaussian knockoffs of knockpy by absolute correlations, false discovery rate 0.2."""
+    """Gaussian knockoffs of knockpy by the weights of a ridge, false discovery rate 0.2."""
     from knockpy import KnockoffFilter
 
-    knockoffs = KnockoffFilter(ksampler="gaussian", fstat="margcorr")
+    knockoffs = KnockoffFilter(ksampler="gaussian", fstat="ridge")
     return np.flatnonzero(knockoffs.forward(X=X, y=y.astype(float), fdr=0.2)).tolist()
 
 
@@ -156,8 +161,8 @@ DUELS = [
          own(HonestSize(tamis.recipe("svm-rfe"), random_state=0)), linear),
     Duel("10 of 100, all relevant", "BorutaPy", "boruta", boruta,
          own(tamis.recipe("boruta").set_params(random_state=0)), linear),
-    Duel("10 of 100, knockoffs", "knockpy", "knockpy", knockpy,
-         own(Knockoffs(Ranking(Correlation()), fdr=0.2, random_state=0)), linear, 10),
+    Duel("10 of 40, knockoffs", "knockpy", "knockpy", knockpy,
+         own(Knockoffs(Ranking(Importances(RidgeClassifier())), fdr=0.2, random_state=0)), long, 10),
     Duel("a pair of 30", "ReliefF", "skrebate", relief("ReliefF"), named("pair-scan", 2), paired),
     Duel("a pair of 30", "MultiSURF", "skrebate", relief("MultiSURF"),
          named("fspp2-rfe", 2), paired),

@@ -30,7 +30,11 @@ source_suffix = [".rst", ".md"]
 suppress_warnings = ["ref.ref"]
 html_theme = "pydata_sphinx_theme"
 html_title = "tamis"
-html_sidebars = {"**": []}  # the pages are few, and the code wants the width
+html_static_path = ["_static"]
+html_css_files = ["tamis.css"]
+# sections of one page stand beside it, those of several in a sidebar; wide pages want the width
+html_sidebars = {page: [] for page in ("index", "start", "peers", "evidence", "extend")}
+html_theme_options = {"header_links_before_dropdown": 8, "show_toc_level": 2}
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
@@ -65,7 +69,7 @@ def write_catalogue(app: Any) -> None:
     """Write the page of all recipes from the recipes themselves."""
     head = (
         "Catalogue of recipes\n====================\n\nWritten from the recipes themselves. "
-        "``tamis.recipe(name, **options)`` makes the selector, ``tamis select table.csv -m name`` "
+        "``tamis.recipe(name, **options)`` makes the selector, ``tamis select table.csv name`` "
         "uses it.\n\n"
     )
     page = head + "\n".join(catalogue_entry(BOOK[name]) for name in names())

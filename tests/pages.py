@@ -1,4 +1,4 @@
-"""Pages of the documentation as programs: what they show, found and run in the order of the page."""
+"""Pages of the documentation as programs: what they show is found, and run in its order."""
 
 import doctest
 import re
@@ -30,13 +30,10 @@ SHORTER = {
 def code_blocks(name, language):
     """Line and text of every block of a language, in the order of the page."""
     text = (ROOT / name).read_text()
+    pattern = rf"^ *\.\. code-block:: {language}\n(?: +:.*\n)*\n((?: +.*(?:\n|\Z)|\n)+)"
     if name.endswith(".md"):
-        pattern = rf"^```{language}\n(.*?)^```"
-    else:
-        pattern = rf"^ *\.\. code-block:: {language}\n(?: +:.*\n)*\n((?: +.*(?:\n|\Z)|\n)+)"
-    found = re.finditer(pattern, text, flags=re.MULTILINE | re.DOTALL)
-    if not name.endswith(".md"):
-        found = re.finditer(pattern, text, flags=re.MULTILINE)
+        pattern = rf"^```{language}\n((?s:.*?))^```"
+    found = re.finditer(pattern, text, flags=re.MULTILINE)
     return [(text.count("\n", 0, m.start(1)), textwrap.dedent(m.group(1))) for m in found]
 
 

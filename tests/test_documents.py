@@ -9,7 +9,6 @@ import pytest
 from typer.main import get_command
 
 from tamis.cli.app import app
-from tests.laws import search_laws as laws
 from tests.pages import PAGES, ROOT, commands, run_page
 
 
@@ -49,19 +48,6 @@ def test_pages_have_no_code_of_which_nobody_knows_the_language():
         text = (ROOT / name).read_text()
         named = re.findall(r"^```(\w+)$|^ *\.\. code-block:: (\w+)$", text, flags=re.MULTILINE)
         assert {one or other for one, other in named} <= {"python", "console", "toml", "text"}, name
-
-
-def test_what_contributing_adds_obeys_the_laws():
-    """Beam search is stopped, resumed, extended and explained like the searches of the tree."""
-    scope = run_page("CONTRIBUTING.md")
-    for law in (
-        laws.the_trace_tells_the_truth,
-        laws.the_answer_is_what_was_asked,
-        laws.stopped_anywhere_and_resumed_it_ends_the_same,
-        laws.a_record_is_extended_to_another_size,
-        laws.fitting_twice_gives_the_same,
-    ):
-        law(scope["BeamSearch"])
 
 
 def test_the_commands_it_names_exist():

@@ -25,9 +25,8 @@ moved = PosteriorSensitivity(SVC(C=10, gamma=0.1), random_state=0).fit(X, y).los
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
 colours = ["#0b5394" if column in (2, 6) else "#858f99" for column in columns]
-for axis, (title, scores) in zip(
-    axes, {"information of each alone": alone, "sensitivity of the machine": moved}.items()
-):
+titled = {"information of each alone": alone, "sensitivity of the machine": moved}
+for axis, (title, scores) in zip(axes, titled.items(), strict=True):
     axis.bar(columns, scores, color=colours)
     axis.set_title(title)
     axis.set_xlabel("column")

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import tamis
+from tamis.cli.describing import QUESTIONS, question_of
 from tamis.recipes.book import BOOK, Recipe, names
 
-sys.path.insert(0, str(Path(__file__).parent))  # where gallery_pictures is
+sys.path.insert(0, str(Path(__file__).parent))  # where gallery_pictures and mathml are
 project = "tamis"
 author = "The tamis developers"
 copyright = "2026, The tamis developers"
@@ -16,7 +17,7 @@ version = release = tamis.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "mathml",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "myst_parser",
@@ -28,9 +29,14 @@ exclude_patterns = ["_build"]
 source_suffix = [".rst", ".md"]
 # docstrings inherited from scikit-learn refer to its own guide
 suppress_warnings = ["ref.ref"]
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "tamis"
-html_sidebars = {"**": []}  # the pages are few, and the code wants the width
+html_static_path = ["_static"]
+html_css_files = ["tamis.css"]
+# sections of one page stand beside it, those of several in a sidebar; wide pages want the width
+html_sidebars = {page: [] for page in ("index", "start", "peers", "evidence", "extend")}
+html_theme_options = {"header_links_before_dropdown": 8, "show_toc_level": 2}
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
@@ -48,7 +54,7 @@ def catalogue_entry(recipe: Recipe) -> str:
     options = ", ".join(f"``{name}={value!r}``" for name, value in recipe.parameters.items())
     lines = (
         recipe.name,
-        "-" * len(recipe.name),
+        "^" * len(recipe.name),
         f"{recipe.summary} *{recipe.reference}.*",
         "",
         f"Target: {' or '.join(sorted(recipe.targets))}. Options: {options}.",
@@ -62,14 +68,18 @@ def catalogue_entry(recipe: Recipe) -> str:
 
 
 def write_catalogue(app: Any) -> None:
-    """Write the page of all recipes from the recipes themselves."""
-    head = (
-        "Catalogue of recipes\n====================\n\nWritten from the recipes themselves. "
-        "``tamis.recipe(name, **options)`` makes the selector, ``tamis select table.csv -m name`` "
-        "uses it.\n\n"
-    )
-    page = head + "\n".join(catalogue_entry(BOOK[name]) for name in names())
-    Path(app.srcdir, "catalogue.rst").write_text(page, encoding="utf-8")
+    """Write the page of all recipes from the recipes themselves, by the question they answer."""
+    title = "Catalogue of recipes"
+    page = [
+        f"{title}\n{'=' * len(title)}\n\nWritten from the recipes themselves. "
+        "``tamis.recipe(name, **options)`` makes the selector, ``tamis select table.csv name`` "
+        "uses it, ``tamis methods name`` has its formula and cost besides.\n"
+    ]
+    asked = {name: question_of(BOOK[name].make()) for name in names()}
+    for key, question in QUESTIONS.items():
+        page.append(f"{question}\n{'-' * len(question)}\n")
+        page += [catalogue_entry(BOOK[name]) for name in names() if asked[name] == key]
+    Path(app.srcdir, "catalogue.rst").write_text("\n".join(page), encoding="utf-8")
 
 
 def setup(app: Any) -> None:

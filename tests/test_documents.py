@@ -1,41 +1,53 @@
-"""What the README and CONTRIBUTING promise, run as it stands."""
+"""What the README, CONTRIBUTING and every page of the documentation show, run as it stands."""
 
 import re
-from pathlib import Path
+import sys
+from types import ModuleType
+from unittest.mock import MagicMock
 
 import pytest
+from typer.main import get_command
 
-from tests.laws import search_laws as laws
-
-ROOT = Path(__file__).parent.parent
-
-
-@pytest.mark.parametrize(
-    ("name", "n_blocks"), [("README.md", 2), ("CONTRIBUTING.md", 4), ("docs/svm.md", 4)]
-)
-def test_the_code_in_it_runs(name, n_blocks, capsys):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), flags=re.DOTALL)
-    assert len(blocks) == n_blocks
-    scope = {"__name__": "document"}
-    for block in blocks:
-        exec(compile(block, name, "exec"), scope)
-    assert capsys.readouterr().out
+from tamis.cli.app import app
+from tests.pages import PAGES, ROOT, commands, run_page
 
 
-def test_what_contributing_adds_obeys_the_laws():
-    """Beam search is stopped, resumed, extended and explained like the searches of the tree."""
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    scope = {"__name__": "document"}
-    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
-        exec(compile(block, "CONTRIBUTING.md", "exec"), scope)
-    for law in (
-        laws.the_trace_tells_the_truth,
-        laws.the_answer_is_what_was_asked,
-        laws.stopped_anywhere_and_resumed_it_ends_the_same,
-        laws.a_record_is_extended_to_another_size,
-        laws.fitting_twice_gives_the_same,
+@pytest.fixture
+def clusters(monkeypatch):
+    """Clusters that are not at hand: this process stands for each. Dask has tests of its own."""
+    for module, name in (
+        ("dask_jobqueue", "SLURMCluster"),
+        ("dask_kubernetes.operator", "KubeCluster"),
     ):
-        law(scope["BeamSearch"])
+        for part in {module.partition(".")[0], module}:
+            monkeypatch.setitem(sys.modules, part, ModuleType(part))
+        setattr(sys.modules[module], name, MagicMock())
+    monkeypatch.setattr("dask.distributed.Client", lambda cluster: None)
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.usefixtures("clusters")
+@pytest.mark.filterwarnings("ignore::tamis.exceptions.TableAlert")  # which a page speaks of
+def test_the_code_in_it_runs(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # what a page writes is written there
+    run_page(name)
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if commands(name)])
+def test_the_commands_in_it_are_understood(name):
+    """Every command and option exists; what they do is tested with the command line."""
+    known = get_command(app).commands
+    for command, *words in commands(name):
+        if not command.startswith("-"):
+            known[command].make_context(command, list(words), resilient_parsing=True)
+
+
+def test_pages_have_no_code_of_which_nobody_knows_the_language():
+    """Blocks are of languages that are run or checked, or plain text."""
+    for name in PAGES:
+        text = (ROOT / name).read_text()
+        named = re.findall(r"^```(\w+)$|^ *\.\. code-block:: (\w+)$", text, flags=re.MULTILINE)
+        assert {one or other for one, other in named} <= {"python", "console", "toml", "text"}, name
 
 
 def test_the_commands_it_names_exist():

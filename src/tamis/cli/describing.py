@@ -5,7 +5,7 @@ import textwrap
 from inspect import getdoc
 from typing import Any, NamedTuple
 
-from tamis.choice.rounds import walk_cost
+from tamis.choice.rounds import Rounds, walk_cost
 from tamis.cli.formulas import formulas
 from tamis.contract import Criterion, Embedded
 from tamis.criteria import CrossValidated, Divergence, Scatter
@@ -107,6 +107,8 @@ def criterion_of(selector: Any) -> Any:
 
 def question_of(selector: Any) -> str:
     """The question that a selector answers, as a key of :data:`QUESTIONS`."""
+    if isinstance(selector, Rounds):  # asked again and again, it is the question of its search
+        return question_of(selector.search)
     search = last_search(selector)
     criterion = criterion_of(search)
     if isinstance(criterion, Scatter | Divergence | CrossValidated):

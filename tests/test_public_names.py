@@ -70,7 +70,10 @@ PROMISED = {
         "classes", "comparison", "curve", "path", "rank_agreement", "ranking", "redundancy",
         "stability", "tuning",
     },
-    "tamis.report": {"Report", "report", "resampled", "write_report"},
+    "tamis.report": {
+        "ComparisonReport", "MeasuredTable", "Report", "compared", "report", "resampled",
+        "write_report",
+    },
 }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from tamis.report import report
 from tamis.search import Ranking
 from tests.browser import Browser, chromium
 from tests.page_cases import HOSTILE
+from tests.report.test_compared import hostile as hostile_comparison
 
 pytest.importorskip("vl_convert")
 pytest.importorskip("jinja2")
@@ -50,6 +51,7 @@ def pages(tmp_path_factory, eliminated, wine, resampled, hostile):
             command="tamis '</pre><script>'",
         ),
     }
+    made |= {"compared": hostile_comparison()}
     for name, gathered in made.items():
         gathered.save(folder / f"{name}.html")
     return {name: folder / f"{name}.html" for name in made}
@@ -67,14 +69,15 @@ def rows(browser):
     )
 
 
-@pytest.mark.parametrize("name", ["wine", "wide", "hostile"])
+@pytest.mark.parametrize("name", ["wine", "wide", "hostile", "compared"])
 @pytest.mark.parametrize("width", [1180, 320])
 def test_nothing_is_requested_and_nothing_complains(browser, pages, name, width):
     browser.resize(width, 900)
     page = opened(browser, pages[name])
     assert page.requests == []
     assert page.complaints == []
-    assert page.run("document.scripts.length") == 2
+    assert page.run("document.scripts.length") == (1 if name == "compared" else 2)
+    assert page.run("document.querySelectorAll('img, iframe, main script').length") == 0
     # only the long table and the map scroll sideways, in themselves
     assert page.run("document.documentElement.scrollWidth") <= width
     browser.resize(1180, 900)
@@ -282,10 +285,11 @@ def axe():
 @pytest.mark.skipif(axe() is None, reason="needs axe-core: npm install axe-core")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1180, 390])
-def test_axe_finds_nothing_serious(browser, pages, scheme, width):
+@pytest.mark.parametrize("name", ["wine", "compared"])
+def test_axe_finds_nothing_serious(browser, pages, name, scheme, width):
     browser.prefer(scheme)
     browser.resize(width, 900)
-    page = opened(browser, pages["wine"])
+    page = opened(browser, pages[name])
     page.run(axe().read_text(encoding="utf-8") + ";1")
     found = page.run(
         "axe.run().then(r => r.violations.map(v => [v.impact, v.id, v.nodes[0].html]))"
@@ -295,8 +299,9 @@ def test_axe_finds_nothing_serious(browser, pages, scheme, width):
     assert [each for each in found if each[0] in ("serious", "critical")] == []
 
 
-def test_print_cuts_no_picture(browser, pages, tmp_path):
-    page = opened(browser, pages["wine"])
+@pytest.mark.parametrize("name", ["wine", "compared"])
+def test_print_cuts_no_picture(browser, pages, name, tmp_path):
+    page = opened(browser, pages[name])
     page.show_as("print")
     page.resize(700, 990)  # the width of a page of paper between its margins
     assert page.run(

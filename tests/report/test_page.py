@@ -586,7 +586,8 @@ def test_a_notebook_shows_it_in_a_frame_of_its_own(whole):
 @pytest.mark.parametrize("module", ["jinja2", "vl_convert"])
 def test_without_the_extra_one_sentence_says_what_to_install(whole, monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.delitem(sys.modules, "tamis.report.writing", raising=False)
+    for drawing in ("writing", "rendering"):
+        monkeypatch.delitem(sys.modules, f"tamis.report.{drawing}", raising=False)
     with pytest.raises(MissingExtra, match=r"pip install 'tamis\[app\]'"):
         whole[0].html()
 

@@ -30,8 +30,9 @@ def heading(report: Report) -> str:
 
 
 def spread(estimate: Estimate, measure: Measure) -> str:
-    """± one standard error; nothing where it is 0 or not known."""
-    if not np.isfinite(estimate.error) or estimate.error == 0:
+    """± one standard error; nothing where it is not known, 0, or would be written as 0."""
+    least = 0.05 if measure.percent else 0.0
+    if not np.isfinite(estimate.error) or estimate.error <= least:
         return ""
     return (
         f"±{NBSP}{estimate.error:.1f}" if measure.percent else f"±{NBSP}{figure(estimate.error, 2)}"

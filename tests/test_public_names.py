@@ -67,12 +67,12 @@ PROMISED = {
     "tamis.evaluation": {"Realizations", "evaluate", "compare", "stability", "hit"},
     "tamis.reproduction": {"reproduce", "read", "names", "titles"},
     "tamis.plot": {
-        "classes", "comparison", "curve", "path", "rank_agreement", "ranking", "redundancy",
-        "stability", "tuning",
+        "classes", "comparison", "curve", "interactions", "path", "published", "rank_agreement",
+        "ranking", "redundancy", "stability", "tuning",
     },
     "tamis.report": {
-        "ComparisonReport", "MeasuredTable", "Report", "compared", "report", "resampled",
-        "write_report",
+        "ComparisonReport", "MeasuredTable", "Report", "ReproductionReport", "compared", "report",
+        "reproduced", "resampled", "write_report",
     },
 }  # fmt: skip
 

@@ -491,6 +491,14 @@ def reproduce(
             "--output", "-o", metavar="FILE", help="*.csv, *.md, *.tex or *.json; again for more."
         ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a page of the experiment: *.html."),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write pages, tables and pictures of all there."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Compute published tables again, and print ours beside the published numbers.
@@ -501,7 +509,7 @@ def reproduce(
 
     tamis reproduce thesis-5.10 --store wine.sqlite
 
-    tamis reproduce mine.toml --output mine.csv --output mine.tex
+    tamis reproduce mine.toml --output mine.csv --output mine.tex --report mine.html
     """
     from tamis.cli.reproducing import list_experiments, run_experiments
 
@@ -517,6 +525,8 @@ def reproduce(
         cluster=dask,
         store=store,
         output=tuple(output or ()),
+        report=report,
+        folder=folder,
         quiet=quiet,
     )
 

@@ -13,11 +13,17 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from tamis._wording import counted
+from tamis.cli.answer import command_of
 from tamis.cli.failing import INTERRUPTED
 from tamis.cli.output import check_output, replace_file
 from tamis.cli.printing import PIPED, bare_table, harmless, say, stderr, stdout, text
 from tamis.cli.reproduced import ENDINGS, tests_sheet, written
 from tamis.exceptions import InvalidParameter
+from tamis.plot.published import cells_of, draw_published
+from tamis.plot.style import LIGHT
+from tamis.report import reproduced
+from tamis.report.drawing import svg_of
 from tamis.reproduction import Cell, Experiment, Reproduction, names, read, reproduce, titles
 from tamis.reproduction.telling import (
     SIGNS,
@@ -27,6 +33,9 @@ from tamis.reproduction.telling import (
     spoken_cell,
     tables_of,
 )
+
+#: Pixels of a picture in a folder: the width of a column of a paper, twice.
+PICTURE = 480
 
 
 def list_experiments() -> None:
@@ -40,15 +49,21 @@ def run_experiments(
     *,
     everything: bool,
     output: Sequence[Path] = (),
+    report: Path | None = None,
+    folder: Path | None = None,
     quiet: bool = False,
     **options: Any,
 ) -> None:
-    """Compute the experiments of these names, or all, and print each as it is done."""
+    """Compute the experiments of these names, or all, and print each as it is done.
+
+    A folder gets a page, the tables and the pictures of each as soon as it is done.
+    """
     chosen = names() if everything else list(asked)
     if not chosen:
         raise InvalidParameter("Name an experiment; tamis reproduce --list lists them.")
     for path in output:
         check_output(path, None, endings=ENDINGS)
+    _check_pages(report, folder, len(chosen))
     read_all = [read(name) for name in chosen]  # all names are looked up before any work
     done = []
     for experiment in read_all:
@@ -59,10 +74,58 @@ def run_experiments(
             _leave(experiment, options.get("store"))
         show(found)
         done.append(found)
+        if folder is not None:
+            write_experiment(folder, found)
     for path in output:
         replace_file(path, written(path.suffix.lower(), done))
         if not quiet:
             say(f"the table is in {path}.")
+    if report is not None:
+        replace_file(report, reproduced(done[0], command=_command(done[0])).html())
+        if not quiet:
+            say(f"the page is {report}.")
+    if folder is not None and not quiet:
+        say(f"{folder} holds a page, tables and pictures of {counted(len(done), 'experiment')}.")
+
+
+def _check_pages(report: Path | None, folder: Path | None, n_experiments: int) -> None:
+    """Refuse pages that could not be written, before any work."""
+    check_output(report, None, endings=(".html",))
+    if report is not None and n_experiments > 1:
+        raise InvalidParameter(
+            f"--report is the page of one experiment, and {n_experiments} are asked for. Write "
+            "--folder, which has a page of each."
+        )
+    if folder is None:
+        return
+    if folder.exists() and not folder.is_dir():
+        raise InvalidParameter(f"{folder} is a file. Give --folder another name.")
+    above = next(path for path in (folder, *folder.absolute().parents) if path.is_dir())
+    check_output(above / "x.csv", None)
+
+
+def write_experiment(folder: Path, found: Reproduction) -> None:
+    """A page, tables and a picture of each part, as files of the experiment's name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    name = found.experiment.name
+    page = reproduced(found, command=_command(found)).html()
+    replace_file(folder / f"{name}.html", page)
+    for ending in ENDINGS:
+        replace_file(folder / f"{name}{ending}", written(ending, [found]))
+    parts = dict.fromkeys(cell.part for cell in found.cells)
+    for number, part in enumerate(parts, 1):
+        cells = cells_of(found, part)
+        chart = draw_published(cells, found.experiment, LIGHT, PICTURE, PICTURE // 2)
+        replace_file(folder / f"{name}-{number}.svg", svg_of(chart))
+
+
+def _command(found: Reproduction) -> str:
+    """What computes the same again."""
+    n = max((cell.n_realizations for cell in found.cells), default=None)
+    asked = None if n == found.experiment.realizations else n
+    name = found.experiment.name
+    known = name if name in names() else f"{name}.toml"
+    return command_of({"": known, "--realizations": asked}, "reproduce")
 
 
 def _leave(experiment: Experiment, store: Path | None) -> NoReturn:

@@ -6,6 +6,7 @@ from datetime import date
 from typing import Any, ClassVar, NamedTuple
 
 from tamis._arrays import Array, Subset
+from tamis.contract import Interaction
 from tamis.plot.reading import ChosenUnits, CriterionCurve, ErrorCurve, Measure, Walk
 from tamis.plot.tuned import TunedCurve
 from tamis.report.saving import Page
@@ -209,6 +210,8 @@ class Report(Page):
         Values of the first kept units.
     walk : Walk or None
     tuned : TunedCurve or None
+    pairs : list of Interaction
+        The strongest pairs of units, where the criterion looked at pairs.
     effects : dict of int to EffectLine
         What a model makes of the first kept columns; empty where none was given.
     cares : list of Care
@@ -243,6 +246,7 @@ class Report(Page):
     strips: Mapping[int, Strip]
     walk: Walk | None
     tuned: TunedCurve | None
+    pairs: Sequence[Interaction] = field(default_factory=list)
     effects: Mapping[int, EffectLine] = field(default_factory=dict)
     cares: Sequence[Care] = field(default_factory=list)
     details: Sequence[tuple[str, str]] = field(default_factory=list)

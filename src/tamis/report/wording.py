@@ -203,6 +203,19 @@ def stability_words(report: Report) -> str:
     return said
 
 
+def pairs_words(report: Report) -> str:
+    """Which pair tells most, and that the best of many is high by chance too."""
+    best = report.pairs[0]
+    names = [harmless(report.units.names[unit]) for unit in best[:2]]
+    n = report.units.units.n_units
+    return (
+        f"{names[0]} and {names[1]} tell {figure(best.information, 2)} nats of the target together "
+        "beyond what each tells alone. All "
+        f"{n * (n - 1) // 2} pairs were looked at, and the best of many is high by chance too: "
+        "a pair that stands out from the others is worth a look, not a proof."
+    )
+
+
 def stability_caption() -> str:
     """What is filled and what is hollow."""
     return (

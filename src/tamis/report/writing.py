@@ -9,6 +9,7 @@ from markupsafe import Markup
 from tamis.plot.columns import SQUARE, closest, draw_squares
 from tamis.plot.curves import draw_curve
 from tamis.plot.kept import draw_stability, kept_shares
+from tamis.plot.pairs import draw_interactions
 from tamis.plot.style import PAGE, figure, harmless
 from tamis.plot.tuned import draw_tuning
 from tamis.plot.walks import draw_path, draw_values
@@ -52,6 +53,7 @@ def page_of(report: Report) -> str:
         data=Markup(_data(report)),
         pictures=_pictures(report),
         pairs=_pairs(report),
+        strongest=_strongest(report),
         sections=_sections(report),
         legend=_legend(report),
         changes=any(s.change is not None for some in report.swaps.values() for s in some),
@@ -108,6 +110,7 @@ def _sections(report: Report) -> list[tuple[str, str]]:
         ("columns", "Columns", bool(report.kept)),
         ("size", "How many", report.curve is not None or report.values is not None),
         ("effects", "What a model makes of them", bool(report.effects)),
+        ("pairs", "Strongest pairs", bool(report.pairs)),
         ("ranking", f"All {n_units}", True),
         ("redundancy", "What says the same", bool(report.kept)),
         ("stability", "How sure", report.agreement is not None and bool(report.kept)),
@@ -312,6 +315,20 @@ def _pairs(report: Report) -> list[tuple[str, str, str]]:
     ]
 
 
+def _strongest(report: Report) -> list[dict[str, Any]]:
+    """The pairs that tell most together, and how many of their columns are kept."""
+    names, kept = report.units.names, report.units.kept
+    return [
+        {
+            "first": harmless(names[pair.first]),
+            "second": harmless(names[pair.second]),
+            "told": figure(pair.information),
+            "kept": ("neither", "one", "both")[int(kept[pair.first]) + int(kept[pair.second])],
+        }
+        for pair in report.pairs
+    ]
+
+
 def _pictures(report: Report) -> dict[str, Markup]:
     """All pictures as SVG, those with a width twice."""
     made: dict[str, Markup] = {}
@@ -327,6 +344,9 @@ def _pictures(report: Report) -> dict[str, Markup]:
         part = report.between[np.ix_(shown, shown)]
         chart = draw_squares(part, names, PAGE, SQUARE, least=0.5)
         made["redundancy"] = Markup(drawn(chart, "map"))
+    if report.pairs:
+        chart = draw_interactions(report.pairs, report.units.names, PAGE, SQUARE)
+        made["pairs"] = Markup(drawn(chart, "map"))
     if report.agreement is not None and report.kept:
         shares = kept_shares(report.units, report.agreement.share, MAPPED)
         chart = draw_stability(shares, report.units.names, PAGE, 420)

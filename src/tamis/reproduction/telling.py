@@ -24,7 +24,7 @@ class CellTable(NamedTuple):
     title: str
     labels: tuple[str, ...]
     heads: tuple[str, ...]
-    rows: list[tuple[tuple[str, ...], tuple[Cell | None, ...]]]
+    rows: Sequence[tuple[tuple[str, ...], tuple[Cell | None, ...]]]
 
 
 def tables_of(found: Reproduction) -> list[CellTable]:

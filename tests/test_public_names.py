@@ -63,7 +63,7 @@ PROMISED = {
         "make_exponential", "make_xor", "load", "make_mixed", "make_genes",
     },
     "tamis.table": {"Alert", "Table", "TableEncoder", "TableSelector", "inspect", "read"},
-    "tamis.auto": {"Auto", "CurvePoint", "HeldOut", "Planned"},
+    "tamis.auto": {"Auto", "CurvePoint", "HeldOut", "LostError", "Planned"},
     "tamis.evaluation": {"Realizations", "evaluate", "compare", "stability", "hit"},
     "tamis.reproduction": {"reproduce", "read", "names", "titles"},
     "tamis.plot": {

@@ -39,10 +39,15 @@ def installed_versions() -> Mapping[str, str]:
 
 
 class Interaction(NamedTuple):
-    """A pair of units and what it tells of the target beyond the two alone, in nats.
+    """A pair of units and what it tells of the target beyond the two alone.
 
-    ``information`` is I(x_i; y | x_j) - I(x_i; y): positive where they matter together, negative
-    where they say the same.
+    Parameters
+    ----------
+    first, second : int
+        The units.
+    information : float
+        I(x_i; y | x_j) - I(x_i; y) in nats: positive where they matter together, negative where
+        they say the same.
     """
 
     first: int

@@ -63,14 +63,17 @@ PROMISED = {
         "make_exponential", "make_xor", "load", "make_mixed", "make_genes",
     },
     "tamis.table": {"Alert", "Table", "TableEncoder", "TableSelector", "inspect", "read"},
-    "tamis.auto": {"Auto", "CurvePoint", "HeldOut", "Planned"},
+    "tamis.auto": {"Auto", "CurvePoint", "HeldOut", "LostError", "Planned"},
     "tamis.evaluation": {"Realizations", "evaluate", "compare", "stability", "hit"},
     "tamis.reproduction": {"reproduce", "read", "names", "titles"},
     "tamis.plot": {
-        "classes", "comparison", "curve", "path", "rank_agreement", "ranking", "redundancy",
-        "stability", "tuning",
+        "classes", "comparison", "curve", "interactions", "path", "published", "rank_agreement",
+        "ranking", "redundancy", "stability", "tuning",
     },
-    "tamis.report": {"Report", "report", "resampled", "write_report"},
+    "tamis.report": {
+        "ComparisonReport", "MeasuredTable", "Report", "ReproductionReport", "compared", "report",
+        "reproduced", "resampled", "write_report",
+    },
 }  # fmt: skip
 
 

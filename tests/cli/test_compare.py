@@ -17,7 +17,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tamis.choice.rounds import walk_of
-from tamis.cli.comparison_sheets import with_error
 from tamis.cli.contest import contestant
 from tamis.criteria import MRMR, Correlation, Scatter
 from tamis.datasets import make_mixed
@@ -33,6 +32,7 @@ from tamis.evaluation import (
 )
 from tamis.exceptions import InvalidStore
 from tamis.recipes import prepare
+from tamis.report.standing_words import with_error
 from tamis.search import FloatingForward, Forward, Ranking
 from tamis.table import TableEncoder, TableSelector, read
 from tamis.table.rows import FrameSource, frame_rows
@@ -259,6 +259,7 @@ def test_the_folder_holds_everything_and_is_not_replaced(tamis, folder, refused)
     names = sorted(path.name for path in (folder / "mine").iterdir())
     assert names == [
         "comparison.csv",
+        "comparison.html",
         "comparison.json",
         "comparison.md",
         "comparison.tex",
@@ -267,6 +268,18 @@ def test_the_folder_holds_everything_and_is_not_replaced(tamis, folder, refused)
     assert "--force" in refused(*asked)
     again = tamis(*asked, "--force")
     assert again.stdout == first.stdout  # from the store
+
+
+def test_the_page_says_what_the_terminal_says(tamis, folder, refused):
+    asked = ("compare", "wine.csv", "-t", "kind", "correlation", "mrmr", "-k", 2, *FEW)
+    found = tamis(*asked, "--report", "page.html")
+    assert found.exit_code == 0, found.output
+    page = (folder / "page.html").read_text()
+    best = next(line for line in found.stdout.splitlines() if " is best: " in line)
+    assert best in page
+    assert "tamis compare wine.csv correlation mrmr --target kind --features 2" in page
+    assert "4 resamples: chosen and trained on 134 rows" in page
+    assert ".html" in refused(*asked, "--report", "page.pdf")
 
 
 def test_the_csv_has_every_number(tamis, folder):

@@ -222,3 +222,19 @@ def test_a_file_that_cannot_be_written_is_refused_before_any_work(refused, folde
     before = refused("reproduce", "mine.toml", "-o", "found.xml")
     assert ".csv or .md or .tex or .json" in before
     assert "no folder" in refused("reproduce", "mine.toml", "-o", "nowhere/found.csv")
+
+
+def test_a_folder_gets_a_page_tables_and_pictures(tamis, folder, refused):
+    (folder / "own.toml").write_text(OWN)
+    asked = ("reproduce", "own.toml", "--realizations", 2, "--quiet")
+    found = tamis(*asked, "--folder", "out", "--report", "own.html")
+    assert found.exit_code == 0, found.output
+    names = {path.name for path in (folder / "out").iterdir()}
+    assert names == {"own.html", "own.csv", "own.md", "own.tex", "own.json", "own-1.svg"}
+    page = (folder / "own.html").read_text()
+    assert page == (folder / "out" / "own.html").read_text()
+    assert "tamis reproduce own.toml --realizations 2" in page
+    assert "1 of 1 number agree" in page
+    assert "--folder" in refused("reproduce", "own.toml", "thesis-3.1", "--report", "a.html")
+    assert ".html" in refused("reproduce", "own.toml", "--report", "a.pdf")
+    assert "is a file" in refused("reproduce", "own.toml", "--folder", "own.toml")

@@ -389,3 +389,15 @@ def test_embedded_selectors_and_their_records(tamis, folder):
     again = tamis("select", "wine.csv", "-t", "kind", "--resume", "r.json")
     assert again.exit_code == 0, again.output
     assert kept(again) == kept(first) != []
+
+
+def test_the_strongest_pairs_are_printed(tamis, folder):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(200, 4))
+    kind = np.where((X[:, 1] - 0.5) * (X[:, 3] - 0.5) > 0, "yes", "no")
+    frame = pl.DataFrame({name: X[:, j] for j, name in enumerate("abcd")} | {"kind": kind})
+    frame.write_csv(folder / "pairs.csv")
+    found = tamis("select", "pairs.csv", "-t", "kind", "pair-scan", "-k", 2)
+    first = found.stdout.partition("strongest pairs")[2].splitlines()[1]
+    assert first.endswith("b and d")
+    assert "strongest pairs" not in tamis("select", "pairs.csv", "-t", "kind", "mrmr").stdout

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from tamis.criteria import JMI, MRMR, MutualInformation, PairInformation, PairMRMR
+from tamis.contract import Record
+from tamis.criteria import JMI, MRMR, FisherScore, MutualInformation, PairInformation, PairMRMR
 from tamis.density import scan
-from tamis.exceptions import InvalidParameter
+from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.recipes import recipe
-from tamis.search import Forward, Ranking
+from tamis.search import Forward, Ranking, Then
+from tamis.table import TableSelector
 
 
 def entropy(*columns):
@@ -156,3 +158,69 @@ def test_one_column_has_no_pair():
     alone = MutualInformation(binning="codes").fit(X, y)
     np.testing.assert_allclose(criterion.scores_, alone.scores_, atol=1e-12)
     assert criterion.interactions_ == []
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        Ranking(PairInformation(), n_features_to_select=3),
+        Forward(PairMRMR(), n_features_to_select=3),
+    ],
+    ids=["scan", "mrmr"],
+)
+def test_the_record_keeps_the_pairs_and_gives_them_back(search, tmp_path):
+    X, y = table()
+    search.fit(X, y)
+    expected = PairInformation().fit(X, y).interactions_
+    assert search.interactions_ == expected
+    search.record_.save(tmp_path / "record.json")
+    loaded = Record.load(tmp_path / "record.json")
+    assert loaded.interactions == tuple(expected)
+    assert search.resume(X, y, record=loaded).interactions_ == expected
+
+
+def test_pairs_of_a_part_speak_of_the_whole_table():
+    """A part sees the columns that the one before kept, and numbers them anew."""
+    X, y = table()
+    first = Ranking(FisherScore(), n_features_to_select=6)
+    both = Then(first, Ranking(PairInformation(), n_features_to_select=2)).fit(X, y)
+    seen = np.flatnonzero(both.first_.support_)
+    own = PairInformation().fit(X[:, seen], y).interactions_
+    assert [(p.first, p.second) for p in both.interactions_] == [
+        (seen[p.first], seen[p.second]) for p in own
+    ]
+    other = Then(Ranking(PairInformation(), n_features_to_select=6), first).fit(X, y)
+    assert other.interactions_ == PairInformation().fit(X, y).interactions_
+
+
+def test_pairs_behind_an_encoder_speak_of_the_columns_of_the_frame():
+    pl = pytest.importorskip("polars")
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(2, size=(2, 300))
+    frame = pl.DataFrame(
+        {
+            "id": [f"row {i}" for i in range(300)],
+            "noise": rng.normal(size=300),
+            "a": np.where(a, "yes", "no"),
+            "b": np.where(b, "up", "down"),
+        }
+    )
+    with pytest.warns(UserWarning, match="id"):
+        found = TableSelector(Ranking(PairInformation(), n_features_to_select=2)).fit(frame, a ^ b)
+    names = [frame.columns[unit] for unit in found.interactions_[0][:2]]
+    assert sorted(names) == ["a", "b"]
+
+
+def test_a_search_that_looks_at_no_pairs_has_none_and_says_nothing_of_them():
+    X, y = table()
+    found = Ranking(FisherScore()).fit(X, y)
+    assert found.interactions_ == []
+    assert "interactions" not in found.record_.to_dict()
+
+
+@pytest.mark.parametrize("pairs", [3, [[0, 1]], [[0, 99, 0.5]], [[0, 1, "x"]]])
+def test_damaged_pairs_are_refused(pairs):
+    X, y = table()
+    plain = Ranking(PairInformation(), n_features_to_select=3).fit(X, y).record_.to_dict()
+    with pytest.raises(InvalidTable, match="interactions"):
+        Record.from_dict({**plain, "interactions": pairs})

@@ -18,7 +18,7 @@ from tamis.evaluation import Realizations, evaluate, friedman
 from tamis.exceptions import InvalidParameter, InvalidTable, MissingExtra
 from tamis.plot.curves import apart
 from tamis.plot.reading import chosen_units, error_curves
-from tamis.plot.style import LIGHT, PAGE, harmless
+from tamis.plot.style import LIGHT, PAGE, harmless, short
 from tamis.search import Forward, Ranking
 from tests.page_cases import HOSTILE
 
@@ -268,7 +268,7 @@ def test_charts_are_saved(eliminated, tmp_path, suffix):
 
 
 def test_charts_are_what_altair_takes_and_can_stand_side_by_side(
-    eliminated, resampled, tuned, wine
+    eliminated, resampled, tuned, wine, paired
 ):
     charts = [
         plot.ranking(eliminated, probe=0.1),
@@ -280,11 +280,12 @@ def test_charts_are_what_altair_takes_and_can_stand_side_by_side(
         plot.tuning(tuned),
         plot.comparison(friedman(np.arange(12.0).reshape(4, 3), list("abc"))),
         plot.rank_agreement({"one": eliminated, "other": eliminated}),
+        plot.interactions(paired),
     ]
     both = charts[0]
     for chart in charts[1:]:
         both |= chart
-    assert len(both.to_dict()["hconcat"]) == 9  # which checks each against the schema
+    assert len(both.to_dict()["hconcat"]) == 10  # which checks each against the schema
 
 
 def test_the_page_has_variables_for_colours(eliminated):
@@ -293,6 +294,34 @@ def test_the_page_has_variables_for_colours(eliminated):
     assert LIGHT.accent not in drawn
     with pytest.raises(InvalidParameter, match='theme="light" or "page"'):
         plot.ranking(eliminated, theme="dark")
+
+
+@pytest.fixture(scope="module")
+def paired():
+    """An exclusive or of two columns among six, found by looking at all pairs."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(300, len(HOSTILE)))
+    y = (X[:, 1] - 0.5) * (X[:, 4] - 0.5) > 0
+    pd = pytest.importorskip("pandas")
+    method = tamis.recipe("pair-scan", n_features_to_select=2)
+    return method.fit(pd.DataFrame(X, columns=HOSTILE), y)
+
+
+def test_the_strongest_pairs_are_those_of_the_selection(paired):
+    chart = plot.interactions(paired, n=3)
+    assert {paired.interactions_[0].first, paired.interactions_[0].second} == {1, 4}
+    shown = {row["label"] for row in rows(chart, "pairs") if row["label"]}
+    assert shown == {f"{100 * pair.information:.0f}" for pair in paired.interactions_[:3]}
+    names = {short(HOSTILE[unit]) for pair in paired.interactions_[:3] for unit in pair[:2]}
+    assert {row["name"] for row in rows(chart, "names")} == names
+    assert short(HOSTILE[1]) in unescape(svg(chart))  # as text
+
+
+def test_what_looked_at_no_pairs_has_none(eliminated, paired):
+    with pytest.raises(InvalidParameter, match="pair-scan"):
+        plot.interactions(eliminated)
+    with pytest.raises(InvalidParameter, match="number of pairs"):
+        plot.interactions(paired, n=0)
 
 
 def test_without_the_extra_one_sentence_says_what_to_install(eliminated, monkeypatch):
@@ -379,7 +408,9 @@ def test_rank_agreement_of_results_is_a_mean(wine):
         plot.rank_agreement(reverse)
 
 
-@pytest.mark.parametrize("draw", [plot.comparison, plot.rank_agreement, plot.tuning, plot.curve])
+@pytest.mark.parametrize(
+    "draw", [plot.comparison, plot.rank_agreement, plot.tuning, plot.curve, plot.published]
+)
 def test_what_cannot_be_drawn_is_said(draw):
     with pytest.raises(InvalidParameter, match=f"{draw.__name__} needs"):
         draw(3)

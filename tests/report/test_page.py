@@ -583,10 +583,24 @@ def test_a_notebook_shows_it_in_a_frame_of_its_own(whole):
     assert gathered._repr_html_().startswith('<iframe srcdoc="&lt;!doctype html&gt;')
 
 
+def test_the_strongest_pairs_are_told_where_there_are_some(wine, eliminated):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(200, 6))
+    y = (X[:, 1] - 0.5) * (X[:, 4] - 0.5) > 0
+    chosen = tamis.select(X, y, "pair-scan", n_features_to_select=2)
+    page = report(chosen, X, y, names=["a", "<b>", "c", "d", "e", "f"]).html()
+    assert 'href="#pairs"' in page
+    best = chosen.interactions_[0].information
+    assert f"&lt;b&gt; and e tell {best:.2g} nats of the target together" in page
+    assert "All 15 pairs were looked at" in page
+    assert "#pairs" not in report(eliminated, wine.X, wine.y).html()
+
+
 @pytest.mark.parametrize("module", ["jinja2", "vl_convert"])
 def test_without_the_extra_one_sentence_says_what_to_install(whole, monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.delitem(sys.modules, "tamis.report.writing", raising=False)
+    for drawing in ("writing", "rendering"):
+        monkeypatch.delitem(sys.modules, f"tamis.report.{drawing}", raising=False)
     with pytest.raises(MissingExtra, match=r"pip install 'tamis\[app\]'"):
         whole[0].html()
 

@@ -3,8 +3,8 @@
 ``Auto`` is what ``tamis.select(X, y)`` and ``tamis select`` run where no method is named.
 """
 
-from tamis.auto.held_out import CurvePoint, HeldOut
+from tamis.auto.held_out import CurvePoint, HeldOut, LostError
 from tamis.auto.plan import Planned
 from tamis.auto.selection import Auto
 
-__all__ = ["Auto", "CurvePoint", "HeldOut", "Planned"]
+__all__ = ["Auto", "CurvePoint", "HeldOut", "LostError", "Planned"]

@@ -40,6 +40,28 @@ class HeldOut(NamedTuple):
     r2: float | None = None
 
 
+class LostError(NamedTuple):
+    """How much worse the kept columns are than all, row by row on rows that took no part.
+
+    Parameters
+    ----------
+    loss, standard_error : float
+        Difference of the mean squared losses, and the standard error of the rows' differences:
+        what is hard for both does not count.
+    wrong, wrong_error : float or None
+        The same of the shares of wrong classes.
+    rmse, rmse_error : float or None
+        The same of the roots of the losses, for numbers.
+    """
+
+    loss: float
+    standard_error: float
+    wrong: float | None = None
+    wrong_error: float | None = None
+    rmse: float | None = None
+    rmse_error: float | None = None
+
+
 class CurvePoint(NamedTuple):
     """What rows left out say of the first columns of a path.
 
@@ -112,11 +134,13 @@ class AutoOutcome(NamedTuple):
     error_guess: HeldOut
     curve: list[CurvePoint]
     all_model: str | None
+    lost: LostError | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Lists and numbers for a record."""
         plain = self._asdict()
         plain["curve"] = [list(point) for point in self.curve]
+        plain["lost"] = None if self.lost is None else list(self.lost)
         return plain | {name: None if plain[name] is None else list(plain[name]) for name in ERRORS}
 
     @classmethod
@@ -124,7 +148,8 @@ class AutoOutcome(NamedTuple):
         """The outcome that :meth:`to_dict` wrote."""
         curve = [CurvePoint(*point) for point in plain["curve"]]
         errors = {name: None if plain[name] is None else HeldOut(*plain[name]) for name in ERRORS}
-        return cls(**plain | errors | {"curve": curve})
+        lost = None if plain.get("lost") is None else LostError(*plain["lost"])
+        return cls(**plain | errors | {"curve": curve, "lost": lost})
 
 
 #: What an outcome says of errors.
@@ -150,13 +175,32 @@ def outcome_of(
         own = None if wrong is None else wrong[:, kept]
         error = _held_out(losses[:, kept], own, honest.kept, honest.nothing[0])
     best = min(gathered.everything, key=lambda m: gathered.everything[m][0].mean(), default=None)
-    error_all = None
+    error_all = lost = None
     if best is not None:
         error_all = _held_out(*gathered.everything[best], guess=guess.loss)
+        if gain or asked:
+            lost = _lost(error, error_all, (losses[:, kept], own), gathered.everything[best])
     return AutoOutcome(
         path, model, size if gain or asked else 0, gain, error, error_all, guess,
-        _curve(gathered), best,
+        _curve(gathered), best, lost,
     )  # fmt: skip
+
+
+def _lost(
+    error: HeldOut,
+    error_all: HeldOut,
+    mine: tuple[Array, Array | None],
+    whole: tuple[Array, Array | None],
+) -> LostError:
+    """The difference of two errors with the spread of the rows' differences."""
+    loss, spread = error.loss - error_all.loss, _standard_error(mine[0] - whole[0])
+    if error.wrong is not None and error_all.wrong is not None:
+        apart = np.subtract(mine[1], whole[1])  # type: ignore[arg-type]  # both have classes
+        return LostError(loss, spread, error.wrong - error_all.wrong, _standard_error(apart))
+    roots = [float(np.sqrt(one.loss)) for one in (error, error_all)]
+    slopes = [1 / (2 * root) if root else 0.0 for root in roots]
+    rooted = _standard_error(slopes[0] * mine[0] - slopes[1] * whole[0])
+    return LostError(loss, spread, rmse=roots[0] - roots[1], rmse_error=rooted)
 
 
 def _held_out(

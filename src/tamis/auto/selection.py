@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from tamis._arrays import EMPTY, Array, class_codes, is_int, is_real, target_kind
 from tamis._random import stream
-from tamis.auto.held_out import AutoOutcome, CurvePoint, HeldOut, gather, outcome_of, stability_of
+from tamis.auto.held_out import (
+    AutoOutcome,
+    CurvePoint,
+    HeldOut,
+    LostError,
+    gather,
+    outcome_of,
+    stability_of,
+)
 from tamis.auto.models import estimator_of
 from tamis.auto.plan import AutoPlan, Planned, planned
 from tamis.auto.saying import reasons_of, verdict_of
@@ -93,6 +101,9 @@ class Auto(InRounds):
     error_, error_all_, error_guess_ : HeldOut
         On rows left out: of the columns kept, corrected as said above; of all columns with the best
         model (None where that was skipped); of a guess without columns.
+    error_lost_ : LostError or None
+        How much worse the kept columns are than all, with the standard error of the differences
+        row by row.
     curve_ : list of CurvePoint
         Mean squared loss and its standard error of every path, model and size. Of what was kept it
         is a little too small: it was chosen by it.
@@ -125,6 +136,7 @@ class Auto(InRounds):
     error_: HeldOut | None
     error_all_: HeldOut | None
     error_guess_: HeldOut | None
+    error_lost_: LostError | None
     stability_: Stability | None
 
     def __init__(
@@ -297,7 +309,7 @@ class Auto(InRounds):
         self._outcome: AutoOutcome | None = None
         self.plan_: list[Planned] = []
         self.path_ = self.model_ = self.estimator_ = self.stability_ = None
-        self.error_ = self.error_all_ = self.error_guess_ = None
+        self.error_ = self.error_all_ = self.error_guess_ = self.error_lost_ = None
         self.curve_: list[CurvePoint] = []
         self.n_rows_, self.stopped_ = 0, False
         if rest:
@@ -313,6 +325,7 @@ class Auto(InRounds):
         self.n_rows_, self.stopped_ = int(facts["n_rows"]), bool(facts["stopped"])
         self.error_, self.error_all_ = outcome.error, outcome.error_all
         self.error_guess_, self.curve_ = outcome.error_guess, outcome.curve
+        self.error_lost_ = outcome.lost
         if not outcome.size:
             return
         self.path_, self.model_ = outcome.path, outcome.model

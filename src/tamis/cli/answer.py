@@ -142,7 +142,7 @@ def _whole(column: pl.Series) -> pl.Series:
     return column
 
 
-def command_of(words: dict[str, Any]) -> str:
+def command_of(words: dict[str, Any], command: str = "select") -> str:
     """The command line that asks for the same, as a shell takes it.
 
     Parameters
@@ -150,8 +150,9 @@ def command_of(words: dict[str, Any]) -> str:
     words : dict
         Values by option, "" for what has none; None, False and empty ones are left out. True is an
         option without a value, a tuple one that is given again and again.
+    command : str
     """
-    line = ["tamis", "select"]
+    line = ["tamis", command]
     for option, value in words.items():
         for one in value if isinstance(value, tuple) else (value,):
             if one is None or one is False:

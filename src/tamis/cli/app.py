@@ -255,9 +255,15 @@ def compare(
             "--output", "-o", metavar="FILE", help="*.csv, *.md, *.tex or *.json; again for more."
         ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a page to look at and send on: *.html."),
+    ] = None,
     folder: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Write all of them, and keep finished fits, there."),
+        typer.Option(
+            metavar="FOLDER", help="Write all of them, the page and the finished fits there."
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what --folder holds.")] = False,
     drop: Annotated[
@@ -293,7 +299,7 @@ def compare(
 
     tamis compare data.csv -t y mrmr jmi --estimator 'SVC(C=10)' --folder mine
 
-    tamis compare a.csv b.csv c.csv -t y correlation mrmr --jobs 4
+    tamis compare a.csv b.csv c.csv -t y correlation mrmr --jobs 4 --report compare.html
     """
     from tamis.cli.comparing import CompareRequest, run_compare
 
@@ -311,6 +317,7 @@ def compare(
             cluster=dask,
             store=store,
             output=tuple(output or ()),
+            report=report,
             folder=folder,
             force=force,
             drop=tuple(drop or ()),
@@ -484,6 +491,14 @@ def reproduce(
             "--output", "-o", metavar="FILE", help="*.csv, *.md, *.tex or *.json; again for more."
         ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a page of the experiment: *.html."),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write pages, tables and pictures of all there."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Compute published tables again, and print ours beside the published numbers.
@@ -494,7 +509,7 @@ def reproduce(
 
     tamis reproduce thesis-5.10 --store wine.sqlite
 
-    tamis reproduce mine.toml --output mine.csv --output mine.tex
+    tamis reproduce mine.toml --output mine.csv --output mine.tex --report mine.html
     """
     from tamis.cli.reproducing import list_experiments, run_experiments
 
@@ -510,6 +525,8 @@ def reproduce(
         cluster=dask,
         store=store,
         output=tuple(output or ()),
+        report=report,
+        folder=folder,
         quiet=quiet,
     )
 

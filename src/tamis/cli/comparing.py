@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import typer
 
 from tamis._wording import listed
+from tamis.cli.answer import command_of
 from tamis.cli.compared import print_compared, print_ranks
-from tamis.cli.comparison_files import written
-from tamis.cli.comparison_sheets import Compared, Failed
+from tamis.cli.comparison_files import comparison_page, written
+from tamis.cli.comparison_sheets import Compared
 from tamis.cli.contest import (
-    BASELINES,
     METHODS,
     MOST,
     Rules,
@@ -33,6 +33,7 @@ from tamis.cli.running import stopping
 from tamis.evaluation import Realizations, Results, Standings, standings
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.recipes import method as meaning
+from tamis.report.standing_words import BASELINES, Failed
 from tamis.table.files import read_file
 from tamis.table.formats import EXTENSIONS
 from tamis.table.rows import ResampledTable, resampled
@@ -41,8 +42,10 @@ from tamis.table.table import Table, table_of
 
 #: How a comparison can be written.
 ENDINGS = (".csv", ".md", ".tex", ".json")
-#: What ``--folder`` holds: every way of writing, and the finished fits.
+#: What ``--folder`` holds: every way of writing, a page, and the finished fits.
 WRITTEN, KEPT = "comparison", "fits.sqlite"
+#: What the command does where nobody says how many, which its line need not say again.
+RESAMPLES, TEST_SHARE = 20, 0.25
 
 
 class CompareRequest(NamedTuple):
@@ -60,6 +63,7 @@ class CompareRequest(NamedTuple):
     cluster: str | None
     store: Path | None
     output: tuple[Path, ...]
+    report: Path | None
     folder: Path | None
     force: bool
     drop: tuple[str, ...]
@@ -94,6 +98,33 @@ class CompareRequest(NamedTuple):
         return [*self.output, *inside]
 
     @property
+    def pages(self) -> list[Path]:
+        """Every page that is written at the end."""
+        inside = [] if self.folder is None else [self.folder / f"{WRITTEN}.html"]
+        return [*([] if self.report is None else [self.report]), *inside]
+
+    def command(self) -> str:
+        """What to write for the same."""
+        return command_of(
+            {
+                "": self.words,
+                "--target": self.target,
+                "--features": self.features,
+                "--estimator": self.estimator,
+                "--metric": self.metric,
+                "--resamples": None if self.resamples == RESAMPLES else self.resamples,
+                "--test-share": None if self.test_share == TEST_SHARE else self.test_share,
+                "--seed": self.seed or None,
+                "--drop": self.drop,
+                "--keep": self.keep,
+                "--task": None if self.task == "auto" else self.task,
+                "--format": self.format,
+                "--no-header": not self.header,
+            },
+            "compare",
+        )
+
+    @property
     def kept(self) -> Path | None:
         """Where finished fits are kept."""
         if self.store is not None or self.folder is None:
@@ -106,6 +137,7 @@ def run_compare(asked: CompareRequest) -> None:
     files = asked.files
     for path in asked.output:
         check_output(path, files[0], endings=ENDINGS)
+    check_output(asked.report, files[0], endings=(".html",))
     _check_folder(asked)
     for text in asked.methods:
         if text != "auto":
@@ -129,6 +161,10 @@ def run_compare(asked: CompareRequest) -> None:
         print_ranks(standing)
     for path in asked.outputs:
         replace_file(path, written(path.suffix.lower(), found, standing, safe=asked.safe_csv))
+    if asked.pages:
+        page = comparison_page(found, standing, asked.command())
+        for path in asked.pages:
+            replace_file(path, page)
     if not asked.quiet:
         _say_where(asked)
 
@@ -244,5 +280,10 @@ def _failed(results: Results, refused: dict[str, str], words: Sequence[str]) -> 
 def _say_where(asked: CompareRequest) -> None:
     for path in asked.output:
         say(f"the comparison is in {path}.")
+    if asked.report is not None:
+        say(f"the page is {asked.report}.")
     if asked.folder is not None:
-        say(f"the comparison is in {asked.folder}, as CSV, Markdown, LaTeX and JSON.")
+        say(
+            f"the page is {asked.folder / WRITTEN}.html; CSV, Markdown, LaTeX and JSON are beside "
+            "it."
+        )

@@ -1,4 +1,4 @@
-"""Writing a comparison: CSV, Markdown, LaTeX and JSON."""
+"""Writing a comparison: CSV, Markdown, LaTeX, JSON, and a page."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,9 @@ from typing import Any
 from tamis.cli.comparison_sheets import Compared, curve_sheet, heading, summary_sheet
 from tamis.cli.output import plain
 from tamis.cli.sheets import Sheet, Value, csv_text, latex_text, markdown_text
+from tamis.contract.record import installed_versions
 from tamis.evaluation import Standing, Standings
+from tamis.report import MeasuredTable, compared
 from tamis.spec import write
 
 #: Columns of the CSV.
@@ -37,6 +39,23 @@ def written(
         return csv_text(_long(standing), safe=safe)
     sheets = [sheet for one in found for sheet in _sheets(one, standing)]
     return markdown_text(sheets) if ending == ".md" else latex_text(sheets)
+
+
+def comparison_page(found: Sequence[Compared], standing: Standings, command: str) -> str:
+    """The comparison as a page."""
+    tables = [
+        MeasuredTable(one.data, one.target, *one.rules.shape, one.failed, one.alerts)
+        for one in found
+    ]
+    first = found[0].rules
+    details = [
+        ("Estimator", write(first.estimator, strict=False)),
+        ("Sizes", ", ".join(map(str, first.sizes))),
+        ("Seed", str(first.plan.seed)),
+        *((one.data, heading(one, standing)[1]) for one in found),
+        ("Versions", ", ".join(f"{name} {v}" for name, v in installed_versions().items())),
+    ]
+    return compared(standing, tables, details=details, command=command).html()
 
 
 def _sheets(one: Compared, standing: Standings) -> list[Sheet]:

@@ -1,29 +1,24 @@
 """A comparison as sheets: one row per method, and the scores at every number of columns."""
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from tamis._wording import counted
-from tamis.cli.contest import GUESS, Rules
+from tamis.cli.contest import Rules
 from tamis.cli.sheets import Sheet, Value
 from tamis.evaluation import Standing, Standings
+from tamis.report.standing_words import (
+    GUESS,
+    Failed,
+    spoken_metric,
+    spoken_p,
+    spoken_seconds,
+    spoken_size,
+    spoken_stability,
+    with_error,
+)
 from tamis.spec import write
 from tamis.table import Alert
-
-#: Metrics that are shares, which people read in percent.
-SHARES = ("error", "ber")
-SPOKEN = {"ber": "balanced error", "rmse": "RMSE", "mse": "mean squared error", "auc": "AUC"}
-#: The least p-value that is printed.
-LEAST = 0.001
-
-
-class Failed(NamedTuple):
-    """A method that could not be used at all (``times`` 0), or failed in some resamples."""
-
-    method: str
-    times: int
-    sentence: str
 
 
 class Compared(NamedTuple):
@@ -46,36 +41,6 @@ def heading(one: Compared, standing: Standings) -> list[str]:
         f"{n_rows - n_train}",
         f"{spoken_metric(standing)} of {write(rules.estimator, strict=False)}",
     ]
-
-
-def spoken_metric(standing: Standings) -> str:
-    """The metric as people call it, with its unit."""
-    name = SPOKEN.get(standing.metric, standing.metric)
-    return f"{name} %" if standing.metric in SHARES else name
-
-
-def with_error(mean: float, error: float, standing: Standings) -> str:
-    """``12.3 ± 1.4``; an error of nothing, or none, is not written."""
-    if not math.isfinite(mean):
-        return "–"
-    scale = 100 if standing.metric in SHARES else 1
-    decimals = 1 if standing.metric in SHARES else _decimals(mean)
-    number = _rounded(scale * mean, decimals)
-    if not math.isfinite(error) or error == 0:
-        return number
-    return f"{number} ± {_rounded(scale * error, decimals)}"
-
-
-def _decimals(value: float) -> int:
-    """So many that a number has three digits."""
-    return 2 if value == 0 else min(2 - math.floor(math.log10(abs(value))), 300)
-
-
-def _rounded(value: float, decimals: int) -> str:
-    """A number with so many decimals; those far from one with a power of ten."""
-    if -2 <= decimals <= 6:
-        return f"{value:.{max(decimals, 0)}f}"
-    return f"{value:.2e}"
 
 
 def with_curves(rows: Sequence[Standing]) -> list[Standing]:
@@ -110,7 +75,7 @@ def summary_sheet(rows: Sequence[Standing], standing: Standings, failed: Sequenc
             spoken_size(row.enough) if row.curve else None,
             with_error(row.mean, row.error, standing),
             None if row.method == best else spoken_p(row.p_value),
-            _spoken_stability(row),
+            spoken_stability(row),
             spoken_seconds(row.seconds),
         ]
         for row in rows
@@ -133,43 +98,3 @@ def summary_sheet(rows: Sequence[Standing], standing: Standings, failed: Sequenc
         ],
         made,
     )
-
-
-def spoken_size(size: float) -> str:
-    """A number of columns, or the mean of several."""
-    return f"{size:.0f}" if size == round(size) else f"{size:.1f}"
-
-
-def spoken_p(p: float) -> str:
-    """A p-value with two digits.
-
-    >>> spoken_p(0.0312), spoken_p(0.00001), spoken_p(1.0)
-    ('0.031', '< 0.001', '1')
-    """
-    if math.isnan(p):
-        return "–"
-    return f"< {LEAST:g}" if p < LEAST else f"{p:.2g}"
-
-
-def spoken_seconds(seconds: float) -> str:
-    """A time of a fit.
-
-    >>> spoken_seconds(0.00042), spoken_seconds(0.0312), spoken_seconds(12.3), spoken_seconds(600)
-    ('0.4 ms', '31 ms', '12 s', '10 min')
-    """
-    if seconds < 0.001:
-        return f"{1000 * seconds:.1f} ms"
-    if seconds < 1:
-        return f"{1000 * seconds:.0f} ms"
-    if seconds < 120:
-        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min"
-
-
-def _spoken_stability(row: Standing) -> str | None:
-    if row.stability is None:
-        return None
-    one = row.stability
-    low, high = max(one.low, -1.0), min(one.high, 1.0)
-    # the zero is added because rounding may leave a minus before nothing
-    return f"{one.nogueira + 0.0:.2f} ({low + 0.0:.2f} to {high + 0.0:.2f})"

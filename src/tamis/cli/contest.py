@@ -21,14 +21,12 @@ from tamis.evaluation.columns import chooser_of
 from tamis.evaluation.metrics import metric
 from tamis.exceptions import DamagedRow, InvalidParameter, InvalidSpec, TamisError
 from tamis.recipes import prepare
+from tamis.report.standing_words import ALL, BASELINES, GUESS
 from tamis.spec import parse
 from tamis.table.rows import ResampledTable
 
 Progress = Callable[[int, int], None]
 
-#: What stands beside every comparison: a model of all columns, and one of none.
-ALL, GUESS = "all columns", "guessing"
-BASELINES = (ALL, GUESS)
 #: Columns that are tried where nobody says how many: wrappers walk so far in seconds, and a list
 #: that is longer is hardly read.
 MOST = 20

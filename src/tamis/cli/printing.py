@@ -20,10 +20,13 @@ from tamis.exceptions import TableAlert
 
 if TYPE_CHECKING:
     from tamis.cli.ranking import RankedColumns
+    from tamis.contract import Selection
     from tamis.table import Alert
 
 #: Width where nobody knows the width of the terminal, as in a pipe.
 PIPED = 100
+#: Strongest pairs that are printed; the page has more of them.
+PAIRS = 5
 #: Longest bar beside a score.
 BAR = 12
 #: Warnings that say nothing to a user.
@@ -145,6 +148,19 @@ def print_ranking(ranking: "RankedColumns", heading: Sequence[str], rows: int) -
         int(ranking.kept.sum()), len(ranking), len(tried), len(shown), f"{ranking.word}s"
     )
     console.print("", table, "", text(summary), sep="\n")
+
+
+def print_pairs(selection: "Selection", names: Sequence[str]) -> None:
+    """The strongest pairs, where the criterion looked at pairs."""
+    pairs = [pair for pair in selection.interactions_ if pair.information > 0][:PAIRS]
+    if not pairs:
+        return
+    named = selection.units_.unit_names(names)
+    console = stdout()
+    console.print()
+    console.print(text("strongest pairs, and what they tell together beyond each alone (nats)"))
+    for first, second, told in pairs:
+        console.print(text(f"  {told:.3f}  {named[first]} and {named[second]}"))
 
 
 def _summary(n_kept: int, n_columns: int, n_tried: int, n_shown: int, what: str) -> str:

@@ -6,9 +6,8 @@ from typing import Any
 
 from tamis.cli.output import plain
 from tamis.cli.sheets import Sheet, Value, csv_text, latex_text, markdown_text
-from tamis.evaluation import Contrast, compare
-from tamis.exceptions import InvalidParameter
 from tamis.reproduction import Reproduction
+from tamis.reproduction.telling import contrasts
 
 #: How experiments can be written.
 ENDINGS = (".csv", ".md", ".tex", ".json")
@@ -16,22 +15,6 @@ CELLS = ("part", "method", "columns", "ours", "deviation", "realizations", "publ
 #: Marks in CSV, where spreadsheets would take signs for formulas.
 WORDS = {"=": "equal", "+": "better", "-": "worse", "?": "unsound", "": None}
 TESTS = ("part", "reference", "method", "columns", "difference", "p", "adjusted p")
-
-
-def contrasts(found: Reproduction) -> list[tuple[str, Contrast]]:
-    """The reference against every other method, by the corrected t-test, part by part.
-
-    Without a reference in the file it is the first method.
-    """
-    experiment, tested = found.experiment, []
-    for part, results in found.results.items():
-        reference = experiment.reference or results.methods[0]
-        try:
-            compared = compare(results, reference, metric=experiment.metric)
-        except InvalidParameter:  # one method, one realization, or no predictions to compare
-            continue
-        tested += [(part, contrast) for contrast in compared.contrasts]
-    return tested
 
 
 def written(ending: str, several: Sequence[Reproduction], *, safe: bool = True) -> str:

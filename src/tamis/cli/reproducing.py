@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -13,22 +13,29 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from tamis._wording import counted
+from tamis.cli.answer import command_of
 from tamis.cli.failing import INTERRUPTED
 from tamis.cli.output import check_output, replace_file
 from tamis.cli.printing import PIPED, bare_table, harmless, say, stderr, stdout, text
 from tamis.cli.reproduced import ENDINGS, tests_sheet, written
 from tamis.exceptions import InvalidParameter
+from tamis.plot.published import cells_of, draw_published
+from tamis.plot.style import LIGHT
+from tamis.report import reproduced
+from tamis.report.drawing import svg_of
 from tamis.reproduction import Cell, Experiment, Reproduction, names, read, reproduce, titles
+from tamis.reproduction.telling import (
+    SIGNS,
+    CellTable,
+    footnotes,
+    legend,
+    spoken_cell,
+    tables_of,
+)
 
-LEGENDS = {
-    "chance": "ours (published)  = equal within chance",
-    "range": "range of ours (published)  = published within ours",
-}
-INTERVAL = "ours [interval] (published)  = published within the interval"
-NEAR = "ours (published)  = no more than {:g} apart"
-LEGEND = "  + ours better  - ours worse  ? unsound in print"
-
-SIGNS = "./+: paired t-test, ours / published; + where {} wins"
+#: Pixels of a picture in a folder: the width of a column of a paper, twice.
+PICTURE = 480
 
 
 def list_experiments() -> None:
@@ -42,15 +49,21 @@ def run_experiments(
     *,
     everything: bool,
     output: Sequence[Path] = (),
+    report: Path | None = None,
+    folder: Path | None = None,
     quiet: bool = False,
     **options: Any,
 ) -> None:
-    """Compute the experiments of these names, or all, and print each as it is done."""
+    """Compute the experiments of these names, or all, and print each as it is done.
+
+    A folder gets a page, the tables and the pictures of each as soon as it is done.
+    """
     chosen = names() if everything else list(asked)
     if not chosen:
         raise InvalidParameter("Name an experiment; tamis reproduce --list lists them.")
     for path in output:
         check_output(path, None, endings=ENDINGS)
+    _check_pages(report, folder, len(chosen))
     read_all = [read(name) for name in chosen]  # all names are looked up before any work
     done = []
     for experiment in read_all:
@@ -61,10 +74,58 @@ def run_experiments(
             _leave(experiment, options.get("store"))
         show(found)
         done.append(found)
+        if folder is not None:
+            write_experiment(folder, found)
     for path in output:
         replace_file(path, written(path.suffix.lower(), done))
         if not quiet:
             say(f"the table is in {path}.")
+    if report is not None:
+        replace_file(report, reproduced(done[0], command=_command(done[0])).html())
+        if not quiet:
+            say(f"the page is {report}.")
+    if folder is not None and not quiet:
+        say(f"{folder} holds a page, tables and pictures of {counted(len(done), 'experiment')}.")
+
+
+def _check_pages(report: Path | None, folder: Path | None, n_experiments: int) -> None:
+    """Refuse pages that could not be written, before any work."""
+    check_output(report, None, endings=(".html",))
+    if report is not None and n_experiments > 1:
+        raise InvalidParameter(
+            f"--report is the page of one experiment, and {n_experiments} are asked for. Write "
+            "--folder, which has a page of each."
+        )
+    if folder is None:
+        return
+    if folder.exists() and not folder.is_dir():
+        raise InvalidParameter(f"{folder} is a file. Give --folder another name.")
+    above = next(path for path in (folder, *folder.absolute().parents) if path.is_dir())
+    check_output(above / "x.csv", None)
+
+
+def write_experiment(folder: Path, found: Reproduction) -> None:
+    """A page, tables and a picture of each part, as files of the experiment's name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    name = found.experiment.name
+    page = reproduced(found, command=_command(found)).html()
+    replace_file(folder / f"{name}.html", page)
+    for ending in ENDINGS:
+        replace_file(folder / f"{name}{ending}", written(ending, [found]))
+    parts = dict.fromkeys(cell.part for cell in found.cells)
+    for number, part in enumerate(parts, 1):
+        cells = cells_of(found, part)
+        chart = draw_published(cells, found.experiment, LIGHT, PICTURE, PICTURE // 2)
+        replace_file(folder / f"{name}-{number}.svg", svg_of(chart))
+
+
+def _command(found: Reproduction) -> str:
+    """What computes the same again."""
+    n = max((cell.n_realizations for cell in found.cells), default=None)
+    asked = None if n == found.experiment.realizations else n
+    name = found.experiment.name
+    known = name if name in names() else f"{name}.toml"
+    return command_of({"": known, "--realizations": asked}, "reproduce")
 
 
 def _leave(experiment: Experiment, store: Path | None) -> NoReturn:
@@ -107,18 +168,18 @@ def show(found: Reproduction) -> None:
         console.print(text(experiment.source, style="dim"))
     compared = any(cell.published is not None for cell in found.cells)
     if found.cells:
-        shown = _layout(found)(found)
-        for one in shown:
+        for laid in tables_of(found):
+            one = _table(laid, experiment)
             if not console.is_terminal:
                 console.width = max(PIPED, 30 * len(one.columns))
             console.print(one)
         if compared:
-            console.print(text(_legend(experiment) + LEGEND, style="dim"))
+            console.print(text(legend(experiment), style="dim"))
         else:
             _print_tests(found, console)
         if any(cell.sign is not None for cell in found.cells):
             console.print(text(SIGNS.format(experiment.reference), style="dim"))
-    for line in (*found.settings, *found.remarks, *_footnotes(found)):
+    for line in (*found.settings, *found.remarks, *footnotes(found)):
         console.print(text(line))
     counted = ", ".join(f"{n} {mark}" for mark, n in found.counts().items())
     if compared or not found.cells:
@@ -145,110 +206,20 @@ def _print_tests(found: Reproduction, console: Console) -> None:
     console.print(table)
 
 
-def _footnotes(found: Reproduction) -> list[str]:
-    experiment = found.experiment
-    shown = {cell.method for cell in found.cells if cell.mark == "?"}
-    unsound = [f"? {name}: {why}" for name, why in experiment.unsound.items() if name in shown]
-    run = {cell.part for cell in found.cells}
-    unsound += [f"? {p.name}: {p.unsound}" for p in experiment.parts if p.unsound and p.name in run]
-    parts = [f"{part.name}: {part.note}" for part in experiment.parts if part.note]
-    return [*unsound, *experiment.notes, *parts]
-
-
-def _legend(experiment: Experiment) -> str:
-    if experiment.metric == "stability":
-        return INTERVAL
-    if isinstance(experiment.agreement, float):
-        return NEAR.format(experiment.agreement)
-    return LEGENDS[experiment.agreement]
-
-
-def _layout(found: Reproduction) -> Callable[[Reproduction], list[Table]]:
-    if found.experiment.baselines:
-        return _by_baseline
-    return _by_part if found.cells[0].size is None else _by_size
-
-
-def _by_baseline(found: Reproduction) -> list[Table]:
-    """For each part one row per method and size, with the baselines beside."""
-    made = []
-    for part in found.experiment.parts:
-        cells = [cell for cell in found.cells if cell.part == part.name]
-        if not cells:
-            continue
-        shown = bare_table(part.name)
-        steps = ["step"] if part.steps else []
-        for name in ("", *steps, "columns", found.experiment.metric, *found.experiment.baselines):
-            shown.add_column(text(name))
-        beside = {(c.beside, c.size, c.method): c for c in cells if c.beside is not None}
-        for cell in [cell for cell in cells if cell.beside is None]:
-            others = [beside.get((cell.method, cell.size, n)) for n in found.experiment.baselines]
-            shown.add_row(
-                text(cell.method),
-                *([str(cell.size)] if part.steps else []),
-                _columns(cell),
-                *(_written(c, found.experiment) for c in (cell, *others)),
-            )
-        made.append(shown)
-    return made
-
-
-def _columns(cell: Cell) -> str:
-    published = cell.published_n_features
-    return f"{cell.n_features:.1f}" + ("" if published is None else f" ({published:.1f})")
-
-
-def _by_part(found: Reproduction) -> list[Table]:
-    """Methods by parts, one number each: the fewer of them are the columns."""
-    shown = bare_table()
-    parts = list(dict.fromkeys(cell.part for cell in found.cells))
-    methods = list(dict.fromkeys(cell.method for cell in found.cells))
-    n = found.cells[0].n_realizations
-    shown.add_column(f"hits of {n}" if found.experiment.metric == "hit" else "")
-    turned = len(parts) > len(methods) and found.experiment.metric != "hit"
-    across, down = (methods, parts) if turned else (parts, methods)
-    for name in across:
-        shown.add_column(text(name))
-    cells = {(c.part, c.method) if turned else (c.method, c.part): c for c in found.cells}
-    for name in down:
-        row = [_written(cells.get((name, other)), found.experiment) for other in across]
-        shown.add_row(text(name), *row)
-    return [shown]
-
-
-def _by_size(found: Reproduction) -> list[Table]:
-    """For each part one row per number of columns, one column per method."""
-    made = []
-    for part in dict.fromkeys(cell.part for cell in found.cells):
-        cells = [cell for cell in found.cells if cell.part == part]
-        made.append(_curves(part, cells, found.experiment))
-    return made
-
-
-def _curves(part: str, cells: Sequence[Cell], experiment: Experiment) -> Table:
-    shown = bare_table(part)
-    shown.add_column("columns", justify="right")
-    methods = list(dict.fromkeys(cell.method for cell in cells))
-    for method in methods:
-        shown.add_column(text(method))
-    at = {(cell.size, cell.method): cell for cell in cells}
-    for size in dict.fromkeys(cell.size for cell in cells):
-        row = [_written(at.get((size, method)), experiment) for method in methods]
-        shown.add_row(str(size), *row)
+def _table(laid: CellTable, experiment: Experiment) -> Table:
+    """One block of the table."""
+    shown = bare_table(laid.title or None)
+    for name in (*laid.labels, *laid.heads):
+        right = name == "columns" and not experiment.baselines
+        shown.add_column(text(name), justify="right" if right else "left")
+    for labels, cells in laid.rows:
+        shown.add_row(*map(text, labels), *(_styled(cell, experiment) for cell in cells))
     return shown
 
 
-def _written(cell: Cell | None, experiment: Experiment) -> Text:
+def _styled(cell: Cell | None, experiment: Experiment) -> Text:
     """``ours (published) mark``."""
     if cell is None:
         return text("")
-    digits = 0 if experiment.metric == "hit" else max(2, experiment.decimals)
-    published = "" if cell.published is None else f" ({cell.published:.{digits}f})"
     style = {"-": "red", "+": "green"}.get(cell.mark, "")
-    signs = "" if cell.sign is None else f" {cell.sign or '.'}/{cell.published_sign or '.'}"
-    ours = f"{cell.ours:.{digits}f}"
-    if experiment.agreement == "range":
-        ours = f"{cell.low:.{digits}f}-{cell.high:.{digits}f}"
-    if experiment.metric == "stability":
-        ours += f" [{cell.low:.{digits}f}, {cell.high:.{digits}f}]"
-    return text(f"{ours}{published} {cell.mark}{signs}", style=style)
+    return text(spoken_cell(cell, experiment), style=style)

@@ -28,7 +28,15 @@ from tamis.cli.answer import (
 )
 from tamis.cli.censored import check_censored, events_of, with_events
 from tamis.cli.output import check_output, ranking_json, write_ranking
-from tamis.cli.printing import print_lines, print_ranking, say, say_alerts, stderr, stdout
+from tamis.cli.printing import (
+    print_lines,
+    print_pairs,
+    print_ranking,
+    say,
+    say_alerts,
+    stderr,
+    stdout,
+)
 from tamis.cli.ranking import ranked_columns
 from tamis.cli.running import (
     Interrupted,
@@ -236,6 +244,7 @@ def _tell(
         first, *others = selection.summary().split("\n")
         heading[1:] = ["", first.partition(":")[0] + ":", *(f"  {line}" for line in others)]
     print_ranking(ranking, heading, asked.rows)
+    print_pairs(selection, data.names)
 
 
 def _write(

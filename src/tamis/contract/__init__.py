@@ -32,7 +32,7 @@ from tamis.contract.criterion import (
 )
 from tamis.contract.embedded import Embedded, Given
 from tamis.contract.inputs import SparseColumns, check_data
-from tamis.contract.record import Record, RecordComparison
+from tamis.contract.record import Interaction, Record, RecordComparison
 from tamis.contract.run import Run, StepSource
 from tamis.contract.search import FITTING, Counted, Search
 from tamis.contract.selector import Selection
@@ -61,6 +61,7 @@ __all__ = [
     "Fraction",
     "Given",
     "Grouping",
+    "Interaction",
     "Mask",
     "Moves",
     "Progress",

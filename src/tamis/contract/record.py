@@ -3,12 +3,12 @@
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.stats import kendalltau
@@ -18,7 +18,7 @@ from tamis._arrays import Array, Subset, fingerprint
 from tamis._expression import write
 from tamis._files import replace_text
 from tamis.contract.standing import order_of
-from tamis.contract.strict import check_record
+from tamis.contract.strict import OPTIONAL, check_record
 from tamis.contract.trace import Trace
 from tamis.contract.units import Grouping
 from tamis.exceptions import InvalidParameter, InvalidTable, RecordMismatch
@@ -36,6 +36,23 @@ def installed_versions() -> Mapping[str, str]:
     """Versions that a result may depend on."""
     names = ("tamis", "numpy", "scipy", "scikit-learn")
     return {"python": platform.python_version(), **{name: version(name) for name in names}}
+
+
+class Interaction(NamedTuple):
+    """A pair of units and what it tells of the target beyond the two alone.
+
+    Parameters
+    ----------
+    first, second : int
+        The units.
+    information : float
+        I(x_i; y | x_j) - I(x_i; y) in nats: positive where they matter together, negative where
+        they say the same.
+    """
+
+    first: int
+    second: int
+    information: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,6 +88,8 @@ class Record:
     units : dict or None
         ``groups``, names and columns of the units that are groups, and ``fixed``, the units that
         every subset holds; None where unit j of the trace is column j and none is fixed.
+    interactions : tuple of Interaction
+        The strongest pairs of units, where the criterion looked at pairs.
     """
 
     expression: str
@@ -88,6 +107,7 @@ class Record:
     versions: Mapping[str, str] = field(default_factory=installed_versions)
     parts: "tuple[Record, ...]" = ()
     units: Mapping[str, Any] | None = None
+    interactions: tuple[Interaction, ...] = ()
 
     @property
     def grouping(self) -> Grouping:
@@ -206,7 +226,7 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dictionaries."""
-        apart = {"trace", "parts"} | ({"units"} if self.units is None else set())
+        apart = {"trace", "parts", *(name for name in OPTIONAL if not getattr(self, name))}
         plain = {k: v for k, v in vars(self).items() if k not in apart}
         return {
             "format": FORMAT,
@@ -225,7 +245,8 @@ class Record:
         parts = tuple(cls.from_dict(part) for part in plain.pop("parts"))
         names = plain.pop("feature_names")
         names = None if names is None else tuple(names)
-        return cls(trace=trace, parts=parts, feature_names=names, **plain)
+        pairs = tuple(Interaction(*pair) for pair in plain.pop("interactions", ()))
+        return cls(trace=trace, parts=parts, feature_names=names, interactions=pairs, **plain)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the record as JSON; an existing file is replaced only by a complete one."""
@@ -269,6 +290,15 @@ class Record:
     def __repr__(self) -> str:
         end = "finished" if self.finished else "stopped"
         return f"<Record of {self.expression}: {len(self.trace)} steps, {end}>"
+
+
+def outside_pairs(pairs: Iterable[Interaction], units: Subset) -> list[Interaction]:
+    """Pairs that a search found among some units, as those of the whole table.
+
+    >>> outside_pairs([Interaction(0, 2, 0.5)], np.array([3, 5, 8]))
+    [Interaction(first=3, second=8, information=0.5)]
+    """
+    return [Interaction(int(units[i]), int(units[j]), told) for i, j, told in pairs]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array
 from tamis.contract.choice import Choice, Context
-from tamis.contract.record import Record
+from tamis.contract.record import Interaction, Record
 from tamis.contract.steps import Entries, Event, Progress, Step
 from tamis.contract.trace import Trace
 from tamis.contract.units import Grouping
@@ -140,7 +140,15 @@ class Run:
             n_evaluations=self.start.n_evaluations if source is None else source.n_evaluations,
             finished=self.ended and self.selection._complete(self.trace),
             parts=self.start.parts if source is None else source.parts,
+            interactions=self._interactions(),
         )
+
+    def _interactions(self) -> tuple[Interaction, ...]:
+        """The strongest pairs that the criterion found, or those of the record gone on from."""
+        criterion = getattr(self.source, "criterion", None)
+        if criterion is None:
+            return self.start.interactions
+        return tuple(getattr(criterion, "interactions_", ()))
 
     def settled(self) -> Record:
         """The record of a run that ended, with the step that was chosen."""

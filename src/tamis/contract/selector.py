@@ -78,6 +78,9 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         The columns that are kept: their names where ``X`` had some, else their indices.
     n_features_, n_evaluations_ : int
         Number of columns kept; number of scores asked of the criterion.
+    interactions_ : list of Interaction
+        The strongest pairs of units, ``first``, ``second`` and ``information`` in nats, where the
+        criterion looks at pairs; else empty.
     record_ : Record
         Everything needed to report, compare, save and resume.
     """
@@ -456,6 +459,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         self.n_features_ = int(self.support_.sum())
         self.scores_ = scores_of(trace)
         self.order_, self.ranking_ = order_of(trace, record.chosen)
+        self.interactions_ = list(record.interactions)
 
     def _forget(self) -> None:
         """Drop what an earlier fit found, so that nothing of it outlives one that fails."""

@@ -9,6 +9,8 @@ from tamis.exceptions import InvalidTable
 
 #: More units than any table that fits a machine has; a count beyond is a damaged record.
 MOST_UNITS = 100_000_000
+#: Entries that a record has only where there is something to say.
+OPTIONAL = ("units", "interactions")
 #: Parts inside parts: compositions nest a few deep, a damaged file may nest without end.
 DEEPEST = 20
 
@@ -25,11 +27,12 @@ def check_record(plain: Any, number: int, depth: int = 0) -> None:
     _need(depth <= DEEPEST, "parts", "fewer levels")
     for name, (wanted, good) in FIELDS.items():
         _need(name in plain and good(plain[name]), name, wanted)
-    unknown = sorted(set(plain) - set(FIELDS) - {"format", "units"})
+    unknown = sorted(set(plain) - set(FIELDS) - {"format", *OPTIONAL})
     _need(not unknown, ", ".join(map(str, unknown)), "no such entry")
     _check_trace(plain["trace"])
     n_units, n_steps = plain["trace"]["n_units"], len(plain["trace"]["value"])
     n_columns = _check_units(plain.get("units"), n_units)
+    _check_pairs(plain.get("interactions", ()), n_units)
     names = plain["feature_names"]
     _need(names is None or len(names) == n_columns, "feature_names", f"{n_columns} names")
     # -1 is before the first step: nothing was kept
@@ -56,6 +59,15 @@ def _check_units(units: Any, n_units: int) -> int:
     good = all(_count(unit) and unit < n_units for unit in units["fixed"])
     _need(good, "units", f"fixed units below {n_units}")
     return n_columns
+
+
+def _check_pairs(pairs: Any, n_units: int) -> None:
+    """Pairs of two units each, with a number."""
+    _need(isinstance(pairs, list | tuple), "interactions", "a list")
+    for pair in pairs:
+        good = isinstance(pair, list | tuple) and len(pair) == 3
+        good = good and all(_count(unit) and unit < n_units for unit in pair[:2])
+        _need(good and type(pair[2]) in (int, float), "interactions", "pairs of units")
 
 
 def _check_trace(trace: Mapping[str, Any]) -> None:

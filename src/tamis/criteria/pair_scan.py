@@ -1,14 +1,14 @@
 """Criteria that look at all pairs of columns, for those that matter only together."""
 
 from heapq import nlargest
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tamis._arrays import Array, is_int
 from tamis._random import stream
-from tamis.contract import Cost
+from tamis.contract import Cost, Interaction
 from tamis.contract.inputs import check_data
 from tamis.criteria.information import MRMR
 from tamis.criteria.univariate import Univariate
@@ -27,18 +27,6 @@ from tamis.exceptions import InvalidParameter
 #: Levels of a column: tables of two columns and the target have 16 cells a class, which a hundred
 #: rows fill; more bins see finer shapes and more of what is not there.
 N_BINS = 4
-
-
-class Interaction(NamedTuple):
-    """A pair of units and what it tells of the target beyond the two alone, in nats.
-
-    ``information`` is I(x_i; y | x_j) - I(x_i; y): positive where they matter together, negative
-    where they say the same.
-    """
-
-    first: int
-    second: int
-    information: float
 
 
 class Scan:

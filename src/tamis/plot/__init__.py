@@ -9,6 +9,8 @@ from tamis.plot.columns import ranking, redundancy
 from tamis.plot.curves import curve
 from tamis.plot.kept import stability
 from tamis.plot.methods import comparison, rank_agreement
+from tamis.plot.pairs import interactions
+from tamis.plot.published import published
 from tamis.plot.tuned import tuning
 from tamis.plot.walks import path
 
@@ -16,7 +18,9 @@ __all__ = [
     "classes",
     "comparison",
     "curve",
+    "interactions",
     "path",
+    "published",
     "rank_agreement",
     "ranking",
     "redundancy",

@@ -209,9 +209,18 @@ def closest(r: Array, n: int) -> Subset:
 
 
 def draw_squares(
-    r: Array, names: Sequence[str], colours: Palette, square: int, *, least: float
+    r: Array,
+    names: Sequence[str],
+    colours: Palette,
+    square: int,
+    *,
+    least: float,
+    top: float = 1.0,
 ) -> dict[str, Any]:
-    """The lower triangle of a matrix; numbers from ``least`` on are written, in hundredths."""
+    """The lower triangle of a matrix; numbers from ``least`` on are written, in hundredths.
+
+    A square that has ``top`` is full; NaN has none.
+    """
     n = len(names)
     rows = [
         {
@@ -229,12 +238,15 @@ def draw_squares(
     x, y = field("column", "ordinal", **place), field("row", "ordinal", **place)
     chart = Layer(rows, "pairs").encode(x=x, y=y)
     hint = field("hint", "nominal")
-    scale = {"domain": [0, 1], "range": [0.04, 1], "clamp": True}
+    scale = {"domain": [0, top], "range": [0.04, 1], "clamp": True}
     squares = chart.mark("rect", color=colours.accent, stroke=None).encode(
         opacity=field("r", scale=scale, legend=None), tooltip=hint, description=hint
     )
     # white on what is full, ink on what is not: the ground of the page is the one or the other
-    hue = {"condition": {"test": "datum.r >= 0.8", "value": colours.ground}, "value": colours.ink}
+    hue = {
+        "condition": {"test": f"datum.r >= {0.8 * top}", "value": colours.ground},
+        "value": colours.ink,
+    }
     numbers = chart.mark("text", **text(colours, fontSize=10)).encode(
         text=field("label", "nominal"), color=hue
     )

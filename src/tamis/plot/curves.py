@@ -88,12 +88,20 @@ def _size_of(chosen: Any) -> int | None:
 
 
 def draw_curve(
-    lines: Sequence[ErrorCurve], chosen: int | None, colours: Palette, width: int, height: int
+    lines: Sequence[ErrorCurve],
+    chosen: int | None,
+    colours: Palette,
+    width: int,
+    height: int,
+    *,
+    printed: Sequence[ErrorCurve] = (),
+    title: str | None = None,
 ) -> Any:
-    """The chart of some curves."""
+    """The chart of some curves; those that were ``printed`` of the same methods are hollow."""
     measure = lines[0].measure
-    domain = _span(lines, measure)
-    title = f"{measure.words} on unseen rows" + (f", {measure.unit}" if measure.unit else "")
+    domain = _span([*lines, *printed], measure)
+    if title is None:
+        title = f"{measure.words} on unseen rows" + (f", {measure.unit}" if measure.unit else "")
     scale = {"domain": domain, "nice": False}
 
     def y(name: str) -> Any:
@@ -102,6 +110,8 @@ def draw_curve(
     x = sizes_channel([k for line in lines for k in line.size.tolist()], "columns kept", colours)
     points = Layer([row for line in lines for row in _points(line, measure, chosen)], "points")
     layers = _lines(points, lines, colours, y)
+    if printed:
+        layers += _hollow(printed, lines, colours, y)
     if len(lines) == 1:
         layers += _whole(lines[0], colours, y)
     else:
@@ -179,6 +189,26 @@ def _lines(chart: Layer, lines: Sequence[ErrorCurve], colours: Palette, y: Chann
     if len(lines) > 1:
         band, line = (layer.encode(detail=field("method", "nominal")) for layer in (band, line))
     return [band, line, point.encode(tooltip=field("hint", "nominal"))]
+
+
+def _hollow(
+    printed: Sequence[ErrorCurve], lines: Sequence[ErrorCurve], colours: Palette, y: Channel
+) -> list[Layer]:
+    """What others found, dashed and hollow in the colours of the same methods."""
+    rows = [row for line in printed for row in _points(line, line.measure, None)]
+    for row in rows:
+        row["hint"] = f"{row['method']}, published, {row['hint']}"
+    hue = {**_hues(lines, colours, "stroke"), "y": y("value")}
+    chart = Layer(rows, "printed")
+    dashed = chart.mark("line", strokeDash=[3, 3], strokeWidth=1, opacity=0.8)
+    diamond = chart.mark(
+        "point", shape="diamond", filled=False, size=44, opacity=1, fill=colours.ground
+    )
+    hint = field("hint", "nominal")
+    return [
+        dashed.encode(**hue, detail=field("method", "nominal")),
+        diamond.encode(**hue, tooltip=hint, description=hint),
+    ]
 
 
 def _whole(line: ErrorCurve, colours: Palette, y: Channel) -> list[Any]:

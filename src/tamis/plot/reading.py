@@ -119,6 +119,7 @@ MEASURES = {
     "cv_error": Measure("cross-validated errors", "%", percent=True),
     "accuracy": Measure("right answers", "%", greater_is_better=True, percent=True),
     "mse": Measure("root mean squared error", "", rooted=True),
+    "rmse": Measure("root mean squared error", ""),
     "scc": Measure("squared correlation", "", greater_is_better=True),
     "auc": Measure("area under the ROC curve", "", greater_is_better=True),
 }

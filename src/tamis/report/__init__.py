@@ -4,9 +4,21 @@
 one file that works without network, server or JavaScript. Needs the extra ``app``.
 """
 
+from tamis.report.compared import ComparisonReport, MeasuredTable, compared
 from tamis.report.facts import Report
 from tamis.report.gathering import report
 from tamis.report.measuring import resampled
+from tamis.report.reproduced import ReproductionReport, reproduced
 from tamis.report.saving import write_report
 
-__all__ = ["Report", "report", "resampled", "write_report"]
+__all__ = [
+    "ComparisonReport",
+    "MeasuredTable",
+    "Report",
+    "ReproductionReport",
+    "compared",
+    "report",
+    "reproduced",
+    "resampled",
+    "write_report",
+]

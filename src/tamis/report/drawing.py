@@ -18,8 +18,8 @@ PIXELS = frozenset(
 )
 
 
-def drawn(chart: dict[str, Any], size: str) -> str:
-    """A chart as an SVG element; ``size`` is its class, "wide" or "narrow"."""
+def svg_of(chart: dict[str, Any]) -> str:
+    """A chart as a file of its own."""
     try:
         convert = import_module("vl_convert")
     except ImportError:
@@ -27,8 +27,14 @@ def drawn(chart: dict[str, Any], size: str) -> str:
             "A report needs vl-convert-python to draw, which is not installed. Write "
             "pip install 'tamis[app]'."
         ) from None
+    svg: str = convert.vegalite_to_svg(chart)
+    return svg
+
+
+def drawn(chart: dict[str, Any], size: str) -> str:
+    """A chart as an SVG element; ``size`` is its class, "wide" or "narrow"."""
     spec = {**chart, "background": "transparent"}
-    return cleaned(convert.vegalite_to_svg(spec), set(_hints(spec)), size)
+    return cleaned(svg_of(spec), set(_hints(spec)), size)
 
 
 def _hints(spec: Any) -> Iterator[str]:

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from tamis._arrays import Array, Subset
+from tamis.contract import Interaction
 from tamis.plot.reading import ChosenUnits, CriterionCurve, ErrorCurve, Measure, Walk
 from tamis.plot.tuned import TunedCurve
+from tamis.report.saving import Page
 
 
 class Estimate(NamedTuple):
@@ -169,7 +170,7 @@ class Care(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Report:
+class Report(Page):
     """All that a page says of a selection, as plain data.
 
     :func:`tamis.report.report` gathers it; ``save`` writes the page.
@@ -209,6 +210,8 @@ class Report:
         Values of the first kept units.
     walk : Walk or None
     tuned : TunedCurve or None
+    pairs : list of Interaction
+        The strongest pairs of units, where the criterion looked at pairs.
     effects : dict of int to EffectLine
         What a model makes of the first kept columns; empty where none was given.
     cares : list of Care
@@ -218,6 +221,8 @@ class Report:
     command : str or None
         What to write on a command line to get the same.
     """
+
+    drawn_by: ClassVar[str] = "tamis.report.writing"
 
     source: str | None
     target: str | None
@@ -241,6 +246,7 @@ class Report:
     strips: Mapping[int, Strip]
     walk: Walk | None
     tuned: TunedCurve | None
+    pairs: Sequence[Interaction] = field(default_factory=list)
     effects: Mapping[int, EffectLine] = field(default_factory=dict)
     cares: Sequence[Care] = field(default_factory=list)
     details: Sequence[tuple[str, str]] = field(default_factory=list)
@@ -260,31 +266,6 @@ class Report:
     def n_kept(self) -> int:
         """Number of columns that are kept."""
         return int(self.units.units.mask(self.units.kept).sum())
-
-    def html(self) -> str:
-        """The page as text."""
-        from tamis.report.saving import html_of
-
-        return html_of(self)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the page: one file that loads nothing and sends nothing.
-
-        Parameters
-        ----------
-        path : str or path
-            Such as "report.html"; a file that is there is replaced.
-        """
-        from tamis.report.saving import write_report
-
-        write_report(self, path)
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        # a frame of its own: the style of a page must not leak into a notebook
-        page = escape(self.html(), quote=True)
-        return f'<iframe srcdoc="{page}" style="width:100%;height:80vh;border:0"></iframe>'
 
     def __repr__(self) -> str:
         return f"<Report: {self.n_kept} of {self.n_columns} columns>"

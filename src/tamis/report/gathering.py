@@ -14,6 +14,7 @@ from tamis.contract.record import installed_versions
 from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.plot.correlating import correlations, shape_of
+from tamis.plot.pairs import strongest
 from tamis.plot.reading import ChosenUnits, chosen_units, criterion_curve, inside, walk_of
 from tamis.plot.tuned import tuned_curve
 from tamis.report.cares import cares_of
@@ -35,6 +36,8 @@ from tamis.report.swapping import close_columns, tried_swaps
 DETAILED = 60
 #: Kept columns whose correlations with all others are looked at.
 CORRELATED = 300
+#: Strongest pairs that a page tells of: more could be chance, and would not be looked at.
+PAIRS = 15
 
 
 class GivenTable(NamedTuple):
@@ -165,6 +168,7 @@ def report(
         strips=_strips(given.X, units, rows),
         walk=walk_of(selection),
         tuned=curve,
+        pairs=strongest(getattr(selection, "interactions_", ()), PAIRS),
         effects={} if model is None else effect_lines(model, given.X, units),
         details=_details(selection, given, n_rows, results),
         command=command,

@@ -243,9 +243,7 @@ def own_errors(selection: Any, y: Any) -> Errors | None:
     whole = getattr(selection, "error_all_", None)
     whole = None if whole is None else estimate(whole)
     mine = estimate(kept)
-    lost = None
-    if whole is not None:  # not compared row by row: the larger of the two errors stands for both
-        lost = Estimate(mine.value - whole.value, max(mine.error, whole.error))
+    lost = _own_lost(getattr(selection, "error_lost_", None), mine, whole)
     r2 = None if kept.r2 is None else Estimate(float(kept.r2))
     name = getattr(selection, "model_", None) or str(getattr(selection, "estimator_", ""))
     word = guessed("error", y)[1] if classes else ""
@@ -255,6 +253,18 @@ def own_errors(selection: Any, y: Any) -> Errors | None:
     )
     machine = spoken_machine(str(name))
     return Errors(measure, mine, whole, estimate(guess).value, word, lost, r2, machine, how)
+
+
+def _own_lost(lost: Any, mine: Estimate, whole: Estimate | None) -> Estimate | None:
+    """What few columns lose, compared row by row where the selection did so."""
+    if lost is not None and lost.wrong is not None:
+        return Estimate(100 * lost.wrong, 100 * lost.wrong_error)
+    if lost is not None:
+        return Estimate(lost.rmse, lost.rmse_error)
+    if whole is None:
+        return None
+    # not compared row by row: the larger of the two errors stands for both
+    return Estimate(mine.value - whole.value, max(mine.error, whole.error))
 
 
 def own_curve(selection: Any, n_features: int) -> ErrorCurve | None:

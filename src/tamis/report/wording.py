@@ -30,8 +30,9 @@ def heading(report: Report) -> str:
 
 
 def spread(estimate: Estimate, measure: Measure) -> str:
-    """± one standard error; nothing where it is 0 or not known."""
-    if not np.isfinite(estimate.error) or estimate.error == 0:
+    """± one standard error; nothing where it is not known, 0, or would be written as 0."""
+    least = 0.05 if measure.percent else 0.0
+    if not np.isfinite(estimate.error) or estimate.error <= least:
         return ""
     return (
         f"±{NBSP}{estimate.error:.1f}" if measure.percent else f"±{NBSP}{figure(estimate.error, 2)}"
@@ -200,6 +201,19 @@ def stability_words(report: Report) -> str:
         which = "column not kept here is" if rivals == 1 else "columns not kept here are"
         said += f" {rivals} {which} in at least half of them (hollow)."
     return said
+
+
+def pairs_words(report: Report) -> str:
+    """Which pair tells most, and that the best of many is high by chance too."""
+    best = report.pairs[0]
+    names = [harmless(report.units.names[unit]) for unit in best[:2]]
+    n = report.units.units.n_units
+    return (
+        f"{names[0]} and {names[1]} tell {figure(best.information, 2)} nats of the target together "
+        "beyond what each tells alone. All "
+        f"{n * (n - 1) // 2} pairs were looked at, and the best of many is high by chance too: "
+        "a pair that stands out from the others is worth a look, not a proof."
+    )
 
 
 def stability_caption() -> str:

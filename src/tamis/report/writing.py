@@ -1,19 +1,15 @@
 """A report as one file: the facts put into the template, with pictures drawn beforehand."""
 
 import json
-from base64 import b64encode
-from hashlib import sha256
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-import tamis
 from tamis.plot.columns import SQUARE, closest, draw_squares
 from tamis.plot.curves import draw_curve
 from tamis.plot.kept import draw_stability, kept_shares
+from tamis.plot.pairs import draw_interactions
 from tamis.plot.style import PAGE, figure, harmless
 from tamis.plot.tuned import draw_tuning
 from tamis.plot.walks import draw_path, draw_values
@@ -21,15 +17,9 @@ from tamis.report import wording
 from tamis.report.drawing import drawn
 from tamis.report.effect_drawing import effect_svg
 from tamis.report.facts import Estimate, Report, Swap, plain
+from tamis.report.rendering import WIDE, beside_names, both, rendered
 from tamis.report.strip_drawing import strip_svg
 
-#: Pixels of a plot on a screen and on a phone: one picture shrunk to fit could not be read.
-WIDE, NARROW = 700, 300
-#: Pixels beside the names of columns on a phone.
-BESIDE_NAMES = 170
-#: Pixels around a picture with names at its left: letters of the reader's font may be wider than
-#: those by which room was made.
-ROOM = {"left": 20, "top": 5, "right": 5, "bottom": 5}
 #: Rows of the long table that a page holds without JavaScript, and shows at a time with it.
 ROWS = 50
 #: Kept columns that are shown at first.
@@ -42,18 +32,17 @@ PAIRS = 60
 
 def page_of(report: Report) -> str:
     """The page as text."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters |= {"figure": figure, "harmless": harmless}
-    template = environment.from_string(_read("page.html.j2"))
-    script = _read("page.js")
-    return template.render(
+    return rendered(
+        "report.html.j2",
+        report.made,
+        ["report.js"],
         report=report,
         words=wording,
-        style=Markup(_read("page.css")),
-        script=Markup(script),
-        script_hash=_hash(script),
-        version=tamis.__version__,
-        date=f"{report.made.day} {report.made:%B %Y}",
+        heading=wording.heading(report),
+        lead=wording.lead(report),
+        cares=report.cares,
+        command=report.command,
+        details=report.details,
         figures=_figures(report),
         names=_names(report),
         answers=_answers(report),
@@ -64,6 +53,7 @@ def page_of(report: Report) -> str:
         data=Markup(_data(report)),
         pictures=_pictures(report),
         pairs=_pairs(report),
+        strongest=_strongest(report),
         sections=_sections(report),
         legend=_legend(report),
         changes=any(s.change is not None for some in report.swaps.values() for s in some),
@@ -73,15 +63,6 @@ def page_of(report: Report) -> str:
         path_title=_path_title(report),
         several=report.walk is not None and max(map(len, report.walk.moved)) > 1,
     )
-
-
-def _read(name: str) -> str:
-    return (files("tamis.report") / "page" / name).read_text(encoding="utf-8")
-
-
-def _hash(script: str) -> str:
-    """What the policy of the page allows to run, and nothing else."""
-    return b64encode(sha256(f"\n{script}".encode()).digest()).decode()
 
 
 def _names(report: Report) -> dict[str, Any]:
@@ -129,6 +110,7 @@ def _sections(report: Report) -> list[tuple[str, str]]:
         ("columns", "Columns", bool(report.kept)),
         ("size", "How many", report.curve is not None or report.values is not None),
         ("effects", "What a model makes of them", bool(report.effects)),
+        ("pairs", "Strongest pairs", bool(report.pairs)),
         ("ranking", f"All {n_units}", True),
         ("redundancy", "What says the same", bool(report.kept)),
         ("stability", "How sure", report.agreement is not None and bool(report.kept)),
@@ -333,14 +315,28 @@ def _pairs(report: Report) -> list[tuple[str, str, str]]:
     ]
 
 
+def _strongest(report: Report) -> list[dict[str, Any]]:
+    """The pairs that tell most together, and how many of their columns are kept."""
+    names, kept = report.units.names, report.units.kept
+    return [
+        {
+            "first": harmless(names[pair.first]),
+            "second": harmless(names[pair.second]),
+            "told": figure(pair.information),
+            "kept": ("neither", "one", "both")[int(kept[pair.first]) + int(kept[pair.second])],
+        }
+        for pair in report.pairs
+    ]
+
+
 def _pictures(report: Report) -> dict[str, Markup]:
     """All pictures as SVG, those with a width twice."""
     made: dict[str, Markup] = {}
     if report.curve is not None and len(report.curve.size) > 1:
         chosen = report.n_kept or None
-        made["size"] = _both(draw_curve([report.curve], chosen, PAGE, WIDE, 230))
+        made["size"] = both(draw_curve([report.curve], chosen, PAGE, WIDE, 230))
     elif report.values is not None:
-        made["size"] = _both(draw_values(report.values, len(report.kept), PAGE, WIDE, 200))
+        made["size"] = both(draw_values(report.values, len(report.kept), PAGE, WIDE, 200))
     numeric = np.flatnonzero(np.isfinite(report.between).any(axis=1))  # text has no correlation
     if len(numeric) > 1:
         shown = numeric[closest(report.between[np.ix_(numeric, numeric)], MAPPED)]
@@ -348,17 +344,15 @@ def _pictures(report: Report) -> dict[str, Markup]:
         part = report.between[np.ix_(shown, shown)]
         chart = draw_squares(part, names, PAGE, SQUARE, least=0.5)
         made["redundancy"] = Markup(drawn(chart, "map"))
+    if report.pairs:
+        chart = draw_interactions(report.pairs, report.units.names, PAGE, SQUARE)
+        made["pairs"] = Markup(drawn(chart, "map"))
     if report.agreement is not None and report.kept:
         shares = kept_shares(report.units, report.agreement.share, MAPPED)
-        chart = {**draw_stability(shares, report.units.names, PAGE, 420), "padding": ROOM}
-        made["stability"] = _both(chart, BESIDE_NAMES)
+        chart = draw_stability(shares, report.units.names, PAGE, 420)
+        made["stability"] = beside_names(chart)
     if report.walk is not None:
-        made["path"] = _both(draw_path(report.walk, report.units.names, PAGE, WIDE, 220))
+        made["path"] = both(draw_path(report.walk, report.units.names, PAGE, WIDE, 220))
     if report.tuned is not None and not report.tuned.flat:
-        made["tuning"] = _both(draw_tuning(report.tuned, PAGE, WIDE, 190))
+        made["tuning"] = both(draw_tuning(report.tuned, PAGE, WIDE, 190))
     return made
-
-
-def _both(chart: dict[str, Any], narrow: int = NARROW) -> Markup:
-    small = {**chart, "width": narrow}
-    return Markup(drawn(chart, "wide") + drawn(small, "narrow"))

@@ -103,6 +103,27 @@ def mark_of(experiment: Experiment, cell: Cell, published: float) -> str:
     return _mean_mark(cell.ours, cell.deviation, n, published, n_published, better)
 
 
+def agreeing(experiment: Experiment, cell: Cell) -> tuple[float, float]:
+    """Between which published numbers :func:`mark_of` says that they agree; NaN where it cannot.
+
+    Of hits these are counts of the published number of realizations.
+    """
+    n, n_published = cell.n_realizations, experiment.realizations
+    if experiment.metric == "hit":
+        same = [
+            count
+            for count in range(n_published + 1)
+            if _hits_mark(int(cell.ours), n, count, n_published) == "="
+        ]
+        return float(same[0]), float(same[-1])
+    if experiment.agreement == "range" or experiment.metric == "stability":
+        return cell.low, cell.high
+    reach = experiment.agreement
+    if not isinstance(reach, float):
+        reach = _reach(cell.deviation, n, n_published) if n > 1 else float("nan")
+    return cell.ours - reach, cell.ours + reach
+
+
 def _hits_mark(ours: int, n: int, published: int, n_published: int) -> str:
     if same_rate((ours, n), (published, n_published)) >= LEVEL:
         return "="
@@ -112,17 +133,21 @@ def _hits_mark(ours: int, n: int, published: int, n_published: int) -> str:
 def _mean_mark(
     ours: float, spread: float, n: int, published: float, n_published: int, greater: bool
 ) -> str:
-    """About two standard errors of the difference; of one realization nothing can be said.
+    """About two standard errors of the difference; of one realization nothing can be said."""
+    if not np.isfinite(spread):
+        return ""
+    if abs(ours - published) <= _reach(spread, n, n_published) or np.isclose(ours, published):
+        return "="
+    return "+" if (ours > published) == greater else "-"
+
+
+def _reach(spread: float, n: int, n_published: int) -> float:
+    """How far two means may be apart by chance.
 
     Few realizations give a poor idea of the spread, which Student's quantile allows for.
     """
-    if not np.isfinite(spread):
-        return ""
     error = spread * np.sqrt(1 / n + 1 / n_published)
-    reach = stats.t.ppf(1 - LEVEL / 2, n - 1) * error
-    if abs(ours - published) <= reach or np.isclose(ours, published):
-        return "="
-    return "+" if (ours > published) == greater else "-"
+    return float(stats.t.ppf(1 - LEVEL / 2, n - 1) * error)
 
 
 def _near_mark(ours: float, published: float, reach: float, greater: bool) -> str:

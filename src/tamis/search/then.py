@@ -24,6 +24,7 @@ from tamis.contract import (
     Trace,
 )
 from tamis.contract.explain import explained, unit_index
+from tamis.contract.record import outside_pairs
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSelected
 from tamis.search.categories import for_columns
 
@@ -182,6 +183,8 @@ class Then(MetaEstimatorMixin, Selection):
         self.ranking_[seen] = after.ranking_
         self.scores_ = before.scores_.copy()
         self.scores_[seen] = after.scores_
+        inside = outside_pairs(after.interactions_, np.flatnonzero(seen))
+        self.interactions_ = inside or before.interactions_
 
     def explain(self, column: Any) -> str:
         """Say in words what became of a column, in the part that decided it; see Selection."""

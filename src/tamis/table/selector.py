@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tamis._arrays import Array
 from tamis.contract import FITTING, Choice, Chosen, Event, Record, Run, Selection, Trace
 from tamis.contract.explain import column_index
+from tamis.contract.record import outside_pairs
 from tamis.contract.selector import Reread
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TableAlert
 from tamis.table.frames import as_library, check_names, is_frame, need_polars, take
@@ -208,6 +209,7 @@ class TableSelector(MetaEstimatorMixin, Selection):
         self.ranking_[outside] = inside.ranking_
         self.scores_ = np.full(len(self.order_), np.nan)
         self.scores_[outside] = inside.scores_
+        self.interactions_ = outside_pairs(inside.interactions_, outside)
 
     # -- what it offers ---------------------------------------------------------------------------
 

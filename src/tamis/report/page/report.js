@@ -1,17 +1,5 @@
-(() => {
-"use strict";
-const $ = s => document.querySelector(s), root = document.documentElement;
-// theme
-const themes = ["auto", "light", "dark"], button = $("#theme"); let theme = 0;
-button.hidden = false;
-button.onclick = () => { theme = (theme + 1) % 3; if (theme) root.dataset.theme = themes[theme]; else delete root.dataset.theme; button.textContent = "Theme: " + themes[theme]; };
-// copying
-const copy = async text => { try { await navigator.clipboard.writeText(text); } catch { const a = document.createElement("textarea"); a.value = text; document.body.append(a); a.select(); document.execCommand("copy"); a.remove(); } };
 const D = JSON.parse($("#data").textContent), raw = D.raw ?? D.name;
-for (const b of document.querySelectorAll("[data-copy]")) { b.hidden = false; const was = b.textContent; b.onclick = async () => { const k = b.dataset.copy; await copy(k === "names" ? raw.slice(0, D.kept).join("\n") : $(k).textContent); b.textContent = "Copied"; setTimeout(() => b.textContent = was, 1500); }; }
-// what a mark stands for
-const tip = $("#tip");
-document.addEventListener("pointermove", e => { const m = e.target.closest?.("[data-tip]"); tip.hidden = !m; if (!m) return; tip.textContent = m.dataset.tip; const w = tip.offsetWidth; tip.style.left = Math.max(4, Math.min(e.clientX + 12, innerWidth - w - 8)) + "px"; tip.style.top = (e.clientY + 34 > innerHeight ? e.clientY - 34 : e.clientY + 14) + "px"; });
+texts.names = () => raw.slice(0, D.kept).join("\n");
 // the kept columns: the first 25, and the others on request
 const rest = document.querySelectorAll(".answer .rest");
 if (rest.length) { const p = $("#more"); p.hidden = false; for (const tr of rest) tr.hidden = true; p.firstElementChild.onclick = () => { for (const tr of rest) tr.hidden = false; p.hidden = true; rest[0].querySelector("th").setAttribute("tabindex", "-1"); rest[0].querySelector("th").focus(); }; }
@@ -51,4 +39,3 @@ $("#csv").onclick = () => { const q = v => { let s = String(v ?? ""); return /["
   const text = ["rank,column,score,kept,frequency_percent", ...raw.map((s, i) => [i + 1, q(raw[i]), D.score[i] ?? "", i < D.kept, D.freq?.[i] ?? ""].join(","))].join("\n") + "\n";
   const a = document.createElement("a"); a.href = URL.createObjectURL(new Blob([text], {type: "text/csv"})); a.download = "ranking.csv"; a.click(); URL.revokeObjectURL(a.href); };
 $("#tools").hidden = false; draw();
-})();

@@ -1,0 +1,130 @@
+"""From an experiment that was computed again to all that its page says."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import ClassVar
+
+from tamis._wording import counted
+from tamis.contract.record import installed_versions
+from tamis.evaluation import Contrast
+from tamis.exceptions import InvalidParameter
+from tamis.plot.style import harmless
+from tamis.report.facts import Care
+from tamis.report.saving import Page
+from tamis.reproduction import Reproduction
+from tamis.reproduction.telling import CellTable, contrasts, footnotes, tables_of
+
+
+@dataclass(frozen=True, repr=False)
+class ReproductionReport(Page):
+    """All that a page says of an experiment, as plain data.
+
+    :func:`tamis.report.reproduced` gathers it; ``save`` writes the page.
+
+    Attributes
+    ----------
+    found : Reproduction
+        The numbers, ours and the published ones.
+    tables : list of CellTable
+        The same as they stand in print.
+    tests : list of (str, Contrast)
+        For each part the reference against the other methods.
+    notes : list of str
+    made : date
+    cares : list of Care
+    details : list of (str, str)
+        How it was computed.
+    command : str or None
+        What to write on a command line to get the same.
+    """
+
+    drawn_by: ClassVar[str] = "tamis.report.reproduced_writing"
+
+    found: Reproduction
+    tables: Sequence[CellTable]
+    tests: Sequence[tuple[str, Contrast]]
+    notes: Sequence[str]
+    made: date
+    cares: Sequence[Care] = field(default_factory=list)
+    details: Sequence[tuple[str, str]] = field(default_factory=list)
+    command: str | None = None
+
+    @property
+    def parts(self) -> list[str]:
+        """Names of the parts that were computed."""
+        return list(dict.fromkeys(cell.part for cell in self.found.cells))
+
+    def __repr__(self) -> str:
+        return f"<ReproductionReport of {self.found.experiment.name}>"
+
+
+def reproduced(found: Reproduction, *, command: str | None = None) -> ReproductionReport:
+    """Gather all that there is to say of an experiment that was computed again.
+
+    Parameters
+    ----------
+    found : Reproduction
+        Of :func:`tamis.reproduction.reproduce`.
+    command : str, optional
+        What to write on a command line to get the same.
+
+    Returns
+    -------
+    ReproductionReport
+        ``save("table.html")`` writes the page.
+
+    Examples
+    --------
+    >>> from tamis.report import reproduced
+    >>> from tamis.reproduction import reproduce
+    >>> reproduced(reproduce("thesis-3.2", realizations=2))
+    <ReproductionReport of thesis-3.2>
+    """
+    if not isinstance(found, Reproduction):
+        raise InvalidParameter(
+            "reproduced needs the Reproduction of tamis.reproduction.reproduce(name), not "
+            f"{type(found).__name__}."
+        )
+    return ReproductionReport(
+        found=found,
+        tables=tables_of(found),
+        tests=contrasts(found),
+        notes=[*found.settings, *found.remarks, *footnotes(found)],
+        made=date.today(),
+        cares=_cares(found),
+        details=_details(found),
+        command=command,
+    )
+
+
+def _cares(found: Reproduction) -> list[Care]:
+    """What to know before the numbers are compared."""
+    cares = [Care(harmless(sentence), "") for sentence in found.missing]
+    n = min((cell.n_realizations for cell in found.cells), default=0)
+    if 0 < n < found.experiment.realizations and _is_published(found):
+        cares.insert(
+            0,
+            Care(
+                f"{counted(n, 'realization')} of {found.experiment.realizations}.",
+                "Fewer than were published: only large differences show.",
+            ),
+        )
+    return cares
+
+
+def _is_published(found: Reproduction) -> bool:
+    return any(cell.published is not None for cell in found.cells)
+
+
+def _details(found: Reproduction) -> list[tuple[str, str]]:
+    experiment = found.experiment
+    methods = {**experiment.methods}
+    for part in experiment.parts:
+        methods |= part.methods
+    lines = [(f"Method {name}", text) for name, text in methods.items()]
+    lines += [(f"Beside {name}", text) for name, text in experiment.baselines.items()]
+    lines += [(f"Estimator {name}", text) for name, text in experiment.estimators.items()]
+    lines.append(("Seed", str(experiment.seed)))
+    versions = ", ".join(f"{name} {v}" for name, v in installed_versions().items())
+    return [*lines, ("Versions", versions)]

@@ -1,0 +1,52 @@
+"""What few columns lose against all of them is a mean of differences, row by row."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tamis.auto.held_out import AutoOutcome, Gathered, outcome_of
+
+N = 400
+
+
+def gathered(classes):
+    """Losses of two sizes, of all columns and of a guess: rows that are hard are so for all."""
+    rng = np.random.default_rng(0)
+    hard = rng.exponential(size=N)
+    whole = 0.5 * hard
+    losses = np.column_stack([0.9 * hard, whole + 0.02 + 0.01 * rng.normal(size=N)])
+    keys = [("information", "ridge", 1), ("information", "ridge", 3)]
+    wrong = (losses > 0.6).astype(float) if classes else None
+    everything = {"ridge": (whole, (whole > 0.58).astype(float) if classes else None)}
+    guess = (hard + 1, np.ones(N) if classes else None)
+    return Gathered(keys, losses, wrong, everything, guess)
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_the_loss_is_compared_row_by_row(classes):
+    found = gathered(classes)
+    outcome = outcome_of(found, 1.0, np.random.default_rng(0), None, True)
+    column = found.keys.index((outcome.path, outcome.model, outcome.size))
+    mine, whole = found.losses[:, column], found.everything["ridge"][0]
+    lost = outcome.lost
+    assert lost.loss == outcome.error.loss - outcome.error_all.loss
+    assert lost.standard_error == pytest.approx(np.std(mine - whole, ddof=1) / N**0.5)
+    assert lost.standard_error < outcome.error.standard_error / 5  # the hard rows do not count
+    if classes:
+        apart = found.wrong[:, column] - found.everything["ridge"][1]
+        assert lost.wrong == outcome.error.wrong - outcome.error_all.wrong
+        assert lost.wrong_error == pytest.approx(np.std(apart, ddof=1) / N**0.5)
+    else:
+        assert lost.rmse == pytest.approx(outcome.error.rmse - outcome.error_all.rmse)
+        draws = np.random.default_rng(1).integers(N, size=(2000, N))
+        roots = np.sqrt(mine[draws].mean(axis=1)) - np.sqrt(whole[draws].mean(axis=1))
+        assert lost.rmse_error == pytest.approx(roots.std(), rel=0.15)  # the bootstrap's
+
+
+def test_it_survives_a_record_and_older_ones_are_read():
+    outcome = outcome_of(gathered(True), 1.0, np.random.default_rng(0), None, True)
+    plain = json.loads(json.dumps(outcome.to_dict()))
+    assert AutoOutcome.from_dict(plain) == outcome
+    del plain["lost"]
+    assert AutoOutcome.from_dict(plain).lost is None

@@ -5,16 +5,27 @@ import itertools
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 from tamis.contract import RowBlock
 from tamis.contract.parted import Apart, Survey, TableInParts, TargetLabels
 from tamis.criteria import (
+    CIFE,
+    CMIM,
+    DISR,
     HSIC,
+    JMI,
+    MIFS,
+    MIFSU,
+    MRMR,
+    NMIFS,
     Correlation,
     CrossValidated,
     DiscriminantRatio,
     Divergence,
     FisherScore,
+    MutualInformation,
+    PairMRMR,
     PValue,
     Scatter,
 )
@@ -212,3 +223,75 @@ def test_columns_too_large_to_square_are_refused():
     X[5, 2] = 1e200
     with pytest.raises(InvalidTable, match="column 2 reaches 1e"):
         Ranking(FisherScore()).fit(cut(X, y, [300]))
+
+
+# -- the information family ----------------------------------------------------------------------
+
+
+def mixed(n=700, seed=0):
+    """Columns of a large mean, few values, heavy tails, codes; a copy and a constant; gaps."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 9))
+    X[:, 1] += 1e6
+    X[:, 2] = np.round(X[:, 2], 1)
+    X[:, 4], X[:, 5] = X[:, 0], 3.3
+    X[:, 6] = rng.integers(0, 4, n)
+    X[:, 7] = np.exp(3 * X[:, 7])
+    z = 2 * X[:, 0] + X[:, 2] + rng.normal(size=n)
+    y = np.digitize(z, [-1.0, 1.0]) + (X[:, 6] == 2)
+    X[rng.random(n) < 0.1, 8] = np.nan
+    return X, y, z
+
+
+INFORMATION = [
+    MutualInformation(),
+    MIFS(),
+    MIFSU(n_bins=5),
+    MRMR(),
+    MRMR(binning="width", n_bins=4),
+    MRMR(binning="codes"),
+    NMIFS(categories=[6, 2], n_bins=3),
+    CMIM(n_bins=40),
+    CIFE(n_bins=4),
+    JMI(),
+    DISR(n_bins=3),
+]
+
+
+@pytest.mark.parametrize("criterion", INFORMATION, ids=str)
+def test_counts_of_any_partition_are_those_of_the_whole_table(criterion):
+    X, y, z = mixed()
+    targets = [y] if criterion.binning == "codes" else [y, z]
+    for target in targets:
+        order = np.argsort(target, kind="stable")  # blocks in which classes are missing
+        X, target = X[order], target[order]
+        search = Forward(criterion, n_features_to_select=4, standardize=False)
+        held = clone(search).fit(X, target)
+        for where in ([], [200, 200, 233], sorted(np.random.default_rng(0).permutation(700)[:60])):
+            found = clone(search).fit(cut(X, target, where))
+            assert_array_equal(found.order_, held.order_)
+            assert_allclose(found.scores_, held.scores_, rtol=0, atol=1e-12)
+
+
+def test_permuted_blocks_give_the_same_bits():
+    X, y, _ = mixed()
+    blocks = np.array_split(np.arange(700), 25)
+    there = Forward(JMI(), n_features_to_select=4).fit(cut(X, y, range(28, 700, 28)))
+    rows = np.concatenate([blocks[k] for k in np.random.default_rng(0).permutation(25)])
+    back = Forward(JMI(), n_features_to_select=4).fit(cut(X[rows], y[rows], range(28, 700, 28)))
+    assert_array_equal(there.scores_, back.scores_)
+
+
+def test_what_the_information_family_cannot_do_on_blocks_is_said():
+    X, y, z = mixed()
+    source = cut(X, y, [300])
+    with pytest.raises(InvalidParameter, match="missing='level'"):
+        Forward(MRMR(missing="pairs")).fit(source)
+    with pytest.raises(InvalidParameter, match="takes no groups"):
+        Forward(MRMR(), feature_groups={"a": [0, 1]}).fit(source)
+    with pytest.raises(InvalidParameter, match="real target as a level"):
+        Forward(MRMR(binning="codes")).fit(cut(X, z, [300]))
+    with pytest.raises(InvalidParameter, match="PairMRMR needs the whole table"):
+        Forward(PairMRMR()).fit(source)
+    with pytest.raises(InvalidParameter, match="n_bins"):
+        Forward(MRMR(n_bins=1)).fit(source)

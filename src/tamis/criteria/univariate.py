@@ -24,6 +24,7 @@ from tamis.density.discrete import (
     coding_cost,
 )
 from tamis.density.joint import available_relevance
+from tamis.density.planes import learnt_in_parts
 from tamis.exceptions import InvalidParameter
 
 
@@ -336,6 +337,7 @@ class MutualInformation(Univariate):
     takes_missing: ClassVar[bool] = True
     takes_categories: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
+    takes_parts: ClassVar[bool] = True
     takes_several_targets: ClassVar[bool] = True
 
     def __init__(
@@ -373,6 +375,10 @@ class MutualInformation(Univariate):
             coded = coded_columns(name, X[:, block], *rule, part)
             found.append(mean_of([self._information(coded, codes) for codes in targets]))
         self.scores_ = np.concatenate(found)
+
+    def _learn_parts(self, table: TableInParts) -> None:
+        coded = learnt_in_parts(self, table)
+        self.scores_ = coded.information(coded.target)
 
     def _information(self, coded: Coded, codes: NDArray[np.intp]) -> Array:
         if self.missing == "pairs" and coded.gaps.any():

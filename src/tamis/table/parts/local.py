@@ -9,6 +9,7 @@ from typing import IO, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._parallel import in_threads
 from tamis.contract import Parts, Reducible, RowBlock, RowStatistic
 from tamis.contract.cost import free_memory
 
@@ -17,6 +18,8 @@ from tamis.contract.cost import free_memory
 BLOCK_NUMBERS = 1 << 22
 #: Share of the free memory that what is kept of the blocks may take before it goes to a file.
 HELD_SHARE = 0.5
+#: Numbers that a word of what is kept stands for, about: a bit is read for many of them.
+WORD = 16
 
 Item = TypeVar("Item")
 
@@ -40,7 +43,7 @@ class LocalParts(Parts):
             yield from self.chunk(index, target_only=target_only)
 
     def reduce(self, statistic: RowStatistic, *, target_only: bool = False) -> Any:
-        return statistic.finish(reduced(statistic, self.blocks(target_only=target_only)))
+        return statistic.finish(reduced(statistic, ahead(self.blocks(target_only=target_only))))
 
     def first_rows(self, n_rows: int) -> NDArray[Any]:
         found, held = [np.empty((0, self.n_columns))], 0
@@ -72,13 +75,22 @@ class KeptHere(Reducible):
         self.arrays = _mapped(arrays) if on_disk else list(arrays)
 
     def reduce(self, statistic: RowStatistic) -> Any:
-        return statistic.finish(reduced(statistic, self.arrays, is_ready=True))
+        """The statistic of all arrays, dealt out to threads: it is to be of integers."""
+
+        def part(some: slice) -> Any:
+            return reduced(statistic, self.arrays[some])
+
+        size = sum(len(array) for array in self.arrays) * WORD
+        first, *others = in_threads(part, len(self.arrays), size) or [statistic.empty()]
+        for state in others:
+            first = statistic.merge(first, state)
+        return statistic.finish(first)
 
 
-def reduced(statistic: RowStatistic, blocks: Iterable[Any], *, is_ready: bool = False) -> Any:
-    """The state of a statistic that has seen some blocks; what is not ready is read ahead."""
+def reduced(statistic: RowStatistic, blocks: Iterable[Any]) -> Any:
+    """The state of a statistic that has seen some blocks."""
     state = statistic.empty()
-    for block in blocks if is_ready else ahead(iter(blocks)):
+    for block in blocks:
         state = statistic.learn_part(state, block)
     return state
 
@@ -98,16 +110,18 @@ def ahead(items: Iterator[Item]) -> Iterator[Item]:
 
 
 def _mapped(arrays: Iterable[NDArray[Any]]) -> list[NDArray[Any]]:
-    """The arrays as views of one temporary file."""
-    file, places = TemporaryFile(prefix="tamis-"), []  # noqa: SIM115 (open as long as it is mapped)
-    for array in arrays:
-        places.append((file.tell(), array.dtype, len(array)))
-        file.write(np.ascontiguousarray(array).data)
-    file.flush()
-    return [_view(file, *place) for place in places]
+    """The arrays as views of one temporary file, which stays as long as they do."""
+    places = []
+    with TemporaryFile(prefix="tamis-") as file:
+        for array in arrays:
+            places.append((file.tell(), array.dtype, len(array)))
+            file.write(np.ascontiguousarray(array).data)
+        file.flush()
+        return [_view(file, *place) for place in places]
 
 
 def _view(file: IO[bytes], offset: int, dtype: Any, length: int) -> NDArray[Any]:
     if not length:
         return np.empty(0, dtype=dtype)
-    return np.memmap(file, dtype=dtype, mode="r", offset=offset, shape=(length,))
+    # writable as all arrays are, so that loops need not be compiled anew
+    return np.asarray(np.memmap(file, dtype=dtype, mode="r+", offset=offset, shape=(length,)))

@@ -50,7 +50,8 @@ PROMISED = {
     },
     "tamis.contract": {
         "BackwardCriterion", "Choice", "Criterion", "Embedded", "ForwardCriterion", "Grouping",
-        "Record", "Scores", "Search", "Selection", "Step", "SubsetCriterion", "Trace",
+        "Parts", "Record", "RowBlock", "RowStatistic", "Scores", "Search",
+        "Selection", "Step", "SubsetCriterion", "Trace",
     },
     "tamis.svm": {"SVCPath", "SVCPathCV", "SVRPath", "SVRPathCV"},
     "tamis.response": {
@@ -63,6 +64,7 @@ PROMISED = {
         "make_exponential", "make_xor", "load", "make_mixed", "make_genes",
     },
     "tamis.table": {"Alert", "Table", "TableEncoder", "TableSelector", "inspect", "read"},
+    "tamis.table.parts": {"BlockIterator", "MemoryMap", "Parquet", "as_parts", "sample"},
     "tamis.auto": {"Auto", "CurvePoint", "HeldOut", "LostError", "Planned"},
     "tamis.evaluation": {"Realizations", "evaluate", "compare", "stability", "hit"},
     "tamis.reproduction": {"reproduce", "read", "names", "titles"},

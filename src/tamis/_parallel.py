@@ -2,9 +2,11 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -16,6 +18,10 @@ from tamis.exceptions import ClusterLost, ClusterUnreachable, MissingExtra
 #: Seconds to wait for the scheduler of a cluster: one that is there answers within one, through a
 #: tunnel within a few.
 REACH = 10
+
+#: Numbers from which a loop over them is shared among threads: a millisecond's work, to which the
+#: start of a thread adds a tenth.
+SHARED = 1 << 20
 
 
 def parallel_map(
@@ -30,6 +36,21 @@ def parallel_map(
     if len(items) < 2 or effective_n_jobs(n_jobs) == 1:
         return [function(*item) for item in items]
     return Parallel(n_jobs=n_jobs)(delayed(function)(*item) for item in items)
+
+
+def in_threads(function: Callable[[slice], Any], n_items: int, size: int) -> list[Any]:
+    """What a function that leaves the interpreter makes of slices of so many items.
+
+    One slice for each core that is free to use, unless there is too little work to share: so many
+    numbers in all.
+    """
+    n_slices = 1 if size < SHARED else min(n_items, effective_n_jobs(-1))
+    bounds = [n_items * k // n_slices for k in range(n_slices + 1)] if n_slices else [0]
+    slices = [slice(first, last) for first, last in pairwise(bounds)]
+    if len(slices) < 2:
+        return [function(part) for part in slices]
+    with ThreadPoolExecutor(len(slices)) as pool:
+        return list(pool.map(function, slices))
 
 
 def parallel_stream(

@@ -51,7 +51,8 @@ def select(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="CSV, TSV, Parquet, Arrow, Excel, ARFF or LIBSVM; also .gz, .zst; - is stdin.",
+            help="CSV, TSV, Parquet, Arrow, Excel, ARFF or LIBSVM; also .gz, .zst; - is stdin; a "
+            "folder of Parquet files.",
         ),
     ],
     method: Annotated[

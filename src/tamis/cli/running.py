@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tamis._wording import counted
 from tamis.choice.rounds import InRounds
 from tamis.cli.failing import INTERRUPTED
+from tamis.cli.parts import LabelledParts
 from tamis.cli.printing import say, say_warnings, stderr
 from tamis.cli.progress import SearchBar, inside, progress_of
 from tamis.contract import Record, Selection
@@ -34,7 +35,7 @@ class Interrupted(NamedTuple):
 
 def run(
     selector: Any,
-    data: LabelledTable,
+    data: LabelledTable | LabelledParts,
     record: Record | None = None,
     save_to: Path | None = None,
     *,

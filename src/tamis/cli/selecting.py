@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tamis import spec
@@ -28,6 +29,7 @@ from tamis.cli.answer import (
 )
 from tamis.cli.censored import check_censored, events_of, with_events
 from tamis.cli.output import check_output, ranking_json, write_ranking
+from tamis.cli.parts import LabelledParts, is_read_in_parts, labelled_parts
 from tamis.cli.printing import (
     print_lines,
     print_pairs,
@@ -95,6 +97,7 @@ class Request(NamedTuple):
     budget: str | None = None
     quiet: bool = False
     json: bool = False
+    dask: str | None = None
 
     @property
     def answer_folder(self) -> Path | None:
@@ -123,6 +126,7 @@ class Request(NamedTuple):
             "--seed": self.seed or None,
             "--jobs": self.n_jobs,
             "--budget": self.budget,
+            "--dask": self.dask,
             "--report": self.report,
             "--resamples": self.resamples,
             "--output": self.output,
@@ -138,6 +142,9 @@ class Request(NamedTuple):
 def run_select(asked: Request) -> None:
     """Select columns of a file as asked; what cannot be written is refused before any work."""
     _check(asked)
+    if is_read_in_parts(asked):
+        _select_in_parts(asked)
+        return
     content = read_file(asked.file, asked.format, header=asked.header)
     happened = None if asked.event is None else events_of(content.frame, asked.event)
     table = _table(asked, content)
@@ -165,6 +172,35 @@ def run_select(asked: Request) -> None:
     _write(asked, data, selection, alerts, plain)
 
 
+def _select_in_parts(asked: Request) -> None:
+    """Select columns of a table that is read in blocks of rows."""
+    if asked.method is None and asked.resume is None:
+        raise InvalidParameter(
+            f"{asked.file} is read in blocks of rows, from which the automatic selection cannot "
+            "learn. Name a METHOD that can, such as mrmr, fisher-score or sffs-j3."
+        )
+    data = labelled_parts(
+        asked,
+        report=asked.report,
+        folder=asked.folder,
+        time=asked.time,
+        event=asked.event,
+        **{"dry-run": asked.dry_run},
+    )
+    record = None if asked.resume is None else load_record(asked.resume)
+    selector = _prepared(asked, data.table.labels.values, record)
+    selection = run(
+        selector,
+        data,
+        record,
+        asked.save_record,
+        interrupted=_interrupted(asked),
+        quiet=asked.quiet,
+    )
+    _tell(asked, data, selection, ())
+    _write(asked, data, selection, (), plain=True)
+
+
 def _check(asked: Request) -> None:
     check_output(asked.output, asked.file)
     check_output(asked.save_record, asked.file, endings=(".json",))
@@ -183,9 +219,17 @@ def _check(asked: Request) -> None:
 def _selector(asked: Request, table: Table, record: Record | None) -> Selection:
     """The selector that was asked for, made ready for the table."""
     assert table.y is not None
+    selector = _prepared(asked, table.y, record)
+    if not table.is_plain and not isinstance(selector, TableSelector):
+        selector = TableSelector(selector, keep=asked.keep)
+    return selector
+
+
+def _prepared(asked: Request, y: NDArray[Any], record: Record | None) -> Selection:
+    """The selector that was asked for, made ready for a target."""
     selector = selector_for(
         asked.method,
-        table.y,
+        y,
         record,
         n_features_to_select=number_of_features(asked.n_features_to_select),
         task=asked.task,
@@ -196,9 +240,7 @@ def _selector(asked: Request, table: Table, record: Record | None) -> Selection:
     if asked.budget is not None and isinstance(selector, Auto):
         selector.set_params(budget=seconds_of(asked.budget))
     if asked.method is not None or record is None:  # a record has the seeds that it began with
-        selector = prepare(selector, table.y, task=asked.task, random_state=asked.seed)
-    if not table.is_plain and not isinstance(selector, TableSelector):
-        selector = TableSelector(selector, keep=asked.keep)
+        selector = prepare(selector, y, task=asked.task, random_state=asked.seed)
     return selector
 
 
@@ -229,7 +271,10 @@ def _interrupted(asked: Request) -> Interrupted:
 
 
 def _tell(
-    asked: Request, data: LabelledTable, selection: Selection, alerts: Sequence[Alert]
+    asked: Request,
+    data: LabelledTable | LabelledParts,
+    selection: Selection,
+    alerts: Sequence[Alert],
 ) -> None:
     """Print the answer."""
     ranking = ranked_columns(selection, data.names)
@@ -249,14 +294,14 @@ def _tell(
 
 def _write(
     asked: Request,
-    data: LabelledTable,
+    data: LabelledTable | LabelledParts,
     selection: Selection,
     alerts: Sequence[Alert],
     plain: bool,
 ) -> None:
     """Write the folder, and say where everything is."""
     folder = asked.answer_folder
-    if folder is not None:
+    if folder is not None and isinstance(data, LabelledTable):
         page = partial(write_page, asked, data, selection, alerts, plain)
         ranking = ranked_columns(selection, data.names)
         write_folder(folder, AnswerParts(selection, data, ranking, page), safe=asked.safe_csv)
@@ -356,7 +401,7 @@ def _spoken(file: Path) -> str:
 
 def _facts(
     file: Path,
-    data: LabelledTable,
+    data: LabelledTable | LabelledParts,
     selection: Selection,
     alerts: Sequence[Alert],
     *,

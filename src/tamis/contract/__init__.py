@@ -32,6 +32,8 @@ from tamis.contract.criterion import (
 )
 from tamis.contract.embedded import Embedded, Given
 from tamis.contract.inputs import SparseColumns, check_data
+from tamis.contract.parted import TableInParts
+from tamis.contract.parts import Parts, Reducible, RowBlock, RowStatistic, Together
 from tamis.contract.record import Interaction, Record, RecordComparison
 from tamis.contract.run import Run, StepSource
 from tamis.contract.search import FITTING, Counted, Search
@@ -64,9 +66,13 @@ __all__ = [
     "Interaction",
     "Mask",
     "Moves",
+    "Parts",
     "Progress",
     "Record",
     "RecordComparison",
+    "Reducible",
+    "RowBlock",
+    "RowStatistic",
     "Run",
     "Scores",
     "Search",
@@ -78,6 +84,8 @@ __all__ = [
     "StepSource",
     "Subset",
     "SubsetCriterion",
+    "TableInParts",
+    "Together",
     "Trace",
     "TracedStep",
     "censored_columns",

@@ -31,6 +31,7 @@ from tamis._arrays import EMPTY, Array, Mask, Subset, idle_columns, target_kind
 from tamis.contract.censored import SURVIVAL, censored_columns
 from tamis.contract.cost import Cost
 from tamis.contract.inputs import check_data
+from tamis.contract.parted import TableInParts, refuse_parts
 from tamis.exceptions import InvalidParameter, InvalidTarget
 
 TASKS = frozenset({"classification", "regression"})
@@ -56,6 +57,8 @@ class Criterion(BaseEstimator, ABC):
     takes_categories: ClassVar[bool] = False
     #: Whether the table may be sparse (CSR, CSC); it is never made dense.
     takes_sparse: ClassVar[bool] = False
+    #: Whether it learns from blocks of rows, of a table that is never held at once.
+    takes_parts: ClassVar[bool] = False
     #: Whether ``y`` may have several columns, each a target.
     takes_several_targets: ClassVar[bool] = False
     #: Whether scores are about the scale of the columns, so that no search may change it.
@@ -73,8 +76,14 @@ class Criterion(BaseEstimator, ABC):
         """Refuse parameters that cannot work, before any data are seen."""
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> Self:
-        """Learn the data; ``params`` are per-row metadata such as ``sample_weight``."""
+        """Learn the data; ``params`` are per-row metadata such as ``sample_weight``.
+
+        Where the class says ``takes_parts``, ``X`` may be a :class:`TableInParts`, which has the
+        target too.
+        """
         self.check()
+        if isinstance(X, TableInParts):
+            return self._fit_parts(X)
         X, y = check_data(self, X, y)
         self._check_units(X.shape[1])
         self.task_ = check_target(self, y)
@@ -87,10 +96,34 @@ class Criterion(BaseEstimator, ABC):
                 f"{type(self).__name__} cannot use {names}: it trains no estimator. "
                 f"Leave {names} out, or use a criterion such as CrossValidated or Importances."
             )
-        idle = idle_columns(X)
-        self.idle_ = idle if self._unit_columns is None else self.over_units(idle, np.all)
+        self.idle_ = self.over_units(idle_columns(X), np.all)
         self._learn(X, y, **params)
         return self
+
+    def _fit_parts(self, table: TableInParts) -> Self:
+        """Learn a table in blocks of rows."""
+        self._check_parts()
+        self.n_features_in_ = table.shape[1]
+        if table.names is not None:
+            self.feature_names_in_ = np.array(table.names, dtype=object)
+        self._check_units(table.shape[1])
+        self.task_ = check_target(self, table.labels.values)
+        self._learn_parts(table)
+        self.idle_ = self._idle_units(table)
+        return self
+
+    def _check_parts(self) -> None:
+        """Refuse blocks of rows where nothing can be learnt from them."""
+        if not self.takes_parts:
+            refuse_parts(type(self).__name__)
+
+    def _learn_parts(self, table: TableInParts) -> None:
+        """Keep what scores need of a table in blocks of rows, in as few passes as can be."""
+        raise NotImplementedError(f"{type(self).__name__} does not learn from blocks of rows.")
+
+    def _idle_units(self, table: TableInParts) -> Mask:
+        """Units of a table in blocks that tell nothing beside the others."""
+        return self.over_units(table.idle(), np.all)
 
     @abstractmethod
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:

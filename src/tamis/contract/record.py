@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from tamis._arrays import Array, Subset, fingerprint
 from tamis._expression import write
 from tamis._files import replace_text
+from tamis.contract.parted import TableInParts
 from tamis.contract.standing import order_of
 from tamis.contract.strict import OPTIONAL, check_record
 from tamis.contract.trace import Trace
@@ -145,7 +146,7 @@ class Record:
     def begin(
         cls,
         selector: BaseEstimator,
-        X: Array,
+        X: Array | TableInParts,
         y: Any,
         params: Mapping[str, Any],
         grouping: Grouping,
@@ -159,7 +160,7 @@ class Record:
             expression=write(selector, strict=False),
             identity=write(bare, strict=False),
             walk=write(selector._unsized(bare), strict=False),
-            data=fingerprint(X, y, **params),
+            data=X.fingerprint() if isinstance(X, TableInParts) else fingerprint(X, y, **params),
             n_samples=X.shape[0],
             feature_names=None if names is None else tuple(map(str, names)),
             seeds={},

@@ -24,6 +24,7 @@ from tamis.contract.criterion import (
     check_target,
     read_tags,
 )
+from tamis.contract.parted import TableInParts
 from tamis.contract.record import Record
 from tamis.contract.run import Run
 from tamis.contract.selector import Selection
@@ -235,8 +236,12 @@ class Search(MetaEstimatorMixin, Selection):
     def _check_target(self, y: NDArray[Any] | None) -> None:
         check_target(self.criterion, y)
 
+    def _check_parts(self) -> None:
+        self.criterion._check_parts()
+
     def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
-        if is_sparse(X):  # costs are those of tables in which every entry is held
+        # costs are those of tables in which every entry is held
+        if is_sparse(X) or isinstance(X, TableInParts):
             return None
         n_rounds = self._n_rounds(X.shape[1], self._size(X.shape[1]))
         name = f"{type(self).__name__}({type(self.criterion).__name__})"
@@ -252,7 +257,10 @@ class Search(MetaEstimatorMixin, Selection):
         grouping = done.grouping
         self.criterion.grouped(grouping.members)
         scaled = self.standardize and not self.criterion.reads_scale
-        self.criterion.fit(standardised(X) if scaled else X, y, **self._routed(params))
+        if isinstance(X, TableInParts):
+            self.criterion.fit(X.scaled(type(self.criterion).__name__, scaled))
+        else:
+            self.criterion.fit(standardised(X) if scaled else X, y, **self._routed(params))
         for chosen in done.trace.params.values():
             self.criterion.use(chosen)
         return Counted(self.criterion, done.trace.n_evaluations, grouping.fixed_units)

@@ -25,13 +25,20 @@ from tamis._random import draw_seed, fix_seeds
 from tamis.contract.choice import Choice, Chosen, SizeLike, resolve_choice
 from tamis.contract.explain import explained, open_tie
 from tamis.contract.inputs import SparseColumns, check_data
+from tamis.contract.parted import in_parts, read_parts, refuse_parts
 from tamis.contract.record import Record
 from tamis.contract.run import Run
 from tamis.contract.standing import order_of, scores_of
 from tamis.contract.steps import Event
 from tamis.contract.trace import Trace
 from tamis.contract.units import Grouping, resolve_units
-from tamis.exceptions import DegenerateData, InvalidTable, NothingFound, TiedScores
+from tamis.exceptions import (
+    DegenerateData,
+    InvalidParameter,
+    InvalidTable,
+    NothingFound,
+    TiedScores,
+)
 
 #: Kept columns that a summary names.
 MOST_NAMED = 20
@@ -184,12 +191,15 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         X : array, pandas or polars frame of shape (n_samples, n_features)
             NaN, and a sparse array (CSR, CSC, or :class:`SparseColumns`, whose columns have names),
             where the criterion takes them.
+            For criteria that take parts, a table larger than memory: the path of a Parquet file or
+            folder, a source of :mod:`tamis.table.parts`, or a collection of Dask.
         y : array of shape (n_samples,) or (n_samples, n_targets)
             Classes (of any type) or real numbers, as the criterion needs; a censored target is a
             structured array of event and time, or two columns, time and event.
         **params
             Per-row metadata (``sample_weight``, ``groups``) for the criterion: routed by requests
             when scikit-learn's metadata routing is enabled, passed on as they are otherwise.
+            ``target`` is the name of the target where ``X`` is a path that holds it.
         """
         self._run(X, y, params, None)
         return self
@@ -389,8 +399,32 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     def _run(self, X: Any, y: Any, params: dict[str, Any], done: Record | None) -> None:
         self._forget()
         self._check()
-        X, y = check_data(self, X, y)
+        X, y = self._table_and_target(X, y, params.pop("target", None))
         self._follow(Run(self, X, y, params, done, self._grouping(X)))
+
+    def _table_and_target(self, X: Any, y: Any, target: Any) -> tuple[Any, NDArray[Any] | None]:
+        """Table and target, checked; of a table in blocks of rows the labels stand for the target.
+
+        This is where paths, sources and collections of Dask come in.
+        """
+        if not in_parts(X):
+            if target is not None:
+                raise InvalidParameter(
+                    f"{type(self).__name__} needs target={target!r} where X is a path or a source "
+                    f"of row blocks, not {type(X).__name__}. Give the target as y, or write "
+                    "tamis.select(frame, target=...)."
+                )
+            return check_data(self, X, y)
+        self._check_parts()
+        table = read_parts(type(self).__name__, X, y, target)
+        self.n_features_in_ = table.shape[1]
+        if table.names is not None:
+            self.feature_names_in_ = np.array(table.names, dtype=object)
+        return table, table.labels.values
+
+    def _check_parts(self) -> None:
+        """Refuse a table in blocks of rows, where nothing can be learnt from it."""
+        refuse_parts(type(self).__name__)
 
     def _follow(self, run: Run) -> None:
         """Walk to the end, or to where a callback says stop, and keep what was found.

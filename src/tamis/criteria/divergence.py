@@ -7,19 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.covariance import ledoit_wolf_shrinkage
 
-from tamis._arrays import Array, Subset, class_codes, in_range
+from tamis._arrays import Array, Subset
 from tamis._linalg import TraceForm, TraceSum
-from tamis.contract import Cost
+from tamis.contract import Cost, TableInParts
+from tamis.contract.parted import refuse_parts
+from tamis.criteria.moments import HeldSpread, Spread
 from tamis.criteria.parzen import ParzenDivergence
-from tamis.criteria.scatter import (
-    Form,
-    Separability,
-    check_ridge,
-    check_within,
-    class_covariances,
-    class_means,
-    matrices_cost,
-)
+from tamis.criteria.scatter import Form, Separability, check_ridge, check_within, matrices_cost
 from tamis.exceptions import InvalidParameter
 
 #: Samples a column from which the covariances of the classes are taken as they are, with a ridge
@@ -109,6 +103,11 @@ class Divergence(Separability):
         shrinking = 0.2 * n_samples * n_features**2 if self.ridge == "auto" else 0.0
         return plain._replace(operations=plain.operations + shrinking)
 
+    def _check_parts(self) -> None:
+        super()._check_parts()
+        if self.density != "gaussian":
+            refuse_parts(f"{type(self).__name__}(density={self.density!r})")
+
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         self._windows: ParzenDivergence | None = None
         if self.density == "gaussian":
@@ -116,6 +115,10 @@ class Divergence(Separability):
             return
         windows = ParzenDivergence(sigma=self.sigma)
         self._windows = windows.grouped(self._unit_columns).fit(X, y)
+
+    def _learn_parts(self, table: TableInParts) -> None:
+        self._windows = None
+        super()._learn_parts(table)
 
     def values(self, subsets: Iterable[Subset]) -> Array:
         return super().values(subsets) if self._windows is None else self._windows.values(subsets)
@@ -142,31 +145,38 @@ class Divergence(Separability):
         if self._windows is not None:
             self._windows.use(params)
 
-    def _form(self, X: Array, y: NDArray[Any]) -> Form:
-        X = in_range(X, together=self.ridge != 0)  # a ridge weighs columns by their scale
-        self.ridge_ = shrinking_ridge(X, y) if self.ridge == "auto" else float(self.ridge)
-        codes = class_codes(y)[1]
-        means, priors = class_means(X, codes)
-        covariances = class_covariances(X, codes, means, self.ridge_)
+    @property
+    def _products(self) -> str:
+        return "classes"
+
+    def _form(self, spread: Spread) -> Form:
+        self.ridge_ = shrinking_ridge(spread) if self.ridge == "auto" else float(self.ridge)
+        means, priors = spread.means, spread.priors
+        covariances = spread.covariances(self.ridge_)
         forms = []
         for k, covariance in enumerate(covariances):
             # sum over l of P_k P_l (Sigma_l + delta delta'), which W = Sigma_k meets in the trace
             weights = priors[k] * np.where(np.arange(len(priors)) == k, 0, priors)
             shift = (means - means[k]) * np.sqrt(weights)[:, None]
             met = np.tensordot(weights, covariances, axes=1) + shift.T @ shift
-            check_within(covariance.diagonal(), met.diagonal(), X)
+            check_within(covariance.diagonal(), met.diagonal(), spread.size)
             forms.append(TraceForm(covariance, met))
         return TraceSum(forms, per_column=(priors**2).sum() - 1)
 
 
-def shrinking_ridge(X: Array, y: Any) -> float:
+def shrinking_ridge(spread: Spread) -> float:
     """Ridge that makes the covariances of the classes invertible where they are hardly known."""
-    codes = class_codes(y)[1]
-    counts = np.bincount(codes)
-    if counts.min() >= KNOWN_FROM * X.shape[1]:
+    counts = spread.counts
+    if counts.min() >= KNOWN_FROM * spread.means.shape[1]:
         return SMALL_RIDGE
+    if not isinstance(spread, HeldSpread):
+        raise InvalidParameter(
+            f"Divergence(ridge='auto') on blocks of rows needs {KNOWN_FROM} rows a column in every "
+            f"class, but one has {counts.min()}. Give a number, such as ridge=1e-3."
+        )
     shares = [
-        ledoit_wolf_shrinkage(X[codes == k]) if count > 1 else 1.0 for k, count in enumerate(counts)
+        ledoit_wolf_shrinkage(spread.X[spread.codes == k]) if count > 1 else 1.0
+        for k, count in enumerate(counts)
     ]
     # (1 - share) S + share m I is S + ridge m I but for a factor
     share = float(np.average(shares, weights=counts))

@@ -20,10 +20,11 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tamis._arrays import EMPTY, Array, Subset
-from tamis.contract import Cost, ForwardCriterion
+from tamis._arrays import EMPTY, Array, Mask, Subset
+from tamis.contract import Cost, ForwardCriterion, TableInParts
 from tamis.density.discrete import (
     QUANTUM,
+    Coded,
     category_mask,
     check_missing,
     coded_columns,
@@ -31,6 +32,7 @@ from tamis.density.discrete import (
     coding_cost,
 )
 from tamis.density.joint import AvailablePair, Pair, available_relevance
+from tamis.density.planes import PartsCoded, learnt_in_parts
 from tamis.exceptions import InvalidParameter
 
 AnyPair: TypeAlias = Pair | AvailablePair
@@ -52,6 +54,8 @@ class PairwiseInformation(ForwardCriterion):
     takes_missing: ClassVar[bool] = True
     takes_categories: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
+    takes_parts: ClassVar[bool] = True
+    _coded: Coded | PartsCoded
 
     def __init__(
         self,
@@ -74,17 +78,28 @@ class PairwiseInformation(ForwardCriterion):
         self._check(name)
         check_missing(name, self.missing)
         categories = category_mask(name, self.categories, X.shape[1])
-        self._coded = coded_columns(name, X, self.n_bins, self.binning, categories)
+        coded = coded_columns(name, X, self.n_bins, self.binning, categories)
         if self._unit_columns is not None:
-            self._coded = self._coded.joined(self._unit_columns, self.missing)
-        self._target = coded_target(name, y, self.task_, self.n_bins, self.binning)
-        self._by_pairs = self.missing == "pairs" and bool(self._coded.gaps.any())
+            coded = coded.joined(self._unit_columns, self.missing)
+        self._coded = coded
+        self._target: Any = coded_target(name, y, self.task_, self.n_bins, self.binning)
+        self._by_pairs = self.missing == "pairs" and bool(coded.gaps.any())
         if self._by_pairs:
-            self.relevance_, entropy = available_relevance(self._coded, self._target)
+            self.relevance_, entropy = available_relevance(coded, self._target)
         else:
-            self.relevance_, entropy = self._coded.information(self._target), self._coded.entropy
+            self.relevance_, entropy = coded.information(self._target), coded.entropy
         self.idle_ = self.idle_ | (entropy == 0)  # cut into bins, it may not vary
         self._forget()
+
+    def _learn_parts(self, table: TableInParts) -> None:
+        self._check(type(self).__name__)
+        self._coded = coded = learnt_in_parts(self, table)
+        self._target, self._by_pairs = coded.target, False
+        self.relevance_ = coded.information(coded.target)
+        self._forget()
+
+    def _idle_units(self, table: TableInParts) -> Mask:
+        return super()._idle_units(table) | (self._coded.entropy == 0)
 
     def _check(self, name: str) -> None:
         """Refuse parameters outside what is possible."""
@@ -118,7 +133,7 @@ class PairwiseInformation(ForwardCriterion):
         if len(np.setdiff1d(self._chosen, chosen, assume_unique=True)):
             self._forget()
         for i in np.setdiff1d(chosen, self._chosen, assume_unique=True):
-            kind = AvailablePair if self._by_pairs else Pair
+            kind: Any = AvailablePair if self._by_pairs else Pair
             term = self._term(kind(self._coded, self._target, int(i)))
             self._total = self._fold(self._total, np.rint(term / QUANTUM).astype(np.int64))
         self._chosen = chosen.copy()

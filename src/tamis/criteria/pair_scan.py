@@ -237,6 +237,8 @@ class PairMRMR(MRMR):
     """
 
     takes_sparse: ClassVar[bool] = False
+    takes_parts: ClassVar[bool] = False
+    _coded: Coded
 
     def __init__(
         self,

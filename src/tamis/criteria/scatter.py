@@ -17,7 +17,8 @@ from tamis._linalg import (
     independent,
     stacked,
 )
-from tamis.contract import Cost, SubsetCriterion
+from tamis.contract import Cost, SubsetCriterion, TableInParts
+from tamis.criteria.moments import HeldSpread, Spread, SummedSpread
 from tamis.exceptions import InvalidParameter, NothingToAdd, SingularScatter
 
 MEASURES = ("J1", "J2", "J3")
@@ -39,13 +40,30 @@ class Separability(SubsetCriterion):
 
     targets: ClassVar[frozenset[str]] = frozenset({"classification"})
 
+    takes_parts: ClassVar[bool] = True
+    ridge: Any
+
     @abstractmethod
-    def _form(self, X: Array, y: NDArray[Any]) -> Form:
+    def _form(self, spread: Spread) -> Form:
         """The measure for these data."""
+
+    @property
+    def _products(self) -> str:
+        """Which products of columns the form reads, see :class:`SummedSpread`."""
+        return "total"
+
+    @property
+    def _weighs_scale(self) -> bool:
+        """Whether columns are weighed by their scale, as a ridge does."""
+        return bool(self.ridge != 0)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it
-        self.form_ = self._form(X, y)
+        X = in_range(X, together=self._weighs_scale)
+        self.form_ = self._form(HeldSpread(X, class_codes(y)[1]))
+
+    def _learn_parts(self, table: TableInParts) -> None:
+        self.form_ = self._form(SummedSpread(table, self._products))
 
     def value(self, subset: Subset) -> float:
         return float(self.values([subset])[0])
@@ -160,20 +178,25 @@ class Scatter(Separability):
             return Cost(10 * size + 50.0 * n_rounds * n_features + 5e5, 10.0 * size)
         return matrices_cost(n_samples, n_features, n_rounds, 3)
 
-    def _form(self, X: Array, y: NDArray[Any]) -> Form:
-        # J1 and a ridge weigh columns by their scale
-        X = in_range(X, together=self.measure == "J1" or self.ridge > 0)
-        codes = class_codes(y)[1]
-        means, priors = class_means(X, codes)
+    @property
+    def _products(self) -> str:
+        return "columns" if self.measure == "J1" else "total"
+
+    @property
+    def _weighs_scale(self) -> bool:
+        return self.measure == "J1" or super()._weighs_scale
+
+    def _form(self, spread: Spread) -> Form:
+        means, priors = spread.means, spread.priors
         distance = (means - priors @ means) * np.sqrt(priors)[:, None]
         between = (distance**2).sum(axis=0)
         if self.measure == "J1":
-            spread = priors @ [X[codes == k].var(axis=0) for k in range(len(priors))]
-            spread += self.ridge * spread.mean()
-            check_within(spread, between, X)
-            return _TraceRatio(spread, spread + between)
-        within = np.tensordot(priors, class_covariances(X, codes, means, self.ridge), axes=1)
-        check_within(within.diagonal(), between, X)
+            within = priors @ spread.variances()
+            within += self.ridge * within.mean()
+            check_within(within, between, spread.size)
+            return _TraceRatio(within, within + between)
+        within = spread.within(self.ridge)
+        check_within(within.diagonal(), between, spread.size)
         if self.measure == "J2":
             return _DeterminantRatio(within, within + distance.T @ distance)
         # tr(Sw^-1 Sm) = |S| + tr(Sw^-1 Sb)
@@ -278,29 +301,9 @@ def matrices_cost(n_samples: int, n_features: int, n_rounds: int, n_matrices: in
     return Cost(fit + rounds, 8.0 * n_matrices * square + 8 * size)
 
 
-def class_means(X: Array, codes: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Means and priors of the classes."""
-    counts = np.bincount(codes)
-    means = np.array([X[codes == k].mean(axis=0) for k in range(len(counts))])
-    return means, counts / len(codes)
-
-
-def class_covariances(X: Array, codes: NDArray[np.intp], means: Array, ridge: float) -> Array:
-    """Covariance matrices of the classes, with a ridge in units of the mean variance in them."""
-    covariances = np.empty((len(means), X.shape[1], X.shape[1]))
-    for k, mean in enumerate(means):
-        centred = X[codes == k] - mean
-        covariances[k] = centred.T @ centred
-        covariances[k] /= len(centred)
-    priors = np.bincount(codes) / len(codes)
-    diagonals = np.einsum("kjj->kj", covariances)
-    diagonals += ridge * (priors @ diagonals).mean()
-    return covariances
-
-
-def check_within(within: Array, other: Array, X: Array) -> None:
+def check_within(within: Array, other: Array, size: Array) -> None:
     """Refuse a column that does not vary where it must but does where it counts."""
-    noise = (1e-12 * np.maximum(X.max(axis=0), -X.min(axis=0))) ** 2
+    noise = (1e-12 * size) ** 2
     decided = (within <= noise) & (other > 1e6 * noise + 1e-300)
     if decided.any():
         raise SingularScatter(

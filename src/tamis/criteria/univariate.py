@@ -7,10 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from tamis import _sparse
-from tamis._arrays import Array, Mask, Subset, class_codes, column_blocks, in_range
-from tamis._sparse import is_sparse
-from tamis.contract import Cost, SubsetCriterion
+from tamis._arrays import Array, Mask, Subset, class_codes, column_blocks
+from tamis.contract import Cost, SubsetCriterion, TableInParts
+from tamis.criteria.moments import (
+    ClassMoments,
+    TargetMoments,
+    class_moments_in_parts,
+    target_moments_in_parts,
+)
 from tamis.density.discrete import (
     Coded,
     category_mask,
@@ -20,6 +24,7 @@ from tamis.density.discrete import (
     coding_cost,
 )
 from tamis.density.joint import available_relevance
+from tamis.density.planes import learnt_in_parts
 from tamis.exceptions import InvalidParameter
 
 
@@ -89,6 +94,26 @@ class TargetScore(Univariate):
         self.scores_ = self._unit_scores(mean_of(scores))
 
 
+class MomentScore(TargetScore):
+    """Score from the mean and variance of a column in classes, or its products with a target."""
+
+    takes_sparse: ClassVar[bool] = True
+    takes_parts: ClassVar[bool] = True
+
+    @abstractmethod
+    def _from_moments(self, moments: Any) -> Array:
+        """Score of each column."""
+
+    def _scores(self, X: Array, y: NDArray[Any]) -> Array:
+        kind: Any = TargetMoments if self.task_ == "regression" else ClassMoments
+        return self._from_moments(kind.of(X, y))
+
+    def _learn_parts(self, table: TableInParts) -> None:
+        real = self.task_ == "regression"
+        moments = (target_moments_in_parts if real else class_moments_in_parts)(table)
+        self.scores_ = self._unit_scores(self._from_moments(moments))
+
+
 class ClassScore(TargetScore):
     """Score that needs classes."""
 
@@ -98,7 +123,7 @@ class ClassScore(TargetScore):
         self.task = task
 
 
-class FisherScore(ClassScore):
+class FisherScore(MomentScore, ClassScore):
     r"""Scatter between the classes over scatter within: ANOVA's F times (c - 1)/(N - c).
 
     .. math:: \sum_k N_k (\mu_k - \mu)^2 \Big/ \sum_k \sum_{i \in k} (x_i - \mu_k)^2
@@ -118,14 +143,12 @@ class FisherScore(ClassScore):
     array([ 1.62,  0.67, 16.06, 13.06])
     """
 
-    takes_sparse: ClassVar[bool] = True
-
-    def _scores(self, X: Array, y: NDArray[Any]) -> Array:
-        between, within = scatters(X, class_codes(y)[1])
+    def _from_moments(self, moments: ClassMoments) -> Array:
+        between, within = moments.scatters()
         return ratio(between, within)
 
 
-class DiscriminantRatio(ClassScore):
+class DiscriminantRatio(MomentScore, ClassScore):
     r"""Fisher's discriminant ratio, summed over the pairs of classes.
 
     .. math:: \sum_{k<l} (\mu_k - \mu_l)^2 / (\sigma_k^2 + \sigma_l^2)
@@ -145,12 +168,9 @@ class DiscriminantRatio(ClassScore):
     array([ 7.7,  2.9, 86.1, 65.4])
     """
 
-    takes_sparse: ClassVar[bool] = True
-
-    def _scores(self, X: Array, y: NDArray[Any]) -> Array:
-        codes = class_codes(y)[1]
-        mean, variance = class_moments(in_range(X), codes)
-        scores = np.zeros(X.shape[1])
+    def _from_moments(self, moments: ClassMoments) -> Array:
+        mean, variance = moments.means, moments.variances
+        scores = np.zeros(mean.shape[1])
         for k in range(len(mean)):
             for other in range(k):
                 distance = (mean[k] - mean[other]) ** 2
@@ -158,7 +178,7 @@ class DiscriminantRatio(ClassScore):
         return scores
 
 
-class Correlation(TargetScore):
+class Correlation(MomentScore):
     r"""Absolute correlation with the target; for classes the correlation ratio.
 
     For a real target \|Pearson's r\|. For classes the square root of the share of a column's
@@ -177,14 +197,13 @@ class Correlation(TargetScore):
     array([0.19, 0.04, 0.59, 0.44, 0.21, 0.17, 0.39, 0.43, 0.57, 0.38])
     """
 
-    takes_sparse: ClassVar[bool] = True
     takes_several_targets: ClassVar[bool] = True
 
     def __init__(self, *, task: str = "auto"):
         self.task = task
 
-    def _scores(self, X: Array, y: NDArray[Any]) -> Array:
-        return np.sqrt(explained(X, y, self.task_))
+    def _from_moments(self, moments: ClassMoments | TargetMoments) -> Array:
+        return np.sqrt(explained(moments))
 
 
 class KolmogorovSmirnov(ClassScore):
@@ -225,7 +244,7 @@ def _largest_distance(column: Array, member: Mask) -> float:
     return float(np.abs(inside / inside[-1] - outside / outside[-1]).max())
 
 
-class PValue(TargetScore):
+class PValue(MomentScore):
     """-log p of the F-test: of equal class means, or of a linear relation to a real target.
 
     For two classes this is Student's t-test. Additive over a subset (Fisher's method of combining
@@ -244,21 +263,23 @@ class PValue(TargetScore):
         How to read ``y``; "auto" takes numbers of more than 20 distinct values as real.
     """
 
-    takes_sparse: ClassVar[bool] = True
     scores_are_log_p: ClassVar[bool] = True
 
     def __init__(self, *, task: str = "auto"):
         self.task = task
 
-    def _scores(self, X: Array, y: NDArray[Any]) -> Array:
-        n_groups = 2 if self.task_ == "regression" else len(class_codes(y)[0])
-        freedom = len(y) - n_groups
+    def _from_moments(self, moments: ClassMoments | TargetMoments) -> Array:
+        if isinstance(moments, TargetMoments):
+            n_rows, n_groups = moments.n_rows, 2
+        else:
+            n_rows, n_groups = int(moments.counts.sum()), len(moments.counts)
+        freedom = n_rows - n_groups
         if freedom < 1:
             raise InvalidParameter(
-                f"PValue needs more samples than {n_groups} groups, not {len(y)}: no test has any "
+                f"PValue needs more samples than {n_groups} groups, not {n_rows}: no test has any "
                 "degree of freedom left."
             )
-        share = explained(X, y, self.task_)
+        share = explained(moments)
         return _minus_log_p(share, n_groups - 1, freedom)
 
     def _unit_scores(self, scores: Array) -> Array:
@@ -316,6 +337,7 @@ class MutualInformation(Univariate):
     takes_missing: ClassVar[bool] = True
     takes_categories: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
+    takes_parts: ClassVar[bool] = True
     takes_several_targets: ClassVar[bool] = True
 
     def __init__(
@@ -354,39 +376,14 @@ class MutualInformation(Univariate):
             found.append(mean_of([self._information(coded, codes) for codes in targets]))
         self.scores_ = np.concatenate(found)
 
+    def _learn_parts(self, table: TableInParts) -> None:
+        coded = learnt_in_parts(self, table)
+        self.scores_ = coded.information(coded.target)
+
     def _information(self, coded: Coded, codes: NDArray[np.intp]) -> Array:
         if self.missing == "pairs" and coded.gaps.any():
             return available_relevance(coded, codes)[0]
         return coded.information(codes)
-
-
-def class_moments(X: Array, codes: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Mean and variance of each column in each class, of columns in range."""
-    if is_sparse(X):
-        return _sparse.class_moments(X, codes)
-    groups = [X[codes == k] for k in range(codes.max() + 1)]
-    return np.array([g.mean(axis=0) for g in groups]), np.array([g.var(axis=0) for g in groups])
-
-
-def scatters(X: Array, codes: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Sum of squares of each column (in range) between and within the classes."""
-    X = in_range(X)
-    mean, variance = class_moments(X, codes)
-    count = np.bincount(codes)[:, None]
-    overall = _sparse.moments(X)[0] if is_sparse(X) else X.mean(axis=0)
-    between = (count * (mean - overall) ** 2).sum(axis=0)
-    within = (count * variance).sum(axis=0)
-    # what is rounding of a large mean must not pass for variation
-    noise = len(codes) * (10 * np.finfo(float).eps * _sizes(X)) ** 2
-    return np.where(between <= noise, 0, between), np.where(within <= noise, 0, within)
-
-
-def _sizes(X: Array) -> Array:
-    """The greatest absolute value of each column."""
-    if is_sparse(X):
-        low, high = _sparse.extremes(X)
-        return np.maximum(high, -low)
-    return np.asarray(np.abs(X).max(axis=0))
 
 
 def ratio(above: Array, below: Array) -> Array:
@@ -395,20 +392,9 @@ def ratio(above: Array, below: Array) -> Array:
         return np.where(above == 0, 0.0, above / below)
 
 
-def explained(X: Array, y: NDArray[Any], task: str) -> Array:
+def explained(moments: ClassMoments | TargetMoments) -> Array:
     """Share of each column's variance that the target explains, in [0, 1]."""
-    if task == "classification":
-        between, within = scatters(X, class_codes(y)[1])
-        return ratio(between, between + within)
-    X, y = in_range(X), in_range(y.astype(float)[:, None])[:, 0]
-    target = y - y.mean()
-    if is_sparse(X):
-        product, squares = target @ X, _sparse.moments(X)[1]
-    else:
-        centred = X - X.mean(axis=0)
-        product, squares = target @ centred, (centred**2).sum(axis=0)
-    norms = squares * (target**2).sum()
-    noise = (10 * np.finfo(float).eps * len(y) * _sizes(X)) ** 2
-    norms[squares <= noise] = 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.minimum(np.where(norms > 0, product**2 / norms, 0.0), 1.0)
+    if isinstance(moments, TargetMoments):
+        return moments.explained()
+    between, within = moments.scatters()
+    return ratio(between, between + within)

@@ -94,6 +94,15 @@ class Coded:
         cuts = self.cuts[j, : self.n_levels[j] - 1]
         return np.searchsorted(cuts, self._columns[j], side="right")
 
+    def crossed(self, one: NDArray[np.intp], other: NDArray[np.intp]) -> NDArray[np.intp]:
+        """A pair of coded variables as one, combinations that do not occur left out."""
+        both = one * (int(other.max()) + 1) + other
+        return np.unique(both, return_inverse=True)[1].astype(np.intp)
+
+    def entropy_of(self, codes: NDArray[np.intp]) -> float:
+        """Entropy of one coded variable, in nats."""
+        return entropy_of(codes)
+
     def joined(self, groups: Sequence[NDArray[np.intp]], missing: str = "level") -> "Coded":
         """Groups of columns as one variable each, whose levels are the combinations that occur.
 
@@ -194,7 +203,11 @@ def level_cuts(columns: Array, n_bins: int, binning: str, compiled: bool) -> tup
     cuts = levels[:, 1:]
     many = np.flatnonzero(count > most)
     if len(many):
-        found = (_by_frequency if binning == "frequency" else _by_width)(columns[many], n_bins)
+        some = columns[many]
+        if binning == "frequency":
+            found = _by_frequency(some, n_bins)
+        else:
+            found = width_cuts(some.min(axis=1), some.max(axis=1), n_bins)
         cuts[many] = found
         count[many] = 1 + np.isfinite(found).sum(axis=1)
     return np.ascontiguousarray(cuts[:, : count.max(initial=1) - 1]), count
@@ -249,19 +262,18 @@ def _by_frequency(columns: Array, n_bins: int) -> Array:
     n_samples = columns.shape[1]
     starts = (np.arange(1, n_bins) * n_samples) // n_bins
     cuts = np.partition(columns, starts, axis=1)[:, starts]
-    return _distinct(cuts, columns.min(axis=1))
+    return distinct_cuts(cuts, columns.min(axis=1))
 
 
-def _by_width(columns: Array, n_bins: int) -> Array:
+def width_cuts(low: Array, high: Array, n_bins: int) -> Array:
     """Cuts that split the range evenly."""
-    low, high = columns.min(axis=1), columns.max(axis=1)
     share = np.arange(1, n_bins) / n_bins
     # a convex combination: high - low may overflow
     cuts = low[:, None] * (1 - share) + high[:, None] * share
-    return _distinct(cuts, low)
+    return distinct_cuts(cuts, low)
 
 
-def _distinct(cuts: Array, low: Array) -> Array:
+def distinct_cuts(cuts: Array, low: Array) -> Array:
     """Cuts without repetition, the empty lowest level left out."""
     return np.sort(np.where(_rising(cuts, low), cuts, np.inf), axis=1)
 
@@ -275,18 +287,24 @@ def coded_columns(
     name: str, X: Array, n_bins: int | None, binning: str, categories: Mask | None = None
 ) -> Coded:
     """Columns cut as a criterion's parameters say; None is the cube root of N, rounded up."""
-    rule = int(np.ceil(np.cbrt(X.shape[0]))) if n_bins is None else n_bins
+    rule = number_of_bins(name, X.shape[0], n_bins, binning)
+    if is_sparse(X):
+        from tamis.density.sparse_levels import SparseCoded
+
+        return SparseCoded(X, rule, binning, categories)
+    return Coded(X, rule, binning, categories)
+
+
+def number_of_bins(name: str, n_samples: int, n_bins: int | None, binning: str) -> int:
+    """Bins of a column of many values; parameters that cannot work are refused."""
+    rule = int(np.ceil(np.cbrt(n_samples))) if n_bins is None else n_bins
     if not (is_int(rule) and rule >= 2):
         raise InvalidParameter(f"{name} needs an int n_bins >= 2 or None, not {n_bins!r}.")
     if binning not in BINNINGS:
         raise InvalidParameter(
             f"{name} needs binning='frequency', 'width' or 'codes', not {binning!r}."
         )
-    if is_sparse(X):
-        from tamis.density.sparse_levels import SparseCoded
-
-        return SparseCoded(X, int(rule), binning, categories)
-    return Coded(X, int(rule), binning, categories)
+    return int(rule)
 
 
 def category_mask(name: str, categories: Any, n_columns: int) -> Mask | None:

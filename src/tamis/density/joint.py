@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import BLOCK, Array, Mask
-from tamis.density.discrete import Coded, entropy_of, settled
+from tamis.density.discrete import Coded, settled
 
 
 class Pair:
     """Every column beside one chosen column i: the pairwise terms that criteria are made of."""
 
-    def __init__(self, coded: Coded, target: NDArray[np.intp], i: int):
+    def __init__(self, coded: Any, target: Any, i: int):
         self._coded, self._target, self._pick = coded, target, coded.column(i)
         self.entropy = coded.entropy
         self.pick_entropy = float(coded.entropy[i])
@@ -22,18 +22,17 @@ class Pair:
     @cached_property
     def joint(self) -> Array:
         """H(x_j, x_i)."""
-        return self._coded.joint_entropy(self._pick)
+        return np.asarray(self._coded.joint_entropy(self._pick))
 
     @cached_property
     def triple(self) -> Array:
         """H(x_j, x_i, y)."""
-        return self._coded.joint_entropy(self._both)
+        return np.asarray(self._coded.joint_entropy(self._both))
 
     @cached_property
-    def _both(self) -> NDArray[np.intp]:
-        """The pair (x_i, y) as one coded variable, levels that do not occur left out."""
-        both = self._pick * (int(self._target.max()) + 1) + self._target
-        return np.unique(both, return_inverse=True)[1].astype(np.intp)
+    def _both(self) -> Any:
+        """The pair (x_i, y) as one variable."""
+        return self._coded.crossed(self._pick, self._target)
 
     @cached_property
     def shared(self) -> Array:
@@ -43,19 +42,22 @@ class Pair:
     @cached_property
     def relevance(self) -> float:
         """I(x_i; y)."""
+        entropy_of = self._coded.entropy_of
         target = entropy_of(self._target)
         return float(settled(self.pick_entropy + target - entropy_of(self._both)))
 
     @cached_property
     def conditional(self) -> Array:
         """I(x_j; y | x_i)."""
-        told = self.joint - self.pick_entropy - self.triple + entropy_of(self._both)
-        return settled(told)
+        triple = self.triple  # first: counts with the target have those without in them
+        told = self.joint - self.pick_entropy - triple + self._coded.entropy_of(self._both)
+        return np.asarray(settled(told))
 
     @cached_property
     def together(self) -> Array:
         """I(x_j, x_i; y)."""
-        return settled(self.joint + entropy_of(self._target) - self.triple)
+        triple = self.triple
+        return np.asarray(settled(self.joint + self._coded.entropy_of(self._target) - triple))
 
     def excess(self, alone: Array) -> Array:
         """I(x_j; x_i) - I(x_j; x_i | y) - I(x_j; y), of which the last is given."""

@@ -29,7 +29,7 @@ from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSel
 from tamis.search.categories import for_columns
 
 
-class Parts:
+class PartRuns:
     """Two selections on their way, the second on what the first kept."""
 
     #: A composition has no criterion of its own.
@@ -117,7 +117,7 @@ class Then(MetaEstimatorMixin, Selection):
         self.fixed_features = fixed_features
 
     def _steps(
-        self, criterion: Parts, n_units: int, size: int | None, done: Trace
+        self, criterion: PartRuns, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Event]:
         first = criterion.run(0, np.arange(n_units))
         for _ in first:
@@ -136,9 +136,9 @@ class Then(MetaEstimatorMixin, Selection):
 
     def _open(
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
-    ) -> Parts:
+    ) -> PartRuns:
         parts, shares = (self.first, self.second), self._shares(params)
-        return Parts(parts, X, y, shares, done.parts, done.grouping)
+        return PartRuns(parts, X, y, shares, done.parts, done.grouping)
 
     def _seeded(self, seeds: dict[str, int] | None) -> "tuple[Then, dict[str, int]]":
         return clone(self), {}  # each part has seeds, and a record, of its own

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tamis._arrays import Array
 from tamis.contract import FITTING, Choice, Chosen, Event, Record, Run, Selection, Trace
 from tamis.contract.explain import column_index
+from tamis.contract.parted import in_parts
 from tamis.contract.record import outside_pairs
 from tamis.contract.selector import Reread
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TableAlert
@@ -111,6 +112,8 @@ class TableSelector(MetaEstimatorMixin, Selection):
     def _run(self, X: Any, y: Any, params: dict[str, Any], done: Record | None) -> None:
         self._forget()
         self._check()
+        if in_parts(X):
+            self._check_parts()
         self._offered = offered = _reader().offered(self, X, y)
         self.encoder_, profile = offered.encoder, offered.profile
         self.kinds_, self.alerts_, self.aside_ = profile.kinds, profile.alerts, offered.aside

@@ -1,0 +1,113 @@
+"""``tamis select`` of a table that is read in blocks of rows."""
+
+from pathlib import Path
+from re import sub
+from typing import Any, NamedTuple, Protocol
+
+from tamis._arrays import target_kind
+from tamis._wording import listed
+from tamis.contract import Parts, TableInParts
+from tamis.contract.cost import free_memory
+from tamis.contract.parted import TargetLabels
+from tamis.datasets.memory import NUMBER
+from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.table.labelled import check_column, spoken_task
+from tamis.table.parts import Parquet
+
+#: Copies of a table that a selection makes which holds it at once: what was read, the numbers, and
+#: the standardised ones or their levels.
+COPIES = 3
+
+
+class PartsRequest(Protocol):
+    """What is asked of the command, as far as it matters here."""
+
+    @property
+    def file(self) -> Path: ...
+    @property
+    def method(self) -> str | None: ...
+    @property
+    def target(self) -> str | None: ...
+    @property
+    def drop(self) -> tuple[str, ...]: ...
+    @property
+    def task(self) -> str: ...
+    @property
+    def dask(self) -> str | None: ...
+    @property
+    def format(self) -> str | None: ...
+
+
+class LabelledParts(NamedTuple):
+    """Features and target of a table in blocks of rows, as :class:`LabelledTable` has them."""
+
+    X: Parts
+    table: TableInParts
+    target: str
+    task: str
+    y: None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the features."""
+        return list(self.table.names or ())
+
+    def __str__(self) -> str:
+        n, d = self.table.shape
+        told = spoken_task(self.table.labels.values, self.task)
+        return f"{n} rows in blocks, {d} columns, target {self.target} ({told})"
+
+
+def is_read_in_parts(asked: PartsRequest) -> bool:
+    """Whether a table is a folder, lies elsewhere, or cannot be held with what is made of it."""
+    where = place(asked.file)
+    if asked.format not in (None, "parquet"):
+        return False
+    if asked.dask is not None or "://" in where or asked.file.is_dir():
+        return True
+    if asked.file.suffix.lower() != ".parquet" or not asked.file.is_file():
+        return False
+    free = free_memory()
+    if free is None:
+        return False
+    from pyarrow import ArrowException
+    from pyarrow.parquet import read_metadata
+
+    try:
+        footer = read_metadata(where)
+    except (ArrowException, OSError):
+        return False  # what reads it at once has the sentence
+    return bool(COPIES * NUMBER * footer.num_rows * footer.num_columns > free)
+
+
+def place(file: Path) -> str:
+    """A path as it was written: an address has lost a slash.
+
+    >>> place(Path("s3://bucket/visits"))
+    's3://bucket/visits'
+    """
+    return sub(r"^(\w{2,}):/(?!/)", r"\1://", str(file))
+
+
+def labelled_parts(asked: PartsRequest, **options: Any) -> LabelledParts:
+    """The source that was asked for, and what its target holds."""
+    for name, value in options.items():
+        if value:
+            raise InvalidParameter(
+                f"--{name} needs the whole table at once, and {asked.file} is read in blocks of "
+                "rows. Leave it out."
+            )
+    where = place(asked.file)
+    known = Parquet(where).names
+    if asked.target is None:
+        raise InvalidTable(
+            f"Which column is the target? Write --target with one of {listed(known[::-1])}."
+        )
+    for name in asked.drop:
+        check_column(name, known)
+    left = [name for name in known if name not in asked.drop]
+    source = Parquet(where, target=asked.target, columns=left)
+    labels = source.reduce(TargetLabels("tamis select"), target_only=True)
+    task = target_kind(labels.values) if asked.task == "auto" else asked.task
+    table = TableInParts(source, labels, "tamis select")
+    return LabelledParts(source, table, str(asked.target), task)

@@ -1,0 +1,306 @@
+"""Order keys of numbers, and contingency counts from bit planes in blocks of rows.
+
+A column of q levels is ceil(log2 q) planes of bits. Rows come in runs of 8192, laid out as
+``[run][column][plane][128 words]`` behind one word that has their number; the last run has as many
+words as it needs. The set of rows at a level is made anew by ANDs while its planes are in the
+cache. Rows that fill up the last word have level 0 in every column, whose cells follow from the
+margins, so that they count nowhere.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit, uint64
+
+from tamis.compiled.counting import _at_least, popcount
+
+#: Words of a run: 8192 rows, of which the planes and level sets of a column and a pivot of ten
+#: levels stay in the first cache.
+RUN = 128
+
+#: Levels up to which an entry is compared with every cut at once; of more, cuts are halved.
+FEW_CUTS = 48
+
+
+@njit(cache=True, nogil=True)
+def _key(bits: Any) -> Any:
+    """Unsigned number in the order of the floats whose bits are given."""
+    if bits < 0:
+        return ~uint64(bits)
+    return uint64(bits) | uint64(1 << 63)
+
+
+@njit(cache=True, nogil=True)
+def key_counts(rows: Any, n_bits: int, counts: Any) -> None:
+    """Add, for each row of numbers, how many have each beginning of so many bits of their key."""
+    shift = uint64(64 - n_bits)
+    for j in range(len(rows)):
+        # -0.0 and 0.0 are equal and must have one key
+        bits = (rows[j] + 0.0).view(np.int64)
+        for i in range(len(bits)):
+            if rows[j, i] == rows[j, i]:
+                counts[j, _key(bits[i]) >> shift] += 1
+
+
+@njit(cache=True, nogil=True)
+def _slot(beginning: Any, beginnings: Any, first: int, last: int) -> int:
+    """Where a beginning of a key stands among the rising ones of a column, -1 for nowhere."""
+    end = last
+    while first < last:
+        middle = (first + last) // 2
+        if beginnings[middle] < beginning:
+            first = middle + 1
+        else:
+            last = middle
+    if first < end and beginnings[first] == beginning:
+        return first
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def keys_within(
+    rows: Any, start: Any, beginnings: Any, known: int, n_bits: int, counts: Any
+) -> None:
+    """Count the next bits of those keys whose known bits are among the beginnings of the column."""
+    shift, finer = uint64(64 - known), uint64(64 - known - n_bits)
+    mask = uint64((1 << n_bits) - 1)
+    for j in range(len(rows)):
+        bits = (rows[j] + 0.0).view(np.int64)
+        for i in range(len(bits)):
+            if rows[j, i] == rows[j, i]:
+                key = _key(bits[i])
+                slot = _slot(key >> shift, beginnings, start[j], start[j + 1])
+                if slot >= 0:
+                    counts[slot, (key >> finer) & mask] += 1
+
+
+@njit(cache=True, nogil=True)
+def keys_listed(rows: Any, start: Any, beginnings: Any, known: int) -> Any:
+    """Keys whose known bits are among the beginnings of their column, and which of these."""
+    shift = uint64(64 - known)
+    found = 0
+    slots, keys = np.empty(1024, dtype=np.int64), np.empty(1024, dtype=np.uint64)
+    for j in range(len(rows)):
+        bits = (rows[j] + 0.0).view(np.int64)
+        for i in range(len(bits)):
+            if rows[j, i] == rows[j, i]:
+                key = _key(bits[i])
+                slot = _slot(key >> shift, beginnings, start[j], start[j + 1])
+                if slot >= 0:
+                    if found == len(slots):
+                        slots = np.concatenate((slots, np.empty_like(slots)))
+                        keys = np.concatenate((keys, np.empty_like(keys)))
+                    slots[found], keys[found] = slot, key
+                    found += 1
+    return slots[:found].copy(), keys[:found].copy()
+
+
+@njit(cache=True, nogil=True)
+def pack_planes(
+    columns: Any, cuts: Any, n_levels: Any, gaps: Any, first_plane: Any, n_planes: int, packed: Any
+) -> None:
+    """Write the planes of the levels that cuts give the columns; NaN is the last of them."""
+    n_rows = columns.shape[1]
+    n_words = (n_rows + 63) // 64
+    codes = np.empty(64, dtype=np.int64)
+    for j in range(len(columns)):
+        row, n_cuts = columns[j], n_levels[j] - 1
+        planes = first_plane[j + 1] - first_plane[j]
+        for word in range(n_words):
+            block = row[64 * word : 64 * word + 64]
+            run = word // RUN * RUN
+            width = _width(n_words, run)
+            place = 1 + run * n_planes + first_plane[j] * width + word - run
+            for p in range(planes):
+                packed[place + p * width] = 0
+            if n_cuts <= FEW_CUTS:
+                for c in range(n_cuts):
+                    reached = _at_least(block, cuts[j, c])
+                    if gaps[j]:
+                        reached |= _missing(block)
+                    # bit p of a level turns wherever a multiple of 2^p is reached
+                    for p in range(planes):
+                        if (c + 1) % (1 << p) == 0:
+                            packed[place + p * width] ^= reached
+            else:
+                _halved(block, cuts[j], n_cuts, codes)
+                for p in range(planes):
+                    bits = uint64(0)
+                    for i in range(len(block)):
+                        bits |= uint64((codes[i] >> p) & 1) << uint64(i)
+                    packed[place + p * width] = bits
+
+
+@njit(cache=True, nogil=True)
+def _missing(block: Any) -> Any:
+    """Bit i: whether block[i] is missing."""
+    word = uint64(0)
+    for i in range(len(block)):
+        word |= uint64(block[i] != block[i]) << uint64(i)
+    return word
+
+
+@njit(cache=True, nogil=True)
+def _halved(block: Any, cuts: Any, n_cuts: int, codes: Any) -> None:
+    """Write the number of cuts that each entry reaches, all where it is missing."""
+    for i in range(len(block)):
+        value = block[i]
+        low, high = 0, n_cuts
+        while low < high:
+            middle = (low + high) // 2
+            if value < cuts[middle]:
+                high = middle
+            else:
+                low = middle + 1
+        codes[i] = low
+
+
+@njit(cache=True, nogil=True)
+def _words(packed: Any) -> int:
+    """Words of a plane of all rows of a block."""
+    return int((packed[0] + uint64(63)) // uint64(64))
+
+
+@njit(cache=True, nogil=True)
+def _width(n_words: int, run: int) -> int:
+    """Words of the run that begins at a word."""
+    return min(RUN, n_words - run)
+
+
+@njit(cache=True, nogil=True)
+def _level_set(packed: Any, place: int, planes: int, width: int, level: int, out: Any) -> None:
+    """Rows of a run at a level, which is not 0 where rows that fill up are not to count."""
+    for p in range(planes):
+        plane = packed[place + p * width : place + (p + 1) * width]
+        if p == 0:
+            if level & 1:
+                for word in range(width):
+                    out[word] = plane[word]
+            else:
+                for word in range(width):
+                    out[word] = ~plane[word]
+        elif (level >> p) & 1:
+            for word in range(width):
+                out[word] &= plane[word]
+        else:
+            for word in range(width):
+                out[word] &= ~plane[word]
+
+
+@njit(cache=True, nogil=True)
+def _pivot_sets(
+    packed: Any, base: int, width: int, first_plane: Any, n_levels: Any, pivot: Any, sets: Any
+) -> None:
+    """Rows at each combination of levels of the pivot's columns; the first is left out."""
+    one, n_one = pivot[0], n_levels[pivot[0]]
+    planes, place = first_plane[one + 1] - first_plane[one], base + first_plane[one] * width
+    if len(pivot) == 1:
+        for level in range(1, n_one):
+            _level_set(packed, place, planes, width, level, sets[level])
+        return
+    two, n_two = pivot[1], n_levels[pivot[1]]
+    others, beside = first_plane[two + 1] - first_plane[two], base + first_plane[two] * width
+    own = np.empty(RUN, dtype=np.uint64)
+    for level in range(n_one):
+        if planes:
+            _level_set(packed, place, planes, width, level, own)
+        else:
+            own[:] = ~uint64(0)
+        for other in range(n_two):
+            if level + other:
+                target = sets[level * n_two + other]
+                if others:
+                    _level_set(packed, beside, others, width, other, target)
+                else:
+                    target[:] = ~uint64(0)
+                for word in range(width):
+                    target[word] &= own[word]
+
+
+@njit(cache=True, nogil=True)
+def counts_by_planes(
+    packed: Any, first_plane: Any, n_levels: Any, pivot: Any, first: int, tables: Any, sizes: Any
+) -> None:
+    """Add the counts of the pivot's levels with those of some columns, but for levels 0.
+
+    ``sizes`` are the rows at each level of the pivot but the first.
+    """
+    n_words, n_planes = _words(packed), first_plane[-1]
+    n_pivot = tables.shape[1]
+    sets, own = np.zeros((n_pivot, RUN), dtype=np.uint64), np.zeros(RUN, dtype=np.uint64)
+    for run in range(0, n_words, RUN):
+        width, base = _width(n_words, run), 1 + run * n_planes
+        _pivot_sets(packed, base, width, first_plane, n_levels, pivot, sets)
+        for a in range(1, n_pivot):
+            size = uint64(0)
+            for word in range(width):
+                size += popcount(sets[a, word])
+            sizes[a] += np.int64(size)
+        for j in range(len(tables)):
+            column = first + j
+            planes = first_plane[column + 1] - first_plane[column]
+            place = base + first_plane[column] * width
+            for b in range(1, n_levels[column]):
+                _level_set(packed, place, planes, width, b, own)
+                for a in range(1, n_pivot):
+                    row, both = sets[a], uint64(0)
+                    for word in range(width):
+                        both += popcount(row[word] & own[word])
+                    tables[j, a, b] += np.int64(both)
+
+
+@njit(cache=True, nogil=True)
+def _unpacked(packed: Any, place: int, planes: int, width: int, codes: Any) -> None:
+    """Levels of the rows of a run."""
+    codes[: 64 * width] = 0
+    for p in range(planes):
+        for word in range(width):
+            bits, some = packed[place + p * width + word], codes[64 * word : 64 * word + 64]
+            for i in range(64):
+                some[i] |= np.uint16(((bits >> uint64(i)) & uint64(1)) << uint64(p))
+
+
+@njit(cache=True, nogil=True)
+def counts_by_histogram(
+    packed: Any, first_plane: Any, n_levels: Any, pivot: Any, first: int, tables: Any
+) -> None:
+    """Add the counts of the pivot's levels with those of some columns, of many levels."""
+    n_rows, n_planes = int(packed[0]), first_plane[-1]
+    n_words, n_cells = _words(packed), tables.shape[1] * tables.shape[2]
+    codes, own = np.empty(64 * RUN, dtype=np.uint16), np.empty(64 * RUN, dtype=np.uint64)
+    flat = tables.reshape(len(tables), n_cells)
+    for run in range(0, n_words, RUN):
+        width, base = _width(n_words, run), 1 + run * n_planes
+        here = min(64 * width, n_rows - 64 * run)
+        own[:] = 0
+        for column in pivot:
+            planes = first_plane[column + 1] - first_plane[column]
+            _unpacked(packed, base + first_plane[column] * width, planes, width, codes)
+            for i in range(here):
+                own[i] = own[i] * uint64(n_levels[column]) + uint64(codes[i])
+        for i in range(here):
+            own[i] *= uint64(tables.shape[2])
+        for j in range(len(tables)):
+            column = first + j
+            planes = first_plane[column + 1] - first_plane[column]
+            _unpacked(packed, base + first_plane[column] * width, planes, width, codes)
+            table = flat[j]
+            for i in range(here):
+                table[own[i] + uint64(codes[i])] += 1
+
+
+@njit(cache=True, nogil=True)
+def level_sizes(packed: Any, first_plane: Any, n_levels: Any, sizes: Any) -> None:
+    """Add the rows at each level of each column, but for level 0."""
+    n_words, n_planes = _words(packed), first_plane[-1]
+    own = np.zeros(RUN, dtype=np.uint64)
+    for run in range(0, n_words, RUN):
+        width, base = _width(n_words, run), 1 + run * n_planes
+        for j in range(len(n_levels)):
+            planes = first_plane[j + 1] - first_plane[j]
+            for b in range(1, n_levels[j]):
+                _level_set(packed, base + first_plane[j] * width, planes, width, b, own)
+                size = uint64(0)
+                for word in range(width):
+                    size += popcount(own[word])
+                sizes[j, b] += np.int64(size)

@@ -1,0 +1,127 @@
+"""Row blocks that this process reads, one after the other, and what it keeps of them."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from tempfile import TemporaryFile
+from typing import IO, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._parallel import in_threads
+from tamis.contract import Parts, Reducible, RowBlock, RowStatistic
+from tamis.contract.cost import free_memory
+
+#: Numbers of a block that is read at a time: 32 megabytes of float64, of which two are held, so
+#: that what is read is small beside what is kept, and large beside the overhead of a call.
+BLOCK_NUMBERS = 1 << 22
+#: Share of the free memory that what is kept of the blocks may take before it goes to a file.
+HELD_SHARE = 0.5
+#: Numbers that a word of what is kept stands for, about: a bit is read for many of them.
+WORD = 16
+
+Item = TypeVar("Item")
+
+
+class LocalParts(Parts):
+    """A source whose blocks are read by whoever asks for them.
+
+    A subclass has chunks that can be read in any order, each a few blocks long.
+    """
+
+    #: Number of chunks.
+    n_chunks: int
+
+    @abstractmethod
+    def chunk(self, index: int, *, target_only: bool = False) -> Iterator[RowBlock]:
+        """The blocks of a chunk."""
+
+    def blocks(self, *, target_only: bool = False) -> Iterator[RowBlock]:
+        """All blocks, in the order of the rows."""
+        for index in range(self.n_chunks):
+            yield from self.chunk(index, target_only=target_only)
+
+    def reduce(self, statistic: RowStatistic, *, target_only: bool = False) -> Any:
+        return statistic.finish(reduced(statistic, ahead(self.blocks(target_only=target_only))))
+
+    def first_rows(self, n_rows: int) -> NDArray[Any]:
+        found, held = [np.empty((0, self.n_columns))], 0
+        for block in self.blocks():
+            found.append(block.X[: n_rows - held])
+            held += len(found[-1])
+            if held == n_rows:
+                break
+        return np.concatenate(found)
+
+    def kept(self, make: Callable[[RowBlock], NDArray[Any]], n_bytes: float) -> Reducible:
+        free = free_memory()
+        on_disk = free is not None and n_bytes > HELD_SHARE * free
+        return KeptHere((make(block) for block in ahead(self.blocks())), on_disk=on_disk)
+
+
+class KeptHere(Reducible):
+    """Arrays in memory, or in a file without a name that ends with the process.
+
+    Parameters
+    ----------
+    arrays : iterable of array
+        One-dimensional.
+    on_disk : bool, default=False
+        Whether they are written to a file and mapped.
+    """
+
+    def __init__(self, arrays: Iterable[NDArray[Any]], *, on_disk: bool = False):
+        self.arrays = _mapped(arrays) if on_disk else list(arrays)
+
+    def reduce(self, statistic: RowStatistic) -> Any:
+        """The statistic of all arrays, dealt out to threads: it is to be of integers."""
+
+        def part(some: slice) -> Any:
+            return reduced(statistic, self.arrays[some])
+
+        size = sum(len(array) for array in self.arrays) * WORD
+        first, *others = in_threads(part, len(self.arrays), size) or [statistic.empty()]
+        for state in others:
+            first = statistic.merge(first, state)
+        return statistic.finish(first)
+
+
+def reduced(statistic: RowStatistic, blocks: Iterable[Any]) -> Any:
+    """The state of a statistic that has seen some blocks."""
+    state = statistic.empty()
+    for block in blocks:
+        state = statistic.learn_part(state, block)
+    return state
+
+
+def ahead(items: Iterator[Item]) -> Iterator[Item]:
+    """The items, of which a thread makes the next one while one is in use.
+
+    >>> list(ahead(iter("abc")))
+    ['a', 'b', 'c']
+    """
+    nothing = object()
+    with ThreadPoolExecutor(1) as pool:
+        coming: Any = pool.submit(next, items, nothing)
+        while (item := coming.result()) is not nothing:
+            coming = pool.submit(next, items, nothing)
+            yield item
+
+
+def _mapped(arrays: Iterable[NDArray[Any]]) -> list[NDArray[Any]]:
+    """The arrays as views of one temporary file, which stays as long as they do."""
+    places = []
+    with TemporaryFile(prefix="tamis-") as file:
+        for array in arrays:
+            places.append((file.tell(), array.dtype, len(array)))
+            file.write(np.ascontiguousarray(array).data)
+        file.flush()
+        return [_view(file, *place) for place in places]
+
+
+def _view(file: IO[bytes], offset: int, dtype: Any, length: int) -> NDArray[Any]:
+    if not length:
+        return np.empty(0, dtype=dtype)
+    # writable as all arrays are, so that loops need not be compiled anew
+    return np.asarray(np.memmap(file, dtype=dtype, mode="r+", offset=offset, shape=(length,)))

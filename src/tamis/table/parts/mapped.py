@@ -1,0 +1,149 @@
+"""Row blocks of arrays: memory maps, and whatever a function makes anew for every pass."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.contract import RowBlock
+from tamis.exceptions import InvalidTable, InvalidTarget
+from tamis.table.parts.local import BLOCK_NUMBERS, LocalParts
+
+
+class MemoryMap(LocalParts):
+    """Blocks of a ``.npy`` file, which is mapped into memory and never read at once.
+
+    Parameters
+    ----------
+    X : path or array of shape (n_samples, n_features)
+        A file that :func:`numpy.save` has written, or an array.
+    y : path or array of shape (n_samples,)
+    names : list of str or None, default=None
+        Names of the columns.
+    block_rows : int or None, default=None
+        Rows of a block; None is what makes 32 megabytes of float64.
+
+    Examples
+    --------
+    >>> from tamis.criteria import Correlation
+    >>> from tamis.search import Ranking
+    >>> X, y = np.array([[0.0, 1], [1, 0], [1, 3], [0, 0]]), np.array([0, 1, 1, 0])
+    >>> Ranking(Correlation(), n_features_to_select=1).fit(MemoryMap(X, y, block_rows=2)).columns
+    [0]
+    """
+
+    def __init__(
+        self, X: Any, y: Any, *, names: Sequence[str] | None = None, block_rows: int | None = None
+    ):
+        self._where = fspath(X) if isinstance(X, str | PathLike) else "the array"
+        self._X, self._y = _opened(X), _opened(y)
+        if self._X.ndim != 2 or self._X.dtype.kind not in "biuf":
+            raise InvalidTable(
+                f"{self._where} needs rows and columns of numbers, but has the shape "
+                f"{self._X.shape} and holds {self._X.dtype}. Save a table with np.save."
+            )
+        if self._y.shape != self._X.shape[:1]:
+            raise InvalidTarget(
+                f"{self._where} has {len(self._X)} rows, but the target has the shape "
+                f"{self._y.shape}. Give one value for each row."
+            )
+        self.names = None if names is None else list(names)
+        self.n_columns = self._X.shape[1]
+        self._rows = block_rows or max(1, BLOCK_NUMBERS // max(1, self.n_columns))
+        self.n_chunks = -(-len(self._X) // self._rows)
+
+    def chunk(self, index: int, *, target_only: bool = False) -> Iterator[RowBlock]:
+        rows = slice(index * self._rows, (index + 1) * self._rows)
+        X = self._X[rows, :0] if target_only else np.asfortranarray(self._X[rows])
+        yield RowBlock(X, np.asarray(self._y[rows]), rows.start, f"block {index} of {self._where}")
+
+    def identity(self) -> str:
+        ends = np.concatenate([self._X[:64], self._X[-64:]])
+        return sha256(f"{self._X.shape} {ends.tolist()}".encode()).hexdigest()
+
+    def __str__(self) -> str:
+        return self._where
+
+
+def _opened(source: Any) -> NDArray[Any]:
+    if not isinstance(source, str | PathLike):
+        return np.asarray(source)
+    try:
+        array: NDArray[Any] = np.load(source, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InvalidTable(
+            f"{fspath(source)} cannot be mapped as a .npy file: {error}. Write it with np.save."
+        ) from error
+    return array
+
+
+class BlockIterator(LocalParts):
+    """Blocks that a function gives anew for every pass.
+
+    Parameters
+    ----------
+    factory : callable
+        Called without arguments, gives an iterable of ``(X, y)``: some rows, and their target. It
+        is called once for each pass, and must give the same rows each time.
+    names : list of str or None, default=None
+        Names of the columns.
+
+    Examples
+    --------
+    >>> from tamis.criteria import Correlation
+    >>> from tamis.search import Ranking
+    >>> def blocks():
+    ...     for seed in range(3):
+    ...         X = np.random.default_rng(seed).normal(size=(100, 4))
+    ...         yield X, X[:, 2] > 0
+    >>> Ranking(Correlation(), n_features_to_select=1).fit(BlockIterator(blocks)).columns
+    [2]
+    """
+
+    n_chunks = 1
+
+    def __init__(
+        self,
+        factory: Callable[[], Iterable[tuple[Any, Any]]],
+        *,
+        names: Sequence[str] | None = None,
+    ):
+        self.factory = factory
+        self.names = None if names is None else list(names)
+        self.n_columns = self._first().shape[1]
+
+    def _first(self) -> NDArray[Any]:
+        for X, _ in self.factory():
+            if np.ndim(X) == 2:
+                return np.asarray(X)
+            break
+        raise InvalidTable(
+            "BlockIterator needs a function that gives pairs (X, y), X with rows and columns; the "
+            "first it gave is none."
+        )
+
+    def chunk(self, index: int, *, target_only: bool = False) -> Iterator[RowBlock]:
+        start = 0
+        for number, (X, y) in enumerate(self.factory()):
+            where = f"block {number} of the iterator"
+            rows, target = np.asarray(X), np.asarray(y)
+            if rows.ndim != 2 or rows.shape[1] != self.n_columns or rows.dtype.kind not in "biuf":
+                raise InvalidTable(
+                    f"{where} needs {self.n_columns} columns of numbers as the first has, but has "
+                    f"the shape {rows.shape} and holds {rows.dtype}. Give the same columns in "
+                    "every block."
+                )
+            if target.shape != rows.shape[:1]:
+                raise InvalidTarget(
+                    f"{where} has {len(rows)} rows, but its target has the shape {target.shape}. "
+                    "Give one value for each row."
+                )
+            X = rows[:, :0] if target_only else np.asfortranarray(rows)
+            yield RowBlock(X, target, start, where)
+            start += len(rows)
+
+    def identity(self) -> str:
+        return sha256(self._first()[:64].tobytes()).hexdigest()

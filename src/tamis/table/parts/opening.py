@@ -1,0 +1,131 @@
+"""From what people write to a source of row blocks, and from a source to a sample of its rows."""
+
+from os import fspath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._frame import frame
+from tamis._random import stream
+from tamis.contract import Parts, RowBlock, RowStatistic
+from tamis.contract.parted import SAMPLE, TargetLabels
+from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.table.parts.mapped import MemoryMap
+from tamis.table.parts.parquet import Parquet, is_path
+
+
+def as_parts(X: Any, y: Any = None, target: str | None = None) -> Parts:
+    """A source of row blocks.
+
+    Parameters
+    ----------
+    X : str, Path or Parts
+        The path of a Parquet file or folder, that of a ``.npy`` file, or a source, which is
+        returned.
+    y : path or array
+        The target of a ``.npy`` file.
+    target : str or None, default=None
+        The column of a Parquet file that is the target.
+
+    Examples
+    --------
+    >>> as_parts("table.npy", "answers.npy")
+    Traceback (most recent call last):
+    tamis.exceptions.InvalidTable: table.npy cannot be mapped as a .npy file: ...
+    """
+    if isinstance(X, Parts):
+        return _targeted(X, y, target)
+    if not is_path(X):
+        raise InvalidTable(
+            f"Row blocks come from a path or a source of tamis.table.parts, not {type(X).__name__}."
+        )
+    if fspath(X).endswith(".npy"):
+        if y is None:
+            raise InvalidParameter(
+                f"{fspath(X)} has no names, so that its target must be given apart. Write "
+                "fit('X.npy', 'y.npy'), or an array in place of the second."
+            )
+        return MemoryMap(X, y)
+    if y is not None:
+        raise InvalidParameter(
+            f"The target of {fspath(X)} is one of its columns. Write target='name' in place of y."
+        )
+    return Parquet(X, target=target)
+
+
+def _targeted(source: Parts, y: Any, target: str | None) -> Parts:
+    if y is not None:
+        raise InvalidParameter(f"{source} has its target with it. Leave y out.")
+    if target is None or target == getattr(source, "target", None):
+        return source
+    if not isinstance(source, Parquet):
+        raise InvalidParameter(f"{source} has its target with it. Leave target out.")
+    return source.targeted(target)
+
+
+class Sampled(RowStatistic):
+    """Rows of given numbers.
+
+    Parameters
+    ----------
+    rows : array of int
+        Rising.
+    """
+
+    def __init__(self, rows: NDArray[np.intp]):
+        self.rows = rows
+
+    def empty(self) -> Any:
+        return {}
+
+    def learn_part(self, state: Any, block: RowBlock) -> Any:
+        first, last = np.searchsorted(self.rows, [block.start, block.start + len(block.X)])
+        if first < last:
+            own = self.rows[first:last] - block.start
+            assert block.y is not None
+            state[block.start] = np.asarray(block.X[own], dtype=float), block.y[own]
+        return state
+
+    def merge(self, state: Any, other: Any) -> Any:
+        return state | other
+
+    def finish(self, state: Any) -> Any:
+        found = [state[start] for start in sorted(state)]
+        return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
+
+
+def sample(
+    source: Any, *, n_rows: int = SAMPLE, random_state: int = 0, target: str | None = None
+) -> tuple[Any, NDArray[Any]]:
+    """Some rows of a table in parts, which any criterion can learn from.
+
+    Parameters
+    ----------
+    source : str, Path or Parts
+    n_rows : int, default=20000
+        How many; all of a table that has no more.
+    random_state : int, default=0
+        Seed of the draw, which does not depend on the blocks.
+    target : str or None, default=None
+        The column that is the target.
+
+    Returns
+    -------
+    tuple of (frame or array, array)
+        ``X``, a frame where the columns have names, and ``y``.
+
+    Examples
+    --------
+    >>> source = MemoryMap(np.arange(20.0).reshape(10, 2), np.arange(10), block_rows=3)
+    >>> sample(source, n_rows=2)[1]
+    array([0, 8])
+    """
+    parts = as_parts(source, None, target)
+    total = parts.reduce(TargetLabels("sample"), target_only=True).n_rows
+    size = min(n_rows, total)
+    rows = np.sort(stream(random_state, "sample").choice(total, size=size, replace=False))
+    X, y = parts.reduce(Sampled(rows))
+    if parts.names is not None:
+        X = frame({name: X[:, j] for j, name in enumerate(parts.names)})
+    return X, y

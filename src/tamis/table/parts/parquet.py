@@ -1,0 +1,270 @@
+"""Row blocks of Parquet files: row groups, and only the columns that are asked for."""
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from importlib.util import find_spec
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._wording import did_you_mean, listed
+from tamis.contract import RowBlock
+from tamis.exceptions import InvalidTable, InvalidTarget, MissingExtra
+from tamis.table.parts.local import BLOCK_NUMBERS, LocalParts
+
+
+class RowGroup(NamedTuple):
+    """Where a row group stands: its file, its number in it, and its first row in the table."""
+
+    file: str
+    number: int
+    start: int
+    n_rows: int
+
+    def __str__(self) -> str:
+        return f"row group {self.number} of {self.file}"
+
+
+class Parquet(LocalParts):
+    """Row groups of a Parquet file, or of all files of a folder in the order of their names.
+
+    Parameters
+    ----------
+    where : str or Path
+        A file, a folder, or an address that fsspec opens, such as ``s3://bucket/folder``.
+    target : str or None, default=None
+        The column that is the target.
+    columns : sequence of str or None, default=None
+        The columns to choose among; None is all but the target.
+
+    Examples
+    --------
+    >>> from tamis.criteria import MRMR
+    >>> from tamis.search import Forward
+    >>> source = Parquet("visits.parquet", target="stroke")         # doctest: +SKIP
+    >>> Forward(MRMR(), n_features_to_select=5).fit(source).columns  # doctest: +SKIP
+    """
+
+    names: list[str]
+
+    def __init__(
+        self, where: Any, *, target: str | None = None, columns: Sequence[str] | None = None
+    ):
+        if find_spec("pyarrow") is None:
+            raise MissingExtra(
+                "Parquet files need pyarrow, which is not installed. Write "
+                "pip install 'tamis[app]'."
+            )
+        self.where, self.target, self._columns = fspath(where), target, columns
+        self._filesystem, self._files = _files_of(self.where)
+        self._groups, self._sizes = self._listed()
+        self.names = self._names(columns)
+        self.n_columns = len(self.names)
+        self.n_chunks = len(self._groups)
+
+    def targeted(self, target: str) -> Self:
+        """The same source with another column for the target."""
+        return type(self)(self.where, target=target, columns=self._columns)
+
+    def _listed(self) -> tuple[list[RowGroup], list[int]]:
+        """All row groups, and bytes that each claims; files whose columns differ are refused."""
+        groups: list[RowGroup] = []
+        sizes: list[int] = []
+        self._kinds: dict[str, str] = {}
+        start = 0
+        for file in self._files:
+            with self._open(file) as opened:
+                self._check_columns(file, opened.schema_arrow)
+                footer = opened.metadata
+                for number in range(footer.num_row_groups):
+                    rows = footer.row_group(number).num_rows
+                    groups.append(RowGroup(file, number, start, rows))
+                    sizes.append(footer.row_group(number).total_byte_size)
+                    start += rows
+        return groups, sizes
+
+    def _check_columns(self, file: str, schema: Any) -> None:
+        found = {field.name: _kind(field.type) for field in schema}
+        if not self._kinds:
+            self._kinds = found
+        for name in self._kinds.keys() | found.keys():
+            expected, kind = self._kinds.get(name), found.get(name)
+            if expected != kind:
+                raise InvalidTable(
+                    f"{file} has {_said(kind)} as column {name!r}, but {self._files[0]} has "
+                    f"{_said(expected)}. Write the files with the same columns, or move this one "
+                    "out of the folder."
+                )
+
+    def _names(self, columns: Sequence[str] | None) -> list[str]:
+        known = list(self._kinds)
+        asked = known if columns is None else list(columns)
+        for name in [*asked, *([] if self.target is None else [self.target])]:
+            if name not in self._kinds:
+                raise InvalidTable(
+                    f"{self.where} has no column {name!r}.{did_you_mean(name, known)} Write one of "
+                    f"{listed(known)}."
+                )
+        names = [name for name in asked if name != self.target]
+        wrong = [name for name in names if self._kinds[name] != "numbers"]
+        if wrong and self.target is not None:
+            raise InvalidTable(
+                f"{self.where} is read in blocks of rows, which takes numbers, but column(s) "
+                f"{listed(wrong)} hold {self._kinds[wrong[0]]}. Leave them out, "
+                "Parquet(..., columns=[...]), or write them as numbers."
+            )
+        if not names:
+            raise InvalidTable(f"{self.where} has no columns to choose among.")
+        return names
+
+    def chunk(self, index: int, *, target_only: bool = False) -> Iterator[RowBlock]:
+        group = self._groups[index]
+        if self.target is None:
+            raise InvalidTarget(
+                f"Which column of {self.where} is the target? Write target= with one of "
+                f"{listed(list(self._kinds)[::-1])}."
+            )
+        names = [self.target] if target_only else [*self.names, self.target]
+        start = group.start
+        for batch in self._batches(group, names):
+            y = _values(batch.column(self.target))
+            columns = [] if target_only else [_numbers(batch.column(name)) for name in self.names]
+            yield RowBlock(_table(columns, len(y)), y, start, str(group))
+            start += len(y)
+
+    def _batches(self, group: RowGroup, names: list[str]) -> Iterator[Any]:
+        """Batches of a row group; damage is said with its place."""
+        from pyarrow import ArrowException
+
+        rows = max(1, BLOCK_NUMBERS // len(names))
+        try:
+            with self._open(group.file) as opened:
+                n_rows = opened.metadata.row_group(group.number).num_rows
+                if n_rows <= 2 * rows:  # reading a row group at once is faster than in batches
+                    yield opened.read_row_group(group.number, columns=names)
+                else:
+                    yield from opened.iter_batches(rows, row_groups=[group.number], columns=names)
+        except (ArrowException, OSError) as error:
+            column = self._damaged_column(group, names)
+            raise InvalidTable(
+                f"{group} cannot be read{column}: {_first_line(error)}. Write the file anew, or "
+                "move it out of the folder."
+            ) from error
+
+    def _damaged_column(self, group: RowGroup, names: list[str]) -> str:
+        from pyarrow import ArrowException
+
+        for name in names:
+            try:
+                with self._open(group.file) as opened:
+                    opened.read_row_group(group.number, columns=[name])
+            except (ArrowException, OSError, InvalidTable):
+                return f", column {name!r}"
+        return ""
+
+    def _open(self, file: str) -> Any:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+
+        try:
+            stream = file if self._filesystem is None else self._filesystem.open(file, "rb")
+            return ParquetFile(stream, pre_buffer=False)
+        except (ArrowException, OSError) as error:
+            raise InvalidTable(f"{file} is no Parquet file: {_first_line(error)}.") from error
+
+    def identity(self) -> str:
+        told = [(group.n_rows, size) for group, size in zip(self._groups, self._sizes, strict=True)]
+        return sha256(f"{self.names} {self.target} {told}".encode()).hexdigest()
+
+    def __str__(self) -> str:
+        return self.where
+
+
+def _files_of(where: str) -> tuple[Any, list[str]]:
+    """The file system, None for that of this machine, and the files of a place."""
+    if "://" in where:
+        return _remote_files(where)
+    path = Path(where)
+    if path.is_dir():
+        found = sorted(str(file) for file in path.rglob("*.parquet"))
+        if not found:
+            raise InvalidTable(f"{where} is a folder without *.parquet files.")
+        return None, found
+    if not path.exists():
+        raise InvalidTable(f"There is no file {where}.")
+    return None, [where]
+
+
+def _remote_files(where: str) -> tuple[Any, list[str]]:
+    if find_spec("fsspec") is None:
+        raise MissingExtra(
+            f"{where} needs fsspec, which is not installed. Write pip install 'tamis[dask]'."
+        )
+    from fsspec.core import url_to_fs
+
+    try:
+        filesystem, path = url_to_fs(where)
+        found = sorted(filesystem.glob(f"{path.rstrip('/')}/**/*.parquet")) or [path]
+    except (OSError, ValueError, ImportError) as error:
+        raise InvalidTable(f"{where} cannot be reached: {_first_line(error)}.") from error
+    return filesystem, found
+
+
+def _kind(arrow_type: Any) -> str:
+    """What a column holds, as far as it matters here."""
+    import pyarrow.types as kinds
+
+    numbers = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal)
+    if any(is_kind(arrow_type) for is_kind in numbers):
+        return "numbers"
+    if kinds.is_dictionary(arrow_type):
+        return "text"
+    text = (kinds.is_string, kinds.is_large_string, kinds.is_string_view)
+    return "text" if any(is_kind(arrow_type) for is_kind in text) else str(arrow_type)
+
+
+def _said(kind: str | None) -> str:
+    return "nothing" if kind is None else kind
+
+
+def _numbers(column: Any) -> NDArray[Any]:
+    """A column as an array; what is missing is NaN."""
+    import pyarrow.types as kinds
+
+    if kinds.is_decimal(column.type) or (column.null_count and not kinds.is_floating(column.type)):
+        column = column.cast("float64")
+    values = column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(False)
+    return np.asarray(values.view(np.uint8) if values.dtype == bool else values)
+
+
+def _values(column: Any) -> NDArray[Any]:
+    """A target as an array: numbers, or text."""
+    import pyarrow.types as kinds
+
+    if kinds.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    values = column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(False)
+    return np.asarray(values)
+
+
+def _table(columns: list[NDArray[Any]], n_rows: int) -> NDArray[Any]:
+    """Columns beside each other, in the narrowest type that holds all of them."""
+    if not columns:
+        return np.empty((n_rows, 0))
+    kind = np.result_type(*{column.dtype for column in columns})
+    table = np.empty((n_rows, len(columns)), dtype=kind, order="F")
+    for j, column in enumerate(columns):
+        table[:, j] = column
+    return table
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0].rstrip(".") or type(error).__name__
+
+
+def is_path(X: Any) -> bool:
+    """Whether something is written as a place in a file system."""
+    return isinstance(X, str | PathLike)

@@ -1,0 +1,64 @@
+"""``tamis select`` of a table that is read in blocks of rows."""
+
+import json
+
+import pytest
+
+from tamis.cli import parts
+
+
+@pytest.fixture
+def parquet(folder, frame):
+    """The table as a folder of two files."""
+    (folder / "wine").mkdir()
+    for number, rows in enumerate((frame[:100], frame[100:])):
+        rows.write_parquet(folder / "wine" / f"{number}.parquet", row_group_size=30)
+    frame.write_parquet(folder / "wine.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("method", ["mrmr", "sffs-j3", "fisher-score"])
+def test_a_folder_gives_what_the_table_gives(tamis, parquet, method):
+    held = tamis("select", "wine.csv", method, "-t", "kind", "-k", 2, "--json")
+    found = tamis("select", "wine", method, "-t", "kind", "-k", 2, "--json")
+    assert found.exit_code == 0, found.output
+    held, found = json.loads(held.stdout), json.loads(found.stdout)
+    assert found["selected"] == held["selected"]
+    assert found["task"] == "classification"
+    told = tamis("select", "wine", method, "-t", "kind", "-k", 2).stdout
+    assert told.startswith("wine: 178 rows in blocks, 6 columns, target kind (3 classes)\n")
+
+
+def test_a_file_that_does_not_fit_is_read_in_blocks(tamis, parquet, monkeypatch):
+    held = tamis("select", "wine.parquet", "mrmr", "-t", "kind", "-k", 2)
+    assert "in blocks" not in held.stdout
+    monkeypatch.setattr(parts, "free_memory", lambda: 1000.0)
+    found = tamis("select", "wine.parquet", "mrmr", "-t", "kind", "-k", 2)
+    assert "178 rows in blocks" in found.stdout
+    assert found.stdout.splitlines()[3:] == held.stdout.splitlines()[3:]
+
+
+def test_columns_are_left_out_and_the_record_goes_on(tamis, parquet):
+    first = ("select", "wine", "-t", "kind", "--drop", "alcohol")
+    found = tamis(*first, "mrmr", "-k", 1, "--save-record", "steps.json", "--quiet")
+    assert found.exit_code == 0, found.output
+    longer = tamis(*first, "mrmr", "-k", 2, "--resume", "steps.json", "--json")
+    assert longer.exit_code == 0, longer.output
+    assert "alcohol" not in longer.stdout
+    assert len(json.loads(longer.stdout)["selected"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("-t", "kind"), "Name a METHOD that can, such as mrmr"),
+        (("mrmr", "-t", "kind", "--report"), "--report needs the whole table"),
+        (("mrmr", "-t", "kind", "--dry-run"), "--dry-run needs the whole table"),
+        (("mrmr", "-t", "kin"), "no column 'kin'. Did you mean kind?"),
+        (("mrmr",), "Which column is the target? Write --target with"),
+        (("mrmr", "-t", "kind", "--drop", "alcool"), "Did you mean alcohol?"),
+        (("svm-rfe", "-t", "kind"), "sample"),
+    ],
+)
+def test_what_blocks_do_not_allow_is_one_sentence(refused, parquet, args, told):
+    assert told in refused("select", "wine", *args)

@@ -1,0 +1,297 @@
+"""Criteria that learn from row blocks against the same ones on the table held at once."""
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from tamis.contract import RowBlock
+from tamis.contract.parted import Apart, Survey, TableInParts, TargetLabels
+from tamis.criteria import (
+    CIFE,
+    CMIM,
+    DISR,
+    HSIC,
+    JMI,
+    MIFS,
+    MIFSU,
+    MRMR,
+    NMIFS,
+    Correlation,
+    CrossValidated,
+    DiscriminantRatio,
+    Divergence,
+    FisherScore,
+    MutualInformation,
+    PairMRMR,
+    PValue,
+    Scatter,
+)
+from tamis.criteria.moments import ShiftedSums, SummedSpread
+from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
+from tamis.search import FloatingForward, Forward, Ranking, Then
+from tamis.table.parts import BlockIterator
+
+
+def made(n=600, d=8, seed=0, *, mean=0.0):
+    """Columns near a mean, one a copy, one constant; three classes; a number."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) @ np.diag(rng.uniform(0.5, 3, d)) + mean
+    X[:, 4], X[:, 5] = X[:, 1], 7.0
+    z = X[:, 0] - mean + 2 * (X[:, 2] - mean) + rng.normal(size=n)
+    return X, np.digitize(z, np.quantile(z, [0.3, 0.8])), z
+
+
+def cut(X, y, where):
+    """Blocks that end at given rows."""
+    ends = [0, *where, len(X)]
+    pairs = [(X[a:b], y[a:b]) for a, b in itertools.pairwise(ends)]
+    return BlockIterator(lambda: iter(pairs))
+
+
+def partitions(n, seed=0):
+    """One block, ragged ones, an empty one, and blocks of a row or two."""
+    rng = np.random.default_rng(seed)
+    yield []
+    yield [n // 3, n // 3, n // 2]
+    yield np.sort(rng.choice(n, 37, replace=False)).tolist()
+    yield np.sort(rng.choice(n, 499, replace=False)).tolist()
+
+
+MOMENTS = [
+    FisherScore(),
+    DiscriminantRatio(),
+    Correlation(),
+    PValue(),
+    Scatter("J1"),
+    Scatter("J2", ridge=1e-3),
+    Scatter("J3"),
+    Divergence(ridge=1e-3),
+]
+
+
+@pytest.mark.parametrize("criterion", MOMENTS, ids=str)
+@pytest.mark.parametrize("mean", [0.0, 1e6])
+def test_any_partition_gives_what_the_whole_table_gives(criterion, mean):
+    X, y, _ = made(mean=mean)
+    order = np.argsort(y, kind="stable")  # blocks in which classes are missing
+    X, y = X[order], y[order]
+    held = FloatingForward(criterion, n_features_to_select=4).fit(X, y)
+    for where in partitions(len(X)):
+        found = FloatingForward(criterion, n_features_to_select=4).fit(cut(X, y, where))
+        assert_array_equal(found.order_, held.order_)
+        assert_array_equal(found.support_, held.support_)
+        # the table held at once loses digits to the mean when it is standardised
+        assert_allclose(found.trace_.values, held.trace_.values, rtol=1e-12 + 1e-15 * mean)
+        assert found.n_evaluations_ == held.n_evaluations_
+
+
+@pytest.mark.parametrize("criterion", [Correlation(), PValue()], ids=str)
+def test_a_real_target_is_read_from_blocks(criterion):
+    X, _, z = made()
+    held = Ranking(criterion).fit(X, z)
+    for where in partitions(len(X)):
+        found = Ranking(criterion).fit(cut(X, z, where))
+        assert_array_equal(found.order_, held.order_)
+        assert_allclose(found.scores_, held.scores_, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("products", ["columns", "total", "classes"])
+def test_sums_are_those_of_two_passes_in_long_doubles(products):
+    X, y, _ = made(mean=1e8)
+    source = cut(X, y, range(50, 600, 50))
+    labels = source.reduce(TargetLabels("test"), target_only=True)
+    spread = SummedSpread(TableInParts(source, labels, "test"), products)
+    long = X.astype(np.longdouble)
+    within = [(long[y == k] - long[y == k].mean(axis=0)) for k in range(3)]
+    exact = np.array([(w.T @ w / len(w)).astype(float) for w in within])
+    varying = np.flatnonzero(X.std(axis=0) > 0)
+    found, wanted = {
+        "columns": (spread.variances, np.einsum("kjj->kj", exact)),
+        "total": (lambda: spread.within(0.0), np.tensordot(spread.priors, exact, axes=1)),
+        "classes": (lambda: spread.covariances(0.0), exact),
+    }[products]
+    found = found()[..., varying]
+    wanted = wanted[..., varying]
+    size = np.sqrt(exact[:, varying, varying].mean(axis=0))
+    assert_allclose(found / size, wanted / size, rtol=1e-12, atol=1e-12 * size.max())
+
+
+def test_merging_is_associative_and_empty_blocks_add_nothing():
+    X, y, _ = made()
+    labels = cut(X, y, []).reduce(TargetLabels("test"), target_only=True)
+    sums = ShiftedSums(X[:10].mean(axis=0), labels, "total")
+    blocks = [RowBlock(X[a:b], y[a:b], a, "") for a, b in [(0, 100), (100, 100), (100, 600)]]
+    states = [sums.learn_part(sums.empty(), block) for block in blocks]
+    left = sums.merge(sums.merge(states[0], states[1]), states[2])
+    states = [sums.learn_part(sums.empty(), block) for block in blocks]
+    right = sums.merge(states[0], sums.merge(states[1], states[2]))
+    assert_array_equal(left.counts, right.counts)
+    assert_allclose(np.triu(left.products), np.triu(right.products), rtol=1e-14)
+
+
+def test_labels_and_ranges_have_the_same_bits_in_any_order():
+    X, y, _ = made()
+    ends = [0, *sorted(np.random.default_rng(1).choice(600, 20, replace=False)), 600]
+    blocks = [RowBlock(X[a:b], y[a:b], a, "") for a, b in itertools.pairwise(ends)]
+    labels, survey = TargetLabels("test"), Survey("test", None, 8, False)
+    for statistic in (labels, survey, Apart(np.array([1, 0]), np.array([4, 1]))):
+        states = [statistic.learn_part(statistic.empty(), block) for block in blocks]
+        there, back = statistic.empty(), statistic.empty()
+        for state in states:
+            there = statistic.merge(there, state)
+        for state in states[::-1]:
+            back = statistic.merge(state, back)
+        for one, other in zip(there, back, strict=True):
+            assert_allclose(one, other, rtol=1e-14)
+    assert_array_equal(back, there)  # the last has a copy
+    assert there[0] == 0 < there[1]
+
+
+def test_columns_that_tell_nothing_are_known():
+    X, y, _ = made()
+    found = Ranking(FisherScore(), n_features_to_select=3).fit(cut(X, y, [100, 200]))
+    held = Ranking(FisherScore(), n_features_to_select=3).fit(X, y)
+    assert_array_equal(found.order_[-2:], held.order_[-2:])
+    assert set(found.order_[-2:]) == {4, 5}
+
+
+def test_groups_are_units():
+    X, y, _ = made()
+    groups = {"first": [0, 1], "last": [6, 7]}
+    held = Forward(Scatter("J3", ridge=1e-6), n_features_to_select=2, feature_groups=groups)
+    found = Forward(Scatter("J3", ridge=1e-6), n_features_to_select=2, feature_groups=groups)
+    assert_array_equal(held.fit(X, y).order_, found.fit(cut(X, y, [300])).order_)
+
+
+def test_a_search_on_blocks_resumes_from_its_record(tmp_path):
+    X, y, _ = made()
+    short = Forward(Scatter("J3"), n_features_to_select=2).fit(cut(X, y, [300]))
+    short.record_.save(tmp_path / "record.json")
+    longer = Forward(Scatter("J3"), n_features_to_select=4)
+    longer.resume(cut(X, y, [300]), record=str(tmp_path / "record.json"))
+    whole = Forward(Scatter("J3"), n_features_to_select=4).fit(X, y)
+    assert_array_equal(longer.order_, whole.order_)
+
+
+@pytest.mark.parametrize(
+    "search", [Forward(HSIC()), Forward(CrossValidated(None)), Then(Ranking(FisherScore()), None)]
+)
+def test_what_cannot_learn_from_blocks_says_what_to_write(search):
+    X, y, _ = made()
+    if isinstance(search, Then):
+        search = Then(Ranking(FisherScore()), Forward(Scatter()))
+    elif isinstance(search.criterion, CrossValidated):
+        from sklearn.naive_bayes import GaussianNB
+
+        search = Forward(CrossValidated(GaussianNB()))
+    with pytest.raises(InvalidParameter, match=r"sample.*n_rows=20000.*FisherScore"):
+        search.fit(cut(X, y, [300]))
+
+
+def test_a_missing_value_is_said_with_its_block_and_column():
+    X, y, _ = made()
+    X[431, 3] = np.nan
+    with pytest.raises(InvalidTable, match=r"column 3 has missing.*block 17 .*row 431 "):
+        Ranking(FisherScore()).fit(cut(X, y, range(25, 600, 25)))
+
+
+def test_a_target_that_cannot_be_used_is_said():
+    X, _, z = made()
+    with pytest.raises(InvalidTarget, match="real numbers"):
+        Ranking(FisherScore()).fit(cut(X, z, [300]))
+    with pytest.raises(InvalidTarget, match="two classes"):
+        Ranking(FisherScore()).fit(cut(X, np.zeros(600, dtype=int), [300]))
+    z[431] = np.nan
+    with pytest.raises(InvalidTarget, match=r"block 17 of the iterator.*missing"):
+        Ranking(Correlation()).fit(cut(X, z, range(25, 600, 25)))
+
+
+def test_a_target_of_very_many_values_is_read():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30_000, 2))
+    found = Ranking(Correlation(), n_features_to_select=1).fit(
+        cut(X, X[:, 1] + rng.normal(size=30_000), [10_000, 20_000])
+    )
+    assert found.columns == [1]
+
+
+def test_columns_too_large_to_square_are_refused():
+    X, y, _ = made()
+    X[5, 2] = 1e200
+    with pytest.raises(InvalidTable, match="column 2 reaches 1e"):
+        Ranking(FisherScore()).fit(cut(X, y, [300]))
+
+
+# -- the information family ----------------------------------------------------------------------
+
+
+def mixed(n=700, seed=0):
+    """Columns of a large mean, few values, heavy tails, codes; a copy and a constant; gaps."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 9))
+    X[:, 1] += 1e6
+    X[:, 2] = np.round(X[:, 2], 1)
+    X[:, 4], X[:, 5] = X[:, 0], 3.3
+    X[:, 6] = rng.integers(0, 4, n)
+    X[:, 7] = np.exp(3 * X[:, 7])
+    z = 2 * X[:, 0] + X[:, 2] + rng.normal(size=n)
+    y = np.digitize(z, [-1.0, 1.0]) + (X[:, 6] == 2)
+    X[rng.random(n) < 0.1, 8] = np.nan
+    return X, y, z
+
+
+INFORMATION = [
+    MutualInformation(),
+    MIFS(),
+    MIFSU(n_bins=5),
+    MRMR(),
+    MRMR(binning="width", n_bins=4),
+    MRMR(binning="codes"),
+    NMIFS(categories=[6, 2], n_bins=3),
+    CMIM(n_bins=40),
+    CIFE(n_bins=4),
+    JMI(),
+    DISR(n_bins=3),
+]
+
+
+@pytest.mark.parametrize("criterion", INFORMATION, ids=str)
+def test_counts_of_any_partition_are_those_of_the_whole_table(criterion):
+    X, y, z = mixed()
+    targets = [y] if criterion.binning == "codes" else [y, z]
+    for target in targets:
+        order = np.argsort(target, kind="stable")  # blocks in which classes are missing
+        X, target = X[order], target[order]
+        search = Forward(criterion, n_features_to_select=4, standardize=False)
+        held = clone(search).fit(X, target)
+        for where in ([], [200, 200, 233], sorted(np.random.default_rng(0).permutation(700)[:60])):
+            found = clone(search).fit(cut(X, target, where))
+            assert_array_equal(found.order_, held.order_)
+            assert_allclose(found.scores_, held.scores_, rtol=0, atol=1e-12)
+
+
+def test_permuted_blocks_give_the_same_bits():
+    X, y, _ = mixed()
+    blocks = np.array_split(np.arange(700), 25)
+    there = Forward(JMI(), n_features_to_select=4).fit(cut(X, y, range(28, 700, 28)))
+    rows = np.concatenate([blocks[k] for k in np.random.default_rng(0).permutation(25)])
+    back = Forward(JMI(), n_features_to_select=4).fit(cut(X[rows], y[rows], range(28, 700, 28)))
+    assert_array_equal(there.scores_, back.scores_)
+
+
+def test_what_the_information_family_cannot_do_on_blocks_is_said():
+    X, y, z = mixed()
+    source = cut(X, y, [300])
+    with pytest.raises(InvalidParameter, match="missing='level'"):
+        Forward(MRMR(missing="pairs")).fit(source)
+    with pytest.raises(InvalidParameter, match="takes no groups"):
+        Forward(MRMR(), feature_groups={"a": [0, 1]}).fit(source)
+    with pytest.raises(InvalidParameter, match="real target as a level"):
+        Forward(MRMR(binning="codes")).fit(cut(X, z, [300]))
+    with pytest.raises(InvalidParameter, match="PairMRMR needs the whole table"):
+        Forward(PairMRMR()).fit(source)
+    with pytest.raises(InvalidParameter, match="n_bins"):
+        Forward(MRMR(n_bins=1)).fit(source)

@@ -1,0 +1,186 @@
+"""Sources of row blocks: Parquet, memory maps, iterators."""
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_array_equal
+
+from tamis.criteria import FisherScore, Scatter
+from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
+from tamis.search import Forward, Ranking
+from tamis.table.parts import BlockIterator, MemoryMap, Parquet, as_parts, sample
+
+
+def made(n=500, d=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, np.where(X[:, 2] + X[:, 4] > 0, "yes", "no")
+
+
+def written(path, X, y, *, rows=40, **options):
+    columns = {f"x{j}": X[:, j] for j in range(X.shape[1])}
+    pq.write_table(pa.table({**columns, "y": y}), path, row_group_size=rows, **options)
+    return str(path)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    X, y = made()
+    for number, start in enumerate((0, 170, 171, 171, 400)):
+        stop = (0, 170, 171, 171, 400, 500)[number + 1]
+        written(tmp_path / f"part-{number}.parquet", X[start:stop], y[start:stop])
+    return tmp_path
+
+
+def test_a_folder_is_one_table(folder):
+    X, y = made()
+    search = Forward(Scatter("J3"), n_features_to_select=3)
+    found = search.fit(str(folder), target="y")
+    assert found.columns == ["x2", "x4", "x3"] or len(found.columns) == 3
+    assert_array_equal(
+        found.order_, Forward(Scatter("J3"), n_features_to_select=3).fit(X, y).order_
+    )
+    assert found.record_.n_samples == 500
+    assert list(found.record_.feature_names) == [f"x{j}" for j in range(5)]
+
+
+def test_a_source_can_be_given_in_place_of_a_path(folder):
+    by_path = Ranking(FisherScore()).fit(folder, target="y")
+    by_source = Ranking(FisherScore()).fit(Parquet(folder, target="y"))
+    later = Ranking(FisherScore()).fit(Parquet(folder), target="y")
+    assert_array_equal(by_path.scores_, by_source.scores_)
+    assert_array_equal(by_path.scores_, later.scores_)
+    assert by_path.record_.data == later.record_.data
+
+
+def test_only_the_columns_asked_for_are_chosen_among(folder):
+    found = Ranking(FisherScore(), n_features_to_select=1).fit(
+        Parquet(folder, target="y", columns=["x4", "x1"])
+    )
+    assert found.columns == ["x4"]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int8, np.uint16, bool])
+def test_narrow_types_are_read_as_they_are(tmp_path, kind):
+    X, y = made()
+    X = (np.round(X * 5) + 20).astype(kind)
+    (block, *_) = Parquet(written(tmp_path / "a.parquet", X, y), target="y").blocks()
+    assert block.X.itemsize == np.dtype(kind).itemsize
+    assert_array_equal(block.X, X[:40])
+
+
+def test_gaps_of_integers_are_nan(tmp_path):
+    frame = pl.DataFrame({"a": [1, None, 3], "b": [1.0, 2.0, 3.0], "y": [0, 1, 1]})
+    frame.write_parquet(tmp_path / "a.parquet")
+    (block,) = Parquet(tmp_path / "a.parquet", target="y").blocks()
+    assert_array_equal(block.X[:, 0], [1.0, np.nan, 3.0])
+
+
+def test_large_row_groups_are_read_in_batches(tmp_path, monkeypatch):
+    X, y = made()
+    monkeypatch.setattr("tamis.table.parts.parquet.BLOCK_NUMBERS", 6 * 70)
+    source = Parquet(written(tmp_path / "a.parquet", X, y, rows=400), target="y")
+    blocks = list(source.blocks())
+    assert max(len(block.y) for block in blocks) == 100  # one of 400 in 70s, the last whole
+    assert [block.start for block in blocks] == [*list(range(0, 400, 70)), 400]
+    assert_array_equal(np.concatenate([block.X for block in blocks]), X)
+
+
+def test_a_memory_map_is_a_source(tmp_path):
+    X, y = made()
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    search = Ranking(FisherScore(), n_features_to_select=2)
+    found = search.fit(tmp_path / "X.npy", str(tmp_path / "y.npy"))
+    assert found.columns == [2, 4]
+    assert_array_equal(Ranking(FisherScore()).fit(tmp_path / "X.npy", y).order_, found.order_)
+
+
+def test_a_sample_does_not_depend_on_the_blocks(folder):
+    X, y = made()
+    frame, answers = sample(folder, n_rows=50, target="y")
+    other, same = sample(MemoryMap(X, y, block_rows=7), n_rows=50)
+    assert_array_equal(frame.to_numpy(), other)
+    assert_array_equal(answers, same)
+    assert frame.columns == [f"x{j}" for j in range(5)]
+    assert len(sample(folder, target="y")[1]) == 500
+
+
+# -- what goes wrong, in sentences -------------------------------------------------------------
+
+
+def test_another_schema_is_said_with_file_and_column(folder):
+    X, y = made(20)
+    table = pa.table({**{f"x{j}": X[:, j] for j in range(4)}, "x4": y, "y": y})
+    pq.write_table(table, folder / "part-7.parquet")
+    with pytest.raises(InvalidTable, match=r"part-7\.parquet has text as column 'x4'.* numbers"):
+        Ranking(FisherScore()).fit(folder, target="y")
+
+
+def test_a_missing_column_is_said_with_its_file(folder):
+    X, y = made(20)
+    written(folder / "part-7.parquet", X[:, :4], y)
+    with pytest.raises(InvalidTable, match=r"part-7\.parquet has nothing as column 'x4'"):
+        Ranking(FisherScore()).fit(folder, target="y")
+
+
+def test_a_damaged_file_is_said_with_row_group_and_column(folder):
+    path = folder / "part-4.parquet"
+    column = pq.ParquetFile(path).metadata.row_group(1).column(3)
+    content = bytearray(path.read_bytes())
+    first = column.dictionary_page_offset or column.data_page_offset
+    content[first : first + 40] = b"\xff" * 40
+    path.write_bytes(bytes(content))
+    with pytest.raises(InvalidTable, match=r"row group 1 of .*part-4\.parquet .*column 'x3'"):
+        Ranking(FisherScore()).fit(folder, target="y")
+
+
+def test_a_file_that_is_no_parquet_is_said(folder):
+    (folder / "part-9.parquet").write_bytes(b"no such thing")
+    with pytest.raises(InvalidTable, match=r"part-9\.parquet is no Parquet file"):
+        Ranking(FisherScore()).fit(folder, target="y")
+
+
+def test_nan_is_said_with_file_row_group_and_column(folder):
+    X, y = made(80)
+    X[61, 3] = np.nan
+    written(folder / "part-7.parquet", X, y)
+    with pytest.raises(InvalidTable, match=r"'x3' has missing.*row group 1 of .*part-7.*row 561 "):
+        Ranking(FisherScore()).fit(folder, target="y")
+
+
+def test_what_is_asked_wrongly_gets_a_sentence(folder, tmp_path):
+    search = Ranking(FisherScore())
+    for problem, fit in {
+        "Which column of .* is the target": lambda: search.fit(folder),
+        "no column 'yy'.* Did you mean y": lambda: search.fit(folder, target="yy"),
+        "There is no file": lambda: search.fit("nowhere.parquet", target="y"),
+        "without .*parquet files": lambda: search.fit(_made_empty(tmp_path), target="y"),
+        "target='name' in place of y": lambda: search.fit(folder, made()[1]),
+        "hold text": lambda: search.fit(folder, target="x0"),
+        "where X is a path or a source": lambda: search.fit(*made(), target="y"),
+        "Leave target out": lambda: search.fit(MemoryMap(*made()), target="y"),
+        "its target must be given apart": lambda: search.fit("X.npy"),
+        "needs rows and columns": lambda: MemoryMap(np.arange(3), np.arange(3)),
+        "One value for each row|one value for each row": lambda: MemoryMap(np.eye(3), np.arange(2)),
+        "pairs": lambda: BlockIterator(lambda: [(1, 2)]),
+        "not ndarray": lambda: as_parts(np.eye(3)),
+    }.items():
+        with pytest.raises((InvalidTable, InvalidTarget, InvalidParameter), match=problem):
+            fit()
+
+
+def test_blocks_that_differ_are_said_with_their_number():
+    blocks = [(np.eye(3), np.arange(3)), (np.eye(4), np.arange(4))]
+    with pytest.raises(InvalidTable, match=r"block 1 of the iterator needs 3 columns"):
+        Ranking(FisherScore()).fit(BlockIterator(lambda: blocks))
+    blocks = [(np.eye(3), np.arange(3)), (np.eye(3), np.arange(4))]
+    with pytest.raises(InvalidTarget, match=r"block 1 of the iterator has 3 rows"):
+        Ranking(FisherScore()).fit(BlockIterator(lambda: blocks))
+
+
+def _made_empty(folder):
+    (folder / "empty").mkdir(exist_ok=True)
+    return folder / "empty"

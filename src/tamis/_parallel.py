@@ -1,21 +1,77 @@
 """The one place that knows joblib, and through it Dask."""
 
+import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, ClassVar
 from uuid import uuid4
 
-from joblib import Parallel, delayed, effective_n_jobs, parallel_config
-from threadpoolctl import threadpool_limits
+from joblib import Parallel, cpu_count, delayed, effective_n_jobs, parallel_config
+from joblib.parallel import get_active_backend
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from tamis.exceptions import ClusterLost, ClusterUnreachable, MissingExtra
 
 #: Seconds to wait for the scheduler of a cluster: one that is there answers within one, through a
 #: tunnel within a few.
 REACH = 10
+#: Answers of each thread that may be ready before they are asked for: enough that none waits, few
+#: enough that answers of a long table are not held all together.
+AHEAD = 4
+
+
+def own_threads() -> int:
+    """Threads that loops of this process may use: OMP_NUM_THREADS, else every core.
+
+    joblib sets the variable in its processes; its threads share the cores among themselves.
+    """
+    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    if asked.isdigit() and int(asked) > 0:
+        return int(asked)
+    inside = (get_active_backend()[0].nesting_level or 0) > 0
+    return 1 if inside else int(cpu_count())
+
+
+def in_order(
+    function: Callable[[Any], Any], items: Sequence[Any], n_threads: int, *, blas: bool = False
+) -> Iterator[Any]:
+    """``function`` of each item in their order, on so many threads.
+
+    For functions that let go of the interpreter's lock. With ``blas`` they are matrix products,
+    whose library is held to one thread meanwhile: its own threads gain nothing beside these.
+    """
+    n_threads = min(n_threads, len(items))
+    if n_threads < 2:
+        yield from map(function, items)
+        return
+    with _one_thread_each(blas), ThreadPoolExecutor(n_threads) as pool:
+        waiting: deque[Future[Any]] = deque()
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > AHEAD * n_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+@contextmanager
+def _one_thread_each(blas: bool) -> Iterator[None]:
+    if not blas:
+        yield
+        return
+    with _libraries().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Looked for once: going through all libraries of a process takes milliseconds."""
+    return ThreadpoolController()
 
 
 def parallel_map(

@@ -35,7 +35,7 @@ def to(request):
 @pytest.fixture(autouse=True)
 def small_strips(monkeypatch):
     """Several strips, the last one shorter, and several batches of columns."""
-    monkeypatch.setattr(table, "ROWS", 17)
+    monkeypatch.setattr(table, "ROWS", (17, 17))
     monkeypatch.setattr(table, "STACK", 3000)
 
 
@@ -100,7 +100,7 @@ def test_pairs(name, gamma, to):
         members,
         altered,
         way,
-        lambda rows, cols: weights[rows, cols],
+        lambda rows, cols: weights[rows, cols] + 0,
         widening=1.5,
     )
     largest = np.abs(expected).max()
@@ -116,7 +116,7 @@ def test_small_changes_keep_their_digits(to):
     X, W = np.random.default_rng(2).normal(size=(N_ROWS, 30)), symmetric_weights()
     everything, gamma, weights = np.arange(30), 1e-10, to(W)
     found = pair_changes(
-        ScaledColumns(to(X), gamma), everything, everything, 1, lambda r, c: weights[r, c]
+        ScaledColumns(to(X), gamma), everything, everything, 1, lambda r, c: weights[r, c] + 0
     )
     expected = [(W * kernel_change(X, everything, j, 1, gamma)).sum() for j in everything]
     assert np.abs(expected).max() < 1e-6 * np.abs(W).sum()
@@ -212,7 +212,7 @@ def test_the_number_of_threads_changes_nothing(monkeypatch):
         monkeypatch.setenv("OMP_NUM_THREADS", count)
         assert _parallel.own_threads() == int(count)
         scaled = ScaledColumns(X, 0.05)
-        found.append(pair_changes(scaled, members, altered, way, lambda r, c: W[r, c]).changes)
+        found.append(pair_changes(scaled, members, altered, way, lambda r, c: W[r, c] + 0).changes)
     assert_array_equal(found[0], found[1])
 
 
@@ -230,9 +230,13 @@ def test_single_precision():
     everything = np.arange(40)
     found = [
         pair_changes(
-            ScaledColumns(table_of, 1 / 80), everything, everything, 1, lambda r, c, w=w: w[r, c]
+            ScaledColumns(T, 1 / 80),
+            everything,
+            everything,
+            1,
+            lambda r, c, w=w: w[r, c] + 0,
         ).changes
-        for table_of, w in ((X, W), (X.astype(np.float32), W.astype(np.float32)))
+        for T, w in ((X, W), (X.astype(np.float32), W.astype(np.float32)))
     ]
     assert_allclose(found[1], found[0], rtol=0, atol=1e-5 * np.abs(found[0]).max())
 

@@ -7,18 +7,17 @@ import numpy as np
 
 from tamis._arrays import Array, Subset
 from tamis._column_series.table import (
-    KEPT,
     Batch,
     Exponents,
     ScaledColumns,
+    Stacks,
     Strip,
     added_up,
     coefficients,
-    stack,
 )
-from tamis._namespace import host, move, namespace, taken
+from tamis._namespace import host, move, namespace
 
-#: Weights of pairs of rows, an array of (rows, columns); symmetric.
+#: New arrays of the weights of pairs of rows, of shape (rows, columns); symmetric.
 Weights = Callable[[slice, slice], Any]
 
 
@@ -77,29 +76,20 @@ class _PairWork:
         self.batches, self.steep = table.plan(altered)
         #: The altered columns in the order in which a strip finds them.
         self.order = np.concatenate([*(b.columns for b in self.batches), self.steep])
-        size = table.Z.shape[0] * sum(len(b.columns) * b.rank for b in self.batches)
-        self.kept = [self._stack(b, 0) for b in self.batches] if size <= KEPT else None
-
-    def _stack(self, batch: Batch, first: int) -> Any:
-        columns = taken(self.table.Z, self.altered[batch.columns])
-        return stack(columns[first:, :], batch.rank, self.way)
+        self.stacks = Stacks(table, altered, self.batches, way)
 
     def strip(self, rows: slice) -> Any:
         """The sum for the other width, the base, and what each altered column adds, one array."""
         xp, Z = namespace(self.table.Z), self.table.Z
         strip = self.exponents.strip(rows, slice(rows.start, Z.shape[0]))
-        weights = self._weights(strip)
-        exponents = strip.exponents()
-        M = weights * xp.exp(exponents)
+        weights, exponents = self._weights(strip), strip.exponents()
+        M = xp.exp(exponents)
+        M *= weights
         base = xp.sum(M)
-        other = base
-        if self.widening != 1.0:
-            other = xp.sum(weights * xp.exp(exponents * self.widening))
-        parts = [xp.stack([other, base])]
+        parts = [xp.stack([self._other(exponents, weights, base), base])]
         along, across = xp.sum(M, axis=1), xp.sum(M, axis=0)
         for index, batch in enumerate(self.batches):
-            T = self._stack(batch, rows.start) if self.kept is None else None
-            T = self.kept[index][rows.start :, :] if self.kept is not None else T
+            T = self.stacks.of(index, rows.start)
             parts.append(self._series(M, T, batch, along, across))
         parts += [
             xp.reshape(self._steep(strip, weights, M, int(self.altered[j])), (1,))
@@ -111,15 +101,27 @@ class _PairWork:
         """Doubled right of the rows themselves, none where a row meets itself."""
         xp = namespace(strip.near)
         weights = self.weights(strip.rows, strip.columns)
-        n_rows, n_columns = strip.near.shape
-        twice = move(np.where(np.arange(n_columns) < n_rows, 1.0, 2.0), strip.near)
-        return xp.where(strip.same(), xp.zeros_like(weights), weights * twice)
+        n_rows = strip.near.shape[0]
+        own = weights[:, :n_rows]
+        weights[:, :n_rows] = xp.where(strip.same(), xp.zeros_like(own), own)
+        weights[:, n_rows:] *= 2
+        return weights
+
+    def _other(self, exponents: Any, weights: Any, base: Any) -> Any:
+        """The sum for the other width."""
+        if self.widening == 1.0:
+            return base
+        xp = namespace(exponents)
+        kernel = xp.exp(exponents * self.widening)
+        kernel *= weights
+        return xp.sum(kernel)
 
     def _series(self, M: Any, T: Any, batch: Batch, along: Any, across: Any) -> Any:
         """rows(M) v + columns(M) v + Σ_k c_k t_k' M t_k for the columns of a batch."""
         xp, count = namespace(M), len(batch.columns)
-        top = T[: M.shape[0], :]
-        forms = xp.reshape(xp.sum(top * (M @ T), axis=0), (batch.rank, count))
+        top, product = T[: M.shape[0], :], M @ T
+        product *= top
+        forms = xp.reshape(xp.sum(product, axis=0), (batch.rank, count))
         factors = move(coefficients(batch.rank, self.way), M)
         return along @ top[:, :count] + across @ T[:, :count] + factors @ forms
 

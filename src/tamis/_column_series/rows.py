@@ -8,15 +8,14 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset
 from tamis._column_series.table import (
-    Batch,
     Exponents,
     ScaledColumns,
+    Stacks,
     Strip,
     added_up,
     coefficients,
-    stack,
 )
-from tamis._namespace import host, namespace, taken
+from tamis._namespace import host, namespace
 
 
 class ClassScore(Protocol):
@@ -87,6 +86,7 @@ class _ClassWork:
         self.exponents, self.others = Exponents(table, members), others
         self.classes = [slice(int(a), int(b)) for a, b in pairwise(bounds)]
         self.batches, self.steep = table.plan(altered)
+        self.stacks = Stacks(table, altered, self.batches, way)
         self.order = np.concatenate([*(b.columns for b in self.batches), self.steep])
 
     def strip(self, rows: slice) -> Any:
@@ -97,8 +97,8 @@ class _ClassWork:
         sums = [self._sums(exponents, block) for block in self.classes]
         logs = xp.stack([s.log for s in sums], axis=1)
         parts = [
-            self.score.of_ratios(rows, logs, self._ratios(rows, sums, batch))
-            for batch in self.batches
+            self.score.of_ratios(rows, logs, self._ratios(rows, sums, index))
+            for index in range(len(self.batches))
         ]
         parts += [
             xp.reshape(self.score.of_logs(rows, logs, self._steep(strip, exponents, j)), (1,))
@@ -110,8 +110,10 @@ class _ClassWork:
         """Minus infinity where a row meets itself and has no part in its sums."""
         if not self.others:
             return exponents
-        xp = namespace(exponents)
-        return xp.where(strip.same(), xp.full_like(exponents[:1, :1], -np.inf), exponents)
+        xp, block = namespace(exponents), strip.rows
+        own = exponents[:, block]
+        exponents[:, block] = xp.where(strip.same(), xp.full_like(own, -np.inf), own)
+        return exponents
 
     def _sums(self, exponents: Any, block: slice) -> _Sums:
         xp = namespace(exponents)
@@ -121,10 +123,10 @@ class _ClassWork:
         total = xp.sum(kernel, axis=1, keepdims=True)
         return _Sums(block, kernel, total, (xp.log(total) + greatest)[:, 0])
 
-    def _ratios(self, rows: slice, sums: list[_Sums], batch: Batch) -> list[Any]:
+    def _ratios(self, rows: slice, sums: list[_Sums], index: int) -> list[Any]:
         """(v s + (1 + v) Mv + Σ_k c_k w_k M w_k) / s of each class."""
+        batch, T = self.batches[index], self.stacks.of(index)
         count = len(batch.columns)
-        T = stack(taken(self.table.Z, self.altered[batch.columns]), batch.rank, self.way)
         own = T[rows, :]
         v = own[:, :count]
         factors = coefficients(batch.rank, self.way)
@@ -132,10 +134,11 @@ class _ClassWork:
         for part in sums:
             product = part.kernel @ T[part.block, :]
             change = v * part.total + (v + 1) * product[:, :count]
+            product *= own
             for k in range(1, batch.rank):
-                term = slice(k * count, (k + 1) * count)
-                change = change + float(factors[k]) * (own[:, term] * product[:, term])
-            found.append(change / part.total)
+                change += float(factors[k]) * product[:, k * count : (k + 1) * count]
+            change /= part.total
+            found.append(change)
         return found
 
     def _steep(self, strip: Strip, exponents: Any, column: Any) -> Any:
@@ -145,5 +148,5 @@ class _ClassWork:
         if self.way > 0 and self.exponents.is_far[column]:
             moved = self._of_others(strip, strip.without(apart))
         else:
-            moved = exponents + self.way * apart
+            moved = exponents + self.way * apart  # minus infinity stays
         return xp.stack([self._sums(moved, block).log for block in self.classes], axis=1)

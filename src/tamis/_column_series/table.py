@@ -19,11 +19,12 @@ STEEP = 3.0
 #: Largest exponent of a single column, 2 reach, up to which a kernel value is multiplied back when
 #: the column leaves; beyond, it may have vanished, and exponents are subtracted first.
 FAR = {8: 300.0, 4: 40.0}
-#: Rows of a strip and numbers of a stack on a processor: a strip of ten thousand samples and its
-#: part of the stack stay in the larger caches, and products are large enough for their full speed.
-ROWS, STACK = 512, 1 << 23
-#: Numbers of stacks that are kept from one strip to the next (128 MB); more are made anew.
-KEPT = 1 << 24
+#: Least and most rows of a strip, one of PIECES, and numbers of a stack on a processor: products
+#: large enough for their full speed, strips few enough that little is made anew for each, and so
+#: many that the half of a symmetric kernel that is not needed is nearly all left out.
+ROWS, PIECES, STACK = (128, 512), 32, 1 << 23
+#: Numbers of stacks that are kept from one strip to the next (256 MB); more are made anew.
+KEPT = 1 << 25
 #: On a device: a quarter of the rows but at most so many numbers of a strip, and of a stack. One
 #: strip, or 32 of them, took half as long again; so did stacks of 2^24 numbers.
 PARTS, DEVICE_STRIP, DEVICE_STACK = 4, 1 << 29, 1 << 27
@@ -119,7 +120,6 @@ class Exponents:
         exponents = self.near_rows[rows, :] @ self.near[columns, :].T
         exponents -= self.half_rows[rows][:, None]
         exponents -= self.halves[columns][None, :]
-        exponents = xp.minimum(exponents, xp.zeros_like(exponents[:1, :1]))
         high = low = None
         for j in self.far:
             part = self.apart(int(j), rows, columns)
@@ -153,11 +153,10 @@ class Strip(NamedTuple):
         return self.near - ((self.high - part) + self.low)
 
     def same(self) -> Any:
-        """Where a row meets itself."""
+        """Where a row meets itself, among the columns of the strip's own rows."""
         xp = namespace(self.near)
-        rows = move(np.arange(self.rows.start, self.rows.stop), self.near, exact=True)
-        columns = move(np.arange(self.columns.start, self.columns.stop), self.near, exact=True)
-        return xp.reshape(rows, (-1, 1)) == xp.reshape(columns, (1, -1))
+        index = move(np.arange(self.rows.stop - self.rows.start), self.near, exact=True)
+        return xp.reshape(index, (-1, 1)) == xp.reshape(index, (1, -1))
 
 
 def _half_squares(Z: Any) -> Any:
@@ -171,15 +170,30 @@ def _added(high: Any, low: Any, part: Any) -> tuple[Any, Any]:
     return total, low + ((high - (total - back)) + (part - back))
 
 
-def stack(z: Any, rank: int, way: int) -> Any:
-    """[v, w_1, ..., w_(rank-1)] of some columns side by side, of shape (rows, rank * columns)."""
-    xp = namespace(z)
-    v = xp.expm1(z * z * (way / 2))
-    parts, w = [v], v + 1
-    for _ in range(rank - 1):
-        w = w * z
-        parts.append(w)
-    return xp.concat(parts, axis=1) if rank > 1 else v
+class Stacks:
+    """[v, w_1, ..., w_(rank-1)] of batches of columns, kept from one strip to the next or not."""
+
+    def __init__(self, table: ScaledColumns, altered: Subset, batches: list[Batch], way: int):
+        self.Z, self.altered, self.batches, self.way = table.Z, altered, batches, way
+        size = table.Z.shape[0] * sum(len(batch.columns) * batch.rank for batch in batches)
+        few = size <= (KEPT if on_host(table.Z) else DEVICE_STACK)
+        self.kept = [self._made(batch, 0) for batch in batches] if few else None
+
+    def of(self, index: int, first: int = 0) -> Any:
+        """That of one batch from a row on, of shape (rows, rank * columns)."""
+        if self.kept is None:
+            return self._made(self.batches[index], first)
+        return self.kept[index][first:, :]
+
+    def _made(self, batch: Batch, first: int) -> Any:
+        z = taken(self.Z, self.altered[batch.columns])[first:, :]
+        xp = namespace(z)
+        v = xp.expm1(z * z * (self.way / 2))
+        parts, w = [v], v + 1
+        for _ in range(batch.rank - 1):
+            w = w * z
+            parts.append(w)
+        return xp.concat(parts, axis=1) if batch.rank > 1 else v
 
 
 def coefficients(rank: int, way: int) -> Array:
@@ -195,7 +209,7 @@ def stack_size(x: Any) -> int:
 def strips(x: Any) -> Iterator[slice]:
     """Strips of the rows of an array."""
     n_rows = x.shape[0]
-    size = ROWS
+    size = min(max(-(-n_rows // PIECES), ROWS[0]), ROWS[1])
     if not on_host(x):
         size = max(1, min(-(-n_rows // PARTS), DEVICE_STRIP // n_rows))
     for start in range(0, n_rows, size):

@@ -126,6 +126,9 @@ def test_small_changes_keep_their_digits(to):
 class Differences:
     """Sums over rows of the log of the first class's share, and its logs as they came."""
 
+    def of_base(self, rows, logs):
+        return self.shares(logs)
+
     def of_ratios(self, rows, logs, ratios):
         xp = namespace(logs)
         share = xp.exp(logs - xp.max(logs, axis=1, keepdims=True))
@@ -168,7 +171,9 @@ def test_classes(name, gamma, others, to):
     kept = [members[members != j] if way > 0 else np.append(members, j) for j in altered]
     expected = [exact_shares(X[:, some], bounds, gamma, others) - before for some in kept]
     # differences of logarithms, which the oracle knows to their own rounding
-    assert_allclose(found, expected, rtol=0, atol=1e-10 * np.abs(expected).max() + 1e-11)
+    limit = 1e-10 * np.abs(expected).max() + 1e-11
+    assert_allclose(found.changes, expected, rtol=0, atol=limit)
+    assert found.base == pytest.approx(before, rel=1e-11)
 
 
 @pytest.mark.parametrize("gamma", [1e-3, 0.05, 0.7])

@@ -16,10 +16,11 @@ strip of its rows.
 
 from tamis._column_series.outputs import OutputChange, output_changes
 from tamis._column_series.pairs import PairChanges, pair_changes
-from tamis._column_series.rows import ClassScore, class_changes
+from tamis._column_series.rows import ClassChanges, ClassScore, class_changes
 from tamis._column_series.table import ScaledColumns, ranks
 
 __all__ = [
+    "ClassChanges",
     "ClassScore",
     "OutputChange",
     "PairChanges",

@@ -19,11 +19,14 @@ from tamis._namespace import host, namespace
 
 
 class ClassScore(Protocol):
-    """What is made of the kernel sums of some rows over each class, relative to those before.
+    """What is made of the kernel sums of some rows over each class, summed over the rows.
 
-    Both answers are sums over the rows, one for each column: the score with the column altered
-    less the score before.
+    Of altered columns it is the score with the column altered less the score before.
     """
+
+    def of_base(self, rows: slice, logs: Any) -> Any:
+        """The score before, from the logarithms (rows, classes) of the sums."""
+        ...
 
     def of_ratios(self, rows: slice, logs: Any, ratios: list[Any]) -> Any:
         """From the logarithms (rows, classes) before, and changes over sums (rows, columns)."""
@@ -32,6 +35,13 @@ class ClassScore(Protocol):
     def of_logs(self, rows: slice, before: Any, after: Any) -> Any:
         """From the logarithms (rows, classes) before and after, for one column."""
         ...
+
+
+class ClassChanges(NamedTuple):
+    """A score summed over all rows, and what each altered column adds to it."""
+
+    base: float
+    changes: Array
 
 
 def class_changes(
@@ -43,8 +53,8 @@ def class_changes(
     score: ClassScore,
     *,
     others: bool = False,
-) -> Array:
-    """Sums over rows of a score as each altered column leaves (1) or enters (-1).
+) -> ClassChanges:
+    """Sums over rows of a score, and what each column that leaves (1) or enters (-1) changes.
 
     Parameters
     ----------
@@ -54,10 +64,10 @@ def class_changes(
         Whether a row has no part in its own sums.
     """
     work = _ClassWork(table, bounds, members, altered, way, score, others)
+    sums = host(added_up(work.strip, table.Z))
     changes = np.zeros(len(altered))
-    if len(altered):
-        changes[work.order] = host(added_up(work.strip, table.Z))
-    return changes
+    changes[work.order] = sums[1:]
+    return ClassChanges(float(sums[0]), changes)
 
 
 class _Sums(NamedTuple):
@@ -90,13 +100,14 @@ class _ClassWork:
         self.order = np.concatenate([*(b.columns for b in self.batches), self.steep])
 
     def strip(self, rows: slice) -> Any:
-        """What each altered column changes, in the order of the work."""
+        """The score, then what each altered column changes, in the order of the work."""
         xp, Z = namespace(self.table.Z), self.table.Z
         strip = self.exponents.strip(rows, slice(0, Z.shape[0]))
         exponents = self._of_others(strip, strip.exponents())
         sums = [self._sums(exponents, block) for block in self.classes]
         logs = xp.stack([s.log for s in sums], axis=1)
-        parts = [
+        parts = [xp.reshape(self.score.of_base(rows, logs), (1,))]
+        parts += [
             self.score.of_ratios(rows, logs, self._ratios(rows, sums, index))
             for index in range(len(self.batches))
         ]

@@ -77,32 +77,56 @@ def taken(x: Any, columns: NDArray[np.intp]) -> Any:
 
 def diagonal(x: Any) -> Any:
     """The diagonal of a square matrix."""
+    return namespace(x).linalg.diagonal(x)
+
+
+def with_diagonal(matrix: Any, more: Any) -> Any:
+    """A matrix with numbers added to its diagonal; the matrix itself is used where that can be.
+
+    >>> with_diagonal(np.ones((2, 2)), np.array([1.0, 2.0]))
+    array([[2., 1.],
+           [1., 3.]])
+    """
+    if isinstance(matrix, np.ndarray):
+        matrix[np.diag_indices_from(matrix)] += more
+    elif hasattr(matrix, "detach"):
+        matrix.diagonal().add_(more)
+    else:  # the standard has no view of a diagonal
+        xp = namespace(matrix)
+        index = move(np.arange(matrix.shape[0]), matrix, exact=True)
+        same = xp.reshape(index, (-1, 1)) == xp.reshape(index, (1, -1))
+        matrix = xp.where(same, matrix + xp.reshape(more, (-1, 1)), matrix)
+    return matrix
+
+
+def double(x: Any) -> Any:
+    """The numbers in double precision."""
+    if isinstance(x, np.ndarray):
+        return np.asarray(x, dtype=np.float64)
     xp = namespace(x)
-    return xp.linalg.diagonal(x)
+    return xp.astype(x, xp.float64, copy=False)
 
 
 def cholesky_solve(matrix: Any, right: Any) -> Any:
     """The solution of a symmetric positive definite system, for several right sides at once.
 
-    ``numpy.linalg.LinAlgError`` where the matrix is not positive definite.
+    The matrix may be overwritten. ``numpy.linalg.LinAlgError`` where it is not positive definite.
     """
     if isinstance(matrix, np.ndarray):
         from scipy.linalg import cho_factor, cho_solve
 
-        factor = cho_factor(matrix, lower=True, check_finite=False)
+        # the transpose of what is stored by rows is stored by columns, as LAPACK asks for
+        factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
         return cho_solve(factor, right, check_finite=False)
-    xp = namespace(matrix)
     if hasattr(matrix, "detach"):
-        import torch
-
+        torch = import_module("torch")
         factor, failed = torch.linalg.cholesky_ex(matrix)
         if int(failed):
             raise np.linalg.LinAlgError("the matrix is not positive definite")
         return torch.cholesky_solve(right, factor)
-    factor = xp.linalg.cholesky(matrix)
+    factor = namespace(matrix).linalg.cholesky(matrix)
     solve = _triangular(matrix)
-    half = solve(factor, right, True)
-    return solve(factor.mT, half, False)
+    return solve(factor.mT, solve(factor, right, True), False)
 
 
 def _triangular(matrix: Any) -> Any:
@@ -110,6 +134,5 @@ def _triangular(matrix: Any) -> Any:
     xp = namespace(matrix)
     if type(matrix).__module__.split(".")[0] != "cupy":
         return lambda factor, right, lower: xp.linalg.solve(factor, right)
-    from cupyx.scipy.linalg import solve_triangular
-
-    return lambda factor, right, lower: solve_triangular(factor, right, lower=lower)
+    solve = import_module("cupyx.scipy.linalg").solve_triangular
+    return lambda factor, right, lower: solve(factor, right, lower=lower)

@@ -1,8 +1,10 @@
 """The one place that knows joblib, and through it Dask."""
 
+import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
@@ -10,14 +12,67 @@ from itertools import pairwise
 from typing import Any, ClassVar
 from uuid import uuid4
 
-from joblib import Parallel, delayed, effective_n_jobs, parallel_config
-from threadpoolctl import threadpool_limits
+from joblib import Parallel, cpu_count, delayed, effective_n_jobs, parallel_config
+from joblib.parallel import get_active_backend
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from tamis.exceptions import ClusterLost, ClusterUnreachable, MissingExtra
 
 #: Seconds to wait for the scheduler of a cluster: one that is there answers within one, through a
 #: tunnel within a few.
 REACH = 10
+#: Answers of each thread that may be ready before they are asked for: enough that none waits, few
+#: enough that answers of a long table are not held all together.
+AHEAD = 4
+
+
+def own_threads() -> int:
+    """Threads that loops of this process may use: OMP_NUM_THREADS, else every core.
+
+    joblib sets the variable in its processes; its threads share the cores among themselves.
+    """
+    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    if asked.isdigit() and int(asked) > 0:
+        return int(asked)
+    inside = (get_active_backend()[0].nesting_level or 0) > 0
+    return 1 if inside else int(cpu_count())
+
+
+def in_order(
+    function: Callable[[Any], Any], items: Sequence[Any], n_threads: int, *, blas: bool = False
+) -> Iterator[Any]:
+    """``function`` of each item in their order, on so many threads.
+
+    For functions that let go of the interpreter's lock. With ``blas`` they are matrix products,
+    whose library is held to one thread meanwhile: its own threads gain nothing beside these.
+    """
+    n_threads = min(n_threads, len(items))
+    if n_threads < 2:
+        yield from map(function, items)
+        return
+    with _one_thread_each(blas), ThreadPoolExecutor(n_threads) as pool:
+        waiting: deque[Future[Any]] = deque()
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > AHEAD * n_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+@contextmanager
+def _one_thread_each(blas: bool) -> Iterator[None]:
+    if not blas:
+        yield
+        return
+    with _libraries().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Looked for once: going through all libraries of a process takes milliseconds."""
+    return ThreadpoolController()
 
 #: Numbers from which a loop over them is shared among threads: a millisecond's work, to which the
 #: start of a thread adds a tenth.
@@ -44,13 +99,10 @@ def in_threads(function: Callable[[slice], Any], n_items: int, size: int) -> lis
     One slice for each core that is free to use, unless there is too little work to share: so many
     numbers in all.
     """
-    n_slices = 1 if size < SHARED else min(n_items, effective_n_jobs(-1))
+    n_slices = 1 if size < SHARED else min(n_items, own_threads())
     bounds = [n_items * k // n_slices for k in range(n_slices + 1)] if n_slices else [0]
     slices = [slice(first, last) for first, last in pairwise(bounds)]
-    if len(slices) < 2:
-        return [function(part) for part in slices]
-    with ThreadPoolExecutor(len(slices)) as pool:
-        return list(pool.map(function, slices))
+    return list(in_order(function, slices, len(slices)))
 
 
 def parallel_stream(

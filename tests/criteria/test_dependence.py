@@ -13,6 +13,7 @@ from tamis.compiled import thresholds
 from tamis.contract import SubsetCriterion
 from tamis.criteria import HSIC
 from tamis.datasets import make_weston
+from tamis.density import sums
 from tamis.density.pairs import _spread
 from tamis.exceptions import InvalidParameter, InvalidTarget
 from tamis.search import Backward, FloatingForward, Forward, RecursiveElimination
@@ -107,6 +108,26 @@ def test_shortcuts_equal_their_definitions(unbiased, gamma, either_path):
     assert fitted.value(nothing) == 0
     assert_allclose(fitted.loss(np.array([3])), [fitted.value(np.array([3]))])
     assert_allclose(fitted.gain(nothing, subset), [fitted.value(subset[[i]]) for i in range(3)])
+
+
+@pytest.mark.parametrize("precision", ["double", "single"])
+def test_products_agree_with_rows(precision, monkeypatch):
+    """Columns of a wide kernel together by matrix products, and one by one."""
+    monkeypatch.setattr(thresholds, "KERNEL_TERMS", 0)
+    X, y, reals = table(150, 90)
+    X[:, 3] = 2.0
+    everything = np.arange(90)
+    some, rest = everything[:70:2], everything[1::2]
+    for target in (y, reals):
+        found = []
+        for least in (1, 10**6):
+            monkeypatch.setattr(sums, "LEAST_TOGETHER", least)
+            fitted = HSIC(precision=precision).fit(X, target)
+            parts = fitted.loss(everything), fitted.gain(some, rest), [fitted.value(some)]
+            found.append(np.concatenate(parts))
+        largest = np.abs(found[1]).max()
+        limit = 1e-10 if precision == "double" else 2e-5
+        assert_allclose(found[0], found[1], rtol=0, atol=limit * largest)
 
 
 def test_both_paths_agree_on_many_samples(monkeypatch):

@@ -11,6 +11,7 @@ from tamis.compiled import thresholds
 from tamis.contract import SubsetCriterion
 from tamis.criteria import KwakInformation, ParzenInformation
 from tamis.datasets import make_monks, make_weston
+from tamis.density import sums
 from tamis.exceptions import InvalidParameter
 from tamis.search import Backward, FloatingForward, Forward, RecursiveElimination
 
@@ -35,6 +36,23 @@ def table(n_samples=40, n_features=5, n_classes=3, seed=0):
     y = (np.arange(n_samples) % n_classes)[rng.permutation(n_samples)]
     X[:, 0] += y
     return np.asfortranarray(X), y
+
+
+@pytest.mark.parametrize("precision", ["double", "single"])
+@pytest.mark.parametrize("criterion", EVERY, ids=NAMES)
+def test_products_agree_with_rows(criterion, precision, monkeypatch):
+    """Columns of a wide window together by matrix products, and one by one."""
+    monkeypatch.setattr(thresholds, "KERNEL_TERMS", 0)
+    X, y = table(70, 24)
+    X[:, 3] = 2.0
+    some, rest = np.arange(0, 24, 2), np.arange(1, 24, 2)
+    found = []
+    for least in (1, 10**6):
+        monkeypatch.setattr(sums, "LEAST_TOGETHER", least)
+        wide = clone(criterion).set_params(sigma=9.0, precision=precision).fit(X, y)
+        found.append(np.concatenate([wide.loss(np.arange(24)), wide.gain(some, rest)]))
+    limit = 1e-10 if precision == "double" else 1e-4
+    assert_allclose(found[0], found[1], rtol=0, atol=limit * np.abs(found[1]).max())
 
 
 def density(z, centres, sigma):

@@ -41,12 +41,19 @@ COMPARED_PAIRS = 100_000_000
 ONE_CALL = 200_000_000
 
 
-def in_calls(n: int, terms: float) -> Iterator[slice]:
-    """Parts of ``n`` items of so many terms each, one for every call.
+#: Parts into which calls that threads share are cut, so that all are busy to the end; their number
+#: does not depend on that of the threads, nor does the order in which their sums are added up.
+SHARED_PARTS = 32
+
+
+def in_calls(n: int, terms: float, *, shared: bool = False) -> Iterator[slice]:
+    """Parts of ``n`` items of so many terms each, one for every call, which threads may share.
 
     >>> list(in_calls(5, ONE_CALL / 2))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
     size = max(1, int(ONE_CALL / max(terms, 1.0)))
+    if shared:
+        size = min(size, -(-n // SHARED_PARTS))
     for start in range(0, n, size):
         yield slice(start, min(start + size, n))

@@ -9,7 +9,7 @@ from tamis._arrays import Array, Subset, check_range, check_target_range, in_ran
 from tamis.contract import Cost
 from tamis.criteria.altered import AlteredCriterion
 from tamis.criteria.univariate import mean_of, targets_of
-from tamis.density.pairs import CompiledPairSums, PlainPairSums, TargetKernel, pair_sums_cost
+from tamis.density.pairs import PlainPairSums, StripPairSums, TargetKernel, pair_sums_cost
 from tamis.density.sums import PRECISIONS, check_precision, is_large
 from tamis.exceptions import InvalidParameter, InvalidTarget
 
@@ -92,10 +92,10 @@ class HSIC(AlteredCriterion):
         self._varies = X.min(axis=0) < X.max(axis=0)
         self._sums = [self._sums_with(X, target) for target in targets_of(y)]
 
-    def _sums_with(self, X: Array, y: NDArray[Any]) -> PlainPairSums | CompiledPairSums:
+    def _sums_with(self, X: Array, y: NDArray[Any]) -> PlainPairSums | StripPairSums:
         target = TargetKernel(y, self.task_, self.target_kernel, self.unbiased)
         if is_large(X.shape) and self.gamma != "median":
-            return CompiledPairSums(X, target, PRECISIONS[self.precision])
+            return StripPairSums(X, target, PRECISIONS[self.precision])
         return PlainPairSums(X, target)
 
     def _check(self, n_samples: int) -> None:

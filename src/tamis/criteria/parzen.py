@@ -7,13 +7,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, logsumexp
 
-from tamis._arrays import Array, Subset, check_range, class_codes
+from tamis._arrays import Array, Mask, Subset, check_range, class_codes
+from tamis._column_series import ClassChanges, class_changes
 from tamis._random import draw_seed
 from tamis.contract import Cost
 from tamis.criteria.altered import AlteredCriterion
 from tamis.density.parzen import best_width, check_width, width_cost
-from tamis.density.sums import ClassSums, check_precision, class_sums, class_sums_cost
+from tamis.density.posteriors import ExpectedClass, ObservedClass, PosteriorScore
+from tamis.density.sums import (
+    PRECISIONS,
+    ClassSums,
+    ColumnsInUse,
+    check_precision,
+    class_sums,
+    class_sums_cost,
+    columns_in_use,
+    is_large,
+)
 from tamis.exceptions import InvalidParameter
+
+#: Terms of the series of a column up to which products are used, by whether a sample has no part in
+#: its own density. Compiled loops make each pair once where it has one, and where it has none look
+#: at every pair of samples twice.
+MOST_TERMS = {False: 7, True: 24}
 
 
 class ParzenCriterion(AlteredCriterion):
@@ -26,6 +42,7 @@ class ParzenCriterion(AlteredCriterion):
     """
 
     targets: ClassVar[frozenset[str]] = frozenset({"classification"})
+    _score: ClassVar[type[PosteriorScore]]
 
     def __init__(
         self,
@@ -60,6 +77,7 @@ class ParzenCriterion(AlteredCriterion):
         self._X = X
         self._sums: ClassSums = class_sums(X, codes, self.precision)
         self._codes = codes[self._sums.order]
+        self._ordered = X[self._sums.order].astype(PRECISIONS[self.precision], copy=False)
         self.use(self.tune(np.arange(self.n_units_)))
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
@@ -86,6 +104,29 @@ class ParzenCriterion(AlteredCriterion):
 
     def _values(self, members: Subset, altered: Subset, sign: int) -> Array:
         gamma = 1 / (2 * self.sigma_**2)
+        if not is_large(self._X.shape):
+            return self._from_all_sums(members, altered, sign, gamma)
+        used = columns_in_use(self._ordered, members, altered, gamma)
+        together = used.together(MOST_TERMS[self.leave_one_out])
+        values = np.empty(len(altered) + 1)
+        if together.any():
+            both = self._by_products(used, together, -sign)
+            values[0], values[1:][together] = both.base, both.base + both.changes
+        if not together.all() or not len(altered):
+            rest = self._from_all_sums(members, altered[~together], sign, gamma)
+            values[0], values[1:][~together] = rest[0], rest[1:]
+        return values
+
+    def _by_products(self, used: ColumnsInUse, together: Mask, way: int) -> ClassChanges:
+        """Value of the members, and what columns of few terms change, all at once."""
+        n, others = len(self._codes), self.leave_one_out
+        bounds = np.concatenate([[0], np.cumsum(self._counts)]).astype(np.intp)
+        score = self._score(self._codes, self._counts, others, used.table.Z)
+        which = used.members, used.altered[together], way
+        found = class_changes(used.table, bounds, *which, score, others=others)
+        return ClassChanges(found.base / n + self._target_entropy, found.changes / n)
+
+    def _from_all_sums(self, members: Subset, altered: Subset, sign: int, gamma: float) -> Array:
         if not self.leave_one_out:
             # P_k p(z|k) is the sum over class k up to a constant, which cancels
             return self._from_sums(self._sums.sums(members, altered, sign, gamma))
@@ -156,6 +197,8 @@ class ParzenInformation(ParzenCriterion):
     array([0, 2])
     """
 
+    _score = ObservedClass
+
     def _from_sums(self, sums: Array) -> Array:
         return np.log(self._own(sums) / sums.sum(axis=1)).mean(axis=1) + self._target_entropy
 
@@ -193,6 +236,8 @@ class KwakInformation(ParzenCriterion):
     >>> Forward(KwakInformation(), n_features_to_select=2).fit(X, y).get_support(indices=True)
     array([2, 3])
     """
+
+    _score = ExpectedClass
 
     def _from_sums(self, sums: Array) -> Array:
         posterior = sums / sums.sum(axis=1, keepdims=True)

@@ -4,6 +4,7 @@ Answers are for the members of a subset, then for them without (sign -1) or with
 column, as in :mod:`tamis.density.sums`.
 """
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,17 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
 from tamis._arrays import Array, Subset, class_codes, in_range
+from tamis._column_series import pair_changes
+from tamis._parallel import in_order, own_threads
 from tamis.compiled.thresholds import in_calls
 from tamis.contract import Cost
-from tamis.density.sums import altered_distances
+from tamis.density.sums import altered_distances, columns_in_use
 
 #: Kernels of the target: whether classes agree, a Gaussian (of a scaled target), a product.
 EQUALITY, GAUSSIAN, PRODUCT = range(3)
+#: Terms of the series of a column up to which products, which cost one for each pair and term, are
+#: faster than a compiled exponential for each pair.
+MOST_TERMS = 8
 # Rows of the target's kernel held at a time: a few megabytes for ten thousand samples.
 _ROWS = 256
 
@@ -49,11 +55,22 @@ class TargetKernel:
 
     def rows(self, rows: slice) -> Array:
         """Kernel of some samples' targets with all."""
+        return self._between(rows, slice(None))
+
+    def _between(self, rows: slice, columns: slice) -> Array:
+        own, others = self.y[rows, None], self.y[columns]
         if self.kind == EQUALITY:
-            return (self.y[rows, None] == self.y).astype(float)
+            return (own == others).astype(float)
         if self.kind == GAUSSIAN:
-            return np.exp2(-((self.y[rows, None] - self.y) ** 2))
-        return np.outer(self.y[rows], self.y)
+            return np.asarray(np.exp2(-((own - others) ** 2)))
+        return np.asarray(own * others)
+
+    def centred(self, rows: slice, columns: slice) -> Array:
+        """L_ij - offset_i - offset_j of some samples with others."""
+        found = self._between(rows, columns)
+        found -= self.offset[rows, None]
+        found -= self.offset[columns]
+        return found
 
     def _own(self) -> Array:
         return self.y**2 if self.kind == PRODUCT else np.ones(len(self.y))
@@ -94,35 +111,68 @@ class PlainPairSums:
         return float(np.exp(exponents, out=exponents) @ self._weights)
 
 
-class CompiledPairSums:
-    """Rows of distances and weights made as needed: any number of samples."""
+class StripPairSums:
+    """A strip of distances and weights at a time, made as needed: any number of samples.
+
+    Columns that need few terms of their series are found together by matrix products, the others
+    by compiled loops over the rows.
+    """
 
     def __init__(self, X: Array, target: TargetKernel, dtype: Any):
-        from tamis.compiled.kernel_sums import PAD
-
-        self.target = target
-        self._columns = np.zeros((X.shape[1], -(-len(X) // PAD) * PAD), dtype=dtype)
-        self._columns[:, : len(X)] = X.T
+        self._X, self.target = np.asarray(X, dtype=dtype), target
 
     def __call__(
+        self, members: Subset, altered: Subset, sign: int, before: float, after: float
+    ) -> Array:
+        """Sums with one gamma for the members and another for each change."""
+        used = columns_in_use(self._X, members, altered, after)
+        together = used.together(MOST_TERMS)
+        found = np.empty(len(altered) + 1)
+        if together.any() or not len(altered):
+            which = used.members, used.altered[together], -sign
+            sums = pair_changes(used.table, *which, self._weights, widening=before / after)
+            found[0], found[1:][together] = sums.other, sums.base + sums.changes
+            found *= self.target.scale
+        if not together.all():
+            rest = self._by_rows(members, altered[~together], sign, before, after)
+            found[0], found[1:][~together] = rest[0], rest[1:]
+        return found
+
+    def _weights(self, rows: slice, columns: slice) -> Array:
+        return self.target.centred(rows, columns).astype(self._X.dtype, copy=False)
+
+    @cached_property
+    def _columns(self) -> Any:
+        """Column by column, padded for the compiled loops."""
+        from tamis.compiled.kernel_sums import PAD
+
+        n_rows, n_columns = self._X.shape
+        columns = np.zeros((n_columns, -(-n_rows // PAD) * PAD), dtype=self._X.dtype)
+        columns[:, :n_rows] = self._X.T
+        return columns
+
+    def _by_rows(
         self, members: Subset, altered: Subset, sign: int, before: float, after: float
     ) -> Array:
         from tamis.compiled.kernel_sums import pair_sums
 
         target = self.target
         columns = self._columns * float(np.sqrt(after / np.log(2)))  # the kernel as a power of 2
-        kernels = (target.y, target.kind, target.offset)
         number = columns.dtype.type
+        numbers = number(sign), number(before / after), target.y, target.kind, target.offset
         sums = np.zeros(len(altered) + 1)
-        width = columns.shape[1]
-        for some in in_calls(max(1, len(altered)), width):
-            out = np.zeros(len(altered[some]) + 1)
-            terms = width * float(len(members) + len(out))
-            for part in in_calls(len(target.y), terms):
-                rows = part.start, part.stop
-                way, widening = number(sign), number(before / after)
-                pair_sums(columns, members, altered[some], way, widening, *kernels, *rows, out)
-            sums[0], sums[1:][some] = out[0], out[1:]
+        for some in in_calls(max(1, len(altered)), columns.shape[1]):
+            chosen = altered[some]
+
+            def of_rows(rows: slice, chosen: Subset = chosen) -> Array:
+                out = np.zeros(len(chosen) + 1)
+                pair_sums(columns, members, chosen, *numbers, rows.start, rows.stop, out)
+                return out
+
+            terms = columns.shape[1] * float(len(members) + len(chosen) + 1)
+            parts = list(in_calls(len(target.y), terms, shared=True))
+            found = np.sum(list(in_order(of_rows, parts, own_threads())), axis=0)
+            sums[0], sums[1:][some] = found[0], found[1:]
         return 2 * target.scale * sums
 
 

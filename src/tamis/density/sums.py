@@ -6,13 +6,15 @@ at a time.
 """
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
-from tamis._arrays import Array, Subset
+from tamis._arrays import Array, Mask, Subset
+from tamis._column_series import ScaledColumns
+from tamis._namespace import taken
 from tamis.compiled import thresholds
 from tamis.contract import Cost
 from tamis.exceptions import InvalidParameter
@@ -22,6 +24,9 @@ PRECISIONS: dict[str, Any] = {"double": np.float64, "single": np.float32}
 # Numbers that a block of results may hold: 32 megabytes, small beside the table of a large problem
 # and large enough that the distances between samples, made anew for each, cost little.
 BLOCK = 4_000_000
+#: Columns from which products of strips pay for the kernel that is made for them, which costs as
+#: much as some dozen columns by themselves.
+LEAST_TOGETHER = 64
 
 
 def check_precision(name: str, precision: Any) -> None:
@@ -34,6 +39,26 @@ def is_large(shape: tuple[int, ...]) -> bool:
     """Whether altering each column of such a table once is worth a compiled loop."""
     n_samples, n_features = shape
     return n_samples**2 * n_features >= thresholds.KERNEL_TERMS
+
+
+class ColumnsInUse(NamedTuple):
+    """The columns of a question in the units of a kernel; members and altered ones among them."""
+
+    table: ScaledColumns
+    members: Subset
+    altered: Subset
+
+    def together(self, most_terms: int) -> Mask:
+        """Which altered columns are to be found together, by series of so many terms at most."""
+        few = self.table.ranks(self.altered) <= most_terms
+        return few if np.count_nonzero(few) >= LEAST_TOGETHER else np.zeros_like(few)
+
+
+def columns_in_use(X: Any, members: Subset, altered: Subset, gamma: float) -> ColumnsInUse:
+    """Members and altered columns of a table, scaled for a kernel."""
+    used = np.union1d(members, altered)
+    table = ScaledColumns(taken(X, used), gamma)
+    return ColumnsInUse(table, np.searchsorted(used, members), np.searchsorted(used, altered))
 
 
 def altered_distances(X: Array, members: Subset, altered: Subset, sign: int) -> Iterator[Array]:

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from tamis.svm.comparison import GradientC, GridC
     from tamis.svm.curves.certificate import Certificate
     from tamis.svm.curves.curve import ValidationCurve
+    from tamis.svm.newton import NewtonSVC, NewtonSVR
     from tamis.svm.svc import SVCPath
     from tamis.svm.svr import SVRPath
     from tamis.svm.tuning_svc import SVCPathCV
@@ -16,6 +17,8 @@ __all__ = [
     "Certificate",
     "GradientC",
     "GridC",
+    "NewtonSVC",
+    "NewtonSVR",
     "SVCPath",
     "SVCPathCV",
     "SVRPath",
@@ -27,6 +30,8 @@ _HOMES = {
     "Certificate": "curves.certificate",
     "GradientC": "comparison",
     "GridC": "comparison",
+    "NewtonSVC": "newton",
+    "NewtonSVR": "newton",
     "SVCPath": "svc",
     "SVCPathCV": "tuning_svc",
     "SVRPath": "svr",

@@ -9,6 +9,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 
 from tamis._arrays import Array, Mask
+from tamis._namespace import host
 from tamis.exceptions import InvalidParameter
 from tamis.svm.kernels import Kernel
 from tamis.svm.votes import class_pairs
@@ -141,12 +142,38 @@ def kernel_machine(fitted: Any) -> KernelMachine | None:
     if isinstance(fitted, OneVsRestClassifier):
         parts = [kernel_machine(one) for one in fitted.estimators_]
         return _stacked([p for p in parts if p]) if parts and all(parts) else None
-    if not isinstance(fitted, SVC | NuSVC | SVR | NuSVR) or fitted.kernel not in KERNELS:
+    known = isinstance(fitted, SVC | NuSVC | SVR | NuSVR) or is_newton(fitted)
+    if not known or fitted.kernel not in KERNELS:
         return None
-    gamma = float(fitted._gamma)  # the number that "scale" and "auto" became
-    centres = np.asarray(fitted.support_vectors_, dtype=np.float64)
+    # the number that "scale" and "auto" became
+    gamma = fitted._kernel.gamma if is_newton(fitted) else float(fitted._gamma)
+    centres = host(fitted.support_vectors_).astype(np.float64, copy=False)
     numbers = fitted.kernel, gamma, fitted.degree, fitted.coef0
     return KernelMachine(*numbers, centres, _weights(fitted), fitted.intercept_)
+
+
+def is_newton(estimator: Any) -> bool:
+    """Whether it is a machine of squared losses, one output for each class if there are several."""
+    from tamis.svm.newton import NewtonMachine  # which is made of this module's parts
+
+    return isinstance(estimator, NewtonMachine)
+
+
+def _one_for_each_output(fitted: Any, y: NDArray[Any], weight: Array) -> list[Multipliers]:
+    """The multipliers of machines of squared losses, which have no upper bounds."""
+    rows, betas = np.flatnonzero(weight > 0), host(fitted.dual_coef_)
+    if hasattr(fitted, "classes_"):
+        several = fitted.classes_ if len(fitted.classes_) > 2 else fitted.classes_[1:]
+        targets = [np.where(y == label, 1.0, -1.0) for label in several]
+        tube = None
+    else:
+        targets, tube = [np.asarray(y, dtype=float)], float(fitted.epsilon)
+    found = []
+    for own, target in zip(betas, targets, strict=True):
+        beta = np.zeros(len(y))
+        beta[fitted.support_] = own
+        found.append(Multipliers(rows, beta[rows], np.full(len(rows), np.inf), target[rows], tube))
+    return found
 
 
 def multipliers(fitted: Any, y: NDArray[Any], weight: Array | None = None) -> list[Multipliers]:
@@ -164,6 +191,8 @@ def multipliers(fitted: Any, y: NDArray[Any], weight: Array | None = None) -> li
     trained = np.flatnonzero(weight > 0)
     if hasattr(fitted, "classes_"):
         check_weighted(type(fitted).__name__, y, weight)
+    if is_newton(fitted):
+        return _one_for_each_output(fitted, y, weight)
     weights = _weights(fitted)
     beta = np.zeros((weights.shape[1], len(y)))
     beta[:, trained[fitted.support_]] = weights.T
@@ -198,8 +227,8 @@ def _weights(fitted: Any) -> Array:
     In LIBSVM's layout the weight of a vector of class a against class b is in row b - 1, that of
     one of b against a in row a.
     """
-    stored = np.asarray(fitted.dual_coef_)
-    if len(getattr(fitted, "classes_", ())) <= 2:
+    stored = host(fitted.dual_coef_)
+    if is_newton(fitted) or len(getattr(fitted, "classes_", ())) <= 2:
         return stored.T
     ends = np.cumsum(fitted.n_support_)
     parts = [slice(end - count, end) for end, count in zip(ends, fitted.n_support_, strict=True)]

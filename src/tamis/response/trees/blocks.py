@@ -4,16 +4,12 @@ Blocks do not depend on the number of threads, and answers come back in the orde
 that a result does not either. The compiled loops let go of the interpreter's lock.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from joblib import effective_n_jobs
 
-#: Blocks of each thread that may be ready before they are asked for: enough that none waits, few
-#: enough that answers of a long table are not held all together.
-AHEAD = 4
+from tamis._parallel import in_order
 
 
 def over_rows(
@@ -21,15 +17,4 @@ def over_rows(
 ) -> Iterator[Any]:
     """``function`` of each block of rows, in their order."""
     blocks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
-    n_threads = min(effective_n_jobs(n_jobs), len(blocks))
-    if n_threads < 2:
-        yield from map(function, blocks)
-        return
-    with ThreadPoolExecutor(n_threads) as pool:
-        waiting: deque[Future[Any]] = deque()
-        for block in blocks:
-            waiting.append(pool.submit(function, block))
-            if len(waiting) > AHEAD * n_threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+    yield from in_order(function, blocks, effective_n_jobs(n_jobs))

@@ -1,0 +1,133 @@
+"""Outputs of a Gaussian kernel machine as one column of its rows takes other values.
+
+With s the column of the centres, z = x - x' what the value x of a row differs from the new one,
+and f the output without its offset, all in the units of the kernel,
+
+    df = E f + (1 + E) Σ_k (-z)^k / k! G_k,   E = expm1(z (x + x') / 2),  G_k = Σ_q β_q K_q s_q^k,
+
+k = 1, 2, ...: only the moments G_k cost a product with the kernel, and none depends on x'.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis._arrays import Subset
+from tamis._column_series.table import (
+    LEFT_OUT,
+    Batch,
+    Exponents,
+    ScaledColumns,
+    Strip,
+    ranks,
+    stack_size,
+    strips,
+)
+from tamis._namespace import host, namespace, taken
+
+#: Largest rate of a column for the series: it has one product for all new values, so that more
+#: terms pay than where each column is altered once.
+STEEPEST = 6.0
+
+
+class OutputChange(NamedTuple):
+    """Changes of outputs: of some rows, for some columns, at each of their points."""
+
+    rows: slice
+    columns: Subset
+    change: Any  # (outputs, rows, columns, points)
+
+
+def output_changes(
+    X: Any, centres: Any, weights: Any, gamma: float, points: Any
+) -> Iterator[OutputChange]:
+    """What outputs Σ_q β_q exp(-γ |x - s_q|²) change by as a column of x becomes a point.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_columns)
+    centres : array of shape (n_centres, n_columns)
+    weights : array of shape (n_centres, n_outputs)
+    gamma : float
+    points : array of shape (n_points, n_columns)
+        New values of each column.
+    """
+    work = _OutputWork(X, centres, weights, gamma, points)
+    for rows in strips(X):
+        yield from work.strip(rows)
+
+
+class _OutputWork:
+    def __init__(self, X: Any, centres: Any, weights: Any, gamma: float, points: Any):
+        self.table = ScaledColumns(centres, gamma)
+        self.Z, self.points = self.table.scaled(X), self.table.scaled(points)
+        self.weights, self.everything = weights, np.arange(X.shape[1])
+        xp, half = namespace(self.Z), np.sqrt(self.table.reach)
+        sizes = xp.stack([xp.max(xp.abs(z), axis=0) for z in (self.Z, self.points)])
+        rows, new = np.maximum(host(sizes).astype(float), half)
+        self.exponents = Exponents(self.table, self.everything, self.Z, rows**2)
+        #: 2 |s| max(|s|, |x|, |x'|) of each column: the largest |z s| of its series.
+        self.rates = 2 * half * np.maximum(rows, new)
+        self.batches = self._batches()
+
+    def _batches(self) -> list[Batch]:
+        """Columns of equal need; as many as a stack of their moments or of their points holds."""
+        need = ranks(self.rates, LEFT_OUT[self.table.digits])
+        found = []
+        for rank in np.unique(need[self.rates <= STEEPEST]):
+            alike = np.flatnonzero((need == rank) & (self.rates <= STEEPEST))
+            each = max(self.table.Z.shape[0] * int(rank), self.Z.shape[0] * self.points.shape[0])
+            size = max(1, stack_size(self.Z) // each)
+            found += [Batch(alike[i : i + size], int(rank)) for i in range(0, len(alike), size)]
+        return found
+
+    def strip(self, rows: slice) -> Iterator[OutputChange]:
+        """Changes of some rows, a batch of columns at a time, then steep columns one by one."""
+        xp = namespace(self.Z)
+        strip = self.exponents.strip(rows, slice(0, self.table.Z.shape[0]))
+        K = xp.exp(strip.exponents())
+        outputs = K @ self.weights
+        for batch in self.batches:
+            parts = [
+                self._series(K * self.weights[:, k][None, :], outputs[:, k], rows, batch)
+                for k in range(self.weights.shape[1])
+            ]
+            yield OutputChange(rows, batch.columns, xp.stack(parts))
+        for j in np.flatnonzero(self.rates > STEEPEST):
+            change = self._steep(strip, int(j)) - xp.permute_dims(outputs, (1, 0))[:, :, None]
+            yield OutputChange(rows, np.array([j]), change[:, :, None, :])
+
+    def _series(self, M: Any, f: Any, rows: slice, batch: Batch) -> Any:
+        """Changes of one output, of shape (rows, columns, points)."""
+        xp, count = namespace(M), len(batch.columns)
+        x = taken(self.Z[rows, :], batch.columns)[:, :, None]
+        new = xp.permute_dims(taken(self.points, batch.columns), (1, 0))[None, :, :]
+        apart = x - new
+        grown = xp.expm1(apart * (x + new) / 2)
+        moments = M @ _powers(taken(self.table.Z, batch.columns), batch.rank)
+        total = xp.zeros_like(apart)
+        for k in range(batch.rank - 1, 0, -1):  # Horner's rule, factorials along the way
+            own = moments[:, (k - 1) * count : k * count][:, :, None]
+            total = (total + own) * apart / -k
+        return grown * f[:, None, None] + (grown + 1) * total
+
+    def _steep(self, strip: Strip, column: int) -> Any:
+        """Altered outputs for one column from the kernel without it, (outputs, rows, points)."""
+        xp = namespace(self.Z)
+        apart = self.exponents.apart(column, strip.rows, strip.columns)
+        far = self.exponents.is_far[column]
+        rest = strip.without(apart) if far else strip.exponents() + apart
+        gaps = self.table.Z[:, column][:, None] - self.points[:, column][None, :]
+        bells, kernel = xp.exp(-gaps * gaps / 2), xp.exp(xp.minimum(rest, xp.zeros_like(rest)))
+        each = range(self.weights.shape[1])
+        return xp.stack([kernel @ (self.weights[:, k][:, None] * bells) for k in each])
+
+
+def _powers(z: Any, rank: int) -> Any:
+    """z, z², ..., z^(rank - 1) side by side; of rank 1 one term, which nothing is asked of."""
+    parts, power = [z], z
+    for _ in range(rank - 2):
+        power = power * z
+        parts.append(power)
+    return namespace(z).concat(parts, axis=1)

@@ -1,0 +1,138 @@
+"""The one place that names array libraries: numpy, torch, CuPy, or any that keeps the standard.
+
+What is written against the array API runs where its arrays are; answers come back as numpy arrays.
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.exceptions import InvalidTable
+
+
+def namespace(*arrays: Any) -> Any:
+    """The library of some arrays, as the standard has it; arrays of two libraries are refused.
+
+    >>> namespace(np.eye(2)) is np
+    True
+    """
+    if all(isinstance(x, np.ndarray) for x in arrays):
+        return np
+    try:
+        return _compat().array_namespace(*arrays)
+    except TypeError:
+        kinds = ", ".join(sorted({type(x).__module__.split(".")[0] for x in arrays}))
+        raise InvalidTable(
+            f"Kernels need arrays of one library, not of {kinds}. Bring them to one, for example "
+            "by torch.asarray(y, device=X.device)."
+        ) from None
+
+
+def _compat() -> Any:
+    """array-api-compat, or the copy of it that scikit-learn brings along."""
+    own = find_spec("array_api_compat") is not None
+    return import_module("array_api_compat" if own else "sklearn.externals.array_api_compat")
+
+
+def host(x: Any) -> NDArray[Any]:
+    """A numpy array of the same numbers, wherever they are.
+
+    >>> host(np.float64(2.0))
+    array(2.)
+    """
+    if hasattr(x, "detach"):  # torch
+        x = x.detach().cpu()
+    elif hasattr(x, "get") and hasattr(x, "device"):  # CuPy, which never copies by itself
+        x = x.get()
+    return np.asarray(x)
+
+
+def move(values: Any, like: Any, *, exact: bool = False) -> Any:
+    """Host numbers as an array of the library and device of another, and of its type.
+
+    With ``exact`` they keep a type of their own, as indices must.
+    """
+    values = np.asarray(values)
+    if isinstance(like, np.ndarray):
+        return values if exact else values.astype(like.dtype, copy=False)
+    xp = namespace(like)
+    own = xp.int64 if exact else like.dtype
+    return xp.asarray(np.ascontiguousarray(values), dtype=own, device=_compat().device(like))
+
+
+def on_host(x: Any) -> bool:
+    """Whether the numbers are in the memory of the processor."""
+    return "cpu" in str(getattr(x, "device", "cpu")).lower()
+
+
+def taken(x: Any, columns: NDArray[np.intp]) -> Any:
+    """Some columns of an array; the array itself where they are all of them, in their order."""
+    if len(columns) == x.shape[1] and np.array_equal(columns, np.arange(len(columns))):
+        return x
+    return namespace(x).take(x, move(columns, x, exact=True), axis=1)
+
+
+def diagonal(x: Any) -> Any:
+    """The diagonal of a square matrix."""
+    return namespace(x).linalg.diagonal(x)
+
+
+def with_diagonal(matrix: Any, more: Any) -> Any:
+    """A matrix with numbers added to its diagonal; the matrix itself is used where that can be.
+
+    >>> with_diagonal(np.ones((2, 2)), np.array([1.0, 2.0]))
+    array([[2., 1.],
+           [1., 3.]])
+    """
+    if isinstance(matrix, np.ndarray):
+        matrix[np.diag_indices_from(matrix)] += more
+    elif hasattr(matrix, "detach"):
+        matrix.diagonal().add_(more)
+    else:  # the standard has no view of a diagonal
+        xp = namespace(matrix)
+        index = move(np.arange(matrix.shape[0]), matrix, exact=True)
+        same = xp.reshape(index, (-1, 1)) == xp.reshape(index, (1, -1))
+        matrix = xp.where(same, matrix + xp.reshape(more, (-1, 1)), matrix)
+    return matrix
+
+
+def double(x: Any) -> Any:
+    """The numbers in double precision."""
+    if isinstance(x, np.ndarray):
+        return np.asarray(x, dtype=np.float64)
+    xp = namespace(x)
+    return xp.astype(x, xp.float64, copy=False)
+
+
+def cholesky_solve(matrix: Any, right: Any) -> Any:
+    """The solution of a symmetric positive definite system, for several right sides at once.
+
+    The matrix may be overwritten. ``numpy.linalg.LinAlgError`` where it is not positive definite.
+    """
+    if isinstance(matrix, np.ndarray):
+        from scipy.linalg import cho_factor, cho_solve
+
+        # the transpose of what is stored by rows is stored by columns, as LAPACK asks for
+        factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
+        return cho_solve(factor, right, check_finite=False)
+    if hasattr(matrix, "detach"):
+        torch = import_module("torch")
+        factor, failed = torch.linalg.cholesky_ex(matrix)
+        if int(failed):
+            raise np.linalg.LinAlgError("the matrix is not positive definite")
+        return torch.cholesky_solve(right, factor)
+    factor = namespace(matrix).linalg.cholesky(matrix)
+    solve = _triangular(matrix)
+    return solve(factor.mT, solve(factor, right, True), False)
+
+
+def _triangular(matrix: Any) -> Any:
+    """A solver of triangular systems; the standard has none, so a general one may stand in."""
+    xp = namespace(matrix)
+    if type(matrix).__module__.split(".")[0] != "cupy":
+        return lambda factor, right, lower: xp.linalg.solve(factor, right)
+    solve = import_module("cupyx.scipy.linalg").solve_triangular
+    return lambda factor, right, lower: solve(factor, right, lower=lower)

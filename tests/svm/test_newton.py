@@ -1,0 +1,231 @@
+"""Machines of squared losses: optimality, other solvers, refits, and criteria that take them."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from sklearn.datasets import load_iris
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+from sklearn.svm import LinearSVC, LinearSVR
+from sklearn.utils.estimator_checks import check_estimator
+
+from tamis._namespace import host
+from tamis.exceptions import InvalidParameter, InvalidTarget, NotConverged
+from tamis.svm import NewtonSVC, NewtonSVR
+from tamis.svm.kernels import Kernel
+from tamis.svm.machine import kernel_machine, multipliers
+from tamis.svm.newton_solver import Hinge, Tube, kernel_matrix, left_out, newton
+
+
+def problem(n=60, d=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    f = X[:, 0] * X[:, 1] + 0.5 * X[:, 2] + 0.5 * rng.normal(size=n)
+    return X, np.where(f > 0.3, 1, -1), f
+
+
+def violation(machine, X, y, C, tube=None):
+    """Largest breach of β = 2C × how far the output is beyond its edge, and of Σβ = 0."""
+    beta = np.zeros(len(X))
+    beta[machine.support_] = machine.dual_coef_[0]
+    f = machine.decision_function(X) if tube is None else machine.predict(X)
+    off = y - f
+    if tube is None:
+        wanted = 2 * C * np.where(y * f < 1, off, 0)
+    else:
+        wanted = 2 * C * np.sign(off) * np.maximum(np.abs(off) - tube, 0)
+    border = beta.sum() if machine.fit_intercept else 0.0
+    return max(np.abs(beta - wanted).max(), abs(border))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_conditions_of_optimality(kernel, C, intercept):
+    X, y, f = problem()
+    options = {"kernel": kernel, "coef0": 1.0, "fit_intercept": intercept}
+    machine = NewtonSVC(C, **options).fit(X, y)
+    assert violation(machine, X, y, C) <= 1e-8 * max(1, C)
+    for epsilon in (0.0, 0.2):
+        machine = NewtonSVR(C, epsilon=epsilon, **options).fit(X, f)
+        assert violation(machine, X, f, C, epsilon) <= 1e-8 * max(1, C)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 30.0])
+def test_linear_machines_of_scikit_learn(C):
+    X, y, f = problem(80)
+    theirs = LinearSVC(C=C, fit_intercept=False, tol=1e-12, max_iter=10**6).fit(X, y)
+    ours = NewtonSVC(C, kernel="linear", fit_intercept=False).fit(X, y)
+    assert_allclose(ours.dual_coef_ @ ours.support_vectors_, theirs.coef_, rtol=1e-6, atol=1e-8)
+    theirs = LinearSVR(
+        C=C, epsilon=0.2, loss="squared_epsilon_insensitive", fit_intercept=False,
+        tol=1e-12, max_iter=10**6,
+    ).fit(X, f)  # fmt: skip
+    ours = NewtonSVR(C, epsilon=0.2, kernel="linear", fit_intercept=False).fit(X, f)
+    assert_allclose(
+        (ours.dual_coef_ @ ours.support_vectors_)[0], theirs.coef_, rtol=1e-6, atol=1e-8
+    )
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_a_general_minimiser(C):
+    X, y, _ = problem(40)
+    K = rbf_kernel(X, gamma=0.3)
+    # in coordinates of K the objective is smooth, and a general method can be exact
+    values, vectors = np.linalg.eigh(K)
+    features = vectors * np.sqrt(np.maximum(values, 0))
+
+    def objective(theta):
+        over = np.maximum(1 - y * (features @ theta[:-1] + theta[-1]), 0)
+        slope = -2 * C * y * over
+        gradient = np.append(theta[:-1] + features.T @ slope, slope.sum())
+        return theta[:-1] @ theta[:-1] / 2 + C * over @ over, gradient
+
+    best = minimize(objective, np.zeros(41), jac=True, method="BFGS", options={"gtol": 1e-10})
+    ours = NewtonSVC(C, gamma=0.3).fit(X, y)
+    f = ours.decision_function(X)
+    assert_allclose(f, features @ best.x[:-1] + best.x[-1], atol=1e-6)
+    over = np.maximum(1 - y * f, 0)
+    beta = ours.dual_coef_[0]
+    support = ours.support_
+    value = beta @ K[np.ix_(support, support)] @ beta / 2 + C * over @ over
+    assert value <= best.fun * (1 + 1e-12)
+
+
+def test_least_squares_are_ridge_regression():
+    X, _, f = problem()
+    ours = NewtonSVR(2.0, epsilon=0.0, gamma=0.3, fit_intercept=False).fit(X, f)
+    theirs = KernelRidge(alpha=1 / 4, kernel="rbf", gamma=0.3).fit(X, f)
+    assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-9, atol=1e-10)
+    assert ours.n_iter_ <= 2
+    assert len(ours.support_) == len(X)
+
+
+def test_two_sets_do_not_take_turns():
+    """Two groups of outputs far apart: whole steps would go to and fro between their edges."""
+    X, f = np.random.default_rng(0).normal(size=(10, 3)) * 1e-9, np.repeat([0.0, 1.0], 5)
+    machine = NewtonSVR(gamma=1.0).fit(X, f)
+    assert violation(machine, X, f, 1.0, 0.1) <= 1e-8
+
+
+def test_several_classes_are_one_against_the_rest():
+    X, y = load_iris(return_X_y=True)
+    machine = NewtonSVC(3.0).fit(X, y)
+    outputs = machine.decision_function(X)
+    for k in range(3):
+        own = NewtonSVC(3.0).fit(X, y == k).decision_function(X)
+        assert_allclose(outputs[:, k], own, atol=1e-9)
+    assert_array_equal(machine.predict(X), outputs.argmax(axis=1))
+
+
+def test_weights_are_copies():
+    X, y, f = problem(30)
+    weight = np.random.default_rng(1).integers(0, 3, 30)
+    repeated = np.repeat(np.arange(30), weight)
+    for ours, target in ((NewtonSVC(2.0), y), (NewtonSVR(2.0), f)):
+        weighted = ours.fit(X, target, weight)
+        once = kernel_machine(weighted)
+        copied = kernel_machine(ours.fit(X[repeated], target[repeated]))
+        outputs = [m.values(m.grams(X)) @ m.weights + m.offsets for m in (once, copied)]
+        assert_allclose(*outputs, atol=1e-8)
+
+
+def test_warm_starts_take_fewer_steps():
+    X, y, _ = problem(300, 6)
+    machine = NewtonSVC(50.0, warm_start=True).fit(X, y)
+    first, outputs = machine.n_iter_, machine.decision_function(X)
+    machine.fit(X, y)
+    assert machine.n_iter_ == 1 < first
+    assert_allclose(machine.decision_function(X), outputs, atol=1e-9)
+    machine.fit(X[:200, :5], y[:200])  # other rows: it begins anew
+    assert_allclose(
+        machine.decision_function(X[:, :5]),
+        NewtonSVC(50.0).fit(X[:200, :5], y[:200]).decision_function(X[:, :5]),
+        atol=1e-9,
+    )
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_left_out_equals_refits(intercept):
+    X, _, f = problem(25)
+    K, ridge = rbf_kernel(X, gamma=0.3), np.full(25, 1 / (2 * 5.0))
+    found = left_out(K, ridge, f, intercept=intercept)
+    for i in range(25):
+        kept = np.delete(np.arange(25), i)
+        own = newton(
+            K[np.ix_(kept, kept)], ridge[kept], Tube(f[kept], 0.0),
+            intercept=intercept, most_steps=9,
+        )  # fmt: skip
+        assert_allclose(found.weights[i, kept], own.beta, atol=1e-9)
+        assert found.weights[i, i] == pytest.approx(0, abs=1e-12)
+        assert found.offsets[i] == pytest.approx(own.intercept, abs=1e-9)
+        expected = K[i, kept] @ own.beta + own.intercept
+        assert found.outputs[i] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
+def test_other_libraries_agree(library):
+    other = pytest.importorskip(library, reason=f"{library} is not installed")
+    X, y, f = problem()
+    kernel, ridge = Kernel("rbf", 0.3), np.full(60, 0.1)
+    there = other.asarray(X)
+    K = kernel_matrix(kernel, there, there)
+    assert_allclose(host(K), rbf_kernel(X, gamma=0.3), atol=1e-14)
+    poly = kernel_matrix(Kernel("poly", 0.3, 2, 1.0), there, there)
+    assert_allclose(host(poly), polynomial_kernel(X, None, 2, 0.3, 1.0))
+    for make, target in ((Hinge, y.astype(float)), (lambda v: Tube(v, 0.2), f)):
+        plain = newton(host(K), ridge, make(target), intercept=True, most_steps=50)
+        moved = newton(
+            K, other.asarray(ridge), make(other.asarray(target)), intercept=True, most_steps=50
+        )
+        assert_allclose(host(moved.beta), plain.beta, atol=1e-11)
+        assert moved.intercept == pytest.approx(plain.intercept, abs=1e-12)
+        assert moved.n_steps == plain.n_steps
+    ours, theirs = left_out(host(K), ridge, f), left_out(K, other.asarray(ridge), other.asarray(f))
+    assert_allclose(host(theirs.outputs), ours.outputs, atol=1e-11)
+
+
+def test_one_view_with_other_machines():
+    X, y, f = problem()
+    for machine, target in ((NewtonSVC(2.0), y), (NewtonSVR(2.0), f)):
+        fitted = machine.fit(X, target)
+        view = kernel_machine(fitted)
+        outputs = view.values(view.grams(X)) @ view.weights + view.offsets
+        own = fitted.decision_function(X) if machine is not fitted else fitted._outputs(X)[:, 0]
+        assert_allclose(outputs[:, 0], own, atol=1e-12)
+        (one,) = multipliers(fitted, target)
+        K = view.function(X, X)
+        assert_allclose(K @ one.beta + fitted.intercept_, outputs[:, 0], atol=1e-10)
+
+
+@pytest.mark.parametrize("machine", [NewtonSVC(), NewtonSVR()], ids=["svc", "svr"])
+def test_scikit_learn_checks(machine):
+    check_estimator(machine, on_skip=None)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"C": 0.0}, "C above 0"),
+        ({"kernel": "sigmoid"}, "kernel='rbf', 'linear' or 'poly'"),
+        ({"max_iter": 0}, "max_iter of at least 1"),
+        ({"gamma": -1.0}, "gamma above 0"),
+    ],
+)
+def test_parameters_are_refused(parameters, sentence):
+    X, y, _ = problem(20)
+    with pytest.raises(InvalidParameter, match=sentence):
+        NewtonSVC(**parameters).fit(X, y)
+
+
+def test_what_cannot_be_trained_is_a_sentence():
+    X, y, f = problem(20)
+    with pytest.raises(InvalidParameter, match="epsilon of at least 0"):
+        NewtonSVR(epsilon=-1.0).fit(X, f)
+    with pytest.raises(InvalidTarget, match="two classes"):
+        NewtonSVC().fit(X, np.ones(20))
+    with pytest.raises(InvalidParameter, match="positive definite"):
+        NewtonSVC(1e300, kernel="poly", coef0=-3.0, degree=3).fit(X, y)
+    with pytest.warns(NotConverged, match="max_iter=1"):
+        NewtonSVC(100.0, max_iter=1).fit(X, y)

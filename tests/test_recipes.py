@@ -45,7 +45,13 @@ TRAINED = {
 #: Each differs from another recipe in a setting, and tunes a machine for seconds.
 TWINS = {
     *("sd-g-init", "sd-l-init", "sd-l-rfe-permuted", "sd-g-rfe-permuted", "fspp1-rfe-permuted"),
-    *("mlp-fspp-rfe-permuted", "mlp-fspp-init", "gated-fsmlp-crc-open", "rmb-regression-rfe", "nnfs"),
+    *(
+        "mlp-fspp-rfe-permuted",
+        "mlp-fspp-init",
+        "gated-fsmlp-crc-open",
+        "rmb-regression-rfe",
+        "nnfs",
+    ),
 }
 
 

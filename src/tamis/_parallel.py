@@ -74,6 +74,7 @@ def _libraries() -> ThreadpoolController:
     """Looked for once: going through all libraries of a process takes milliseconds."""
     return ThreadpoolController()
 
+
 #: Numbers from which a loop over them is shared among threads: a millisecond's work, to which the
 #: start of a thread adds a tenth.
 SHARED = 1 << 20

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import NamedTemporaryFile, TemporaryFile
 
 
 def replace_text(path: Path, text: str) -> None:
@@ -18,6 +18,15 @@ def replace_text(path: Path, text: str) -> None:
         except BaseException:
             Path(draft.name).unlink(missing_ok=True)
             raise
+
+
+def can_write(folder: Path) -> bool:
+    """Whether a file can be made in a folder, by making one: rights alone do not tell it."""
+    try:
+        with TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
 
 
 def _umask() -> int:

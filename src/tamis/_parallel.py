@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
@@ -80,6 +81,51 @@ def _libraries() -> ThreadpoolController:
 SHARED = 1 << 20
 
 
+class _Listener:
+    """Who is told how far a loop is, and whether one is telling now."""
+
+    def __init__(self, tell: Callable[[int, int], None]):
+        self.tell, self.busy = tell, False
+
+
+_LISTENER: ContextVar[_Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(tell: Callable[[int, int], None]) -> Iterator[None]:
+    """Have loops in this thread tell how far they are: ``tell(n_done, n_items)``, from 0 on.
+
+    Of loops inside one another the outermost speaks.
+    """
+    before = _LISTENER.set(_Listener(tell))
+    try:
+        yield
+    finally:
+        _LISTENER.reset(before)
+
+
+def told(items: Iterable[Any], n_items: int) -> Iterator[Any]:
+    """The items, of which whoever is :func:`listening` is told as they get done."""
+    listener = _LISTENER.get()
+    if listener is None or listener.busy:
+        yield from items
+        return
+    listener.busy = True
+    try:
+        listener.tell(0, n_items)
+        for n_done, item in enumerate(items, 1):
+            yield item
+            listener.tell(n_done, n_items)
+    finally:
+        listener.busy = False
+
+
+def heard() -> Callable[[int, int], None] | None:
+    """How a walk tells how far it is; None where nobody listens, or a loop around it tells."""
+    listener = _LISTENER.get()
+    return None if listener is None or listener.busy else listener.tell
+
+
 def parallel_map(
     function: Callable[..., Any], items: Iterable[tuple[Any, ...]], n_jobs: int | None = None
 ) -> list[Any]:
@@ -90,8 +136,9 @@ def parallel_map(
     """
     items = list(items)
     if len(items) < 2 or effective_n_jobs(n_jobs) == 1:
-        return [function(*item) for item in items]
-    return Parallel(n_jobs=n_jobs)(delayed(function)(*item) for item in items)
+        return [function(*item) for item in told(items, len(items))]
+    work = Parallel(n_jobs=n_jobs, return_as="generator")
+    return list(told(work(delayed(function)(*item) for item in items), len(items)))
 
 
 def in_threads(function: Callable[[slice], Any], n_items: int, size: int) -> list[Any]:

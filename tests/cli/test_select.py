@@ -119,7 +119,7 @@ def test_json_output_has_the_record(tamis, method):
 
 def test_an_output_is_replaced_only_by_a_complete_one(tamis, folder, monkeypatch):
     (folder / "r.csv").write_text("old")
-    monkeypatch.setattr("tamis.cli.output.os.replace", failing)
+    monkeypatch.setattr("tamis._files.os.replace", failing)
     result = tamis("select", "wine.csv", "fisher-score", "-t", "kind", "-o", "r.csv")
     assert result.exit_code == 2
     assert result.stdout == ""

@@ -262,7 +262,7 @@ class _Planning:
     def _repeats(self, spent: float) -> int:
         """How often the folds are dealt."""
         if self.costs.n_rows >= FEW_ROWS:
-            reason = f"for fewer than {FEW_ROWS} rows"
+            reason = f"folds are dealt more than once where there are fewer than {FEW_ROWS} rows"
             self.steps.append(Planned("repeats", False, 0.0, reason))
             return 1
         room = max(0.0, REPEATING * self.budget - spent)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
 from tamis._arrays import EMPTY, Array, Subset, class_codes
+from tamis._parallel import told
 from tamis._random import stream
 from tamis.auto.held_out import NONE
 from tamis.auto.models import Truth, answers, losses
@@ -43,11 +44,8 @@ class Work(NamedTuple):
             entries += [trial.entry(model, everything) for model in self.plan.everything]
             return [path, test.tolist(), [], entries]
         order = self.ordered(path, X, y, train, seed_of(seed, path, index))
-        entries = [
-            trial.entry(model, order[:size])
-            for model in self.plan.models
-            for size in self.plan.sizes_for(model)
-        ]
+        asked = [(m, size) for m in self.plan.models for size in self.plan.sizes_for(m)]
+        entries = [trial.entry(model, order[:size]) for model, size in told(asked, len(asked))]
         return [path, test.tolist(), order[: self.plan.sizes[-1]].tolist(), entries]
 
     def ordered(self, path: str, X: Array, y: NDArray[Any], rows: Subset, seed: int) -> Subset:

@@ -16,6 +16,7 @@ from sklearn.utils import get_tags
 
 from tamis._arrays import Array, Mask, Subset, improves, is_int, is_real, standardised, target_kind
 from tamis._frame import frame_of
+from tamis._parallel import told
 from tamis._random import draw_seed, fix_seeds
 from tamis.choice.error import standard_error
 from tamis.choice.likeness import dense, indicators, likeness
@@ -302,7 +303,7 @@ def _judged(swaps: Swaps, estimator: Any, n_folds: int, seed: int) -> Judged:
     rises = np.array(
         [
             [fold.mean() for fold in losses(swaps.swapped(old, new))] - base
-            for old, new, _ in swaps.pairs
+            for old, new, _ in told(swaps.pairs, len(swaps.pairs))
         ]
     ).reshape(-1, n_folds)
     errors = [standard_error(rise, 1 / (n_folds - 1)) for rise in rises]

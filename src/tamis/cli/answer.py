@@ -1,6 +1,5 @@
 """The folder of an answer: the kept columns, the ranking, the record and a page to send on."""
 
-import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from tamis._files import replace_text
+from tamis._files import can_write, replace_text
 from tamis.cli.output import safe_name, write_ranking
 from tamis.cli.ranking import RankedColumns
 from tamis.contract import Selection, SparseColumns
@@ -62,7 +61,7 @@ def check_folder(folder: Path, force: bool, resume: Path | None) -> None:
         raise InvalidParameter(
             f"{folder} cannot be made: there is no folder {above}. Make it first."
         )
-    if not os.access(above, os.W_OK):
+    if not can_write(above):
         raise InvalidParameter(
             f"{folder} cannot be written: the folder {above.resolve()} is protected. Write "
             "--folder with a place elsewhere."

@@ -28,7 +28,7 @@ from tamis.cli.contest import (
 from tamis.cli.counting import counted_bar
 from tamis.cli.failing import INTERRUPTED
 from tamis.cli.output import check_output, replace_file
-from tamis.cli.printing import say, say_alerts
+from tamis.cli.printing import is_watched, say, say_alerts
 from tamis.cli.running import stopping
 from tamis.evaluation import Realizations, Results, Standings, standings
 from tamis.exceptions import InvalidParameter, InvalidTable
@@ -148,9 +148,12 @@ def run_compare(asked: CompareRequest) -> None:
     found: list[Compared] = []
     measured: list[Results] = []
     for file, table in tables.items():
-        if not asked.quiet:
+        watched = is_watched(quiet=asked.quiet)
+        if watched:
             say_alerts(table.alerts)
         rules, results, failed = _compared(asked, _name(file, files), table)
+        if not (asked.quiet or watched):
+            say_alerts(table.alerts)
         measured.append(results)
         found.append(Compared(_name(file, files), table.target or "", rules, failed, table.alerts))
     standing = standings(joined_tables(measured), baselines=BASELINES)
@@ -264,7 +267,7 @@ def _leave(asked: CompareRequest, done: int, total: int) -> None:
         )
         return
     again = shlex.join(["tamis", *sys.argv[1:]])
-    say(f"stopped after {done} of {total} fits; they are in {asked.kept}. To go on: {again}")
+    say(f"stopped after {done} of {total} fits; they are in {asked.kept}. To go on:", again)
 
 
 def _failed(results: Results, refused: dict[str, str], words: Sequence[str]) -> tuple[Failed, ...]:

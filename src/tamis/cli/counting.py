@@ -17,6 +17,20 @@ class RateColumn(TextColumn):
         return Text(rate(task.speed))
 
 
+class CountColumn(TextColumn):
+    """``12 of 40 fits``, nothing before it is known how many there are."""
+
+    def __init__(self, unit: str):
+        super().__init__("")
+        self.unit = unit
+
+    def render(self, task: Task) -> Text:
+        """What is done, and of how many."""
+        if task.total is None:
+            return Text("")
+        return Text(f"{task.completed:.0f} of {task.total:.0f} {self.unit}".rstrip())
+
+
 def rate(speed: float | None) -> str:
     """Counts per second in a unit that people read.
 
@@ -39,7 +53,7 @@ class Counter:
         self.bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
-            TextColumn(f"{{task.completed:.0f}} of {{task.total:.0f}} {unit}".rstrip()),
+            CountColumn(unit),
             RateColumn(""),
             TimeRemainingColumn(),
             TextColumn("left"),
@@ -47,7 +61,7 @@ class Counter:
             transient=True,
             disable=quiet or not console.is_terminal,
         )
-        self.task = self.bar.add_task(harmless(what), total=1)
+        self.task = self.bar.add_task(harmless(what), total=None)
         self.stop = False
         self.done, self.total = 0, 0
 

@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tamis._files import replace_text
+from tamis._files import can_write, replace_text
 from tamis.cli.ranking import RankedColumns
 from tamis.exceptions import InvalidParameter
 
@@ -34,7 +33,7 @@ def check_output(path: Path | None, source: Path | None, endings: Sequence[str] 
         raise InvalidParameter(
             f"{path} cannot be written: there is no folder {path.parent}. Make it first."
         )
-    if not os.access(path.parent, os.W_OK):
+    if not can_write(path.parent):
         raise InvalidParameter(
             f"{path} cannot be written: the folder {path.parent.resolve()} is protected. Choose "
             "another one."

@@ -7,7 +7,7 @@ Names come from files of anybody, so everything that is printed goes through :fu
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from textwrap import fill
+from textwrap import fill, wrap
 from typing import TYPE_CHECKING
 from warnings import WarningMessage
 
@@ -70,9 +70,22 @@ def stderr() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-def say(sentence: str) -> None:
-    """One line on stderr; on a terminal as many as it takes, broken between words."""
+def is_watched(*, quiet: bool) -> bool:
+    """Whether somebody waits who would read notes before the work.
+
+    Elsewhere they come after it, so that a refusal is the only line.
+    """
+    return not quiet and stderr().is_terminal
+
+
+def say(sentence: str, command: str = "") -> None:
+    """One line on stderr; on a terminal as many as it takes, broken between words.
+
+    There a command stands whole on a line of its own, to be copied.
+    """
     line = f"tamis: {harmless(' '.join(sentence.split()))}"
+    if command and not sys.stderr.isatty():
+        line = f"{line} {harmless(command)}"
     if sys.stderr.isatty():
         # a name or a command that is longer than a line is not cut: it may be copied
         line = fill(
@@ -82,6 +95,7 @@ def say(sentence: str) -> None:
             break_long_words=False,
             break_on_hyphens=False,
         )
+        line += f"\n{harmless(command)}" if command else ""
     sys.stderr.write(f"{line}\n")
 
 
@@ -125,25 +139,24 @@ def print_ranking(ranking: "RankedColumns", heading: Sequence[str], rows: int) -
     table = bare_table()
     table.add_column("rank", justify="right")
     table.add_column(ranking.word, overflow="fold")
-    table.add_column("score", justify="right")
-    table.add_column("")
+    scored = any(score == score for score in scores)  # an order may be all there is
+    if scored:
+        table.add_column("score", justify="right")
+        table.add_column("")
     table.add_column("kept")
     console = stdout()
     bars = _bars(scores, fine=console.encoding.startswith("utf"))
     for i, name, score, bar in zip(shown, names, scores, bars, strict=True):
         kept = bool(ranking.kept[i])
+        said = ["" if score != score else f"{score:.4g}", text(bar, style="blue")] * scored
         table.add_row(
-            str(i + 1),
-            text(name),
-            "" if score != score else f"{score:.4g}",
-            text(bar, style="blue"),
-            "yes" if kept else "",
-            style="" if kept else "dim",
+            str(i + 1), text(name), *said, "yes" if kept else "", style="" if kept else "dim"
         )
     if not console.is_terminal:  # nothing to fit into: no name is ever cut
         console.width = max(PIPED, 50 + max(map(len, names)))
     for line in heading:
-        console.print(text(line, style="bold" if line is heading[0] else ""))
+        for part in _broken(line, console.width):
+            console.print(text(part, style="bold" if line is heading[0] else ""))
     summary = _summary(
         int(ranking.kept.sum()), len(ranking), len(tried), len(shown), f"{ranking.word}s"
     )
@@ -161,6 +174,15 @@ def print_pairs(selection: "Selection", names: Sequence[str]) -> None:
     console.print(text("strongest pairs, and what they tell together beyond each alone (nats)"))
     for first, second, told in pairs:
         console.print(text(f"  {told:.3f}  {named[first]} and {named[second]}"))
+
+
+def _broken(line: str, width: int) -> list[str]:
+    """A line as lines of a width; what goes on stands further in than what begins."""
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return wrap(
+        harmless(line), width, drop_whitespace=True, subsequent_indent=indent,
+        break_long_words=False, break_on_hyphens=False,
+    ) or [""]  # fmt: skip
 
 
 def _summary(n_kept: int, n_columns: int, n_tried: int, n_shown: int, what: str) -> str:

@@ -15,11 +15,16 @@ from rich.progress import (
 )
 
 from tamis.choice.rounds import InRounds
+from tamis.cli.counting import rate
 from tamis.search import BranchAndBound, Exhaustive, Genetic, Ranking
 from tamis.table import TableSelector
 
 #: Seconds between two looks at the trace; a ranking of 10^5 columns makes as many steps.
 PAUSE = 0.05
+#: Seconds from which a step has a line of its own; quicker ones would only flicker.
+LONG = 2.0
+#: Widths of the bar and of the name before it, which leave room in 80 columns for what is counted.
+BAR, NAME = 12, 28
 
 
 class SearchBar:
@@ -28,8 +33,8 @@ class SearchBar:
     def __init__(self, console: Console, *, quiet: bool = False):
         self.progress = Progress(
             TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TextColumn("{task.fields[state]}"),
+            BarColumn(bar_width=BAR),
+            TextColumn("{task.fields[state]}", markup=False),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
@@ -39,7 +44,9 @@ class SearchBar:
         )
         self.stop = False
         self.task: TaskID | None = None
-        self.looked = 0.0
+        self.step: TaskID | None = None
+        self.looked = self.begun = self.told = 0.0
+        self.first = self.done = self.total = 0
 
     def setup(self, estimator: Any, context: Any) -> None:
         """A bar for a search that begins."""
@@ -47,6 +54,7 @@ class SearchBar:
         estimator = inside(estimator)
         name, criterion = type(estimator).__name__, getattr(estimator, "criterion", None)
         name = name if criterion is None else f"{name}({type(criterion).__name__})"
+        name = name if len(name) <= NAME else f"{name[: NAME - 1]}…"
         self.task = self.progress.add_task(name, total=None, state="")
 
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
@@ -54,6 +62,7 @@ class SearchBar:
 
     def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
         """Move the bar to the newest step, and say whether the search is to stop."""
+        self._end_step()
         now = monotonic()
         if self.task is not None and now - self.looked > PAUSE and context.parent is not None:
             self.looked = now
@@ -62,8 +71,31 @@ class SearchBar:
             self.progress.update(self.task, total=total, completed=share or 0.0, state=state)
         return self.stop
 
+    def tell(self, done: int, total: int) -> None:
+        """Show how far a loop inside a step is, where it is long."""
+        if self.stop:  # compiled code may have taken Ctrl-C for an error of its own
+            raise KeyboardInterrupt
+        now = monotonic()
+        if done <= self.done or total != self.total:  # another loop
+            self._end_step()
+            self.begun, self.first = now, done
+        self.done, self.total = done, total
+        if self.task is None or now - self.begun < LONG or now - self.told < PAUSE:
+            return
+        self.told = now
+        if self.step is None:
+            self.step = self.progress.add_task("  this step", total=total, state="")
+        state = f"{done} of {total}, {rate((done - self.first) / (now - self.begun))}"
+        self.progress.update(self.step, completed=done, total=total, state=state)
+
+    def _end_step(self) -> None:
+        if self.step is not None:
+            self.progress.remove_task(self.step)
+            self.step = None
+
     def teardown(self, estimator: Any, context: Any) -> None:
         """Take the bar away."""
+        self._end_step()
         self.progress.stop()
         if self.task is not None:
             self.progress.remove_task(self.task)

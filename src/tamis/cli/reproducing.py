@@ -19,7 +19,7 @@ from tamis.cli.failing import INTERRUPTED
 from tamis.cli.output import check_output, replace_file
 from tamis.cli.printing import PIPED, bare_table, harmless, say, stderr, stdout, text
 from tamis.cli.reproduced import ENDINGS, tests_sheet, written
-from tamis.exceptions import InvalidParameter
+from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.plot.published import cells_of, draw_published
 from tamis.plot.style import LIGHT
 from tamis.report import reproduced
@@ -72,6 +72,8 @@ def run_experiments(
                 found = reproduce(experiment, **options, progress=progress)
         except KeyboardInterrupt:
             _leave(experiment, options.get("store"))
+        if len(read_all) == 1 and not found.cells and found.missing:
+            raise InvalidTable(f"{experiment.name}: {found.missing[0]}")
         show(found)
         done.append(found)
         if folder is not None:
@@ -134,7 +136,7 @@ def _leave(experiment: Experiment, store: Path | None) -> NoReturn:
         say(f"{experiment.name} was stopped; nothing is kept. With --store FILE it can go on.")
     else:
         again = shlex.join(["tamis", *sys.argv[1:]])
-        say(f"{experiment.name} was stopped; finished tasks are in {store}. To go on: {again}")
+        say(f"{experiment.name} was stopped; finished tasks are in {store}. To go on:", again)
     raise typer.Exit(INTERRUPTED)
 
 

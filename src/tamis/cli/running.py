@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 import typer
 from numpy.typing import NDArray
 
+from tamis._parallel import listening
 from tamis._wording import counted
 from tamis.choice.rounds import InRounds
 from tamis.cli.failing import INTERRUPTED
@@ -52,7 +53,7 @@ def run(
     ):  # which makes all its steps at once, and many of them
         selector.set_callbacks(bar)
     try:
-        with stopping(bar), warnings.catch_warnings(record=True) as caught:
+        with stopping(bar), listening(bar.tell), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             if record is None:
                 selector.fit(data.X, data.y)
@@ -66,7 +67,7 @@ def run(
     finally:
         selector.set_callbacks()
     if bar.stop:
-        _leave(selector, interrupted)
+        leave(selector, interrupted)
     if save_to is not None:
         selector.record_.save(save_to)
     if not quiet:
@@ -99,13 +100,13 @@ def stopping(bar: Stoppable) -> Iterator[None]:
         signal(SIGINT, before)
 
 
-def _leave(selector: Any, interrupted: Interrupted | None) -> NoReturn:
+def leave(selector: Any, interrupted: Interrupted | None) -> NoReturn:
     """Keep what was found so far, say how to go on, and leave."""
     if interrupted is not None and hasattr(selector, "record_"):
         path, again = interrupted
         path.parent.mkdir(exist_ok=True)
         selector.record_.save(path)
-        say(f"stopped; {_done(selector)} in {path}. To go on, write: {again}")
+        say(f"stopped; {_done(selector)} in {path}. To go on, write:", again)
     else:
         say("stopped; nothing was written.")
     raise typer.Exit(INTERRUPTED)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tamis import spec
+from tamis._parallel import listening
 from tamis._wording import listed
 from tamis.auto import Auto
 from tamis.choice import HonestSize
@@ -28,21 +29,23 @@ from tamis.cli.answer import (
     write_folder,
 )
 from tamis.cli.censored import check_censored, events_of, with_events
+from tamis.cli.counting import counted_bar
 from tamis.cli.output import check_output, ranking_json, write_ranking
 from tamis.cli.parts import LabelledParts, is_read_in_parts, labelled_parts
 from tamis.cli.printing import (
+    is_watched,
     print_lines,
     print_pairs,
     print_ranking,
     say,
     say_alerts,
-    stderr,
     stdout,
 )
 from tamis.cli.ranking import ranked_columns
 from tamis.cli.running import (
     Interrupted,
     feature_groups,
+    leave,
     load_record,
     names_in,
     number_of_features,
@@ -158,6 +161,10 @@ def run_select(asked: Request) -> None:
     selector = _selector(asked, table, record)
     plain = table.is_plain
     data = table.labelled(sparse=selector.__sklearn_tags__().input_tags.sparse)
+    watched = is_watched(quiet=asked.quiet)
+    if watched:
+        say(f"{_spoken(asked.file)}: {data}")
+        say_alerts(alerts)
     selection = run(
         selector,
         data,
@@ -166,7 +173,7 @@ def run_select(asked: Request) -> None:
         interrupted=_interrupted(asked),
         quiet=asked.quiet,
     )
-    if not asked.quiet:
+    if not (asked.quiet or watched):
         say_alerts(alerts)
     _tell(asked, data, selection, alerts)
     _write(asked, data, selection, alerts, plain)
@@ -303,8 +310,11 @@ def _write(
     folder = asked.answer_folder
     if folder is not None and isinstance(data, LabelledTable):
         page = partial(write_page, asked, data, selection, alerts, plain)
-        ranking = ranked_columns(selection, data.names)
-        write_folder(folder, AnswerParts(selection, data, ranking, page), safe=asked.safe_csv)
+        answer = AnswerParts(selection, data, ranked_columns(selection, data.names), page)
+        try:
+            write_folder(folder, answer, safe=asked.safe_csv)
+        except KeyboardInterrupt:
+            leave(selection, _interrupted(asked))
     if asked.quiet:
         return
     for what, path in (("ranking", asked.output), ("record", asked.save_record)):
@@ -348,7 +358,11 @@ def _tried_out(
     """What could replace the kept columns, and the model of their effects, of tables of a size."""
     if not selection.support_.any() or data.task == SURVIVAL or len(data.y) > MOST_TRIED:
         return {}
-    with warnings.catch_warnings():
+    with (
+        counted_bar("what could replace them", "swaps", quiet=asked.quiet) as bar,
+        listening(bar),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore")  # about models that are only compared
         found = {"substitutes": selection.substitutes(X, data.y, random_state=asked.seed)}
         if plain and isinstance(selection, Auto) and selection.estimator_ is not None:
@@ -375,9 +389,11 @@ def _resampled(
             "--resamples needs columns of numbers without gaps or groups, and this table has "
             "others. Leave it out."
         )
-    with stderr().status("Resampling ..."), warnings.catch_warnings():
+    how = {"n_jobs": asked.n_jobs, "seed": asked.seed}
+    bar = counted_bar("repeating the selection", "resamples", quiet=asked.quiet)
+    with bar as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said at the selection itself
-        return resampled(selection, X, data.y, n, n_jobs=asked.n_jobs, seed=asked.seed)
+        return resampled(selection, X, data.y, n, progress=progress, **how)
 
 
 def _table(asked: Request, content: FileTable) -> Table:

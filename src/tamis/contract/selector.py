@@ -21,6 +21,7 @@ from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import Array, Mask
+from tamis._parallel import heard
 from tamis._random import draw_seed, fix_seeds
 from tamis.contract.choice import Choice, Chosen, SizeLike, resolve_choice
 from tamis.contract.explain import explained, open_tie
@@ -469,10 +470,12 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     def _consume(self, run: Run) -> None:
         """Take each event of the run; stop where a callback asks for it."""
         context = self._init_callback_context(max_subtasks=None)
-        watched = bool(getattr(self, "_skl_callbacks", []))
+        watched, tell = bool(getattr(self, "_skl_callbacks", [])), heard()
         context.call_on_fit_task_begin(estimator=self)
         for _ in run:
             if not watched:
+                if tell is not None:
+                    tell(*self._way(run.trace))
                 continue
             self.trace_, self.record_ = run.trace, run.record
             task = context.subcontext(task_name="step")
@@ -480,6 +483,16 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             if task.call_on_fit_task_end(estimator=self):
                 break
         context.call_on_fit_task_end(estimator=self)
+
+    def _way(self, trace: Trace) -> tuple[int, int]:
+        """How many units a walk inside another selection has come, and how many it has to go."""
+        sizes, target = trace.sizes, self._size(trace.n_units)
+        if len(sizes) < 2:
+            return 0, target or trace.n_units
+        first, last = int(sizes[0]), int(sizes[-1])
+        if last < first:
+            return first - last, max(first - (target or 1), 1)
+        return last, target or trace.n_units
 
     def _settle(self, record: Record, X: Array, y: NDArray[Any] | None) -> None:
         """Set the fitted attributes from the steps and the one that was chosen."""

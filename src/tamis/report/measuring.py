@@ -1,6 +1,7 @@
 """Errors, curves and agreement, read off results, or off a selection that measured them itself."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,7 @@ def resampled(
     estimator: Any = None,
     n_jobs: int | None = None,
     seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Results:
     """Choose again on 80 % of the rows, many times, and measure on the rest.
 
@@ -83,6 +85,8 @@ def resampled(
         Number of processes.
     seed : int, default=0
         Source of the draws.
+    progress : callable, optional
+        Called as ``progress(n_done, n_resamples)`` when one is done.
 
     Returns
     -------
@@ -114,6 +118,7 @@ def resampled(
         estimators=estimator,
         sizes=sizes,
         n_jobs=n_jobs,
+        progress=progress,
     )
 
 

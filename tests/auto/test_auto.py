@@ -122,7 +122,7 @@ def test_columns_that_matter_only_together():
     y = (X[:, 1] * X[:, 4] > 0).astype(int)
     found = Auto(budget=7, random_state=0).fit(X, y)
     assert found.columns == [1, 4]
-    assert found.path_ in ("sensitivity", "forest")
+    assert found.path_ == "forest"
     assert found.model_ in ("machine", "trees")
     assert found.error_.wrong < 0.25
 
@@ -292,7 +292,7 @@ def test_classes_of_few_rows():
     labels = np.where(y > 0, 1, 0)
     labels[:2], labels[2] = 2, 3  # two rows of a class, and one row of another
     found = Auto(budget=2.5, random_state=0).fit(X, labels)
-    assert {"sensitivity", "forest"} & {point.path for point in found.curve_}
+    assert "forest" in {point.path for point in found.curve_}
     assert set(found.columns) >= {2}
     everyone = np.arange(80) // 2  # no class has as many rows as there are folds
     with warnings.catch_warnings():
@@ -327,7 +327,9 @@ def test_rows_of_a_group_stay_together():
 
 def test_groups_of_columns_and_fixed_ones():
     X, y = signal()
-    grouped = clone(QUICK).set_params(feature_groups={"pair": [2, 3], "other": [0, 1]}).fit(X, y)
+    units = {"pair": [2, 3], "other": [0, 1]}
+    # a forest must be among the orders: information of groups is too great where rows are few
+    grouped = Auto(budget=3, feature_groups=units, random_state=0).fit(X, y)
     assert grouped.columns == [2, 3, 7]
     assert " units" in grouped.choice_.reason
     fixed = clone(QUICK).set_params(fixed_features=[0]).fit(X, y)

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+from tamis.auto import Auto
 from tamis.choice import Contest, HonestSize, Knockoffs, Probes, StabilitySelection
 from tamis.criteria import JMI, Correlation, PValue, Scatter
 from tamis.datasets import load, make_weston
@@ -132,3 +133,13 @@ def test_honest_sizes_say_nothing_of_noise_and_find_what_is_linear():
     found = supports(lambda s: HonestSize(Ranking(Correlation()), random_state=s), decoys, 46)
     assert found[:, 10:].sum(axis=1).mean() <= 0.2
     assert found[:, :5].sum(axis=1).mean() >= 4.3
+
+
+def test_auto_says_nothing_of_noise_and_keeps_what_is_there():
+    nothing = [
+        Auto(random_state=seed).fit(*noise(seed, classes=seed % 8 < 4)).n_features_ == 0
+        for seed in range(15)
+    ]
+    assert sum(nothing) >= 14
+    kept = supports(lambda s: Auto(random_state=s), lambda s: decoys(s, 100), 7)
+    assert kept.any(axis=1).all()

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 from tamis.auto.models import N_TREES as TREES
-from tamis.auto.paths import LEAVING, MACHINE_ROWS, N_TREES, PATHS, SCREENED, path_of
+from tamis.auto.paths import LEAVING, N_TREES, PATHS, SCREENED, path_of
 from tamis.choice.rounds import walk_cost
 from tamis.response.cost import model_cost
 
@@ -131,12 +131,10 @@ class Costs(NamedTuple):
             while held[-1] > 1:
                 held.append(int(held[-1] * (1 - LEAVING)))
             return sum(forest_seconds(n, k, N_TREES, self.task) for k in held)
-        n = min(n, MACHINE_ROWS) if path == "sensitivity" else n
-        size = self.sizes[-1] if path == "information" else 1
-        cost = walk_cost(path_of(path, self.task, d), n, d, size)
-        assert cost is not None  # they know it
+        cost = walk_cost(path_of(path, self.task, d), n, d, self.sizes[-1])
+        assert cost is not None  # it knows it
         screening = 1e-8 * self.n_rows * self.n_columns
-        return screening + SLOWER[path] * 1e-9 * cost.operations
+        return screening + SLOWER * 1e-9 * cost.operations
 
     def judged(self, model: str, n_paths: int = 1) -> float:
         """Of a model at all its sizes in every fold of some paths."""
@@ -161,7 +159,7 @@ class Costs(NamedTuple):
 
 
 #: How much longer a walk takes than its criterion says: clones, checks and the record.
-SLOWER = {"information": 2.0, "sensitivity": 1.5}
+SLOWER = 2.0
 
 
 def forest_seconds(n: int, k: float, n_trees: int, task: str) -> float:
@@ -224,8 +222,6 @@ class _Planning:
         in_turn = "machine" in models  # otherwise trees were asked above
         if in_turn and self._fits("model: trees", costs.judged("trees", len(paths))):
             models.append("trees")
-        if self._fits("path: sensitivity", costs.walks("sensitivity") + self._judged(models)):
-            paths.append("sensitivity")
         for model in models[1:]:
             if self._fits(f"{ALL}: {model}", costs.everything(model)):
                 everything.append(model)

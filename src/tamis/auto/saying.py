@@ -9,7 +9,6 @@ from tamis.choice.rounds import Verdict
 #: What a path is called in a sentence.
 SPOKEN = {
     "information": "ordered by joint information",
-    "sensitivity": "ordered by the sensitivity of a kernel machine",
     "forest": "ordered by a forest",
 }
 #: What a model is called.

@@ -9,10 +9,9 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 
 from tamis._arrays import EMPTY, Array, Subset, class_codes
 from tamis._parallel import told
-from tamis._random import stream
 from tamis.auto.held_out import NONE
 from tamis.auto.models import Truth, answers, losses
-from tamis.auto.paths import MACHINE_ROWS, SCREENED, path_of
+from tamis.auto.paths import SCREENED, path_of
 from tamis.auto.plan import ALL, AutoPlan
 from tamis.choice.rounds import seed_of, walk_of, walked
 from tamis.contract import Grouping
@@ -55,9 +54,6 @@ class Work(NamedTuple):
             everything = np.arange(self.units.n_units)
             free = np.setdiff1d(everything, self.units.fixed_units)
             return np.concatenate([self.units.fixed_units, free])
-        if path == "sensitivity" and len(rows) > MACHINE_ROWS:
-            codes = class_codes(y[rows])[1] if self.task == "classification" else None
-            rows = rows[sample_of(codes, len(rows), MACHINE_ROWS, stream(seed, "rows"))]
         search, fixed = path_of(path, self.task, self.units.n_units), self.units.fixed_units
         size = min(self.plan.sizes[-1], SCREENED[path]) if walk_of(search).grows else 1
         if len(fixed):

@@ -145,7 +145,7 @@ def select(
         A censored target is a structured array of event and time.
     method : str or Selection, optional
         A recipe such as "svm-rfe", an expression such as ``Forward(Scatter("J3"))``, or a selector.
-        The default is :class:`tamis.auto.Auto`, which orders the columns in up to three ways inside
+        The default is :class:`tamis.auto.Auto`, which orders the columns in up to two ways inside
         of folds, keeps the shortest list that predicts rows left out as well as any, and says how
         well; it takes up to a minute, and may keep nothing. For a censored target it is
         ``Ranking(CoxScore())``.

@@ -61,7 +61,7 @@ PROMISED = {
     "tamis.neural": {"GateSelector", "NetworkClassifier", "PerClass", "UFeSCoR", "gate_path"},
     "tamis.datasets": {
         "make_weston", "make_corral", "make_monks", "make_additive", "make_interactive",
-        "make_exponential", "make_xor", "load", "make_mixed", "make_genes",
+        "make_exponential", "make_xor", "load", "make_mixed", "make_genes", "make_interactions",
     },
     "tamis.table": {"Alert", "Table", "TableEncoder", "TableSelector", "inspect", "read"},
     "tamis.table.parts": {"BlockIterator", "MemoryMap", "Parquet", "as_parts", "sample"},

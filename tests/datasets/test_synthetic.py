@@ -20,6 +20,7 @@ from tamis.datasets import (
     make_corral,
     make_decoys,
     make_exponential,
+    make_interactions,
     make_interactive,
     make_madelon,
     make_monks,
@@ -45,6 +46,8 @@ EVERY = {
     "class-redundancy": (make_class_redundancy, {}),
     "madelon": (make_madelon, {"n_probes": 20}),
     "decoys": (make_decoys, {}),
+    "ring": (make_interactions, {}),
+    "ring+xor+sum": (make_interactions, {"problem": "ring+xor+sum"}),
     "decoys-real": (make_decoys, {"task": "regression"}),
 }
 REAL_TARGET = {"additive", "interactive", "interactive-linear", "exponential", "decoys-real"}
@@ -527,3 +530,36 @@ def test_classes_of_decoys_are_halves():
         make_decoys(n_features=14)
     with pytest.raises(InvalidParameter, match="task to be one of 'classification'"):
         make_decoys(task="classes")
+
+
+@pytest.mark.parametrize("problem", ["ring", "xor", "ring+xor", "ring+xor+sum"])
+def test_interactions_are_those_printed(problem):
+    X, y, relevant, _ = make_interactions(20_000, random_state=3, n_features=8, problem=problem)
+    a, b, c, d, e, f = X.T[:6] - 0.5
+    distance = np.abs(np.sqrt(a**2 + b**2) - 0.35)
+    n_relevant = {"ring": 2, "xor": 2, "ring+xor": 4, "ring+xor+sum": 6}[problem]
+    assert relevant.tolist() == list(range(n_relevant))
+    assert 0.48 < y.mean() < 0.52
+    assert X.min() >= 0
+    assert X.max() <= 1
+    if problem == "ring+xor+sum":
+        certain = (distance <= 0.0479) | (-c * d >= 0.0598)
+        assert y[certain].all()
+        rest = ~certain
+        # a sum blurred by 0.2 is a step of that width at 1.4074
+        share = [y[rest & (np.abs(e + f + 1 - at) < 0.05)].mean() for at in (1.0, 1.4074, 1.8)]
+        assert np.abs(np.array(share) - [0.02, 0.5, 0.98]).max() < 0.06
+    else:
+        rule = {
+            "ring": distance <= 0.1151,
+            "xor": -a * b >= 0,
+            "ring+xor": (distance <= 0.0704) | (-c * d >= 0.0337),
+        }[problem]
+        assert (y == rule).all()
+
+
+def test_interactions_need_room():
+    with pytest.raises(InvalidParameter, match="n_features to be an integer of at least 6"):
+        make_interactions(n_features=4, problem="ring+xor+sum")
+    with pytest.raises(InvalidParameter, match="problem to be one of 'ring'"):
+        make_interactions(problem="and")

@@ -12,6 +12,7 @@ from tamis.datasets.clusters import (
 )
 from tamis.datasets.decoys import make_decoys
 from tamis.datasets.functions import make_additive, make_exponential, make_interactive
+from tamis.datasets.interactions import make_interactions
 from tamis.datasets.loading import Dataset, Table, load, names
 from tamis.datasets.logical import make_corral, make_monks, make_xor
 from tamis.datasets.mixed import MixedTable, make_genes, make_mixed
@@ -30,6 +31,7 @@ __all__ = [
     "make_decoys",
     "make_exponential",
     "make_genes",
+    "make_interactions",
     "make_interactive",
     "make_madelon",
     "make_mixed",

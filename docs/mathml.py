@@ -14,7 +14,8 @@ def _mathml(tex: str, block: bool) -> str:
     plain = SIZES.sub("", tex).strip()
     if r"\\" in plain:
         plain = rf"\begin{{aligned}}{plain}\end{{aligned}}"
-    return str(tex2mathml(plain, as_block=block))
+    drawn = str(tex2mathml(plain, as_block=block))
+    return drawn.replace("<mtable", '<mtable displaystyle="true"')  # rows are formulas of a line
 
 
 def inline(self: Any, node: nodes.math) -> None:

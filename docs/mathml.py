@@ -1,32 +1,39 @@
-"""Formulas as MathML, which browsers draw by themselves: pages load nothing from elsewhere."""
+"""Formulas as MathML, which browsers draw by themselves: pages load nothing from elsewhere.
+
+docutils, which only who builds the pages has, is imported where it is used.
+"""
 
 import re
 from typing import Any
-
-from docutils import nodes
-from docutils.utils.math.latex2mathml import tex2mathml
 
 #: Sizes of brackets, which MathML sees to.
 SIZES = re.compile(r"\\[bB]ig[gG]?[lrm]?(?![a-zA-Z])")
 
 
 def _mathml(tex: str, block: bool) -> str:
+    from docutils.utils.math.latex2mathml import tex2mathml
+
     plain = SIZES.sub("", tex).strip()
     if r"\\" in plain:
         plain = rf"\begin{{aligned}}{plain}\end{{aligned}}"
-    return str(tex2mathml(plain, as_block=block))
+    drawn = str(tex2mathml(plain, as_block=block))
+    return drawn.replace("<mtable", '<mtable displaystyle="true"')  # rows are formulas of a line
 
 
-def inline(self: Any, node: nodes.math) -> None:
+def inline(self: Any, node: Any) -> None:
     """Write a formula in a line."""
+    from docutils.nodes import SkipNode
+
     self.body.append(_mathml(node.astext(), False))
-    raise nodes.SkipNode
+    raise SkipNode
 
 
-def display(self: Any, node: nodes.math_block) -> None:
+def display(self: Any, node: Any) -> None:
     """Write a formula of its own line."""
+    from docutils.nodes import SkipNode
+
     self.body.append(f'<div class="math">{_mathml(node.astext(), True)}</div>')
-    raise nodes.SkipNode
+    raise SkipNode
 
 
 def setup(app: Any) -> dict[str, bool]:

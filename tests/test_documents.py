@@ -57,3 +57,17 @@ def test_the_commands_it_names_exist():
     assert {"demo", "test", "bench", "docs"} <= named
     for target in named:
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+
+
+def test_every_formula_can_be_drawn(monkeypatch):
+    """Of pages and descriptions; the pages are built elsewhere, and a formula would stop that."""
+    pytest.importorskip("docutils")
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    from mathml import _mathml
+
+    sources = [*(ROOT / "src").rglob("*.py"), *(ROOT / name for name in PAGES)]
+    pattern = re.compile(r"^( *)\.\. math::(.*)\n((?:\1 +.*\n|\n)*)", flags=re.MULTILINE)
+    found = [match for path in sources for match in pattern.finditer(path.read_text())]
+    assert len(found) > 40
+    for match in found:
+        assert _mathml(match[2] + "\n" + match[3], True).startswith("<math")

@@ -281,7 +281,7 @@ def write_page(
     from tamis.report import report, write_report
 
     X = data.X if isinstance(data.X, pl.DataFrame) else dense_frame(data.X)
-    results = _resampled(asked, X, data, selection, plain)
+    results = _resampled(asked, X, data, selection)
     told = report(
         selection,
         X,
@@ -313,7 +313,7 @@ def _tried_out(
 
 
 def _resampled(
-    asked: Request, X: pl.DataFrame, data: LabelledTable, selection: Selection, plain: bool
+    asked: Request, X: pl.DataFrame, data: LabelledTable, selection: Selection
 ) -> Results | None:
     """What the method does on rows it has not seen, where nothing else tells it."""
     from tamis.report import resampled
@@ -322,13 +322,13 @@ def _resampled(
     units = selection.units_
     by_name = not units.plain or bool(len(units.fixed))  # which the numbers alone do not have
     own = measured or by_name
-    n = asked.resamples if asked.resamples is not None else 0 if own or not plain else RESAMPLES
+    n = asked.resamples if asked.resamples is not None else 0 if own else RESAMPLES
     if n == 0 or data.task == SURVIVAL or not selection.support_.any():
         return None
-    if by_name or not plain:
+    if by_name:
         raise InvalidParameter(
-            "--resamples needs columns of numbers without gaps or groups, and this table has "
-            "others. Leave it out."
+            "--resamples needs columns that are taken one by one, and --group or --fixed ties "
+            "some. Leave it out."
         )
     with stderr().status("Resampling ..."), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said at the selection itself

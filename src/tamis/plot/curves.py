@@ -28,6 +28,8 @@ from tamis.plot.style import (
 Channel = Callable[[str], Any]
 #: Pixels between two names at the ends of lines.
 APART = 14
+#: Share of the height below a line that a name needs there.
+LEAST_ROOM = 0.12
 
 
 def curve(
@@ -113,7 +115,7 @@ def draw_curve(
     if printed:
         layers += _hollow(printed, lines, colours, y)
     if len(lines) == 1:
-        layers += _whole(lines[0], colours, y)
+        layers += _whole(lines[0], domain, colours, y)
     else:
         layers += _ends(lines, domain, colours, height, y)
     if chosen is not None:
@@ -211,8 +213,8 @@ def _hollow(
     ]
 
 
-def _whole(line: ErrorCurve, colours: Palette, y: Channel) -> list[Any]:
-    """A dashed line at the error with all columns."""
+def _whole(line: ErrorCurve, domain: list[float], colours: Palette, y: Channel) -> list[Any]:
+    """A dashed line at the error with all columns; its name stands where the curve is not."""
     if not np.isfinite(line.whole):
         return []
     end: dict[str, Any] = {"size": int(line.size.max()), "value": line.whole}
@@ -221,7 +223,9 @@ def _whole(line: ErrorCurve, colours: Palette, y: Channel) -> list[Any]:
     chart = Layer(ends, "all")
     rule = chart.mark("line", strokeDash=[4, 3], strokeWidth=1, color=colours.quiet)
     label = Layer([end], "all columns")
-    styled = text(colours, align="right", dy=-9, fontSize=11, color=colours.soft)
+    room = line.whole - domain[0] > LEAST_ROOM * (domain[1] - domain[0])
+    below = room and not line.measure.greater_is_better  # errors come down to it from above
+    styled = text(colours, align="right", dy=12 if below else -9, fontSize=11, color=colours.soft)
     label = label.mark("text", **styled).encode(text=field("label", "nominal"))
     return [rule.encode(y=y("value")), label.encode(y=y("value"))]
 

@@ -77,8 +77,9 @@ def reproduced(found: Reproduction, *, command: str | None = None) -> Reproducti
     Examples
     --------
     >>> from tamis.report import reproduced
-    >>> from tamis.reproduction import reproduce
-    >>> reproduced(reproduce("thesis-3.2", realizations=2))
+    >>> from tamis.reproduction import Cell, Reproduction, read
+    >>> hits = Cell("100", "FisherS", None, 4, 0.5, 0, 1, 30, 2, "=", None, None)
+    >>> reproduced(Reproduction(read("thesis-3.2"), (hits,), ()))  # or reproduce("thesis-3.2")
     <ReproductionReport of thesis-3.2>
     """
     if not isinstance(found, Reproduction):

@@ -98,6 +98,7 @@ def draw_curve(
     *,
     printed: Sequence[ErrorCurve] = (),
     title: str | None = None,
+    across: str = "columns kept",
 ) -> Any:
     """The chart of some curves; those that were ``printed`` of the same methods are hollow."""
     measure = lines[0].measure
@@ -109,7 +110,7 @@ def draw_curve(
     def y(name: str) -> Any:
         return field(name, scale=scale, title=title, axis=upright(colours))
 
-    x = sizes_channel([k for line in lines for k in line.size.tolist()], "columns kept", colours)
+    x = sizes_channel([k for line in lines for k in line.size.tolist()], across, colours)
     points = Layer([row for line in lines for row in _points(line, measure, chosen)], "points")
     layers = _lines(points, lines, colours, y)
     if printed:

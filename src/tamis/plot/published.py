@@ -84,7 +84,11 @@ def draw_published(
     by_method = {name: [cell for cell in cells if cell.method == name] for name in methods}
     ours = [_curve(name, by_method[name], measure) for name in methods]
     printed = [line for name in methods if (line := _printed(name, by_method[name], measure))]
-    return draw_curve(ours, None, colours, width, height, printed=printed, title=title)
+    stepped = any(part.steps for part in experiment.parts if part.name == cells[0].part)
+    across = "step" if stepped else "columns kept"
+    return draw_curve(
+        ours, None, colours, width, height, printed=printed, title=title, across=across
+    )
 
 
 def measure_of_experiment(experiment: Experiment) -> Measure:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.linear_model import LogisticRegression
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 from sklearn.svm import SVC
@@ -18,8 +19,10 @@ from sklearn.svm import SVC
 import tamis
 from tamis.criteria import ColumnSubset, FisherScore
 from tamis.datasets import load, make_mixed
+from tamis.evaluation import Realizations, evaluate, standings
 from tamis.exceptions import TamisError
-from tamis.report import report, resampled
+from tamis.report import compared, report, reproduced, resampled
+from tamis.reproduction import reproduce
 from tamis.search import Forward, Ranking
 from tamis.svm import SVCPathCV
 from tests.browser import Browser
@@ -91,7 +94,39 @@ def srbct():
     return report(chosen, table.X, table.y, results=results, source="srbct.csv", target="tumour")
 
 
-PAGES = (breast_cancer, diabetes, wine_without_a_target, incomes, ten_thousand, srbct)
+def pairs():
+    """Two columns that matter only together."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(400, 12))
+    y = np.where((X[:, 1] - 0.5) * (X[:, 4] - 0.5) > 0, "high", "low")
+    names = [f"column {j}" for j in range(12)]
+    chosen = tamis.recipe("pair-scan", n_features_to_select=4).fit(X, y)
+    return report(chosen, X, y, names=names, source="pairs.csv", target="kind")
+
+
+def comparison():
+    """Methods beside each other on three tables."""
+    names = ("correlation", "mrmr", "jmi", "ridge-rfe")
+    methods = {name: tamis.recipe(name, n_features_to_select=4) for name in names}
+    methods["ridge-rfe"].set_params(n_features_to_select=1)
+    beside = {"all columns": make_pipeline(RidgeClassifier()), "guessing": DummyClassifier()}
+    tables = [load(name) for name in ("wine", "wdbc", "iris")]
+    data = {f"{table.name}.csv": (table.X, table.y) for table in tables}
+    results = evaluate(
+        methods | beside, data, Realizations(10), estimators=RidgeClassifier(), sizes=[1, 2, 3, 4]
+    )
+    return compared(standings(results, baselines=tuple(beside)))
+
+
+def published_table():
+    """Hits of some methods on a made problem, beside those of a thesis."""
+    return reproduced(reproduce("thesis-3.2", realizations=2))
+
+
+PAGES = (
+    breast_cancer, diabetes, wine_without_a_target, incomes, ten_thousand, srbct, pairs,
+    comparison, published_table,
+)  # fmt: skip
 
 
 def taken(browser, page):
@@ -119,15 +154,15 @@ def load_time(browser, page):
     return float(np.median([browser.open(page) for _ in range(LOADS)]))
 
 
-def main(folder):
-    """Write all pages, and pictures of them."""
+def main(folder, *names):
+    """Write all pages, or those of these names, and pictures of them."""
     warnings.simplefilter("ignore")
     folder.mkdir(parents=True, exist_ok=True)
     empty = folder / "empty.html"
     empty.write_text("<!doctype html><title>empty</title>")
     with Browser() as browser:
         print(f"empty page: {load_time(browser, empty):.2f} s")
-        for make in PAGES:
+        for make in (make for make in PAGES if not names or make.__name__ in names):
             page = folder / f"{make.__name__}.html"
             try:
                 make().save(page)
@@ -140,4 +175,4 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "screenshots"))
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "screenshots"), *sys.argv[2:])

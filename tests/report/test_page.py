@@ -583,6 +583,30 @@ def test_a_notebook_shows_it_in_a_frame_of_its_own(whole):
     assert gathered._repr_html_().startswith('<iframe srcdoc="&lt;!doctype html&gt;')
 
 
+def test_a_table_with_text_and_gaps_is_resampled_too():
+    """It is encoded by what is left to train on, in every resample anew."""
+    pl = pytest.importorskip("polars")
+    rng = np.random.default_rng(0)
+    word = rng.integers(3, size=120)
+    y = (word == 1) ^ (rng.uniform(size=120) < 0.1)
+    number = rng.normal(size=120)
+    number[::7] = np.nan
+    frame = pl.DataFrame(
+        {
+            "word": np.array(["red", "green", "blue"])[word],
+            "number": number,
+            "noise": rng.normal(size=120),
+        }
+    )
+    chosen = tamis.select(frame, y, "mrmr", n_features_to_select=1)
+    results = resampled(chosen, frame, y, 4)
+    assert not results.failures
+    gathered = report(chosen, frame, y, results=results)
+    assert gathered.errors.kept.value < 20 < gathered.errors.guess
+    assert gathered.errors.machine == "A linear support vector machine"
+    assert gathered.agreement.share.tolist() == [1, 0, 0]
+
+
 def test_the_strongest_pairs_are_told_where_there_are_some(wine, eliminated):
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(200, 6))

@@ -6,9 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from tamis import spec
 from tamis._parallel import listening
@@ -55,6 +57,7 @@ from tamis.cli.running import (
 from tamis.contract import SURVIVAL, Record, Selection
 from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.plot.correlating import numbers_of
 from tamis.recipes import prepare
 from tamis.table import Alert, Table, TableSelector
 from tamis.table.files import FileTable, read_file
@@ -63,8 +66,12 @@ from tamis.table.showing import shown
 from tamis.table.sources import STDIN
 from tamis.table.table import table_of
 
-#: Rows of a table whose columns are swapped for the page: some hundred small fits, in seconds.
+#: Rows of a table whose columns are swapped and modelled for the page: small fits, in seconds.
 MOST_TRIED = 5000
+#: Products that trying swaps may take, some ten seconds; beyond, columns that are close are named.
+MOST_WORK = 2e10
+#: Kept columns of a model whose effects are shown: a forest of more has little to say of each.
+MOST_SHOWN = 100
 #: How often a method that does not measure itself is repeated for a page: enough for two digits.
 RESAMPLES = 20
 
@@ -159,7 +166,6 @@ def run_select(asked: Request) -> None:
         with_events(table, happened)
     record = None if asked.resume is None else load_record(asked.resume)
     selector = _selector(asked, table, record)
-    plain = table.is_plain
     data = table.labelled(sparse=selector.__sklearn_tags__().input_tags.sparse)
     watched = is_watched(quiet=asked.quiet)
     if watched:
@@ -176,7 +182,7 @@ def run_select(asked: Request) -> None:
     if not (asked.quiet or watched):
         say_alerts(alerts)
     _tell(asked, data, selection, alerts)
-    _write(asked, data, selection, alerts, plain)
+    _write(asked, data, selection, alerts)
 
 
 def _select_in_parts(asked: Request) -> None:
@@ -205,7 +211,7 @@ def _select_in_parts(asked: Request) -> None:
         quiet=asked.quiet,
     )
     _tell(asked, data, selection, ())
-    _write(asked, data, selection, (), plain=True)
+    _write(asked, data, selection, ())
 
 
 def _check(asked: Request) -> None:
@@ -304,12 +310,11 @@ def _write(
     data: LabelledTable | LabelledParts,
     selection: Selection,
     alerts: Sequence[Alert],
-    plain: bool,
 ) -> None:
     """Write the folder, and say where everything is."""
     folder = asked.answer_folder
     if folder is not None and isinstance(data, LabelledTable):
-        page = partial(write_page, asked, data, selection, alerts, plain)
+        page = partial(write_page, asked, data, selection, alerts)
         answer = AnswerParts(selection, data, ranked_columns(selection, data.names), page)
         try:
             write_folder(folder, answer, safe=asked.safe_csv)
@@ -329,14 +334,13 @@ def write_page(
     data: LabelledTable,
     selection: Selection,
     alerts: Sequence[Alert],
-    plain: bool,
     path: Path,
 ) -> None:
     """Write the page of a selection."""
     from tamis.report import report, write_report
 
     X = data.X if isinstance(data.X, pl.DataFrame) else dense_frame(data.X)
-    results = _resampled(asked, X, data, selection, plain)
+    results = _resampled(asked, X, data, selection)
     told = report(
         selection,
         X,
@@ -347,32 +351,45 @@ def write_page(
         task=data.task,
         alerts=alerts,
         command=asked.command(),
-        **_tried_out(asked, X, data, selection, plain),
+        **_tried_out(asked, X, data, selection),
     )
     write_report(told, path)
 
 
 def _tried_out(
-    asked: Request, X: pl.DataFrame, data: LabelledTable, selection: Selection, plain: bool
+    asked: Request, X: pl.DataFrame, data: LabelledTable, selection: Selection
 ) -> dict[str, Any]:
     """What could replace the kept columns, and the model of their effects, of tables of a size."""
-    if not selection.support_.any() or data.task == SURVIVAL or len(data.y) > MOST_TRIED:
+    n_rows, n_kept = len(data.y), int(selection.support_.sum())
+    if not n_kept or data.task == SURVIVAL or n_rows > MOST_TRIED:
         return {}
+    found: dict[str, Any] = {}
     with (
         counted_bar("what could replace them", "swaps", quiet=asked.quiet) as bar,
         listening(bar),
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore")  # about models that are only compared
-        found = {"substitutes": selection.substitutes(X, data.y, random_state=asked.seed)}
-        if plain and isinstance(selection, Auto) and selection.estimator_ is not None:
-            kept = selection.transform(X)
-            found["model"] = clone(selection.estimator_).fit(kept, data.y)
+        # three candidates in five folds for each column, each a ridge regression on the kept ones
+        if 15 * n_kept * n_rows * n_kept * min(n_rows, n_kept) <= MOST_WORK:
+            found["substitutes"] = selection.substitutes(X, data.y, random_state=asked.seed)
+        kept = numbers_of(X, np.flatnonzero(selection.support_))
+        if np.isfinite(kept).all() and n_kept <= MOST_SHOWN:
+            found["model"] = _model(asked, data, selection).fit(kept, data.y)
     return found
 
 
+def _model(asked: Request, data: LabelledTable, selection: Selection) -> Any:
+    """What is trained to show effects: the model of the automatic selection, else a forest."""
+    own = getattr(getattr(selection, "search_", selection), "estimator_", None)
+    if own is not None:
+        return clone(own)
+    forest = RandomForestClassifier if data.task == "classification" else RandomForestRegressor
+    return forest(min_samples_leaf=5, n_jobs=asked.n_jobs, random_state=asked.seed)
+
+
 def _resampled(
-    asked: Request, X: pl.DataFrame, data: LabelledTable, selection: Selection, plain: bool
+    asked: Request, X: pl.DataFrame, data: LabelledTable, selection: Selection
 ) -> Results | None:
     """What the method does on rows it has not seen, where nothing else tells it."""
     from tamis.report import resampled
@@ -381,13 +398,13 @@ def _resampled(
     units = selection.units_
     by_name = not units.plain or bool(len(units.fixed))  # which the numbers alone do not have
     own = measured or by_name
-    n = asked.resamples if asked.resamples is not None else 0 if own or not plain else RESAMPLES
+    n = asked.resamples if asked.resamples is not None else 0 if own else RESAMPLES
     if n == 0 or data.task == SURVIVAL or not selection.support_.any():
         return None
-    if by_name or not plain:
+    if by_name:
         raise InvalidParameter(
-            "--resamples needs columns of numbers without gaps or groups, and this table has "
-            "others. Leave it out."
+            "--resamples needs columns that are taken one by one, and --group or --fixed ties "
+            "some. Leave it out."
         )
     how = {"n_jobs": asked.n_jobs, "seed": asked.seed}
     bar = counted_bar("repeating the selection", "resamples", quiet=asked.quiet)

@@ -28,6 +28,8 @@ from tamis.plot.style import (
 Channel = Callable[[str], Any]
 #: Pixels between two names at the ends of lines.
 APART = 14
+#: Share of the height below a line that a name needs there.
+LEAST_ROOM = 0.12
 
 
 def curve(
@@ -96,6 +98,7 @@ def draw_curve(
     *,
     printed: Sequence[ErrorCurve] = (),
     title: str | None = None,
+    across: str = "columns kept",
 ) -> Any:
     """The chart of some curves; those that were ``printed`` of the same methods are hollow."""
     measure = lines[0].measure
@@ -107,13 +110,13 @@ def draw_curve(
     def y(name: str) -> Any:
         return field(name, scale=scale, title=title, axis=upright(colours))
 
-    x = sizes_channel([k for line in lines for k in line.size.tolist()], "columns kept", colours)
+    x = sizes_channel([k for line in lines for k in line.size.tolist()], across, colours)
     points = Layer([row for line in lines for row in _points(line, measure, chosen)], "points")
     layers = _lines(points, lines, colours, y)
     if printed:
         layers += _hollow(printed, lines, colours, y)
     if len(lines) == 1:
-        layers += _whole(lines[0], colours, y)
+        layers += _whole(lines[0], domain, colours, y)
     else:
         layers += _ends(lines, domain, colours, height, y)
     if chosen is not None:
@@ -211,8 +214,8 @@ def _hollow(
     ]
 
 
-def _whole(line: ErrorCurve, colours: Palette, y: Channel) -> list[Any]:
-    """A dashed line at the error with all columns."""
+def _whole(line: ErrorCurve, domain: list[float], colours: Palette, y: Channel) -> list[Any]:
+    """A dashed line at the error with all columns; its name stands where the curve is not."""
     if not np.isfinite(line.whole):
         return []
     end: dict[str, Any] = {"size": int(line.size.max()), "value": line.whole}
@@ -221,7 +224,9 @@ def _whole(line: ErrorCurve, colours: Palette, y: Channel) -> list[Any]:
     chart = Layer(ends, "all")
     rule = chart.mark("line", strokeDash=[4, 3], strokeWidth=1, color=colours.quiet)
     label = Layer([end], "all columns")
-    styled = text(colours, align="right", dy=-9, fontSize=11, color=colours.soft)
+    room = line.whole - domain[0] > LEAST_ROOM * (domain[1] - domain[0])
+    below = room and not line.measure.greater_is_better  # errors come down to it from above
+    styled = text(colours, align="right", dy=12 if below else -9, fontSize=11, color=colours.soft)
     label = label.mark("text", **styled).encode(text=field("label", "nominal"))
     return [rule.encode(y=y("value")), label.encode(y=y("value"))]
 

@@ -45,7 +45,7 @@ def interactions(selection: Any, n: int = 20, *, theme: str = "light", square: i
     >>> chosen = tamis.select(X, y, "pair-scan", n_features_to_select=2)
     >>> chart = interactions(chosen, n=1).to_dict()
     >>> [row["label"] for row in chart["layer"][0]["data"]["values"]]
-    ['61']
+    ['56']
     """
     check_is_fitted(selection)
     if not (isinstance(n, int | np.integer) and n >= 1):

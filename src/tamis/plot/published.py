@@ -46,10 +46,11 @@ def published(
     Examples
     --------
     >>> from tamis.plot import published
-    >>> from tamis.reproduction import reproduce
-    >>> chart = published(reproduce("thesis-3.2", realizations=2))
-    >>> sorted({row["name"] for row in chart.to_dict()["data"]["values"]})
-    ['FisherS', 'J3', 'MI', 'mRMR']
+    >>> from tamis.reproduction import Cell, Reproduction, read
+    >>> hits = Cell("100", "FisherS", None, 4, 0.5, 0, 1, 30, 2, "=", None, None)
+    >>> found = Reproduction(read("thesis-3.2"), (hits,), ())  # or reproduce("thesis-3.2")
+    >>> [round(row["other"], 1) for row in published(found).to_dict()["data"]["values"]]
+    [6.7]
     """
     if not isinstance(reproduction, Reproduction):
         raise InvalidParameter(
@@ -83,7 +84,11 @@ def draw_published(
     by_method = {name: [cell for cell in cells if cell.method == name] for name in methods}
     ours = [_curve(name, by_method[name], measure) for name in methods]
     printed = [line for name in methods if (line := _printed(name, by_method[name], measure))]
-    return draw_curve(ours, None, colours, width, height, printed=printed, title=title)
+    stepped = any(part.steps for part in experiment.parts if part.name == cells[0].part)
+    across = "step" if stepped else "columns kept"
+    return draw_curve(
+        ours, None, colours, width, height, printed=printed, title=title, across=across
+    )
 
 
 def measure_of_experiment(experiment: Experiment) -> Measure:

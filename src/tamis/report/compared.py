@@ -164,7 +164,10 @@ def _measure(standing: Standings) -> Measure:
 
 def _outcome(table: MeasuredTable, standing: Standings, measure: Measure) -> TableOutcome:
     rows = standing.of(table.data)
-    curves = [_curve(row, measure) for row in rows if len(row.curve) > 1]
+    # in the order of all rows, so that a method has one colour on all tables
+    names = list(dict.fromkeys(row.method for row in standing.rows))
+    drawn = sorted((row for row in rows if len(row.curve) > 1), key=lambda r: names.index(r.method))
+    curves = [_curve(row, measure) for row in drawn]
     return TableOutcome(table, rows, curves, verdict_of(rows, standing))
 
 

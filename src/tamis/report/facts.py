@@ -214,6 +214,8 @@ class Report(Page):
         The strongest pairs of units, where the criterion looked at pairs.
     effects : dict of int to EffectLine
         What a model makes of the first kept columns; empty where none was given.
+    model : str
+        That model, in words.
     cares : list of Care
         What to know before the columns are used.
     details : list of (str, str)
@@ -248,6 +250,7 @@ class Report(Page):
     tuned: TunedCurve | None
     pairs: Sequence[Interaction] = field(default_factory=list)
     effects: Mapping[int, EffectLine] = field(default_factory=dict)
+    model: str = ""
     cares: Sequence[Care] = field(default_factory=list)
     details: Sequence[tuple[str, str]] = field(default_factory=list)
     command: str | None = None

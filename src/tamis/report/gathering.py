@@ -28,6 +28,7 @@ from tamis.report.measuring import (
     own_curve,
     own_errors,
     ranks_of_results,
+    spoken_machine,
 )
 from tamis.report.strips import RowGroups, column_of, row_groups, strip_of
 from tamis.report.swapping import close_columns, tried_swaps
@@ -170,6 +171,7 @@ def report(
         tuned=curve,
         pairs=strongest(getattr(selection, "interactions_", ()), PAIRS),
         effects={} if model is None else effect_lines(model, given.X, units),
+        model="" if model is None else spoken_machine(write(model, strict=False)),
         details=_details(selection, given, n_rows, results),
         command=command,
     )

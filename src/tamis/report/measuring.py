@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,11 @@ from sklearn.linear_model import Ridge
 from sklearn.svm import SVC
 
 from tamis._arrays import Array, class_codes, target_kind
+from tamis._expression import write
 from tamis.contract import Grouping
 from tamis.evaluation import Realizations, Results, evaluate, stability
+from tamis.evaluation.sources import Fixed, as_rows
+from tamis.plot.correlating import numbers_of
 from tamis.plot.kept import shares_of
 from tamis.plot.reading import (
     MEASURES,
@@ -24,6 +27,7 @@ from tamis.plot.reading import (
     measure_of,
 )
 from tamis.report.facts import Agreement, Errors, Estimate, RankSpan
+from tamis.table.frames import as_polars, is_frame
 
 #: Numbers of columns that resamples measure, beside the one that is kept and all of them.
 SIZES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 60, 100, 200, 500, 1000)
@@ -74,8 +78,9 @@ def resampled(
     ----------
     selection : fitted selection
         Its clone is fitted in every resample.
-    X, y : array
-        The table and the target it was fitted to; numbers only.
+    X, y : array or frame, and array
+        The table and the target it was fitted to. A frame with text, categories or gaps is encoded
+        inside every resample, by what is left to train on.
     n_resamples : int, default=20
         How many times: these fits are the whole cost.
     estimator : estimator, optional
@@ -110,16 +115,48 @@ def resampled(
     n_columns = int(selection.n_features_in_)
     own = int(np.count_nonzero(selection.get_support()))
     sizes = sorted({k for k in SIZES if k < n_columns} | {n_columns} | ({own} if own else set()))
+    rows = _encoded_rows(X, y, classes) or _plain_rows(X, y)
     return evaluate(
-        {type(selection).__name__: clone(selection)},
-        (np.asarray(X, dtype=float), y),
+        {type(selection).__name__: rows.method(clone(selection))},
+        {rows.source.name: rows.source},
         Realizations(n_resamples, train=0.8, seed=seed),
         "error" if classes else "mse",
-        estimators=estimator,
+        estimators={write(estimator, strict=False): rows.estimator(estimator)},
         sizes=sizes,
+        normalise=rows.plain,
         n_jobs=n_jobs,
         progress=progress,
     )
+
+
+class ReadRows(NamedTuple):
+    """Rows as ``evaluate`` takes them, and how methods and estimators are made to read them."""
+
+    source: Fixed
+    plain: bool
+    method: Callable[[Any], Any]
+    estimator: Callable[[Any], Any]
+
+
+def _plain_rows(X: Any, y: NDArray[Any]) -> ReadRows:
+    """Numbers, which ``evaluate`` scales itself."""
+    numbers = np.asarray(X, dtype=float)
+    return ReadRows(Fixed("data", as_rows((numbers, y), "data")), True, _as_it_is, _as_it_is)
+
+
+def _as_it_is(part: Any) -> Any:
+    return part
+
+
+def _encoded_rows(X: Any, y: NDArray[Any], classes: bool) -> ReadRows | None:
+    """A frame that is encoded inside every training part; None where it holds numbers alone."""
+    if not is_frame(X) or np.isfinite(numbers_of(X, np.arange(len(X.columns)))).all():
+        return None
+    from tamis.table.rows import FrameSource, ResampledTable, frame_rows  # which need polars
+
+    source = FrameSource("data", frame_rows(as_polars(X), y, "data"))
+    table = ResampledTable(source, "classification" if classes else "regression", False)
+    return ReadRows(source, False, table.method, table.estimator)
 
 
 def _has_classes(y: NDArray[Any]) -> bool:

@@ -15,6 +15,10 @@ from tamis.report.saving import Page
 from tamis.reproduction import Reproduction
 from tamis.reproduction.telling import CellTable, contrasts, footnotes, tables_of
 
+#: Realizations from which tests are told: of fewer, differences that are equal by chance, as of
+#: hits, look like certainty.
+TESTED = 5
+
 
 @dataclass(frozen=True, repr=False)
 class ReproductionReport(Page):
@@ -77,8 +81,9 @@ def reproduced(found: Reproduction, *, command: str | None = None) -> Reproducti
     Examples
     --------
     >>> from tamis.report import reproduced
-    >>> from tamis.reproduction import reproduce
-    >>> reproduced(reproduce("thesis-3.2", realizations=2))
+    >>> from tamis.reproduction import Cell, Reproduction, read
+    >>> hits = Cell("100", "FisherS", None, 4, 0.5, 0, 1, 30, 2, "=", None, None)
+    >>> reproduced(Reproduction(read("thesis-3.2"), (hits,), ()))  # or reproduce("thesis-3.2")
     <ReproductionReport of thesis-3.2>
     """
     if not isinstance(found, Reproduction):
@@ -89,7 +94,7 @@ def reproduced(found: Reproduction, *, command: str | None = None) -> Reproducti
     return ReproductionReport(
         found=found,
         tables=tables_of(found),
-        tests=contrasts(found),
+        tests=contrasts(found) if _realizations(found) >= TESTED else [],
         notes=[*found.settings, *found.remarks, *footnotes(found)],
         made=date.today(),
         cares=_cares(found),
@@ -101,7 +106,7 @@ def reproduced(found: Reproduction, *, command: str | None = None) -> Reproducti
 def _cares(found: Reproduction) -> list[Care]:
     """What to know before the numbers are compared."""
     cares = [Care(harmless(sentence), "") for sentence in found.missing]
-    n = min((cell.n_realizations for cell in found.cells), default=0)
+    n = _realizations(found)
     if 0 < n < found.experiment.realizations and _is_published(found):
         cares.insert(
             0,
@@ -111,6 +116,11 @@ def _cares(found: Reproduction) -> list[Care]:
             ),
         )
     return cares
+
+
+def _realizations(found: Reproduction) -> int:
+    """How many there are of every number."""
+    return min((cell.n_realizations for cell in found.cells), default=0)
 
 
 def _is_published(found: Reproduction) -> bool:

@@ -19,7 +19,7 @@ from tamis.exceptions import InvalidTable
 
 #: Bits of a key that are counted first: sign, exponent and four bits of the mantissa.
 FIRST_BITS = 16
-#: Cells that are counted at a time, 128 megabytes of them; with more columns, or ranks, fewer bits.
+#: KeyCells that are counted at a time, 128 megabytes of them; with more columns, or ranks, fewer bits.
 CELLS = 1 << 24
 #: Numbers that are listed rather than counted once more, 64 megabytes with their column.
 LISTED = 1 << 22
@@ -90,8 +90,8 @@ class KeyCounts(ColumnStatistic):
         return state
 
 
-class Cells(NamedTuple):
-    """Cells of keys that hold the ranks looked for: those of column j begin at ``start[j]``."""
+class KeyCells(NamedTuple):
+    """KeyCells of keys that hold the ranks looked for: those of column j begin at ``start[j]``."""
 
     start: NDArray[np.intp]
     beginnings: NDArray[np.uint64]
@@ -104,12 +104,12 @@ class KeysWithin(ColumnStatistic):
     Parameters
     ----------
     numbers : callable
-    cells : Cells
+    cells : KeyCells
     n_bits : int
         Bits that are told apart.
     """
 
-    def __init__(self, numbers: Numbers, cells: Cells, n_bits: int):
+    def __init__(self, numbers: Numbers, cells: KeyCells, n_bits: int):
         super().__init__(numbers)
         self.cells, self.n_bits = cells, n_bits
 
@@ -139,10 +139,10 @@ class KeysListed(ColumnStatistic):
     Parameters
     ----------
     numbers : callable
-    cells : Cells
+    cells : KeyCells
     """
 
-    def __init__(self, numbers: Numbers, cells: Cells):
+    def __init__(self, numbers: Numbers, cells: KeyCells):
         super().__init__(numbers)
         self.cells = cells
 
@@ -227,7 +227,7 @@ def _cells(
     held: NDArray[np.int64],
     n_columns: int,
     known: int,
-) -> tuple[Cells, NDArray[np.intp], int]:
+) -> tuple[KeyCells, NDArray[np.intp], int]:
     """Each cell once, where each rank's is among them, and how many entries are in all."""
     order = np.lexsort((cell, columns))
     fresh = np.ones(len(order), dtype=bool)
@@ -235,7 +235,7 @@ def _cells(
     slot = np.empty(len(order), dtype=np.intp)
     slot[order] = np.cumsum(fresh) - 1
     start = np.searchsorted(columns[order][fresh], np.arange(n_columns + 1))
-    return Cells(start, cell[order][fresh], known), slot, int(held[order][fresh].sum())
+    return KeyCells(start, cell[order][fresh], known), slot, int(held[order][fresh].sum())
 
 
 def _values(keys: NDArray[np.uint64]) -> Array:

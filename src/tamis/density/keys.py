@@ -21,8 +21,8 @@ from tamis.exceptions import InvalidTable
 FIRST_BITS = 16
 #: Cells that are counted at a time, 128 megabytes of them; with more columns, or ranks, fewer bits.
 CELLS = 1 << 24
-#: Cells of a further count, 16 megabytes: entries fall into them at random, which takes ten times as
-#: long where they do not fit into the outer cache.
+#: Cells of a further count, 16 megabytes: entries fall into them at random, which takes ten times
+#: as long where they do not fit into the outer cache.
 REFINED = 1 << 21
 #: Numbers that are listed rather than counted once more: sorting these takes a quarter of a second,
 #: a pass over a table of which they are a thousandth more.

@@ -24,6 +24,9 @@ CELLS = 1 << 24
 #: Cells of a further count, 16 megabytes: entries fall into them at random, which takes ten times
 #: as long where they do not fit into the outer cache.
 REFINED = 1 << 21
+#: Bits that a pass tells apart at least, however many columns there are: with fewer the passes over
+#: the table would be many.
+FEWEST_BITS = 6
 #: Numbers that are listed rather than counted once more: sorting these takes a quarter of a second,
 #: a pass over a table of which they are a thousandth more.
 LISTED = 1 << 20
@@ -78,7 +81,7 @@ class KeyCounts(ColumnStatistic):
     def __init__(self, numbers: Numbers, n_columns: int):
         super().__init__(numbers)
         self.n_columns = n_columns
-        self.n_bits = min(FIRST_BITS, int(np.log2(CELLS / max(n_columns, 1))))
+        self.n_bits = min(FIRST_BITS, max(FEWEST_BITS, int(np.log2(CELLS / max(n_columns, 1)))))
 
     def empty(self) -> Any:
         return np.zeros((self.n_columns, 1 << self.n_bits), dtype=np.int64)
@@ -230,7 +233,8 @@ def order_statistics(
         cells, slot, n_held = _cells(columns, cell, held, len(ranks), known)
         if known == 64 or n_held <= LISTED:
             break
-        n_bits = min(64 - known, max(1, int(np.log2(REFINED / len(cells.beginnings)))))
+        n_bits = max(FEWEST_BITS, int(np.log2(REFINED / len(cells.beginnings))))
+        n_bits = min(64 - known, n_bits)
         finer = reduce(KeysWithin(numbers, cells, n_bits))[slot]
         below = np.cumsum(finer, axis=1)
         step = (below <= left[:, None]).sum(axis=1)

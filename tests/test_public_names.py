@@ -64,7 +64,9 @@ PROMISED = {
         "make_exponential", "make_xor", "load", "make_mixed", "make_genes", "make_interactions",
     },
     "tamis.table": {"Alert", "Table", "TableEncoder", "TableSelector", "inspect", "read"},
-    "tamis.table.parts": {"BlockIterator", "MemoryMap", "Parquet", "as_parts", "sample"},
+    "tamis.table.parts": {
+        "BlockIterator", "ClusterParts", "MemoryMap", "Parquet", "as_parts", "sample",
+    },
     "tamis.auto": {"Auto", "CurvePoint", "HeldOut", "LostError", "Planned"},
     "tamis.evaluation": {"Realizations", "evaluate", "compare", "stability", "hit"},
     "tamis.reproduction": {"reproduce", "read", "names", "titles"},

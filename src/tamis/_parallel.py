@@ -181,10 +181,10 @@ def parallel_stream(
                 yield function(*item)
     else:
         work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-        yield from work(delayed(_on_one_thread)(function, *item) for item in items)
+        yield from work(delayed(on_one_thread)(function, *item) for item in items)
 
 
-def _on_one_thread(function: Callable[..., Any], *item: Any) -> Any:
+def on_one_thread(function: Callable[..., Any], *item: Any) -> Any:
     """Run in a worker process, which keeps to one thread from then on."""
     _keep_to_one_thread()
     # a worker of a cluster would otherwise hand inner loops back to the cluster
@@ -219,10 +219,10 @@ def _on_cluster(
     cluster: Any,
     shared: Sequence[Any],
 ) -> Iterator[Any]:
-    _need_dask()
+    need_dask()
     from dask.distributed import CancelledError, KilledWorker
 
-    with _client(cluster, n_jobs) as client:
+    with cluster_client(cluster, n_jobs) as client:
         parcels = {id(big): _Parcel(big) for big in shared}
         packed = ([parcels.get(id(part), part) for part in item] for item in items)
         try:
@@ -230,7 +230,7 @@ def _on_cluster(
                 work = Parallel(return_as="generator_unordered")
             # where one worker is left joblib does its work here, with the same scheduler at hand
             with Notice.by(client):
-                yield from work(delayed(_on_one_thread)(function, *item) for item in packed)
+                yield from work(delayed(on_one_thread)(function, *item) for item in packed)
         except (TimeoutError, OSError, CancelledError, KilledWorker) as error:
             raise ClusterLost(
                 f"The cluster {client.scheduler.address} lost workers and what they were sent "
@@ -239,7 +239,8 @@ def _on_cluster(
             ) from error
 
 
-def _need_dask() -> None:
+def need_dask() -> None:
+    """Refuse to go on where Dask is not installed."""
     if find_spec("distributed") is None:
         raise MissingExtra(
             "A cluster needs Dask, which is not installed. Write pip install 'tamis[dask]'."
@@ -247,8 +248,9 @@ def _need_dask() -> None:
 
 
 @contextmanager
-def _client(cluster: Any, n_jobs: int | None) -> Iterator[Any]:
+def cluster_client(cluster: Any, n_jobs: int | None = None) -> Iterator[Any]:
     """The client given, or one for an address or a cluster of this machine."""
+    need_dask()
     from dask.distributed import Client, LocalCluster
 
     if not isinstance(cluster, str):

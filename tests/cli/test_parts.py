@@ -62,3 +62,17 @@ def test_columns_are_left_out_and_the_record_goes_on(tamis, parquet):
 )
 def test_what_blocks_do_not_allow_is_one_sentence(refused, parquet, args, told):
     assert told in refused("select", "wine", *args)
+
+
+def test_workers_of_a_cluster_can_be_named(refused, parquet, monkeypatch):
+    monkeypatch.setattr("tamis._parallel.REACH", 1)
+    told = refused("select", "wine", "mrmr", "-t", "kind", "--dask", "tcp://127.0.0.1:9")
+    assert "No Dask scheduler answers at tcp://127.0.0.1:9" in told
+
+
+@pytest.mark.slow
+def test_a_cluster_of_this_machine(tamis, parquet):
+    alone = tamis("select", "wine", "mrmr", "-t", "kind", "-k", 3)
+    found = tamis("select", "wine", "mrmr", "-t", "kind", "-k", 3, "--dask", "local", "--jobs", 2)
+    assert found.exit_code == 0, found.output
+    assert found.stdout == alone.stdout

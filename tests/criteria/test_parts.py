@@ -25,6 +25,7 @@ from tamis.criteria import (
     Divergence,
     FisherScore,
     MutualInformation,
+    PairInformation,
     PairMRMR,
     PValue,
     Scatter,
@@ -273,6 +274,28 @@ def test_counts_of_any_partition_are_those_of_the_whole_table(criterion):
             assert_allclose(found.scores_, held.scores_, rtol=0, atol=1e-12)
 
 
+def test_pairs_of_columns_are_found_in_blocks():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(900, 7))
+    y = (X[:, 1] - 0.5) * (X[:, 4] - 0.5) > 0
+    for criterion, search in ((PairInformation(top=2), Ranking), (PairMRMR(), Forward)):
+        held = search(criterion, n_features_to_select=2).fit(X, y)
+        for where in ([], [200, 200, 233], range(20, 900, 20)):
+            found = search(clone(criterion), n_features_to_select=2).fit(cut(X, y, where))
+            assert found.columns == [1, 4]
+            assert_array_equal(found.order_, held.order_)
+            assert_allclose(found.scores_, held.scores_, rtol=0, atol=1e-12)
+    inside = PairInformation().fit(TableInParts(cut(X, y, [300]), _labels(X, y), "test"))
+    whole = PairInformation().fit(X, y)
+    assert_array_equal(inside.partners_, whole.partners_)
+    found, held = ([pair[:2] for pair in c.interactions_[:5]] for c in (inside, whole))
+    assert found == held
+
+
+def _labels(X, y):
+    return cut(X, y, []).reduce(TargetLabels("test"), target_only=True)
+
+
 def test_permuted_blocks_give_the_same_bits():
     X, y, _ = mixed()
     blocks = np.array_split(np.arange(700), 25)
@@ -291,7 +314,5 @@ def test_what_the_information_family_cannot_do_on_blocks_is_said():
         Forward(MRMR(), feature_groups={"a": [0, 1]}).fit(source)
     with pytest.raises(InvalidParameter, match="real target as a level"):
         Forward(MRMR(binning="codes")).fit(cut(X, z, [300]))
-    with pytest.raises(InvalidParameter, match="PairMRMR needs the whole table"):
-        Forward(PairMRMR()).fit(source)
     with pytest.raises(InvalidParameter, match="n_bins"):
         Forward(MRMR(n_bins=1)).fit(source)

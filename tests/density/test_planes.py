@@ -25,6 +25,7 @@ def hard_columns(n, rng):
 def test_order_statistics_are_those_of_sorting(monkeypatch, listed, cells):
     monkeypatch.setattr(keys, "LISTED", listed)
     monkeypatch.setattr(keys, "CELLS", cells)
+    monkeypatch.setattr(keys, "REFINED", cells)
     rng = np.random.default_rng(0)
     X = hard_columns(501, rng)
     source = MemoryMap(X, np.zeros(501), block_rows=37)

@@ -117,6 +117,13 @@ def select(
         int | None,
         typer.Option(metavar="N", help="Processes, for criteria that can use several."),
     ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Dask scheduler whose workers read Parquet in blocks; local: this machine.",
+        ),
+    ] = None,
     save_record: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write every step to *.json, also after Ctrl-C."),
@@ -184,6 +191,7 @@ def select(
             rows=rows,
             seed=seed,
             n_jobs=jobs,
+            dask=dask,
             save_record=save_record,
             resume=resume,
             format=format,

@@ -1,10 +1,13 @@
 """``tamis select`` of a table that is read in blocks of rows."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from re import sub
 from typing import Any, NamedTuple, Protocol
 
 from tamis._arrays import target_kind
+from tamis._parallel import cluster_client
 from tamis._wording import listed
 from tamis.contract import Parts, TableInParts
 from tamis.contract.cost import free_memory
@@ -12,7 +15,7 @@ from tamis.contract.parted import TargetLabels
 from tamis.datasets.memory import NUMBER
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.table.labelled import check_column, spoken_task
-from tamis.table.parts import Parquet
+from tamis.table.parts import ClusterParts, Parquet
 
 #: Copies of a table that a selection makes which holds it at once: what was read, the numbers, and
 #: the standardised ones or their levels.
@@ -36,6 +39,8 @@ class PartsRequest(Protocol):
     def dask(self) -> str | None: ...
     @property
     def format(self) -> str | None: ...
+    @property
+    def n_jobs(self) -> int | None: ...
 
 
 class LabelledParts(NamedTuple):
@@ -89,7 +94,17 @@ def place(file: Path) -> str:
     return sub(r"^(\w{2,}):/(?!/)", r"\1://", str(file))
 
 
-def labelled_parts(asked: PartsRequest, **options: Any) -> LabelledParts:
+@contextmanager
+def opened_parts(asked: PartsRequest, **options: Any) -> Iterator[LabelledParts]:
+    """The table, read here or by the workers of a cluster, as long as that is there."""
+    if asked.dask is None:
+        yield labelled_parts(asked, None, **options)
+        return
+    with cluster_client(asked.dask, asked.n_jobs) as client:
+        yield labelled_parts(asked, client, **options)
+
+
+def labelled_parts(asked: PartsRequest, client: Any, **options: Any) -> LabelledParts:
     """The source that was asked for, and what its target holds."""
     for name, value in options.items():
         if value:
@@ -106,7 +121,8 @@ def labelled_parts(asked: PartsRequest, **options: Any) -> LabelledParts:
     for name in asked.drop:
         check_column(name, known)
     left = [name for name in known if name not in asked.drop]
-    source = Parquet(where, target=asked.target, columns=left)
+    files = Parquet(where, target=asked.target, columns=left)
+    source: Parts = files if client is None else ClusterParts(files, client)
     labels = source.reduce(TargetLabels("tamis select"), target_only=True)
     task = target_kind(labels.values) if asked.task == "auto" else asked.task
     table = TableInParts(source, labels, "tamis select")

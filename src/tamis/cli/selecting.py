@@ -33,7 +33,7 @@ from tamis.cli.answer import (
 from tamis.cli.censored import check_censored, events_of, with_events
 from tamis.cli.counting import counted_bar
 from tamis.cli.output import check_output, ranking_json, write_ranking
-from tamis.cli.parts import LabelledParts, is_read_in_parts, labelled_parts
+from tamis.cli.parts import LabelledParts, is_read_in_parts, opened_parts
 from tamis.cli.printing import (
     is_watched,
     print_lines,
@@ -192,24 +192,23 @@ def _select_in_parts(asked: Request) -> None:
             f"{asked.file} is read in blocks of rows, from which the automatic selection cannot "
             "learn. Name a METHOD that can, such as mrmr, fisher-score or sffs-j3."
         )
-    data = labelled_parts(
-        asked,
-        report=asked.report,
-        folder=asked.folder,
-        time=asked.time,
-        event=asked.event,
-        **{"dry-run": asked.dry_run},
-    )
-    record = None if asked.resume is None else load_record(asked.resume)
-    selector = _prepared(asked, data.table.labels.values, record)
-    selection = run(
-        selector,
-        data,
-        record,
-        asked.save_record,
-        interrupted=_interrupted(asked),
-        quiet=asked.quiet,
-    )
+    refused = {
+        "report": asked.report,
+        "folder": asked.folder,
+        "time": asked.time,
+        "event": asked.event,
+        "dry-run": asked.dry_run,
+    }
+    with opened_parts(asked, **refused) as data:
+        record = None if asked.resume is None else load_record(asked.resume)
+        selection = run(
+            _prepared(asked, data.table.labels.values, record),
+            data,
+            record,
+            asked.save_record,
+            interrupted=_interrupted(asked),
+            quiet=asked.quiet,
+        )
     _tell(asked, data, selection, ())
     _write(asked, data, selection, ())
 

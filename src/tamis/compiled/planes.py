@@ -58,40 +58,59 @@ def _slot(beginning: Any, beginnings: Any, first: int, last: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def keys_within(
-    rows: Any, start: Any, beginnings: Any, known: int, n_bits: int, counts: Any
-) -> None:
-    """Count the next bits of those keys whose known bits are among the beginnings of the column."""
-    shift, finer = uint64(64 - known), uint64(64 - known - n_bits)
-    mask = uint64((1 << n_bits) - 1)
-    for j in range(len(rows)):
-        bits = (rows[j] + 0.0).view(np.int64)
-        for i in range(len(bits)):
-            if rows[j, i] == rows[j, i]:
-                key = _key(bits[i])
-                slot = _slot(key >> shift, beginnings, start[j], start[j + 1])
-                if slot >= 0:
-                    counts[slot, (key >> finer) & mask] += 1
+def _inside(block: Any, bounds: Any, first: int, last: int) -> Any:
+    """Bit i: whether block[i] lies in one of the cells of its column, by their bounds."""
+    word = uint64(0)
+    for slot in range(first, last):
+        word |= _at_least(block, bounds[slot, 0]) & ~_at_least(block, bounds[slot, 1])
+    return word
 
 
 @njit(cache=True, nogil=True)
-def keys_listed(rows: Any, start: Any, beginnings: Any, known: int) -> Any:
+def keys_within(
+    rows: Any, start: Any, beginnings: Any, bounds: Any, known: int, n_bits: int, counts: Any
+) -> None:
+    """Count the next bits of those keys whose known bits are among the beginnings of the column."""
+    shift, finer = uint64(64 - known), uint64(64 - known - n_bits)
+    mask, bit = uint64((1 << n_bits) - 1), np.empty(1)
+    for j in range(len(rows)):
+        first, last = start[j], start[j + 1]
+        for base in range(0, rows.shape[1], 64):
+            block = rows[j, base : base + 64]
+            word = ~uint64(0) if last - first > FEW_CUTS else _inside(block, bounds, first, last)
+            for i in range(len(block)):
+                if (word >> uint64(i)) & uint64(1) and block[i] == block[i]:
+                    bit[0] = block[i] + 0.0
+                    key = _key(bit.view(np.int64)[0])
+                    slot = _slot(key >> shift, beginnings, first, last)
+                    if slot >= 0:
+                        counts[slot, (key >> finer) & mask] += 1
+
+
+@njit(cache=True, nogil=True)
+def keys_listed(rows: Any, start: Any, beginnings: Any, bounds: Any, known: int) -> Any:
     """Keys whose known bits are among the beginnings of their column, and which of these."""
-    shift = uint64(64 - known)
+    shift, bit = uint64(64 - known), np.empty(1)
     found = 0
     slots, keys = np.empty(1024, dtype=np.int64), np.empty(1024, dtype=np.uint64)
     for j in range(len(rows)):
-        bits = (rows[j] + 0.0).view(np.int64)
-        for i in range(len(bits)):
-            if rows[j, i] == rows[j, i]:
-                key = _key(bits[i])
-                slot = _slot(key >> shift, beginnings, start[j], start[j + 1])
-                if slot >= 0:
-                    if found == len(slots):
-                        slots = np.concatenate((slots, np.empty_like(slots)))
-                        keys = np.concatenate((keys, np.empty_like(keys)))
-                    slots[found], keys[found] = slot, key
-                    found += 1
+        first, last = start[j], start[j + 1]
+        for base in range(0, rows.shape[1], 64):
+            block = rows[j, base : base + 64]
+            word = ~uint64(0) if last - first > FEW_CUTS else _inside(block, bounds, first, last)
+            if word == 0:
+                continue
+            for i in range(len(block)):
+                if (word >> uint64(i)) & uint64(1) and block[i] == block[i]:
+                    bit[0] = block[i] + 0.0
+                    key = _key(bit.view(np.int64)[0])
+                    slot = _slot(key >> shift, beginnings, first, last)
+                    if slot >= 0:
+                        if found == len(slots):
+                            slots = np.concatenate((slots, np.empty_like(slots)))
+                            keys = np.concatenate((keys, np.empty_like(keys)))
+                        slots[found], keys[found] = slot, key
+                        found += 1
     return slots[:found].copy(), keys[:found].copy()
 
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tamis._arrays import Array, is_int
 from tamis._random import stream
-from tamis.contract import Cost, Interaction
+from tamis.contract import Cost, Interaction, TableInParts
 from tamis.contract.inputs import check_data
 from tamis.criteria.information import MRMR
 from tamis.criteria.univariate import Univariate
@@ -18,9 +18,9 @@ from tamis.density.discrete import (
     coded_columns,
     coded_target,
     coding_cost,
-    entropy_of,
     settled,
 )
+from tamis.density.planes import PartsCoded, learnt_in_parts
 from tamis.density.scan import pair_blocks
 from tamis.exceptions import InvalidParameter
 
@@ -32,14 +32,16 @@ N_BINS = 4
 class Scan:
     """All pairs of coded columns: for each column the most that it tells beside another."""
 
-    def __init__(self, coded: Coded, target: NDArray[np.intp], top: int, n_interactions: int):
+    def __init__(self, coded: Any, target: Any, top: int, n_interactions: int):
         self._own = coded.information(target)
-        self._left = entropy_of(target) - self._own  # H(x_j, y) - H(x_j)
+        self._left = coded.entropy_of(target) - self._own  # H(x_j, y) - H(x_j)
         n = len(self._own)
         self.best = np.full((n, min(top, max(1, n - 1))), -np.inf)
         self.partners = np.full(n, -1)
         self.interactions: list[Interaction] = []
-        for rows, columns, told in pair_blocks(coded, target):
+        in_parts = isinstance(coded, PartsCoded)
+        blocks = coded.pair_blocks() if in_parts else pair_blocks(coded, target)
+        for rows, columns, told in blocks:
             self._take(rows, columns, told)
             if rows != columns:
                 self._take(columns, rows, told.T)
@@ -132,6 +134,7 @@ class PairInformation(Univariate):
 
     takes_missing: ClassVar[bool] = True
     takes_categories: ClassVar[bool] = True
+    takes_parts: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -165,6 +168,13 @@ class PairInformation(Univariate):
         assert y is not None  # needs_target has seen to it
         coded = self._coded(X)
         target = coded_target(type(self).__name__, y, self.task_, self.n_bins, self.binning)
+        self._scan(coded, target)
+
+    def _learn_parts(self, table: TableInParts) -> None:
+        coded = learnt_in_parts(self, table)
+        self._scan(coded, coded.target)
+
+    def _scan(self, coded: Any, target: Any) -> None:
         scan = Scan(coded, target, self.top, self.n_interactions)
         self.scores_ = settled(scan.best.mean(axis=1))
         self.partners_, self.interactions_ = scan.partners, scan.interactions
@@ -237,8 +247,6 @@ class PairMRMR(MRMR):
     """
 
     takes_sparse: ClassVar[bool] = False
-    takes_parts: ClassVar[bool] = False
-    _coded: Coded
 
     def __init__(
         self,
@@ -260,6 +268,13 @@ class PairMRMR(MRMR):
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         super()._learn(X, y, **params)
+        self._scan()
+
+    def _learn_parts(self, table: TableInParts) -> None:
+        super()._learn_parts(table)
+        self._scan()
+
+    def _scan(self) -> None:
         scan = Scan(self._coded, self._target, 1, 100)
         self.relevance_, self.interactions_ = scan.best[:, 0], scan.interactions
 

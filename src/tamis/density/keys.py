@@ -21,8 +21,15 @@ from tamis.exceptions import InvalidTable
 FIRST_BITS = 16
 #: Cells that are counted at a time, 128 megabytes of them; with more columns, or ranks, fewer bits.
 CELLS = 1 << 24
-#: Numbers that are listed rather than counted once more, 64 megabytes with their column.
-LISTED = 1 << 22
+#: Cells of a further count, 16 megabytes: entries fall into them at random, which takes ten times
+#: as long where they do not fit into the outer cache.
+REFINED = 1 << 21
+#: Bits that a pass tells apart at least, however many columns there are: with fewer the passes over
+#: the table would be many.
+FEWEST_BITS = 6
+#: Numbers that are listed rather than counted once more: sorting these takes a quarter of a second,
+#: a pass over a table of which they are a thousandth more.
+LISTED = 1 << 20
 #: Levels of a column of codes: what two bytes tell apart.
 MOST_LEVELS = 1 << 16
 
@@ -74,7 +81,7 @@ class KeyCounts(ColumnStatistic):
     def __init__(self, numbers: Numbers, n_columns: int):
         super().__init__(numbers)
         self.n_columns = n_columns
-        self.n_bits = min(FIRST_BITS, int(np.log2(CELLS / max(n_columns, 1))))
+        self.n_bits = min(FIRST_BITS, max(FEWEST_BITS, int(np.log2(CELLS / max(n_columns, 1)))))
 
     def empty(self) -> Any:
         return np.zeros((self.n_columns, 1 << self.n_bits), dtype=np.int64)
@@ -90,12 +97,26 @@ class KeyCounts(ColumnStatistic):
         return state
 
 
-class Cells(NamedTuple):
-    """Cells of keys that hold the ranks looked for: those of column j begin at ``start[j]``."""
+class KeyCells(NamedTuple):
+    """KeyCells of keys that hold the ranks looked for: those of column j begin at ``start[j]``."""
 
     start: NDArray[np.intp]
     beginnings: NDArray[np.uint64]
     known: int
+
+    @property
+    def bounds(self) -> Array:
+        """The number at which each cell begins, and that at which the next one does.
+
+        What is no number stands for -infinity below and, as it is reached by none, for more than
+        all above.
+        """
+        left = np.uint64(64 - self.known)
+        last = self.beginnings == np.uint64((1 << self.known) - 1)
+        following = np.where(last, self.beginnings, self.beginnings + np.uint64(1))
+        low = _values(self.beginnings << left)
+        high = np.where(last, np.nan, _values(following << left))
+        return np.column_stack([np.where(np.isnan(low), -np.inf, low), high])
 
 
 class KeysWithin(ColumnStatistic):
@@ -104,12 +125,12 @@ class KeysWithin(ColumnStatistic):
     Parameters
     ----------
     numbers : callable
-    cells : Cells
+    cells : KeyCells
     n_bits : int
         Bits that are told apart.
     """
 
-    def __init__(self, numbers: Numbers, cells: Cells, n_bits: int):
+    def __init__(self, numbers: Numbers, cells: KeyCells, n_bits: int):
         super().__init__(numbers)
         self.cells, self.n_bits = cells, n_bits
 
@@ -120,10 +141,17 @@ class KeysWithin(ColumnStatistic):
         from tamis.compiled.planes import keys_within
 
         start, beginnings, known = self.cells
+        bounds = self.cells.bounds
         self.by_columns(
             block,
             lambda rows, some: keys_within(
-                rows, start[some.start : some.stop + 1], beginnings, known, self.n_bits, state
+                rows,
+                start[some.start : some.stop + 1],
+                beginnings,
+                bounds,
+                known,
+                self.n_bits,
+                state,
             ),
         )
         return state
@@ -139,10 +167,10 @@ class KeysListed(ColumnStatistic):
     Parameters
     ----------
     numbers : callable
-    cells : Cells
+    cells : KeyCells
     """
 
-    def __init__(self, numbers: Numbers, cells: Cells):
+    def __init__(self, numbers: Numbers, cells: KeyCells):
         super().__init__(numbers)
         self.cells = cells
 
@@ -153,10 +181,11 @@ class KeysListed(ColumnStatistic):
         from tamis.compiled.planes import keys_listed
 
         start, beginnings, known = self.cells
+        bounds = self.cells.bounds
         return state + self.by_columns(
             block,
             lambda rows, some: keys_listed(
-                rows, start[some.start : some.stop + 1], beginnings, known
+                rows, start[some.start : some.stop + 1], beginnings, bounds, known
             ),
         )
 
@@ -204,7 +233,8 @@ def order_statistics(
         cells, slot, n_held = _cells(columns, cell, held, len(ranks), known)
         if known == 64 or n_held <= LISTED:
             break
-        n_bits = min(64 - known, max(1, int(np.log2(CELLS / len(cells.beginnings)))))
+        n_bits = max(FEWEST_BITS, int(np.log2(REFINED / len(cells.beginnings))))
+        n_bits = min(64 - known, n_bits)
         finer = reduce(KeysWithin(numbers, cells, n_bits))[slot]
         below = np.cumsum(finer, axis=1)
         step = (below <= left[:, None]).sum(axis=1)
@@ -227,7 +257,7 @@ def _cells(
     held: NDArray[np.int64],
     n_columns: int,
     known: int,
-) -> tuple[Cells, NDArray[np.intp], int]:
+) -> tuple[KeyCells, NDArray[np.intp], int]:
     """Each cell once, where each rank's is among them, and how many entries are in all."""
     order = np.lexsort((cell, columns))
     fresh = np.ones(len(order), dtype=bool)
@@ -235,7 +265,7 @@ def _cells(
     slot = np.empty(len(order), dtype=np.intp)
     slot[order] = np.cumsum(fresh) - 1
     start = np.searchsorted(columns[order][fresh], np.arange(n_columns + 1))
-    return Cells(start, cell[order][fresh], known), slot, int(held[order][fresh].sum())
+    return KeyCells(start, cell[order][fresh], known), slot, int(held[order][fresh].sum())
 
 
 def _values(keys: NDArray[np.uint64]) -> Array:

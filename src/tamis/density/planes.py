@@ -27,6 +27,7 @@ from tamis.density.keys import (
     order_statistics,
     target_of,
 )
+from tamis.density.scan import PairBlock
 from tamis.exceptions import InvalidParameter
 
 #: Cells of tables that are counted in a pass, 64 megabytes of them: with more levels the columns
@@ -299,10 +300,25 @@ class PartsCoded:
         found = self.entropy + self.entropy_of(variable) - self.joint_entropy(variable)
         return np.asarray(settled(found))
 
-    def _joint(self, pivot: Variable) -> tuple[Array, Array | None]:
+    def pair_blocks(self) -> Iterator[PairBlock]:
+        """All pairs of columns, each once, those of a column with the later ones from one pass."""
+        for i in range(len(self.n_levels)):
+            alone = slice(i, i + 1)
+            yield PairBlock(alone, alone, self._target_told[alone, None])
+            if i + 1 < len(self.n_levels):
+                joint, without = self._joint((i, *self.target), i + 1)
+                assert without is not None
+                yield PairBlock(alone, slice(i + 1, len(self.n_levels)), (without - joint)[None])
+
+    @property
+    def _target_told(self) -> Array:
+        """H(x_j) - H(x_j, y): what a pair of a column with itself tells."""
+        return np.asarray(self.entropy - self._target_joint)
+
+    def _joint(self, pivot: Variable, start: int = 0) -> tuple[Array, Array | None]:
         """Joint entropies with a pivot and, of a pair, with its first column, from one pass."""
         joint, first = [], []
-        for some in self._parts(int(np.prod(self._levels[list(pivot)]))):
+        for some in self._parts(int(np.prod(self._levels[list(pivot)])), start):
             tables = self._tables(pivot, some)
             joint.append(self._entropies(tables.reshape(len(tables), -1)))
             if len(pivot) == 2:
@@ -322,11 +338,11 @@ class PartsCoded:
         tables[:, :, 0] = sizes - tables[:, :, 1:].sum(axis=2)
         return np.asarray(tables)
 
-    def _parts(self, n_pivot: int) -> Iterator[slice]:
-        """Columns whose tables can be held at once."""
+    def _parts(self, n_pivot: int, start: int) -> Iterator[slice]:
+        """Columns from one on whose tables can be held at once."""
         step = max(1, TABLES // (n_pivot * int(self.n_levels.max())))
-        for start in range(0, len(self.n_levels), step):
-            yield slice(start, min(start + step, len(self.n_levels)))
+        for first in range(start, len(self.n_levels), step):
+            yield slice(first, min(first + step, len(self.n_levels)))
 
     def _entropies(self, counts: NDArray[np.int64]) -> Array:
         """Entropy of each row of counts, in nats."""
@@ -353,7 +369,8 @@ def coded_in_parts(
 def learnt_in_parts(criterion: Any, table: TableInParts) -> PartsCoded:
     """The levels that a criterion of the information family asks for."""
     name = type(criterion).__name__
-    check_missing(name, criterion.missing)
+    missing = getattr(criterion, "missing", "level")
+    check_missing(name, missing)
     if criterion._unit_columns is not None:
         raise InvalidParameter(
             f"{name} reads a group of columns as one variable, whose levels are not known before "
@@ -362,7 +379,7 @@ def learnt_in_parts(criterion: Any, table: TableInParts) -> PartsCoded:
         )
     kinds = category_mask(name, criterion.categories, table.shape[1])
     coded = coded_in_parts(table, criterion.task_, criterion.n_bins, criterion.binning, kinds)
-    if criterion.missing == "pairs" and coded.gaps.any():
+    if missing == "pairs" and coded.gaps.any():
         raise InvalidParameter(
             f"{name}(missing='pairs') needs the whole table at once, where rows come in blocks and "
             "some entries are missing. Write missing='level'."

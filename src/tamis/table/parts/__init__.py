@@ -5,6 +5,7 @@ A search takes a source in place of ``X`` where its criterion takes parts, and s
 files, collections of Dask. The answer is the one of the whole table, however it is cut into blocks.
 """
 
+from tamis.table.parts.cluster import ClusterParts
 from tamis.table.parts.local import KeptHere, LocalParts
 from tamis.table.parts.mapped import BlockIterator, MemoryMap
 from tamis.table.parts.opening import as_parts, sample
@@ -12,6 +13,7 @@ from tamis.table.parts.parquet import Parquet
 
 __all__ = [
     "BlockIterator",
+    "ClusterParts",
     "KeptHere",
     "LocalParts",
     "MemoryMap",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tamis._parallel import in_threads
 from tamis.contract import Parts, Reducible, RowBlock, RowStatistic
 from tamis.contract.cost import free_memory
+from tamis.exceptions import InvalidParameter
 
 #: Numbers of a block that is read at a time: 32 megabytes of float64, of which two are held, so
 #: that what is read is small beside what is kept, and large beside the overhead of a call.
@@ -41,6 +42,10 @@ class LocalParts(Parts):
         """All blocks, in the order of the rows."""
         for index in range(self.n_chunks):
             yield from self.chunk(index, target_only=target_only)
+
+    def targeted(self, target: str) -> "LocalParts":
+        """The same source with another column for the target."""
+        raise InvalidParameter(f"{self} has its target with it. Leave target out.")
 
     def reduce(self, statistic: RowStatistic, *, target_only: bool = False) -> Any:
         return statistic.finish(reduced(statistic, ahead(self.blocks(target_only=target_only))))

@@ -39,6 +39,7 @@ class MemoryMap(LocalParts):
         self, X: Any, y: Any, *, names: Sequence[str] | None = None, block_rows: int | None = None
     ):
         self._where = fspath(X) if isinstance(X, str | PathLike) else "the array"
+        self._given = X, y
         self._X, self._y = _opened(X), _opened(y)
         if self._X.ndim != 2 or self._X.dtype.kind not in "biuf":
             raise InvalidTable(
@@ -60,12 +61,20 @@ class MemoryMap(LocalParts):
         X = self._X[rows, :0] if target_only else np.asfortranarray(self._X[rows])
         yield RowBlock(X, np.asarray(self._y[rows]), rows.start, f"block {index} of {self._where}")
 
+    def __reduce__(self) -> Any:
+        """By the paths, where there are some: a map of a file is not sent, but opened anew."""
+        return _reopened, (*self._given, self.names, self._rows)
+
     def identity(self) -> str:
         ends = np.concatenate([self._X[:64], self._X[-64:]])
         return sha256(f"{self._X.shape} {ends.tolist()}".encode()).hexdigest()
 
     def __str__(self) -> str:
         return self._where
+
+
+def _reopened(X: Any, y: Any, names: Any, block_rows: int) -> MemoryMap:
+    return MemoryMap(X, y, names=names, block_rows=block_rows)
 
 
 def _opened(source: Any) -> NDArray[Any]:

@@ -11,6 +11,8 @@ from tamis._random import stream
 from tamis.contract import Parts, RowBlock, RowStatistic
 from tamis.contract.parted import SAMPLE, TargetLabels
 from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.table.parts.cluster import ClusterParts
+from tamis.table.parts.local import LocalParts
 from tamis.table.parts.mapped import MemoryMap
 from tamis.table.parts.parquet import Parquet, is_path
 
@@ -20,13 +22,13 @@ def as_parts(X: Any, y: Any = None, target: str | None = None) -> Parts:
 
     Parameters
     ----------
-    X : str, Path or Parts
-        The path of a Parquet file or folder, that of a ``.npy`` file, or a source, which is
-        returned.
-    y : path or array
-        The target of a ``.npy`` file.
+    X : str, Path, Parts, dask Array or DataFrame
+        The path of a Parquet file or folder, that of a ``.npy`` file, a collection of Dask, or a
+        source, which is returned.
+    y : path, array or dask collection
+        The target of a ``.npy`` file or a collection.
     target : str or None, default=None
-        The column of a Parquet file that is the target.
+        The column of a Parquet file or a DataFrame that is the target.
 
     Examples
     --------
@@ -36,6 +38,10 @@ def as_parts(X: Any, y: Any = None, target: str | None = None) -> Parts:
     """
     if isinstance(X, Parts):
         return _targeted(X, y, target)
+    if hasattr(X, "__dask_graph__"):
+        from tamis.table.parts.collections import collection_parts
+
+        return collection_parts(X, y, target)
     if not is_path(X):
         raise InvalidTable(
             f"Row blocks come from a path or a source of tamis.table.parts, not {type(X).__name__}."
@@ -59,7 +65,7 @@ def _targeted(source: Parts, y: Any, target: str | None) -> Parts:
         raise InvalidParameter(f"{source} has its target with it. Leave y out.")
     if target is None or target == getattr(source, "target", None):
         return source
-    if not isinstance(source, Parquet):
+    if not isinstance(source, LocalParts | ClusterParts):
         raise InvalidParameter(f"{source} has its target with it. Leave target out.")
     return source.targeted(target)
 

@@ -1,0 +1,175 @@
+"""Row blocks on the workers of a Dask cluster: sums are made where the blocks are.
+
+Nothing is scheduled by hand. What is kept of a chunk is a task of its own, which Dask makes anew
+where a worker is lost; a statistic is one task for each worker, on what it holds, so that a pass
+costs as many messages as there are workers, whatever the number of blocks.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tamis._parallel import need_dask, on_one_thread
+from tamis.contract import Parts, Reducible, RowBlock, RowStatistic
+from tamis.exceptions import ClusterLost
+from tamis.table.parts.local import LocalParts, reduced
+
+#: States that one process adds up; more are merged by eights on the workers first, lest all of them
+#: come to one machine.
+MOST_GATHERED, MERGED = 32, 8
+
+
+class ClusterParts(Parts):
+    """A source whose chunks the workers of a Dask cluster read, each some of them.
+
+    Parameters
+    ----------
+    source : LocalParts
+        Whose chunks every worker can read: files on a file system, or in a store, that all share.
+    client : dask.distributed.Client
+
+    Examples
+    --------
+    >>> from dask.distributed import Client                                 # doctest: +SKIP
+    >>> source = ClusterParts(Parquet("s3://bucket/visits"), Client("tcp://10.0.0.1:8786"))
+    ...                                                                     # doctest: +SKIP
+    >>> Forward(MRMR(), n_features_to_select=10).fit(source, target="stroke")  # doctest: +SKIP
+    """
+
+    def __init__(self, source: LocalParts, client: Any):
+        need_dask()
+        self.source, self.client = source, client
+        self.names, self.n_columns = source.names, source.n_columns
+        self.target = getattr(source, "target", None)
+
+    def targeted(self, target: str) -> "ClusterParts":
+        """The same source with another column for the target."""
+        return ClusterParts(self.source.targeted(target), self.client)
+
+    def reduce(self, statistic: RowStatistic, *, target_only: bool = False) -> Any:
+        with cluster_errors(self.client):
+            futures = [
+                _submitted(self.client, holder, _read, self.source, chunks, statistic, target_only)
+                for holder, chunks in self._dealt()
+            ]
+            return statistic.finish(_merged(self.client, statistic, futures))
+
+    def kept(self, make: Callable[[RowBlock], NDArray[Any]], n_bytes: float) -> Reducible:
+        with cluster_errors(self.client):
+            futures = [
+                _submitted(self.client, holder, _made, self.source, chunk, make)
+                for holder, chunks in self._dealt()
+                for chunk in chunks
+            ]
+            return KeptThere(self.client, futures)
+
+    def _dealt(self) -> Iterator[tuple[str | None, range]]:
+        """Chunks that follow each other for each thread of each worker."""
+        known = self.client.scheduler_info(n_workers=-1)["workers"]
+        holders: list[str | None] = [
+            address for address in sorted(known) for _ in range(known[address]["nthreads"])
+        ]
+        n_chunks = self.source.n_chunks
+        holders = holders or [None]
+        bounds = [n_chunks * k // len(holders) for k in range(len(holders) + 1)]
+        for holder, (first, last) in zip(holders, pairwise(bounds), strict=True):
+            if first < last:
+                yield holder, range(first, last)
+
+    def first_rows(self, n_rows: int) -> NDArray[Any]:
+        return self.source.first_rows(n_rows)
+
+    def identity(self) -> str:
+        return self.source.identity()
+
+    def __str__(self) -> str:
+        return str(self.source)
+
+
+class KeptThere(Reducible):
+    """Lists of blocks, or of what was made of them, on the workers that made them.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client
+    futures : sequence of Future
+        One for each list.
+    """
+
+    def __init__(self, client: Any, futures: Sequence[Any]):
+        self.client, self.futures = client, list(futures)
+
+    def reduce(self, statistic: RowStatistic) -> Any:
+        """The statistic of all of them, by one task for each worker on what it holds now."""
+        with cluster_errors(self.client):
+            states = [
+                _submitted(self.client, holder, _held, statistic, *futures)
+                for holder, futures in self._by_holder()
+            ]
+            return statistic.finish(_merged(self.client, statistic, states))
+
+    def _by_holder(self) -> list[tuple[str | None, list[Any]]]:
+        from dask.distributed import wait
+
+        with self.client.as_current():
+            wait(self.futures)  # what was lost is made anew before anybody is asked for it
+        where = self.client.who_has(self.futures)
+        found: dict[str | None, list[Any]] = {}
+        for future in self.futures:
+            holders = sorted(where.get(future.key) or ())
+            found.setdefault(holders[0] if holders else None, []).append(future)
+        return list(found.items())
+
+
+def _submitted(client: Any, holder: str | None, function: Any, *args: Any) -> Any:
+    """A task for a worker, which another may take over."""
+    where = {} if holder is None else {"workers": [holder], "allow_other_workers": True}
+    return client.submit(on_one_thread, function, *args, pure=False, **where)
+
+
+def _merged(client: Any, statistic: RowStatistic, futures: list[Any]) -> Any:
+    """The state of all rows."""
+    while len(futures) > MOST_GATHERED:
+        groups = [futures[k : k + MERGED] for k in range(0, len(futures), MERGED)]
+        futures = [client.submit(_together, statistic, *group, pure=False) for group in groups]
+    return _together(statistic, *client.gather(futures))
+
+
+def _together(statistic: RowStatistic, *states: Any) -> Any:
+    merged = statistic.empty()
+    for state in states:
+        merged = statistic.merge(merged, state)
+    return merged
+
+
+def _read(source: LocalParts, chunks: range, statistic: RowStatistic, target_only: bool) -> Any:
+    """The state of the rows of some chunks."""
+    return reduced(statistic, (b for k in chunks for b in source.chunk(k, target_only=target_only)))
+
+
+def _made(source: LocalParts, chunk: int, make: Callable[[RowBlock], Any]) -> list[Any]:
+    """What is kept of the blocks of a chunk."""
+    return [make(block) for block in source.chunk(chunk)]
+
+
+def _held(statistic: RowStatistic, *lists: list[Any]) -> Any:
+    """The state of what a worker holds."""
+    return reduced(statistic, (item for items in lists for item in items))
+
+
+@contextmanager
+def cluster_errors(client: Any) -> Iterator[None]:
+    """Say in a sentence that a cluster is gone."""
+    from dask.distributed import CancelledError, KilledWorker
+
+    try:
+        yield
+    except (TimeoutError, OSError, CancelledError, KilledWorker) as error:
+        raise ClusterLost(
+            f"The cluster {client.scheduler.address} lost workers or its scheduler "
+            f"({str(error) or type(error).__name__}). The steps made are in record_: start workers "
+            "and go on with resume(..., record=...)."
+        ) from error

@@ -1,0 +1,176 @@
+"""Row blocks on the workers of a cluster, and in collections of Dask."""
+
+import os
+import signal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from tamis.contract import RowStatistic
+from tamis.criteria import JMI, MRMR, Correlation, Scatter
+from tamis.exceptions import InvalidTable, InvalidTarget
+from tamis.search import Forward, Ranking
+from tamis.table.parts import ClusterParts, MemoryMap, Parquet, as_parts, cluster
+
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+
+pytestmark = [
+    # sockets and event loops of a cluster that is shut down hard
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning:distributed"),
+]
+
+SEARCHES = [Forward(MRMR(n_bins=5), n_features_to_select=4), Forward(Scatter("J3"))]
+
+
+def made(n=1000, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    X[:, 3] += X[:, 0]
+    return X, (X[:, 0] + X[:, 2] + rng.normal(size=n) > 0).astype(int)
+
+
+def machines(n_workers, *, processes):
+    return distributed.LocalCluster(
+        n_workers=n_workers, threads_per_worker=1, processes=processes, dashboard_address=None
+    )
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        machines(2, processes=False) as workers,
+        distributed.Client(workers, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def folder(tmp_path):
+    X, y = made()
+    for number in range(5):
+        rows = slice(200 * number, 200 * number + 200)
+        table = {f"x{j}": X[rows, j] for j in range(X.shape[1])}
+        pq.write_table(
+            pa.table({**table, "y": y[rows]}), tmp_path / f"{number}.parquet", row_group_size=60
+        )
+    return tmp_path
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
+def test_workers_find_what_one_process_finds(client, folder, search, monkeypatch):
+    alone = Forward(search.criterion, n_features_to_select=4).fit(folder, target="y")
+    for most in (32, 1):  # gathered, or merged on the workers first
+        monkeypatch.setattr(cluster, "MOST_GATHERED", most)
+        source = ClusterParts(Parquet(folder), client)
+        found = Forward(search.criterion, n_features_to_select=4).fit(source, target="y")
+        assert_array_equal(found.order_, alone.order_)
+        assert_allclose(found.scores_, alone.scores_, rtol=1e-12)
+        assert found.record_.data == alone.record_.data
+
+
+def test_errors_of_workers_are_the_sentences(client, folder):
+    X, y = made(50)
+    X[20, 1] = np.nan
+    table = {f"x{j}": X[:, j] for j in range(6)}
+    pq.write_table(pa.table({**table, "y": y}), folder / "7.parquet")
+    with pytest.raises(InvalidTable, match=r"'x1' has missing.*7\.parquet"):
+        Forward(Scatter()).fit(ClusterParts(Parquet(folder), client), target="y")
+
+
+@pytest.mark.parametrize("criterion", [JMI(n_bins=5), Scatter("J3")], ids=str)
+@pytest.mark.parametrize("on_cluster", [True, False])
+def test_collections_of_dask_are_tables(client, criterion, on_cluster):
+    X, y = made()
+    alone = Forward(criterion, n_features_to_select=3).fit(X, y)
+    arrays = da.from_array(X, chunks=(130, 4)), da.from_array(y, chunks=500)
+    import pandas as pd
+
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(y=y)
+    frames = dd.from_pandas(frame, npartitions=4)
+    if on_cluster:
+        with client.as_current():
+            by_array = Forward(criterion, n_features_to_select=3).fit(*arrays)
+            by_frame = Forward(criterion, n_features_to_select=3).fit(frames, target="y")
+    else:
+        by_array = Forward(criterion, n_features_to_select=3).fit(*arrays)
+        by_frame = Forward(criterion, n_features_to_select=3).fit(
+            frames.drop(columns="y"), frames["y"]
+        )
+    assert_array_equal(by_array.order_, alone.order_)
+    assert_array_equal(by_frame.order_, alone.order_)
+    assert by_frame.columns == [list("abcdef")[j] for j in alone.columns]
+
+
+def test_what_is_wrong_with_a_collection_is_said():
+    X, y = made(40)
+    table, answers = da.from_array(X, chunks=20), da.from_array(y, chunks=20)
+    with pytest.raises(InvalidTarget, match=r"fit\(X, y\)"):
+        Ranking(Correlation()).fit(table)
+    with pytest.raises(InvalidTarget, match="2 blocks of rows, but y has 1"):
+        as_parts(table, da.from_array(y[:30], chunks=30))
+    import pandas as pd
+
+    frame = dd.from_pandas(pd.DataFrame({"a": X[:, 0], "y": y}), npartitions=2)
+    with pytest.raises(InvalidTarget, match="Did you mean y"):
+        as_parts(frame, target="yy")
+    with pytest.raises(InvalidTarget, match="or a Series y"):
+        as_parts(frame)
+    text = dd.from_pandas(pd.DataFrame({"a": ["u", "v"], "y": [0, 1]}), npartitions=1)
+    with pytest.raises(InvalidTable, match="is to hold numbers"):
+        Ranking(Correlation()).fit(text, target="y")
+    assert answers.npartitions == 2
+
+
+def test_a_map_of_a_file_travels_by_its_path(tmp_path):
+    import pickle
+
+    X, y = made(5000)
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    sent = pickle.dumps(MemoryMap(tmp_path / "X.npy", tmp_path / "y.npy", block_rows=7))
+    assert len(sent) < 1000
+    assert next(pickle.loads(sent).chunk(1)).start == 7
+
+
+class KillsItsWorker(RowStatistic):
+    """Counts rows, and ends the first process that asks for it; a file says that it is done."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def empty(self):
+        return 0
+
+    def learn_part(self, state, block):
+        try:
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return state + int(block[0])
+        return os.kill(os.getpid(), signal.SIGKILL)
+
+    def merge(self, state, other):
+        return state + other
+
+
+@pytest.mark.slow
+def test_a_worker_killed_in_the_middle_changes_nothing(folder, tmp_path):
+    alone = Forward(MRMR(n_bins=5), n_features_to_select=4).fit(folder, target="y")
+    with machines(2, processes=True) as workers, distributed.Client(workers) as client:
+        search = Forward(MRMR(n_bins=5), n_features_to_select=4)
+        found = search.fit(ClusterParts(Parquet(folder), client), target="y")
+        assert_array_equal(found.scores_, alone.scores_)
+        kept = ClusterParts(Parquet(folder, target="y"), client).kept(_length, 0)
+        assert kept.reduce(KillsItsWorker(tmp_path / "killed")) == 1000
+        assert (tmp_path / "killed").exists()
+
+
+def _length(block):
+    return np.array([len(block.y)])

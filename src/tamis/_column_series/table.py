@@ -46,7 +46,7 @@ def ranks(reach: Array, left_out: float = LEFT_OUT[8]) -> NDArray[np.intp]:
     return found
 
 
-class Batch(NamedTuple):
+class ColumnBatch(NamedTuple):
     """Columns that need equally many terms."""
 
     columns: Subset
@@ -81,7 +81,7 @@ class ScaledColumns:
         """Terms that each of some columns needs."""
         return ranks(self.reach[columns], LEFT_OUT[self.digits])
 
-    def plan(self, columns: Subset) -> tuple[list[Batch], Subset]:
+    def plan(self, columns: Subset) -> tuple[list[ColumnBatch], Subset]:
         """Batches by the series, and the positions of columns that are too steep for it."""
         steep = self.reach[columns] > STEEP
         need, batches = self.ranks(columns), []
@@ -89,7 +89,7 @@ class ScaledColumns:
             alike = np.flatnonzero((need == rank) & ~steep)
             each = max(1, stack_size(self.Z) // (self.Z.shape[0] * int(rank)))
             batches += [
-                Batch(alike[first : first + each], int(rank))
+                ColumnBatch(alike[first : first + each], int(rank))
                 for first in range(0, len(alike), each)
             ]
         return batches, np.flatnonzero(steep)
@@ -114,7 +114,7 @@ class Exponents:
         self.halves = _half_squares(self.near)
         self.half_rows = self.halves if Z is None else _half_squares(self.near_rows)
 
-    def strip(self, rows: slice, columns: slice) -> "Strip":
+    def strip(self, rows: slice, columns: slice) -> "KernelStrip":
         """Exponents of some rows with others."""
         xp = namespace(self.near)
         exponents = self.near_rows[rows, :] @ self.near[columns, :].T
@@ -127,7 +127,7 @@ class Exponents:
                 high, low = part, xp.zeros_like(part)
             else:
                 high, low = _added(high, low, part)
-        return Strip(rows, columns, exponents, high, low)
+        return KernelStrip(rows, columns, exponents, high, low)
 
     def apart(self, column: int, rows: slice, columns: slice) -> Any:
         """Minus the exponent of one column alone."""
@@ -135,7 +135,7 @@ class Exponents:
         return apart * apart / 2
 
 
-class Strip(NamedTuple):
+class KernelStrip(NamedTuple):
     """Exponents of near columns, and what far ones take away as an unevaluated sum of two."""
 
     rows: slice
@@ -173,7 +173,7 @@ def _added(high: Any, low: Any, part: Any) -> tuple[Any, Any]:
 class Stacks:
     """[v, w_1, ..., w_(rank-1)] of batches of columns, kept from one strip to the next or not."""
 
-    def __init__(self, table: ScaledColumns, altered: Subset, batches: list[Batch], way: int):
+    def __init__(self, table: ScaledColumns, altered: Subset, batches: list[ColumnBatch], way: int):
         self.Z, self.altered, self.batches, self.way = table.Z, altered, batches, way
         size = table.Z.shape[0] * sum(len(batch.columns) * batch.rank for batch in batches)
         few = size <= (KEPT if on_host(table.Z) else DEVICE_STACK)
@@ -185,7 +185,7 @@ class Stacks:
             return self._made(self.batches[index], first)
         return self.kept[index][first:, :]
 
-    def _made(self, batch: Batch, first: int) -> Any:
+    def _made(self, batch: ColumnBatch, first: int) -> Any:
         z = taken(self.Z, self.altered[batch.columns])[first:, :]
         xp = namespace(z)
         v = xp.expm1(z * z * (self.way / 2))

@@ -20,8 +20,10 @@ from tamis._column_series.table import (
     Exponents,
     KernelStrip,
     ScaledColumns,
+    in_batches,
     ranks,
     stack_size,
+    strip_size,
     strips,
 )
 from tamis._namespace import host, namespace, taken
@@ -74,15 +76,10 @@ class _OutputWork:
     def _batches(self) -> list[ColumnBatch]:
         """Columns of equal need; as many as a stack of their moments or of their points holds."""
         need = ranks(self.rates, LEFT_OUT[self.table.digits])
-        found = []
-        for rank in np.unique(need[self.rates <= STEEPEST]):
-            alike = np.flatnonzero((need == rank) & (self.rates <= STEEPEST))
-            each = max(self.table.Z.shape[0] * int(rank), self.Z.shape[0] * self.points.shape[0])
-            size = max(1, stack_size(self.Z) // each)
-            found += [
-                ColumnBatch(alike[i : i + size], int(rank)) for i in range(0, len(alike), size)
-            ]
-        return found
+        size, centres = stack_size(self.Z), self.table.Z.shape[0]
+        altered = strip_size(self.Z) * self.points.shape[0]
+        together = np.flatnonzero(self.rates <= STEEPEST)
+        return in_batches(need, together, lambda rank: size // max(centres * rank, altered))
 
     def strip(self, rows: slice) -> Iterator[OutputChange]:
         """Changes of some rows, a batch of columns at a time, then steep columns one by one."""

@@ -84,15 +84,21 @@ class ScaledColumns:
     def plan(self, columns: Subset) -> tuple[list[ColumnBatch], Subset]:
         """Batches by the series, and the positions of columns that are too steep for it."""
         steep = self.reach[columns] > STEEP
-        need, batches = self.ranks(columns), []
-        for rank in np.unique(need[~steep]):
-            alike = np.flatnonzero((need == rank) & ~steep)
-            each = max(1, stack_size(self.Z) // (self.Z.shape[0] * int(rank)))
-            batches += [
-                ColumnBatch(alike[first : first + each], int(rank))
-                for first in range(0, len(alike), each)
-            ]
-        return batches, np.flatnonzero(steep)
+        together = np.flatnonzero(~steep)
+        numbers = stack_size(self.Z) // self.Z.shape[0]
+        found = in_batches(self.ranks(columns), together, lambda rank: numbers // rank)
+        return found, np.flatnonzero(steep)
+
+
+def in_batches(
+    need: NDArray[np.intp], among: Subset, most: Callable[[int], int]
+) -> list[ColumnBatch]:
+    """Columns of equal need together, as many as a function of it allows."""
+    found = []
+    for rank in map(int, np.unique(need[among])):
+        alike, size = among[need[among] == rank], max(1, most(rank))
+        found += [ColumnBatch(alike[i : i + size], rank) for i in range(0, len(alike), size)]
+    return found
 
 
 class Exponents:
@@ -206,12 +212,17 @@ def stack_size(x: Any) -> int:
     return STACK if on_host(x) else DEVICE_STACK
 
 
+def strip_size(x: Any) -> int:
+    """Rows of a strip of an array."""
+    n_rows = x.shape[0]
+    if not on_host(x):
+        return max(1, min(-(-n_rows // PARTS), DEVICE_STRIP // n_rows))
+    return min(max(-(-n_rows // PIECES), ROWS[0]), ROWS[1])
+
+
 def strips(x: Any) -> Iterator[slice]:
     """Strips of the rows of an array."""
-    n_rows = x.shape[0]
-    size = min(max(-(-n_rows // PIECES), ROWS[0]), ROWS[1])
-    if not on_host(x):
-        size = max(1, min(-(-n_rows // PARTS), DEVICE_STRIP // n_rows))
+    n_rows, size = x.shape[0], strip_size(x)
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
 

@@ -3,6 +3,7 @@
 What is written against the array API runs where its arrays are; answers come back as numpy arrays.
 """
 
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -31,6 +32,7 @@ def namespace(*arrays: Any) -> Any:
         ) from None
 
 
+@cache
 def _compat() -> Any:
     """array-api-compat, or the copy of it that scikit-learn brings along."""
     own = find_spec("array_api_compat") is not None

@@ -130,6 +130,16 @@ def test_products_agree_with_rows(precision, monkeypatch):
         assert_allclose(found[0], found[1], rtol=0, atol=limit * largest)
 
 
+def test_the_number_of_threads_changes_nothing(monkeypatch):
+    monkeypatch.setattr(thresholds, "KERNEL_TERMS", 0)
+    X, y, _ = table(150, 6)
+    found = []
+    for count in ("1", "3"):
+        monkeypatch.setenv("OMP_NUM_THREADS", count)
+        found.append(HSIC().fit(X, y).loss(np.arange(6)))
+    assert_array_equal(found[0], found[1])
+
+
 def test_both_paths_agree_on_many_samples(monkeypatch):
     X, y, reals = table(333, 5)
     for target in (y, reals):

@@ -55,6 +55,17 @@ def test_products_agree_with_rows(criterion, precision, monkeypatch):
     assert_allclose(found[0], found[1], rtol=0, atol=limit * np.abs(found[1]).max())
 
 
+def test_the_number_of_threads_changes_nothing(monkeypatch):
+    monkeypatch.setattr(thresholds, "KERNEL_TERMS", 0)
+    X, y = table(90, 6)
+    found = []
+    for count in ("1", "3"):
+        monkeypatch.setenv("OMP_NUM_THREADS", count)
+        fitted = [clone(one).set_params(sigma=1.0).fit(X, y) for one in EVERY]
+        found.append([one.loss(np.arange(6)) for one in fitted])
+    assert_array_equal(found[0], found[1])
+
+
 def density(z, centres, sigma):
     """Mean of Gaussian windows."""
     d = len(z)

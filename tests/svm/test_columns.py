@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tamis.svm.columns import ColumnKernel, terms
+from tamis.svm.columns import ColumnKernel
 from tamis.svm.kernels import Kernel
 
 KERNELS = [
@@ -138,13 +138,3 @@ def test_large_numbers_with_a_wide_kernel():
     kernel = Kernel("rbf", 0.1e-16)
     expected = [lost(kernel, X, beta, j) for j in range(5)]
     assert_allclose(ColumnKernel(kernel, X).lost(beta), expected, rtol=1e-9)
-
-
-@pytest.mark.parametrize("reach", [0.0, 1e-3, 0.1, 1.0, 6.0])
-def test_terms_suffice(reach):
-    z = np.linspace(-reach, reach, 101)
-    total, term = np.zeros(101), np.ones(101)
-    for q in range(len(terms(reach))):
-        total += term
-        term = term * z / (q + 1)
-    assert_allclose(total, np.exp(z), atol=1e-12)

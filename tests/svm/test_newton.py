@@ -10,9 +10,21 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import LinearSVC, LinearSVR
 from sklearn.utils.estimator_checks import check_estimator
 
+from tamis import select
 from tamis._namespace import host
-from tamis.exceptions import InvalidParameter, InvalidTarget, NotConverged
+from tamis.criteria import RadiusMargin, ScoreSensitivity, WeightNorm
+from tamis.exceptions import (
+    IncompatibleCriterion,
+    InvalidParameter,
+    InvalidTarget,
+    NotConverged,
+)
+from tamis.response import open_engine
+from tamis.response.answers import decisions_of, predictions_of
+from tamis.response.engine import GenericEngine
+from tamis.response.kernel import KernelEngine
 from tamis.svm import NewtonSVC, NewtonSVR
+from tamis.svm.columns import ColumnKernel
 from tamis.svm.kernels import Kernel
 from tamis.svm.machine import kernel_machine, multipliers
 from tamis.svm.newton_solver import Hinge, Tube, kernel_matrix, left_out, newton
@@ -229,3 +241,77 @@ def test_what_cannot_be_trained_is_a_sentence():
         NewtonSVC(1e300, kernel="poly", coef0=-3.0, degree=3).fit(X, y)
     with pytest.warns(NotConverged, match="max_iter=1"):
         NewtonSVC(100.0, max_iter=1).fit(X, y)
+
+
+class TestCriteria:
+    @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+    def test_norms_without_each_column(self, kernel):
+        X, y, f = problem()
+        for machine, target in ((NewtonSVC(kernel=kernel), y), (NewtonSVR(kernel=kernel), f)):
+            fitted = machine.fit(X, target)
+            beta, K = fitted.dual_coef_[0], fitted._kernel
+            S = fitted.support_vectors_
+            norm2 = beta @ K(S, S) @ beta
+            rest = [np.delete(S, j, axis=1) for j in range(4)]
+            expected = [abs(norm2 - beta @ K(R, R) @ beta) for R in rest]
+            found = WeightNorm(machine).fit(X, target).loss(np.arange(4))
+            assert_allclose(found, expected, rtol=1e-9)
+
+    def test_several_classes(self):
+        X, y = load_iris(return_X_y=True)
+        criterion = WeightNorm(NewtonSVC(gamma=0.2))
+        whole = criterion.fit(X, y).loss(np.arange(4))
+        norms = []
+        for k in range(3):
+            fitted = NewtonSVC(gamma=0.2).fit(X, y == k)
+            columns = ColumnKernel(fitted._kernel, fitted.support_vectors_)
+            norms.append(columns.lost(fitted.dual_coef_[0]))
+        assert_allclose(whole, np.abs(np.sum(norms, axis=0)), rtol=1e-8)
+
+    @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+    def test_sensitivities_follow_them(self, kernel):
+        """The engine against altered copies of the rows."""
+        X, y, f = problem()
+        for machine, target, kind in (
+            (NewtonSVC(kernel=kernel), y, "accuracy"),
+            (NewtonSVR(kernel=kernel), f, "r2"),
+        ):
+            fitted = machine.fit(X, target)
+            criterion = ScoreSensitivity(machine, by="permutation", random_state=0)
+            losses = criterion.fit(X, target).loss(np.arange(4))
+            assert np.isfinite(losses).all()
+            model = decisions_of(fitted, fitted.classes_) if kind == "accuracy" else None
+            model = model or predictions_of(fitted)
+            low, high = X.min(axis=0), X.max(axis=0)
+            engine = open_engine(model, X, low, high)
+            assert isinstance(engine, KernelEngine)
+            other = GenericEngine(model, X)
+            points = X[[3, 8], :].T[:, :, None]
+            for batch in engine.batches(np.arange(4)[:, None]):
+                copies = list(other.batches(np.arange(4)[:, None]))
+                found = batch.at(slice(None), slice(None), points[batch.units])
+                for own, unit in zip(found, batch.units, strict=True):
+                    expected = copies[unit].at(slice(None), slice(None), points[[unit]])[0]
+                    assert_allclose(own, expected, atol=1e-8)
+
+    @pytest.mark.parametrize(
+        ("method", "real"),
+        [
+            ("grad-w2-rfe(estimator=NewtonSVC())", False),
+            ("RecursiveElimination(WeightNorm(NewtonSVC()))", False),
+            ("RecursiveElimination(PosteriorSensitivity(NewtonSVC()))", False),
+            ("RecursiveElimination(DensitySensitivity(NewtonSVR()))", True),
+        ],
+    )
+    def test_eliminations_take_them(self, method, real):
+        X, y, f = problem(80)
+        found = select(X, f if real else y, method, n_features_to_select=3)
+        assert_array_equal(found.get_support(indices=True), [0, 1, 2])
+
+    def test_bounds_refuse_them(self):
+        X, y, _ = problem(20)
+        with pytest.raises(IncompatibleCriterion, match=r"WeightNorm\(NewtonSVC"):
+            RadiusMargin(NewtonSVC()).fit(X, y)
+        with pytest.raises(IncompatibleCriterion, match="order=0"):
+            WeightNorm(NewtonSVC(), order=1, retrain=True).fit(X, y)
+        assert WeightNorm(NewtonSVC(), order=1).fit(X, y).loss(np.arange(4)).shape == (4,)

@@ -16,15 +16,15 @@ strip of its rows.
 
 from tamis._column_series.outputs import OutputChange, output_changes
 from tamis._column_series.pairs import PairChanges, pair_changes
-from tamis._column_series.rows import ClassChanges, ClassScore, class_changes
+from tamis._column_series.rows import ClassChanges, SumScore, class_changes
 from tamis._column_series.table import ScaledColumns, ranks
 
 __all__ = [
     "ClassChanges",
-    "ClassScore",
     "OutputChange",
     "PairChanges",
     "ScaledColumns",
+    "SumScore",
     "class_changes",
     "output_changes",
     "pair_changes",

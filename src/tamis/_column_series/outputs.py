@@ -16,12 +16,14 @@ import numpy as np
 from tamis._arrays import Subset
 from tamis._column_series.table import (
     LEFT_OUT,
-    Batch,
+    ColumnBatch,
     Exponents,
+    KernelStrip,
     ScaledColumns,
-    Strip,
+    in_batches,
     ranks,
     stack_size,
+    strip_size,
     strips,
 )
 from tamis._namespace import host, namespace, taken
@@ -71,16 +73,13 @@ class _OutputWork:
         self.rates = 2 * half * np.maximum(rows, new)
         self.batches = self._batches()
 
-    def _batches(self) -> list[Batch]:
+    def _batches(self) -> list[ColumnBatch]:
         """Columns of equal need; as many as a stack of their moments or of their points holds."""
         need = ranks(self.rates, LEFT_OUT[self.table.digits])
-        found = []
-        for rank in np.unique(need[self.rates <= STEEPEST]):
-            alike = np.flatnonzero((need == rank) & (self.rates <= STEEPEST))
-            each = max(self.table.Z.shape[0] * int(rank), self.Z.shape[0] * self.points.shape[0])
-            size = max(1, stack_size(self.Z) // each)
-            found += [Batch(alike[i : i + size], int(rank)) for i in range(0, len(alike), size)]
-        return found
+        size, centres = stack_size(self.Z), self.table.Z.shape[0]
+        altered = strip_size(self.Z) * self.points.shape[0]
+        together = np.flatnonzero(self.rates <= STEEPEST)
+        return in_batches(need, together, lambda rank: size // max(centres * rank, altered))
 
     def strip(self, rows: slice) -> Iterator[OutputChange]:
         """Changes of some rows, a batch of columns at a time, then steep columns one by one."""
@@ -98,7 +97,7 @@ class _OutputWork:
             change = self._steep(strip, int(j)) - xp.permute_dims(outputs, (1, 0))[:, :, None]
             yield OutputChange(rows, np.array([j]), change[:, :, None, :])
 
-    def _series(self, M: Any, f: Any, rows: slice, batch: Batch) -> Any:
+    def _series(self, M: Any, f: Any, rows: slice, batch: ColumnBatch) -> Any:
         """Changes of one output, of shape (rows, columns, points)."""
         xp, count = namespace(M), len(batch.columns)
         x = taken(self.Z[rows, :], batch.columns)[:, :, None]
@@ -112,7 +111,7 @@ class _OutputWork:
             total = (total + own) * apart / -k
         return grown * f[:, None, None] + (grown + 1) * total
 
-    def _steep(self, strip: Strip, column: int) -> Any:
+    def _steep(self, strip: KernelStrip, column: int) -> Any:
         """Altered outputs for one column from the kernel without it, (outputs, rows, points)."""
         xp = namespace(self.Z)
         apart = self.exponents.apart(column, strip.rows, strip.columns)

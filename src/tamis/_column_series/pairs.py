@@ -7,11 +7,11 @@ import numpy as np
 
 from tamis._arrays import Array, Subset
 from tamis._column_series.table import (
-    Batch,
+    ColumnBatch,
     Exponents,
+    KernelStrip,
     ScaledColumns,
     Stacks,
-    Strip,
     added_up,
     coefficients,
 )
@@ -97,7 +97,7 @@ class _PairWork:
         ]
         return xp.concat(parts)
 
-    def _weights(self, strip: Strip) -> Any:
+    def _weights(self, strip: KernelStrip) -> Any:
         """Doubled right of the rows themselves, none where a row meets itself."""
         xp = namespace(strip.near)
         weights = self.weights(strip.rows, strip.columns)
@@ -116,7 +116,7 @@ class _PairWork:
         kernel *= weights
         return xp.sum(kernel)
 
-    def _series(self, M: Any, T: Any, batch: Batch, along: Any, across: Any) -> Any:
+    def _series(self, M: Any, T: Any, batch: ColumnBatch, along: Any, across: Any) -> Any:
         """rows(M) v + columns(M) v + Σ_k c_k t_k' M t_k for the columns of a batch."""
         xp, count = namespace(M), len(batch.columns)
         top, product = T[: M.shape[0], :], M @ T
@@ -125,7 +125,7 @@ class _PairWork:
         factors = move(coefficients(batch.rank, self.way), M)
         return along @ top[:, :count] + across @ T[:, :count] + factors @ forms
 
-    def _steep(self, strip: Strip, weights: Any, M: Any, column: int) -> Any:
+    def _steep(self, strip: KernelStrip, weights: Any, M: Any, column: int) -> Any:
         """One column by itself; exponents are subtracted first where the kernel may vanish."""
         xp = namespace(M)
         apart = self.exponents.apart(column, strip.rows, strip.columns)

@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, Subset
 from tamis._column_series.table import (
     Exponents,
+    KernelStrip,
     ScaledColumns,
     Stacks,
-    Strip,
     added_up,
     coefficients,
 )
 from tamis._namespace import host, namespace
 
 
-class ClassScore(Protocol):
+class SumScore(Protocol):
     """What is made of the kernel sums of some rows over each class, summed over the rows.
 
     Of altered columns it is the score with the column altered less the score before.
@@ -50,7 +50,7 @@ def class_changes(
     members: Subset,
     altered: Subset,
     way: int,
-    score: ClassScore,
+    score: SumScore,
     *,
     others: bool = False,
 ) -> ClassChanges:
@@ -89,7 +89,7 @@ class _ClassWork:
         members: Subset,
         altered: Subset,
         way: int,
-        score: ClassScore,
+        score: SumScore,
         others: bool,
     ):
         self.table, self.altered, self.way, self.score = table, altered, way, score
@@ -117,7 +117,7 @@ class _ClassWork:
         ]
         return xp.concat(parts)
 
-    def _of_others(self, strip: Strip, exponents: Any) -> Any:
+    def _of_others(self, strip: KernelStrip, exponents: Any) -> Any:
         """Minus infinity where a row meets itself and has no part in its sums."""
         if not self.others:
             return exponents
@@ -152,7 +152,7 @@ class _ClassWork:
             found.append(change)
         return found
 
-    def _steep(self, strip: Strip, exponents: Any, column: Any) -> Any:
+    def _steep(self, strip: KernelStrip, exponents: Any, column: Any) -> Any:
         """Logarithms of the sums with one column altered, of shape (rows, classes)."""
         xp = namespace(exponents)
         apart = self.exponents.apart(int(column), strip.rows, strip.columns)

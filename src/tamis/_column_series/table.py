@@ -46,7 +46,7 @@ def ranks(reach: Array, left_out: float = LEFT_OUT[8]) -> NDArray[np.intp]:
     return found
 
 
-class Batch(NamedTuple):
+class ColumnBatch(NamedTuple):
     """Columns that need equally many terms."""
 
     columns: Subset
@@ -81,18 +81,24 @@ class ScaledColumns:
         """Terms that each of some columns needs."""
         return ranks(self.reach[columns], LEFT_OUT[self.digits])
 
-    def plan(self, columns: Subset) -> tuple[list[Batch], Subset]:
+    def plan(self, columns: Subset) -> tuple[list[ColumnBatch], Subset]:
         """Batches by the series, and the positions of columns that are too steep for it."""
         steep = self.reach[columns] > STEEP
-        need, batches = self.ranks(columns), []
-        for rank in np.unique(need[~steep]):
-            alike = np.flatnonzero((need == rank) & ~steep)
-            each = max(1, stack_size(self.Z) // (self.Z.shape[0] * int(rank)))
-            batches += [
-                Batch(alike[first : first + each], int(rank))
-                for first in range(0, len(alike), each)
-            ]
-        return batches, np.flatnonzero(steep)
+        together = np.flatnonzero(~steep)
+        numbers = stack_size(self.Z) // self.Z.shape[0]
+        found = in_batches(self.ranks(columns), together, lambda rank: numbers // rank)
+        return found, np.flatnonzero(steep)
+
+
+def in_batches(
+    need: NDArray[np.intp], among: Subset, most: Callable[[int], int]
+) -> list[ColumnBatch]:
+    """Columns of equal need together, as many as a function of it allows."""
+    found = []
+    for rank in map(int, np.unique(need[among])):
+        alike, size = among[need[among] == rank], max(1, most(rank))
+        found += [ColumnBatch(alike[i : i + size], rank) for i in range(0, len(alike), size)]
+    return found
 
 
 class Exponents:
@@ -114,7 +120,7 @@ class Exponents:
         self.halves = _half_squares(self.near)
         self.half_rows = self.halves if Z is None else _half_squares(self.near_rows)
 
-    def strip(self, rows: slice, columns: slice) -> "Strip":
+    def strip(self, rows: slice, columns: slice) -> "KernelStrip":
         """Exponents of some rows with others."""
         xp = namespace(self.near)
         exponents = self.near_rows[rows, :] @ self.near[columns, :].T
@@ -127,7 +133,7 @@ class Exponents:
                 high, low = part, xp.zeros_like(part)
             else:
                 high, low = _added(high, low, part)
-        return Strip(rows, columns, exponents, high, low)
+        return KernelStrip(rows, columns, exponents, high, low)
 
     def apart(self, column: int, rows: slice, columns: slice) -> Any:
         """Minus the exponent of one column alone."""
@@ -135,7 +141,7 @@ class Exponents:
         return apart * apart / 2
 
 
-class Strip(NamedTuple):
+class KernelStrip(NamedTuple):
     """Exponents of near columns, and what far ones take away as an unevaluated sum of two."""
 
     rows: slice
@@ -173,7 +179,7 @@ def _added(high: Any, low: Any, part: Any) -> tuple[Any, Any]:
 class Stacks:
     """[v, w_1, ..., w_(rank-1)] of batches of columns, kept from one strip to the next or not."""
 
-    def __init__(self, table: ScaledColumns, altered: Subset, batches: list[Batch], way: int):
+    def __init__(self, table: ScaledColumns, altered: Subset, batches: list[ColumnBatch], way: int):
         self.Z, self.altered, self.batches, self.way = table.Z, altered, batches, way
         size = table.Z.shape[0] * sum(len(batch.columns) * batch.rank for batch in batches)
         few = size <= (KEPT if on_host(table.Z) else DEVICE_STACK)
@@ -185,7 +191,7 @@ class Stacks:
             return self._made(self.batches[index], first)
         return self.kept[index][first:, :]
 
-    def _made(self, batch: Batch, first: int) -> Any:
+    def _made(self, batch: ColumnBatch, first: int) -> Any:
         z = taken(self.Z, self.altered[batch.columns])[first:, :]
         xp = namespace(z)
         v = xp.expm1(z * z * (self.way / 2))
@@ -206,12 +212,17 @@ def stack_size(x: Any) -> int:
     return STACK if on_host(x) else DEVICE_STACK
 
 
+def strip_size(x: Any) -> int:
+    """Rows of a strip of an array."""
+    n_rows = x.shape[0]
+    if not on_host(x):
+        return max(1, min(-(-n_rows // PARTS), DEVICE_STRIP // n_rows))
+    return min(max(-(-n_rows // PIECES), ROWS[0]), ROWS[1])
+
+
 def strips(x: Any) -> Iterator[slice]:
     """Strips of the rows of an array."""
-    n_rows = x.shape[0]
-    size = min(max(-(-n_rows // PIECES), ROWS[0]), ROWS[1])
-    if not on_host(x):
-        size = max(1, min(-(-n_rows // PARTS), DEVICE_STRIP // n_rows))
+    n_rows, size = x.shape[0], strip_size(x)
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
 

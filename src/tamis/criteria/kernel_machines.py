@@ -20,6 +20,7 @@ from tamis.svm.machine import (
     KernelMachine,
     Multipliers,
     check_weighted,
+    is_newton,
     kernel_machine,
     multipliers,
 )
@@ -42,6 +43,8 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
 
     #: Whether the quantity needs the support vectors alone, and not all rows.
     _on_support: ClassVar[bool] = True
+    #: Whether machines of squared losses will do, whose multipliers have no upper bounds.
+    _takes_squared: ClassVar[bool] = False
     #: Kernels are of whole rows.
     takes_missing = False
 
@@ -67,6 +70,8 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
             return None
         n, d = float(n_samples), float(n_features)
         training = machine_training(n, d)
+        if is_newton(self.estimator):  # some ten Cholesky factors, at 50 operations a nanosecond
+            training = 1e6 + 0.1 * n**3 + 0.04 * n**2 * d
         if self.order == 1:
             scoring = 1e6 + 0.3 * n**2 * d + 0.02 * n**3
         else:
@@ -78,10 +83,25 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
         """Operations for the quantities without each of d columns of n rows."""
 
     def _prepare(self, estimator: Any) -> None:
-        check_machine(type(self).__name__, estimator)
+        self._check_machine(estimator)
         weight = self._metadata.fit.get("sample_weight")
         if isinstance(estimator, SVC) and weight is not None:
             check_weighted(type(estimator).__name__, np.asarray(self._y), weight)
+
+    def _check_machine(self, estimator: Any) -> None:
+        name, machine = type(self).__name__, type(estimator).__name__
+        if not is_newton(estimator):
+            check_machine(name, estimator)
+        elif not self._takes_squared:
+            raise IncompatibleCriterion(
+                f"{name} is of machines with bounded multipliers, not of {machine}, which squares "
+                f"its losses. Write {name}(SVC(...)), or WeightNorm({machine}(...))."
+            )
+        elif self.order == 1 and self.retrain:
+            raise IncompatibleCriterion(
+                f"{name} with order=1 and retrain=True needs an SVC or SVR, not {machine}. Write "
+                "retrain=False, or order=0."
+            )
 
     def loss(self, subset: Subset) -> Array:
         units, model = Units.of(self.columns, subset), self._fitted(subset)

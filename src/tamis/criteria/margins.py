@@ -39,10 +39,10 @@ class WeightNorm(MachineCriterion):
 
     Parameters
     ----------
-    estimator : SVC or SVR
+    estimator : SVC, SVR, NewtonSVC or NewtonSVR
         With a linear, polynomial or Gaussian kernel, or a search over its hyper-parameters
         (anything with ``best_estimator_``), run once on all columns. With more than two classes
-        the norms of the pairwise machines are summed.
+        the norms of the pairwise machines (of ``NewtonSVC`` one against the rest) are summed.
     order : {0, 1}, default=0
         0 takes the column out; 1 is the absolute derivative of ‖w‖² by the scale of the column.
     retrain : bool, default=False
@@ -71,6 +71,8 @@ class WeightNorm(MachineCriterion):
     >>> sorted(np.argsort(-losses)[:2]) == sorted(relevant)
     True
     """
+
+    _takes_squared = True
 
     def _prepare(self, estimator: Any) -> None:
         super()._prepare(estimator)

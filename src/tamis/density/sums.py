@@ -5,6 +5,7 @@ each altered column. Small tables hold all their distances; of large ones compil
 at a time.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
@@ -15,6 +16,7 @@ from scipy.spatial.distance import pdist, squareform
 from tamis._arrays import Array, Mask, Subset
 from tamis._column_series import ScaledColumns
 from tamis._namespace import taken
+from tamis._parallel import in_order, own_threads
 from tamis.compiled import thresholds
 from tamis.contract import Cost
 from tamis.exceptions import InvalidParameter
@@ -163,17 +165,25 @@ class CompiledClassSums:
     def sums(self, members: Subset, altered: Subset, sign: int, gamma: float) -> Array:
         from tamis.compiled.kernel_sums import class_sums
 
-        return self._blocks(class_sums, members, altered, sign, gamma)
+        # each pair is computed once and added to both of its samples: not a work for threads
+        return self._blocks(class_sums, members, altered, sign, gamma, n_threads=1)
 
     def log_sums_of_others(
         self, members: Subset, altered: Subset, sign: int, gamma: float
     ) -> Array:
         from tamis.compiled.kernel_sums import log_class_sums_of_others
 
-        return self._blocks(log_class_sums_of_others, members, altered, sign, gamma)
+        everything = members, altered, sign, gamma
+        return self._blocks(log_class_sums_of_others, *everything, n_threads=own_threads())
 
     def _blocks(
-        self, function: Any, members: Subset, altered: Subset, sign: int, gamma: float
+        self,
+        function: Any,
+        members: Subset,
+        altered: Subset,
+        sign: int,
+        gamma: float,
+        n_threads: int,
     ) -> Array:
         """The function's answers, so many columns at a time that they fit into memory."""
         size = max(1, BLOCK // (len(self._far) * (len(self._bounds) - 1)))
@@ -187,7 +197,12 @@ class CompiledClassSums:
             some, way = altered[i : i + size], signs[i : i + size]
             out = np.zeros((len(some), len(self._bounds) - 1, len(self._far)), columns.dtype)
             terms = len(self._far) * float(len(members) + len(some))
-            for part in thresholds.in_calls(len(self._rows), terms):
-                function(columns, members, some, way, *table, self._rows[part], out)
+            fixed = columns, members, some, way, *table
+            calls = list(thresholds.in_calls(len(self._rows), terms, shared=n_threads > 1))
+
+            def of_rows(part: slice, fixed: Any = fixed, out: Any = out) -> None:
+                function(*fixed, self._rows[part], out)
+
+            deque(in_order(of_rows, calls, n_threads))
             parts.append(out[:, :, self._rows])
         return np.concatenate(parts).astype(float)

@@ -8,31 +8,22 @@ column, and K' the derivative of K by the scale v of the column (x becomes v x) 
   K₋ = (B - γ xx')ᵖ, K' = 2pγ xx' ∘ Bᵖ⁻¹.
 
 A quadratic form β'K₋β costs N² exponentials for each column. As a sum of forms u'Ku it costs a few
-matrix products for all columns: e^(-2γ xᵢ xₖ) is a short power series where γ x² is small, and
+matrix products for all columns: of Gaussian kernels by :mod:`tamis._column_series`, and
 (B - γ xx')ᵖ is a binomial sum.
 """
 
 from copy import copy
 from functools import cached_property
-from math import comb, exp
-from typing import Any
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dtrmm, strmm
+from scipy.linalg.blas import dtrmm
 from sklearn.metrics.pairwise import euclidean_distances
 
 from tamis._arrays import Array
+from tamis._column_series import ScaledColumns, pair_changes
 from tamis.svm.kernels import Kernel
-
-#: Columns that are handled by one matrix product.
-BLOCK = 256
-#: Largest 2γx² of a column for the series to be used: beyond, its terms cancel too many digits.
-REACH = 6.0
-#: Share of the largest possible kernel value that the series may leave out.
-LEFT_OUT = 1e-13
-#: Rounding of a number of seven digits.
-SINGLE = float(np.finfo(np.float32).eps) / 2
 
 
 class ColumnKernel:
@@ -58,15 +49,17 @@ class ColumnKernel:
     """
 
     def __init__(self, kernel: Kernel, X: Array):
-        self.kernel = kernel
+        self.kernel, self.X = kernel, X
         if kernel.name == "rbf" and len(X):
-            # distances do not see a shift, and the middle of the range makes the series shortest
-            middle = (X.max(axis=0) + X.min(axis=0)) / 2
-            self.X = X - middle
-            self.base = np.maximum(euclidean_distances(self.X, squared=True), 0)
-        else:
-            self.X = X
-            self.base = X @ X.T
+            # distances do not see a shift, and are exact where columns are near 0
+            self.X = X - (X.max(axis=0) + X.min(axis=0)) / 2
+
+    @cached_property
+    def base(self) -> Array:
+        """Squared distances of the rows, or their inner products."""
+        if self.kernel.name == "rbf" and len(self.X):
+            return np.maximum(euclidean_distances(self.X, squared=True), 0)
+        return self.X @ self.X.T
 
     @cached_property
     def K(self) -> Array:
@@ -110,9 +103,12 @@ class ColumnKernel:
     def restricted(self, rows: NDArray[np.intp]) -> "ColumnKernel":
         """The same for some of the rows, without computing anything again."""
         part = copy(self)
-        part.__dict__.pop("K", None)
-        part.__dict__.pop("slope", None)
-        part.X, part.base = self.X[rows], self.base[np.ix_(rows, rows)]
+        known = part.__dict__
+        for name in ("K", "slope"):
+            known.pop(name, None)
+        part.X = self.X[rows]
+        if "base" in known:
+            part.base = self.base[np.ix_(rows, rows)]
         return part
 
     def lost(self, beta: Array) -> Array:
@@ -126,21 +122,12 @@ class ColumnKernel:
         return part._lost_gaussian(beta) if self.kernel.name == "rbf" else part._lost_poly(beta)
 
     def _lost_gaussian(self, beta: Array) -> Array:
-        """Columns of small reach by the series, the others by exponentials."""
-        X = np.sqrt(2 * self.kernel.gamma) * self.X  # so that exp(-xᵢxₖ) is what is expanded
-        reach = np.abs(X).max(axis=0) ** 2
-        lost = np.empty(X.shape[1])
-        near = np.flatnonzero(reach <= REACH)
-        # neighbours in reach need equally many terms
-        near = near[np.argsort(reach[near], kind="stable")]
-        halves = [_half(self.K, np.float64), _half(self.K, np.float32)] if len(near) else []
-        outputs = self.K @ beta
-        for first in range(0, len(near), BLOCK):
-            block = near[first : first + BLOCK]
-            lost[block] = _series(halves, outputs, X[:, block], beta)
-        for j in np.flatnonzero(reach > REACH):
-            lost[j] = beta @ ((self.K - self.without(int(j))) @ beta)
-        return lost
+        everything = np.arange(self.X.shape[1])
+        table = ScaledColumns(self.X, self.kernel.gamma)
+        sums = pair_changes(
+            table, everything, everything, 1, lambda i, k: np.multiply.outer(beta[i], beta[k])
+        )
+        return -sums.changes
 
     def _lost_poly(self, beta: Array) -> Array:
         """-Σ_(q>0) C(p, q) (-γ)^q u_q'B^(p-q)u_q with u_q = β ∘ x^q, for every column x."""
@@ -151,7 +138,7 @@ class ColumnKernel:
         for q in range(1, degree + 1):
             u *= self.X
             sign = comb(degree, q) * (-gamma) ** q
-            lost -= sign * _forms(_half(_power(B, degree - q), np.float64), u)
+            lost -= sign * _forms(_half(_power(B, degree - q)), u)
         return lost
 
     def slopes(self, weights: Array) -> Array:
@@ -188,45 +175,13 @@ def _power(base: Array, degree: int) -> Array:
     return result
 
 
-def terms(reach: float) -> list[float]:
-    """Bounds of the terms of the series of exp(z), |z| <= reach, that are worth adding.
-
-    >>> len(terms(0.1)), len(terms(1.0)), len(terms(6.0))
-    (9, 17, 39)
-    """
-    term = exp(reach)
-    bounds: list[float] = []
-    while term > LEFT_OUT or not bounds:
-        bounds.append(term)
-        term *= reach / len(bounds)
-    return bounds
-
-
-def _series(halves: list[Any], outputs: Array, X: Array, beta: Array) -> Array:
-    """-Σ_q (-1)^q / q! u_q'Ku_q + β'Kβ for every column x, in units of γ; outputs are Kβ.
-
-    u_q = β ∘ exp(x²/2) ∘ x^q, and the first term less β'Kβ is a'Ka + 2a'Kβ with a = u_0 - β.
-    """
-    grown = np.asfortranarray(beta[:, None] * np.expm1(X**2 / 2))
-    total = _forms(halves[0], grown) + 2 * outputs @ grown
-    u, coefficient = grown + beta[:, None], 1.0
-    for q, bound in enumerate(terms(float(np.abs(X).max()) ** 2)[1:], start=1):
-        u *= X
-        coefficient /= -q
-        # a late term is so small that its first seven digits are enough
-        total += coefficient * _forms(halves[bound * SINGLE < LEFT_OUT], u)
-    return -total
-
-
-def _half(K: Array, kind: Any) -> Any:
+def _half(K: Array) -> Array:
     """The triangle T of a symmetric matrix with u'Ku = 2u'Tu, column-major for LAPACK."""
-    half = np.array(K, dtype=kind, order="F")
+    half = np.array(K, order="F")
     half[np.diag_indices_from(half)] /= 2
     return half
 
 
-def _forms(half: Any, u: Array) -> Array:
-    """u'Ku for every column u, at half the cost of the product Ku, in the precision of K."""
-    if half.dtype == np.float64:
-        return 2 * np.einsum("ij,ij->j", u, dtrmm(1.0, half, u, lower=1))
-    return 2 * np.einsum("ij,ij->j", u, strmm(1.0, half, u.astype(np.float32), lower=1))
+def _forms(half: Array, u: Array) -> Array:
+    """u'Ku for every column u, at half the cost of the product Ku."""
+    return 2 * np.einsum("ij,ij->j", u, dtrmm(1.0, half, u, lower=1))

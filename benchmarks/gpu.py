@@ -1,0 +1,289 @@
+"""Kernel criteria as matrix products: on a processor against compiled rows, and on a GPU.
+
+    python -m benchmarks.gpu                  # ratios of one thread of a processor
+    python -m benchmarks.gpu --device cuda    # seconds of one round, 20 000 x 2 000
+
+On a device times are those of whole rounds after a warm-up, the device waited for; each round is
+compared with explicit kernels without some of the columns. It runs from the sources, without numba:
+``PYTHONPATH=src python3 -m benchmarks.gpu --device cuda``.
+"""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from contextlib import contextmanager
+from itertools import pairwise
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks import medians
+from tamis._column_series import ScaledColumns, class_changes, output_changes, pair_changes
+from tamis._namespace import host, namespace
+from tamis.density.pairs import TargetKernel
+from tamis.density.posteriors import ObservedClass
+from tamis.svm.kernels import Kernel
+from tamis.svm.newton_solver import Hinge, kernel_matrix, newton
+
+#: Most seconds of one round of 20 000 rows and 2 000 columns on one H200, in double precision.
+MUSTS = {
+    "HSIC": 0.3,
+    "Parzen, leave-one-out": 0.9,
+    "FSPP2": 0.6,
+    "delta-w2": 0.35,
+    "NewtonSVC": 0.7,
+}
+#: Rows, columns and least ratio of compiled rows to products on one thread, of HSIC. What is gained
+#: depends on how fast a processor multiplies matrices beside how fast it makes exponentials.
+PROCESSOR_GOALS = [(2000, 200, 1.2), (2000, 1000, 2.5)]
+#: The same of the Parzen information without the sample itself: rows, columns, width.
+PARZEN_GOALS = [(2000, 200, 8.0, 2.0)]
+#: Columns that are compared with explicit kernels, and new values of each column.
+SAMPLED, N_POINTS = 3, 16
+#: Largest difference, as a share of the largest change.
+AGREEMENT = 1e-9
+
+
+class Round(NamedTuple):
+    """One round of a criterion: what it takes, and the same for some columns in full."""
+
+    name: str
+    work: Callable[[], np.ndarray]
+    explicit: Callable[[Any], np.ndarray]
+
+
+class Problem:
+    """Standard normal columns, two classes that depend on some of them, on a device."""
+
+    def __init__(self, n_rows: int, n_columns: int, library: Any, device: str):
+        draw = np.random.default_rng(0)
+        X = draw.normal(size=(n_rows, n_columns))
+        label = (X[:, :10].sum(axis=1) + draw.normal(size=n_rows) > 0).astype(int)
+        order = np.argsort(label, kind="stable")
+        self.label, self.counts = label[order], np.bincount(label).astype(float)
+        self.library = library
+        self.put = (lambda values: library.asarray(values, device=device)) if device else np.asarray
+        self.X = self.put(np.ascontiguousarray(X[order]))
+        self.sign = self.put(np.where(self.label == 1, 1.0, -1.0))
+        self.everything = np.arange(n_columns)
+        self.beta = self.put(draw.normal(size=n_rows) / n_rows)
+
+    def waited(self) -> None:
+        """Wait for the device."""
+        if hasattr(self.library, "cuda") and hasattr(self.X, "is_cuda") and self.X.is_cuda:
+            self.library.cuda.synchronize()
+
+    def seconds(self, work: Callable[[], Any]) -> float:
+        """Least of three, after a warm-up: other work on the machine only adds."""
+        work()
+        found = []
+        for _ in range(3):
+            self.waited()
+            start = perf_counter()
+            work()
+            self.waited()
+            found.append(perf_counter() - start)
+        return min(found)
+
+    def rest(self, j: int, gamma: float) -> Any:
+        """Kernel without one column."""
+        kept = self.put(np.delete(self.everything, j))
+        rest = namespace(self.X).take(self.X, kept, axis=1)
+        return kernel_matrix(Kernel("rbf", gamma), rest, rest)
+
+    def hsic(self) -> Round:
+        """The loss of every column, gamma 1 / 2d."""
+        gamma = 1 / (2 * len(self.everything))
+        target = TargetKernel(self.label, "classification", "gaussian", True)
+        y, offset = self.put(target.y), self.put(target.offset)
+        xp = namespace(self.X)
+
+        def weights(rows: slice, columns: slice) -> Any:
+            found = xp.astype(y[rows][:, None] == y[columns][None, :], xp.float64)
+            found -= offset[rows][:, None]
+            found -= offset[columns][None, :]
+            return found
+
+        return self._pairs("HSIC", gamma, weights)
+
+    def norms(self) -> Round:
+        """β'Kβ without every column, gamma 1 / d."""
+        beta = self.beta
+
+        def weights(rows: slice, columns: slice) -> Any:
+            return beta[rows][:, None] * beta[columns][None, :]
+
+        return self._pairs("delta-w2", 1 / len(self.everything), weights)
+
+    def _pairs(self, name: str, gamma: float, weights: Any) -> Round:
+        all_rows = slice(0, self.X.shape[0])
+
+        def work() -> np.ndarray:
+            table = ScaledColumns(self.X, gamma)
+            return pair_changes(table, self.everything, self.everything, 1, weights).changes
+
+        def explicit(j: int) -> float:
+            xp, x = namespace(self.X), self.X[:, j]
+            apart = x[:, None] - x[None, :]
+            change = self.rest(j, gamma) * -xp.expm1(apart * apart * -gamma)
+            return float(xp.sum(weights(all_rows, all_rows) * change))
+
+        return Round(name, work, lambda some: np.array([explicit(int(j)) for j in some]))
+
+    def parzen(self) -> Round:
+        """The loss of every column, sigma 8, each sample by the others."""
+        gamma, n = 1 / (2 * 8.0**2), self.X.shape[0]
+        bounds = np.concatenate([[0], np.cumsum(self.counts)]).astype(int)
+        codes = np.repeat(np.arange(2), np.diff(bounds))
+        score = ObservedClass(codes, self.counts, True, self.X)
+        both = self.everything, self.everything
+
+        def work() -> np.ndarray:
+            table = ScaledColumns(self.X, gamma)
+            return class_changes(table, bounds, *both, 1, score, others=True).changes / n
+
+        def information(K: Any) -> float:
+            xp = namespace(K)
+            total = [xp.sum(K[:, a:b], axis=1) for a, b in pairwise(bounds)]
+            # the sample itself counts 1 in its own class
+            own = self.put((codes == 0).astype(float))
+            sums = xp.stack([total[0] - own, total[1] - (1 - own)], axis=1)
+            return float(score.of_base(slice(0, n), xp.log(sums)))
+
+        def explicit(some: Any) -> np.ndarray:
+            before = information(kernel_matrix(Kernel("rbf", gamma), self.X, self.X))
+            return np.array([information(self.rest(int(j), gamma)) - before for j in some]) / n
+
+        return Round("Parzen, leave-one-out", work, explicit)
+
+    def posterior(self) -> Round:
+        """Mean change of the probability over quantiles of each column, all rows as centres."""
+        gamma, xp = 1 / len(self.everything), namespace(self.X)
+        kernel, n = Kernel("rbf", gamma), self.X.shape[0]
+        levels = (np.arange(N_POINTS) + 0.5) / N_POINTS
+        ranks = self.put((levels * n).astype(np.int64))
+        points = xp.take(xp.sort(self.X, axis=0), ranks, axis=0)
+        weights = (self.beta * self.X.shape[0] / 10)[:, None]
+
+        def moved(f: Any, change: Any) -> Any:
+            """|p(f + df) - p(f)| of p = 1 / (1 + exp(-2 f)), its digits kept."""
+            p, grown = 1 / (1 + xp.exp(-2 * f)), xp.expm1(-2 * change)
+            rest = (1 - p)[:, None, None]
+            return xp.abs(p[:, None, None] * rest * grown / (1 + rest * grown))
+
+        def work() -> np.ndarray:
+            f = (kernel_matrix(kernel, self.X, self.X) @ weights)[:, 0]
+            found = np.zeros(len(self.everything))
+            for rows, columns, change in output_changes(self.X, self.X, weights, gamma, points):
+                found[columns] += host(xp.sum(moved(f[rows], change[0]), axis=(0, 2)))
+            return found / (n * N_POINTS)
+
+        def explicit(some: Any) -> np.ndarray:
+            f = (kernel_matrix(kernel, self.X, self.X) @ weights)[:, 0]
+            found = []
+            for j in some:
+                rest, x = self.rest(int(j), gamma), self.X[:, int(j)]
+                own = x[None, :] - points[:, int(j)][:, None]
+                new = rest @ (weights * xp.exp(-gamma * own * own).T)
+                found.append(float(xp.mean(moved(f, (new - f[:, None])[:, None, :]))))
+            return np.array(found)
+
+        return Round("FSPP2", work, explicit)
+
+    def machine(self) -> tuple[float, int]:
+        """Seconds of a training with C = 1, its kernel included, and the steps that it took."""
+        xp, gamma = namespace(self.X), 1 / self.X.shape[1]
+        half = 0.5 * xp.ones_like(self.sign)
+        steps = []
+
+        def work() -> None:
+            K = kernel_matrix(Kernel("rbf", gamma), self.X, self.X)
+            found = newton(K, half, Hinge(self.sign), intercept=True, most_steps=50)
+            steps.append(found.n_steps if found.converged else -1)
+
+        return self.seconds(work), steps[-1]
+
+
+def on_device(options: Namespace) -> list[str]:
+    """Print the seconds of each round; return what misses its goal or differs."""
+    import torch
+
+    missed, usual = [], (options.rows, options.columns) == (20_000, 2_000)
+    problem = Problem(options.rows, options.columns, torch, options.device)
+    what = torch.cuda.get_device_name() if options.device.startswith("cuda") else options.device
+    print(f"{what}, torch {torch.__version__}, {options.rows} x {options.columns}, float64")
+    for one in (problem.hsic(), problem.parzen(), problem.posterior(), problem.norms()):
+        seconds = problem.seconds(one.work)
+        found = one.work()
+        some = problem.everything[:: max(1, options.columns // SAMPLED)][:SAMPLED]
+        error = np.abs(found[some] - one.explicit(some)).max() / np.abs(found).max()
+        print(f"  {one.name}: {seconds:.3f} s (must {MUSTS[one.name]}), difference {error:.0e}")
+        if usual and seconds > MUSTS[one.name]:
+            missed.append(f"{one.name}: too slow")
+        if not error <= AGREEMENT:
+            missed.append(f"{one.name}: different")
+    seconds, steps = problem.machine()
+    print(f"  NewtonSVC, C=1: {seconds:.3f} s, {steps} steps (must {MUSTS['NewtonSVC']})")
+    if (usual and seconds > MUSTS["NewtonSVC"]) or steps < 0:
+        missed.append("NewtonSVC: too slow, or not at rest")
+    return missed
+
+
+@contextmanager
+def one_by_one() -> Any:
+    """Compiled rows for every column."""
+    from tamis.density import sums
+
+    before, sums.LEAST_TOGETHER = sums.LEAST_TOGETHER, sys.maxsize
+    try:
+        yield
+    finally:
+        sums.LEAST_TOGETHER = before
+
+
+def on_processor() -> list[str]:
+    """Print the ratios of compiled rows to products; return what misses its goal."""
+    from tamis.criteria import HSIC, ParzenInformation
+
+    print("kernel sums of all columns, processor seconds on one thread")
+    missed, draw = [], np.random.default_rng(0)
+    cases = [(HSIC(), n, d, goal) for n, d, goal in PROCESSOR_GOALS]
+    cases += [
+        (ParzenInformation(sigma=sigma, leave_one_out=True), n, d, goal)
+        for n, d, sigma, goal in PARZEN_GOALS
+    ]
+    for criterion, n, d, goal in cases:
+        X, y = np.asfortranarray(draw.normal(size=(n, d))), draw.integers(2, size=n)
+        fitted, everything = criterion.fit(X, y), np.arange(d)
+
+        def by_rows(fitted: Any = fitted, everything: Any = everything) -> np.ndarray:
+            with one_by_one():
+                return fitted.loss(everything)
+
+        slow, fast = medians(by_rows, lambda f=fitted, e=everything: f.loss(e))
+        error = np.abs(by_rows() - fitted.loss(everything)).max() / np.abs(by_rows()).max()
+        name = type(criterion).__name__
+        print(
+            f"  {name}, {d} columns, {n} samples: rows {slow:.3f} s, products {fast:.3f} s, ratio "
+            f"{slow / fast:.2f} (goal {goal}), difference {error:.0e}"
+        )
+        if slow / fast < goal or error > AGREEMENT:
+            missed.append(f"{name}, {d} columns: slower than promised, or different")
+    return missed
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print the figures; fail where one misses its goal."""
+    parser = ArgumentParser(prog="python -m benchmarks.gpu")
+    parser.add_argument("--device", help="such as cuda, or cpu for torch on the processor")
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--columns", type=int, default=2_000)
+    options = parser.parse_args(arguments or [])
+    missed = on_device(options) if options.device else on_processor()
+    if missed:
+        raise SystemExit("; ".join(missed))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -144,11 +144,11 @@ class Problem:
             return class_changes(table, bounds, *both, 1, score, others=True).changes / n
 
         def information(K: Any) -> float:
-            xp = namespace(K)
-            total = [xp.sum(K[:, a:b], axis=1) for a, b in pairwise(bounds)]
-            # the sample itself counts 1 in its own class
-            own = self.put((codes == 0).astype(float))
-            sums = xp.stack([total[0] - own, total[1] - (1 - own)], axis=1)
+            # the sample itself is left out: beside its 1 the others may vanish, so it is not
+            # subtracted from their sum
+            xp, each = namespace(K), self.put(np.arange(n))
+            K = xp.where(each[:, None] == each[None, :], 0 * K, K)
+            sums = xp.stack([xp.sum(K[:, a:b], axis=1) for a, b in pairwise(bounds)], axis=1)
             return float(score.of_base(slice(0, n), xp.log(sums)))
 
         def explicit(some: Any) -> np.ndarray:

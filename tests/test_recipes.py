@@ -392,3 +392,8 @@ def test_forests_are_asked_in_one_pass(monkeypatch):
     X, y, *_ = load("iris")
     for name in ("forest-rfe(n_estimators=5)", "boosting-rfe"):
         assert select(X, y, name, n_features_to_select=2).n_features_ == 2
+
+
+def test_all_but_two_recipes_need_a_target():
+    free = {n for n in names() if not recipe(n).__sklearn_tags__().target_tags.required}
+    assert free == {"column-subset", "ufescor"}

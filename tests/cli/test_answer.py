@@ -3,6 +3,7 @@
 import json
 import shlex
 import subprocess
+import sys
 
 import polars as pl
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tamis.auto import Auto
 from tamis.cli import answer
 from tamis.contract import Record
+from tamis.search import Ranking
 
 FILES = ["ranking.csv", "record.json", "report.html", "selected.csv"]
 
@@ -151,3 +153,30 @@ def test_whole_numbers_and_gaps_stay_what_they_were(tamis, folder):
     lines = (folder / "tamis-t" / "selected.csv").read_text().splitlines()
     assert lines[0] == "whole,part,'=gap,y"
     assert lines[1:3] == ["0,0.0,,a", "1,0.125,1,b"]
+
+
+def test_ctrl_c_while_the_page_is_made_leaves_the_record(tamis, folder, monkeypatch):
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    args = ("select", "wine.csv", "-t", "kind", "fisher-score", "--report", "--resamples", 0)
+    with monkeypatch.context() as patched:
+        patched.setattr("tamis.report.write_report", interrupted)
+        result = tamis(*args)
+    assert result.exit_code == 130
+    assert [path.name for path in (folder / "tamis-wine").iterdir()] == ["record.json"]
+    command = result.stderr.splitlines()[-1].partition("write: ")[2]
+    assert tamis(*shlex.split(command)[1:]).exit_code == 0
+    assert (folder / "tamis-wine" / "report.html").exists()
+
+
+def test_who_waits_at_a_terminal_reads_the_notes_first(tamis, folder, frame, monkeypatch):
+    frame.with_columns(one=pl.lit(1)).write_csv("noted.csv")
+    monkeypatch.setattr("tamis.cli.selecting.is_watched", lambda quiet: not quiet)
+    fit = Ranking.fit
+    monkeypatch.setattr(Ranking, "fit", lambda *args: sys.stderr.write("fitted\n") and fit(*args))
+    result = tamis("select", "noted.csv", "-t", "kind", "fisher-score")
+    read, note, fitted, *_ = result.stderr.splitlines()
+    assert read.startswith("tamis: noted.csv: 178 rows, ")
+    assert note.startswith("tamis: note: 'one' has one value")
+    assert fitted == "fitted"

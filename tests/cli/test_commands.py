@@ -11,16 +11,19 @@ from pathlib import Path
 import polars as pl
 import pytest
 from rich.console import Console
+from sklearn.naive_bayes import GaussianNB
 
 import tamis as package
+from tamis._parallel import listening
 from tamis.cli import main
 from tamis.cli.listing import gathered, indexed
 from tamis.cli.progress import SearchBar, progress_of
 from tamis.cli.ranking import ranked_columns
 from tamis.contract import Record
+from tamis.criteria import CrossValidated
 from tamis.datasets import load
 from tamis.recipes import names, recipe
-from tamis.search import Exhaustive, Ranking, Then
+from tamis.search import Exhaustive, Forward, Ranking, Then
 from tamis.spec import catalogue, parse
 from tamis.table import TableSelector
 
@@ -140,6 +143,30 @@ def test_the_bar_follows_every_search():
             recipe(name, n_features_to_select=4).set_callbacks(Watching(console)).fit(X, y)
         assert all(0 <= share <= 1 for share in shares), name
         assert shares[-1] == 1, name
+
+
+def test_a_long_step_has_a_line_of_its_own(monkeypatch):
+    clock = iter(range(0, 1000, 3))
+    monkeypatch.setattr("tamis.cli.progress.monotonic", lambda: float(next(clock)))
+    shown = []
+
+    class Watching(SearchBar):
+        def tell(self, done, total):
+            super().tell(done, total)
+            shown.extend(task.fields["state"] for task in self.progress.tasks[1:])
+
+    X, y, *_ = load("wine")
+    search = Forward(CrossValidated(GaussianNB()), n_features_to_select=1)
+    with open(os.devnull, "w") as nowhere:
+        bar = Watching(Console(file=nowhere, force_terminal=True))
+        search.set_callbacks(bar)
+        with listening(bar.tell):
+            search.fit(X[:, :4], y)
+    assert {"1 of 4, 20/min", "2 of 4, 20/min"} <= set(shown)
+    assert bar.progress.tasks == []
+    bar.stop = True  # Ctrl-C that compiled code took for an error of its own
+    with pytest.raises(KeyboardInterrupt):
+        bar.tell(1, 2)
 
 
 def test_long_traces_are_not_read_again_and_again(monkeypatch):

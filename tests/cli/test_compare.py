@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tamis.choice.rounds import walk_of
 from tamis.cli.contest import contestant
+from tamis.contract import Grouping
 from tamis.criteria import MRMR, Correlation, Scatter
 from tamis.datasets import make_mixed
 from tamis.evaluation import (
@@ -407,6 +408,34 @@ def test_a_floating_search_is_measured_by_what_it_held(compared, frame):
 )
 def test_each_method_walks_as_far_as_it_is_measured(text, measured, size):
     y = np.repeat(["a", "b"], 10)
-    found = contestant(text, y, "classification", n_columns=50, largest=8)
+    found = contestant(text, y, "classification", Grouping(50), largest=8)
     assert found.measured == measured
     assert walk_of(found.method).n_features_to_select == size
+
+
+def test_fixed_columns_are_in_every_list(compared, frame):
+    args = ("wine.csv", "-t", "kind", "fisher-score", "ridge-rfe", "--fixed", "ash", "-k", 3)
+    found, _ = compared(*args)
+    alone = by_hand(frame.select("ash", "kind"), {"m": make_pipeline(RidgeClassifier())}, "own")
+    for row in found["tables"][0]["methods"][:2]:
+        assert [point["size"] for point in row["curve"]] == [1, 2, 3]
+        assert row["curve"][0]["mean"] == np.mean(list(alone.values("error", "m").values()))
+        three = prepare(
+            row["method"], frame["kind"].to_numpy(), n_features_to_select=3, fixed_features=[2]
+        )
+        expected = by_hand(frame, {"m": three}, "own")
+        assert row["curve"][2]["mean"] == np.mean(list(expected.values("error", "m").values()))
+
+
+def test_groups_are_taken_whole(compared, refused, frame):
+    group = ("--group", "both=alcohol,total_phenols")
+    found, _ = compared("wine.csv", "-t", "kind", "fisher-score", *group, "-k", 2)
+    row = found["tables"][0]["methods"][0]
+    y = frame["kind"].to_numpy()
+    method = prepare("fisher-score", y, n_features_to_select=2, feature_groups={"both": [0, 5]})
+    expected = by_hand(frame, {"m": method}, "own")
+    assert row["mean"] == np.mean(list(expected.values("error", "m").values()))
+    assert row["columns"] == 3
+    assert "'malice'" in refused(
+        "compare", "wine.csv", "-t", "kind", "fisher-score", "--group", "a=malice,ash"
+    )

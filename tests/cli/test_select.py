@@ -10,6 +10,7 @@ import pytest
 from tamis.cli import selecting
 from tamis.cli.output import plain, replace_file
 from tamis.contract import Record
+from tamis.criteria import Scatter
 from tamis.recipes import select
 from tamis.search import Forward
 
@@ -241,6 +242,15 @@ def test_interrupt_without_a_record_writes_nothing(tamis, folder, monkeypatch):
     assert sorted(p.name for p in folder.iterdir()) == ["wine.csv"]
     monkeypatch.setattr(selecting, "read_file", interrupt)
     assert tamis("select", "wine.csv", "-t", "kind").exit_code == 130
+
+
+def test_interrupt_in_the_first_step_leaves_nothing_to_go_on_from(tamis, folder, monkeypatch):
+    monkeypatch.setattr(Scatter, "values", interrupt)
+    monkeypatch.setattr(Scatter, "gain", interrupt)
+    stopped = tamis("select", "wine.csv", "sfs-j3", "-t", "kind")
+    assert stopped.exit_code == 130
+    assert stopped.stderr == "tamis: stopped; nothing was written.\n"
+    assert sorted(p.name for p in folder.iterdir()) == ["wine.csv"]
 
 
 def interrupt(*args, **options):

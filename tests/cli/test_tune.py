@@ -310,3 +310,22 @@ def test_repeats_do_not_pass_for_more_rows(tamis, cancer):
     scores = cross_val_score(chain, X, y, cv=cv)
     assert found["best_score"] == pytest.approx(scores.mean())
     assert found["standard_error"] == pytest.approx(scores.std(ddof=1) / 2)
+
+
+def test_a_column_that_is_kept_in_a_mixed_table_is_tuned_on(tamis, folder):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    frame = pl.DataFrame(
+        {
+            "town": rng.choice(["Aix", "Bonn"], 60),
+            "id": (rng.permutation(60) + 1000 * y).tolist(),  # each its own, and tells the class
+            "y": np.array(["no", "yes"])[y],
+        }
+    )
+    frame.write_csv("mixed.csv")
+    common = ("tune", "mixed.csv", "-t", "y", "--kernel", "linear", "-q")
+    without, kept = tamis(*common), tamis(*common, "--keep", "id")
+    assert "make_pipeline(TableEncoder(), StandardScaler()" in without.stdout
+    assert "make_pipeline(TableEncoder(keep=['id']), StandardScaler()" in kept.stdout
+    assert "error       0.00 %" in kept.stdout
+    assert "error       0.00 %" not in without.stdout

@@ -285,6 +285,16 @@ def compare(
             metavar="COLUMN", help="Use it though it looks like an id or a code of the target."
         ),
     ] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=A,B", help="Take or leave columns together: methods keep --features."
+        ),
+    ] = None,
+    fixed: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Columns or groups that are always kept."),
+    ] = None,
     task: Annotated[
         TaskOption, typer.Option(metavar="TASK", help="classification, regression or auto.")
     ] = TaskOption.auto,
@@ -336,6 +346,8 @@ def compare(
             header=header,
             safe_csv=safe_csv,
             quiet=quiet,
+            groups=tuple(group or ()),
+            fixed=tuple(fixed or ()),
         )
     )
 

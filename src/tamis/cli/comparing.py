@@ -29,7 +29,8 @@ from tamis.cli.counting import counted_bar
 from tamis.cli.failing import INTERRUPTED
 from tamis.cli.output import check_output, replace_file
 from tamis.cli.printing import is_watched, say, say_alerts
-from tamis.cli.running import stopping
+from tamis.cli.running import feature_groups, names_in, stopping
+from tamis.contract.units import resolve_units
 from tamis.evaluation import Realizations, Results, Standings, standings
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.recipes import method as meaning
@@ -73,6 +74,8 @@ class CompareRequest(NamedTuple):
     header: bool
     safe_csv: bool
     quiet: bool
+    groups: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
 
     @property
     def files(self) -> list[Path]:
@@ -220,11 +223,12 @@ def _compared(
     plain, task = table.is_plain, table.task
     data = table.labelled()
     source = resampled(name, data, plain=plain, keep=asked.keep)
-    n_columns = len(data.names)
-    most = min(MOST if asked.features is None else asked.features, n_columns)
+    groups, fixed = feature_groups(asked.groups), names_in(asked.fixed) or None
+    units = resolve_units("tamis compare", groups, fixed, len(data.names), data.names)
+    most = min(MOST if asked.features is None else asked.features, units.n_units)
     rules = Rules(
         task=task,
-        sizes=grid(most),
+        sizes=tuple(size for size in grid(most) if size >= len(units.fixed)) or (most,),
         estimator=estimator_for(asked.estimator, task),
         metric=metric_for(asked.metric, task),
         plan=Realizations(
@@ -233,12 +237,12 @@ def _compared(
             stratify=task == "classification",
             seed=asked.seed,
         ),
-        shape=(len(data.y), n_columns),
+        shape=(len(data.y), len(data.names)),
         spoken=str(data),
     )
     rules.plan.split(data.y, name, 0)  # which says what is wrong with the parts
     words = asked.methods or list(METHODS[task])
-    methods, refused = contestants(words, data.y, task, n_columns, most)
+    methods, refused = contestants(words, data.y, task, units, most)
     if not methods:
         raise InvalidParameter(next(iter(refused.values())))
     results = _measured(asked, source, methods, rules)

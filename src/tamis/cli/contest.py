@@ -8,6 +8,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import Ridge, RidgeClassifier
@@ -16,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from tamis._arrays import Subset, is_real
 from tamis.choice.honest import SIZES, first_units
 from tamis.choice.rounds import kept_first, walk_of
+from tamis.contract import Grouping
 from tamis.evaluation import Realizations, Results, Steps, evaluate
 from tamis.evaluation.columns import chooser_of
 from tamis.evaluation.metrics import metric
@@ -151,7 +153,7 @@ def estimator_for(asked: str | None, task: str) -> Any:
 
 
 def contestants(
-    asked: Sequence[str], y: Any, task: str, n_columns: int, largest: int
+    asked: Sequence[str], y: Any, task: str, units: Grouping, largest: int
 ) -> tuple[dict[str, Contestant], dict[str, str]]:
     """The methods by their words, and a sentence for each that cannot be used on this target.
 
@@ -161,7 +163,7 @@ def contestants(
     refused: dict[str, str] = {}
     for text in dict.fromkeys(asked):
         try:
-            found[text] = contestant(text, y, task, n_columns, largest)
+            found[text] = contestant(text, y, task, units, largest)
         except InvalidSpec:
             raise
         except TamisError as error:
@@ -169,25 +171,34 @@ def contestants(
     return found, refused
 
 
-def contestant(text: str, y: Any, task: str, n_columns: int, largest: int) -> Contestant:
+def contestant(text: str, y: Any, task: str, units: Grouping, largest: int) -> Contestant:
     """The method of a recipe's name or an expression, asked to walk as far as is measured.
 
     One that has a number of its own, or takes none, is measured with what it keeps.
     """
-    made = prepare(None if text == "auto" else text, y, task=task)
+    made = prepare(None if text == "auto" else text, y, task=task, **by_index(units))
     walk = walk_of(made)
     parameters = signature(type(walk)).parameters
     own = parameters.get("n_features_to_select")
     # a default that is no number is a rule by which the method decides
     if own is None or not is_real(own.default) or walk.n_features_to_select != own.default:
         return Contestant(made, "own")
-    if not (walk.nested or walk.extends):  # it looks for one size, and knows no other
+    # it looks for one size, and knows no other; as many groups are not as many columns everywhere
+    if not (walk.nested or walk.extends) or units.groups:
         return Contestant(prepare(made, y, n_features_to_select=largest, task=task), "own")
-    size: int | float = min(_reached(made, n_columns), largest) if walk.grows else 1
+    size: int | float = min(_reached(made, units.n_units), largest) if walk.grows else 1
     if walk.scores_alone:  # a ranking knows all sizes at once
         size = 1.0
     sized = prepare(made, y, n_features_to_select=size, task=task)
-    return Contestant(sized, "order" if walk.nested or walk is not made else "held")
+    nested = walk.nested or walk is not made
+    return Contestant(sized, "order" if nested and not units.fixed else "held")
+
+
+def by_index(units: Grouping) -> dict[str, Any]:
+    """Groups and fixed units as parameters that need no names: a table of numbers has none."""
+    groups = {name: list(columns) for name, columns in units.groups}
+    fixed = [int(units.columns(np.array([unit]))[0]) for unit in units.fixed]
+    return {"feature_groups": groups or None, "fixed_features": fixed or None}
 
 
 def _reached(search: Any, n_columns: int) -> int:

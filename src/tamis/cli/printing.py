@@ -148,7 +148,7 @@ def print_ranking(ranking: "RankedColumns", heading: Sequence[str], rows: int) -
     bars = _bars(scores, fine=console.encoding.startswith("utf"))
     for i, name, score, bar in zip(shown, names, scores, bars, strict=True):
         kept = bool(ranking.kept[i])
-        said = ["" if score != score else f"{score:.4g}", text(bar, style="blue")] * scored
+        said = [text("" if score != score else f"{score:.4g}"), text(bar, style="blue")] * scored
         table.add_row(
             str(i + 1), text(name), *said, "yes" if kept else "", style="" if kept else "dim"
         )

@@ -102,7 +102,7 @@ def stopping(bar: Stoppable) -> Iterator[None]:
 
 def leave(selector: Any, interrupted: Interrupted | None) -> NoReturn:
     """Keep what was found so far, say how to go on, and leave."""
-    if interrupted is not None and hasattr(selector, "record_"):
+    if interrupted is not None and _has_begun(selector):
         path, again = interrupted
         path.parent.mkdir(exist_ok=True)
         selector.record_.save(path)
@@ -110,6 +110,12 @@ def leave(selector: Any, interrupted: Interrupted | None) -> NoReturn:
     else:
         say("stopped; nothing was written.")
     raise typer.Exit(INTERRUPTED)
+
+
+def _has_begun(selector: Any) -> bool:
+    """Whether there is a step, a part of a composition or a round to go on from."""
+    record = getattr(selector, "record_", None)
+    return record is not None and bool(len(record.trace) or record.parts or record.trace.state)
 
 
 def _done(selector: Any) -> str:

@@ -405,11 +405,12 @@ def _resampled(
             "--resamples needs columns that are taken one by one, and --group or --fixed ties "
             "some. Leave it out."
         )
-    how = {"n_jobs": asked.n_jobs, "seed": asked.seed}
     bar = counted_bar("repeating the selection", "resamples", quiet=asked.quiet)
     with bar as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said at the selection itself
-        return resampled(selection, X, data.y, n, progress=progress, **how)
+        return resampled(
+            selection, X, data.y, n, n_jobs=asked.n_jobs, seed=asked.seed, progress=progress
+        )
 
 
 def _table(asked: Request, content: FileTable) -> Table:

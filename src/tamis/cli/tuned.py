@@ -108,7 +108,10 @@ class Tuned(NamedTuple):
             words.append(f'gamma="{gamma}"' if isinstance(gamma, str) else f"gamma={gamma:.9g}")
         if regression:
             words.append(f"epsilon={search.epsilon:.9g}")
-        steps = f"{'TableEncoder(), ' if self.encodes else ''}StandardScaler()"
+        steps = "StandardScaler()"
+        if self.encodes:
+            keep = list(search.preprocessor.steps[0][1].keep)
+            steps = f"TableEncoder({f'keep={keep}' if keep else ''}), {steps}"
         return f"make_pipeline({steps}, {'SVR' if regression else 'SVC'}({', '.join(words)}))"
 
 

@@ -206,13 +206,13 @@ def search_for(
     C_range: tuple[float, float] | None,
 ) -> Any:
     """The search, with everything that learns inside its folds."""
-    scaler = StandardScaler()
+    encoder, scaler = TableEncoder(keep=asked.keep), StandardScaler()
     shared = {
         "kernel": asked.kernel,
         "gamma": gammas if len(gammas) > 1 else gammas[0],
         "cv": _folds(asked, data),
         "scoring": asked.scoring,
-        "preprocessor": scaler if data.plain else make_pipeline(TableEncoder(), scaler),
+        "preprocessor": scaler if data.plain else make_pipeline(encoder, scaler),
         "n_jobs": asked.n_jobs,
         "refit": False,
     }

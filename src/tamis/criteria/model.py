@@ -60,7 +60,10 @@ class ModelCriterion(Criterion):
         """Whether the estimator needs a target."""
         if isclass(self.estimator) or not hasattr(self.estimator, "fit"):
             return True  # said properly by ``targets``
-        return bool(get_tags(self.estimator).target_tags.required)
+        # of a search over hyper-parameters the estimator inside knows: its own tags say no
+        inside = getattr(self.estimator, "estimator", self.estimator)
+        asked = [one for one in (self.estimator, inside) if hasattr(one, "fit")]
+        return any(get_tags(one).target_tags.required for one in asked)
 
     @property
     def takes_missing(self) -> bool:  # type: ignore[override]

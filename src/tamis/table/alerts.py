@@ -85,7 +85,7 @@ def profiled(
     unnamed: Iterable[str] = (),
 ) -> TableProfile:
     """What there is to know of the features of a table; ``keep`` are never left out."""
-    seen = replace(seen, kind=_kept_kinds(frame, seen, keep))
+    seen = replace(seen, kind=kept_kinds(frame, seen, keep))
     y = None if task == "none" else y
     power = foresights(frame, seen, y, task) if y is not None else np.full(frame.width, np.nan)
     names = np.array(seen.names, dtype=object)
@@ -133,7 +133,7 @@ def profile_of(
     return TableProfile(seen, power, aside, tuple(alert for alert in found if alert is not None))
 
 
-def _kept_kinds(frame: pl.DataFrame, seen: SeenColumns, keep: Sequence[str]) -> NDArray[Any]:
+def kept_kinds(frame: pl.DataFrame, seen: SeenColumns, keep: Sequence[str]) -> NDArray[Any]:
     """Kinds, where identifiers that are to be kept are the numbers or categories they look like."""
     kind = seen.kind.copy()
     for j in seen.of_kind("identifier", "text"):

@@ -1,6 +1,8 @@
 """From columns of any kind to numbers, and which number comes of which column."""
 
 import warnings
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array, Subset
 from tamis.exceptions import InvalidParameter, InvalidTable
-from tamis.table.alerts import LEFT_OUT
+from tamis.table.alerts import LEFT_OUT, kept_kinds
 from tamis.table.frames import as_polars, check_names, is_frame
 from tamis.table.kinds import SeenColumns, as_dates, blocks, columns_of, numbers
 
@@ -55,6 +57,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         codes a date is its number of days alone.
     gaps : {"fill", "keep"}, default="fill"
         Whether gaps are filled and marked, or are NaN, in codes as well.
+    keep : list of str
+        Columns that are used although they look like an identifier or text: as numbers, or as
+        categories.
 
     Attributes
     ----------
@@ -77,11 +82,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """
 
     def __init__(
-        self, max_levels: int = MOST_LEVELS, *, levels: str = "columns", gaps: str = "fill"
+        self,
+        max_levels: int = MOST_LEVELS,
+        *,
+        levels: str = "columns",
+        gaps: str = "fill",
+        keep: Sequence[str] = (),
     ):
         self.max_levels = max_levels
         self.levels = levels
         self.gaps = gaps
+        self.keep = keep
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn kinds, medians and levels.
@@ -98,7 +109,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     f"{getattr(self, name)!r}."
                 )
         frame = self._frame(X, reset=True)
-        self._learn(frame, columns_of(frame))
+        seen = columns_of(frame)
+        self._learn(frame, replace(seen, kind=kept_kinds(frame, seen, self.keep)))
         return self
 
     def transform(self, X: Any) -> Array:

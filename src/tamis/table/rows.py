@@ -63,9 +63,9 @@ class ResampledTable:
 
     def estimator(self, estimator: Any) -> Any:
         """An estimator that reads columns of the table, scaled."""
-        return (
-            estimator if self.plain else make_pipeline(TableEncoder(), StandardScaler(), estimator)
-        )
+        if self.plain:
+            return estimator
+        return make_pipeline(TableEncoder(keep=self.keep), StandardScaler(), estimator)
 
 
 def resampled(

@@ -11,8 +11,8 @@ from tamis.search import Forward, Ranking, RecursiveElimination, Then
 
 #: The paths, in the order in which one of several equals is taken. Two more were tried on fresh
 #: splits of twelve tables and did not earn their place, by the logarithm of the error with them
-#: over that without: the sensitivity of a kernel machine (+0.020 ± 0.020) and the information of
-#: pairs (+0.009 ± 0.018).
+#: over that without: the sensitivity of a kernel machine (+0.024 ± 0.020) and the information of
+#: pairs (+0.012 ± 0.017).
 PATHS = ("information", "forest")
 #: Columns that a path walks through; where there are more, the first by the F-test enter. A walk
 #: takes a second for so many.

@@ -271,8 +271,14 @@ def gains_until(trace: Trace, chosen: int) -> int | None:
 
     None where the step chosen is worth more than every smaller one before it, or no value is known.
     """
-    passed = np.flatnonzero(trace.sizes[: chosen + 1] > 0)
-    if not len(passed) or np.isnan(trace.values[passed]).any():
+    sizes, values = trace.sizes[: chosen + 1], trace.values[: chosen + 1]
+    passed = np.flatnonzero(sizes > 0)
+    smaller = values[(sizes > 0) & (sizes < sizes[chosen])]
+    if (
+        not len(smaller)
+        or np.isnan(values[passed]).any()
+        or improves(values[chosen], smaller.max())
+    ):
         return None
-    size = int(trace.sizes[best_of(trace, passed)])
-    return size if size < trace.sizes[chosen] else None
+    size = int(sizes[best_of(trace, passed)])
+    return size if size < sizes[chosen] else None

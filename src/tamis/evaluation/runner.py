@@ -29,6 +29,7 @@ from tamis.exceptions import (
     InvalidStore,
     NotCertified,
     NotConverged,
+    NothingFound,
     NothingGained,
     PiecesFailed,
     TableAlert,
@@ -253,6 +254,9 @@ def _answer(i: int, *arguments: Any) -> tuple[int, Outcome | str]:
             warnings.simplefilter("ignore", NotCertified)
             warnings.simplefilter("ignore", TiedScores)
             warnings.simplefilter("ignore", NothingGained)
+            # what keeps no column is measured by a guess; the second is scikit-learn's word for it
+            warnings.simplefilter("ignore", NothingFound)
+            warnings.filterwarnings("ignore", "No features were selected", UserWarning)
             warnings.simplefilter("ignore", NotConverged)
             warnings.simplefilter("ignore", DegenerateData)
             warnings.simplefilter("ignore", TableAlert)

@@ -9,9 +9,11 @@ import polars as pl
 import pytest
 
 from tamis.auto import Auto
-from tamis.cli import answer
+from tamis.cli import answer, trying
 from tamis.contract import Record
+from tamis.recipes import select
 from tamis.search import Ranking
+from tamis.table.labelled import LabelledTable
 
 FILES = ["ranking.csv", "record.json", "report.html", "selected.csv"]
 
@@ -56,6 +58,22 @@ def test_a_method_writes_no_folder_unless_a_page_is_asked_for(tamis, folder):
     result = tamis("select", "wine.csv", "fisher-score", "-t", "kind", "--report", "--resamples", 3)
     assert result.exit_code == 0, result.output
     assert listed(folder / "tamis-wine") == FILES
+    page = (folder / "tamis-wine" / "report.html").read_text()
+    assert "A forest was trained on these columns." in page
+    assert "Could be replaced by" in page
+
+
+def test_what_is_tried_out_for_a_page_has_bounds(frame, monkeypatch):
+    data = LabelledTable(frame.drop("kind"), frame["kind"].to_numpy(), "kind", "classification")
+    chosen = select(data.X, data.y, "fisher-score", n_features_to_select=3)
+    assert set(trying.tried_out(chosen, data.X, data)) == {"substitutes", "model"}
+    monkeypatch.setattr(trying, "MOST_WORK", 1e3)
+    assert set(trying.tried_out(chosen, data.X, data)) == {"model"}
+    monkeypatch.setattr(trying, "MOST_SHOWN", 2)
+    assert trying.tried_out(chosen, data.X, data) == {}
+    monkeypatch.undo()
+    monkeypatch.setattr(trying, "MOST_TRIED", 10)
+    assert trying.tried_out(chosen, data.X, data) == {}
 
 
 @pytest.mark.parametrize(

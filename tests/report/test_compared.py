@@ -103,6 +103,18 @@ def test_methods_that_decide_themselves_have_no_curve():
     assert "#size" not in page
 
 
+def test_errors_that_are_infinite_are_told_and_not_drawn():
+    worse = stood("a", "jmi", 0.2, p=0.3)
+    broken = [Point(1, float("inf"), float("nan")), *worse.curve[1:]]
+    lost = stood("a", "mrmr", 0.3)._replace(
+        curve=tuple(Point(k, float("inf"), float("nan")) for k in (1, 2)), mean=float("inf")
+    )
+    rows = [stood("a", "f", 0.1), worse._replace(curve=tuple(broken)), lost]
+    report = compared(standing_of(rows, metric="mse"))
+    assert [curve.method for curve in report.outcomes[0].curves] == ["f", "jmi"]
+    assert "∞" in text_of(report.html())
+
+
 def test_a_real_target_is_not_told_in_percent():
     said = text_of(compared(standing_of(one_table(), metric="rmse")).html())
     assert "Root mean squared error" in said

@@ -16,6 +16,7 @@ from tamis.cli.output import write_ranking
 from tamis.cli.printing import print_ranking, stderr, stdout, text
 from tamis.cli.ranking import ranked_columns
 from tamis.cli.running import run
+from tamis.cli.trying import tried_out
 from tamis.datasets import load
 from tamis.recipes import recipe
 from tamis.report import report, resampled, write_report
@@ -61,8 +62,9 @@ def _write_page(path: Path, selection: Any, data: LabelledTable) -> None:
         warnings.simplefilter("ignore")
         results = resampled(selection, data.X, data.y)
     told = report(
-        selection, data.X, data.y, results=results, source="Breast cancer", target=data.target
-    )
+        selection, data.X, data.y, results=results, source="Breast cancer", target=data.target,
+        **tried_out(selection, data.X, data),
+    )  # fmt: skip
     write_report(told, path)
 
 

@@ -6,14 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from tamis import spec
-from tamis._parallel import listening
 from tamis._wording import listed
 from tamis.auto import Auto
 from tamis.choice import HonestSize
@@ -54,10 +50,10 @@ from tamis.cli.running import (
     run,
     selector_for,
 )
+from tamis.cli.trying import tried_out
 from tamis.contract import SURVIVAL, Record, Selection
 from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter, InvalidTable
-from tamis.plot.correlating import numbers_of
 from tamis.recipes import prepare
 from tamis.table import Alert, Table, TableSelector
 from tamis.table.files import FileTable, read_file
@@ -66,12 +62,6 @@ from tamis.table.showing import shown
 from tamis.table.sources import STDIN
 from tamis.table.table import table_of
 
-#: Rows of a table whose columns are swapped and modelled for the page: small fits, in seconds.
-MOST_TRIED = 5000
-#: Products that trying swaps may take, some ten seconds; beyond, columns that are close are named.
-MOST_WORK = 2e10
-#: Kept columns of a model whose effects are shown: a forest of more has little to say of each.
-MOST_SHOWN = 100
 #: How often a method that does not measure itself is repeated for a page: enough for two digits.
 RESAMPLES = 20
 
@@ -350,41 +340,9 @@ def write_page(
         task=data.task,
         alerts=alerts,
         command=asked.command(),
-        **_tried_out(asked, X, data, selection),
+        **tried_out(selection, X, data, seed=asked.seed, n_jobs=asked.n_jobs, quiet=asked.quiet),
     )
     write_report(told, path)
-
-
-def _tried_out(
-    asked: Request, X: pl.DataFrame, data: LabelledTable, selection: Selection
-) -> dict[str, Any]:
-    """What could replace the kept columns, and the model of their effects, of tables of a size."""
-    n_rows, n_kept = len(data.y), int(selection.support_.sum())
-    if not n_kept or data.task == SURVIVAL or n_rows > MOST_TRIED:
-        return {}
-    found: dict[str, Any] = {}
-    with (
-        counted_bar("what could replace them", "swaps", quiet=asked.quiet) as bar,
-        listening(bar),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore")  # about models that are only compared
-        # three candidates in five folds for each column, each a ridge regression on the kept ones
-        if 15 * n_kept * n_rows * n_kept * min(n_rows, n_kept) <= MOST_WORK:
-            found["substitutes"] = selection.substitutes(X, data.y, random_state=asked.seed)
-        kept = numbers_of(X, np.flatnonzero(selection.support_))
-        if np.isfinite(kept).all() and n_kept <= MOST_SHOWN:
-            found["model"] = _model(asked, data, selection).fit(kept, data.y)
-    return found
-
-
-def _model(asked: Request, data: LabelledTable, selection: Selection) -> Any:
-    """What is trained to show effects: the model of the automatic selection, else a forest."""
-    own = getattr(getattr(selection, "search_", selection), "estimator_", None)
-    if own is not None:
-        return clone(own)
-    forest = RandomForestClassifier if data.task == "classification" else RandomForestRegressor
-    return forest(min_samples_leaf=5, n_jobs=asked.n_jobs, random_state=asked.seed)
 
 
 def _resampled(

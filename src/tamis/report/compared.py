@@ -166,14 +166,16 @@ def _outcome(table: MeasuredTable, standing: Standings, measure: Measure) -> Tab
     rows = standing.of(table.data)
     # in the order of all rows, so that a method has one colour on all tables
     names = list(dict.fromkeys(row.method for row in standing.rows))
-    drawn = sorted((row for row in rows if len(row.curve) > 1), key=lambda r: names.index(r.method))
-    curves = [_curve(row, measure) for row in drawn]
+    curves = [_curve(row, measure) for row in rows if len(row.curve) > 1]
+    curves = [curve for curve in curves if np.isfinite(curve.mean).any()]
+    curves.sort(key=lambda curve: names.index(curve.method))
     return TableOutcome(table, rows, curves, verdict_of(rows, standing))
 
 
 def _curve(row: Standing, measure: Measure) -> ErrorCurve:
-    """The points of a method as a curve that can be drawn."""
+    """The points of a method as a curve that can be drawn; errors that are infinite cannot."""
     size, mean, error = (np.array(part) for part in zip(*row.curve, strict=True))
+    mean = np.where(np.isfinite(mean), mean, np.nan)
     shown = measure.shown(mean)
     spread = shown_error(mean, error, measure)
     nothing = np.empty((0, len(size)))

@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_array_equal
 
+import tamis
 from tamis.criteria import FisherScore, Scatter
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.search import Forward, Ranking
@@ -53,6 +54,13 @@ def test_a_source_can_be_given_in_place_of_a_path(folder):
     assert_array_equal(by_path.scores_, by_source.scores_)
     assert_array_equal(by_path.scores_, later.scores_)
     assert by_path.record_.data == later.record_.data
+
+
+def test_select_takes_a_path(folder):
+    found = tamis.select(str(folder), target="y", method="mrmr", n_features_to_select=2)
+    assert sorted(found.columns) == ["x2", "x4"]
+    with pytest.raises(InvalidParameter, match="name of a method where rows come in blocks"):
+        tamis.select(str(folder), target="y")
 
 
 def test_only_the_columns_asked_for_are_chosen_among(folder):

@@ -217,9 +217,8 @@ def _select_in_parts(
             "a sample, tamis.table.parts.sample(source)."
         )
     table = read_parts("select", X, y, target)
-    selector = prepare(method, table.labels.values, **options)
-    fitted: Selection = selector.fit(table.source)
-    return fitted
+    source: Any = table.source
+    return prepare(method, table.labels.values, **options).fit(source)
 
 
 def _for_table(

@@ -24,6 +24,7 @@ from tamis.criteria import (
     DiscriminantRatio,
     Divergence,
     FisherScore,
+    KolmogorovSmirnov,
     MutualInformation,
     PairInformation,
     PairMRMR,
@@ -294,6 +295,20 @@ def test_pairs_of_columns_are_found_in_blocks():
 
 def _labels(X, y):
     return cut(X, y, []).reduce(TargetLabels("test"), target_only=True)
+
+
+@pytest.mark.parametrize(("listed", "refined"), [(1 << 20, 1 << 21), (0, 1 << 12)])
+def test_distances_of_distributions_are_those_of_sorting(monkeypatch, listed, refined):
+    monkeypatch.setattr("tamis.density.keys.LISTED", listed)
+    monkeypatch.setattr("tamis.density.keys.REFINED", refined)
+    X, y, _ = mixed(400)
+    X = X[:, :8]
+    search = Ranking(KolmogorovSmirnov(), n_features_to_select=1, standardize=False)
+    held = clone(search).fit(X, y)
+    for where in ([], [200, 200, 233], range(16, 400, 16)):
+        found = clone(search).fit(cut(X, y, where))
+        assert_array_equal(found.scores_, held.scores_)
+        assert_array_equal(found.order_, held.order_)
 
 
 def test_permuted_blocks_give_the_same_bits():

@@ -9,7 +9,9 @@ from scipy.sparse import csc_array, csr_array
 from sklearn.base import clone
 
 from tamis._arrays import EMPTY
-from tamis.contract import BackwardCriterion, ForwardCriterion, SubsetCriterion
+from tamis.contract import BackwardCriterion, ForwardCriterion, SubsetCriterion, TableInParts
+from tamis.contract.parted import TargetLabels
+from tamis.table.parts import MemoryMap
 from tests.laws.catalogue import table
 
 SUBSETS = [np.array(s, dtype=np.intp) for s in ([], [2], [1, 4], [0, 2, 5, 6], range(6))]
@@ -230,6 +232,20 @@ def sparse_is_dense(criterion):
         assert_array_equal(sparse.idle_, dense.idle_)
         for was, now in zip(before, (given.data, given.indices, given.indptr), strict=True):
             assert_array_equal(was, now)
+
+
+def blocks_are_the_table(criterion):
+    """Blocks of rows have the scores of the table that they are cut from."""
+    X, y = table()
+    X[:, :4] = np.round(2 * X[:, :4])  # few levels, and many
+    X[:, 6] = X[:, 1]
+    held = clone(criterion).fit(X, y)
+    source = MemoryMap(X, y, block_rows=7)
+    labels = source.reduce(TargetLabels("law"), target_only=True)
+    found = clone(criterion).fit(TableInParts(source, labels, "law"))
+    for subset in SUBSETS[:-2]:
+        assert_allclose(prices(found, subset), prices(held, subset), **TOLERANCE)
+    assert_array_equal(found.idle_, held.idle_)
 
 
 def targets_may_be_several(criterion):

@@ -14,7 +14,9 @@ from tamis.contract import (
     Criterion,
     ForwardCriterion,
     SubsetCriterion,
+    TableInParts,
 )
+from tamis.contract.parted import TargetLabels
 from tamis.criteria import (
     JMI,
     Correlation,
@@ -25,7 +27,8 @@ from tamis.criteria import (
     Scatter,
     ScoreSensitivity,
 )
-from tamis.exceptions import InvalidTable
+from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.table.parts import MemoryMap
 from tests.laws import criteria_laws as laws
 from tests.laws.catalogue import every, name, table
 
@@ -133,6 +136,24 @@ TIED = KNeighborsClassifier
 )
 def test_what_says_so_takes_a_sparse_table(criterion):
     laws.sparse_is_dense(criterion)
+
+
+@pytest.mark.parametrize("criterion", [c for c in every(Criterion) if c.takes_parts], ids=name)
+def test_what_says_so_learns_from_blocks_of_rows(criterion):
+    laws.blocks_are_the_table(criterion)
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [c for c in every(Criterion) if not c.takes_parts and type(c).fit is Criterion.fit],
+    ids=name,
+)
+def test_what_does_not_refuses_blocks_of_rows(criterion):
+    X, y = table()
+    source = MemoryMap(X, y)
+    labels = source.reduce(TargetLabels("law"), target_only=True)
+    with pytest.raises(InvalidParameter, match="cannot learn from blocks of rows"):
+        criterion.fit(TableInParts(source, labels, "law"))
 
 
 @pytest.mark.parametrize("criterion", [c for c in every(Criterion) if not c.takes_sparse], ids=name)

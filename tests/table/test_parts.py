@@ -1,5 +1,9 @@
 """Sources of row blocks: Parquet, memory maps, iterators."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -7,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_array_equal
 
+import tamis
 from tamis.criteria import FisherScore, Scatter
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.search import Forward, Ranking
@@ -53,6 +58,13 @@ def test_a_source_can_be_given_in_place_of_a_path(folder):
     assert_array_equal(by_path.scores_, by_source.scores_)
     assert_array_equal(by_path.scores_, later.scores_)
     assert by_path.record_.data == later.record_.data
+
+
+def test_select_takes_a_path(folder):
+    found = tamis.select(str(folder), target="y", method="mrmr", n_features_to_select=2)
+    assert sorted(found.columns) == ["x2", "x4"]
+    with pytest.raises(InvalidParameter, match="name of a method where rows come in blocks"):
+        tamis.select(str(folder), target="y")
 
 
 def test_only_the_columns_asked_for_are_chosen_among(folder):
@@ -184,3 +196,44 @@ def test_blocks_that_differ_are_said_with_their_number():
 def _made_empty(folder):
     (folder / "empty").mkdir(exist_ok=True)
     return folder / "empty"
+
+
+#: Runs a selection from the file in ``argv`` within so much address space as a table in memory,
+#: and what is made of it, would pass.
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (3 * 10**9, 3 * 10**9))
+import tamis.search, tamis.criteria
+how, path = sys.argv[1:]
+search = tamis.search.Forward(tamis.criteria.MRMR(n_bins=5), n_features_to_select=2)
+if how == "parts":
+    print(search.fit(path, target="y").columns)
+else:
+    import pyarrow.parquet as pq
+    frame = pq.read_table(path, memory_map=False).to_pandas()
+    print(search.fit(frame.drop(columns="y"), frame["y"]).columns)
+"""
+
+
+@pytest.mark.slow
+def test_a_table_larger_than_the_memory_is_selected_from(tmp_path):
+    rng, path = np.random.default_rng(0), tmp_path / "large.parquet"
+    names = [f"x{j}" for j in range(150)]
+    schema = pa.schema([*((name, pa.float32()) for name in names), ("y", pa.int8())])
+    with pq.ParquetWriter(path, schema, compression="none", use_dictionary=False) as writer:
+        for _ in range(16):  # 2.4 GB once it is float64
+            X = rng.standard_normal((150, 125_000), dtype=np.float32)
+            y = (X[7] + X[70] > 0).astype(np.int8)
+            writer.write_table(pa.table([*X, y], schema=schema))
+    ran = {
+        how: subprocess.run(
+            [sys.executable, "-c", LIMITED, how, str(path)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            check=False,
+        )
+        for how in ("parts", "memory")
+    }
+    assert ran["parts"].stdout.strip() == "['x7', 'x70']", ran["parts"].stderr
+    assert ran["memory"].returncode != 0

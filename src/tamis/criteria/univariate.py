@@ -23,6 +23,7 @@ from tamis.density.discrete import (
     coded_target,
     coding_cost,
 )
+from tamis.density.distributions import largest_distances
 from tamis.density.joint import available_relevance
 from tamis.density.planes import learnt_in_parts
 from tamis.exceptions import InvalidParameter
@@ -223,6 +224,11 @@ class KolmogorovSmirnov(ClassScore):
     >>> KolmogorovSmirnov().fit(*load_iris(return_X_y=True)).scores_.round(2)
     array([0.83, 0.59, 1.  , 1.  ])
     """
+
+    takes_parts: ClassVar[bool] = True
+
+    def _learn_parts(self, table: TableInParts) -> None:
+        self.scores_ = self._unit_scores(largest_distances(table))
 
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         classes, codes = class_codes(y)

@@ -76,12 +76,15 @@ class KeyCounts(ColumnStatistic):
     ----------
     numbers : callable
     n_columns : int
+    n_states : int, default=1
+        How many of them are held together, as for each class.
     """
 
-    def __init__(self, numbers: Numbers, n_columns: int):
+    def __init__(self, numbers: Numbers, n_columns: int, n_states: int = 1):
         super().__init__(numbers)
         self.n_columns = n_columns
-        self.n_bits = min(FIRST_BITS, max(FEWEST_BITS, int(np.log2(CELLS / max(n_columns, 1)))))
+        fitting = int(np.log2(CELLS / max(n_columns * n_states, 1)))
+        self.n_bits = min(FIRST_BITS, max(FEWEST_BITS, fitting))
 
     def empty(self) -> Any:
         return np.zeros((self.n_columns, 1 << self.n_bits), dtype=np.int64)
@@ -193,7 +196,8 @@ class KeysListed(ColumnStatistic):
         return state + other
 
     def finish(self, state: Any) -> Any:
-        slots, keys = (np.concatenate(part) for part in zip(*state, strict=True))
+        nothing = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64)
+        slots, keys = (np.concatenate(part) for part in zip(nothing, *state, strict=True))
         order = np.lexsort((keys, slots))
         ends = np.cumsum(np.bincount(slots, minlength=len(self.cells.beginnings)))
         return np.split(keys[order], ends[:-1])

@@ -13,6 +13,7 @@ from tamis._arrays import target_kind
 from tamis._random import fix_seeds
 from tamis.choice.rounds import Rounds
 from tamis.contract import SURVIVAL, TASKS, Criterion, Selection
+from tamis.contract.parted import in_parts, read_parts
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidSpec, InvalidTarget
 from tamis.recipes.book import (
     BOOK,
@@ -141,6 +142,8 @@ def select(
     X : array, or frame of pandas, polars or pyarrow, of shape (n_samples, n_features)
         A frame may hold gaps, categories, dates and booleans beside numbers: it is then encoded by
         a :class:`tamis.table.TableSelector` around the method, which speaks of its own columns.
+        The path of a Parquet file or folder, a source of :mod:`tamis.table.parts` or a collection
+        of Dask is read in blocks of rows, for methods that can learn from them.
     y : array of shape (n_samples,), optional
         A censored target is a structured array of event and time.
     method : str or Selection, optional
@@ -184,22 +187,38 @@ def select(
     >>> select(X, y, "fisher-score", n_features_to_select=2).get_support(indices=True)
     array([2, 3])
     """
+    options = {
+        "n_features_to_select": n_features_to_select,
+        "task": task,
+        "random_state": random_state,
+        "n_jobs": n_jobs,
+        "feature_groups": feature_groups,
+        "fixed_features": fixed_features,
+    }
+    if in_parts(X):
+        return _select_in_parts(X, y, target, method, options)
     looked_through = target is not None
     if looked_through:
         X, y = _without_target(X, y, target)
-    selector = prepare(
-        method,
-        y,
-        n_features_to_select=n_features_to_select,
-        task=task,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        feature_groups=feature_groups,
-        fixed_features=fixed_features,
-    )
+    selector = prepare(method, y, **options)
     selector = _for_table(selector, X, y, keep, looked_through=looked_through)
     fitted: Selection = selector.fit(X, y, **params)
     return fitted
+
+
+def _select_in_parts(
+    X: Any, y: Any, target: Any, method: Any, options: dict[str, Any]
+) -> Selection:
+    """The selection from a table that is read in blocks of rows."""
+    if method is None:
+        raise InvalidParameter(
+            "select needs the name of a method where rows come in blocks, from which the automatic "
+            "selection cannot learn. Write one that can, such as 'mrmr' or 'fisher-score', or give "
+            "a sample, tamis.table.parts.sample(source)."
+        )
+    table = read_parts("select", X, y, target)
+    source: Any = table.source
+    return prepare(method, table.labels.values, **options).fit(source)
 
 
 def _for_table(

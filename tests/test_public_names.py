@@ -52,7 +52,9 @@ PROMISED = {
         "BackwardCriterion", "Choice", "Criterion", "Embedded", "ForwardCriterion", "Grouping",
         "Record", "Scores", "Search", "Selection", "Step", "SubsetCriterion", "Trace",
     },
-    "tamis.svm": {"NewtonSVC", "NewtonSVR", "SVCPath", "SVCPathCV", "SVRPath", "SVRPathCV"},
+    "tamis.svm": {
+        "LSSVCPathCV", "NewtonSVC", "NewtonSVR", "SVCPath", "SVCPathCV", "SVRPath", "SVRPathCV",
+    },
     "tamis.response": {
         "Derivative", "Effect", "Engine", "Marginal", "Model", "Permutation", "Removal", "Zero",
         "effects", "importance", "open_engine",

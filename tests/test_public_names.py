@@ -53,7 +53,9 @@ PROMISED = {
         "Parts", "Record", "RowBlock", "RowStatistic", "Scores", "Search",
         "Selection", "Step", "SubsetCriterion", "Trace",
     },
-    "tamis.svm": {"NewtonSVC", "NewtonSVR", "SVCPath", "SVCPathCV", "SVRPath", "SVRPathCV"},
+    "tamis.svm": {
+        "LSSVCPathCV", "NewtonSVC", "NewtonSVR", "SVCPath", "SVCPathCV", "SVRPath", "SVRPathCV",
+    },
     "tamis.response": {
         "Derivative", "Effect", "Engine", "Marginal", "Model", "Permutation", "Removal", "Zero",
         "effects", "importance", "open_engine",

@@ -1,5 +1,9 @@
 """Machines of squared losses: optimality, other solvers, refits, and criteria that take them."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -315,3 +319,48 @@ class TestCriteria:
         with pytest.raises(IncompatibleCriterion, match="order=0"):
             WeightNorm(NewtonSVC(), order=1, retrain=True).fit(X, y)
         assert WeightNorm(NewtonSVC(), order=1).fit(X, y).loss(np.arange(4)).shape == (4,)
+
+
+DISPATCHED = """
+import numpy as np, torch
+from sklearn import config_context
+from sklearn.base import clone
+from tamis.svm import NewtonSVC, NewtonSVR
+rng = np.random.default_rng(0)
+X, weight = rng.normal(size=(60, 4)), rng.integers(0, 3, 60)
+f = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=60)
+labels = np.where(f > 0, "yes", "no")
+T = torch.asarray(X)
+cases = [
+    (NewtonSVC(5.0), labels, None),
+    (NewtonSVC(5.0), labels, weight),
+    (NewtonSVC(gamma=0.3, class_weight="balanced"), labels, None),
+    (NewtonSVR(5.0), f, None),
+    (NewtonSVR(5.0), torch.asarray(f), None),
+]
+with config_context(array_api_dispatch=True):
+    for machine, y, weights in cases:
+        there = clone(machine).fit(T, y, weights)
+        here = clone(machine).fit(X, np.asarray(y), weights)
+        name = "decision_function" if isinstance(machine, NewtonSVC) else "predict"
+        found = getattr(there, name)(T)
+        assert isinstance(found, torch.Tensor) and isinstance(there.support_vectors_, torch.Tensor)
+        assert np.abs(found.numpy() - getattr(here, name)(X)).max() < 1e-10
+        if name != "predict":
+            assert (there.predict(T) == here.predict(X)).all()
+print("the same")
+"""
+
+
+@pytest.mark.slow
+def test_arrays_of_torch_are_followed():
+    """In a process of its own: dispatch must be asked for before scipy is imported."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    done = subprocess.run(
+        [sys.executable, "-c", DISPATCHED],
+        env={**os.environ, "SCIPY_ARRAY_API": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == "the same", done.stderr

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tamis.svm.newton import NewtonSVC, NewtonSVR
     from tamis.svm.svc import SVCPath
     from tamis.svm.svr import SVRPath
+    from tamis.svm.tuning_ls import LSSVCPathCV
     from tamis.svm.tuning_svc import SVCPathCV
     from tamis.svm.tuning_svr import SVRPathCV
 
@@ -17,6 +18,7 @@ __all__ = [
     "Certificate",
     "GradientC",
     "GridC",
+    "LSSVCPathCV",
     "NewtonSVC",
     "NewtonSVR",
     "SVCPath",
@@ -30,6 +32,7 @@ _HOMES = {
     "Certificate": "curves.certificate",
     "GradientC": "comparison",
     "GridC": "comparison",
+    "LSSVCPathCV": "tuning_ls",
     "NewtonSVC": "newton",
     "NewtonSVR": "newton",
     "SVCPath": "svc",

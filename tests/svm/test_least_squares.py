@@ -1,0 +1,117 @@
+"""The least-squares machine at every C against refits, grids and dense samples."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.estimator_checks import check_estimator
+
+from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.svm import LSSVCPathCV, NewtonSVR
+from tamis.svm.least_squares import LeastSquaresPath, RationalOutputs
+
+
+def problem(n=70, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, np.where(X[:, 0] * X[:, 1] + 0.7 * rng.normal(size=n) > 0, 1, -1)
+
+
+def folds_error(X, y, C, gamma, splits):
+    """Mean error over the folds, of machines trained at one C."""
+    errors = []
+    for train, test in splits:
+        machine = NewtonSVR(C, epsilon=0.0, gamma=gamma).fit(X[train], y[train])
+        errors.append(np.mean((machine.predict(X[test]) > 0) != (y[test] > 0)))
+    return np.mean(errors)
+
+
+def test_outputs_at_every_C():
+    X, y = problem()
+    rows, new = X[:50], X[50:]
+    path = LeastSquaresPath(rbf_kernel(rows, gamma=0.4), y[:50].astype(float))
+    outputs = path.outputs(rbf_kernel(new, rows, gamma=0.4))
+    for C in (1e-3, 0.5, 40.0):
+        machine = NewtonSVR(C, epsilon=0.0, gamma=0.4).fit(rows, y[:50])
+        assert_allclose(outputs(1 / (2 * C)), machine.predict(new), atol=1e-9)
+        assert_allclose(path.multipliers(1 / (2 * C)), machine.dual_coef_[0], atol=1e-9)
+
+
+def test_left_out_equals_refits():
+    X, y = problem(30)
+    path = LeastSquaresPath(rbf_kernel(X, gamma=0.4), y.astype(float))
+    for C in (0.1, 10.0):
+        found = path.left_out(1 / (2 * C))
+        for i in range(30):
+            kept = np.delete(np.arange(30), i)
+            machine = NewtonSVR(C, epsilon=0.0, gamma=0.4).fit(X[kept], y[kept])
+            assert found[i] == pytest.approx(machine.predict(X[[i]])[0], abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_sign_change_is_found(seed):
+    rng = np.random.default_rng(seed)
+    poles = np.exp(rng.uniform(-8, 5, 40))
+    outputs = RationalOutputs(rng.normal(size=(30, 40)) * poles, poles, 0.3)
+    first, changes = outputs.sign_changes(1e-4, 1e3)
+    places = np.geomspace(1e-4, 1e3, 4001)
+    dense = np.array([outputs(lam) > 0 for lam in places]).T
+    assert (first == dense[:, 0]).all()
+    for row in range(30):
+        own = [one for one in changes if one.row == row]
+        sign, before = first[row], 0.0
+        for one in own:
+            assert one.low > before
+            assert one.below == sign
+            assert np.log(one.high / one.low) < 1e-6
+            sign, before = one.above, one.high
+        middles = np.array([np.sqrt(one.low * one.high) for one in own])
+        told = (np.searchsorted(middles, places) % 2 == 1) != first[row]
+        assert (told == dense[row]).mean() > 0.999  # but for two roots between two places
+        assert len(own) >= np.count_nonzero(np.diff(dense[row].astype(int)))
+
+
+@pytest.mark.parametrize("gamma", [0.3, [0.05, 1.0]])
+def test_no_C_of_a_grid_is_better(gamma):
+    X, y = problem()
+    splits = list(StratifiedKFold(4).split(X, y))
+    search = LSSVCPathCV(gamma=gamma, cv=splits, C_range=(1e-3, 1e3)).fit(X, y)
+    proof = search.certificate_
+    assert proof.closed
+    assert proof.lower == proof.upper == pytest.approx(1 - search.best_score_)
+    own = folds_error(X, y, search.best_C_, search.best_gamma_, splits)
+    assert own == pytest.approx(proof.value, abs=1e-12)
+    for one in np.atleast_1d(gamma):
+        grid = [folds_error(X, y, C, one, splits) for C in np.geomspace(1.1e-3, 900, 25)]
+        assert min(grid) >= proof.lower - 1e-12
+        if one == search.best_gamma_:
+            assert_allclose(search.curve_(np.geomspace(1.1e-3, 900, 25)), grid, atol=1e-12)
+    assert "no C in [0.001, 1000]" in repr(proof)
+
+
+def test_what_cannot_be_decided_stays_open():
+    """Copies that contradict each other: outputs that are 0 but for rounding, whatever C."""
+    X = np.repeat(np.random.default_rng(0).normal(size=(12, 2)), 2, axis=0)
+    y = np.tile([0, 1], 12)
+    splits = [(np.arange(16), np.arange(16, 24)), (np.arange(8, 24), np.arange(8))]
+    proof = LSSVCPathCV(cv=splits).fit(X, y).certificate_
+    assert not proof.closed
+    assert proof.lower == 0 < proof.upper
+    assert "within rounding" in repr(proof)
+
+
+def test_scikit_learn_checks():
+    check_estimator(LSSVCPathCV(cv=2), on_skip=None)
+
+
+def test_sentences():
+    X, y = problem(20)
+    with pytest.raises(InvalidParameter, match="kernel='rbf'"):
+        LSSVCPathCV("sigmoid").fit(X, y)
+    with pytest.raises(InvalidParameter, match="two rising numbers"):
+        LSSVCPathCV(C_range=(1.0, 0.5)).fit(X, y)
+    with pytest.raises(InvalidTarget, match="OneVsRestClassifier"):
+        LSSVCPathCV().fit(X, np.arange(20) % 3)
+    with pytest.raises(InvalidTarget, match="both classes in every training part"):
+        LSSVCPathCV(cv=[(np.flatnonzero(y > 0), np.flatnonzero(y < 0))]).fit(X, y)

@@ -95,8 +95,8 @@ class SearchBar:
 
     def teardown(self, estimator: Any, context: Any) -> None:
         """Take the bar away."""
+        self.progress.stop()  # which erases as many lines as there are, while they are there
         self._end_step()
-        self.progress.stop()
         if self.task is not None:
             self.progress.remove_task(self.task)
 

@@ -129,8 +129,9 @@ class PairInformation(Univariate):
 
     References
     ----------
-    Passemiers et al. (2024), How good are feature selection methods at finding interactions,
-    Scientific Reports 14 (tables on which pairs matter alone).
+    Passemiers, Folco, Raimondi, Birolo, Moreau and Fariselli (2024), A quantitative benchmark of
+    neural network feature selection methods for detecting nonlinear signals, Scientific Reports 14
+    (problems on which pairs matter alone).
 
     Examples
     --------

@@ -73,7 +73,7 @@ def test_every_published_table_that_was_promised_is_there():
     wanted |= {f"fspp-fig{figure}" for figure in ("1", "2", "3", "4", "4a")}
     wanted |= {f"thesis-fig{figure}" for figure in ("3.2", "3.3", "4.2", "5.1", "5.2", "5.3")}
     wanted |= {f"svr-fig{figure}" for figure in (2, 5, 6, 7, 8)}
-    wanted |= {"interactions-1", "interactions-2"}
+    wanted |= {"interactions-1", "interactions-2", "interactions-3"}
     assert wanted <= set(names())
 
 

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
+from tamis.choice import Information
 from tamis.contract import RowBlock
 from tamis.contract.parted import Apart, Survey, TableInParts, TargetLabels
 from tamis.criteria import (
@@ -191,6 +192,13 @@ def test_what_cannot_learn_from_blocks_says_what_to_write(search):
         search = Forward(CrossValidated(GaussianNB()))
     with pytest.raises(InvalidParameter, match=r"sample.*n_rows=20000.*FisherScore"):
         search.fit(cut(X, y, [300]))
+
+
+def test_a_choice_that_fits_a_model_says_so():
+    X, y, _ = made()
+    search = Forward(FisherScore(), n_features_to_select=Information("bic"))
+    with pytest.raises(InvalidTable, match=r"not blocks of rows\. Ask for a number of features"):
+        search.fit(cut(X[:, :3], y, [300]))
 
 
 def test_a_missing_value_is_said_with_its_block_and_column():

@@ -13,6 +13,7 @@ from scipy.spatial.distance import pdist
 
 from tamis._arrays import Array, Subset, class_codes, in_range
 from tamis._column_series import pair_changes
+from tamis._namespace import namespace, placed
 from tamis._parallel import in_order, own_threads
 from tamis.compiled.thresholds import in_calls
 from tamis.contract import Cost
@@ -55,22 +56,7 @@ class TargetKernel:
 
     def rows(self, rows: slice) -> Array:
         """Kernel of some samples' targets with all."""
-        return self._between(rows, slice(None))
-
-    def _between(self, rows: slice, columns: slice) -> Array:
-        own, others = self.y[rows, None], self.y[columns]
-        if self.kind == EQUALITY:
-            return (own == others).astype(float)
-        if self.kind == GAUSSIAN:
-            return np.asarray(np.exp2(-((own - others) ** 2)))
-        return np.asarray(own * others)
-
-    def centred(self, rows: slice, columns: slice) -> Array:
-        """L_ij - offset_i - offset_j of some samples with others."""
-        found = self._between(rows, columns)
-        found -= self.offset[rows, None]
-        found -= self.offset[columns]
-        return found
+        return np.asarray(target_kernel(self.kind, self.y[rows, None], self.y))
 
     def _own(self) -> Array:
         return self.y**2 if self.kind == PRODUCT else np.ones(len(self.y))
@@ -78,6 +64,17 @@ class TargetKernel:
     def _row_sums(self) -> Array:
         blocks = [slice(i, i + _ROWS) for i in range(0, len(self.y), _ROWS)]
         return np.concatenate([self.rows(block).sum(axis=1) for block in blocks])
+
+
+def target_kernel(kind: int, own: Any, others: Any) -> Any:
+    """Kernel of targets with others, on any array library."""
+    xp = namespace(own, others)
+    if kind == EQUALITY:
+        return xp.astype(own == others, own.dtype)
+    if kind == GAUSSIAN:
+        apart = own - others
+        return xp.exp(apart * apart * -float(np.log(2)))
+    return own * others
 
 
 def pair_sums_cost(n_samples: int, n_features: int, *, compiled: bool, n_rounds: int) -> Cost:
@@ -119,7 +116,10 @@ class StripPairSums:
     """
 
     def __init__(self, X: Array, target: TargetKernel, dtype: Any):
-        self._X, self.target = np.asarray(X, dtype=dtype), target
+        self.target = target
+        self._X, self._y, self._offset = (
+            placed(np.asarray(part, dtype=dtype)) for part in (X, target.y, target.offset)
+        )
 
     def __call__(
         self, members: Subset, altered: Subset, sign: int, before: float, after: float
@@ -138,8 +138,13 @@ class StripPairSums:
             found[0], found[1:][~together] = rest[0], rest[1:]
         return found
 
-    def _weights(self, rows: slice, columns: slice) -> Array:
-        return self.target.centred(rows, columns).astype(self._X.dtype, copy=False)
+    def _weights(self, rows: slice, columns: slice) -> Any:
+        """L_ij - offset_i - offset_j of some samples with others."""
+        own, others = self._y[rows][:, None], self._y[columns][None, :]
+        found = target_kernel(self.target.kind, own, others)
+        found -= self._offset[rows][:, None]
+        found -= self._offset[columns][None, :]
+        return found
 
     @cached_property
     def _columns(self) -> Any:

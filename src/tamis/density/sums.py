@@ -52,6 +52,8 @@ class ColumnsInUse(NamedTuple):
 
     def together(self, most_terms: int) -> Mask:
         """Which altered columns are to be found together, by series of so many terms at most."""
+        if not isinstance(self.table.Z, np.ndarray):  # there are no compiled loops on a device
+            return np.ones(len(self.altered), dtype=bool)
         few = self.table.ranks(self.altered) <= most_terms
         return few if np.count_nonzero(few) >= LEAST_TOGETHER else np.zeros_like(few)
 

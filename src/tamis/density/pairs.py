@@ -17,7 +17,7 @@ from tamis._namespace import namespace, placed
 from tamis._parallel import in_order, own_threads
 from tamis.compiled.thresholds import in_calls
 from tamis.contract import Cost
-from tamis.density.sums import altered_distances, columns_in_use
+from tamis.density.sums import altered_distances, columns_in_use, products_bytes
 
 #: Kernels of the target: whether classes agree, a Gaussian (of a scaled target), a product.
 EQUALITY, GAUSSIAN, PRODUCT = range(3)
@@ -82,7 +82,7 @@ def pair_sums_cost(n_samples: int, n_features: int, *, compiled: bool, n_rounds:
     pairs, size = float(n_samples) ** 2, n_samples * n_features
     if not compiled:
         return Cost(pairs * (4 + 3.0 * n_features * n_rounds) + 1e6, 24 * pairs + 16 * size)
-    held = 10.0 * n_samples * min(n_samples, _ROWS)
+    held = 10.0 * n_samples * min(n_samples, _ROWS) + products_bytes(n_samples, n_features)
     return Cost(pairs * (1.5 + 0.4 * n_features * n_rounds), held + 16 * size)
 
 

@@ -3,6 +3,9 @@
 What is written against the array API runs where its arrays are; answers come back as numpy arrays.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,7 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.exceptions import InvalidTable
+from tamis.exceptions import InvalidParameter, InvalidTable, MissingExtra
+
+#: The device that kernels are to be computed on, None for the processor by numpy.
+_DEVICE: ContextVar[str | None] = ContextVar("device", default=None)
 
 
 def namespace(*arrays: Any) -> Any:
@@ -37,6 +43,51 @@ def _compat() -> Any:
     """array-api-compat, or the copy of it that scikit-learn brings along."""
     own = find_spec("array_api_compat") is not None
     return import_module("array_api_compat" if own else "sklearn.externals.array_api_compat")
+
+
+@contextmanager
+def computing_on(device: str | None) -> Iterator[None]:
+    """Have what can be computed on a device of torch, such as "cuda", computed there."""
+    if device is not None:
+        _check_device(device)
+    token = _DEVICE.set(device)
+    try:
+        yield
+    finally:
+        _DEVICE.reset(token)
+
+
+def _check_device(device: Any) -> None:
+    if find_spec("torch") is None:
+        raise MissingExtra(
+            f"device={device!r} needs torch, which is not installed. Write pip install "
+            "'tamis[gpu]'."
+        )
+    torch = import_module("torch")
+    try:
+        torch.zeros(1, dtype=torch.float64, device=device)
+    except (RuntimeError, TypeError, AssertionError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InvalidParameter(
+            f"device={device!r} cannot be used by torch {torch.__version__} here: {reason} Write "
+            "device='cuda' on a machine with such a device, or leave it out."
+        ) from None
+
+
+def device_asked() -> str | None:
+    """The device on which kernels are to be computed, None for the processor by numpy."""
+    return _DEVICE.get()
+
+
+def placed(x: Any) -> Any:
+    """The numbers where they are to be computed on: the array itself unless a device is asked.
+
+    What is an array of another library already stays where it is.
+    """
+    device = device_asked()
+    if device is None or not isinstance(x, np.ndarray):
+        return x
+    return import_module("torch").asarray(np.ascontiguousarray(x), device=device)
 
 
 def host(x: Any) -> NDArray[Any]:

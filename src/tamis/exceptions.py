@@ -35,6 +35,7 @@ Warnings are for results that stand but deserve doubt::
     ├── NotConverged        a model whose training did not come to rest
     ├── SelectedOutside     a selection that saw the rows on which it is judged
     ├── UnlabelledRows      rows whose label was read as "none"
+    ├── DeviceWarning       work that a device was asked for and that runs on the processor
     ├── LoopInstead         a tree model that is asked by altered copies of the rows
     ├── PiecesFailed        part of an experiment that could not be run
     └── DamagedRow          a row of a store that is not as it was written
@@ -159,6 +160,10 @@ class NotConverged(TamisWarning):
 
 class SelectedOutside(TamisWarning):
     """A selection was made with the rows on which it is judged, so it flatters."""
+
+
+class DeviceWarning(TamisWarning):
+    """A device was asked for what can only be computed on the processor."""
 
 
 class LoopInstead(TamisWarning):

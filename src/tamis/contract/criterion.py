@@ -61,6 +61,8 @@ class Criterion(BaseEstimator, ABC):
     takes_parts: ClassVar[bool] = False
     #: Whether ``y`` may have several columns, each a target.
     takes_several_targets: ClassVar[bool] = False
+    #: Whether scores are computed on the device that is asked for, such as a GPU.
+    runs_on_device: ClassVar[bool] = False
     #: Whether scores are about the scale of the columns, so that no search may change it.
     reads_scale: ClassVar[bool] = False
     #: What breaks ties of scores, in words, such as "squared loss on the same folds"; empty where

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset, check_range, check_target_range, in_range
+from tamis._namespace import device_asked
 from tamis.contract import Cost
 from tamis.criteria.altered import AlteredCriterion
 from tamis.criteria.univariate import mean_of, targets_of
@@ -64,6 +65,7 @@ class HSIC(AlteredCriterion):
     """
 
     takes_several_targets: ClassVar[bool] = True
+    runs_on_device: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -94,7 +96,7 @@ class HSIC(AlteredCriterion):
 
     def _sums_with(self, X: Array, y: NDArray[Any]) -> PlainPairSums | StripPairSums:
         target = TargetKernel(y, self.task_, self.target_kernel, self.unbiased)
-        if is_large(X.shape) and self.gamma != "median":
+        if (is_large(X.shape) or device_asked()) and self.gamma != "median":
             return StripPairSums(X, target, PRECISIONS[self.precision])
         return PlainPairSums(X, target)
 

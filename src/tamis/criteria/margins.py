@@ -1,6 +1,6 @@
 """WeightNorm: how the margin of a support vector machine with any kernel depends on a column."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -72,6 +72,8 @@ class WeightNorm(MachineCriterion):
     True
     """
 
+    #: Norms of Gaussian kernels; machines are trained on the processor.
+    runs_on_device: ClassVar[bool] = True
     _takes_squared = True
 
     def _prepare(self, estimator: Any) -> None:

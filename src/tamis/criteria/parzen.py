@@ -9,6 +9,7 @@ from scipy.special import entr, logsumexp
 
 from tamis._arrays import Array, Mask, Subset, check_range, class_codes
 from tamis._column_series import ClassChanges, class_changes
+from tamis._namespace import placed
 from tamis._random import draw_seed
 from tamis.contract import Cost
 from tamis.criteria.altered import AlteredCriterion
@@ -42,6 +43,7 @@ class ParzenCriterion(AlteredCriterion):
     """
 
     targets: ClassVar[frozenset[str]] = frozenset({"classification"})
+    runs_on_device: ClassVar[bool] = True
     _score: ClassVar[type[PosteriorScore]]
 
     def __init__(
@@ -77,7 +79,7 @@ class ParzenCriterion(AlteredCriterion):
         self._X = X
         self._sums: ClassSums = class_sums(X, codes, self.precision)
         self._codes = codes[self._sums.order]
-        self._ordered = X[self._sums.order].astype(PRECISIONS[self.precision], copy=False)
+        self._ordered = placed(X[self._sums.order].astype(PRECISIONS[self.precision], copy=False))
         self.use(self.tune(np.arange(self.n_units_)))
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
@@ -104,15 +106,16 @@ class ParzenCriterion(AlteredCriterion):
 
     def _values(self, members: Subset, altered: Subset, sign: int) -> Array:
         gamma = 1 / (2 * self.sigma_**2)
-        if not is_large(self._X.shape):
+        elsewhere = not isinstance(self._ordered, np.ndarray)
+        if not is_large(self._X.shape) and not elsewhere:
             return self._from_all_sums(members, altered, sign, gamma)
         used = columns_in_use(self._ordered, members, altered, gamma)
         together = used.together(MOST_TERMS[self.leave_one_out])
         values = np.empty(len(altered) + 1)
-        if together.any():
+        if together.any() or elsewhere:
             both = self._by_products(used, together, -sign)
             values[0], values[1:][together] = both.base, both.base + both.changes
-        if not together.all() or not len(altered):
+        if not together.all() or not (len(altered) or elsewhere):
             rest = self._from_all_sums(members, altered[~together], sign, gamma)
             values[0], values[1:][~together] = rest[0], rest[1:]
         return values

@@ -13,10 +13,11 @@ from scipy.spatial.distance import pdist
 
 from tamis._arrays import Array, Subset, class_codes, in_range
 from tamis._column_series import pair_changes
+from tamis._namespace import namespace, placed
 from tamis._parallel import in_order, own_threads
 from tamis.compiled.thresholds import in_calls
 from tamis.contract import Cost
-from tamis.density.sums import altered_distances, columns_in_use
+from tamis.density.sums import altered_distances, columns_in_use, products_bytes
 
 #: Kernels of the target: whether classes agree, a Gaussian (of a scaled target), a product.
 EQUALITY, GAUSSIAN, PRODUCT = range(3)
@@ -55,22 +56,7 @@ class TargetKernel:
 
     def rows(self, rows: slice) -> Array:
         """Kernel of some samples' targets with all."""
-        return self._between(rows, slice(None))
-
-    def _between(self, rows: slice, columns: slice) -> Array:
-        own, others = self.y[rows, None], self.y[columns]
-        if self.kind == EQUALITY:
-            return (own == others).astype(float)
-        if self.kind == GAUSSIAN:
-            return np.asarray(np.exp2(-((own - others) ** 2)))
-        return np.asarray(own * others)
-
-    def centred(self, rows: slice, columns: slice) -> Array:
-        """L_ij - offset_i - offset_j of some samples with others."""
-        found = self._between(rows, columns)
-        found -= self.offset[rows, None]
-        found -= self.offset[columns]
-        return found
+        return np.asarray(target_kernel(self.kind, self.y[rows, None], self.y))
 
     def _own(self) -> Array:
         return self.y**2 if self.kind == PRODUCT else np.ones(len(self.y))
@@ -80,12 +66,23 @@ class TargetKernel:
         return np.concatenate([self.rows(block).sum(axis=1) for block in blocks])
 
 
+def target_kernel(kind: int, own: Any, others: Any) -> Any:
+    """Kernel of targets with others, on any array library."""
+    xp = namespace(own, others)
+    if kind == EQUALITY:
+        return xp.astype(own == others, own.dtype)
+    if kind == GAUSSIAN:
+        apart = own - others
+        return xp.exp(apart * apart * -float(np.log(2)))
+    return own * others
+
+
 def pair_sums_cost(n_samples: int, n_features: int, *, compiled: bool, n_rounds: int) -> Cost:
     """What the kernel of the target takes, and the sums for each column so many times."""
     pairs, size = float(n_samples) ** 2, n_samples * n_features
     if not compiled:
         return Cost(pairs * (4 + 3.0 * n_features * n_rounds) + 1e6, 24 * pairs + 16 * size)
-    held = 10.0 * n_samples * min(n_samples, _ROWS)
+    held = 10.0 * n_samples * min(n_samples, _ROWS) + products_bytes(n_samples, n_features)
     return Cost(pairs * (1.5 + 0.4 * n_features * n_rounds), held + 16 * size)
 
 
@@ -119,7 +116,10 @@ class StripPairSums:
     """
 
     def __init__(self, X: Array, target: TargetKernel, dtype: Any):
-        self._X, self.target = np.asarray(X, dtype=dtype), target
+        self.target = target
+        self._X, self._y, self._offset = (
+            placed(np.asarray(part, dtype=dtype)) for part in (X, target.y, target.offset)
+        )
 
     def __call__(
         self, members: Subset, altered: Subset, sign: int, before: float, after: float
@@ -138,8 +138,13 @@ class StripPairSums:
             found[0], found[1:][~together] = rest[0], rest[1:]
         return found
 
-    def _weights(self, rows: slice, columns: slice) -> Array:
-        return self.target.centred(rows, columns).astype(self._X.dtype, copy=False)
+    def _weights(self, rows: slice, columns: slice) -> Any:
+        """L_ij - offset_i - offset_j of some samples with others."""
+        own, others = self._y[rows][:, None], self._y[columns][None, :]
+        found = target_kernel(self.target.kind, own, others)
+        found -= self._offset[rows][:, None]
+        found -= self._offset[columns][None, :]
+        return found
 
     @cached_property
     def _columns(self) -> Any:

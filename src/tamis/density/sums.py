@@ -15,6 +15,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from tamis._arrays import Array, Mask, Subset
 from tamis._column_series import ScaledColumns
+from tamis._column_series.table import KEPT, ROWS
 from tamis._namespace import taken
 from tamis._parallel import in_order, own_threads
 from tamis.compiled import thresholds
@@ -52,6 +53,8 @@ class ColumnsInUse(NamedTuple):
 
     def together(self, most_terms: int) -> Mask:
         """Which altered columns are to be found together, by series of so many terms at most."""
+        if not isinstance(self.table.Z, np.ndarray):  # there are no compiled loops on a device
+            return np.ones(len(self.altered), dtype=bool)
         few = self.table.ranks(self.altered) <= most_terms
         return few if np.count_nonzero(few) >= LEAST_TOGETHER else np.zeros_like(few)
 
@@ -105,7 +108,16 @@ def class_sums_cost(n_samples: int, n_features: int, *, others: bool) -> Cost:
     if not is_large((n_samples, n_features)):
         return Cost(4 * terms + 1e6, 24.0 * n_samples**2 + 16 * size)
     block = max(n_samples * 2, min(BLOCK, 2 * size))
-    return Cost((1.5 if others else 0.6) * terms, 16.0 * size + (60 if others else 24) * block)
+    held = (60 if others else 24) * block + products_bytes(n_samples, n_features)
+    return Cost((1.5 if others else 0.6) * terms, 16.0 * size + held)
+
+
+def products_bytes(n_samples: int, n_features: int) -> float:
+    """What products hold where columns are found together: their terms, and a strip of kernels."""
+    if n_features < LEAST_TOGETHER:
+        return 0.0
+    # about eight terms of each column, and half a dozen arrays of a strip
+    return 8.0 * min(KEPT, 8 * n_samples * n_features) + 48.0 * n_samples * min(n_samples, ROWS[1])
 
 
 class PlainClassSums:

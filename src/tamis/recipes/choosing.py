@@ -4,17 +4,25 @@ import re
 from collections.abc import Sequence
 from inspect import Parameter, Signature
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from tamis._arrays import target_kind
+from tamis._namespace import computing_on
 from tamis._random import fix_seeds
 from tamis.choice.rounds import Rounds
 from tamis.contract import SURVIVAL, TASKS, Criterion, Selection
 from tamis.contract.parted import in_parts, read_parts
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidSpec, InvalidTarget
+from tamis.exceptions import (
+    DeviceWarning,
+    IncompatibleCriterion,
+    InvalidParameter,
+    InvalidSpec,
+    InvalidTarget,
+)
 from tamis.recipes.book import (
     BOOK,
     Make,
@@ -133,6 +141,7 @@ def select(
     keep: Sequence[str] = (),
     feature_groups: Any = None,
     fixed_features: Any = None,
+    device: str | None = None,
     **params: Any,
 ) -> Selection:
     """Select columns in one line, and return the fitted selection.
@@ -171,6 +180,10 @@ def select(
         :class:`tamis.search.Forward`. ``n_features_to_select`` then counts units.
     fixed_features : str, int or list of them, optional
         Columns, or names of groups, that are always kept, and count among those kept.
+    device : str, optional
+        A device of torch, such as "cuda": kernel criteria (``HSIC``, ``ParzenInformation``,
+        ``WeightNorm``) compute their scores there, in double precision, and what else there is on
+        the processor, with a warning where that is everything.
     **params
         Per-row metadata for ``fit``, such as ``sample_weight``.
 
@@ -202,7 +215,10 @@ def select(
         X, y = _without_target(X, y, target)
     selector = prepare(method, y, **options)
     selector = _for_table(selector, X, y, keep, looked_through=looked_through)
-    fitted: Selection = selector.fit(X, y, **params)
+    if device is not None:
+        _warn_of_device(selector, device)
+    with computing_on(device):
+        fitted: Selection = selector.fit(X, y, **params)
     return fitted
 
 
@@ -219,6 +235,18 @@ def _select_in_parts(
     table = read_parts("select", X, y, target)
     source: Any = table.source
     return prepare(method, table.labels.values, **options).fit(source)
+
+
+def _warn_of_device(selector: Selection, device: str) -> None:
+    """Say that nothing of a method runs on the device that was asked for."""
+    parts = [selector, *selector.get_params().values()]
+    if not any(isinstance(part, Criterion) and part.runs_on_device for part in parts):
+        warn(
+            f"Nothing of {type(selector).__name__} runs on device={device!r}: it runs on the "
+            "processor. HSIC, ParzenInformation, KwakInformation and WeightNorm do.",
+            DeviceWarning,
+            stacklevel=3,
+        )
 
 
 def _for_table(

@@ -23,6 +23,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from tamis._arrays import Array
 from tamis._column_series import ScaledColumns, pair_changes
+from tamis._namespace import placed
 from tamis.svm.kernels import Kernel
 
 
@@ -122,10 +123,10 @@ class ColumnKernel:
         return part._lost_gaussian(beta) if self.kernel.name == "rbf" else part._lost_poly(beta)
 
     def _lost_gaussian(self, beta: Array) -> Array:
-        everything = np.arange(self.X.shape[1])
-        table = ScaledColumns(self.X, self.kernel.gamma)
+        everything, beta = np.arange(self.X.shape[1]), placed(beta)
+        table = ScaledColumns(placed(self.X), self.kernel.gamma)
         sums = pair_changes(
-            table, everything, everything, 1, lambda i, k: np.multiply.outer(beta[i], beta[k])
+            table, everything, everything, 1, lambda i, k: beta[i][:, None] * beta[k][None, :]
         )
         return -sums.changes
 

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from tamis._arrays import Array, class_codes, is_int, is_real
-from tamis._namespace import double, host, move, namespace
+from tamis._namespace import double, host, move, namespace, placed
 from tamis.exceptions import InvalidParameter, InvalidTarget, NotConverged
 from tamis.svm.kernels import Kernel, resolve_kernel
 from tamis.svm.limits import check_weights
@@ -100,8 +100,11 @@ class NewtonMachine(BaseEstimator):
         """Outputs of new rows, of shape (rows, outputs), where X is."""
         check_is_fitted(self)
         X = double(validate_data(self, X, reset=False, dtype="numeric"))
-        K = kernel_matrix(self._kernel, X, self.support_vectors_)
-        return K @ self.dual_coef_.T + move(self.intercept_, X)
+        # a machine that was trained on a device answers for rows of the host too
+        rows = move(X, self.support_vectors_) if isinstance(X, np.ndarray) else X
+        K = kernel_matrix(self._kernel, rows, self.support_vectors_)
+        found = K @ self.dual_coef_.T + move(self.intercept_, rows)
+        return host(found) if isinstance(X, np.ndarray) else found
 
 
 class NewtonSVC(ClassifierMixin, NewtonMachine):
@@ -193,7 +196,7 @@ class NewtonSVC(ClassifierMixin, NewtonMachine):
         """
         self._check()
         X, y = validate_data(self, X, y, dtype="numeric")
-        X, y = double(X), host(y)
+        X, y = placed(double(X)), host(y)
         check_classification_targets(y)
         weight = _weights(self, sample_weight, y)
         self.classes_, codes = class_codes(y)
@@ -335,7 +338,7 @@ class NewtonSVR(RegressorMixin, NewtonMachine):
         """
         self._check()
         X, y = validate_data(self, X, y, dtype="numeric", y_numeric=True)
-        X, y = double(X), host(y).astype(np.float64)
+        X, y = placed(double(X)), host(y).astype(np.float64)
         weight = _weights(self, sample_weight, y)
         self._kernel = self._resolved(X, weight)
         target = move(y[weight > 0], X)

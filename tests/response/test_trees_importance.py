@@ -11,11 +11,12 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.inspection import partial_dependence
 
 import tamis.response.trees.engine as engines
+from tamis._parallel import AHEAD
 from tamis.criteria import DensitySensitivity, PosteriorSensitivity, ScoreSensitivity
 from tamis.exceptions import LoopInstead
 from tamis.response import GenericEngine, Marginal, effects, importance
 from tamis.response.trees import TreeEngine
-from tamis.response.trees.blocks import AHEAD, over_rows
+from tamis.response.trees.blocks import over_rows
 from tamis.response.trees.opening import say
 from tests.response.tree_models import D, N, made, opened, table, target
 

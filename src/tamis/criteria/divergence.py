@@ -10,7 +10,6 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 from tamis._arrays import Array, Subset
 from tamis._linalg import TraceForm, TraceSum
 from tamis.contract import Cost, TableInParts
-from tamis.contract.parted import refuse_parts
 from tamis.criteria.moments import HeldSpread, Spread
 from tamis.criteria.parzen import ParzenDivergence
 from tamis.criteria.scatter import Form, Separability, check_ridge, check_within, matrices_cost
@@ -103,10 +102,10 @@ class Divergence(Separability):
         shrinking = 0.2 * n_samples * n_features**2 if self.ridge == "auto" else 0.0
         return plain._replace(operations=plain.operations + shrinking)
 
-    def _check_parts(self) -> None:
-        super()._check_parts()
-        if self.density != "gaussian":
-            refuse_parts(f"{type(self).__name__}(density={self.density!r})")
+    @property
+    def takes_parts(self) -> bool:  # type: ignore[override]
+        """Gaussian classes are sums over rows; windows are not."""
+        return bool(self.density == "gaussian")
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         self._windows: ParzenDivergence | None = None

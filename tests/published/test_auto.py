@@ -36,7 +36,8 @@ def error(estimator, X, y, train, test, task):
 
 def split(name, seed):
     """One split of a table: what AUTO errs, what all columns err, columns, and what it said."""
-    X, y = load(name)
+    table = load(name)
+    X, y = table.X, table.y
     task = "classification" if name in CLASSES else "regression"
     kind = StratifiedShuffleSplit if name in CLASSES else ShuffleSplit
     size = {**CLASSES, **NUMBERS}[name]

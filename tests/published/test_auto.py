@@ -9,7 +9,6 @@ from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from tamis.auto import Auto
 from tamis.auto.models import estimator_of
-from tamis.auto.plan import ALL
 from tamis.datasets import load
 
 pytestmark = [
@@ -49,8 +48,8 @@ def split(name, seed):
     kept = X[:, auto.support_] if auto.n_features_ else X[:, :1]
     own = error(model, kept, y, train, test, task)
     # the model for all columns is the one that the same folds prefer
-    best = min((p for p in auto.curve_ if p.path == ALL and p.size), key=lambda p: p.loss)
-    everything = error(estimator_of(best.model, best.size, task, seed), X, y, train, test, task)
+    best = estimator_of(auto._outcome.all_model, X.shape[1], task, seed)
+    everything = error(best, X, y, train, test, task)
     said = auto.error_
     stated = said.wrong if name in CLASSES else said.loss / y[test].var()
     return own, everything, auto.n_features_, stated

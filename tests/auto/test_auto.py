@@ -411,3 +411,16 @@ def test_behind_another_search():
     assert found.second_.error_.loss < found.second_.error_guess_.loss
     with pytest.warns(NothingFound, match="keeps no column"):
         assert Then(first, clone(QUICK)).fit(*noise(d=6, seed=1)).columns == []
+
+
+def test_the_summary_says_how_many_a_short_list_has():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(150, 12))
+    y = X[:, 0] + 0.25 * X[:, 1] + 0.2 * X[:, 2] + 0.15 * X[:, 3] + rng.normal(size=150)
+    balanced, short = (
+        Auto(budget=0.5, size=s, random_state=0).fit(X, y) for s in ("balanced", "short")
+    )
+    assert short.n_features_ < balanced.n_features_
+    told = f"within one standard error: {short.n_features_} column"
+    assert told in balanced.summary()
+    assert "within one standard error" not in short.summary()

@@ -41,7 +41,7 @@ def split(name, seed):
     kind = StratifiedShuffleSplit if name in CLASSES else ShuffleSplit
     size = {**CLASSES, **NUMBERS}[name]
     train, test = next(kind(1, train_size=size, random_state=1000 + seed).split(X, y))
-    auto = Auto(random_state=seed).fit(X[train], y[train])
+    auto = Auto(task=task, random_state=seed).fit(X[train], y[train])
     model = auto.estimator_ if auto.n_features_ else None
     if model is None:
         model = (DummyClassifier if name in CLASSES else DummyRegressor)()

@@ -66,6 +66,8 @@ def reasons_of(auto: Any) -> list[str]:
             f"the folds agree to {auto.stability_.nogueira:.2f} on the columns (1 is fully, 0 by "
             "chance)"
         )
+    if (fewer := _shorter(auto)) is not None:
+        lines.append(f'within one standard error: {auto._counted(fewer)}, by Auto(size="short")')
     if auto.plan_:
         lines.append(f"tried: orders by {_tried(auto, SPOKEN)}; models: {_tried(auto, MODELS)}")
     else:
@@ -74,6 +76,16 @@ def reasons_of(auto: Any) -> list[str]:
     if auto.stopped_:
         lines.append("the clock stopped it before the plan was through")
     return lines
+
+
+def _shorter(auto: Any) -> int | None:
+    """How many columns ``size="short"`` would keep, where that is fewer than are kept."""
+    if auto.path_ is None or auto.size != "balanced" or auto.n_features_to_select is not None:
+        return None
+    best = min(auto.curve_, key=lambda point: point.loss)
+    bound = best.loss + best.standard_error
+    fewest: int = min(point.size for point in auto.curve_ if point.loss <= bound)
+    return fewest if fewest < auto._outcome.size else None
 
 
 def _tried(auto: Any, words: dict[str, str]) -> str:

@@ -46,7 +46,14 @@ class Labels(NamedTuple):
 
     def codes(self, y: NDArray[Any]) -> NDArray[np.intp]:
         """Position of each of some labels among the values."""
-        return np.searchsorted(self.values, y).astype(np.intp)
+        found = np.searchsorted(self.values, y).astype(np.intp)
+        new = self.values[np.minimum(found, len(self.values) - 1)] != y
+        if np.any(new):
+            raise InvalidTarget(
+                f"The target has the label {y[int(np.argmax(new))]!r}, which it had not when it "
+                "was first read. Give the same rows in every pass."
+            )
+        return found
 
 
 class TargetLabels(RowStatistic):
@@ -72,6 +79,11 @@ class TargetLabels(RowStatistic):
             return state
         try:
             check_target_rows(self.name, y)
+            if y.dtype.kind == "f" and np.isinf(y).any():
+                raise InvalidTarget(
+                    f"{self.name} needs a number for each row, but the target has infinity in row "
+                    f"{block.start + int(np.isinf(y).argmax())} of the table. Leave the row out."
+                )
             values, counts = np.unique(y, return_counts=True)
         except InvalidTarget as error:
             raise InvalidTarget(f"In {block.where}: {error}") from error
@@ -314,7 +326,13 @@ class TableInParts:
         if self._survey is not None:
             return self.source.reduce(statistic)
         look = Survey(self.name, self.names, self.shape[1], takes_missing)
-        self._survey, found = self.source.reduce(Together([look, statistic]))
+        survey, found = self.source.reduce(Together([look, statistic]))
+        if survey.n_rows != self.shape[0]:
+            raise InvalidTable(
+                f"{self.name} found {self.shape[0]} rows in {self.source} when its target was "
+                f"read, and now {survey.n_rows}. Give the same rows in every pass."
+            )
+        self._survey = survey
         return found
 
     @property

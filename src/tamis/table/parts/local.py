@@ -92,6 +92,21 @@ class KeptHere(Reducible):
         return statistic.finish(first)
 
 
+def plain_numbers(X: NDArray[Any]) -> NDArray[Any]:
+    """Rows of numbers column-major, in a type of this machine that compiled loops read.
+
+    Half precision becomes single, what is wider than double becomes double.
+
+    >>> plain_numbers(np.ones((2, 1), dtype=">f2")).dtype
+    dtype('float32')
+    """
+    kind = X.dtype.newbyteorder("=")
+    if kind.kind == "f" and kind.itemsize not in (4, 8):
+        kind = np.dtype(np.float32 if kind.itemsize < 4 else np.float64)
+    # what must not be written to would have the loops compiled anew
+    return np.require(X, dtype=kind, requirements=["F", "W"])
+
+
 def reduced(statistic: RowStatistic, blocks: Iterable[Any]) -> Any:
     """The state of a statistic that has seen some blocks."""
     state = statistic.empty()

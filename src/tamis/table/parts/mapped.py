@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tamis.contract import RowBlock
 from tamis.exceptions import InvalidTable, InvalidTarget
-from tamis.table.parts.local import BLOCK_NUMBERS, LocalParts
+from tamis.table.parts.local import BLOCK_NUMBERS, LocalParts, plain_numbers
 
 
 class MemoryMap(LocalParts):
@@ -58,7 +58,7 @@ class MemoryMap(LocalParts):
 
     def chunk(self, index: int, *, target_only: bool = False) -> Iterator[RowBlock]:
         rows = slice(index * self._rows, (index + 1) * self._rows)
-        X = self._X[rows, :0] if target_only else np.asfortranarray(self._X[rows])
+        X = self._X[rows, :0] if target_only else plain_numbers(self._X[rows])
         yield RowBlock(X, np.asarray(self._y[rows]), rows.start, f"block {index} of {self._where}")
 
     def __reduce__(self) -> Any:
@@ -150,7 +150,7 @@ class BlockIterator(LocalParts):
                     f"{where} has {len(rows)} rows, but its target has the shape {target.shape}. "
                     "Give one value for each row."
                 )
-            X = rows[:, :0] if target_only else np.asfortranarray(rows)
+            X = rows[:, :0] if target_only else plain_numbers(rows)
             yield RowBlock(X, target, start, where)
             start += len(rows)
 

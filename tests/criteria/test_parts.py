@@ -32,7 +32,7 @@ from tamis.criteria import (
     PValue,
     Scatter,
 )
-from tamis.criteria.moments import ShiftedSums, SummedSpread
+from tamis.criteria.summed import ShiftedSums, SummedSpread
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.search import FloatingForward, Forward, Ranking, Then
 from tamis.table.parts import BlockIterator, MemoryMap
@@ -196,6 +196,28 @@ def test_rounding_of_a_large_mean_is_no_variation():
         assert held[1] == found[1] == 0
 
 
+@pytest.mark.parametrize(
+    "criterion", [FisherScore(), PValue(), Correlation(), Scatter("J3"), DiscriminantRatio()]
+)
+def test_columns_of_any_size_are_squared(criterion):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200)
+    X[:, :2] += y[:, None]
+    X *= [1e-200, 1e250, 1e-310, 1.0]
+    held = Ranking(clone(criterion)).fit(X, y)
+    found = Ranking(clone(criterion)).fit(cut(X, y, [50, 120]))
+    assert_allclose(found.scores_, held.scores_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e-250, 1e250, 1.0])
+def test_real_targets_of_any_size_are_squared(size):
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    y = size * (X[:, 1] + X[:, 2])
+    held = Ranking(Correlation(task="regression")).fit(X, y)
+    found = Ranking(Correlation(task="regression")).fit(cut(X, y, [50, 120]))
+    assert_allclose(found.scores_, held.scores_, rtol=1e-9)
+
+
 def test_groups_are_units():
     X, y, _ = made()
     groups = {"first": [0, 1], "last": [6, 7]}
@@ -267,7 +289,7 @@ def test_columns_too_large_to_square_are_refused():
     X, y, _ = made()
     X[5, 2] = 1e200
     with pytest.raises(InvalidTable, match="column 2 reaches 1e"):
-        Ranking(FisherScore()).fit(cut(X, y, [300]))
+        Ranking(Scatter("J3"), standardize=False).fit(cut(X, y, [300]))
 
 
 # -- the information family ----------------------------------------------------------------------

@@ -190,6 +190,11 @@ def test_rounding_of_a_large_mean_is_no_variation():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 3)), rng.integers(0, 2, 300)
     X[:, 1] = 2.0**53 + 2 * y
+    gaps = X.copy()
+    gaps[::7, 1] = np.nan
+    held, found = MutualInformation(), MutualInformation()
+    parts = Ranking(found).fit(cut(gaps, y, [50, 120])).scores_
+    assert_allclose(parts, Ranking(held).fit(gaps, y).scores_, atol=1e-12)
     for criterion in (MutualInformation(), FisherScore()):
         held = Ranking(criterion).fit(X, y).scores_
         found = Ranking(criterion).fit(cut(X, y, [50, 120])).scores_

@@ -253,6 +253,38 @@ def test_rows_that_change_between_passes_are_said(criterion):
         Ranking(criterion).fit(BlockIterator(relabelled))
 
 
+def test_weights_are_refused_where_rows_come_in_blocks(folder):
+    with pytest.raises(InvalidParameter, match="takes no sample_weight where rows come in blocks"):
+        Ranking(FisherScore()).fit(folder, target="y", sample_weight=np.ones(500))
+    Ranking(FisherScore()).fit(folder, target="y", sample_weight=None)
+
+
+def test_what_needs_the_whole_table_says_so(folder):
+    source = Parquet(folder, target="y")
+    search = Forward(FisherScore(), n_features_to_select=2).fit(source)
+    for work in (search.transform, search.fit_transform, search.substitutes, search.report):
+        with pytest.raises(InvalidParameter, match="needs a table that is held at once"):
+            work(source)
+
+
+def test_sources_that_cannot_work_are_refused():
+    X, y = made()
+    for names in (["a"], list("aabcd")):
+        with pytest.raises(InvalidParameter, match="a name of its own for each of 5 columns"):
+            MemoryMap(X, y, names=names)
+        with pytest.raises(InvalidParameter, match="a name of its own for each of 5 columns"):
+            BlockIterator(lambda: [(X, y)], names=names)
+    with pytest.raises(InvalidTable, match="needs columns to choose among"):
+        MemoryMap(X[:, :0], y)
+    with pytest.raises(InvalidParameter, match="block_rows >= 1"):
+        MemoryMap(X, y, block_rows=-1)
+    for factory in ([(X, y)], lambda: [(X, y, 1)], lambda: [X]):
+        with pytest.raises(InvalidTable, match="needs a function that gives pairs"):
+            BlockIterator(factory)
+    with pytest.raises(InvalidParameter, match="sample needs an int n_rows >= 1"):
+        sample(MemoryMap(X, y), n_rows=0)
+
+
 def test_blocks_that_differ_are_said_with_their_number():
     blocks = [(np.eye(3), np.arange(3)), (np.eye(4), np.arange(4))]
     with pytest.raises(InvalidTable, match=r"block 1 of the iterator needs 3 columns"):

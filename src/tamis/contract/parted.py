@@ -149,12 +149,20 @@ class Surveyed(NamedTuple):
         return np.maximum(self.high, -self.low)
 
     def constant(self, standardize: bool) -> Mask:
-        """Columns of one value; those to be standardised may differ by rounding of a large mean."""
+        """Columns of one value in every row, or none in any."""
+        same = self.alike(standardize)
+        return np.asarray(same & (self.gaps == 0) | (self.gaps == self.n_rows))
+
+    def alike(self, standardize: bool) -> Mask:
+        """Columns of one value where there is one; rounding of a large mean is no other.
+
+        That is so for columns that are to be standardised.
+        """
         same = self.high == self.low
         if standardize:
             # no deviation is more than half of the range
             same |= self.width <= 20 * np.finfo(float).eps * self.size
-        return np.asarray(same & (self.gaps == 0) | (self.gaps == self.n_rows))
+        return np.asarray(same)
 
     @property
     def width(self) -> Array:
@@ -402,6 +410,16 @@ def read_parts(name: str, X: Any, y: Any, target: str | None) -> TableInParts:
     if labels.n_rows < 2:
         raise InvalidTable(f"{name} needs at least 2 rows, but {source} has {labels.n_rows}.")
     return TableInParts(source, labels, name)
+
+
+def check_held(name: str, X: Any) -> None:
+    """Refuse blocks of rows where a table is needed that is held at once; Dask's can become one."""
+    if isinstance(X, str | PathLike | Parts):
+        raise InvalidParameter(
+            f"{name} needs a table that is held at once, not a path or a source of row blocks. "
+            "Read the columns that are kept and give these, or some rows of the table, "
+            "tamis.table.parts.sample(source)."
+        )
 
 
 def refuse_parts(name: str) -> None:

@@ -32,10 +32,10 @@ from tamis.criteria import (
     PValue,
     Scatter,
 )
-from tamis.criteria.moments import ShiftedSums, SummedSpread
+from tamis.criteria.summed import ShiftedSums, SummedSpread
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.search import FloatingForward, Forward, Ranking, Then
-from tamis.table.parts import BlockIterator
+from tamis.table.parts import BlockIterator, MemoryMap
 
 
 def made(n=600, d=8, seed=0, *, mean=0.0):
@@ -140,7 +140,8 @@ def test_labels_and_ranges_have_the_same_bits_in_any_order():
     ends = [0, *sorted(np.random.default_rng(1).choice(600, 20, replace=False)), 600]
     blocks = [RowBlock(X[a:b], y[a:b], a, "") for a, b in itertools.pairwise(ends)]
     labels, survey = TargetLabels("test"), Survey("test", None, 8, False)
-    for statistic in (labels, survey, Apart(np.array([1, 0]), np.array([4, 1]))):
+    plain = np.zeros(8), np.ones(8)
+    for statistic in (labels, survey, Apart(np.array([1, 0]), np.array([4, 1]), *plain)):
         states = [statistic.learn_part(statistic.empty(), block) for block in blocks]
         there, back = statistic.empty(), statistic.empty()
         for state in states:
@@ -159,6 +160,67 @@ def test_columns_that_tell_nothing_are_known():
     held = Ranking(FisherScore(), n_features_to_select=3).fit(X, y)
     assert_array_equal(found.order_[-2:], held.order_[-2:])
     assert set(found.order_[-2:]) == {4, 5}
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("criterion", [Correlation(), MRMR(n_bins=4)])
+def test_copies_are_known_whatever_their_type_and_scale(kind, criterion):
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(rng.normal(size=(5000, 7)), dtype=kind)
+    X[:, 6], X[:, 4] = X[:, 0], 4 * X[:, 1]
+    y = (X[:, 0] + X[:, 1] + X[:, 2] > 0).astype(int)
+    source = MemoryMap(X, y, block_rows=777)
+    held = Forward(clone(criterion), n_features_to_select=5).fit(X.astype(float), y)
+    found = Forward(clone(criterion), n_features_to_select=5).fit(source)
+    assert set(found.order_[-2:]) == {4, 6}
+    assert_array_equal(found.order_, held.order_)
+
+
+def test_a_gap_makes_no_copy_of_scaled_columns():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 5)), rng.integers(0, 2, 300)
+    X[::9, 0] = np.nan
+    X[:, 1], X[:, 2] = 2 * X[:, 0], np.where(np.arange(300) % 9, 2 * X[:, 0], 0.0)
+    held = Forward(MRMR(n_bins=4), n_features_to_select=4).fit(X, y)
+    found = Forward(MRMR(n_bins=4), n_features_to_select=4).fit(cut(X, y, [50, 120]))
+    assert_array_equal(found.order_, held.order_)
+
+
+def test_rounding_of_a_large_mean_is_no_variation():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 3)), rng.integers(0, 2, 300)
+    X[:, 1] = 2.0**53 + 2 * y
+    gaps = X.copy()
+    gaps[::7, 1] = np.nan
+    held, found = MutualInformation(), MutualInformation()
+    parts = Ranking(found).fit(cut(gaps, y, [50, 120])).scores_
+    assert_allclose(parts, Ranking(held).fit(gaps, y).scores_, atol=1e-12)
+    for criterion in (MutualInformation(), FisherScore()):
+        held = Ranking(criterion).fit(X, y).scores_
+        found = Ranking(criterion).fit(cut(X, y, [50, 120])).scores_
+        assert held[1] == found[1] == 0
+
+
+@pytest.mark.parametrize(
+    "criterion", [FisherScore(), PValue(), Correlation(), Scatter("J3"), DiscriminantRatio()]
+)
+def test_columns_of_any_size_are_squared(criterion):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200)
+    X[:, :2] += y[:, None]
+    X *= [1e-200, 1e250, 1e-310, 1.0]
+    held = Ranking(clone(criterion)).fit(X, y)
+    found = Ranking(clone(criterion)).fit(cut(X, y, [50, 120]))
+    assert_allclose(found.scores_, held.scores_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e-250, 1e250, 1.0])
+def test_real_targets_of_any_size_are_squared(size):
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    y = size * (X[:, 1] + X[:, 2])
+    held = Ranking(Correlation(task="regression")).fit(X, y)
+    found = Ranking(Correlation(task="regression")).fit(cut(X, y, [50, 120]))
+    assert_allclose(found.scores_, held.scores_, rtol=1e-9)
 
 
 def test_groups_are_units():
@@ -232,7 +294,7 @@ def test_columns_too_large_to_square_are_refused():
     X, y, _ = made()
     X[5, 2] = 1e200
     with pytest.raises(InvalidTable, match="column 2 reaches 1e"):
-        Ranking(FisherScore()).fit(cut(X, y, [300]))
+        Ranking(Scatter("J3"), standardize=False).fit(cut(X, y, [300]))
 
 
 # -- the information family ----------------------------------------------------------------------

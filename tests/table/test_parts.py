@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import tamis
-from tamis.criteria import FisherScore, Scatter
+from tamis.criteria import MRMR, FisherScore, Scatter
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.search import Forward, Ranking
 from tamis.table.parts import BlockIterator, MemoryMap, Parquet, as_parts, sample
@@ -182,6 +182,107 @@ def test_what_is_asked_wrongly_gets_a_sentence(folder, tmp_path):
     }.items():
         with pytest.raises((InvalidTable, InvalidTarget, InvalidParameter), match=problem):
             fit()
+
+
+@pytest.mark.parametrize("kind", ["<f2", ">f8", ">i4", "g", "?"])
+def test_numbers_of_any_type_are_counted(kind):
+    X, y = made()
+    X = np.round(X, 1).astype(kind)
+    held = Forward(MRMR(n_bins=4), n_features_to_select=2).fit(X.astype(float), y)
+    for source in (MemoryMap(X, y, block_rows=90), BlockIterator(lambda: [(X, y)])):
+        found = Forward(MRMR(n_bins=4), n_features_to_select=2).fit(source)
+        assert_array_equal(found.order_, held.order_)
+
+
+def test_half_precision_is_read_from_parquet(tmp_path):
+    X, y = made()
+    source = written(tmp_path / "half.parquet", X.astype(np.float16), y)
+    found = Forward(MRMR(n_bins=4), n_features_to_select=2).fit(source, target="y")
+    assert set(found.columns) == {"x2", "x4"}
+
+
+def test_names_that_stand_twice_are_said(tmp_path):
+    X, y = made()
+    pq.write_table(pa.table([X[:, 0], X[:, 1], y], names=["a", "a", "y"]), tmp_path / "a.parquet")
+    with pytest.raises(InvalidTable, match="several columns of the name 'a'"):
+        Parquet(tmp_path, target="y")
+
+
+def test_what_programs_leave_in_a_folder_is_not_read(folder):
+    expected = Parquet(folder, target="y").identity()
+    for name in ("._part-0.parquet", ".work/part.parquet", "_temporary/0/part.parquet"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"half a file")
+    assert Parquet(folder, target="y").identity() == expected
+
+
+def test_infinity_in_the_target_is_said_with_its_row(tmp_path):
+    X, _ = made()
+    y = np.where(np.arange(500) == 431, np.inf, X[:, 1])
+    source = written(tmp_path / "far.parquet", X, y)
+    with pytest.raises(InvalidTarget, match=r"row group 10 of .*infinity in row 431"):
+        Ranking(FisherScore()).fit(source, target="y")
+
+
+def test_a_file_written_anew_between_passes_is_said(tmp_path):
+    X, y = made()
+    where = written(tmp_path / "a.parquet", X, y)
+    source = Parquet(where, target="y")
+    written(tmp_path / "a.parquet", X[:300], y[:300])
+    with pytest.raises(InvalidTable, match="has changed since it was opened"):
+        Ranking(FisherScore()).fit(source)
+
+
+@pytest.mark.parametrize("criterion", [FisherScore(), MRMR(n_bins=4)])
+def test_rows_that_change_between_passes_are_said(criterion):
+    X, y = made()
+    passes = []
+
+    def shorter():
+        passes.append(0)
+        yield X[: 500 - len(passes)], y[: 500 - len(passes)]
+
+    with pytest.raises(InvalidTable, match="Give the same rows in every pass"):
+        Ranking(criterion).fit(BlockIterator(shorter))
+
+    def relabelled():
+        passes.append(0)
+        yield X, np.where(y == "no", f"no {len(passes)}", y)
+
+    with pytest.raises(InvalidTarget, match="Give the same rows in every pass"):
+        Ranking(criterion).fit(BlockIterator(relabelled))
+
+
+def test_weights_are_refused_where_rows_come_in_blocks(folder):
+    with pytest.raises(InvalidParameter, match="takes no sample_weight where rows come in blocks"):
+        Ranking(FisherScore()).fit(folder, target="y", sample_weight=np.ones(500))
+    Ranking(FisherScore()).fit(folder, target="y", sample_weight=None)
+
+
+def test_what_needs_the_whole_table_says_so(folder):
+    source = Parquet(folder, target="y")
+    search = Forward(FisherScore(), n_features_to_select=2).fit(source)
+    for work in (search.transform, search.fit_transform, search.substitutes, search.report):
+        with pytest.raises(InvalidParameter, match="needs a table that is held at once"):
+            work(source)
+
+
+def test_sources_that_cannot_work_are_refused():
+    X, y = made()
+    for names in (["a"], list("aabcd")):
+        with pytest.raises(InvalidParameter, match="a name of its own for each of 5 columns"):
+            MemoryMap(X, y, names=names)
+        with pytest.raises(InvalidParameter, match="a name of its own for each of 5 columns"):
+            BlockIterator(lambda: [(X, y)], names=names)
+    with pytest.raises(InvalidTable, match="needs columns to choose among"):
+        MemoryMap(X[:, :0], y)
+    with pytest.raises(InvalidParameter, match="block_rows >= 1"):
+        MemoryMap(X, y, block_rows=-1)
+    for factory in ([(X, y)], lambda: [(X, y, 1)], lambda: [X]):
+        with pytest.raises(InvalidTable, match="needs a function that gives pairs"):
+            BlockIterator(factory)
+    with pytest.raises(InvalidParameter, match="sample needs an int n_rows >= 1"):
+        sample(MemoryMap(X, y), n_rows=0)
 
 
 def test_blocks_that_differ_are_said_with_their_number():

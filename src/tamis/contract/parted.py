@@ -20,6 +20,9 @@ MOST_LABELS = 10_000
 #: First rows whose mean all blocks are shifted by before they are squared: enough that what is left
 #: of a large mean is a fraction of the spread.
 HEAD = 1000
+#: How far weighted sums of ranges may be apart by rounding, where values are large beside them, in
+#: units of what they may be apart in any case (1e-10): far above the precision of numbers.
+ROUNDING = 1e-5
 #: Rows of a sample that is offered where a criterion cannot learn from blocks: what most criteria
 #: deal with in minutes, and more than scores need to settle in two digits.
 SAMPLE = 20_000
@@ -43,7 +46,14 @@ class Labels(NamedTuple):
 
     def codes(self, y: NDArray[Any]) -> NDArray[np.intp]:
         """Position of each of some labels among the values."""
-        return np.searchsorted(self.values, y).astype(np.intp)
+        found = np.searchsorted(self.values, y).astype(np.intp)
+        new = self.values[np.minimum(found, len(self.values) - 1)] != y
+        if np.any(new):
+            raise InvalidTarget(
+                f"The target has the label {y[int(np.argmax(new))]!r}, which it had not when it "
+                "was first read. Give the same rows in every pass."
+            )
+        return found
 
 
 class TargetLabels(RowStatistic):
@@ -69,6 +79,11 @@ class TargetLabels(RowStatistic):
             return state
         try:
             check_target_rows(self.name, y)
+            if y.dtype.kind == "f" and np.isinf(y).any():
+                raise InvalidTarget(
+                    f"{self.name} needs a number for each row, but the target has infinity in row "
+                    f"{block.start + int(np.isinf(y).argmax())} of the table. Leave the row out."
+                )
             values, counts = np.unique(y, return_counts=True)
         except InvalidTarget as error:
             raise InvalidTarget(f"In {block.where}: {error}") from error
@@ -116,17 +131,44 @@ class Surveyed(NamedTuple):
         Missing entries.
     sums : array of float
         Sums with weights that follow the number of the row: those of copies are equal.
+    weights : array of float
+        Sums of the weights of what is there.
+    n_rows : int
     """
 
     low: Array
     high: Array
     gaps: NDArray[np.int64]
     sums: Array
+    weights: Array
+    n_rows: int
 
     @property
     def size(self) -> Array:
         """The greatest absolute value of each column."""
         return np.maximum(self.high, -self.low)
+
+    def constant(self, standardize: bool) -> Mask:
+        """Columns of one value in every row, or none in any."""
+        same = self.alike(standardize)
+        return np.asarray(same & (self.gaps == 0) | (self.gaps == self.n_rows))
+
+    def alike(self, standardize: bool) -> Mask:
+        """Columns of one value where there is one; rounding of a large mean is no other.
+
+        That is so for columns that are to be standardised.
+        """
+        same = self.high == self.low
+        if standardize:
+            # no deviation is more than half of the range
+            same |= self.width <= 20 * np.finfo(float).eps * self.size
+        return np.asarray(same)
+
+    @property
+    def width(self) -> Array:
+        """From the least to the greatest value of each column; infinity where that overflows."""
+        with np.errstate(over="ignore"):
+            return np.asarray(self.high - self.low)
 
 
 class Survey(RowStatistic):
@@ -150,7 +192,12 @@ class Survey(RowStatistic):
     def empty(self) -> Any:
         d = self.n_columns
         return Surveyed(
-            np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d, dtype=np.int64), np.zeros(d)
+            np.full(d, np.inf),
+            np.full(d, -np.inf),
+            np.zeros(d, dtype=np.int64),
+            np.zeros(d),
+            np.zeros(d),
+            0,
         )
 
     def learn_part(self, state: Any, block: RowBlock) -> Any:
@@ -159,30 +206,40 @@ class Survey(RowStatistic):
             return state
         low, high = X.min(axis=0).astype(float), X.max(axis=0).astype(float)
         gaps = np.zeros(self.n_columns, dtype=np.int64)
-        bad = ~(np.isfinite(low) & np.isfinite(high))
-        if bad.any():
-            X, gaps = self._checked(block, bad)
-            low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-            X = np.nan_to_num(X)
-            low, high = np.nan_to_num(low, nan=np.inf), np.nan_to_num(high, nan=-np.inf)
         # the weights of these rows among those of all, whatever the blocks before were
         draws = np.random.PCG64(0).advance(int(block.start))
         weights = np.random.Generator(draws).uniform(1, 2, len(X))
-        sums = weights.astype(X.dtype if X.dtype.kind == "f" else float) @ X
-        return self.merge(state, Surveyed(low, high, gaps, sums.astype(float)))
+        there = np.full(self.n_columns, weights.sum())
+        if not (np.isfinite(low) & np.isfinite(high)).all():
+            X, gaps = self._checked(block)
+            there = weights @ ~np.isnan(X)
+            low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+            X = np.nan_to_num(X)
+            low, high = np.nan_to_num(low, nan=np.inf), np.nan_to_num(high, nan=-np.inf)
+        # in double precision whatever the columns have: sums of copies may not differ by rounding
+        with np.errstate(over="ignore", invalid="ignore"):  # no sum, no copy
+            sums = weights @ X.astype(np.float64, copy=False)
+        return self.merge(state, Surveyed(low, high, gaps, sums, there, len(X)))
 
-    def _checked(self, block: RowBlock, bad: Mask) -> tuple[Array, NDArray[np.int64]]:
+    def _checked(self, block: RowBlock) -> tuple[Array, NDArray[np.int64]]:
         """The block as floats and how many entries are missing; infinity is refused."""
         X = block.X.astype(np.float64)
-        for wrong, said in ((np.isnan(X), "missing values (NaN)"), (np.isinf(X), "infinity")):
+        for wrong, said, advice in (
+            (
+                np.isnan(X),
+                "missing values (NaN)",
+                "Fill them in, leave the column out, or use a criterion that takes NaN, such as "
+                "MRMR.",
+            ),
+            (np.isinf(X), "infinity", "Put numbers there, or leave the column out."),
+        ):
             if wrong.any() and not (self.takes_missing and said != "infinity"):
                 j = int(np.flatnonzero(wrong.any(axis=0))[0])
                 column = repr(self.names[j]) if self.names is not None else str(j)
                 raise InvalidTable(
                     f"{self.name} needs a number in every entry, but column {column} has {said} in "
                     f"{block.where}, first in row {block.start + int(wrong[:, j].argmax())} of the "
-                    "table. Fill them in, leave the column out, or use a criterion that takes NaN, "
-                    "such as MRMR."
+                    f"table. {advice}"
                 )
         return X, np.isnan(X).sum(axis=0)
 
@@ -192,6 +249,8 @@ class Survey(RowStatistic):
             np.maximum(state.high, other.high),
             state.gaps + other.gaps,
             state.sums + other.sums,
+            state.weights + other.weights,
+            state.n_rows + other.n_rows,
         )
 
 
@@ -202,10 +261,13 @@ class Apart(RowStatistic):
     ----------
     first, second : array of int
         The columns of each pair.
+    low, width : array of float
+        What is taken away from each column, and what it is divided by, before they are compared.
     """
 
-    def __init__(self, first: NDArray[np.intp], second: NDArray[np.intp]):
+    def __init__(self, first: NDArray[np.intp], second: NDArray[np.intp], low: Array, width: Array):
         self.first, self.second = first, second
+        self.low, self.width = low, width
 
     def empty(self) -> Any:
         return np.zeros(len(self.first))
@@ -214,18 +276,21 @@ class Apart(RowStatistic):
         if not len(block.X):
             return state
         away = [
-            _farthest(block.X[:, i], block.X[:, j])
+            _farthest(self._scaled(block, i), self._scaled(block, j))
             for i, j in zip(self.first, self.second, strict=True)
         ]
         return np.maximum(state, away)
+
+    def _scaled(self, block: RowBlock, j: int) -> Array:
+        return np.asarray((block.X[:, j].astype(float) - self.low[j]) / self.width[j])
 
     def merge(self, state: Any, other: Any) -> Any:
         return np.maximum(state, other)
 
 
-def _farthest(one: NDArray[Any], other: NDArray[Any]) -> float:
+def _farthest(one: Array, other: Array) -> float:
     """The greatest distance; what is missing in one of two is infinitely far from a value."""
-    away = np.abs(one.astype(float) - other.astype(float))
+    away = np.abs(one - other)
     gaps = np.isnan(one) != np.isnan(other)
     return float("inf") if gaps.any() else float(np.fmax.reduce(away, initial=0.0))
 
@@ -269,7 +334,13 @@ class TableInParts:
         if self._survey is not None:
             return self.source.reduce(statistic)
         look = Survey(self.name, self.names, self.shape[1], takes_missing)
-        self._survey, found = self.source.reduce(Together([look, statistic]))
+        survey, found = self.source.reduce(Together([look, statistic]))
+        if survey.n_rows != self.shape[0]:
+            raise InvalidTable(
+                f"{self.name} found {self.shape[0]} rows in {self.source} when its target was "
+                f"read, and now {survey.n_rows}. Give the same rows in every pass."
+            )
+        self._survey = survey
         return found
 
     @property
@@ -289,19 +360,25 @@ class TableInParts:
     def idle(self) -> Mask:
         """Columns that are constant or copy one before them, as in a table held at once."""
         told, n_rows = self.survey, self.shape[0]
-        constant = (told.low == told.high) & (told.gaps == 0) | (told.gaps == n_rows)
-        idle = np.asarray(constant)
-        varying = np.flatnonzero(~idle)
-        order = varying[np.argsort(told.sums[varying], kind="stable")]
-        alike = np.diff(told.sums[order]) <= 1e-10 * n_rows * told.size[order[1:]]
+        idle = told.constant(self.standardize)
+        sums, size, low, width = told.sums, told.size, np.zeros(len(idle)), np.ones(len(idle))
+        if self.standardize:  # columns equal once standardised are so once their ranges are equal
+            low, width = told.low, np.where(told.width > 0, told.width, 1.0)  # 1: one value, gaps
+            with np.errstate(over="ignore", invalid="ignore"):
+                sums = sums / width - low / width * told.weights
+                size = 1 + ROUNDING * size / width
+        varying = np.flatnonzero(~idle & np.isfinite(sums) & np.isfinite(width))
+        order = varying[np.argsort(sums[varying], kind="stable")]
+        alike = np.diff(sums[order]) <= 1e-10 * n_rows * size[order[1:]]
         turns = np.flatnonzero(np.diff(alike, prepend=False, append=False)).reshape(-1, 2)
         runs = [np.sort(order[first : last + 1]) for first, last in turns]
         pairs = np.array(
             [(i, j) for run in runs for b, j in enumerate(run) for i in run[:b]], dtype=np.intp
         ).reshape(-1, 2)
         if len(pairs):
-            away = self.source.reduce(Apart(pairs[:, 0], pairs[:, 1]))
-            idle[pairs[away <= 1e-12 * told.size[pairs[:, 1]], 1]] = True
+            away = self.source.reduce(Apart(pairs[:, 0], pairs[:, 1], low, width))
+            most = 1.0 if self.standardize else told.size[pairs[:, 1]]
+            idle[pairs[away <= 1e-12 * most, 1]] = True
         return idle
 
 
@@ -333,6 +410,16 @@ def read_parts(name: str, X: Any, y: Any, target: str | None) -> TableInParts:
     if labels.n_rows < 2:
         raise InvalidTable(f"{name} needs at least 2 rows, but {source} has {labels.n_rows}.")
     return TableInParts(source, labels, name)
+
+
+def check_held(name: str, X: Any) -> None:
+    """Refuse blocks of rows where a table is needed that is held at once; Dask's can become one."""
+    if isinstance(X, str | PathLike | Parts):
+        raise InvalidParameter(
+            f"{name} needs a table that is held at once, not a path or a source of row blocks. "
+            "Read the columns that are kept and give these, or some rows of the table, "
+            "tamis.table.parts.sample(source)."
+        )
 
 
 def refuse_parts(name: str) -> None:

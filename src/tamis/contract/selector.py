@@ -26,7 +26,7 @@ from tamis._random import draw_seed, fix_seeds
 from tamis.contract.choice import Choice, Chosen, SizeLike, resolve_choice
 from tamis.contract.explain import explained, open_tie
 from tamis.contract.inputs import SparseColumns, check_data
-from tamis.contract.parted import in_parts, read_parts, refuse_parts
+from tamis.contract.parted import check_held, in_parts, read_parts, refuse_parts
 from tamis.contract.record import Record
 from tamis.contract.run import Run
 from tamis.contract.standing import order_of, scores_of
@@ -229,6 +229,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         """
         if isinstance(X, SparseColumns):
             return self._taken(X)
+        check_held(type(self).__name__, X)
         with np.errstate(invalid="ignore"):  # infinity is looked for by a sum, which may overflow
             return super().transform(X)
 
@@ -286,6 +287,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             ``save("report.html")`` writes the page. Needs the extra ``app``.
         """
         check_is_fitted(self)
+        check_held("report", X)
         # pages are known to what stands above the contract
         return import_module("tamis.report").report(self, X, y, **facts)
 
@@ -370,6 +372,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     def _reread(self, X: Any, y: Any) -> Reread:
         """The table of the fit once more; another is refused."""
+        check_held(type(self).__name__, X)
         fresh = clone(self)
         table, target = check_data(fresh, X, y)
         names, others = (getattr(s, "feature_names_in_", None) for s in (self, fresh))
@@ -400,8 +403,20 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     def _run(self, X: Any, y: Any, params: dict[str, Any], done: Record | None) -> None:
         self._forget()
         self._check()
-        X, y = self._table_and_target(X, y, params.pop("target", None))
+        target = params.pop("target", None)
+        if in_parts(X):
+            self._refuse_metadata(params)
+        X, y = self._table_and_target(X, y, target)
         self._follow(Run(self, X, y, params, done, self._grouping(X)))
+
+    def _refuse_metadata(self, params: dict[str, Any]) -> None:
+        """Refuse what stands beside the rows, of which blocks hold none."""
+        if given := sorted(name for name, value in params.items() if value is not None):
+            raise InvalidParameter(
+                f"{type(self).__name__} takes no {', '.join(given)} where rows come in blocks. "
+                "Leave it out, or give a table that is held at once."
+            )
+        params.clear()
 
     def _table_and_target(self, X: Any, y: Any, target: Any) -> tuple[Any, NDArray[Any] | None]:
         """Table and target, checked; of a table in blocks of rows the labels stand for the target.

@@ -18,7 +18,8 @@ from tamis._linalg import (
     stacked,
 )
 from tamis.contract import Cost, SubsetCriterion, TableInParts
-from tamis.criteria.moments import HeldSpread, Spread, SummedSpread
+from tamis.criteria.moments import HeldSpread, Spread
+from tamis.criteria.summed import SummedSpread
 from tamis.exceptions import InvalidParameter, NothingToAdd, SingularScatter
 
 MEASURES = ("J1", "J2", "J3")

@@ -9,12 +9,8 @@ from scipy import special
 
 from tamis._arrays import Array, Mask, Subset, class_codes, column_blocks
 from tamis.contract import Cost, SubsetCriterion, TableInParts
-from tamis.criteria.moments import (
-    ClassMoments,
-    TargetMoments,
-    class_moments_in_parts,
-    target_moments_in_parts,
-)
+from tamis.criteria.moments import ClassMoments, TargetMoments
+from tamis.criteria.summed import class_moments_in_parts, target_moments_in_parts
 from tamis.density.discrete import (
     Coded,
     category_mask,

@@ -83,6 +83,8 @@ def cuts_in_parts(table: TableInParts, n_bins: int, binning: str, categories: Ma
     count = KeyCounts(columns_of, n_columns)
     values, counts = table.reduce(Together([look, count]), takes_missing=True)
     told = table.survey
+    for j in np.flatnonzero(told.alike(table.standardize)):
+        values[j] = told.low[j : j + 1]
     there = n_rows - told.gaps
     many = np.array([found is None for found in values])
     cut: Any = np.full((n_columns, n_bins - 1), np.inf)

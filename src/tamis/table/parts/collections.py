@@ -12,7 +12,7 @@ from tamis._wording import did_you_mean, listed
 from tamis.contract import Parts, Reducible, RowBlock, RowStatistic
 from tamis.exceptions import InvalidTable, InvalidTarget
 from tamis.table.parts.cluster import KeptThere, cluster_errors
-from tamis.table.parts.local import LocalParts
+from tamis.table.parts.local import LocalParts, plain_numbers
 
 
 def collection_parts(X: Any, y: Any, target: str | None) -> Parts:
@@ -145,8 +145,7 @@ def _block(table: Any, target: Any, names: list[str] | None, start: int, index: 
             f"{where} has {len(X)} rows, but its target has the shape {y.shape}. Cut X and y into "
             "the same blocks."
         )
-    # frames give what must not be written to, for which loops would be compiled anew
-    return RowBlock(np.require(X, requirements=["F", "W"]), y, start, where)
+    return RowBlock(plain_numbers(X), y, start, where)
 
 
 def _delayed(

@@ -1,7 +1,7 @@
 """Row blocks that this process reads, one after the other, and what it keeps of them."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from tempfile import TemporaryFile
 from typing import IO, Any, TypeVar
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tamis._parallel import in_threads
 from tamis.contract import Parts, Reducible, RowBlock, RowStatistic
 from tamis.contract.cost import free_memory
-from tamis.exceptions import InvalidParameter
+from tamis.exceptions import InvalidParameter, InvalidTable
 
 #: Numbers of a block that is read at a time: 32 megabytes of float64, of which two are held, so
 #: that what is read is small beside what is kept, and large beside the overhead of a call.
@@ -90,6 +90,36 @@ class KeptHere(Reducible):
         for state in others:
             first = statistic.merge(first, state)
         return statistic.finish(first)
+
+
+def checked_names(who: str, names: Sequence[str] | None, n_columns: int) -> list[str] | None:
+    """Names of columns as a list; refused unless there is one for each, and none twice."""
+    if not n_columns:
+        raise InvalidTable(f"{who} needs columns to choose among, and there are none.")
+    if names is None:
+        return None
+    found = [str(name) for name in names]
+    if len(found) != n_columns or len(set(found)) < n_columns:
+        raise InvalidParameter(
+            f"{who} needs a name of its own for each of {n_columns} columns, but names= has "
+            f"{len(found)}, {len(set(found))} of them different."
+        )
+    return found
+
+
+def plain_numbers(X: NDArray[Any]) -> NDArray[Any]:
+    """Rows of numbers column-major, in a type of this machine that compiled loops read.
+
+    Half precision becomes single, what is wider than double becomes double.
+
+    >>> plain_numbers(np.ones((2, 1), dtype=">f2")).dtype
+    dtype('float32')
+    """
+    kind = X.dtype.newbyteorder("=")
+    if kind.kind == "f" and kind.itemsize not in (4, 8):
+        kind = np.dtype(np.float32 if kind.itemsize < 4 else np.float64)
+    # what must not be written to would have the loops compiled anew
+    return np.require(X, dtype=kind, requirements=["F", "W"])
 
 
 def reduced(statistic: RowStatistic, blocks: Iterable[Any]) -> Any:

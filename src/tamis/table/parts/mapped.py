@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._arrays import is_int
 from tamis.contract import RowBlock
-from tamis.exceptions import InvalidTable, InvalidTarget
-from tamis.table.parts.local import BLOCK_NUMBERS, LocalParts
+from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
+from tamis.table.parts.local import BLOCK_NUMBERS, LocalParts, checked_names, plain_numbers
 
 
 class MemoryMap(LocalParts):
@@ -51,14 +52,18 @@ class MemoryMap(LocalParts):
                 f"{self._where} has {len(self._X)} rows, but the target has the shape "
                 f"{self._y.shape}. Give one value for each row."
             )
-        self.names = None if names is None else list(names)
         self.n_columns = self._X.shape[1]
+        self.names = checked_names(self._where, names, self.n_columns)
+        if block_rows is not None and not (is_int(block_rows) and block_rows >= 1):
+            raise InvalidParameter(
+                f"MemoryMap needs an int block_rows >= 1 or None, not {block_rows!r}."
+            )
         self._rows = block_rows or max(1, BLOCK_NUMBERS // max(1, self.n_columns))
         self.n_chunks = -(-len(self._X) // self._rows)
 
     def chunk(self, index: int, *, target_only: bool = False) -> Iterator[RowBlock]:
         rows = slice(index * self._rows, (index + 1) * self._rows)
-        X = self._X[rows, :0] if target_only else np.asfortranarray(self._X[rows])
+        X = self._X[rows, :0] if target_only else plain_numbers(self._X[rows])
         yield RowBlock(X, np.asarray(self._y[rows]), rows.start, f"block {index} of {self._where}")
 
     def __reduce__(self) -> Any:
@@ -121,13 +126,13 @@ class BlockIterator(LocalParts):
         names: Sequence[str] | None = None,
     ):
         self.factory = factory
-        self.names = None if names is None else list(names)
         self.n_columns = self._first().shape[1]
+        self.names = checked_names("BlockIterator", names, self.n_columns)
 
     def _first(self) -> NDArray[Any]:
-        for X, _ in self.factory():
-            if np.ndim(X) == 2:
-                return np.asarray(X)
+        for pair in self.factory() if callable(self.factory) else ():
+            if isinstance(pair, tuple | list) and len(pair) == 2 and np.ndim(pair[0]) == 2:
+                return np.asarray(pair[0])
             break
         raise InvalidTable(
             "BlockIterator needs a function that gives pairs (X, y), X with rows and columns; the "
@@ -150,7 +155,7 @@ class BlockIterator(LocalParts):
                     f"{where} has {len(rows)} rows, but its target has the shape {target.shape}. "
                     "Give one value for each row."
                 )
-            X = rows[:, :0] if target_only else np.asfortranarray(rows)
+            X = rows[:, :0] if target_only else plain_numbers(rows)
             yield RowBlock(X, target, start, where)
             start += len(rows)
 

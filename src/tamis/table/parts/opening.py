@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._arrays import is_int
 from tamis._frame import frame
 from tamis._random import stream
 from tamis.contract import Parts, RowBlock, RowStatistic
@@ -129,6 +130,11 @@ def sample(
     """
     parts = as_parts(source, None, target)
     total = parts.reduce(TargetLabels("sample"), target_only=True).n_rows
+    if not (is_int(n_rows) and n_rows >= 1 and total):
+        raise InvalidParameter(
+            f"sample needs an int n_rows >= 1 and a source with rows, not n_rows={n_rows!r} of "
+            f"{total} rows."
+        )
     size = min(n_rows, total)
     rows = np.sort(stream(random_state, "sample").choice(total, size=size, replace=False))
     X, y = parts.reduce(Sampled(rows))

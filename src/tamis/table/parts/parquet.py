@@ -17,12 +17,13 @@ from tamis.table.parts.local import BLOCK_NUMBERS, LocalParts
 
 
 class RowGroup(NamedTuple):
-    """Where a row group stands: its file, its number in it, and its first row in the table."""
+    """Where a row group stands, its first row in the table, and rows and bytes that it claims."""
 
     file: str
     number: int
     start: int
     n_rows: int
+    n_bytes: int
 
     def __str__(self) -> str:
         return f"row group {self.number} of {self.file}"
@@ -60,7 +61,7 @@ class Parquet(LocalParts):
             )
         self.where, self.target, self._columns = fspath(where), target, columns
         self._filesystem, self._files = _files_of(self.where)
-        self._groups, self._sizes = self._listed()
+        self._groups = self._listed()
         self.names = self._names(columns)
         self.n_columns = len(self.names)
         self.n_chunks = len(self._groups)
@@ -69,10 +70,9 @@ class Parquet(LocalParts):
         """The same source with another column for the target."""
         return type(self)(self.where, target=target, columns=self._columns)
 
-    def _listed(self) -> tuple[list[RowGroup], list[int]]:
-        """All row groups, and bytes that each claims; files whose columns differ are refused."""
+    def _listed(self) -> list[RowGroup]:
+        """All row groups; files whose columns differ are refused."""
         groups: list[RowGroup] = []
-        sizes: list[int] = []
         self._kinds: dict[str, str] = {}
         start = 0
         for file in self._files:
@@ -80,14 +80,20 @@ class Parquet(LocalParts):
                 self._check_columns(file, opened.schema_arrow)
                 footer = opened.metadata
                 for number in range(footer.num_row_groups):
-                    rows = footer.row_group(number).num_rows
-                    groups.append(RowGroup(file, number, start, rows))
-                    sizes.append(footer.row_group(number).total_byte_size)
-                    start += rows
-        return groups, sizes
+                    told = footer.row_group(number)
+                    size = told.num_rows, told.total_byte_size
+                    groups.append(RowGroup(file, number, start, *size))
+                    start += told.num_rows
+        return groups
 
     def _check_columns(self, file: str, schema: Any) -> None:
         found = {field.name: _kind(field.type) for field in schema}
+        if len(found) < len(schema):
+            twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+            raise InvalidTable(
+                f"{file} has several columns of the name {listed(twice)}. Write the file with a "
+                "name for each column."
+            )
         if not self._kinds:
             self._kinds = found
         for name in self._kinds.keys() | found.keys():
@@ -105,7 +111,8 @@ class Parquet(LocalParts):
         for name in [*asked, *([] if self.target is None else [self.target])]:
             if name not in self._kinds:
                 raise InvalidTable(
-                    f"{self.where} has no column {name!r}.{did_you_mean(name, known)} Write one of "
+                    f"{self.where} has no column {name!r}.{did_you_mean(str(name), known)} Write "
+                    "one of "
                     f"{listed(known)}."
                 )
         names = [name for name in asked if name != self.target]
@@ -142,8 +149,10 @@ class Parquet(LocalParts):
         rows = max(1, BLOCK_NUMBERS // len(names))
         try:
             with self._open(group.file) as opened:
-                n_rows = opened.metadata.row_group(group.number).num_rows
-                if n_rows <= 2 * rows:  # reading a row group at once is faster than in batches
+                self._check_unchanged(group, opened.metadata)
+                if (
+                    group.n_rows <= 2 * rows
+                ):  # reading a row group at once is faster than in batches
                     yield opened.read_row_group(group.number, columns=names)
                 else:
                     yield from opened.iter_batches(rows, row_groups=[group.number], columns=names)
@@ -153,6 +162,17 @@ class Parquet(LocalParts):
                 f"{group} cannot be read{column}: {_first_line(error)}. Write the file anew, or "
                 "move it out of the folder."
             ) from error
+
+    def _check_unchanged(self, group: RowGroup, footer: Any) -> None:
+        """Refuse a file that was written anew between two passes, which would count other rows."""
+        if group.number < footer.num_row_groups:
+            now = footer.row_group(group.number)
+            if (now.num_rows, now.total_byte_size) == (group.n_rows, group.n_bytes):
+                return
+        raise InvalidTable(
+            f"{group.file} has changed since it was opened: row group {group.number} is not what "
+            "it was. Start again, once nothing writes to it."
+        )
 
     def _damaged_column(self, group: RowGroup, names: list[str]) -> str:
         from pyarrow import ArrowException
@@ -173,10 +193,13 @@ class Parquet(LocalParts):
             stream = file if self._filesystem is None else self._filesystem.open(file, "rb")
             return ParquetFile(stream, pre_buffer=False)
         except (ArrowException, OSError) as error:
-            raise InvalidTable(f"{file} is no Parquet file: {_first_line(error)}.") from error
+            raise InvalidTable(
+                f"{file} is no Parquet file: {_first_line(error)}. Tables of another kind are not "
+                "read in blocks of rows: write them as Parquet, or give the table itself."
+            ) from error
 
     def identity(self) -> str:
-        told = [(group.n_rows, size) for group, size in zip(self._groups, self._sizes, strict=True)]
+        told = [(group.n_rows, group.n_bytes) for group in self._groups]
         return sha256(f"{self.names} {self.target} {told}".encode()).hexdigest()
 
     def __str__(self) -> str:
@@ -189,13 +212,22 @@ def _files_of(where: str) -> tuple[Any, list[str]]:
         return _remote_files(where)
     path = Path(where)
     if path.is_dir():
-        found = sorted(str(file) for file in path.rglob("*.parquet"))
+        found = sorted(str(file) for file in path.rglob("*.parquet") if _is_data(file, path))
         if not found:
             raise InvalidTable(f"{where} is a folder without *.parquet files.")
         return None, found
     if not path.exists():
         raise InvalidTable(f"There is no file {where}.")
     return None, [where]
+
+
+def _is_data(file: Path, folder: Path) -> bool:
+    """Whether a file of a folder holds rows: what begins with . or _ is put there by programs.
+
+    >>> _is_data(Path("visits/_temporary/part-0.parquet"), Path("visits"))
+    False
+    """
+    return not any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
 
 
 def _remote_files(where: str) -> tuple[Any, list[str]]:
@@ -237,6 +269,8 @@ def _numbers(column: Any) -> NDArray[Any]:
     if kinds.is_decimal(column.type) or (column.null_count and not kinds.is_floating(column.type)):
         column = column.cast("float64")
     values = column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(False)
+    if values.dtype == np.float16:
+        return np.asarray(values, dtype=np.float32)  # the narrowest that loops are compiled for
     return np.asarray(values.view(np.uint8) if values.dtype == bool else values)
 
 

@@ -121,9 +121,8 @@ def test_sentences():
 @pytest.mark.parametrize("seed", range(6))
 def test_outputs_that_are_0_but_for_rounding_close_nothing(seed):
     rng = np.random.default_rng(seed)
-    X = rng.permutation(np.arange(12.0))[
-        :, None
-    ]  # so far apart that a new row has no kernel with any
+    # so far apart that a new row has no kernel with any
+    X = rng.permutation(np.arange(12.0))[:, None]
     y = rng.permutation(12) % 2
     search = LSSVCPathCV(gamma=1e6, cv=StratifiedKFold(3)).fit(X, y)
     assert not search.certificate_.closed

@@ -7,9 +7,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.estimator_checks import check_estimator
 
-from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.svm import LSSVCPathCV, NewtonSVR
-from tamis.svm.least_squares import LeastSquaresPath, RationalOutputs
+from tamis.svm.least_squares import Doubts, LeastSquaresPath, RationalOutputs
 
 
 def problem(n=70, seed=0):
@@ -53,7 +53,8 @@ def test_left_out_equals_refits():
 def test_every_sign_change_is_found(seed):
     rng = np.random.default_rng(seed)
     poles = np.exp(rng.uniform(-8, 5, 40))
-    outputs = RationalOutputs(rng.normal(size=(30, 40)) * poles, poles, 0.3)
+    A = rng.normal(size=(30, 40)) * poles
+    outputs = RationalOutputs(A, np.ones(40), poles, 0.3, Doubts(1e-14, np.full(30, 1e-14), 1e-14))
     first, changes = outputs.sign_changes(1e-4, 1e3)
     places = np.geomspace(1e-4, 1e3, 4001)
     dense = np.array([outputs(lam) > 0 for lam in places]).T
@@ -115,3 +116,53 @@ def test_sentences():
         LSSVCPathCV().fit(X, np.arange(20) % 3)
     with pytest.raises(InvalidTarget, match="both classes in every training part"):
         LSSVCPathCV(cv=[(np.flatnonzero(y > 0), np.flatnonzero(y < 0))]).fit(X, y)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_outputs_that_are_0_but_for_rounding_close_nothing(seed):
+    rng = np.random.default_rng(seed)
+    # so far apart that a new row has no kernel with any
+    X = rng.permutation(np.arange(12.0))[:, None]
+    y = rng.permutation(12) % 2
+    search = LSSVCPathCV(gamma=1e6, cv=StratifiedKFold(3)).fit(X, y)
+    assert not search.certificate_.closed
+    assert search.certificate_.lower == 0
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("shift", [2.0**20, -(2.0**24)])
+def test_the_path_does_not_see_where_the_origin_is(kernel, shift):
+    X, y = problem(40)
+    X = np.round(X * 256) / 256  # so that the shift itself rounds nothing
+    X[:, 2] *= 2.0**4
+    options = {"gamma": 2.0**-8, "C_range": (1e-3, 1e4), "cv": 3}
+    here = LSSVCPathCV(kernel, **options).fit(X, y)
+    there = LSSVCPathCV(kernel, **options).fit(X + shift, y)
+    assert here.certificate_.closed
+    assert there.certificate_.closed
+    assert here.best_score_ == there.best_score_
+    places = np.geomspace(2e-3, 9e3, 500)
+    assert np.mean([here.curve_(C) != there.curve_(C) for C in places]) < 0.01
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"kernel": "poly", "degree": 2, "coef0": -1.0}, "coef0 of at least 0"),
+        ({"kernel": np.eye(2)}, "needs kernel='rbf'"),
+        ({"gamma": []}, "at least one gamma"),
+        ({"C_range": (1e-300, 1e300)}, "needs C_range between 1e-100"),
+        ({"cv": []}, "at least one fold"),
+        ({"cv": [(np.arange(40), np.arange(0))]}, "rows in each"),
+    ],
+)
+def test_what_has_no_path(options, match):
+    X, y = problem(40)
+    with pytest.raises(InvalidParameter, match=match):
+        LSSVCPathCV(**options).fit(X, y)
+
+
+def test_columns_that_are_too_large():
+    X, y = problem(40)
+    with pytest.raises(InvalidTable, match="too large for a number"):
+        LSSVCPathCV("linear").fit(X * 1e200, y)

@@ -20,6 +20,7 @@ from tamis.criteria import RadiusMargin, ScoreSensitivity, WeightNorm
 from tamis.exceptions import (
     IncompatibleCriterion,
     InvalidParameter,
+    InvalidTable,
     InvalidTarget,
     NotConverged,
 )
@@ -242,7 +243,7 @@ def test_what_cannot_be_trained_is_a_sentence():
     with pytest.raises(InvalidTarget, match="two classes"):
         NewtonSVC().fit(X, np.ones(20))
     with pytest.raises(InvalidParameter, match="positive definite"):
-        NewtonSVC(1e300, kernel="poly", coef0=-3.0, degree=3).fit(X, y)
+        NewtonSVC(1e30, kernel="poly", coef0=-3.0, degree=3).fit(X, y)
     with pytest.warns(NotConverged, match="max_iter=1"):
         NewtonSVC(100.0, max_iter=1).fit(X, y)
 
@@ -364,3 +365,93 @@ def test_arrays_of_torch_are_followed():
         check=False,
     )
     assert done.stdout.strip() == "the same", done.stderr
+
+
+def reached(machine, X):
+    return machine.decision_function(X) if hasattr(machine, "classes_") else machine.predict(X)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("machine", [NewtonSVC, NewtonSVR])
+def test_columns_far_from_0_lose_no_digits(kernel, machine):
+    X, y, f = problem()
+    X = np.round(X * 2**20) / 2**20  # so that the shift rounds nothing
+    target = y if machine is NewtonSVC else f
+    near = machine(kernel=kernel, gamma=0.2).fit(X, target)
+    far = machine(kernel=kernel, gamma=0.2).fit(X + 2.0**24, target)
+    assert_allclose(reached(far, X + 2.0**24), reached(near, X), atol=1e-9)
+    if kernel == "linear":  # the intercept belongs to the columns as they are
+        own = host(near.dual_coef_) @ (near.support_vectors_ @ X.T) + near.intercept_[:, None]
+        assert_allclose(own[0], reached(near, X), atol=1e-11)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-12, 1e12, 1e200, 1e307])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+@pytest.mark.filterwarnings("error")
+def test_targets_of_any_size(scale, epsilon):
+    X, _, f = problem()
+    f = f / np.abs(f).max()
+    plain = NewtonSVR(epsilon=epsilon).fit(X, f).predict(X)
+    scaled = NewtonSVR(epsilon=epsilon * scale).fit(X, f * scale).predict(X)
+    assert_allclose(scaled / scale, plain, atol=1e-12)
+
+
+def test_targets_far_from_0():
+    X, _, f = problem()
+    far = NewtonSVR().fit(X, f + 1e9).predict(X) - 1e9
+    assert_allclose(far, NewtonSVR().fit(X, f).predict(X), atol=1e-5)
+    assert_allclose(NewtonSVR().fit(X, np.full(len(X), 7.0)).predict(X), 7.0)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_large_C_comes_to_rest():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5))
+    f = X[:, 0] + 0.3 * rng.normal(size=40)
+    machine = NewtonSVR(1e8).fit((X * 5).astype(int), f + f.mean())
+    assert machine.n_iter_ < 30
+
+
+@pytest.mark.parametrize(
+    ("options", "weight", "match"),
+    [
+        ({"kernel": np.eye(2)}, None, "needs kernel='rbf'"),
+        ({"kernel": "poly", "degree": 2.5}, None, "degree as a whole number"),
+        ({"kernel": "poly", "coef0": np.nan}, None, "coef0 as a number"),
+        ({"C": 1e-320}, None, "C times the weights between"),
+        ({"C": 1e308}, None, "C times the weights between"),
+        ({"C": 1e-200}, 1e-200, "C times the weights between"),
+    ],
+)
+@pytest.mark.parametrize("machine", [NewtonSVC, NewtonSVR])
+def test_numbers_that_cannot_be_counted_with(machine, options, weight, match):
+    X, y, _ = problem(20)
+    weight = None if weight is None else np.full(20, weight)
+    with pytest.raises(InvalidParameter, match=match):
+        machine(**options).fit(X, y, weight)
+
+
+@pytest.mark.parametrize("weights", [{0: 0.0}, {0: -1.0}, {0: np.nan}, {0: np.inf}], ids=str)
+def test_class_weights_are_above_0(weights):
+    X, y, _ = problem(20)
+    with pytest.raises(InvalidParameter, match="class weights that are numbers above 0"):
+        NewtonSVC(class_weight=weights).fit(X, (y > 0).astype(int))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+def test_columns_too_large_for_a_kernel(kernel):
+    X, y, _ = problem(20)
+    with pytest.raises(InvalidTable, match="too large for a number"):
+        NewtonSVC(kernel=kernel, gamma=1.0).fit(X * 1e160, y)
+
+
+def test_one_weight_for_all_samples():
+    X, y, _ = problem(20)
+    by_number = NewtonSVC().fit(X, y, 3.0).decision_function(X)
+    assert_allclose(by_number, NewtonSVC(3.0).fit(X, y).decision_function(X))
+
+
+def test_what_double_precision_cannot_solve_is_said():
+    X, _, f = problem(40)
+    with pytest.warns(NotConverged, match="is right to .* only"):
+        NewtonSVR(kernel="linear").fit(X * 1e6, f)

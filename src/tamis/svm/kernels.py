@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis._arrays import Array
+from tamis._arrays import Array, is_int, is_real
 from tamis.exceptions import InvalidParameter, InvalidTable
 
 NAMES = ("linear", "rbf", "poly", "precomputed")
@@ -91,7 +91,12 @@ def resolve_kernel(
         gamma = 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
     if not (isinstance(gamma, int | float | np.number) and gamma > 0 and np.isfinite(gamma)):
         raise InvalidParameter(f'{asker} needs a gamma above 0, "scale" or "auto"; got {gamma!r}.')
-    return Kernel(name, float(gamma), degree, float(coef0))
+    if name == "poly" and (not is_int(degree) or degree < 0 or not is_real(coef0)):
+        raise InvalidParameter(
+            f'{asker} with kernel="poly" needs degree as a whole number of at least 0 and coef0 as '
+            f"a number; got {degree!r} and {coef0!r}."
+        )
+    return Kernel(name, float(gamma), degree, float(coef0) if is_real(coef0) else 0.0)
 
 
 def _variance(X: Array, weight: Any) -> float:

@@ -1,7 +1,8 @@
 """NewtonSVC and NewtonSVR: machines of squared losses, exact, on a processor or a GPU."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from numbers import Real
+from typing import Any, ClassVar, NamedTuple, Self
 from warnings import warn
 
 import numpy as np
@@ -15,9 +16,22 @@ from tamis._arrays import Array, class_codes, is_int, is_real
 from tamis._namespace import double, host, move, namespace, placed
 from tamis.exceptions import InvalidParameter, InvalidTarget, NotConverged
 from tamis.svm.kernels import Kernel, resolve_kernel
-from tamis.svm.limits import check_weights
+from tamis.svm.limits import check_bounds, check_weights
 from tamis.svm.machine import KERNELS
-from tamis.svm.newton_solver import Hinge, Optimum, SquaredLoss, Tube, kernel_matrix, newton
+from tamis.svm.newton_solver import (
+    Hinge,
+    Optimum,
+    SquaredLoss,
+    Tube,
+    kernel_matrix,
+    newton,
+    residual,
+)
+
+#: Error of outputs beside targets of the size of 1 from which it is worth a word.
+IMPRECISE = 1e-6
+#: Half width of a tube that holds all targets of the size of 1, and that can be counted with.
+LARGEST_EPSILON = 1e100
 
 
 class NewtonMachine(BaseEstimator):
@@ -32,7 +46,7 @@ class NewtonMachine(BaseEstimator):
 
     def _check(self) -> None:
         name = type(self).__name__
-        if self.kernel not in KERNELS:
+        if not isinstance(self.kernel, str) or self.kernel not in KERNELS:
             raise InvalidParameter(
                 f"{name} needs kernel='rbf', 'linear' or 'poly', not {self.kernel!r}."
             )
@@ -59,7 +73,9 @@ class NewtonMachine(BaseEstimator):
         """One optimum for each loss; attributes as those of SVC."""
         xp, rows = namespace(X), np.flatnonzero(bounds > 0)
         kept = X if len(rows) == X.shape[0] else xp.take(X, move(rows, X, exact=True), axis=0)
-        K, ridge = kernel_matrix(self._kernel, kept, kept), move(1 / (2 * bounds[rows]), X)
+        self._origin = self._middle(kept)
+        near = kept if self._origin is None else kept - self._origin
+        K, ridge = kernel_matrix(self._kernel, near, near), move(1 / (2 * bounds[rows]), X)
         before = self._begun(len(rows), len(losses))
         found = [self._optimum(K, ridge, *both) for both in zip(losses, before, strict=True)]
         beta = xp.stack([one.beta for one in found])
@@ -69,7 +85,9 @@ class NewtonMachine(BaseEstimator):
         self.support_ = rows[used]
         self.support_vectors_ = xp.take(kept, index, axis=0)
         self.dual_coef_ = xp.take(beta, index, axis=1)
-        self.intercept_ = np.array([one.intercept for one in found])
+        self._levels = self.intercept_ = np.array([one.intercept for one in found])
+        if self._origin is not None:
+            self.intercept_ = self._levels - host(beta @ (near @ self._origin))
         self.n_iter_ = max(one.n_steps for one in found)
         if not all(one.converged for one in found):
             warn(
@@ -78,6 +96,14 @@ class NewtonMachine(BaseEstimator):
                 NotConverged,
                 stacklevel=3,
             )
+
+    def _middle(self, X: Any) -> Any:
+        """What rows of a linear kernel are measured from; multipliers that sum to 0 do not see it.
+
+        Beside columns far from 0 the differences that matter would be lost in products.
+        """
+        shiftable = self.kernel == "linear" and self.fit_intercept
+        return namespace(X).mean(X, axis=0) if shiftable else None
 
     def _begun(self, n_rows: int, n_outputs: int) -> list[Any]:
         """Active samples of the last fit, where it was of as many rows."""
@@ -88,13 +114,21 @@ class NewtonMachine(BaseEstimator):
     def _optimum(self, K: Any, ridge: Any, loss: SquaredLoss, sides: Any) -> Optimum:
         options = {"intercept": self.fit_intercept, "most_steps": self.max_iter}
         try:
-            return newton(K, ridge, loss, sides=sides, **options)
+            found = newton(K, ridge, loss, sides=sides, **options)
         except np.linalg.LinAlgError:
             raise InvalidParameter(
                 f"{type(self).__name__} cannot solve its system: with C={self.C!r} the kernel "
                 "matrix is not positive definite to double precision. Lower C, or scale the "
                 "columns; a poly kernel needs coef0 of at least 0."
             ) from None
+        if found.converged and (error := residual(ridge, loss, found)) > IMPRECISE:
+            warn(
+                f"{type(self).__name__} is right to {error:.0e} only: with C={self.C!r} the kernel "
+                "is too large beside 1 / 2C for double precision. Scale the columns, or lower C.",
+                NotConverged,
+                stacklevel=4,
+            )
+        return found
 
     def _outputs(self, X: Any) -> Any:
         """Outputs of new rows, of shape (rows, outputs), where X is."""
@@ -102,8 +136,10 @@ class NewtonMachine(BaseEstimator):
         X = double(validate_data(self, X, reset=False, dtype="numeric"))
         # a machine that was trained on a device answers for rows of the host too
         rows = move(X, self.support_vectors_) if isinstance(X, np.ndarray) else X
-        K = kernel_matrix(self._kernel, rows, self.support_vectors_)
-        found = K @ self.dual_coef_.T + move(self.intercept_, rows)
+        both = rows, self.support_vectors_
+        if self._origin is not None:
+            both = rows - self._origin, self.support_vectors_ - self._origin
+        found = kernel_matrix(self._kernel, *both) @ self.dual_coef_.T + move(self._levels, rows)
         return host(found) if isinstance(X, np.ndarray) else found
 
 
@@ -204,11 +240,18 @@ class NewtonSVC(ClassifierMixin, NewtonMachine):
         each = compute_class_weight(
             self.class_weight, classes=self.classes_, y=y, sample_weight=weight
         )
+        if not (each > 0).all() or not np.isfinite(each).all():
+            raise InvalidParameter(
+                f"NewtonSVC needs class weights that are numbers above 0, not {self.class_weight!r}."
+            )
         self._kernel = self._resolved(X, weight)
         positive = range(len(self.classes_)) if len(self.classes_) > 2 else (1,)
         kept = codes[weight > 0]
         losses = [Hinge(move(np.where(kept == k, 1.0, -1.0), X)) for k in positive]
-        self._fit_outputs(X, losses, self.C * weight * each[codes])
+        with np.errstate(over="ignore", under="ignore"):  # refused where it is no number
+            bounds = self.C * weight * each[codes]
+        check_bounds("NewtonSVC", bounds[weight > 0])
+        self._fit_outputs(X, losses, bounds)
         return self
 
     def _check_classes(self, codes: NDArray[np.intp], weight: Array) -> None:
@@ -341,9 +384,27 @@ class NewtonSVR(RegressorMixin, NewtonMachine):
         X, y = placed(double(X)), host(y).astype(np.float64)
         weight = _weights(self, sample_weight, y)
         self._kernel = self._resolved(X, weight)
-        target = move(y[weight > 0], X)
-        self._fit_outputs(X, [Tube(target, float(self.epsilon))], self.C * weight)
+        units = _Units.of(y[weight > 0], shiftable=self.fit_intercept)
+        target = move((y[weight > 0] - units.middle) / units.size, X)
+        tube = Tube(target, min(float(self.epsilon) / units.size, LARGEST_EPSILON))
+        with np.errstate(over="ignore", under="ignore"):  # refused where it is no number
+            bounds = self.C * weight
+        check_bounds("NewtonSVR", bounds[weight > 0])
+        self._fit_outputs(X, [tube], bounds)
+        self._in_units(units)
         return self
+
+    def _in_units(self, units: "_Units") -> None:
+        """Go back to the units of the targets."""
+        with np.errstate(over="ignore"):
+            self.dual_coef_ = self.dual_coef_ * units.size
+            self.intercept_ = self.intercept_ * units.size + units.middle
+            self._levels = self._levels * units.size + units.middle
+        if not np.isfinite(host(self.dual_coef_)).all():
+            raise InvalidTarget(
+                f"NewtonSVR with C={self.C!r} needs smaller targets: its multipliers are too large "
+                "for a number. Divide the targets by their standard deviation."
+            )
 
     def predict(self, X: Any) -> Any:
         """What the machine answers for each row, where the rows are.
@@ -359,9 +420,31 @@ class NewtonSVR(RegressorMixin, NewtonMachine):
         return self._outputs(X)[:, 0]
 
 
+class _Units(NamedTuple):
+    """Where targets are measured from, and in what: they are then of the size of 1.
+
+    The size is a power of two, which rounds nothing.
+    """
+
+    middle: float
+    size: float
+
+    @classmethod
+    def of(cls, y: Array, *, shiftable: bool) -> Self:
+        """Those of some targets."""
+        most = _power_of_two(float(np.abs(y).max()))
+        middle = float((y / most).mean()) if shiftable else 0.0
+        size = _power_of_two(float(np.abs(y / most - middle).max())) * most
+        return cls(middle * most, max(size, float(np.finfo(float).tiny)))
+
+
+def _power_of_two(value: float) -> float:
+    return float(np.ldexp(1.0, int(np.frexp(value)[1]) - 1)) if value > 0 else 1.0
+
+
 def _weights(machine: Any, sample_weight: Any, y: NDArray[Any]) -> Array:
-    weight = _check_sample_weight(
-        None if sample_weight is None else host(sample_weight), y, dtype=np.float64
-    )
+    if sample_weight is not None and not isinstance(sample_weight, Real):
+        sample_weight = host(sample_weight)
+    weight = _check_sample_weight(sample_weight, y, dtype=np.float64)
     check_weights(type(machine).__name__, weight)
     return np.asarray(weight, dtype=np.float64)

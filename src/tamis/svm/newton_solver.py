@@ -5,7 +5,7 @@ With the active samples A known, the optimum of ‖w‖²/2 + Σ Cᵢ lossᵢ² 
     (K_AA + diag(1 / 2C)) β + b = target_A,   1'β = 0,
 
 and the samples active at its outputs are the next A; when A repeats, the optimum is found. A step
-that would raise the objective is halved. Arrays are those of any library.
+that would raise the objective ends where this is least. Arrays are those of any library.
 """
 
 from typing import Any, NamedTuple, Protocol
@@ -13,11 +13,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from tamis._namespace import cholesky_solve, diagonal, host, move, namespace, with_diagonal
+from tamis.exceptions import InvalidTable
 from tamis.svm.kernels import Kernel
 
 #: Distance from the edge of the active set below which a sample may be on either side: rounding.
 ON_EDGE = 1e-12
-#: Halvings of one step; a step that must be shorter makes no difference in double precision.
+#: Halvings of where a step ends; more make no difference in double precision.
 HALVINGS = 50
 #: Share of the slope's promise that a step must keep; of a whole step to the optimum it is a half.
 DESCENT = 0.1
@@ -98,11 +99,29 @@ class Optimum(NamedTuple):
 
 def kernel_matrix(kernel: Kernel, X: Any, Y: Any) -> Any:
     """Kernel between the rows of two arrays of any library."""
-    xp, G = namespace(X, Y), X @ Y.T
-    if kernel.name == "linear":
-        return G
+    xp = namespace(X, Y)
+    with np.errstate(over="ignore", invalid="ignore"):
+        K = _kernel_values(kernel, X, Y)
+        finite = bool(xp.all(xp.isfinite(xp.sum(K, axis=0))))  # as every number of it then is
+    if not finite:
+        raise InvalidTable(
+            f"The {kernel.name} kernel of these columns is too large for a number. Scale the "
+            "columns, for example by StandardScaler()."
+        )
+    return K
+
+
+def _kernel_values(kernel: Kernel, X: Any, Y: Any) -> Any:
+    xp = namespace(X, Y)
+    if kernel.name == "linear" or not Y.shape[0]:
+        return X @ Y.T
     if kernel.name == "poly":
-        return (G * kernel.gamma + kernel.coef0) ** kernel.degree
+        return (X @ Y.T * kernel.gamma + kernel.coef0) ** kernel.degree
+    # distances do not see where the origin is, and lose fewer digits where it is near
+    origin = xp.mean(Y, axis=0)
+    own = Y - origin
+    X, Y = own if X is Y else X - origin, own
+    G = X @ Y.T
     G *= 2
     G -= xp.sum(X * X, axis=1)[:, None]
     G -= xp.sum(Y * Y, axis=1)[None, :]
@@ -177,20 +196,24 @@ def _system(matrix: Any, ridge: Any, target: Any, intercept: bool) -> tuple[Any,
 
 
 def _descended(now: Optimum, step: Optimum, ridge: Any, loss: SquaredLoss) -> tuple[Optimum, bool]:
-    """Where the objective is less, at most the whole step away; and whether it is whole.
+    """The whole step, or the least objective on the way to it; and whether it is whole.
 
-    Less by a share of what the slope promises: without it two sets of active samples on either
-    side of the optimum could take turns for ever.
+    The objective must be less by a share of what the slope promises: without it two sets of active
+    samples on either side of the optimum could take turns for ever. On the way its derivative
+    rises, so that the least is found by halves; where C is large, a step that only stops before
+    the objective rises makes one sample active at a time.
     """
-    before, length = _objective(now, ridge, loss), 1.0
+    before = _objective(now, ridge, loss)
     promised = DESCENT * _slope(now, step, ridge, loss)
-    before *= 1 + ON_EDGE  # what rounding adds to a sum is no rise
+    # what rounding adds to a sum is no rise
+    if _objective(step, ridge, loss) <= before * (1 + ON_EDGE) + promised:
+        return step, True
+    low, high = 0.0, 1.0
     for _ in range(HALVINGS):
-        there = step if length == 1.0 else _between(now, step, length)
-        if _objective(there, ridge, loss) <= before + length * promised:
-            return there, length == 1.0
-        length /= 2
-    return now._replace(n_steps=step.n_steps), False
+        length = (low + high) / 2
+        falls = _slope(_between(now, step, length), step, ridge, loss) < 0
+        low, high = (length, high) if falls else (low, length)
+    return _between(now, step, low), False
 
 
 def _between(now: Optimum, step: Optimum, length: float) -> Optimum:
@@ -220,6 +243,13 @@ def _differ(loss: SquaredLoss, outputs: Any, sides: Any, after: Any) -> bool:
     size = 1 + float(xp.max(xp.abs(outputs)))
     moved = (sides != after) & (xp.abs(loss.beyond(outputs)) > ON_EDGE * size)
     return bool(xp.any(moved))
+
+
+def residual(ridge: Any, loss: SquaredLoss, found: Optimum) -> float:
+    """What active outputs are off by, from those that the multipliers stand for."""
+    xp = namespace(ridge)
+    off = loss.targets(found.sides) - found.outputs - ridge * found.beta
+    return float(xp.max(xp.where(found.beta != 0, xp.abs(off), xp.zeros_like(off))))
 
 
 class LeftOut(NamedTuple):

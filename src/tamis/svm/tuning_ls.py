@@ -14,10 +14,13 @@ from tamis.exceptions import InvalidParameter, InvalidTarget
 from tamis.svm.curves.certificate import Certificate
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.kernels import resolve_kernel
-from tamis.svm.least_squares import LeastSquaresPath, RationalOutputs
+from tamis.svm.least_squares import LeastSquaresPath, RationalOutputs, kernel_numbers
 from tamis.svm.machine import KERNELS
 from tamis.svm.newton import NewtonSVR
 from tamis.svm.searching import splits_of
+
+#: Largest C, and one over the least: products of two multipliers of such are numbers.
+LARGEST_C = 1e100
 
 
 class Brackets(NamedTuple):
@@ -150,6 +153,8 @@ class LSSVCPathCV(ClassifierMixin, BaseEstimator):
             )
         signs = np.where(codes == 1, 1.0, -1.0)
         splits = splits_of(self.cv, X, y, groups, classifier=True)
+        if not splits or not all(len(test) for _, test in splits):
+            raise InvalidParameter("LSSVCPathCV needs at least one fold in cv, and rows in each.")
         gammas = self.gamma if isinstance(self.gamma, list | tuple) else [self.gamma]
         found = [self._brackets(gamma, X, signs, splits) for gamma in gammas]
         # of equals the first
@@ -163,7 +168,7 @@ class LSSVCPathCV(ClassifierMixin, BaseEstimator):
         return self
 
     def _check(self) -> None:
-        if self.kernel not in KERNELS:
+        if not isinstance(self.kernel, str) or self.kernel not in KERNELS:
             raise InvalidParameter(
                 f"LSSVCPathCV needs kernel='rbf', 'linear' or 'poly', not {self.kernel!r}."
             )
@@ -173,6 +178,13 @@ class LSSVCPathCV(ClassifierMixin, BaseEstimator):
             raise InvalidParameter(
                 f"LSSVCPathCV needs C_range as two rising numbers above 0, not {ends!r}."
             )
+        if ends[0] < 1 / LARGEST_C or ends[1] > LARGEST_C:
+            raise InvalidParameter(
+                f"LSSVCPathCV needs C_range between {1 / LARGEST_C:.0e} and {LARGEST_C:.0e}, whose "
+                f"squares are numbers, not {ends!r}."
+            )
+        if isinstance(self.gamma, list | tuple) and not self.gamma:
+            raise InvalidParameter("LSSVCPathCV needs at least one gamma, not an empty list.")
 
     def _brackets(self, gamma: Any, X: Array, signs: Array, splits: Sequence[Any]) -> Brackets:
         """The mean over folds of the error, and what it can be."""
@@ -193,8 +205,9 @@ class LSSVCPathCV(ClassifierMixin, BaseEstimator):
             )
         numbers = self.kernel, gamma, self.degree, self.coef0
         kernel = resolve_kernel("LSSVCPathCV", *numbers, X[train])
-        path = LeastSquaresPath(kernel(X[train], X[train]), signs[train])
-        return path.outputs(kernel(X[test], X[train]))
+        own, rows = (kernel_numbers(kernel, X[part], X[train]) for part in (train, test))
+        path = LeastSquaresPath(own.values, signs[train], float(own.size.max()))
+        return path.outputs(rows.values, rows.size)
 
     def _conclude(self, best: Brackets, lower: float, n_gammas: int) -> None:
         """The best C, and what is certain of it."""

@@ -103,9 +103,13 @@ class Divergence(Separability):
         shrinking = 0.2 * n_samples * n_features**2 if self.ridge == "auto" else 0.0
         return plain._replace(operations=plain.operations + shrinking)
 
+    @property
+    def takes_parts(self) -> bool:  # type: ignore[override]
+        """Whether sums over rows give the density, as they do a Gaussian one."""
+        return self.density == "gaussian"
+
     def _check_parts(self) -> None:
-        super()._check_parts()
-        if self.density != "gaussian":
+        if not self.takes_parts:
             refuse_parts(f"{type(self).__name__}(density={self.density!r})")
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:

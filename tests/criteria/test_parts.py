@@ -223,6 +223,37 @@ def test_real_targets_of_any_size_are_squared(size):
     assert_allclose(found.scores_, held.scores_, rtol=1e-9)
 
 
+def drawn_column(rng, n):
+    """Ties, zeros of both signs, nearly constant, large means, heavy tails."""
+    z = rng.normal(size=n)
+    kinds = [
+        rng.choice([-0.0, 0.0, 1.0], n),
+        np.where(np.arange(n) == n // 2, 8.0, 7.0),
+        rng.integers(0, 3, n) * 1.0,
+        np.round(z, 1),
+        1e6 + z,
+        np.exp(3 * z),
+        np.where(rng.random(n) < 0.9, 0.0, z),
+        z,
+    ]
+    return kinds[rng.integers(len(kinds))]
+
+
+@pytest.mark.filterwarnings("ignore")  # of ties and idle columns, which are meant
+@pytest.mark.parametrize("seed", range(12))
+def test_small_tables_of_any_kind_give_the_same_order(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(5, 90)), int(rng.integers(1, 8))
+    X = np.column_stack([drawn_column(rng, n) for _ in range(d)])
+    X[:, -1] = X[:, 0]
+    y = (rng.random(n) + (X[:, 0] > np.median(X[:, 0])) > 0.7) ^ (np.arange(n) == 3)
+    cuts = sorted(rng.integers(0, n + 1, 5).tolist())  # some blocks are empty
+    for criterion in (MRMR(), JMI(n_bins=50), CMIM(n_bins=3, binning="width"), PValue()):
+        held = Forward(clone(criterion), n_features_to_select=d).fit(X, y)
+        found = Forward(clone(criterion), n_features_to_select=d).fit(cut(X, y, cuts))
+        assert_array_equal(found.order_, held.order_)
+
+
 def test_groups_are_units():
     X, y, _ = made()
     groups = {"first": [0, 1], "last": [6, 7]}

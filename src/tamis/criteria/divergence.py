@@ -10,6 +10,7 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 from tamis._arrays import Array, Subset
 from tamis._linalg import TraceForm, TraceSum
 from tamis.contract import Cost, TableInParts
+from tamis.contract.parted import refuse_parts
 from tamis.criteria.moments import HeldSpread, Spread
 from tamis.criteria.parzen import ParzenDivergence
 from tamis.criteria.scatter import Form, Separability, check_ridge, check_within, matrices_cost
@@ -104,8 +105,12 @@ class Divergence(Separability):
 
     @property
     def takes_parts(self) -> bool:  # type: ignore[override]
-        """Gaussian classes are sums over rows; windows are not."""
-        return bool(self.density == "gaussian")
+        """Whether sums over rows give the density, as they do a Gaussian one."""
+        return self.density == "gaussian"
+
+    def _check_parts(self) -> None:
+        if not self.takes_parts:
+            refuse_parts(f"{type(self).__name__}(density={self.density!r})")
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         self._windows: ParzenDivergence | None = None

@@ -27,6 +27,9 @@ PRECISIONS: dict[str, Any] = {"double": np.float64, "single": np.float32}
 # Numbers that a block of results may hold: 32 megabytes, small beside the table of a large problem
 # and large enough that the distances between samples, made anew for each, cost little.
 BLOCK = 4_000_000
+#: How much more than all others a column may make of the distances for these to be told from what
+#: is left without it: ten bits are lost. Beyond, they are made anew.
+DOMINATES = 1024.0
 #: Columns from which products of strips pay for the kernel that is made for them, which costs as
 #: much as some dozen columns by themselves.
 LEAST_TOGETHER = 64
@@ -71,7 +74,11 @@ def altered_distances(X: Array, members: Subset, altered: Subset, sign: int) -> 
     distances = pdist(X[:, members], "sqeuclidean")
     yield distances
     for j in altered:
-        yield distances + sign * pdist(X[:, [j]], "sqeuclidean")
+        part = pdist(X[:, [j]], "sqeuclidean")
+        moved = distances + sign * part
+        if sign < 0 and part.max() > DOMINATES * moved.max():
+            moved = pdist(X[:, members[members != j]], "sqeuclidean")
+        yield moved
 
 
 class ClassSums(Protocol):

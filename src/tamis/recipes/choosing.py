@@ -216,7 +216,7 @@ def select(
     selector = prepare(method, y, **options)
     selector = _for_table(selector, X, y, keep, looked_through=looked_through)
     if device is not None:
-        _warn_of_device(selector, device)
+        warn_of_device(selector, device)
     with computing_on(device):
         fitted: Selection = selector.fit(X, y, **params)
     return fitted
@@ -237,7 +237,7 @@ def _select_in_parts(
     return prepare(method, table.labels.values, **options).fit(source)
 
 
-def _warn_of_device(selector: Selection, device: str) -> None:
+def warn_of_device(selector: Selection, device: str) -> None:
     """Say that nothing of a method runs on the device that was asked for."""
     parts = [selector, *selector.get_params().values()]
     if not any(isinstance(part, Criterion) and part.runs_on_device for part in parts):

@@ -36,7 +36,7 @@ def check_weights(name: str, weight: Array) -> None:
 def check_bounds(name: str, bounds: Array) -> None:
     """Refuse products of C and weights whose inverses, or whose sums, are no numbers."""
     ends = bounds.min(), bounds.max()
-    if not (1 / LARGEST_WEIGHT <= ends[0] and ends[1] <= LARGEST_WEIGHT):
+    if not (ends[0] >= 1 / LARGEST_WEIGHT and ends[1] <= LARGEST_WEIGHT):
         raise InvalidParameter(
             f"{name} needs C times the weights between {1 / LARGEST_WEIGHT:.0e} and "
             f"{LARGEST_WEIGHT:.0e}; they are between {ends[0]:.3g} and {ends[1]:.3g}."

@@ -88,3 +88,16 @@ def test_without_torch(monkeypatch):
     monkeypatch.setattr(_namespace, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"tamis\[gpu\]"):
         select(X, f > 0, "RecursiveElimination(HSIC())", device="cuda")
+
+
+def test_a_device_that_holds_nothing():
+    X, f = problem()
+    with pytest.raises(InvalidParameter, match=r"device='meta' cannot be used"):
+        select(X, f > 0, "RecursiveElimination(HSIC())", device="meta")
+
+
+@pytest.mark.filterwarnings("error::tamis.exceptions.DeviceWarning")
+def test_a_machine_that_trains_there_needs_no_warning():
+    X, f = problem(40, 5)
+    method = "Forward(CrossValidated(NewtonSVC()), n_features_to_select=1)"
+    assert select(X, f > 0, method, device="cpu").get_support().sum() == 1

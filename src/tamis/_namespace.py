@@ -65,11 +65,11 @@ def _check_device(device: Any) -> None:
         )
     torch = import_module("torch")
     try:
-        torch.zeros(1, dtype=torch.float64, device=device)
+        torch.zeros(1, dtype=torch.float64, device=device).cpu()  # some only pretend to hold it
     except (RuntimeError, TypeError, AssertionError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = str(error).strip().splitlines()[0].rstrip(".")
         raise InvalidParameter(
-            f"device={device!r} cannot be used by torch {torch.__version__} here: {reason} Write "
+            f"device={device!r} cannot be used by torch {torch.__version__} here: {reason}. Write "
             "device='cuda' on a machine with such a device, or leave it out."
         ) from None
 

@@ -124,6 +124,10 @@ def select(
             help="Dask scheduler whose workers read Parquet in blocks; local: this machine.",
         ),
     ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Device of torch for kernel criteria, such as cuda."),
+    ] = None,
     save_record: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write every step to *.json, also after Ctrl-C."),
@@ -192,6 +196,7 @@ def select(
             seed=seed,
             n_jobs=jobs,
             dask=dask,
+            device=device,
             save_record=save_record,
             resume=resume,
             format=format,

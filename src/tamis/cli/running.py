@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 import typer
 from numpy.typing import NDArray
 
+from tamis._namespace import computing_on
 from tamis._parallel import listening
 from tamis._wording import counted
 from tamis.choice.rounds import InRounds
@@ -22,6 +23,7 @@ from tamis.cli.progress import SearchBar, inside, progress_of
 from tamis.contract import Record, Selection
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.recipes import prepare
+from tamis.recipes.choosing import warn_of_device
 from tamis.search import Ranking
 from tamis.spec import parse
 from tamis.table.labelled import LabelledTable
@@ -42,6 +44,7 @@ def run(
     *,
     interrupted: Interrupted | None = None,
     quiet: bool = False,
+    device: str | None = None,
 ) -> Selection:
     """Fit a selector, or continue from a record; warnings are said after success only.
 
@@ -55,10 +58,13 @@ def run(
     try:
         with stopping(bar), listening(bar.tell), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            if record is None:
-                selector.fit(data.X, data.y)
-            else:
-                selector.resume(data.X, data.y, record=record)
+            if device is not None:
+                warn_of_device(selector, device)
+            with computing_on(device):
+                if record is None:
+                    selector.fit(data.X, data.y)
+                else:
+                    selector.resume(data.X, data.y, record=record)
     except KeyboardInterrupt:
         bar.stop = True
     except Exception:

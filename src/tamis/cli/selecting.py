@@ -98,6 +98,7 @@ class Request(NamedTuple):
     quiet: bool = False
     json: bool = False
     dask: str | None = None
+    device: str | None = None
 
     @property
     def answer_folder(self) -> Path | None:
@@ -127,6 +128,7 @@ class Request(NamedTuple):
             "--jobs": self.n_jobs,
             "--budget": self.budget,
             "--dask": self.dask,
+            "--device": self.device,
             "--report": self.report,
             "--resamples": self.resamples,
             "--output": self.output,
@@ -168,6 +170,7 @@ def run_select(asked: Request) -> None:
         asked.save_record,
         interrupted=_interrupted(asked),
         quiet=asked.quiet,
+        device=asked.device,
     )
     if not (asked.quiet or watched):
         say_alerts(alerts)
@@ -199,6 +202,7 @@ def _select_in_parts(asked: Request) -> None:
             asked.save_record,
             interrupted=_interrupted(asked),
             quiet=asked.quiet,
+            device=asked.device,
         )
     _tell(asked, data, selection, ())
     _write(asked, data, selection, ())

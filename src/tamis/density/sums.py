@@ -27,6 +27,12 @@ PRECISIONS: dict[str, Any] = {"double": np.float64, "single": np.float32}
 # Numbers that a block of results may hold: 32 megabytes, small beside the table of a large problem
 # and large enough that the distances between samples, made anew for each, cost little.
 BLOCK = 4_000_000
+#: How much more than all others a column may make of the distances for these to be told from what
+#: is left without it: ten bits are lost. Beyond, they are made anew.
+DOMINATES = 1024.0
+#: Largest exponent of a column that compiled loops may take away from that of all columns, whose
+#: rounding is then 1e-12. Products keep columns that reach farther apart.
+FARTHEST = 1e4
 #: Columns from which products of strips pay for the kernel that is made for them, which costs as
 #: much as some dozen columns by themselves.
 LEAST_TOGETHER = 64
@@ -56,7 +62,8 @@ class ColumnsInUse(NamedTuple):
         if not isinstance(self.table.Z, np.ndarray):  # there are no compiled loops on a device
             return np.ones(len(self.altered), dtype=bool)
         few = self.table.ranks(self.altered) <= most_terms
-        return few if np.count_nonzero(few) >= LEAST_TOGETHER else np.zeros_like(few)
+        found = few if np.count_nonzero(few) >= LEAST_TOGETHER else np.zeros_like(few)
+        return np.asarray(found | (2 * self.table.reach[self.altered] > FARTHEST))
 
 
 def columns_in_use(X: Any, members: Subset, altered: Subset, gamma: float) -> ColumnsInUse:
@@ -71,7 +78,11 @@ def altered_distances(X: Array, members: Subset, altered: Subset, sign: int) -> 
     distances = pdist(X[:, members], "sqeuclidean")
     yield distances
     for j in altered:
-        yield distances + sign * pdist(X[:, [j]], "sqeuclidean")
+        part = pdist(X[:, [j]], "sqeuclidean")
+        moved = distances + sign * part
+        if sign < 0 and part.max() > DOMINATES * moved.max():
+            moved = pdist(X[:, members[members != j]], "sqeuclidean")
+        yield moved
 
 
 class ClassSums(Protocol):

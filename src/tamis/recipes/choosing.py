@@ -34,6 +34,7 @@ from tamis.recipes.book import (
     unknown,
 )
 from tamis.spec import did_you_mean, parse, write
+from tamis.svm.machine import is_newton
 from tamis.table import TableSelector
 from tamis.table.frames import is_frame, library_of, without
 
@@ -209,6 +210,12 @@ def select(
         "fixed_features": fixed_features,
     }
     if in_parts(X):
+        if device is not None:
+            warn(
+                f"What is read in blocks of rows is computed on the processor, not on {device!r}.",
+                DeviceWarning,
+                stacklevel=2,
+            )
         return _select_in_parts(X, y, target, method, options)
     looked_through = target is not None
     if looked_through:
@@ -216,7 +223,7 @@ def select(
     selector = prepare(method, y, **options)
     selector = _for_table(selector, X, y, keep, looked_through=looked_through)
     if device is not None:
-        _warn_of_device(selector, device)
+        warn_of_device(selector, device)
     with computing_on(device):
         fitted: Selection = selector.fit(X, y, **params)
     return fitted
@@ -237,13 +244,15 @@ def _select_in_parts(
     return prepare(method, table.labels.values, **options).fit(source)
 
 
-def _warn_of_device(selector: Selection, device: str) -> None:
+def warn_of_device(selector: Selection, device: str) -> None:
     """Say that nothing of a method runs on the device that was asked for."""
     parts = [selector, *selector.get_params().values()]
-    if not any(isinstance(part, Criterion) and part.runs_on_device for part in parts):
+    criteria = [part for part in parts if isinstance(part, Criterion)]
+    if not any(one.runs_on_device for one in criteria) and not any(map(is_newton, parts)):
         warn(
             f"Nothing of {type(selector).__name__} runs on device={device!r}: it runs on the "
-            "processor. HSIC, ParzenInformation, KwakInformation and WeightNorm do.",
+            "processor. HSIC, ParzenInformation, KwakInformation, WeightNorm, NewtonSVC and "
+            "NewtonSVR do.",
             DeviceWarning,
             stacklevel=3,
         )

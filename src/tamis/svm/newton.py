@@ -242,7 +242,8 @@ class NewtonSVC(ClassifierMixin, NewtonMachine):
         )
         if not (each > 0).all() or not np.isfinite(each).all():
             raise InvalidParameter(
-                f"NewtonSVC needs class weights that are numbers above 0, not {self.class_weight!r}."
+                f"NewtonSVC needs class weights that are numbers above 0, not "
+                f"{self.class_weight!r}."
             )
         self._kernel = self._resolved(X, weight)
         positive = range(len(self.classes_)) if len(self.classes_) > 2 else (1,)

@@ -1,0 +1,34 @@
+"""``tamis select --device``: where kernel criteria are computed, and what is said of others."""
+
+import pytest
+
+from tamis import _namespace
+
+
+def test_a_criterion_on_a_device(tamis):
+    pytest.importorskip("torch", reason="torch is not installed")
+    words = "select", "wine.csv", "-t", "kind", "RecursiveElimination(HSIC())", "-k", 3
+    found = tamis(*words, "--device", "cpu")
+    assert found.exit_code == 0, found.output
+    assert found.stdout == tamis(*words).stdout
+    assert _namespace.device_asked() is None
+
+
+def test_what_runs_on_no_device_says_so(tamis):
+    pytest.importorskip("torch", reason="torch is not installed")
+    found = tamis("select", "wine.csv", "-t", "kind", "fisher-score", "-k", 3, "--device", "cpu")
+    assert found.exit_code == 0, found.output
+    assert "Nothing of Ranking runs on device='cpu'" in found.stderr
+
+
+def test_a_device_that_is_not_there(refused):
+    pytest.importorskip("torch", reason="torch is not installed")
+    words = "select", "wine.csv", "-t", "kind", "RecursiveElimination(HSIC())", "-k", 3
+    assert "cannot be used by torch" in refused(*words, "--device", "quantum")
+    assert _namespace.device_asked() is None
+
+
+def test_without_torch(refused, monkeypatch):
+    monkeypatch.setattr(_namespace, "find_spec", lambda name: None)
+    words = "select", "wine.csv", "-t", "kind", "RecursiveElimination(HSIC())", "-k", 3
+    assert "tamis[gpu]" in refused(*words, "--device", "cuda")

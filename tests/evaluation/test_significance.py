@@ -92,8 +92,13 @@ def test_equal_scores_do_not_differ(test):
     assert test(A, A).difference == 0
 
 
-def test_a_constant_difference_is_certain():
-    assert paired_t([1.0, 2.0, 3.0], [2.0, 3.0, 4.0]).p_value == 0
+@pytest.mark.parametrize("test", [paired_t, lambda a, b: corrected_t(a, b, 0.5)])
+@pytest.mark.parametrize("n", [2, 3, 10])
+def test_a_constant_difference_is_known_by_its_signs_alone(test, n):
+    # 0.3 - 0.2 and 0.2 - 0.1 are equal but for rounding
+    a = np.arange(1, n + 1) / 10
+    assert test(a, a + 0.1).p_value == 0.5 ** (n - 1)
+    assert test(a, a + 0.1).statistic == -np.inf
 
 
 def test_rounding_is_no_difference():

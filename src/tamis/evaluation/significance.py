@@ -89,8 +89,8 @@ def corrected_t(first: ArrayLike, second: ArrayLike, test_ratio: float) -> Test:
     """Paired t-test corrected for training parts that overlap.
 
     The variance of the mean difference over n random splits is estimated as
-    ``(1/n + n_test/n_train)`` times the variance of the differences, instead of ``1/n``. Differences
-    that are the same in every pair are tested by their signs, as by :func:`paired_t`.
+    ``(1/n + n_test/n_train)`` times the variance of the differences, instead of ``1/n``.
+    Differences that are the same in every pair are tested by their signs, as by :func:`paired_t`.
 
     Parameters
     ----------

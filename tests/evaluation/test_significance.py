@@ -106,6 +106,13 @@ def test_rounding_is_no_difference():
     assert paired_t(a, a * (1 + 1e-16)).p_value == 1
 
 
+def test_differences_that_cancel_are_no_difference():
+    first, second = np.array([0.08, 0.04, 0.12, 0.0]), np.array([0.04, 0.0, 0.04, 0.16])
+    assert (first - second).mean() != 0  # by rounding
+    assert corrected_t(first, second, 0.3).difference == 0
+    assert corrected_t(first, second, 0.3).p_value == 1
+
+
 def test_holm_by_definition():
     p = rng.random(7) * 0.1
     order = np.argsort(p)

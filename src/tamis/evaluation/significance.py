@@ -288,6 +288,8 @@ def _t_test(name: str, first: ArrayLike, second: ArrayLike, test_ratio: float) -
     scale = max(float(np.abs(np.asarray(first)).max()), float(np.abs(np.asarray(second)).max()))
     if np.abs(differences).max() <= 1e-14 * scale:
         return Test(name, 0.0, 0.0, 1.0, n)
+    if abs(mean) <= 1e-15 * scale:  # differences that cancel: nobody is ahead
+        mean = 0.0
     # the same in every pair but for rounding: there is no spread to measure by, and all that is
     # known is that all signs are alike
     if np.ptp(differences) <= 1e-12 * np.abs(differences).max():

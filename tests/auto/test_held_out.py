@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from tamis.auto.held_out import AutoOutcome, Gathered, outcome_of
+from tamis.auto.held_out import AutoOutcome, Gathered, HeldOut, outcome_of
+from tamis.auto.saying import spoken
 
 N = 400
 
@@ -50,3 +51,9 @@ def test_it_survives_a_record_and_older_ones_are_read():
     assert AutoOutcome.from_dict(plain) == outcome
     del plain["lost"]
     assert AutoOutcome.from_dict(plain).lost is None
+
+
+def test_a_spread_that_would_be_written_as_0_is_not():
+    assert spoken(HeldOut(0.1, 0.1, 0.005, 0.0004)) == "0.5 % wrong"
+    assert spoken(HeldOut(0.1, 0.1, 0.005, None)) == "0.5 % wrong"
+    assert spoken(HeldOut(0.1, 0.1, 0.024, 0.006)) == "2.4 ± 0.6 % wrong"

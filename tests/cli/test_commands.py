@@ -93,6 +93,14 @@ def test_one_method_is_shown_with_its_expression(tamis, name):
     assert type(parse(expression.replace(" ", ""))) is type(recipe(name))
 
 
+@pytest.mark.parametrize("name", ["boruta", "mrmr-two-stage", "gated-fsmlp-crc-open"])
+def test_recipes_that_say_how_many_are_shown_without_a_number(tamis, name):
+    shown = tamis("methods", name).stdout
+    assert f"tamis select data.csv --target y {name}\n" in shown
+    assert "--features" not in shown
+    assert "--features 10" in tamis("methods", "mrmr").stdout
+
+
 def test_one_class_is_shown_with_its_parameters(tamis):
     result = tamis("methods", "Scatter")
     assert "Scatter(measure='J3', ridge=0.0, task='auto')" in result.stdout

@@ -92,13 +92,25 @@ def test_equal_scores_do_not_differ(test):
     assert test(A, A).difference == 0
 
 
-def test_a_constant_difference_is_certain():
-    assert paired_t([1.0, 2.0, 3.0], [2.0, 3.0, 4.0]).p_value == 0
+@pytest.mark.parametrize("test", [paired_t, lambda a, b: corrected_t(a, b, 0.5)])
+@pytest.mark.parametrize("n", [2, 3, 10])
+def test_a_constant_difference_is_known_by_its_signs_alone(test, n):
+    # 0.3 - 0.2 and 0.2 - 0.1 are equal but for rounding
+    a = np.arange(1, n + 1) / 10
+    assert test(a, a + 0.1).p_value == 0.5 ** (n - 1)
+    assert test(a, a + 0.1).statistic == -np.inf
 
 
 def test_rounding_is_no_difference():
     a = np.full(30, 0.1)
     assert paired_t(a, a * (1 + 1e-16)).p_value == 1
+
+
+def test_differences_that_cancel_are_no_difference():
+    first, second = np.array([0.08, 0.04, 0.12, 0.0]), np.array([0.04, 0.0, 0.04, 0.16])
+    assert (first - second).mean() != 0  # by rounding
+    assert corrected_t(first, second, 0.3).difference == 0
+    assert corrected_t(first, second, 0.3).p_value == 1
 
 
 def test_holm_by_definition():

@@ -89,6 +89,13 @@ def test_a_table_of_ones_own_has_nothing_published(experiment):
     assert "(published)" not in page
 
 
+def test_one_realization_does_not_deny_what_is_published(experiment):
+    own = experiment()
+    single = cell(own, published=None)._replace(published=9.0, mark="", n_realizations=1)
+    text = said(reproduced(Reproduction(own, (single,), ())).html())
+    assert "1 number over 1 realization; 1 published beside them, which more could be" in text
+
+
 def test_nothing_computed_is_a_page_too(experiment):
     page = reproduced(Reproduction(experiment(), (), ("wine is left out.",))).html()
     assert "wine is left out." in page

@@ -159,6 +159,18 @@ def test_larger_tournaments_are_won_by_the_best():
         Genetic(Scatter(), tournament_size=0).fit(np.eye(4), [0, 1, 0, 1])
 
 
+@pytest.mark.parametrize("selection", sorted(SELECTIONS))
+@pytest.mark.parametrize(
+    "values", [[1e308, 1.7e308, -1.7e308, 0.0], [np.inf, 1.0, -np.inf, 2.0], [-3.0] * 4, [0.0] * 4]
+)
+def test_every_wheel_turns_whatever_the_values(selection, values):
+    nothing = np.zeros(4)
+    people = Population(np.eye(4, dtype=bool), np.array(values), nothing, 0)
+    drawn = SELECTIONS[selection](people, 50, stream(0))
+    assert len(drawn) == 50
+    assert set(drawn) <= set(range(4))
+
+
 def test_a_raw_roulette_draws_in_proportion_to_the_value():
     values = np.array([-1.0, 0.0, 1.0, 3.0])
     people = Population(np.eye(4, dtype=bool), values, values, 0)

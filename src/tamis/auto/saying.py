@@ -24,9 +24,11 @@ UNSEEN = "on rows that took no part in the choosing"
 
 
 def spoken(error: HeldOut) -> str:
-    """An error in words."""
+    """An error in words; a standard error that would be written as 0 is not."""
     if error.wrong is not None:
-        return f"{100 * error.wrong:.1f} ± {100 * (error.wrong_error or 0):.1f} % wrong"
+        spread = f"{100 * (error.wrong_error or 0):.1f}"
+        between = f" ± {spread}" if spread != "0.0" else ""
+        return f"{100 * error.wrong:.1f}{between} % wrong"
     return f"root mean square {error.rmse:.4g} (R² {error.r2:.2f})"
 
 

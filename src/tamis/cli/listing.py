@@ -6,6 +6,7 @@ writes the index anew, and a test says when it is due.
 """
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from inspect import signature
@@ -157,6 +158,8 @@ def _print_recipe(one: dict[str, Any], known: Listing) -> None:
     """One recipe in full."""
     name, criterion = one["name"], one["criterion"]
     other = "jmi" if name == "mrmr" else "mrmr"
+    # a number would take the place of the rule that such a recipe is about
+    asked = ("", "") if _has_rule(one) else (" --features 10", ", n_features_to_select=10")
     sentences = {word: said for kinds in known.groups.values() for word, said in kinds.items()}
     facts = {
         "question": known.questions[one["question"]],
@@ -169,11 +172,16 @@ def _print_recipe(one: dict[str, Any], known: Listing) -> None:
         "reference": one["reference"],
         "options": one["options"],
         "expression": one["expression"],
-        "command": f"tamis select data.csv --target y {name} --features 10",
+        "command": f"tamis select data.csv --target y {name}{asked[0]}",
         "compare": f"tamis compare data.csv --target y {name} {other}",
-        "Python": f'tamis.select(X, y, "{name}", n_features_to_select=10)',
+        "Python": f'tamis.select(X, y, "{name}"{asked[1]})',
     }
     _print_facts(name, facts)
+
+
+def _has_rule(one: dict[str, Any]) -> bool:
+    """Whether the recipe itself says how many columns it keeps, and not by a number."""
+    return not re.search(r"n_features_to_select=[\d.]", one["options"])
 
 
 def _spoken_cost(seconds: Sequence[float | None]) -> str:

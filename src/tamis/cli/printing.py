@@ -191,7 +191,8 @@ def _summary(n_kept: int, n_columns: int, n_tried: int, n_shown: int, what: str)
     if n_tried > n_shown:
         words.append(f"the first {n_shown} are shown (--rows, --output)")
     if n_columns > n_tried:
-        words.append(f"the other {n_columns - n_tried} never entered")
+        others = "the other " if n_tried == n_kept else ""
+        words.append(f"{others}{n_columns - n_tried} never entered")
     return "; ".join(words) + "."
 
 

@@ -185,10 +185,17 @@ def show(found: Reproduction) -> None:
         console.print(text(line))
     counted = ", ".join(f"{n} {mark}" for mark, n in found.counts().items())
     if compared or not found.cells:
-        console.print(text(f"{counted or 'nothing could be compared'}."))
+        console.print(text(f"{counted or _uncompared(found)}."))
     console.print()
     for sentence in found.missing:
         say(f"{experiment.name}: {sentence}")
+
+
+def _uncompared(found: Reproduction) -> str:
+    """Why no number is marked: one realization has no spread by which to tell chance."""
+    single = max((cell.n_realizations for cell in found.cells), default=0) == 1
+    more = ": one realization has no spread, give --realizations 2 or more" if single else ""
+    return f"nothing could be compared{more}"
 
 
 def _print_tests(found: Reproduction, console: Console) -> None:

@@ -261,8 +261,9 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         names, n_columns = self.columns, len(self.support_)
         shown = ", ".join(str(name) for name in names[:MOST_NAMED])
         more = ", ..." if len(names) > MOST_NAMED else ""
+        verb = "is" if len(names) == 1 else "are"
         lines = [
-            f"{len(names)} of {n_columns} columns are kept" + (f": {shown}{more}" * bool(names))
+            f"{len(names)} of {n_columns} columns {verb} kept" + (f": {shown}{more}" * bool(names))
         ]
         return "\n".join(lines + self._reasons())
 

@@ -68,7 +68,9 @@ class Interval:
 def paired_t(first: ArrayLike, second: ArrayLike) -> Test:
     """Paired t-test, as printed in most tables.
 
-    Scores that are equal in every pair have p = 1.
+    Scores that are equal in every pair have p = 1. Differences that are the same in every one of n
+    pairs leave no spread to measure by: their p-value is that of n equal signs, ``2 ** (1 - n)``,
+    so that two pairs (p = 0.5) or five (p = 0.0625) never tell methods apart.
 
     Parameters
     ----------
@@ -88,6 +90,7 @@ def corrected_t(first: ArrayLike, second: ArrayLike, test_ratio: float) -> Test:
 
     The variance of the mean difference over n random splits is estimated as
     ``(1/n + n_test/n_train)`` times the variance of the differences, instead of ``1/n``.
+    Differences that are the same in every pair are tested by their signs, as by :func:`paired_t`.
 
     Parameters
     ----------
@@ -285,9 +288,13 @@ def _t_test(name: str, first: ArrayLike, second: ArrayLike, test_ratio: float) -
     scale = max(float(np.abs(np.asarray(first)).max()), float(np.abs(np.asarray(second)).max()))
     if np.abs(differences).max() <= 1e-14 * scale:
         return Test(name, 0.0, 0.0, 1.0, n)
+    if abs(mean) <= 1e-15 * scale:  # differences that cancel: nobody is ahead
+        mean = 0.0
+    # the same in every pair but for rounding: there is no spread to measure by, and all that is
+    # known is that all signs are alike
+    if np.ptp(differences) <= 1e-12 * np.abs(differences).max():
+        return Test(name, mean, float(np.copysign(np.inf, mean)), 0.5 ** (n - 1), n)
     error = np.sqrt(differences.var(ddof=1) * (1 / n + test_ratio))
-    if error == 0:
-        return Test(name, mean, float(np.copysign(np.inf, mean)), 0.0, n)
     statistic = float(mean / error)
     return Test(name, mean, statistic, float(2 * stats.t.sf(abs(statistic), n - 1)), n)
 

@@ -83,8 +83,12 @@ def _lead(report: ReproductionReport) -> str:
     sound = sum(n for mark, n in counts.items() if mark != "?")
     if not counts:
         n = max((cell.n_realizations for cell in cells), default=0)
+        beside = sum(cell.published is not None for cell in cells)
+        # chance is measured by the spread of several
+        rest = f"{beside} published beside them, which more could be compared with"
         return (
-            f"{counted(len(cells), 'number')} over {counted(n, 'realization')}; none is published."
+            f"{counted(len(cells), 'number')} over {counted(n, 'realization')}; "
+            f"{rest if beside else 'none is published'}."
         )
     said = [f"{counts.get('=', 0)} of {counted(sound, 'number')} agree with those published."]
     if better := counts.get("+", 0):

@@ -242,7 +242,10 @@ def above_worst(fitness: Array) -> Array:
     finite = fitness[np.isfinite(fitness)]
     if not len(finite):
         return np.full(len(fitness), 1 / len(fitness))
-    weight: Array = np.clip(fitness, finite.min(), finite.max()) - finite.min()
+    # in units of a power of two, which rounds nothing: differences and sums must not overflow
+    unit = -int(np.frexp(np.abs(finite).max())[1])
+    low, high = np.ldexp(finite.min(), unit), np.ldexp(finite.max(), unit)
+    weight: Array = np.clip(np.ldexp(fitness, unit), low, high) - low
     weight = weight + 0.01 * weight.mean() if weight.any() else np.ones_like(weight)
     shares: Array = weight / weight.sum()
     return shares

@@ -157,3 +157,9 @@ def test_parameters_that_cannot_work_are_refused():
     for wrong in (0, 2.5, True):
         with pytest.raises(InvalidParameter, match="n_neighbors of at least 1"):
             Relief(n_neighbors=wrong).fit(X, y)
+
+
+@pytest.mark.parametrize("algorithm", ["relieff", "surf", "multisurf"])
+def test_of_a_target_that_never_changes_nothing_is_told(algorithm):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    assert not Relief(algorithm).fit(X, np.full(30, 2.5)).scores_.any()

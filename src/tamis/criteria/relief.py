@@ -117,6 +117,10 @@ class Relief(Univariate):
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it
+        if self.task_ == "regression" and np.ptp(y.astype(float)) == 0:
+            # no row differs from any other, so that no column can tell one apart
+            self.scores_ = self._unit_scores(np.zeros(X.shape[1]))
+            return
         kinds = category_mask("Relief", self.categories, X.shape[1])
         kinds = np.zeros(X.shape[1], dtype=bool) if kinds is None else kinds
         scales = Scales.of(in_range(X), kinds)

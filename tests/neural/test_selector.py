@@ -124,7 +124,9 @@ def test_redundancy_closes_one_of_two_copies():
     assert controlled[3:].max() < 0.1
 
 
-@pytest.mark.parametrize("lam", [1, 10, 100])
+@pytest.mark.parametrize(
+    "lam", [pytest.param(1, marks=pytest.mark.slow), 10, pytest.param(100, marks=pytest.mark.slow)]
+)
 def test_class_level_control_keeps_the_pair_that_separates(lam):
     """Columns 1 and 3 are correlated overall and needed together; ten draws."""
     kept = {"global": 0, "class": 0}

@@ -181,7 +181,7 @@ def run_select(asked: Request) -> None:
 def _select_in_parts(asked: Request) -> None:
     """Select columns of a table that is read in blocks of rows."""
     if asked.method is None and asked.resume is None:
-        kind = "is a folder, and" if Path(asked.file).is_dir() else "is"
+        kind = "is a folder and is" if Path(asked.file).is_dir() else "is"
         raise InvalidParameter(
             f"{asked.file} {kind} read in blocks of rows, from which the automatic selection "
             "cannot learn. Name a METHOD that can, such as mrmr, fisher-score or sffs-j3."

@@ -290,7 +290,6 @@ def played_by_hand(X, y, seed, n_rounds, alpha=0.05):
         for j in field:
             wins[j] += abs(np.corrcoef(X[:, j], y)[0, 1]) > best
         if index + 1 in looks:
-            n_out = len(out)
             for j in set(field) - kept - out:
                 if coin(wins[j], index + 1) <= alpha / d:
                     kept.add(j)

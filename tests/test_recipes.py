@@ -170,6 +170,9 @@ def test_boruta_takes_any_search_and_no_number():
     assert (
         write(method("boruta(search=Ranking(FisherScore()))")) == "Contest(Ranking(FisherScore()))"
     )
+    published = recipe("boruta")
+    assert (published.early_rejection, published.n_rounds) == (True, 100)
+    assert recipe("boruta", n_rounds=30, early_rejection=False).n_rounds == 30
     assert recipe("boruta", n_estimators=7).search.criterion.estimator.n_estimators == 7
     assert recipe("boruta-regression").search.criterion.estimator.n_estimators == 100
     with pytest.raises(InvalidParameter, match="it decides how many it keeps"):

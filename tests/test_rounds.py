@@ -73,6 +73,7 @@ def noise(n=150, d=12, seed=0):
 AROUND = [
     Probes(Ranking(Correlation()), expected_false=0.2, n_rounds=6, random_state=0),
     Contest(Ranking(Correlation()), n_rounds=10, random_state=0),
+    Contest(Ranking(Correlation()), n_rounds=40, early_rejection=True, random_state=0),
     StabilitySelection(Ranking(Correlation()), n_pairs=4, random_state=0),
     Knockoffs(Ranking(PValue()), fdr=0.5, random_state=0),
     HonestSize(Ranking(Correlation()), n_folds=3, random_state=0),
@@ -263,11 +264,83 @@ def test_wins_and_their_test_are_those_of_the_definition():
         ({"alpha": 1.0}, r"alpha in \(0, 1\)"),
         ({"n_rounds": 0}, "Contest needs n_rounds"),
         ({"n_rounds": 7}, "at least 8 for 12 columns, not 7"),
+        ({"early_rejection": 1}, "early_rejection=True or False, not 1"),
     ],
 )
 def test_a_contest_refuses_what_could_keep_nothing(params, match):
     with pytest.raises(InvalidParameter, match=match):
         Contest(Ranking(Correlation()), **params).fit(*signal())
+
+
+def coin(wins, n_rounds):
+    """Probability that a coin wins as many."""
+    return sum(math.comb(n_rounds, k) for k in range(wins, n_rounds + 1)) / 2**n_rounds
+
+
+def played_by_hand(X, y, seed, n_rounds, alpha=0.05):
+    """Boruta by correlations, one round and column after another: wins, kept, rejected."""
+    d = X.shape[1]
+    wins, kept, out = np.zeros(d, dtype=int), set(), set()
+    looks = {*range(math.ceil(math.log2(d / alpha)), n_rounds, 5), n_rounds}
+    field = list(range(d))
+    for index in range(n_rounds):
+        rng = stream(seed, "probes", index)
+        probes = X[rng.permutation(len(X))]
+        best = max(abs(np.corrcoef(probes[:, j], y)[0, 1]) for j in field)
+        for j in field:
+            wins[j] += abs(np.corrcoef(X[:, j], y)[0, 1]) > best
+        if index + 1 in looks:
+            for j in set(field) - kept - out:
+                if coin(wins[j], index + 1) <= alpha / d:
+                    kept.add(j)
+                elif coin(index + 1 - wins[j], index + 1) <= alpha / d:
+                    out.add(j)
+            if len(kept | out) == d:
+                break
+            stay = [j for j in range(d) if j not in out]
+            spare = sorted(out, key=lambda j: (-wins[j], j))
+            field = sorted(stay + spare[: max(0, 5 - len(stay))])
+    return wins, kept, out
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_columns_that_lose_leave_with_their_probes(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(50, 60))
+    y = X[:, :6] @ np.linspace(1, 0.2, 6) + rng.normal(size=50)
+    contest = Contest(Ranking(Correlation()), n_rounds=60, early_rejection=True, random_state=seed)
+    found = contest.fit(X, y)
+    wins, kept, out = played_by_hand(X, y, seed, 60)
+    assert_array_equal(found.wins_, wins)
+    assert_array_equal(np.flatnonzero(found.support_), sorted(kept))
+    assert_array_equal(np.flatnonzero(found.rejected_), sorted(out))
+    assert out  # the walk above did what it is about
+    plain = Contest(Ranking(Correlation()), n_rounds=60, random_state=seed).fit(X, y)
+    assert not plain.rejected_.any()
+    assert (plain.n_rounds_ == 60).all()
+
+
+def test_a_contest_ends_when_all_is_decided_and_says_what_is_not():
+    X, y = signal(n=300)
+    sure = Contest(Ranking(Correlation()), n_rounds=200, early_rejection=True, random_state=0)
+    found = sure.fit(X, y)
+    assert found.n_rounds_.max() < 40
+    assert "Undecided" not in found.choice_.reason
+    X, y = noise(n=40, d=40, seed=5)
+    X[:, 0] = y
+    found = clone(sure).set_params(n_rounds=16).fit(X, y)
+    n_open = 40 - found.n_features_ - found.rejected_.sum()
+    assert n_open > 0
+    assert f"Undecided and not kept: {n_open} column" in found.choice_.reason
+
+
+def test_groups_leave_a_contest_together():
+    X, y = signal(d=12)
+    search = Ranking(Scatter("J3"), feature_groups=[*"aabbccddeeff"])
+    contest = Contest(search, n_rounds=60, early_rejection=True, random_state=0)
+    found = contest.fit(X, np.where(y > 0, "high", "low"))
+    assert_array_equal(found.get_support(indices=True), [2, 3, 6, 7])
+    assert found.rejected_.sum() == 4
 
 
 # ---------------------------------------------------------------------------------------- stability

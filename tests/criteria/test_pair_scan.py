@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
+from tamis._random import stream
 from tamis.contract import Record
 from tamis.criteria import JMI, MRMR, FisherScore, MutualInformation, PairInformation, PairMRMR
 from tamis.density import scan
-from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidTable
 from tamis.recipes import recipe
 from tamis.search import Forward, Ranking, Then
 from tamis.table import TableSelector
+from tamis.table.parts import MemoryMap
 
 
 def entropy(*columns):
@@ -133,6 +135,78 @@ def test_the_null_is_that_of_permuted_targets():
     assert criterion.scores_.max() < np.quantile(maxima, 0.999)
     y = (X[:, 2] == X[:, 5]).astype(int)
     assert criterion.fit(X, y).scores_.max() > maxima.max()
+
+
+def nulls_by_loop(X, y, n_permutations, seed):
+    """Greatest score, and most that a pair tells beyond the two alone, of permuted targets."""
+    scores, pairs = [], []
+    for draw in range(n_permutations):
+        other = stream(seed, "null", draw).permutation(y)
+        told = by_loop(X, other)
+        alone = np.array([conditional(column, other, 0 * column) for column in X.T])
+        beyond = told - alone[:, None]
+        scores.append(told.max())
+        pairs.append(beyond[~np.eye(len(told), dtype=bool)].max())
+    return np.array(scores), np.array(pairs)
+
+
+@pytest.mark.parametrize("levels", [2**20, 5], ids=["one block", "many blocks"])
+def test_p_values_are_those_of_permuted_targets(monkeypatch, levels):
+    monkeypatch.setattr(scan, "LEVELS", levels)
+    X, y = table(n=60, d=6)
+    criterion = PairInformation(binning="codes", n_permutations=9, random_state=3).fit(X, y)
+    scores, pairs = nulls_by_loop(X, y, 9, 3)
+    np.testing.assert_allclose(criterion.null_maxima_, scores, atol=1e-12)
+    np.testing.assert_allclose(
+        criterion.null_maxima(X, y, n_permutations=9, random_state=3), scores, atol=1e-12
+    )
+    above = (scores >= criterion.scores_[:, None] - 1e-12).sum(axis=1)
+    np.testing.assert_allclose(criterion.p_values_, (1 + above) / 10)
+    for pair in criterion.interactions_:
+        above = (pairs >= pair.information - 1e-12).sum()
+        assert pair.p_value == pytest.approx((1 + above) / 10)
+    plain = PairInformation(binning="codes").fit(X, y)
+    np.testing.assert_array_equal(plain.scores_, criterion.scores_)
+    assert not hasattr(plain, "p_values_")
+    assert plain.interactions_[0].p_value is None
+
+
+def test_the_null_keeps_its_level_on_noise_and_finds_an_exclusive_or():
+    rng = np.random.default_rng(0)
+    found, paired = [], []
+    for _ in range(50):
+        X, y = rng.uniform(size=(50, 8)), rng.integers(2, size=50)
+        criterion = PairInformation(n_permutations=9).fit(X, y)
+        found.append(criterion.p_values_.min() <= 0.1)
+        paired.append(criterion.interactions_[0].p_value <= 0.1)
+    # one of ten expected; 50 draws tell it to 0.04
+    assert np.mean(found) <= 0.2
+    assert np.mean(paired) <= 0.2
+    X = rng.uniform(size=(300, 12))
+    y = (X[:, 3] - 0.5) * (X[:, 8] - 0.5) > 0
+    criterion = PairInformation(n_permutations=19).fit(X, y)
+    assert np.flatnonzero(criterion.p_values_ <= 0.05).tolist() == [3, 8]
+    assert [pair[:2] for pair in criterion.interactions_ if pair.p_value <= 0.05] == [(3, 8)]
+
+
+def test_the_null_is_that_of_a_whole_table(tmp_path):
+    X, y = table()
+    np.save(tmp_path / "table.npy", X)
+    source = MemoryMap(tmp_path / "table.npy", y)
+    with pytest.raises(IncompatibleCriterion, match=r"n_permutations .* whole table"):
+        Ranking(PairInformation(n_permutations=9)).fit(source)
+    with pytest.raises(InvalidParameter, match="n_permutations of at least 0"):
+        PairInformation(n_permutations=-1).fit(X, y)
+
+
+def test_p_values_of_pairs_are_in_the_record(tmp_path):
+    X, y = table()
+    search = Ranking(PairInformation(n_permutations=5), n_features_to_select=3).fit(X, y)
+    assert search.interactions_[0].p_value is not None
+    search.record_.save(tmp_path / "record.json")
+    assert list(Record.load(tmp_path / "record.json").interactions) == search.interactions_
+    seen = Then(Ranking(FisherScore(), n_features_to_select=6), search).fit(X, y).interactions_
+    assert all(pair.p_value is not None for pair in seen)
 
 
 def test_a_real_target_categories_and_gaps():

@@ -11,6 +11,7 @@ from tamis.criteria import JMI, Correlation, PValue, Scatter
 from tamis.datasets import load, make_weston
 from tamis.datasets import names as table_names
 from tamis.exceptions import NothingFound
+from tamis.recipes import recipe
 from tamis.search import Forward, Ranking
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::tamis.exceptions.NothingFound")]
@@ -91,6 +92,14 @@ def test_contests_keep_few_columns_of_noise_and_most_that_are_relevant():
     assert np.mean(np.array(kept) > 0) <= 0.25
     found = supports(lambda s: Contest(Ranking(Correlation()), random_state=s), decoys, 30)
     assert found[:, :5].sum(axis=1).mean() >= 4.3
+
+
+@pytest.mark.skipif("colon" not in table_names(), reason="needs colon (TAMIS_DATA)")
+def test_boruta_finds_something_among_two_thousand_columns():
+    X, y, *_ = load("colon")
+    found = recipe("boruta").set_params(random_state=0).fit(X, y)
+    assert 5 <= found.n_features_ <= 40
+    assert found.rejected_.sum() > 1500
 
 
 def test_stability_keeps_its_bound_and_finds_most():

@@ -6,6 +6,7 @@ theory has to say is in :mod:`tamis.choice.theory`. Around a search stand ``Hone
 or a wider table, and may keep nothing. ``Fusion`` makes one order of several.
 """
 
+from tamis.choice.contest import Contest
 from tamis.choice.curve import Knee, Patience
 from tamis.choice.error import OneStandardError
 from tamis.choice.fusion import Fusion
@@ -14,7 +15,7 @@ from tamis.choice.honest import HonestSize
 from tamis.choice.information import Information
 from tamis.choice.knockoffs import Knockoffs
 from tamis.choice.prefix import BestPrefix
-from tamis.choice.probes import Contest, Probes
+from tamis.choice.probes import Probes
 from tamis.choice.threshold import FalseDiscovery, Threshold
 from tamis.contract.choice import Best, Choice, Fraction, Size
 

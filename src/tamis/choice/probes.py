@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from tamis._arrays import Array, is_int, is_real
 from tamis._random import stream
@@ -141,112 +140,6 @@ class Probes(AgainstProbes):
         if not n_kept:
             return Verdict(0, "no column stands ahead of columns that say nothing.")
         return Verdict(n_kept, beat + promised)
-
-
-class Contest(AgainstProbes):
-    """Keep the columns that stand ahead of the best probe in more rounds than a coin would give.
-
-    As in :class:`Probes` a copy of all d columns, its rows permuted together, stands beside the
-    table in each of R rounds; a column wins the round if no probe at all is ahead of it. Kept are
-    columns that win so many rounds that a coin wins as many with probability at most
-    ``alpha / d`` (the binomial test of Boruta, with Bonferroni's correction). With a forest's
-    importances this is Boruta, without its early rejections: ``tamis.recipe("boruta")``.
-
-    ``alpha`` is no level. The rounds share the rows, so that a column of noise that wins once wins
-    often: with 20 rounds and ``alpha=0.05`` a column is kept in 9 to 17 of 100 tables of noise.
-    For a rate that holds use :class:`Probes`. A column that only repeats a relevant one is kept
-    here too.
-
-    Parameters
-    ----------
-    search : Search or any other selection
-        Its scores count where it scores columns alone, else its order. A walk that adds columns
-        goes to 40 of them.
-    alpha : float, default=0.05
-        Before it is divided by the number of columns.
-    n_rounds : int, default=20
-        At least log2(d / alpha): with fewer not even a column that wins all of them could be kept.
-    random_state : int, generator or None, default=None
-        Seed of the permutations, and of the search.
-    n_jobs : int or None, default=None
-        Rounds at the same time; the result does not depend on it.
-
-    Attributes
-    ----------
-    wins_ : array of int
-        Rounds in which each unit stood ahead of all probes.
-    p_values_ : array of float
-        Probability that a coin wins as many.
-
-    References
-    ----------
-    Kursa and Rudnicki (2010), Feature selection with the Boruta package.
-
-    Examples
-    --------
-    >>> from tamis.choice import Contest
-    >>> from tamis.criteria import Correlation
-    >>> from tamis.search import Ranking
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(200, 30))
-    >>> y = X[:, 4] + X[:, 9] + rng.normal(size=200)
-    >>> Contest(Ranking(Correlation()), random_state=0).fit(X, y).get_support(indices=True)
-    array([4, 9])
-    """
-
-    def __init__(
-        self,
-        search: Selection,
-        *,
-        alpha: float = 0.05,
-        n_rounds: int = 20,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ):
-        self.search = search
-        self.alpha = alpha
-        self.n_rounds = n_rounds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def _check(self) -> None:
-        super()._check()
-        if not (is_real(self.alpha) and 0 < self.alpha < 1):
-            raise InvalidParameter(f"Contest needs alpha in (0, 1), not {self.alpha!r}.")
-
-    def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
-        d = self._n_units(X)
-        if 0.5**self.n_rounds * d > self.alpha:
-            raise InvalidParameter(
-                f"Contest with alpha={self.alpha:g} needs n_rounds of at least "
-                f"{int(np.ceil(np.log2(d / self.alpha)))} for {self._counted(d)}, not "
-                f"{self.n_rounds}: with fewer not even one that wins all rounds could be kept."
-            )
-        return super()._round(X, y, seed, index)
-
-    def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
-        ahead = np.array(found, dtype=float).reshape(-1, n_units)
-        self.wins_ = (ahead == 0).sum(axis=0)
-        self.p_values_ = binom.sf(self.wins_ - 1, self.n_rounds, 0.5)
-        # the share of all probes that stood ahead, below 1, tells equals apart
-        return np.asarray(self.wins_ - ahead.sum(axis=0) / (1 + ahead.size))
-
-    def _verdict(self, scores: Array) -> Verdict:
-        n_kept = int((self.p_values_ <= self.alpha / len(scores)).sum())
-        if not n_kept:
-            return Verdict(
-                0,
-                f"no column wins clearly more than half of {self.n_rounds} rounds against the best "
-                "of columns that say nothing.",
-            )
-        stand = "stands" if n_kept == 1 else "stand"
-        fewest = int(np.sort(self.wins_)[-n_kept])
-        return Verdict(
-            n_kept,
-            f"{self._counted(n_kept)} {stand} ahead of the best probe in {fewest} or more of "
-            f"{self.n_rounds} rounds. That is no promised rate: at alpha=0.05 a column is kept in "
-            "9 to 17 of 100 tables of noise.",
-        )
 
 
 def ahead_of(standing: Array, n_columns: int, rng: np.random.Generator) -> Array:

@@ -100,23 +100,37 @@ class InRounds(Embedded):
         self, X: Array, y: NDArray[Any] | None, seed: int, state: dict[str, Any]
     ) -> Iterator[dict[str, Any]]:
         found, n_rounds = dict(state.get("rounds", {})), self._n_rounds()
-        waiting = [index for index in range(n_rounds) if str(index) not in found]
-        items = ((self, X, y, seed, index) for index in waiting)
-        for index, numbers in parallel_stream(
-            _one_round, items, n_jobs=self.n_jobs, shared=[self, X, y]
-        ):
+        for index, numbers in self._played(X, y, seed, found):
             found[str(index)] = numbers
             yield {"rounds": dict(found), "n_rounds": n_rounds}
             if (usable := self._usable(found)) is not None:
                 found = usable
                 break
         if "rest" not in state:
-            with _readable_rounds(self):
+            with readable_rounds(self):
                 rest = self._rest(X, y, seed, _in_order(found))
             yield {"rounds": found, "n_rounds": n_rounds, "rest": rest}
 
+    def _played(
+        self, X: Array, y: NDArray[Any] | None, seed: int, found: dict[str, list[Any]]
+    ) -> Iterator[tuple[int, list[Any]]]:
+        """The rounds that are not found yet, as they end; ``found`` grows by them meanwhile."""
+        return self._at_once(X, y, seed, found, range(self._n_rounds()))
+
+    def _at_once(
+        self,
+        X: Array,
+        y: NDArray[Any] | None,
+        seed: int,
+        found: dict[str, list[Any]],
+        block: range,
+    ) -> Iterator[tuple[int, list[Any]]]:
+        """Those of a block that are not found yet: none of them waits for another."""
+        items = ((self, X, y, seed, index) for index in block if str(index) not in found)
+        return parallel_stream(_one_round, items, n_jobs=self.n_jobs, shared=[self, X, y])
+
     def _restore(self, X: Array, y: NDArray[Any] | None, state: dict[str, Any]) -> None:
-        with _readable_rounds(self):
+        with readable_rounds(self):
             found = _in_order(state["rounds"])
             self._scores = self._standing(self._n_units(X), found, state["rest"])
 
@@ -266,22 +280,30 @@ class Rounds(MetaEstimatorMixin, InRounds):
         return self.passes_nan and bool(self.search.takes_categories)
 
     def _beside(
-        self, X: Array, others: Array, y: NDArray[Any] | None, seed: int, rng: np.random.Generator
+        self,
+        X: Array,
+        others: Array,
+        y: NDArray[Any] | None,
+        seed: int,
+        rng: np.random.Generator,
+        field: Subset | None = None,
     ) -> tuple[Array, Array]:
         """What the search thinks of each unit and of its double in a table of the same columns.
 
-        The columns are shuffled, so that no index is preferred.
+        The columns are shuffled, so that no index is preferred. With a ``field`` only these units
+        and their doubles are in the table, and minus infinity stands for the others.
         """
         d = X.shape[1]
-        place = rng.permutation(2 * d)
         labels = np.arange(d) if self._labels is None else self._labels
         n_units = int(labels.max()) + 1
+        inside = np.arange(d) if field is None else np.flatnonzero(np.isin(labels, field))
+        place = rng.permutation(np.concatenate([inside, inside + d]))
         both = np.concatenate([labels, labels + n_units])[place]
         wide = np.hstack([X, others])[:, place]
-        size = whole_walk(self.search, 2 * n_units)
+        size = whole_walk(self.search, len(np.unique(both)))
         search = for_columns(self.search, place % d, d)
         fitted = self._fitted(wide, y, seed, size, None if self._labels is None else both, search)
-        standing = np.empty(2 * n_units)
+        standing = np.full(2 * n_units, -np.inf)
         # units stand in the order of their first columns
         first = np.sort(np.unique(both, return_index=True)[1])
         standing[both[first]] = standing_of(fitted)
@@ -302,7 +324,7 @@ class Rounds(MetaEstimatorMixin, InRounds):
 
 
 @contextmanager
-def _readable_rounds(selection: InRounds) -> Iterator[None]:
+def readable_rounds(selection: InRounds) -> Iterator[None]:
     """Refuse rounds of a record that are not what rounds find."""
     try:
         yield

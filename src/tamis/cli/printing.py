@@ -172,8 +172,9 @@ def print_pairs(selection: "Selection", names: Sequence[str]) -> None:
     console = stdout()
     console.print()
     console.print(text("strongest pairs, and what they tell together beyond each alone (nats)"))
-    for first, second, told in pairs:
-        console.print(text(f"  {told:.3f}  {named[first]} and {named[second]}"))
+    for first, second, told, p in pairs:
+        chance = "" if p is None else f" (p {p:.2g})"
+        console.print(text(f"  {told:.3f}  {named[first]} and {named[second]}{chance}"))
 
 
 def _broken(line: str, width: int) -> list[str]:

@@ -49,11 +49,15 @@ class Interaction(NamedTuple):
     information : float
         I(x_i; y | x_j) - I(x_i; y) in nats: positive where they matter together, negative where
         they say the same.
+    p_value : float or None
+        Share of tables with a permuted target whose strongest pair tells as much, where the
+        criterion looked at such tables.
     """
 
     first: int
     second: int
     information: float
+    p_value: float | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -297,9 +301,12 @@ def outside_pairs(pairs: Iterable[Interaction], units: Subset) -> list[Interacti
     """Pairs that a search found among some units, as those of the whole table.
 
     >>> outside_pairs([Interaction(0, 2, 0.5)], np.array([3, 5, 8]))
-    [Interaction(first=3, second=8, information=0.5)]
+    [Interaction(first=3, second=8, information=0.5, p_value=None)]
     """
-    return [Interaction(int(units[i]), int(units[j]), told) for i, j, told in pairs]
+    return [
+        pair._replace(first=int(units[pair.first]), second=int(units[pair.second]))
+        for pair in pairs
+    ]
 
 
 @dataclass(frozen=True)

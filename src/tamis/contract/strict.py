@@ -62,12 +62,14 @@ def _check_units(units: Any, n_units: int) -> int:
 
 
 def _check_pairs(pairs: Any, n_units: int) -> None:
-    """Pairs of two units each, with a number."""
+    """Pairs of two units each, with a number, and a p-value or none."""
     _need(isinstance(pairs, list | tuple), "interactions", "a list")
     for pair in pairs:
-        good = isinstance(pair, list | tuple) and len(pair) == 3
+        good = isinstance(pair, list | tuple) and len(pair) in (3, 4)
         good = good and all(_count(unit) and unit < n_units for unit in pair[:2])
-        _need(good and type(pair[2]) in (int, float), "interactions", "pairs of units")
+        good = good and type(pair[2]) in (int, float)
+        good = good and all(p is None or type(p) is float for p in pair[3:])
+        _need(good, "interactions", "pairs of units")
 
 
 def _check_trace(trace: Mapping[str, Any]) -> None:

@@ -1,13 +1,13 @@
 """Criteria that look at all pairs of columns, for those that matter only together."""
 
 from heapq import nlargest
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tamis._arrays import Array, is_int
-from tamis._random import stream
+from tamis._random import draw_seed, stream
 from tamis.contract import Cost, Interaction, TableInParts
 from tamis.contract.inputs import check_data
 from tamis.criteria.information import MRMR
@@ -21,8 +21,8 @@ from tamis.density.discrete import (
     settled,
 )
 from tamis.density.planes import PartsCoded, learnt_in_parts
-from tamis.density.scan import pair_blocks
-from tamis.exceptions import InvalidParameter
+from tamis.density.scan import PairBlock, pair_blocks, permuted_blocks
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 
 #: Levels of a column: tables of two columns and the target have 16 cells a class, which a hundred
 #: rows fill; more bins see finer shapes and more of what is not there.
@@ -35,20 +35,27 @@ class Scan:
     def __init__(self, coded: Any, target: Any, top: int, n_interactions: int):
         self._own = coded.information(target)
         self._left = coded.entropy_of(target) - self._own  # H(x_j, y) - H(x_j)
-        n = len(self._own)
+        n, self._kept = len(self._own), n_interactions
         self.best = np.full((n, min(top, max(1, n - 1))), -np.inf)
-        self.partners = np.full(n, -1)
-        self.interactions: list[Interaction] = []
-        in_parts = isinstance(coded, PartsCoded)
-        blocks = coded.pair_blocks() if in_parts else pair_blocks(coded, target)
-        for rows, columns, told in blocks:
-            self._take(rows, columns, told)
-            if rows != columns:
-                self._take(columns, rows, told.T)
-            found = self._strongest(rows, columns, told, n_interactions)
-            self.interactions = nlargest(n_interactions, self.interactions + found, key=_strength)
         if n == 1:  # there is no other: what it tells alone
             self.best[:, 0] = self._own
+        self.partners = np.full(n, -1)
+        self.interactions: list[Interaction] = []
+
+    @property
+    def scores(self) -> Array:
+        """The mean over the best partners."""
+        return settled(self.best.mean(axis=1))
+
+    def take(self, block: PairBlock) -> None:
+        """Look at the pairs of a block."""
+        rows, columns, told = block
+        if len(self.best) > 1:
+            self._take(rows, columns, told)
+        if rows != columns:
+            self._take(columns, rows, told.T)
+        found = self._strongest(rows, columns, told, self._kept)
+        self.interactions = nlargest(self._kept, self.interactions + found, key=_strength)
 
     def _take(self, of: slice, beside: slice, told: Array) -> None:
         """Keep the most that columns tell beside others, I(x_i; y | x_j), and beside which."""
@@ -80,6 +87,39 @@ class Scan:
         ]
 
 
+def scanned(coded: Any, target: Any, top: int, n_interactions: int) -> Scan:
+    """All pairs, looked at."""
+    scan = Scan(coded, target, top, n_interactions)
+    in_parts = isinstance(coded, PartsCoded)
+    for block in coded.pair_blocks() if in_parts else pair_blocks(coded, target):
+        scan.take(block)
+    return scan
+
+
+class Null(NamedTuple):
+    """The greatest score, and the strongest pair, of each of the permuted targets."""
+
+    scores: Array
+    pairs: Array
+
+
+def null_of(coded: Coded, target: NDArray[np.intp], top: int, n: int, seed: int) -> Null:
+    """Maxima of a table whose target is permuted so many times."""
+    permuted = [stream(seed, "null", draw).permutation(target) for draw in range(n)]
+    scans = [Scan(coded, other, top, 1) for other in permuted]
+    for index, block in permuted_blocks(coded, permuted):
+        scans[index].take(block)
+    pairs = [scan.interactions[0].information for scan in scans if scan.interactions]
+    return Null(np.array([scan.scores.max() for scan in scans]), np.array(pairs))
+
+
+def p_values_of(maxima: Array, values: Array) -> Array:
+    """Share of tables without any relation in which the greatest is as large, this one counted."""
+    # as large but for rounding, which differs with the order of the sums
+    above = len(maxima) - np.searchsorted(np.sort(maxima), values - 1e-12)
+    return np.asarray((1 + above) / (1 + len(maxima)))
+
+
 def _strength(pair: Interaction) -> tuple[float, int, int]:
     """Of equal pairs the lowest indices come first."""
     return pair.information, -pair.first, -pair.second
@@ -92,7 +132,8 @@ class PairInformation(Univariate):
 
     All pairs are looked at, so that columns which say nothing alone but matter in pairs (as in an
     exclusive or) are found, at which mRMR, JMI and CMIM begin with a score of 0. The best of many
-    pairs is high by chance too, see :meth:`null_maxima`; and two copies of a column score alike.
+    pairs is high by chance too: ``n_permutations`` says how high. Two copies of a column score
+    alike.
 
     Parameters
     ----------
@@ -105,6 +146,11 @@ class PairInformation(Univariate):
         where 4 found 93 %.
     n_interactions : int, default=100
         How many of the strongest pairs are kept.
+    n_permutations : int, default=0
+        So many times the target is permuted and all pairs are looked at again, each time at about
+        half of the work. P-values are then there for columns and pairs.
+    random_state : int, generator or None, default=0
+        Seed of the permutations.
     binning, categories, task
         As in :class:`MIFS`; NaN is a level of its own.
 
@@ -115,10 +161,17 @@ class PairInformation(Univariate):
         The other column beside which each tells most; -1 where there is none.
     interactions_ : list of Interaction
         The strongest pairs: ``first``, ``second`` and ``information``, what they tell together
-        beyond the two alone, in nats.
+        beyond the two alone, in nats; ``p_value`` where the target was permuted.
+    null_maxima_ : array of shape (n_permutations,)
+        The greatest score of each permuted target; only where there were permutations.
+    p_values_ : array of shape (n_units,)
+        Share of the permuted targets whose greatest score is as large, this table counted with
+        them. In a table without any relation the least is at most p with probability p, however
+        many columns there are; the same holds of the pairs. Only where there were permutations.
 
     References
     ----------
+    Westfall and Young (1993), Resampling-based multiple testing (the maximum of permuted tables).
     Passemiers, Folco, Raimondi, Birolo, Moreau and Fariselli (2024), A quantitative benchmark of
     neural network feature selection methods for detecting nonlinear signals, Scientific Reports 14
     (problems on which pairs matter alone).
@@ -145,6 +198,8 @@ class PairInformation(Univariate):
         top: int = 1,
         n_bins: int | None = N_BINS,
         n_interactions: int = 100,
+        n_permutations: int = 0,
+        random_state: Any = 0,
         binning: str = "frequency",
         categories: ArrayLike | None = None,
         task: str = "auto",
@@ -152,15 +207,18 @@ class PairInformation(Univariate):
         self.top = top
         self.n_bins = n_bins
         self.n_interactions = n_interactions
+        self.n_permutations = n_permutations
+        self.random_state = random_state
         self.binning = binning
         self.categories = categories
         self.task = task
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        return scan_cost(n_samples, n_features, self.n_bins)
+        once = scan_cost(n_samples, n_features, self.n_bins)
+        return Cost(once.operations * (1 + 0.6 * self.n_permutations), once.bytes)
 
     def check(self) -> None:
-        for name, least in (("top", 1), ("n_interactions", 0)):
+        for name, least in (("top", 1), ("n_interactions", 0), ("n_permutations", 0)):
             value = getattr(self, name)
             if not (is_int(value) and value >= least):
                 raise InvalidParameter(
@@ -172,15 +230,33 @@ class PairInformation(Univariate):
         coded = self._coded(X)
         target = coded_target(type(self).__name__, y, self.task_, self.n_bins, self.binning)
         self._scan(coded, target)
+        if self.n_permutations:
+            self._permute(coded, target)
 
     def _learn_parts(self, table: TableInParts) -> None:
+        if self.n_permutations:
+            raise IncompatibleCriterion(
+                "PairInformation with n_permutations needs the whole table in memory, and was "
+                "given a source of row blocks. Leave n_permutations out, or take rows of it: "
+                "tamis.table.parts.sample."
+            )
         coded = learnt_in_parts(self, table)
         self._scan(coded, coded.target)
 
     def _scan(self, coded: Any, target: Any) -> None:
-        scan = Scan(coded, target, self.top, self.n_interactions)
-        self.scores_ = settled(scan.best.mean(axis=1))
+        scan = scanned(coded, target, self.top, self.n_interactions)
+        self.scores_ = scan.scores
         self.partners_, self.interactions_ = scan.partners, scan.interactions
+
+    def _permute(self, coded: Coded, target: NDArray[np.intp]) -> None:
+        """Set beside scores and pairs what permuted targets have for greatest."""
+        seed = draw_seed(self.random_state)
+        null = null_of(coded, target, self.top, self.n_permutations, seed)
+        self.null_maxima_ = null.scores
+        self.p_values_ = p_values_of(null.scores, self.scores_)
+        told = np.array([pair.information for pair in self.interactions_])
+        found = zip(self.interactions_, p_values_of(null.pairs, told), strict=True)
+        self.interactions_ = [pair._replace(p_value=float(p)) for pair, p in found]
 
     def _coded(self, X: Array) -> Coded:
         name = type(self).__name__
@@ -211,11 +287,7 @@ class PairInformation(Univariate):
         assert answers is not None
         coded = self._coded(table)
         target = coded_target(type(self).__name__, answers, self.task_, self.n_bins, self.binning)
-        maxima = []
-        for draw in range(n_permutations):
-            permuted = stream(random_state, "null", draw).permutation(target)
-            maxima.append(Scan(coded, permuted, self.top, 0).best.mean(axis=1).max())
-        return np.array(maxima)
+        return null_of(coded, target, self.top, n_permutations, random_state).scores
 
 
 class PairMRMR(MRMR):
@@ -278,7 +350,7 @@ class PairMRMR(MRMR):
         self._scan()
 
     def _scan(self) -> None:
-        scan = Scan(self._coded, self._target, 1, 100)
+        scan = scanned(self._coded, self._target, 1, 100)
         self.relevance_, self.interactions_ = scan.best[:, 0], scan.interactions
 
 

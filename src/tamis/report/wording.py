@@ -208,11 +208,17 @@ def pairs_words(report: Report) -> str:
     best = report.pairs[0]
     names = [harmless(report.units.names[unit]) for unit in best[:2]]
     n = report.units.units.n_units
+    chance = "a pair that stands out from the others is worth a look, not a proof."
+    if best.p_value is not None:
+        chance = (
+            "in tables whose target is permuted the best pair tells as much with probability "
+            f"{figure(best.p_value, 2)}."
+        )
     return (
         f"{names[0]} and {names[1]} tell {figure(best.information, 2)} nats of the target together "
         "beyond what each tells alone. All "
         f"{n * (n - 1) // 2} pairs were looked at, and the best of many is high by chance too: "
-        "a pair that stands out from the others is worth a look, not a proof."
+        f"{chance}"
     )
 
 

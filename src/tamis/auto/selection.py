@@ -40,8 +40,8 @@ from tamis.evaluation.stability import Stability
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 
 #: Standard errors by which a smaller number of columns may be worse. On 72 new splits of twelve
-#: tables a third erred as much as a quarter (0.86 and 0.87 times all columns), with 13.3 in place of
-#: 14.9 columns in the mean; a whole one erred a tenth more.
+#: tables a third erred as much as a quarter (0.86 and 0.87 times all columns), with 13.3 in place
+#: of 14.9 columns in the mean; a whole one erred a tenth more.
 SIZES = {"balanced": 1 / 3, "short": 1.0, "best": 0.0}
 #: The clock stops at so many times the budget, but not before so many seconds: a machine that is
 #: busy or slow shall come to the same answer, and nobody shall wait for costs that were all wrong.
@@ -58,8 +58,8 @@ class Auto(InRounds):
     (elimination). On the first 1, 2, 3, 4, 5, 7, 10, 14, 20, 28 and 40 columns of each a ridge
     regression, an RBF machine and a forest are trained, which answer for the rows that the fold
     left out. Kept is the smallest number whose mean squared loss (for classes that of the
-    probabilities, the Brier score) is within a third of a standard error of the least, with the path
-    and the model that lose least there; that path is then walked once more on all rows.
+    probabilities, the Brier score) is within a third of a standard error of the least, with the
+    path and the model that lose least there; that path is then walked once more on all rows.
 
     Rule, models and paths were picked on twelve tables; of the paths, those that were left out (the
     sensitivity of a kernel machine, the information of pairs) had no better error on splits of

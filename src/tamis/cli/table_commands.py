@@ -175,6 +175,8 @@ def compare(
         ),
     ],
     target: options.Target = None,
+    time: Annotated[str | None, typer.Option(hidden=True)] = None,
+    event: Annotated[str | None, typer.Option(hidden=True)] = None,
     features: Annotated[
         int | None,
         typer.Option(
@@ -241,8 +243,10 @@ def compare(
 
     tamis compare a.csv b.csv c.csv -t y correlation mrmr --jobs 4 --report compare.html
     """
+    from tamis.cli.censored import refuse_censored
     from tamis.cli.comparing import CompareRequest, run_compare
 
+    refuse_censored("tamis compare", time, event)
     run_compare(
         CompareRequest(
             words=tuple(words),

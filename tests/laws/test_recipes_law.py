@@ -50,7 +50,7 @@ FEW_TREES = {
 SLOW_ON_WIDE = SLOW | {
     *("branch-and-bound-j3", "sbs-j3", "sfbs-j3", "sfs-linear-regression", "mi-pw", "ga-knn"),
     *("rmb-rfe", "rmb-rfe-retrain", "span-rfe", "span-rfe-retrain", "sfs-knn", "sffs-knn"),
-    *("rmb-regression-rfe", "span-regression-rfe"),
+    *("rmb-regression-rfe", "span-regression-rfe", "grad-w2-rfe"),
     *(name for name in names() if name.startswith("sd-") and name != "sd-l-rfe"),
     *(name for name in names() if "fspp" in name),
 }
@@ -109,6 +109,7 @@ def follows(law, name, problems, **options):
 #: They differ from another recipe in a setting, and take seconds.
 TWINS = {"sd-g-init", "sd-l-rfe-permuted", "sd-g-rfe-permuted", "fspp1-rfe-permuted"} | {
     *("mlp-fspp-rfe-permuted", "gated-fsmlp-crc-open", "rmb-regression-rfe", "mlp-fspp-init"),
+    "gated-fsmlp-crc-joint",
 }
 
 

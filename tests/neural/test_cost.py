@@ -17,8 +17,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::tamis.exceptions.DegenerateData
 GIVEN = {"mu": 1, "lam": 1, "random_state": 0}
 #: Memory is held from the first iterations on, and counting its pieces takes several times as long.
 FEW = {
-    "network": NetworkClassifier(decay=0.01, combine="mean", max_iter=20),
-    "solver": GateSolver(max_iter=20),
+    "network": NetworkClassifier(decay=0.01, combine="mean", max_iter=8),
+    "solver": GateSolver(max_iter=8),
     "random_state": 0,
 }
 SHORT = GIVEN | FEW

@@ -12,6 +12,10 @@ export OPENBLAS_NUM_THREADS ?= 1
 demo: $(VENV)/.app
 	$(BIN)/tamis demo
 
+# Two workers are enough for two cores: threads of polars beside them wait for each other, and take
+# a third more processor time on small tables.
+test test-slow: export POLARS_MAX_THREADS ?= 1
+
 # Loops are compiled while mypy runs: else each of the two workers would compile all of them.
 test: $(VENV)/.test
 	$(MAKE) --jobs=2 lint loops

@@ -13,6 +13,7 @@ from tamis.criteria import PosteriorSensitivity
 from tamis.recipes import recipe
 from tamis.search import RecursiveElimination
 from tamis.svm import SVCPathCV, SVRPathCV
+from tamis.table.parts import MemoryMap
 
 
 def tables():
@@ -34,6 +35,12 @@ def uses(classes, target):
         yield recipe(name), classes
 
 
+def blocks(X, classes, target):
+    """Tables in blocks of rows, of classes and of numbers, for what learns from these."""
+    for y in (classes, target):
+        yield recipe("mrmr"), MemoryMap(X, y)
+
+
 def main():
     """Fit each of them."""
     thresholds.COUNTED_ENTRIES = thresholds.KERNEL_TERMS = 0
@@ -41,6 +48,8 @@ def main():
     X, classes, target = tables()
     for use, y in uses(classes, target):
         use.fit(X, y)
+    for use, table in blocks(X, classes, target):
+        use.fit(table)
 
 
 if __name__ == "__main__":

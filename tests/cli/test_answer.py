@@ -82,12 +82,20 @@ def test_what_is_tried_out_for_a_page_has_bounds(frame, monkeypatch):
         (("--budget", "long"), "--budget needs a time such as 60s, 5m or 1h, not 'long'."),
         (("mrmr", "--budget", "5m"), "--budget is for the automatic selection"),
         (("mrmr", "--resamples", "5"), "--resamples is for the page"),
-        (("--folder", "none/where"), "there is no folder none"),
         (("--folder", "wine.csv"), "wine.csv is a file"),
+        (("--folder", "wine.csv/answer"), "wine.csv is a file"),
     ],
 )
 def test_what_cannot_be_is_a_sentence(refused, words, said):
     assert said in refused("select", "wine.csv", *words, "-t", "kind")
+
+
+def test_folders_above_the_answer_are_made_with_it(tamis, folder):
+    asked = ("select", "wine.csv", "-t", "kind", "fisher-score", "-k", 2, "--resamples", 0, "-q")
+    result = tamis(*asked, "--folder", "new/answers/wine")
+    assert result.exit_code == 0, result.output
+    assert listed(folder / "new" / "answers" / "wine") == FILES
+    assert listed(folder / "new" / "answers") == ["wine"]
 
 
 def test_a_page_that_cannot_be_written_leaves_nothing(tamis, folder, monkeypatch):

@@ -118,7 +118,7 @@ def test_files_that_are_none(refused, folder, command, table, named):
 )
 @pytest.mark.parametrize("place", ["/proc", "nowhere", "t.csv"])
 def test_places_that_cannot_be_written(refused, folder, command, more, place):
-    if (command, more[0], place) == (compare, "--folder", "nowhere"):
+    if (more[0], place) == ("--folder", "nowhere"):
         pytest.skip("is made")
     (folder / "t.csv").write_bytes(text_of(numbers()))
     args = command(folder, "t.csv", "y", *(word.format(place) for word in more))

@@ -356,7 +356,8 @@ def test_a_class_of_two_rows_and_a_target_that_hardly_varies(compared, folder):
 
 def test_a_protected_folder_and_one_that_is_a_file_are_refused(refused, folder):
     asked = ("compare", "wine.csv", "-t", "kind", "correlation")
-    assert "is a file" in refused(*asked, "--folder", "wine.csv")
+    for place in ("wine.csv", "wine.csv/deep/er"):
+        assert "is a file" in refused(*asked, "--folder", place)
     assert "no folder" in refused(*asked, "-o", "nowhere/x.csv")
     if os.access(folder, os.W_OK) and os.geteuid():
         (folder / "shut").mkdir(mode=0o500)

@@ -327,10 +327,10 @@ class TestRounds:
 
     @pytest.mark.parametrize("selection", AROUND, ids=name)
     def test_bytes(self, selection):
+        selection = clone(selection).set_params(random_state=0)
+        clone(selection).fit(*self.table(300, 20))  # what is loaded from disk is so now
         for shape in ((300, 20), (900, 90)):
             X, y = self.table(*shape)
-            selection = clone(selection).set_params(random_state=0)
-            clone(selection).fit(X, y)  # what is loaded from disk is so now
             gc.collect()
             tracemalloc.start()
             try:

@@ -233,6 +233,6 @@ def test_three_samples_have_no_unbiased_estimate():
     assert np.isfinite(HSIC(unbiased=False).fit(X, y).value(np.array([0])))
 
 
-@pytest.mark.parametrize("search", [Forward, Backward])
+@pytest.mark.parametrize("search", [Forward, pytest.param(Backward, marks=pytest.mark.slow)])
 def test_is_a_good_scikit_learn_estimator(search):
     check_estimator(search(clone(HSIC())), on_skip=None)

@@ -238,6 +238,11 @@ def test_parameters_outside_what_is_possible(criterion, sentence):
         criterion.fit(*load_iris(return_X_y=True))
 
 
-@pytest.mark.parametrize("criterion", EVERY, ids=NAMES)
+@pytest.mark.parametrize(
+    "criterion",
+    # what is asked for is of the search, and one of them stands for all
+    [EVERY[0], *(pytest.param(criterion, marks=pytest.mark.slow) for criterion in EVERY[1:])],
+    ids=NAMES,
+)
 def test_is_a_good_scikit_learn_estimator(criterion):
     check_estimator(Forward(clone(criterion)), on_skip=None)

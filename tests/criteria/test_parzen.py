@@ -277,6 +277,6 @@ def test_hits_of_thirty(make, least, retune):
 
 
 @pytest.mark.parametrize("criterion", [ParzenInformation(), KwakInformation()], ids=["pw", "kwak"])
-@pytest.mark.parametrize("search", [Forward, Backward])
+@pytest.mark.parametrize("search", [Forward, pytest.param(Backward, marks=pytest.mark.slow)])
 def test_is_a_good_scikit_learn_estimator(search, criterion):
     check_estimator(search(clone(criterion)), on_skip=None)

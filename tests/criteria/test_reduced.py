@@ -145,7 +145,10 @@ def test_parameters_outside_what_is_possible(params, sentence):
         ReducedParzenInformation(**params).fit(*load_iris(return_X_y=True))
 
 
-@pytest.mark.parametrize("by", ["marginal", "permutation", "removal"])
+RARELY = [pytest.param(by, marks=pytest.mark.slow) for by in ("permutation", "removal")]
+
+
+@pytest.mark.parametrize("by", ["marginal", *RARELY])
 def test_is_a_good_scikit_learn_estimator(by):
     criterion = ReducedParzenInformation(by=by, random_state=0)
     check_estimator(RecursiveElimination(criterion), on_skip=None)

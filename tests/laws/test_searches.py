@@ -251,8 +251,15 @@ def test_the_law_rejects_a_wrong_member(law, member):
         law(member)
 
 
-@pytest.mark.parametrize("criterion", [Correlation(), Scatter("J3"), FisherScore()], ids=name)
-@pytest.mark.parametrize("cls", [*searches(), Then], ids=name)
+#: What scikit-learn asks for is of the search: others than the first are for the slow run.
+CHECKED = [
+    pytest.param(cls, criterion, marks=pytest.mark.slow if k and cls is not Forward else ())
+    for cls in (*searches(), Then)
+    for k, criterion in enumerate((Correlation(), Scatter("J3"), FisherScore()))
+]
+
+
+@pytest.mark.parametrize(("cls", "criterion"), CHECKED, ids=name)
 def test_scikit_learn_finds_no_fault(cls, criterion):
     if cls is Then:
         search = Then(Ranking(criterion, n_features_to_select=1.0), Forward(criterion))

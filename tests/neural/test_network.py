@@ -18,7 +18,7 @@ from tamis.neural._training import deal, held_out_rows, train
 X, y = load_iris(return_X_y=True)
 
 
-@pytest.mark.parametrize("solver", ["lbfgs", "adam"])
+@pytest.mark.parametrize("solver", ["lbfgs", pytest.param("adam", marks=pytest.mark.slow)])
 def test_it_is_a_scikit_learn_classifier(solver):
     check_estimator(NetworkClassifier(4, solver=solver, max_iter=60, random_state=0), on_skip=None)
 

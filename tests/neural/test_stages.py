@@ -90,10 +90,16 @@ def undisturbed():
     }
 
 
+def spread(n, most=4):
+    """Some of n stages: the first, the last, and those between at equal distances."""
+    return np.unique(np.linspace(0, n - 1, most).round().astype(int)).tolist()
+
+
 @pytest.mark.parametrize("name", SELECTORS)
 def test_stopped_after_any_stage_it_ends_the_same(name, undisturbed):
     selector, (fitted, whole) = SELECTORS[name], undisturbed[name]
-    for k, state in enumerate(whole):
+    for k in spread(len(whole)):
+        state = whole[k]
         rest = states(selector, state)
         assert rest == whole[k + 1 :]
         resumed = clone(selector).set_params(random_state=3)
@@ -106,22 +112,23 @@ def test_stopped_after_any_stage_it_ends_the_same(name, undisturbed):
 def test_a_fit_stopped_anywhere_and_resumed_ends_the_same(name, undisturbed):
     """The whole way: callbacks stop it, the record goes through JSON, resume goes on.
 
-    Each stop but the first is that of a fit which was stopped and resumed before.
+    Each stop but the first is that of a fit which was stopped and resumed before; from some of
+    them, and from the last, it goes on to the end.
     """
     fitted, whole = undisturbed[name]
     make = lambda: clone(SELECTORS[name]).set_params(random_state=3)  # noqa: E731
     record = make().set_callbacks(Stop(1)).fit(X, y).record_
-    stops = 0
+    stored = []
     while not record.finished:
-        stops += 1
-        stored = Record.from_dict(json.loads(json.dumps(record.to_dict())))
-        record = make().set_callbacks(Stop(1)).resume(X, y, record=stored).record_
-        resumed = make().resume(X, y, record=stored)
+        stored.append(Record.from_dict(json.loads(json.dumps(record.to_dict()))))
+        record = make().set_callbacks(Stop(1)).resume(X, y, record=stored[-1]).record_
+    assert len(stored) > len(whole)  # stages, and steps behind them
+    for k in spread(len(stored)):
+        resumed = make().resume(X, y, record=stored[k])
         assert outcome(resumed) == outcome(fitted)
         for attribute in ("gates_", "history_", "network_", "mu_", "lam_", "alpha_"):
             if hasattr(fitted, attribute):
                 assert same(getattr(resumed, attribute), getattr(fitted, attribute)), attribute
-    assert stops > len(whole)  # stages, and steps behind them
 
 
 def test_the_number_of_columns_is_part_of_the_training():

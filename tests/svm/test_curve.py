@@ -24,8 +24,9 @@ def test_error_is_that_of_the_predictions_on_a_dense_grid(kernel):
     X, y, V, v = halves()
     path = SVCPath(kernel, gamma=0.2).fit(X, y)
     curve = path.curve(V, v)
-    brute = np.array([(path.predict(V, C) != v).mean() for C in GRID])
-    np.testing.assert_array_equal(curve(GRID), brute)
+    grid = GRID[::5]  # a hundredth of a factor apart
+    brute = np.array([(path.predict(V, C) != v).mean() for C in grid])
+    np.testing.assert_array_equal(curve(grid), brute)
     assert curve.best <= brute.min()
     assert len(curve.values) > 10
 

@@ -149,6 +149,34 @@ def test_rare_classes_mixed_and_unnamed_columns(tmp_path):
     assert "'v' (2)" in next(a.sentence for a in table.alerts if a.sort == "rare classes")
 
 
+def far(y):
+    """What is said of rows of a real target that are far from the others."""
+    frame = pl.DataFrame({"a": np.random.default_rng(1).normal(size=len(y)), "y": y})
+    table = inspect(frame, target="y", task="regression")
+    return [alert.sentence for alert in table.alerts if alert.sort == "far rows"]
+
+
+@pytest.mark.parametrize("size", [1e12, -1e12, 1e308])
+def test_a_row_beside_which_the_others_hardly_count_is_named(size):
+    y = np.random.default_rng(0).normal(size=60)
+    assert far(y) == []
+    y[16] = size
+    (sentence,) = far(y)
+    assert sentence.startswith(f"The target is {size:.3g} in row 17, where its median is ")
+    assert "1 of 60 rows makes up 100 % of its variance" in sentence
+
+
+def test_several_far_rows_are_counted_and_ordinary_tails_are_not():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=400)
+    y[[3, 5]] = 1e9, -1e9
+    assert "2 of 400 rows make up 100 % of its variance" in far(y)[0]
+    for draw in (rng.exponential, rng.standard_normal, rng.lognormal):
+        assert far(draw(size=100)) == []
+    assert far(np.full(30, 2.0) + np.arange(30) % 2) == []
+    assert far(np.r_[np.zeros(10), 1e12]) == []  # of few rows one may be anything
+
+
 def test_a_column_without_a_name_that_counts_rows_is_left_out(tmp_path):
     (tmp_path / "t.csv").write_text(",a,y\n0,1,u\n1,5,v\n2,3,u\n")
     assert tamis.read(tmp_path / "t.csv", target="y").aside == {"unnamed_1": "identifier"}

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from tamis._files import can_write, replace_text
-from tamis.cli.output import safe_name, write_ranking
+from tamis._files import replace_text
+from tamis.cli.output import check_place, nearest_folder, safe_name, write_ranking
 from tamis.cli.ranking import RankedColumns
 from tamis.contract import Selection, SparseColumns
 from tamis.datasets.memory import check_fits
@@ -54,18 +54,7 @@ def free_folder(folder: Path) -> Path:
 
 def check_folder(folder: Path, force: bool, resume: Path | None) -> None:
     """Refuse a folder that could not be written, or that holds another answer."""
-    if folder.exists() and not folder.is_dir():
-        raise InvalidParameter(f"{folder} is a file. Write --folder with another name.")
-    above = folder if folder.is_dir() else folder.parent
-    if not above.is_dir():
-        raise InvalidParameter(
-            f"{folder} cannot be made: there is no folder {above}. Make it first."
-        )
-    if not can_write(above):
-        raise InvalidParameter(
-            f"{folder} cannot be written: the folder {above.resolve()} is protected. Write "
-            "--folder with a place elsewhere."
-        )
+    check_place(folder)
     own = resume is not None and resume.resolve().parent == folder.resolve()
     if folder.is_dir() and any(folder.iterdir()) and not (force or own):
         raise InvalidParameter(
@@ -77,10 +66,9 @@ def check_folder(folder: Path, force: bool, resume: Path | None) -> None:
 def write_folder(folder: Path, answer: AnswerParts, *, safe: bool) -> None:
     """Write all files into a folder, or none."""
     try:
-        above = folder if folder.is_dir() else folder.parent
-        with TemporaryDirectory(prefix=f".{folder.name}.", dir=above) as draft:
+        with TemporaryDirectory(prefix=f".{folder.name}.", dir=nearest_folder(folder)) as draft:
             _write_into(Path(draft), answer, safe)
-            folder.mkdir(exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
             for name in (SELECTED, RANKING, RECORD, PAGE):
                 (Path(draft) / name).replace(folder / name)
     except (OSError, TamisError) as error:

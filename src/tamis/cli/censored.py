@@ -22,6 +22,16 @@ def check_censored(target: str | None, time: str | None, event: str | None, task
         raise InvalidParameter(f"--time and --event are the target: leave {also} out.")
 
 
+def refuse_censored(command: str, time: str | None, event: str | None) -> None:
+    """Refuse a censored target where a command has no measure for it."""
+    if time is not None or event is not None:
+        raise InvalidParameter(
+            f"{command} measures classes and numbers, and has no measure for times that are "
+            "censored. Write tamis select with --time and --event for the ranking, and compare by "
+            "scikit-survival in Python."
+        )
+
+
 def events_of(frame: pl.DataFrame, event: str) -> pl.Series:
     """The column of a file that tells which events were seen."""
     check_column(event, frame.columns)

@@ -27,7 +27,7 @@ from tamis.cli.contest import (
 )
 from tamis.cli.counting import counted_bar
 from tamis.cli.failing import INTERRUPTED
-from tamis.cli.output import check_output, replace_file
+from tamis.cli.output import check_output, check_place, replace_file
 from tamis.cli.printing import is_watched, say, say_alerts
 from tamis.cli.running import feature_groups, names_in, stopping
 from tamis.contract.units import resolve_units
@@ -187,15 +187,12 @@ def _check_folder(asked: CompareRequest) -> None:
     folder = asked.folder
     if folder is None:
         return
-    if folder.exists() and not folder.is_dir():
-        raise InvalidParameter(f"{folder} is a file. Give --folder another name.")
+    check_place(folder)
     if (folder / f"{WRITTEN}.json").exists() and not asked.force:
         raise InvalidParameter(
             f"{folder} holds a comparison. Write --force to put another in its place, or give "
             "--folder another name."
         )
-    above = next(path for path in (folder, *folder.absolute().parents) if path.is_dir())
-    check_output(above / "x.csv", None)
 
 
 def _table(asked: CompareRequest, file: Path) -> Table:

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from tamis.cli.output import write_ranking
+from tamis.cli.output import check_place, write_ranking
 from tamis.cli.printing import print_ranking, stderr, stdout, text
 from tamis.cli.ranking import ranked_columns
 from tamis.cli.running import run
@@ -28,6 +28,7 @@ METHOD, N_FEATURES = "sffs-j3", 6
 
 def run_demo(folder: Path) -> None:
     """Select, print, write, and compare the errors before and after."""
+    check_place(folder)
     folder.mkdir(parents=True, exist_ok=True)
     data = _breast_cancer()
     selector = recipe(METHOD, n_features_to_select=N_FEATURES)

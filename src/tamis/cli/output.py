@@ -42,6 +42,26 @@ def check_output(path: Path | None, source: Path | None, endings: Sequence[str] 
         raise InvalidParameter(f"{path} holds the data. Give another file for the result.")
 
 
+def nearest_folder(folder: Path) -> Path:
+    """A folder, or the lowest above it that is there: the others are made with it."""
+    return next(path for path in (folder, *folder.absolute().parents) if path.exists())
+
+
+def check_place(folder: Path) -> None:
+    """Refuse a folder that could not be made or written, before any work.
+
+    Folders above it that are missing are made with it, by every command alike.
+    """
+    above = nearest_folder(folder)
+    if not above.is_dir():
+        raise InvalidParameter(f"{above} is a file. Write --folder with another name.")
+    if not can_write(above):
+        raise InvalidParameter(
+            f"{folder} cannot be written: the folder {above.resolve()} is protected. Write "
+            "--folder with a place elsewhere."
+        )
+
+
 def write_ranking(
     path: Path, ranking: RankedColumns, facts: Callable[[], dict[str, Any]], *, safe: bool = True
 ) -> None:

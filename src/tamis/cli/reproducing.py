@@ -16,7 +16,7 @@ from rich.text import Text
 from tamis._wording import counted
 from tamis.cli.answer import command_of
 from tamis.cli.failing import INTERRUPTED
-from tamis.cli.output import check_output, replace_file
+from tamis.cli.output import check_output, check_place, replace_file
 from tamis.cli.printing import PIPED, bare_table, harmless, say, stderr, stdout, text
 from tamis.cli.reproduced import ENDINGS, tests_sheet, written
 from tamis.exceptions import InvalidParameter, InvalidTable
@@ -98,12 +98,8 @@ def _check_pages(report: Path | None, folder: Path | None, n_experiments: int) -
             f"--report is the page of one experiment, and {n_experiments} are asked for. Write "
             "--folder, which has a page of each."
         )
-    if folder is None:
-        return
-    if folder.exists() and not folder.is_dir():
-        raise InvalidParameter(f"{folder} is a file. Give --folder another name.")
-    above = next(path for path in (folder, *folder.absolute().parents) if path.is_dir())
-    check_output(above / "x.csv", None)
+    if folder is not None:
+        check_place(folder)
 
 
 def write_experiment(folder: Path, found: Reproduction) -> None:

@@ -110,7 +110,7 @@ def leave(selector: Any, interrupted: Interrupted | None) -> NoReturn:
     """Keep what was found so far, say how to go on, and leave."""
     if interrupted is not None and _has_begun(selector):
         path, again = interrupted
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         selector.record_.save(path)
         say(f"stopped; {_done(selector)} in {path}. To go on, write:", again)
     else:

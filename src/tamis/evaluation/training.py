@@ -36,16 +36,18 @@ class Training:
 
     def __init__(self, rows: Rows, normalise: bool, seed: int, labels: tuple[str, int]):
         self.rows, self.normalise, self.seed, self.labels = rows, normalise, seed, labels
-        self._scaled: dict[tuple[int, int], tuple[Array, Array]] = {}
+        self._parts: dict[tuple[int, int], tuple[Array, Array]] = {}
 
     def scaled(self, train: Subset, other: Subset) -> tuple[Array, Array]:
-        """Two parts, scaled by the statistics of the first."""
+        """Two parts, scaled by the statistics of the first where that is asked for.
+
+        They are taken once for all estimators: rows of a frame are gathered column by column.
+        """
         X, key = self.rows.X, (id(train), id(other))  # the rows outlive this object
-        if not self.normalise:
-            return X[train], X[other]
-        if key not in self._scaled:
-            self._scaled[key] = _scaled(X[train], X[other])
-        return self._scaled[key]
+        if key not in self._parts:
+            parts = X[train], X[other]
+            self._parts[key] = _scaled(*parts) if self.normalise else parts
+        return self._parts[key]
 
     def selection(
         self, method: Any, label: str, train: Subset, bookmark: Bookmark | None = None

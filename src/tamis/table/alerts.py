@@ -15,6 +15,11 @@ from tamis.table.leaks import LEAKS, copies, foresights, is_code
 
 #: Rows below which a class is called rare: five folds could not each have one of it.
 RARE = 5
+#: Share of the squares about the median that one row in a hundred holds where a value is wrong by
+#: orders of magnitude; draws that are normal, exponential or lognormal stay below it.
+FAR = 0.99
+#: Rows below which a target may look anyhow.
+ENOUGH = 20
 #: Kinds that no search is offered, unless an encoder of the user's takes them.
 LEFT_OUT = ("identifier", "text", "constant")
 
@@ -26,7 +31,7 @@ class Alert:
     Attributes
     ----------
     sort : {"identifier", "code", "text", "leak", "copies", "constant", "gaps", "mixed", \
-"rare classes", "unnamed"}
+"rare classes", "far rows", "unnamed"}
     columns : tuple of str
         The columns it is about.
     sentence : str
@@ -92,7 +97,7 @@ def profiled(
     codes = [j for j in _codes(frame, seen, power, y, task) if names[j] not in keep]
     more = [
         _mixed(frame, names, np.flatnonzero(seen.mixed)),
-        rare_classes(y) if y is not None and task == "classification" else None,
+        None if y is None else target_alert(y, task),
     ]
     copied = copies(frame, seen)
     return profile_of(
@@ -286,6 +291,44 @@ def rare_classes(y: NDArray[Any]) -> Alert | None:
         (),
         f"{few.sum()} of {len(classes)} classes {'has' if few.sum() == 1 else 'have'} fewer than "
         f"{RARE} rows: {shown}. What tells them apart rests on those.",
+    )
+
+
+def target_alert(y: NDArray[Any], task: str) -> Alert | None:
+    """What to know of a target: rare classes, or rows beside which the others hardly count."""
+    return rare_classes(y) if task == "classification" else far_rows(y)
+
+
+def far_rows(y: NDArray[Any]) -> Alert | None:
+    """Rows of a real target so far from the others that they make up nearly all its variance.
+
+    >>> print(far_rows(np.r_[np.arange(30.0), 1e12]))
+    The target is 1e+12 in row 31, where its median is 15: 1 of 31 rows makes up 100 % of its \
+variance, and what is selected rests on it. Correct it or leave it out, or take logarithms.
+    """
+    if len(y) < ENOUGH:
+        return None
+    values = np.asarray(y, dtype=float)
+    middle = float(np.median(values))
+    with np.errstate(over="ignore", invalid="ignore"):
+        off = np.abs(values / 2 - middle / 2)  # halves: two ends of all numbers may be compared
+    largest = off.max()
+    if not 0 < largest < np.inf:
+        return None
+    squares = (off / largest) ** 2
+    first = np.argsort(-squares, kind="stable")[: max(1, len(y) // 100)]
+    shares = squares[first].cumsum() / squares.sum()
+    if shares[-1] < FAR:
+        return None
+    n = int(np.argmax(shares >= FAR)) + 1
+    one, row = n == 1, int(first[0])
+    return Alert(
+        "far rows",
+        (),
+        f"The target is {values[row]:.3g} in row {row + 1}, where its median is {middle:.3g}: {n} "
+        f"of {len(y)} rows make{'s' * one} up {100 * shares[n - 1]:.0f} % of its variance, and "
+        f"what is selected rests on {'it' if one else 'them'}. Correct {'it' if one else 'them'} "
+        f"or leave {'it' if one else 'them'} out, or take logarithms.",
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, Subset
 from tamis._sparse import entry_columns, extremes
 from tamis.contract import SparseColumns
-from tamis.table.alerts import TableProfile, profile_of, rare_classes
+from tamis.table.alerts import TableProfile, profile_of, target_alert
 from tamis.table.kinds import CELLS, SeenColumns, counts_rows
 from tamis.table.leaks import LEAKS, Foresight, is_code
 
@@ -35,7 +35,7 @@ def profiled_sparse(
         for j in np.flatnonzero(np.nan_to_num(power) >= LEAKS).tolist()
         if seen.kind[j] == "number" and is_code(column_of(table, j), y, task)
     ]
-    more = [rare_classes(y)] if task == "classification" else []
+    more = [target_alert(y, task)]
     codes = [j for j in codes if seen.names[j] not in keep]
     return profile_of(seen, power, codes, _copies(table.X), len(y), more=more)
 

@@ -9,7 +9,9 @@ from sklearn.base import clone
 
 from tamis.choice import Information
 from tamis.contract import RowBlock
-from tamis.contract.parted import Apart, Survey, TableInParts, TargetLabels
+from tamis.contract.parted import TableInParts
+from tamis.contract.survey import Apart, Survey
+from tamis.contract.target_labels import TargetLabels
 from tamis.criteria import (
     CIFE,
     CMIM,

@@ -14,7 +14,8 @@ from scipy.linalg.blas import dsyrk
 
 from tamis._arrays import FARTHEST, Array
 from tamis.contract import RowBlock, RowStatistic, TableInParts
-from tamis.contract.parted import Labels, Surveyed
+from tamis.contract.survey import Surveyed
+from tamis.contract.target_labels import Labels
 from tamis.criteria.moments import ClassMoments, TargetMoments, with_ridge
 from tamis.exceptions import InvalidTable
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, Mask
 from tamis.compiled import thresholds
 from tamis.contract import Reducible, RowBlock, RowStatistic, TableInParts, Together
-from tamis.contract.parted import Labels
+from tamis.contract.target_labels import Labels
 from tamis.density.discrete import (
     MISSING,
     category_mask,

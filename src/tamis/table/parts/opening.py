@@ -10,7 +10,8 @@ from tamis._arrays import is_int
 from tamis._frame import frame
 from tamis._random import stream
 from tamis.contract import Parts, RowBlock, RowStatistic
-from tamis.contract.parted import SAMPLE, TargetLabels
+from tamis.contract.parted import SAMPLE
+from tamis.contract.target_labels import TargetLabels
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.table.parts.cluster import ClusterParts
 from tamis.table.parts.local import LocalParts

@@ -157,5 +157,5 @@ def refuse_parts(name: str) -> None:
         f"{name} needs the whole table at once and cannot learn from blocks of rows. Give it a "
         f"sample, tamis.table.parts.sample(source, n_rows={SAMPLE}), or use a criterion that adds "
         "up over rows: FisherScore, Correlation, PValue, Scatter, MutualInformation, MRMR, CMIM, "
-        "JMI, ..."
+        "JMI, CrossValidated(LinearDiscriminantAnalysis()), ..."
     )

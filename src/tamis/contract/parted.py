@@ -6,12 +6,15 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tamis._arrays import Array, Mask, column_means
+from tamis._arrays import Array, Mask, Subset, column_means
+from tamis.contract.cost import free_memory
+from tamis.contract.narrowed import Sampled
 from tamis.contract.parts import Parts, RowStatistic, Together
 from tamis.contract.survey import Apart, Survey, Surveyed
 from tamis.contract.target_labels import Labels, TargetLabels
-from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.exceptions import InvalidParameter, InvalidTable, NotEnoughMemory
 
 #: First rows whose mean all blocks are shifted by before they are squared: enough that what is left
 #: of a large mean is a fraction of the spread.
@@ -22,6 +25,9 @@ ROUNDING = 1e-5
 #: Rows of a sample that is offered where a criterion cannot learn from blocks: what most criteria
 #: deal with in minutes, and more than scores need to settle in two digits.
 SAMPLE = 20_000
+#: Copies of the columns that whoever needs them at once holds, about: as read, as one table, and
+#: standardised; and the share of the free memory that they may take.
+HELD_COPIES, HELD_SHARE = 3, 0.5
 
 
 class TableInParts:
@@ -52,6 +58,25 @@ class TableInParts:
     def scaled(self, name: str, standardize: bool) -> "TableInParts":
         """The same table, to be taken as it is or standardised, for another reader."""
         return TableInParts(self.source, self.labels, name, standardize=standardize)
+
+    def narrowed(self, columns: Subset) -> "TableInParts":
+        """The same rows with some of the columns."""
+        return TableInParts(self.source.narrowed(columns), self.labels, self.name)
+
+    def held(self, name: str) -> tuple[Array, NDArray[Any]]:
+        """All rows at once, with their target, for somebody who needs them so."""
+        n_rows, n_columns = self.shape
+        free, needed = free_memory(), HELD_COPIES * 8.0 * n_rows * n_columns
+        if free is not None and needed > HELD_SHARE * free:
+            fit = int(HELD_SHARE * free / (HELD_COPIES * 8 * n_columns))
+            raise NotEnoughMemory(
+                f"{name} needs its {n_columns} columns of all {n_rows} rows at once, about "
+                f"{needed / 2**30:.3g} GiB, but {free / 2**30:.3g} GiB are free. Keep fewer "
+                "columns first, use a criterion that learns from blocks of rows, or give a "
+                f"sample, tamis.table.parts.sample(source, n_rows={min(fit, SAMPLE)})."
+            )
+        X, y = self.source.reduce(Sampled(np.arange(n_rows)))
+        return np.asfortranarray(X), y
 
     def fingerprint(self) -> str:
         """Short name of the data."""

@@ -296,6 +296,11 @@ class Search(MetaEstimatorMixin, Selection):
         return bool(getattr(self.criterion, "takes_categories", False))
 
     @property
+    def takes_parts(self) -> bool:  # type: ignore[override]
+        """As the criterion does."""
+        return bool(getattr(self.criterion, "takes_parts", False))
+
+    @property
     def _takes_metadata(self) -> bool:
         return bool(self.criterion.takes_metadata)
 

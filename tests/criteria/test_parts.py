@@ -420,13 +420,51 @@ def test_permuted_blocks_give_the_same_bits():
     assert_array_equal(there.scores_, back.scores_)
 
 
-def test_what_the_information_family_cannot_do_on_blocks_is_said():
+FAMILY = [MutualInformation, MIFS, MIFSU, MRMR, NMIFS, CMIM, CIFE, JMI, DISR, PairMRMR]
+
+
+@pytest.mark.parametrize("kind", FAMILY)
+@pytest.mark.parametrize("missing", ["level", "pairs"])
+@pytest.mark.parametrize("groups", [None, {"a": [0, 8], "b": [2, 5, 6]}], ids=["columns", "groups"])
+def test_gaps_and_groups_are_counted_in_blocks(kind, missing, groups):
+    X, y, _ = mixed(300)
+    X[::11, 2] = np.nan
+    search = Forward(kind(n_bins=3, missing=missing), n_features_to_select=4, feature_groups=groups)
+    held = clone(search).fit(X, y)
+    for where in ([], [100, 100, 133], sorted(np.random.default_rng(0).permutation(300)[:30])):
+        found = clone(search).fit(cut(X, y, where))
+        assert_array_equal(found.order_, held.order_)
+        assert_allclose(found.scores_, held.scores_, rtol=0, atol=1e-12)
+
+
+def test_a_group_of_very_many_columns_is_one_variable():
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(0, 70, 400)
+    X = np.column_stack([np.eye(70)[kinds], rng.normal(size=400)])  # 2^70 keys, of which 70 occur
+    y = kinds % 3
+    search = Forward(MRMR(n_bins=3), n_features_to_select=1, feature_groups={"a": range(70)})
+    held = clone(search).fit(X, y)
+    found = clone(search).fit(cut(X, y, [100, 300]))
+    assert_allclose(found.scores_, held.scores_, rtol=0, atol=1e-12)
+    assert found.n_features_ == 70
+
+
+def test_pairs_of_groups_are_found_in_blocks():
+    X, y, _ = mixed(300)
+    search = Ranking(PairInformation(), n_features_to_select=2, feature_groups={"a": [0, 8]})
+    held = clone(search).fit(X, y)
+    found = clone(search).fit(cut(X, y, [40, 200]))
+    assert_array_equal(found.order_, held.order_)
+    assert_allclose(found.scores_, held.scores_, rtol=0, atol=1e-12)
+
+
+def test_what_the_information_family_cannot_do_on_blocks_is_said(monkeypatch):
+    monkeypatch.setattr("tamis.density.joined.MOST_COMBINATIONS", 16)
     X, y, z = mixed()
     source = cut(X, y, [300])
-    with pytest.raises(InvalidParameter, match="missing='level'"):
-        Forward(MRMR(missing="pairs")).fit(source)
-    with pytest.raises(InvalidParameter, match="takes no groups"):
-        Forward(MRMR(), feature_groups={"a": [0, 1]}).fit(source)
+    wide = {"a": [0, 1, 2, 3]}
+    with pytest.raises(InvalidParameter, match=r"up to 16 combinations.*4 columns has more"):
+        Forward(MRMR(n_bins=4), feature_groups=wide).fit(source)
     with pytest.raises(InvalidParameter, match="real target as a level"):
         Forward(MRMR(binning="codes")).fit(cut(X, z, [300]))
     with pytest.raises(InvalidParameter, match="n_bins"):

@@ -8,7 +8,8 @@ from tamis.contract import RowBlock
 from tamis.contract.target_labels import Labels
 from tamis.density import keys
 from tamis.density.keys import DistinctValues, KeyCounts, columns_of, order_statistics
-from tamis.density.planes import Cuts, LevelSizes, Packing, PivotCounts
+from tamis.density.levels import Cuts, Packing
+from tamis.density.planes import LevelSizes, PivotCounts
 from tamis.exceptions import InvalidTable
 from tamis.table.parts import KeptHere, MemoryMap
 

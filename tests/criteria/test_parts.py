@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
 
-from tamis.choice import Information
+from tamis.choice import BestPrefix, Information
 from tamis.contract import RowBlock
 from tamis.contract.parted import TableInParts
 from tamis.contract.survey import Apart, Survey
@@ -286,11 +287,23 @@ def test_what_cannot_learn_from_blocks_says_what_to_write(search):
         search.fit(cut(X, y, [300]))
 
 
-def test_a_choice_that_fits_a_model_says_so():
+@pytest.mark.parametrize("choice", [Information("bic"), BestPrefix()])
+def test_a_choice_that_fits_a_model_says_so(choice):
     X, y, _ = made()
-    search = Forward(FisherScore(), n_features_to_select=Information("bic"))
-    with pytest.raises(InvalidTable, match=r"not blocks of rows\. Ask for a number of features"):
+    search = Forward(FisherScore(), n_features_to_select=choice)
+    with pytest.raises(InvalidParameter, match=r"not blocks of rows\. Ask for a number"):
         search.fit(cut(X[:, :3], y, [300]))
+    assert not search.takes_parts
+
+
+def test_the_best_prefix_of_a_walk_is_found_in_blocks():
+    X, y, _ = made()
+    choice = BestPrefix(LinearDiscriminantAnalysis())
+    held = Forward(MRMR(n_bins=4), n_features_to_select=choice).fit(X, y)
+    found = Forward(MRMR(n_bins=4), n_features_to_select=choice).fit(cut(X, y, [40, 300]))
+    assert found.takes_parts
+    assert found.columns == held.columns
+    assert found.choice_ == held.choice_
 
 
 def test_a_missing_value_is_said_with_its_block_and_column():

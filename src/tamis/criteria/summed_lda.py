@@ -41,7 +41,7 @@ class Discriminants(NamedTuple):
     offsets: Array  # (folds, subsets, scores)
 
 
-class LeftOut(RowStatistic):
+class FoldAnswers(RowStatistic):
     """How many rows left out are answered rightly in each fold, or what the answers lose.
 
     Parameters
@@ -181,7 +181,7 @@ class SummedLDA:
         if not subsets:
             return np.zeros((len(self.folds.sizes), 0))
         found, shift, labels = self._discriminants(subsets), self.folds.shift, self.table.labels
-        statistic: RowStatistic = LeftOut(shift, labels, self.rule, found, losses)
+        statistic: RowStatistic = FoldAnswers(shift, labels, self.rule, found, losses)
         if self.folds.exponent.any():
             statistic = Ranged(statistic, self.folds.exponent)
         return self.table.reduce(statistic)

@@ -27,7 +27,7 @@ from joblib import cpu_count
 from scipy.linalg.blas import dsyrk
 
 from tamis.contract import TableInParts
-from tamis.contract.parted import TargetLabels
+from tamis.contract.target_labels import TargetLabels
 from tamis.criteria import MRMR, Scatter
 from tamis.search import FloatingForward
 from tamis.table.parts import Parquet

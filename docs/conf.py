@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import tamis
-from tamis.cli.describing import QUESTIONS, question_of
+from tamis.cli.describing import QUESTIONS, question_of, reads_of
 from tamis.recipes.book import BOOK, Recipe, names
 
 sys.path.insert(0, str(Path(__file__).parent))  # where gallery_pictures and mathml are
@@ -57,7 +57,8 @@ def catalogue_entry(recipe: Recipe) -> str:
         "^" * len(recipe.name),
         f"{recipe.summary} *{recipe.reference}.*",
         "",
-        f"Target: {' or '.join(sorted(recipe.targets))}. Options: {options}.",
+        f"Target: {' or '.join(sorted(recipe.targets))}. Reads {reads_of(recipe.make())}. "
+        f"Options: {options}.",
         "",
         ".. code-block:: python",
         "",

@@ -17,6 +17,7 @@ from joblib import Parallel, cpu_count, delayed, effective_n_jobs, parallel_conf
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
+from tamis._sending import Filed, filed
 from tamis.exceptions import ClusterLost, ClusterUnreachable, MissingExtra
 
 #: Seconds to wait for the scheduler of a cluster: one that is there answers within one, through a
@@ -171,7 +172,7 @@ def parallel_stream(
     cluster : str, dask.distributed.Client or None
         Address of a Dask scheduler, ``"local"`` for a cluster of this machine, or a client.
     shared : sequence
-        Big objects that occur in the items: on a cluster they are sent to each worker once.
+        Big objects that occur in the items: they are sent to each process or worker once.
     """
     if cluster is not None:
         yield from _on_cluster(function, items, n_jobs, cluster, shared)
@@ -180,8 +181,22 @@ def parallel_stream(
             for item in items:
                 yield function(*item)
     else:
+        yield from _on_processes(function, items, n_jobs, shared)
+
+
+def _on_processes(
+    function: Callable[..., Any],
+    items: Iterable[tuple[Any, ...]],
+    n_jobs: int | None,
+    shared: Sequence[Any],
+) -> Iterator[Any]:
+    # threads have all of it at hand
+    apart = not getattr(get_active_backend()[0], "supports_sharedmem", False)
+    with filed(shared if apart else ()) as sent:
+        files = dict(zip(map(id, shared), sent, strict=False))
+        packed = ([files.get(id(part), part) for part in item] for item in items)
         work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-        yield from work(delayed(on_one_thread)(function, *item) for item in items)
+        yield from work(delayed(on_one_thread)(function, *item) for item in packed)
 
 
 def on_one_thread(function: Callable[..., Any], *item: Any) -> Any:
@@ -189,7 +204,9 @@ def on_one_thread(function: Callable[..., Any], *item: Any) -> Any:
     _keep_to_one_thread()
     # a worker of a cluster would otherwise hand inner loops back to the cluster
     with parallel_config(backend="sequential"):
-        return function(*(part.inside if isinstance(part, _Parcel) else part for part in item))
+        return function(
+            *(part.inside if isinstance(part, _Parcel | Filed) else part for part in item)
+        )
 
 
 @cache

@@ -3,6 +3,7 @@
 import json
 from inspect import getdoc
 
+import numpy as np
 import pytest
 
 from tamis import spec
@@ -12,6 +13,7 @@ from tamis.cli.describing import GROUPS, QUESTIONS, question_of, reads_of
 from tamis.cli.formulas import formulas, readable
 from tamis.cli.listing import indexed
 from tamis.recipes import names, recipe
+from tamis.table.parts import MemoryMap
 
 
 @pytest.mark.parametrize(
@@ -99,3 +101,35 @@ def test_json_has_all_that_is_known(tamis):
 def test_the_shell_completes_names():
     assert method_words("fspp3") == ["fspp3-init", "fspp3-rfe"]
     assert method_words("") == names()
+
+
+def test_methods_for_tables_larger_than_memory_are_listed(tamis):
+    shown = tamis("methods", "--blocks").stdout
+    for name in ("mrmr", "sffs-j3", "correlation", "Scatter", "CrossValidated"):
+        assert name in shown.split()
+    for name in ("svm-rfe", "HSIC", "hsic-rfe", "Exhaustive"):
+        assert name not in shown.split()
+    plain = json.loads(tamis("methods", "--blocks", "--json").stdout)
+    assert {one["name"] for one in plain["recipes"]} == {
+        name for name in names() if recipe(name).takes_parts
+    }
+    only = json.loads(tamis("methods", "mutual", "--blocks", "--json").stdout)
+    assert {one["name"] for one in only["recipes"]} < {one["name"] for one in plain["recipes"]}
+    assert "row blocks" in tamis("methods", "mrmr").stdout
+    assert "row blocks" not in tamis("methods", "svm-rfe").stdout
+
+
+def test_a_filter_of_blocks_that_leaves_nothing_says_so(tamis):
+    asked = tamis("methods", "svm-rfe", "--blocks")
+    assert asked.exit_code == 2
+    assert "tamis methods --blocks" in asked.stderr
+
+
+def test_recipes_listed_for_blocks_select_from_them():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 90)
+    X = rng.normal(size=(90, 5)) + y[:, None] * np.array([1, 0, 0.5, 0, 0.2])
+    for line in indexed().recipes:
+        if line["blocks"]:
+            held = recipe(line["name"]).fit(X, y).columns
+            assert recipe(line["name"]).fit(MemoryMap(X, y, block_rows=33)).columns == held

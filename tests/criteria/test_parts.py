@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.naive_bayes import GaussianNB
 
-from tamis.choice import Information
+from tamis.choice import BestPrefix, Information
 from tamis.contract import RowBlock
-from tamis.contract.parted import Apart, Survey, TableInParts, TargetLabels
+from tamis.contract.parted import TableInParts
+from tamis.contract.survey import Apart, Survey
+from tamis.contract.target_labels import TargetLabels
 from tamis.criteria import (
     CIFE,
     CMIM,
@@ -273,25 +277,33 @@ def test_a_search_on_blocks_resumes_from_its_record(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "search", [Forward(HSIC()), Forward(CrossValidated(None)), Then(Ranking(FisherScore()), None)]
+    "search", [Forward(HSIC()), Forward(CrossValidated(GaussianNB())), Then(Ranking(HSIC()), None)]
 )
 def test_what_cannot_learn_from_blocks_says_what_to_write(search):
     X, y, _ = made()
     if isinstance(search, Then):
-        search = Then(Ranking(FisherScore()), Forward(Scatter()))
-    elif isinstance(search.criterion, CrossValidated):
-        from sklearn.naive_bayes import GaussianNB
-
-        search = Forward(CrossValidated(GaussianNB()))
+        search = Then(search.first, Forward(Scatter()))
     with pytest.raises(InvalidParameter, match=r"sample.*n_rows=20000.*FisherScore"):
         search.fit(cut(X, y, [300]))
 
 
-def test_a_choice_that_fits_a_model_says_so():
+@pytest.mark.parametrize("choice", [Information("bic"), BestPrefix()])
+def test_a_choice_that_fits_a_model_says_so(choice):
     X, y, _ = made()
-    search = Forward(FisherScore(), n_features_to_select=Information("bic"))
-    with pytest.raises(InvalidTable, match=r"not blocks of rows\. Ask for a number of features"):
+    search = Forward(FisherScore(), n_features_to_select=choice)
+    with pytest.raises(InvalidParameter, match=r"not blocks of rows\. Ask for a number"):
         search.fit(cut(X[:, :3], y, [300]))
+    assert not search.takes_parts
+
+
+def test_the_best_prefix_of_a_walk_is_found_in_blocks():
+    X, y, _ = made()
+    choice = BestPrefix(LinearDiscriminantAnalysis())
+    held = Forward(MRMR(n_bins=4), n_features_to_select=choice).fit(X, y)
+    found = Forward(MRMR(n_bins=4), n_features_to_select=choice).fit(cut(X, y, [40, 300]))
+    assert found.takes_parts
+    assert found.columns == held.columns
+    assert found.choice_ == held.choice_
 
 
 def test_a_missing_value_is_said_with_its_block_and_column():
@@ -421,13 +433,51 @@ def test_permuted_blocks_give_the_same_bits():
     assert_array_equal(there.scores_, back.scores_)
 
 
-def test_what_the_information_family_cannot_do_on_blocks_is_said():
+FAMILY = [MutualInformation, MIFS, MIFSU, MRMR, NMIFS, CMIM, CIFE, JMI, DISR, PairMRMR]
+
+
+@pytest.mark.parametrize("kind", FAMILY)
+@pytest.mark.parametrize("missing", ["level", "pairs"])
+@pytest.mark.parametrize("groups", [None, {"a": [0, 8], "b": [2, 5, 6]}], ids=["columns", "groups"])
+def test_gaps_and_groups_are_counted_in_blocks(kind, missing, groups):
+    X, y, _ = mixed(300)
+    X[::11, 2] = np.nan
+    search = Forward(kind(n_bins=3, missing=missing), n_features_to_select=4, feature_groups=groups)
+    held = clone(search).fit(X, y)
+    for where in ([], [100, 100, 133], sorted(np.random.default_rng(0).permutation(300)[:30])):
+        found = clone(search).fit(cut(X, y, where))
+        assert_array_equal(found.order_, held.order_)
+        assert_allclose(found.scores_, held.scores_, rtol=0, atol=1e-12)
+
+
+def test_a_group_of_very_many_columns_is_one_variable():
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(0, 70, 400)
+    X = np.column_stack([np.eye(70)[kinds], rng.normal(size=400)])  # 2^70 keys, of which 70 occur
+    y = kinds % 3
+    search = Forward(MRMR(n_bins=3), n_features_to_select=1, feature_groups={"a": range(70)})
+    held = clone(search).fit(X, y)
+    found = clone(search).fit(cut(X, y, [100, 300]))
+    assert_allclose(found.scores_, held.scores_, rtol=0, atol=1e-12)
+    assert found.n_features_ == 70
+
+
+def test_pairs_of_groups_are_found_in_blocks():
+    X, y, _ = mixed(300)
+    search = Ranking(PairInformation(), n_features_to_select=2, feature_groups={"a": [0, 8]})
+    held = clone(search).fit(X, y)
+    found = clone(search).fit(cut(X, y, [40, 200]))
+    assert_array_equal(found.order_, held.order_)
+    assert_allclose(found.scores_, held.scores_, rtol=0, atol=1e-12)
+
+
+def test_what_the_information_family_cannot_do_on_blocks_is_said(monkeypatch):
+    monkeypatch.setattr("tamis.density.joined.MOST_COMBINATIONS", 16)
     X, y, z = mixed()
     source = cut(X, y, [300])
-    with pytest.raises(InvalidParameter, match="missing='level'"):
-        Forward(MRMR(missing="pairs")).fit(source)
-    with pytest.raises(InvalidParameter, match="takes no groups"):
-        Forward(MRMR(), feature_groups={"a": [0, 1]}).fit(source)
+    wide = {"a": [0, 1, 2, 3]}
+    with pytest.raises(InvalidParameter, match=r"up to 16 combinations.*4 columns has more"):
+        Forward(MRMR(n_bins=4), feature_groups=wide).fit(source)
     with pytest.raises(InvalidParameter, match="real target as a level"):
         Forward(MRMR(binning="codes")).fit(cut(X, z, [300]))
     with pytest.raises(InvalidParameter, match="n_bins"):

@@ -5,10 +5,11 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from tamis.contract import RowBlock
-from tamis.contract.parted import Labels
+from tamis.contract.target_labels import Labels
 from tamis.density import keys
 from tamis.density.keys import DistinctValues, KeyCounts, columns_of, order_statistics
-from tamis.density.planes import Cuts, LevelSizes, Packing, PivotCounts
+from tamis.density.levels import Cuts, Packing
+from tamis.density.planes import LevelSizes, PivotCounts
 from tamis.exceptions import InvalidTable
 from tamis.table.parts import KeptHere, MemoryMap
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from tamis._arrays import EMPTY
 from tamis.contract import BackwardCriterion, ForwardCriterion, SubsetCriterion, TableInParts
-from tamis.contract.parted import TargetLabels
+from tamis.contract.target_labels import TargetLabels
 from tamis.table.parts import MemoryMap
 from tests.laws.catalogue import table
 

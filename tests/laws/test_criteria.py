@@ -16,7 +16,7 @@ from tamis.contract import (
     SubsetCriterion,
     TableInParts,
 )
-from tamis.contract.parted import TargetLabels
+from tamis.contract.target_labels import TargetLabels
 from tamis.criteria import (
     JMI,
     Correlation,

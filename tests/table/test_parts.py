@@ -306,8 +306,12 @@ import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (3 * 10**9, 3 * 10**9))
 import tamis.search, tamis.criteria
 how, path = sys.argv[1:]
-search = tamis.search.Forward(tamis.criteria.MRMR(n_bins=5), n_features_to_select=2)
-if how == "parts":
+criterion = tamis.criteria.MRMR(n_bins=5)
+if how == "folds":
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    criterion = tamis.criteria.CrossValidated(LinearDiscriminantAnalysis())
+search = tamis.search.Forward(criterion, n_features_to_select=2)
+if how != "memory":
     print(search.fit(path, target="y").columns)
 else:
     import pyarrow.parquet as pq
@@ -334,7 +338,8 @@ def test_a_table_larger_than_the_memory_is_selected_from(tmp_path):
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
             check=False,
         )
-        for how in ("parts", "memory")
+        for how in ("parts", "folds", "memory")
     }
-    assert ran["parts"].stdout.strip() == "['x7', 'x70']", ran["parts"].stderr
+    for how in ("parts", "folds"):
+        assert ran[how].stdout.strip() == "['x7', 'x70']", ran[how].stderr
     assert ran["memory"].returncode != 0

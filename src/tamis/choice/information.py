@@ -13,7 +13,6 @@ from tamis._arrays import Array, Subset, class_codes, standardised, target_kind
 from tamis._sparse import is_sparse
 from tamis.choice.theory import aic, bic, ebic, structural_risk
 from tamis.contract.choice import Choice, Chosen, Context, Walker, have
-from tamis.contract.parted import TableInParts
 from tamis.contract.trace import Trace
 from tamis.contract.units import Grouping
 from tamis.exceptions import (
@@ -61,6 +60,8 @@ class Information(Choice):
     """
 
     needs_nested = True
+
+    takes_parts = False
 
     def __init__(self, kind: str = "ebic"):
         self.kind = kind
@@ -121,9 +122,7 @@ def _readable(context: Context) -> tuple[Array, NDArray[Any]]:
     assert X is not None
     assert y is not None
     lacks, write = "", "Ask for a number of features"
-    if isinstance(X, TableInParts):
-        lacks = "the whole table at once, not blocks of rows"
-    elif is_sparse(X):
+    if is_sparse(X):
         lacks, write = "a table that is not sparse", f"{write}, or give X.toarray()"
     elif np.isnan(X).any():
         lacks, write = "a number in every entry of X", f"{write}, or fill in what is missing"

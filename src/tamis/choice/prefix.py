@@ -7,6 +7,7 @@ from sklearn.linear_model import Ridge, RidgeClassifier
 
 from tamis._arrays import improves, is_int, standardised, target_kind
 from tamis.contract.choice import FLATTERS, Choice, Chosen, Context, Walker, have
+from tamis.contract.parted import TableInParts
 from tamis.contract.trace import Trace
 from tamis.criteria import CrossValidated
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
@@ -22,7 +23,8 @@ class BestPrefix(Choice):
     Parameters
     ----------
     estimator : estimator or None, default=None
-        None is a ridge classifier or regression.
+        None is a ridge classifier or regression. From blocks of rows it must be
+        ``LinearDiscriminantAnalysis()``, whose subsets all take one pass.
     cv : int, default=5
 
     Examples
@@ -41,6 +43,11 @@ class BestPrefix(Choice):
         self.estimator = estimator
         self.cv = cv
 
+    @property
+    def takes_parts(self) -> bool:  # type: ignore[override]
+        """Whether the estimator is one that is cross-validated on blocks of rows."""
+        return CrossValidated(self.estimator).takes_parts
+
     def check(self, search: Walker, criterion: Any) -> None:
         super().check(search, criterion)
         if not (is_int(self.cv) and self.cv >= 2):
@@ -57,7 +64,11 @@ class BestPrefix(Choice):
         model = self.estimator
         if model is None:
             model = RidgeClassifier() if task == "classification" else Ridge()
-        judge = CrossValidated(model, cv=self.cv).fit(standardised(context.X), context.y)
+        judge: Any = CrossValidated(model, cv=self.cv)
+        if isinstance(context.X, TableInParts):
+            judge.fit(context.X.scaled(type(self).__name__, standardize=True))
+        else:
+            judge.fit(standardised(context.X), context.y)
         sizes = np.unique(trace.sizes[trace.sizes > 0])
         sizes = sizes[sizes < max(trace.n_units, sizes[0] + 1)]  # all columns are no selection
         steps = [int(np.flatnonzero(trace.sizes == size)[-1]) for size in sizes]

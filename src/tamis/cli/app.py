@@ -55,6 +55,10 @@ def methods(
     as_json: Annotated[
         bool, typer.Option("--json", help="As JSON, with all that is known.")
     ] = False,
+    blocks: Annotated[
+        bool,
+        typer.Option("--blocks", help="Those that select from tables larger than memory."),
+    ] = False,
 ) -> None:
     """List the methods by the question they answer, or show one of them in full.
 
@@ -63,10 +67,12 @@ def methods(
     tamis methods floating
 
     tamis methods svm-rfe
+
+    tamis methods --blocks
     """
     from tamis.cli.listing import show_methods
 
-    show_methods(" ".join(words or []), as_json=as_json)
+    show_methods(" ".join(words or []), as_json=as_json, blocks=blocks)
 
 
 @app.command()

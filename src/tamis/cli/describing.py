@@ -57,6 +57,8 @@ class Described(NamedTuple):
     options : str
     reads : str
         What a table may hold.
+    blocks : bool
+        Whether it selects from blocks of rows, of a table larger than memory.
     seconds : list of float or None
         About what it takes on each of :data:`TABLES`, on one core; None where nobody can say.
     """
@@ -72,6 +74,7 @@ class Described(NamedTuple):
     expression: str
     options: str
     reads: str
+    blocks: bool
     seconds: list[float | None]
 
 
@@ -93,6 +96,7 @@ def described(recipe: Recipe) -> Described:
         recipe.expression,
         options,
         reads_of(made),
+        bool(getattr(made, "takes_parts", False)),
         [seconds_of(made, *shape) for shape in TABLES],
     )
 
@@ -136,6 +140,7 @@ def reads_of(selector: Any) -> str:
         "gaps": bool(tags.allow_nan),
         "categories": bool(getattr(selector, "takes_categories", False)),
         "sparse": bool(tags.sparse),
+        "row blocks": bool(getattr(selector, "takes_parts", False)),
     }
     words = ", ".join(["numbers", *(word for word, here in as_is.items() if here)])
     encoded = [word for word in ("gaps", "categories") if not as_is[word]]
@@ -193,6 +198,17 @@ def reads_of_class(kind: type) -> str:
         return ""
     words = {"takes_missing": "gaps", "takes_categories": "categories", "takes_sparse": "sparse"}
     facts = {word: getattr(kind, name, False) for name, word in words.items()}
+    blocks = blocks_of_class(kind)
     if not all(isinstance(fact, bool) for fact in facts.values()):
-        return "what its estimator reads"
-    return ", ".join(["numbers", *(word for word, fact in facts.items() if fact)])
+        return f"what its estimator reads{', row blocks with some' * blocks}"
+    found = ["numbers", *(word for word, fact in facts.items() if fact)]
+    return ", ".join([*found, *["row blocks"] * blocks])
+
+
+def blocks_of_class(kind: type) -> bool:
+    """Whether a criterion learns from blocks of rows, with some parameters at least.
+
+    >>> blocks_of_class(Scatter), blocks_of_class(CrossValidated), blocks_of_class(Embedded)
+    (True, True, False)
+    """
+    return issubclass(kind, Criterion) and bool(kind.takes_parts)

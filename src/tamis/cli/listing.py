@@ -28,17 +28,38 @@ SHORT = {"classification": "classes", "regression": "numbers", "any": "any"}
 class Listing(NamedTuple):
     """Recipes, each as a dictionary of :class:`Described`, and the words of expressions in groups.
 
-    ``questions`` and ``titles`` are what stands above them.
+    ``questions`` and ``titles`` are what stands above them; ``blocks`` are the words that learn
+    from blocks of rows, with some parameters at least.
     """
 
     recipes: list[dict[str, Any]]
     groups: dict[str, dict[str, str]]
     questions: dict[str, str]
     titles: dict[str, str]
+    blocks: list[str]
+
+    def in_blocks(self) -> "Listing":
+        """What selects from blocks of rows."""
+        groups = {
+            group: {name: kinds[name] for name in kinds if name in self.blocks}
+            for group, kinds in self.groups.items()
+        }
+        return self._replace(
+            recipes=[line for line in self.recipes if line["blocks"]],
+            groups={group: kinds for group, kinds in groups.items() if kinds},
+        )
 
 
-def show_methods(asked: str, *, as_json: bool = False) -> None:
-    """The whole list, what speaks of some words, or one method in full."""
+def show_methods(asked: str, *, as_json: bool = False, blocks: bool = False) -> None:
+    """The whole list, what speaks of some words, or one method in full.
+
+    With ``blocks`` it is those alone that select from blocks of rows.
+    """
+    if blocks:
+        found = (_found(asked) if asked else indexed()).in_blocks()
+        _check_some(asked, found)
+        _print_json(found) if as_json else _print_listing(found)
+        return
     known = indexed()
     name = _meant(asked, known)
     one = [line for line in known.recipes if line["name"] == name]
@@ -72,7 +93,13 @@ def indexed() -> Listing:
 def gathered() -> Listing:
     """The whole list, from the methods themselves."""
     from tamis import recipes, spec
-    from tamis.cli.describing import GROUPS, QUESTIONS, described, first_sentence
+    from tamis.cli.describing import (
+        GROUPS,
+        QUESTIONS,
+        blocks_of_class,
+        described,
+        first_sentence,
+    )
 
     catalogue = spec.catalogue()
     titles = {group: GROUPS.get(group, group) for group in sorted(catalogue, key=_place(GROUPS))}
@@ -81,7 +108,9 @@ def gathered() -> Listing:
         for group in titles
     }
     lines = [described(one)._asdict() for one in recipes.find("")]
-    return Listing(lines, groups, dict(QUESTIONS), titles)
+    kinds = {name: kind for group in catalogue.values() for name, kind in group.items()}
+    blocks = sorted(name for name, kind in kinds.items() if blocks_of_class(kind))
+    return Listing(lines, groups, dict(QUESTIONS), titles, blocks)
 
 
 def _place(known: Iterable[str]) -> Callable[[str], int]:
@@ -110,6 +139,16 @@ def _found(words: str) -> Listing:
         near = spec.did_you_mean(words, [*recipes.names(), *kinds])
         raise InvalidSpec(f"No method speaks of {words!r}.{near} Write tamis methods to see all.")
     return known._replace(recipes=lines, groups={g: found for g, found in groups.items() if found})
+
+
+def _check_some(asked: str, found: Listing) -> None:
+    from tamis.exceptions import InvalidSpec
+
+    if not found.recipes and not found.groups:
+        raise InvalidSpec(
+            f"No method that speaks of {asked!r} selects from blocks of rows. Write tamis methods "
+            "--blocks to see all that do."
+        )
 
 
 def _speaks(asked: Sequence[str], texts: Any) -> bool:

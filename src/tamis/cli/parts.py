@@ -11,7 +11,7 @@ from tamis._parallel import cluster_client
 from tamis._wording import listed
 from tamis.contract import Parts, TableInParts
 from tamis.contract.cost import free_memory
-from tamis.contract.parted import TargetLabels
+from tamis.contract.target_labels import TargetLabels
 from tamis.datasets.memory import NUMBER
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.table.labelled import check_column, spoken_task

@@ -1,22 +1,21 @@
 """A table in blocks of rows at the door: what is known of it before, and after, the first pass."""
 
-from collections.abc import Sequence
 from hashlib import sha256
 from importlib import import_module
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, Mask, column_means
-from tamis.contract.inputs import check_target_rows
-from tamis.contract.parts import Parts, RowBlock, RowStatistic, Together
-from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
+from tamis._arrays import Array, Mask, Subset, column_means
+from tamis.contract.cost import free_memory
+from tamis.contract.narrowed import Sampled
+from tamis.contract.parts import Parts, RowStatistic, Together
+from tamis.contract.survey import Apart, Survey, Surveyed
+from tamis.contract.target_labels import Labels, TargetLabels
+from tamis.exceptions import InvalidParameter, InvalidTable, NotEnoughMemory
 
-#: Distinct values of a target that are told apart; a target of more is a real one. Classes are
-#: counted column by column for each of them, which nobody does for more.
-MOST_LABELS = 10_000
 #: First rows whose mean all blocks are shifted by before they are squared: enough that what is left
 #: of a large mean is a fraction of the spread.
 HEAD = 1000
@@ -26,273 +25,9 @@ ROUNDING = 1e-5
 #: Rows of a sample that is offered where a criterion cannot learn from blocks: what most criteria
 #: deal with in minutes, and more than scores need to settle in two digits.
 SAMPLE = 20_000
-
-
-class Labels(NamedTuple):
-    """What is known of a target.
-
-    Attributes
-    ----------
-    values : array
-        Its distinct values, rising; of a target of more than ``MOST_LABELS`` some of them.
-    counts : array of int
-        How often each stands there.
-    n_rows : int
-    """
-
-    values: NDArray[Any]
-    counts: NDArray[np.int64]
-    n_rows: int
-
-    def codes(self, y: NDArray[Any]) -> NDArray[np.intp]:
-        """Position of each of some labels among the values."""
-        found = np.searchsorted(self.values, y).astype(np.intp)
-        new = self.values[np.minimum(found, len(self.values) - 1)] != y
-        if np.any(new):
-            raise InvalidTarget(
-                f"The target has the label {y[int(np.argmax(new))]!r}, which it had not when it "
-                "was first read. Give the same rows in every pass."
-            )
-        return found
-
-
-class TargetLabels(RowStatistic):
-    """Distinct values of the target, and how often each is there.
-
-    Parameters
-    ----------
-    name : str
-        Who asks, for sentences.
-    """
-
-    def __init__(self, name: str):
-        self.name = name
-
-    def empty(self) -> Any:
-        return Labels(np.empty(0), np.empty(0, dtype=np.int64), 0)
-
-    def learn_part(self, state: Any, block: RowBlock) -> Any:
-        y = block.y
-        if y is None:
-            raise InvalidTarget(f"{self.name} needs a target, but {block.where} has none.")
-        if not len(y):
-            return state
-        try:
-            check_target_rows(self.name, y)
-            if y.dtype.kind == "f" and np.isinf(y).any():
-                raise InvalidTarget(
-                    f"{self.name} needs a number for each row, but the target has infinity in row "
-                    f"{block.start + int(np.isinf(y).argmax())} of the table. Leave the row out."
-                )
-            values, counts = np.unique(y, return_counts=True)
-        except InvalidTarget as error:
-            raise InvalidTarget(f"In {block.where}: {error}") from error
-        except TypeError as error:
-            raise InvalidTarget(
-                f"{self.name} needs labels of one type, but the target mixes several in "
-                f"{block.where} ({error}). Convert it."
-            ) from error
-        return self.merge(state, Labels(*_fewer(values, counts), len(y)))
-
-    def merge(self, state: Any, other: Any) -> Any:
-        if not state.n_rows or not other.n_rows:
-            return state if state.n_rows else other
-        if (state.values.dtype.kind in "biuf") != (other.values.dtype.kind in "biuf"):
-            raise InvalidTarget(
-                f"{self.name} needs labels of one type, but the target is numbers such as "
-                f"{state.values[0]!r} in some blocks and {other.values[0]!r} in others. Convert it."
-            )
-        both = np.concatenate([state.values, other.values])
-        values, where = np.unique(both, return_inverse=True)
-        counts = np.zeros(len(values), dtype=np.int64)
-        np.add.at(counts, where, np.concatenate([state.counts, other.counts]))
-        return Labels(*_fewer(values, counts), state.n_rows + other.n_rows)
-
-
-def _fewer(values: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The lowest values, and one that is no whole number where there is one."""
-    counts = counts.astype(np.int64)
-    if len(values) <= MOST_LABELS + 2:
-        return values, counts
-    keep = np.arange(len(values)) <= MOST_LABELS
-    if values.dtype.kind == "f":
-        keep[np.flatnonzero(values != np.rint(values))[:1]] = True
-    return values[keep], counts[keep]
-
-
-class Surveyed(NamedTuple):
-    """What the first pass finds of each column.
-
-    Attributes
-    ----------
-    low, high : array of float
-        Least and greatest value.
-    gaps : array of int
-        Missing entries.
-    sums : array of float
-        Sums with weights that follow the number of the row: those of copies are equal.
-    weights : array of float
-        Sums of the weights of what is there.
-    n_rows : int
-    """
-
-    low: Array
-    high: Array
-    gaps: NDArray[np.int64]
-    sums: Array
-    weights: Array
-    n_rows: int
-
-    @property
-    def size(self) -> Array:
-        """The greatest absolute value of each column."""
-        return np.maximum(self.high, -self.low)
-
-    def constant(self, standardize: bool) -> Mask:
-        """Columns of one value in every row, or none in any."""
-        same = self.alike(standardize)
-        return np.asarray(same & (self.gaps == 0) | (self.gaps == self.n_rows))
-
-    def alike(self, standardize: bool) -> Mask:
-        """Columns of one value where there is one; rounding of a large mean is no other.
-
-        That is so for columns that are to be standardised.
-        """
-        same = self.high == self.low
-        if standardize:
-            # no deviation is more than half of the range
-            same |= self.width <= 20 * np.finfo(float).eps * self.size
-        return np.asarray(same)
-
-    @property
-    def width(self) -> Array:
-        """From the least to the greatest value of each column; infinity where that overflows."""
-        with np.errstate(over="ignore"):
-            return np.asarray(self.high - self.low)
-
-
-class Survey(RowStatistic):
-    """Looks through the columns: their range, what is missing, and which may be copies.
-
-    Parameters
-    ----------
-    name : str
-        Who asks, for sentences.
-    names : list of str or None
-        Names of the columns.
-    n_columns : int
-    takes_missing : bool
-        Whether NaN may be there.
-    """
-
-    def __init__(self, name: str, names: Sequence[str] | None, n_columns: int, takes_missing: bool):
-        self.name, self.names, self.n_columns = name, names, n_columns
-        self.takes_missing = takes_missing
-
-    def empty(self) -> Any:
-        d = self.n_columns
-        return Surveyed(
-            np.full(d, np.inf),
-            np.full(d, -np.inf),
-            np.zeros(d, dtype=np.int64),
-            np.zeros(d),
-            np.zeros(d),
-            0,
-        )
-
-    def learn_part(self, state: Any, block: RowBlock) -> Any:
-        X = block.X
-        if not len(X):
-            return state
-        low, high = X.min(axis=0).astype(float), X.max(axis=0).astype(float)
-        gaps = np.zeros(self.n_columns, dtype=np.int64)
-        # the weights of these rows among those of all, whatever the blocks before were
-        draws = np.random.PCG64(0).advance(int(block.start))
-        weights = np.random.Generator(draws).uniform(1, 2, len(X))
-        there = np.full(self.n_columns, weights.sum())
-        if not (np.isfinite(low) & np.isfinite(high)).all():
-            X, gaps = self._checked(block)
-            there = weights @ ~np.isnan(X)
-            low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-            X = np.nan_to_num(X)
-            low, high = np.nan_to_num(low, nan=np.inf), np.nan_to_num(high, nan=-np.inf)
-        # in double precision whatever the columns have: sums of copies may not differ by rounding
-        with np.errstate(over="ignore", invalid="ignore"):  # no sum, no copy
-            sums = weights @ X.astype(np.float64, copy=False)
-        return self.merge(state, Surveyed(low, high, gaps, sums, there, len(X)))
-
-    def _checked(self, block: RowBlock) -> tuple[Array, NDArray[np.int64]]:
-        """The block as floats and how many entries are missing; infinity is refused."""
-        X = block.X.astype(np.float64)
-        for wrong, said, advice in (
-            (
-                np.isnan(X),
-                "missing values (NaN)",
-                "Fill them in, leave the column out, or use a criterion that takes NaN, such as "
-                "MRMR.",
-            ),
-            (np.isinf(X), "infinity", "Put numbers there, or leave the column out."),
-        ):
-            if wrong.any() and not (self.takes_missing and said != "infinity"):
-                j = int(np.flatnonzero(wrong.any(axis=0))[0])
-                column = repr(self.names[j]) if self.names is not None else str(j)
-                raise InvalidTable(
-                    f"{self.name} needs a number in every entry, but column {column} has {said} in "
-                    f"{block.where}, first in row {block.start + int(wrong[:, j].argmax())} of the "
-                    f"table. {advice}"
-                )
-        return X, np.isnan(X).sum(axis=0)
-
-    def merge(self, state: Any, other: Any) -> Any:
-        return Surveyed(
-            np.minimum(state.low, other.low),
-            np.maximum(state.high, other.high),
-            state.gaps + other.gaps,
-            state.sums + other.sums,
-            state.weights + other.weights,
-            state.n_rows + other.n_rows,
-        )
-
-
-class Apart(RowStatistic):
-    """How far columns are from others at most: nothing, but for rounding, for a copy.
-
-    Parameters
-    ----------
-    first, second : array of int
-        The columns of each pair.
-    low, width : array of float
-        What is taken away from each column, and what it is divided by, before they are compared.
-    """
-
-    def __init__(self, first: NDArray[np.intp], second: NDArray[np.intp], low: Array, width: Array):
-        self.first, self.second = first, second
-        self.low, self.width = low, width
-
-    def empty(self) -> Any:
-        return np.zeros(len(self.first))
-
-    def learn_part(self, state: Any, block: RowBlock) -> Any:
-        if not len(block.X):
-            return state
-        away = [
-            _farthest(self._scaled(block, i), self._scaled(block, j))
-            for i, j in zip(self.first, self.second, strict=True)
-        ]
-        return np.maximum(state, away)
-
-    def _scaled(self, block: RowBlock, j: int) -> Array:
-        return np.asarray((block.X[:, j].astype(float) - self.low[j]) / self.width[j])
-
-    def merge(self, state: Any, other: Any) -> Any:
-        return np.maximum(state, other)
-
-
-def _farthest(one: Array, other: Array) -> float:
-    """The greatest distance; what is missing in one of two is infinitely far from a value."""
-    away = np.abs(one - other)
-    gaps = np.isnan(one) != np.isnan(other)
-    return float("inf") if gaps.any() else float(np.fmax.reduce(away, initial=0.0))
+#: Copies of the columns that whoever needs them at once holds, about: as read, as one table, and
+#: standardised; and the share of the free memory that they may take.
+HELD_COPIES, HELD_SHARE = 3, 0.5
 
 
 class TableInParts:
@@ -323,6 +58,25 @@ class TableInParts:
     def scaled(self, name: str, standardize: bool) -> "TableInParts":
         """The same table, to be taken as it is or standardised, for another reader."""
         return TableInParts(self.source, self.labels, name, standardize=standardize)
+
+    def narrowed(self, columns: Subset) -> "TableInParts":
+        """The same rows with some of the columns."""
+        return TableInParts(self.source.narrowed(columns), self.labels, self.name)
+
+    def held(self, name: str) -> tuple[Array, NDArray[Any]]:
+        """All rows at once, with their target, for somebody who needs them so."""
+        n_rows, n_columns = self.shape
+        free, needed = free_memory(), HELD_COPIES * 8.0 * n_rows * n_columns
+        if free is not None and needed > HELD_SHARE * free:
+            fit = int(HELD_SHARE * free / (HELD_COPIES * 8 * n_columns))
+            raise NotEnoughMemory(
+                f"{name} needs its {n_columns} columns of all {n_rows} rows at once, about "
+                f"{needed / 2**30:.3g} GiB, but {free / 2**30:.3g} GiB are free. Keep fewer "
+                "columns first, use a criterion that learns from blocks of rows, or give a "
+                f"sample, tamis.table.parts.sample(source, n_rows={min(fit, SAMPLE)})."
+            )
+        X, y = self.source.reduce(Sampled(np.arange(n_rows)))
+        return np.asfortranarray(X), y
 
     def fingerprint(self) -> str:
         """Short name of the data."""
@@ -428,5 +182,5 @@ def refuse_parts(name: str) -> None:
         f"{name} needs the whole table at once and cannot learn from blocks of rows. Give it a "
         f"sample, tamis.table.parts.sample(source, n_rows={SAMPLE}), or use a criterion that adds "
         "up over rows: FisherScore, Correlation, PValue, Scatter, MutualInformation, MRMR, CMIM, "
-        "JMI, ..."
+        "JMI, CrossValidated(LinearDiscriminantAnalysis()), ..."
     )

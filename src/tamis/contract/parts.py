@@ -8,6 +8,7 @@ the last bit where states are integers, to rounding where they are sums of float
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -139,6 +140,12 @@ class Parts(Reducible):
     @abstractmethod
     def first_rows(self, n_rows: int) -> NDArray[Any]:
         """The first rows of the columns, as many as there are up to a number."""
+
+    def narrowed(self, columns: NDArray[Any]) -> "Parts":
+        """The same rows with some of the columns, by their positions."""
+        # what takes columns out of blocks is made of what stands here
+        narrowed: Parts = import_module("tamis.contract.narrowed").SomeColumns(self, columns)
+        return narrowed
 
     @abstractmethod
     def identity(self) -> str:

@@ -29,7 +29,12 @@ from tamis.contract.record import Record
 from tamis.contract.run import Run
 from tamis.contract.selector import Selection
 from tamis.contract.steps import NOTHING
-from tamis.exceptions import IncompatibleCriterion, InvalidScore, NothingGained
+from tamis.exceptions import (
+    IncompatibleCriterion,
+    InvalidParameter,
+    InvalidScore,
+    NothingGained,
+)
 
 #: Metadata of ``fit`` go to the ``fit`` of the parts; a pipeline calls ``fit_transform``.
 FITTING = MethodMapping().add(caller="fit", callee="fit").add(caller="fit_transform", callee="fit")
@@ -238,6 +243,13 @@ class Search(MetaEstimatorMixin, Selection):
 
     def _check_parts(self) -> None:
         self.criterion._check_parts()
+        choice = self._choice()
+        if not choice.takes_parts:
+            raise InvalidParameter(
+                f"{type(choice).__name__} trains a model, which needs the whole table at once, not "
+                "blocks of rows. Ask for a number of features, or write "
+                "BestPrefix(LinearDiscriminantAnalysis()) for a classification."
+            )
 
     def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
         # costs are those of tables in which every entry is held
@@ -294,6 +306,11 @@ class Search(MetaEstimatorMixin, Selection):
     def takes_categories(self) -> bool:  # type: ignore[override]
         """As the criterion does."""
         return bool(getattr(self.criterion, "takes_categories", False))
+
+    @property
+    def takes_parts(self) -> bool:  # type: ignore[override]
+        """As the criterion and the choice do."""
+        return bool(getattr(self.criterion, "takes_parts", False) and self._choice().takes_parts)
 
     @property
     def _takes_metadata(self) -> bool:

@@ -103,6 +103,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     extends: ClassVar[bool] = True
     #: Whether ``categories`` of its criteria may name columns of codes, whose values have no order.
     takes_categories: ClassVar[bool] = False
+    #: Whether it selects from blocks of rows, of a table that is never held at once.
+    takes_parts: ClassVar[bool] = False
 
     n_features_to_select: SizeLike
     feature_groups: Any = None

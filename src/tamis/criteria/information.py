@@ -83,23 +83,27 @@ class PairwiseInformation(ForwardCriterion):
             coded = coded.joined(self._unit_columns, self.missing)
         self._coded = coded
         self._target: Any = coded_target(name, y, self.task_, self.n_bins, self.binning)
+        self.idle_ = self.idle_ | self._weighed()
+
+    def _learn_parts(self, table: TableInParts) -> None:
+        self._check(type(self).__name__)
+        self._coded = coded = learnt_in_parts(self, table)
+        self._target = coded.target
+        self._single = self._weighed()
+
+    def _idle_units(self, table: TableInParts) -> Mask:
+        return super()._idle_units(table) | self._single
+
+    def _weighed(self) -> Mask:
+        """Learn what each unit tells; which of them, cut into bins, do not vary."""
+        coded: Any = self._coded
         self._by_pairs = self.missing == "pairs" and bool(coded.gaps.any())
         if self._by_pairs:
             self.relevance_, entropy = available_relevance(coded, self._target)
         else:
             self.relevance_, entropy = coded.information(self._target), coded.entropy
-        self.idle_ = self.idle_ | (entropy == 0)  # cut into bins, it may not vary
         self._forget()
-
-    def _learn_parts(self, table: TableInParts) -> None:
-        self._check(type(self).__name__)
-        self._coded = coded = learnt_in_parts(self, table)
-        self._target, self._by_pairs = coded.target, False
-        self.relevance_ = coded.information(coded.target)
-        self._forget()
-
-    def _idle_units(self, table: TableInParts) -> Mask:
-        return super()._idle_units(table) | (self._coded.entropy == 0)
+        return np.asarray(entropy == 0)
 
     def _check(self, name: str) -> None:
         """Refuse parameters outside what is possible."""

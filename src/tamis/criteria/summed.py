@@ -14,7 +14,8 @@ from scipy.linalg.blas import dsyrk
 
 from tamis._arrays import FARTHEST, Array
 from tamis.contract import RowBlock, RowStatistic, TableInParts
-from tamis.contract.parted import Labels, Surveyed
+from tamis.contract.survey import Surveyed
+from tamis.contract.target_labels import Labels
 from tamis.criteria.moments import ClassMoments, TargetMoments, with_ridge
 from tamis.exceptions import InvalidTable
 
@@ -181,14 +182,15 @@ class TargetSize(RowStatistic):
 
 
 class Summed(NamedTuple):
-    """What blocks add up to, and the shift and the survey of the columns as they were taken."""
+    """What blocks add up to, and how the columns were taken: divided by powers of two, shifted."""
 
     found: Any
     shift: Array
-    told: Surveyed
+    told: Surveyed  # of the columns as they were taken
+    exponent: NDArray[Any]
 
 
-def _summed(
+def summed(
     table: TableInParts, make: Callable[[Array], RowStatistic], *, each_alone: bool
 ) -> Summed:
     """What blocks add up to.
@@ -205,7 +207,7 @@ def _summed(
         shift = np.ldexp(shift, -exponent)
         found = table.reduce(Ranged(make(shift), exponent))
         low, high = np.ldexp(told.low, -exponent), np.ldexp(told.high, -exponent)
-        return Summed(found, shift, told._replace(low=low, high=high))
+        return Summed(found, shift, told._replace(low=low, high=high), exponent)
     if (far := exponent > 0).any():
         j = int(far.argmax())
         column = str(j) if table.names is None else repr(table.names[j])
@@ -213,13 +215,13 @@ def _summed(
             f"{table.name} squares the columns, and column {column} reaches {told.size[j]:.3g}, "
             "too far to be squared. Scale it, as a search does with standardize=True."
         )
-    return Summed(found, shift, told)
+    return Summed(found, shift, told, np.zeros_like(exponent))
 
 
 def class_moments_in_parts(table: TableInParts) -> ClassMoments:
     """Mean and variance of each column in each class, from one pass over blocks of rows."""
     make = partial(ShiftedSums, labels=table.labels, products="columns")
-    (counts, sums, squares), shift, told = _summed(table, make, each_alone=True)
+    (counts, sums, squares), shift, told, _ = summed(table, make, each_alone=True)
     means = sums / counts[:, None]
     variances = np.maximum(squares / counts[:, None] - means**2, 0.0)
     overall = sums.sum(axis=0) / counts.sum()
@@ -232,14 +234,14 @@ def target_moments_in_parts(table: TableInParts) -> TargetMoments:
     """Products of the columns with a real target, from one pass over blocks of rows."""
     values, n_rows = table.labels.values, table.shape[0]
     middle = float(values[len(values) // 2])
-    found, shift, told = _summed(table, partial(TargetSums, target_shift=middle), each_alone=True)
+    found, shift, told, _ = summed(table, partial(TargetSums, target_shift=middle), each_alone=True)
     if not (np.isfinite(found).all() and found[1, -1] > TINY):
         size = table.source.reduce(TargetSize(), target_only=True)
         power = int(np.frexp(size)[1])
         near = partial(
             TargetSums, target_shift=float(np.ldexp(middle, -power)), target_exponent=power
         )
-        found, shift, told = _summed(table, near, each_alone=True)
+        found, shift, told, _ = summed(table, near, each_alone=True)
     sums, squares, products = found
     squares = np.maximum(squares - sums**2 / n_rows, 0.0)
     products = products - sums * sums[-1] / n_rows
@@ -260,7 +262,7 @@ class SummedSpread:
 
     def __init__(self, table: TableInParts, products: str):
         make = partial(ShiftedSums, labels=table.labels, products=products)
-        added, shift, told = _summed(table, make, each_alone=table.standardize)
+        added, shift, told, _ = summed(table, make, each_alone=table.standardize)
         self.counts, sums, found = added
         n_rows = self.counts.sum()
         self.priors = self.counts / n_rows
@@ -270,10 +272,10 @@ class SummedSpread:
             own = np.maximum(found / self.counts[:, None] - means**2, 0.0)
             variance = self.priors @ own
         elif products == "total":
-            own = _mirrored(found) / n_rows - (means.T * self.priors) @ means
+            own = mirrored(found) / n_rows - (means.T * self.priors) @ means
             variance = own.diagonal()
         else:
-            own = np.array([_mirrored(one) for one in found]) / self.counts[:, None, None]
+            own = np.array([mirrored(one) for one in found]) / self.counts[:, None, None]
             own -= means[:, :, None] * means[:, None, :]
             variance = np.einsum("k,kjj->j", self.priors, own)
         variance = np.maximum(variance + self.priors @ (means - overall) ** 2, 0.0)
@@ -294,6 +296,6 @@ class SummedSpread:
         return with_ridge(self._own.copy(), self.priors, ridge)
 
 
-def _mirrored(upper: Array) -> Array:
+def mirrored(upper: Array) -> Array:
     """A symmetric matrix from its upper half."""
     return np.triu(upper) + np.triu(upper, 1).T

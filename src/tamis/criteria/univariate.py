@@ -12,7 +12,6 @@ from tamis.contract import Cost, SubsetCriterion, TableInParts
 from tamis.criteria.moments import ClassMoments, TargetMoments
 from tamis.criteria.summed import class_moments_in_parts, target_moments_in_parts
 from tamis.density.discrete import (
-    Coded,
     category_mask,
     check_missing,
     coded_columns,
@@ -380,12 +379,12 @@ class MutualInformation(Univariate):
 
     def _learn_parts(self, table: TableInParts) -> None:
         coded = learnt_in_parts(self, table)
-        self.scores_ = coded.information(coded.target)
+        self.scores_ = self._information(coded, coded.target)
 
-    def _information(self, coded: Coded, codes: NDArray[np.intp]) -> Array:
+    def _information(self, coded: Any, codes: Any) -> Array:
         if self.missing == "pairs" and coded.gaps.any():
             return available_relevance(coded, codes)[0]
-        return coded.information(codes)
+        return np.asarray(coded.information(codes))
 
 
 def ratio(above: Array, below: Array) -> Array:

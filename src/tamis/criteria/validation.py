@@ -16,7 +16,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from tamis._arrays import EMPTY, Array, Subset, class_codes, is_int
 from tamis._parallel import parallel_map
 from tamis._sparse import is_sparse
-from tamis.contract import SURVIVAL, Cost, SubsetCriterion, with_unit
+from tamis.contract import SURVIVAL, Cost, SubsetCriterion, TableInParts, with_unit
+from tamis.contract.parted import refuse_parts
 from tamis.criteria.fold_training import (
     ConstantRisk,
     gives_shares,
@@ -25,10 +26,12 @@ from tamis.criteria.fold_training import (
     validated,
 )
 from tamis.criteria.model import OpenCriterion, for_columns
+from tamis.criteria.summed_lda import SummedLDA
 from tamis.exceptions import InvalidParameter
 from tamis.folds import FoldAccuracies, most_frequent
 from tamis.folds.knn import KNNFolds
-from tamis.folds.lda import LDAFolds
+from tamis.folds.lda import LDAFolds, is_plain_lda
+from tamis.folds.parts import folds_in_parts
 from tamis.folds.rows import retold
 
 
@@ -46,6 +49,10 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
     in discriminant analysis, also where scikit-learn cannot fit it alone or takes the rounding of
     its mean for spread; in a fold where no column of the subset varies inside a class, which
     scikit-learn cannot fit either, the class of the nearest mean is answered.
+
+    Plain ``LinearDiscriminantAnalysis`` learns from blocks of rows too, by accuracy on folds that a
+    row's number and class tell (an int, ``KFold``, ``StratifiedKFold`` or given ones): one pass for
+    the moments of the folds, and one for each step of a search.
 
     ``y`` may have several columns where the estimator takes several targets. With an estimator of
     scikit-survival it is a censored target, the score is the concordance index, and the empty
@@ -90,6 +97,8 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
     """
 
     _makes_folds = True
+    #: What stands for the rows of a table in blocks.
+    _summed: SummedLDA | None = None
 
     def __init__(
         self,
@@ -130,7 +139,21 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
             return None
         return kind.cost(n_samples, n_features, self.cv, n_rounds)
 
+    @property
+    def takes_parts(self) -> bool:  # type: ignore[override]
+        """Whether sums over rows give the model, as they do discriminant analysis."""
+        return is_plain_lda(self.estimator) and self.scoring in (None, "accuracy")
+
+    def _check_parts(self) -> None:
+        if not self.takes_parts:
+            refuse_parts(f"CrossValidated({type(self.estimator).__name__}, ...)")
+
+    def _learn_parts(self, table: TableInParts) -> None:
+        name = type(self).__name__
+        self._summed = SummedLDA(table, self.estimator, folds_in_parts(name, table, self.cv))
+
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        self._summed = None
         metadata = self._routed(params, X.shape[0])
         splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         with retold():
@@ -188,6 +211,8 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
 
     def values(self, subsets: Iterable[Subset]) -> Array:
         subsets = list(subsets)
+        if self._summed is not None:
+            return self._summed.accuracies([self.columns(s) for s in subsets]).mean(axis=1)
         found = np.array([self._at_hand(subset) for subset in subsets], dtype=float)
         asked = np.flatnonzero(np.isnan(found))
         common = (self._splits, self._scorer, self._metadata)
@@ -203,6 +228,8 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
 
     def fold_scores(self, subset: Subset) -> Array:
         """Score of each fold on a subset: what its value is the mean of."""
+        if self._summed is not None:
+            return self._summed.accuracies([self.columns(subset)])[0]
         if not len(subset):
             return np.full(len(self._splits), self._worth_of_nothing)
         return scored_folds(
@@ -213,6 +240,8 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
     @property
     def test_ratio(self) -> float:
         """Test rows for each training row, on average."""
+        if self._summed is not None:
+            return self._summed.test_ratio
         return float(np.mean([len(test) / len(train) for train, test in self._splits]))
 
     def _for(self, subset: Subset) -> Any:
@@ -237,6 +266,8 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         return float("nan") if self._folds is None else self._folds.value(essential)
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
+        if self._summed is not None:  # all of them from one pass
+            return super().gain(subset, candidates)
         if self._folds is None:
             found = np.full(len(candidates), np.nan)
         else:
@@ -244,6 +275,8 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         return self._changed(subset, candidates, found)
 
     def loss(self, subset: Subset) -> Array:
+        if self._summed is not None:
+            return super().loss(subset)
         found = np.full(len(subset), np.nan)
         if self._folds is not None and len(kept := self._folds.essential(subset)) > 1:
             found[np.isin(subset, kept)] = self._folds.shrunk(kept)
@@ -264,6 +297,8 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
 
     def second_opinion(self, subset: Subset, units: Subset) -> Array:
         """Squared loss of the probabilities, turned round, once each of the units has moved."""
+        if self._summed is not None:
+            return -self._summed.losses([self.columns(moved(subset, int(j))) for j in units])
         found, entering = np.full(len(units), np.nan), not np.isin(units, subset).any()
         if self._folds is not None:
             kept = self._folds.essential(subset)

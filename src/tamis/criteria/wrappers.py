@@ -9,9 +9,9 @@ from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 
-from tamis._arrays import Array, Subset, is_real
+from tamis._arrays import Array, Mask, Subset, is_real
 from tamis._parallel import parallel_map
-from tamis.contract import TASKS, Cost, SubsetCriterion
+from tamis.contract import TASKS, Cost, SubsetCriterion, TableInParts
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidScore
 
 
@@ -45,6 +45,10 @@ class Wrapper(SubsetCriterion):
         return getattr(self.criterion, "takes_sparse", False)
 
     @property
+    def takes_parts(self) -> bool:  # type: ignore[override]
+        return getattr(self.criterion, "takes_parts", False)
+
+    @property
     def takes_several_targets(self) -> bool:  # type: ignore[override]
         return getattr(self.criterion, "takes_several_targets", False)
 
@@ -76,6 +80,15 @@ class Wrapper(SubsetCriterion):
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         self.criterion_ = clone(self.criterion).grouped(self._unit_columns).fit(X, y, **params)
         self.idle_ = self.criterion_.idle_
+
+    def _check_parts(self) -> None:
+        self.criterion._check_parts()
+
+    def _learn_parts(self, table: TableInParts) -> None:
+        self.criterion_ = clone(self.criterion).grouped(self._unit_columns).fit(table)
+
+    def _idle_units(self, table: TableInParts) -> Mask:
+        return self.criterion_.idle_
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
         """That of the criterion inside."""
@@ -139,6 +152,13 @@ class Remembered(Wrapper):
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         super()._learn(X, y, **params)
+        self._start()
+
+    def _learn_parts(self, table: TableInParts) -> None:
+        super()._learn_parts(table)
+        self._start()
+
+    def _start(self) -> None:
         self._memory: dict[bytes, float] = {}
         self.n_computed_ = 0
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from tamis._arrays import Array, Mask, class_codes, is_int
+from tamis._arrays import BLOCK, Array, Mask, class_codes, is_int
 from tamis._sparse import is_sparse
 from tamis.compiled import thresholds
 from tamis.compiled.thresholds import in_calls
@@ -127,6 +127,30 @@ class Coded:
         if not self.gaps[j]:
             return np.ones(self.n_samples, dtype=bool)
         return np.asarray(self._columns[j] != MISSING)
+
+    def available_tables(
+        self, target: NDArray[np.intp], pick: int | None = None
+    ) -> Iterator[NDArray[np.int64]]:
+        """Counts (columns, levels of a pick, of the target, of the column), some columns at a time.
+
+        Rows in which a column, or the pick, is missing are not counted for it; without a pick it
+        has one level.
+        """
+        everyone = np.ones(self.n_samples, dtype=bool)
+        rows = everyone if pick is None else self.present(pick)
+        picked = np.zeros(self.n_samples, np.intp) if pick is None else self.column(pick)
+        shape = int(picked.max()) + 1, int(target.max()) + 1
+        n_pivot, width = shape[0] * shape[1], int(self.n_levels.max(initial=1))
+        pivot = (picked * shape[1] + target)[rows]
+        at_once = max(1, BLOCK // max(len(pivot), n_pivot * width))
+        for start in range(0, len(self.n_levels), at_once):
+            some = slice(start, start + at_once)
+            codes = self.codes[some][:, rows].astype(np.intp)
+            last = np.where(self.gaps[some], self.n_levels[some] - 1, -1)
+            cells = (np.arange(len(codes))[:, None] * n_pivot + pivot) * width + codes
+            n_cells = len(codes) * n_pivot * width
+            counts = np.bincount(cells[codes != last[:, None]], minlength=n_cells)
+            yield counts.reshape(len(codes), *shape, width)
 
     def joint_entropy(self, pivot: NDArray[np.intp]) -> Array:
         """Entropy of the pair (column, pivot) for each column, in nats.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array
 from tamis.contract import RowBlock, RowStatistic, TableInParts
-from tamis.contract.parted import Labels
+from tamis.contract.target_labels import Labels
 from tamis.density import keys
 from tamis.density.keys import KeyCells, KeyCounts, KeysListed, KeysWithin, columns_of
 

@@ -1,14 +1,13 @@
 """What two columns and the target tell of each other, for all columns beside one of them."""
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import BLOCK, Array, Mask
-from tamis.density.discrete import Coded, settled
+from tamis._arrays import Array
+from tamis.density.discrete import settled
 
 
 class Pair:
@@ -72,14 +71,11 @@ class AvailablePair:
     of the rows alone, but for the levels, which are those of all rows.
     """
 
-    def __init__(self, coded: Coded, target: NDArray[np.intp], i: int):
-        pick, rows = coded.column(i), coded.present(i)
-        shape = int(pick.max()) + 1, int(target.max()) + 1
+    def __init__(self, coded: Any, target: Any, i: int):
         found: dict[str, list[Array]] = {name: [] for name in AXES}
-        for counts in tables(coded, pick * shape[1] + target, shape[0] * shape[1], rows):
-            levels = counts.reshape(len(counts), *shape, -1)
+        for counts in coded.available_tables(target, i):
             for name, axes in AXES.items():
-                found[name].append(_entropies(levels, axes))
+                found[name].append(_entropies(counts, axes))
         self._of = {name: np.concatenate(parts) for name, parts in found.items()}
 
     @property
@@ -127,33 +123,14 @@ class AvailablePair:
 AXES = {"i": (1,), "y": (2,), "j": (3,), "ij": (1, 3), "iy": (1, 2), "jy": (2, 3), "ijy": (1, 2, 3)}
 
 
-def available_relevance(coded: Coded, target: NDArray[np.intp]) -> tuple[Array, Array]:
+def available_relevance(coded: Any, target: Any) -> tuple[Array, Array]:
     """I(x_j; y) and H(x_j), each from the rows in which x_j is there."""
     told, own = [], []
-    everyone = np.ones(coded.n_samples, dtype=bool)
-    for counts in tables(coded, target, int(target.max()) + 1, everyone):
-        y, x, both = (_entropies(counts, axes) for axes in ((1,), (2,), (1, 2)))
+    for counts in coded.available_tables(target):
+        y, x, both = (_entropies(counts, AXES[name]) for name in ("y", "j", "jy"))
         told.append(settled(x + y - both))
         own.append(x)
     return np.concatenate(told), np.concatenate(own)
-
-
-def tables(
-    coded: Coded, pivot: NDArray[np.intp], n_pivot: int, rows: Mask
-) -> Iterator[NDArray[np.intp]]:
-    """Counts (columns, pivot levels, levels) over some rows, some columns at a time.
-
-    Rows in which a column is missing are not counted for it.
-    """
-    width = int(coded.n_levels.max(initial=1))
-    at_once = max(1, BLOCK // max(int(rows.sum()), n_pivot * width))
-    for start in range(0, len(coded.n_levels), at_once):
-        some = slice(start, start + at_once)
-        codes = coded.codes[some][:, rows].astype(np.intp)
-        last = np.where(coded.gaps[some], coded.n_levels[some] - 1, -1)
-        cells = (np.arange(len(codes))[:, None] * n_pivot + pivot[rows]) * width + codes
-        counts = np.bincount(cells[codes != last[:, None]], minlength=len(codes) * n_pivot * width)
-        yield counts.reshape(len(codes), n_pivot, width)
 
 
 def _entropies(counts: NDArray[np.intp], axes: tuple[int, ...]) -> Array:

@@ -1,179 +1,24 @@
 """Levels of columns in blocks of rows, kept as bit planes, and the entropies of pairs of them."""
 
 from collections.abc import Iterator
-from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, Mask
+from tamis._arrays import Array, Mask, Subset
 from tamis.compiled import thresholds
-from tamis.contract import Reducible, RowBlock, RowStatistic, TableInParts, Together
-from tamis.contract.parted import Labels
-from tamis.density.discrete import (
-    MISSING,
-    category_mask,
-    check_missing,
-    distinct_cuts,
-    number_of_bins,
-    settled,
-    width_cuts,
-)
-from tamis.density.keys import (
-    DistinctValues,
-    KeyCounts,
-    columns_of,
-    order_statistics,
-    target_of,
-)
+from tamis.contract import Reducible, RowStatistic, TableInParts
+from tamis.density.discrete import category_mask, check_missing, number_of_bins, settled
+from tamis.density.joined import JoinedPacking, joined_cuts
+from tamis.density.levels import Cuts, Packing, cuts_in_parts, target_cuts
 from tamis.density.scan import PairBlock
-from tamis.exceptions import InvalidParameter
 
 #: Cells of tables that are counted in a pass, 64 megabytes of them: with more levels the columns
 #: come in several.
 TABLES = 1 << 23
 
 Variable: TypeAlias = tuple[int, ...]
-
-
-class Cuts(NamedTuple):
-    """Where columns are cut into levels.
-
-    Attributes
-    ----------
-    cuts : array of shape (n_columns, n_cuts)
-        Values at which a new level begins, rising, padded with infinity.
-    n_levels : array of int
-    gaps : array of bool
-        Columns with missing entries, whose last level these are.
-    """
-
-    cuts: Array
-    n_levels: NDArray[np.int64]
-    gaps: Mask
-
-    @property
-    def first_plane(self) -> NDArray[np.int64]:
-        """Where the bit planes of each column begin, and how many there are."""
-        n_planes = np.ceil(np.log2(np.maximum(self.n_levels, 1))).astype(np.int64)
-        return np.concatenate([[0], np.cumsum(n_planes)])
-
-    def with_codes(self, n_levels: int) -> "Cuts":
-        """One more column, which holds the levels themselves."""
-        return self.with_column(np.arange(1.0, n_levels))
-
-    def with_column(self, cuts: Array) -> "Cuts":
-        """One more column."""
-        width = max(self.cuts.shape[1], len(cuts))
-        found = np.full((len(self.cuts) + 1, width), np.inf)
-        found[:-1, : self.cuts.shape[1]] = self.cuts
-        found[-1, : len(cuts)] = cuts
-        levels = np.append(self.n_levels, len(cuts) + 1)
-        return Cuts(found, levels, np.append(self.gaps, False))
-
-
-def cuts_in_parts(table: TableInParts, n_bins: int, binning: str, categories: Mask | None) -> Cuts:
-    """Where :class:`tamis.density.discrete.Coded` would cut the columns of the whole table."""
-    n_rows, n_columns = table.shape
-    codes = np.full(n_columns, binning == "codes")
-    if categories is not None:
-        codes |= categories
-    look = DistinctValues(columns_of, n_columns, n_bins, codes, table.names, table.name)
-    count = KeyCounts(columns_of, n_columns)
-    values, counts = table.reduce(Together([look, count]), takes_missing=True)
-    told = table.survey
-    for j in np.flatnonzero(told.alike(table.standardize)):
-        values[j] = told.low[j : j + 1]
-    there = n_rows - told.gaps
-    many = np.array([found is None for found in values])
-    cut: Any = np.full((n_columns, n_bins - 1), np.inf)
-    if binning == "frequency":
-        ranks = np.where(many[:, None], np.arange(1, n_bins) * there[:, None] // n_bins, -1)
-        cut = order_statistics(table.reduce, columns_of, counts, ranks) if many.any() else cut
-        cut[many] = distinct_cuts(cut[many], told.low[many])
-    else:
-        cut[many] = width_cuts(told.low[many], told.high[many], n_bins)
-    found = [
-        cut[j][np.isfinite(cut[j])] if own is None else own[1:] for j, own in enumerate(values)
-    ]
-    return _with_gaps(found, told.gaps, there)
-
-
-def _with_gaps(found: list[Array], gaps: NDArray[np.int64], there: NDArray[np.int64]) -> Cuts:
-    """Cuts as one table; what is missing is a level behind those of what is there."""
-    rows = [
-        np.append(own, MISSING) if gap and left else own
-        for own, gap, left in zip(found, gaps, there, strict=True)
-    ]
-    cuts = np.full((len(rows), max(1, *map(len, rows)) if rows else 1), np.inf)
-    for j, own in enumerate(rows):
-        cuts[j, : len(own)] = own
-    return Cuts(cuts, np.array([len(own) + 1 for own in rows]), gaps > 0)
-
-
-def target_cuts(table: TableInParts, n_bins: int, binning: str) -> Array:
-    """Where a real target is cut, like a column."""
-    values = table.labels.values.astype(float)
-    most = n_bins
-    if binning == "codes":
-        raise InvalidParameter(
-            f"{table.name} cannot take every value of a real target as a level where rows come in "
-            "blocks. Write binning='frequency' or 'width'."
-        )
-    if len(values) <= most:
-        return values[1:]
-    reduce = partial(table.source.reduce, target_only=True)
-    counts = reduce(KeyCounts(target_of, 1))
-    n_rows = table.shape[0]
-    if binning == "frequency":
-        ranks = np.arange(1, n_bins) * n_rows // n_bins
-        found = distinct_cuts(order_statistics(reduce, target_of, counts, ranks[None]), values[:1])
-    else:
-        ends = order_statistics(reduce, target_of, counts, np.array([[0, n_rows - 1]]))
-        found = width_cuts(ends[:, 0], ends[:, 1], n_bins)
-    return found[0][np.isfinite(found[0])]
-
-
-class Packing:
-    """Makes bit planes of a block: those of its columns, and behind them those of its target.
-
-    Parameters
-    ----------
-    cuts : Cuts
-        Of all columns and the target.
-    labels : Labels or None
-        The classes; None where the target is cut like a column.
-    """
-
-    def __init__(self, cuts: Cuts, labels: Labels | None):
-        self.cuts, self.labels = cuts, labels
-        self.first_plane = cuts.first_plane
-
-    def __call__(self, block: RowBlock) -> NDArray[np.uint64]:
-        """The planes, behind the number of rows."""
-        assert block.y is not None
-        n_rows, n_planes = len(block.y), int(self.first_plane[-1])
-        packed = np.empty(1 + n_planes * -(-n_rows // 64), dtype=np.uint64)
-        packed[0] = n_rows
-        codes = target_of(block) if self.labels is None else self.labels.codes(block.y)[None]
-        self._write(np.ascontiguousarray(block.X.T), slice(0, -1), packed)
-        self._write(codes.astype(float), slice(len(self.cuts.cuts) - 1, None), packed)
-        return packed
-
-    def _write(self, rows: NDArray[Any], some: slice, packed: NDArray[np.uint64]) -> None:
-        from tamis._parallel import in_threads
-        from tamis.compiled.planes import pack_planes
-
-        cuts, n_levels, gaps = (part[some] for part in self.cuts)
-        start, n_planes = some.start, int(self.first_plane[-1])
-
-        def part(these: slice) -> None:
-            places = self.first_plane[start + these.start : start + these.stop + 1]
-            levels = cuts[these], n_levels[these], gaps[these]
-            pack_planes(rows[these], *levels, places, n_planes, packed)
-
-        in_threads(part, len(rows), rows.size)
 
 
 class LevelSizes(RowStatistic):
@@ -317,6 +162,22 @@ class PartsCoded:
         """H(x_j) - H(x_j, y): what a pair of a column with itself tells."""
         return np.asarray(self.entropy - self._target_joint)
 
+    def available_tables(
+        self, target: Variable, pick: int | None = None
+    ) -> Iterator[NDArray[np.int64]]:
+        """As :meth:`tamis.density.discrete.Coded.available_tables`."""
+        pivot = target if pick is None else (pick, *target)
+        n_pick = 1 if pick is None else int(self._levels[pick])
+        n_target = int(self._levels[target[0]])
+        for some in self._parts(n_pick * n_target, 0):
+            tables = self._tables(pivot, some)
+            tables = tables.reshape(len(tables), n_pick, n_target, -1)
+            for j in np.flatnonzero(self.gaps[some]):
+                tables[j, ..., self.n_levels[some][j] - 1] = 0
+            if pick is not None and self.gaps[pick]:
+                tables[:, -1] = 0
+            yield tables
+
     def _joint(self, pivot: Variable, start: int = 0) -> tuple[Array, Array | None]:
         """Joint entropies with a pivot and, of a pair, with its first column, from one pass."""
         joint, first = [], []
@@ -353,18 +214,29 @@ class PartsCoded:
 
 
 def coded_in_parts(
-    table: TableInParts, task: str, n_bins: int | None, binning: str, categories: Mask | None
+    table: TableInParts,
+    task: str,
+    n_bins: int | None,
+    binning: str,
+    categories: Mask | None,
+    units: tuple[Subset, ...] | None = None,
+    *,
+    by_pairs: bool = False,
 ) -> PartsCoded:
-    """Columns and target cut as a criterion's parameters say, kept as bit planes."""
+    """Columns, or groups of them, and target cut as parameters say, kept as bit planes."""
     n_rows = table.shape[0]
     rule = number_of_bins(table.name, n_rows, n_bins, binning)
     cuts = cuts_in_parts(table, rule, binning, categories)
+    joined: Any = ()
+    if units is not None:
+        cuts, *joined = joined_cuts(table, cuts, units, by_pairs)
     labels = table.labels if task == "classification" else None
     if labels is not None:
         cuts = cuts.with_codes(len(labels.values))
     else:
         cuts = cuts.with_column(target_cuts(table, rule, binning))
-    planes = table.source.kept(Packing(cuts, labels), n_rows / 8.0 * int(cuts.first_plane[-1]))
+    packing = JoinedPacking(cuts, labels, *joined) if joined else Packing(cuts, labels)
+    planes = table.source.kept(packing, n_rows / 8.0 * int(cuts.first_plane[-1]))
     return PartsCoded(planes, cuts, n_rows)
 
 
@@ -373,17 +245,6 @@ def learnt_in_parts(criterion: Any, table: TableInParts) -> PartsCoded:
     name = type(criterion).__name__
     missing = getattr(criterion, "missing", "level")
     check_missing(name, missing)
-    if criterion._unit_columns is not None:
-        raise InvalidParameter(
-            f"{name} reads a group of columns as one variable, whose levels are not known before "
-            "all rows are, and takes no groups where rows come in blocks. Leave feature_groups "
-            "out, or use Scatter or PValue, which take them."
-        )
     kinds = category_mask(name, criterion.categories, table.shape[1])
-    coded = coded_in_parts(table, criterion.task_, criterion.n_bins, criterion.binning, kinds)
-    if missing == "pairs" and coded.gaps.any():
-        raise InvalidParameter(
-            f"{name}(missing='pairs') needs the whole table at once, where rows come in blocks and "
-            "some entries are missing. Write missing='level'."
-        )
-    return coded
+    rule = criterion.n_bins, criterion.binning, kinds, criterion._unit_columns
+    return coded_in_parts(table, criterion.task_, *rule, by_pairs=missing == "pairs")

@@ -25,7 +25,7 @@ from tamis.evaluation.significance import (
     same_rate,
     wilcoxon,
 )
-from tamis.evaluation.sources import Fresh
+from tamis.evaluation.sources import Drawn, Fresh
 from tamis.evaluation.stability import Stability, stability
 from tamis.evaluation.standings import Standing, Standings, standings
 from tamis.evaluation.store import Store
@@ -34,6 +34,7 @@ __all__ = [
     "Comparison",
     "Contrast",
     "CrossValidation",
+    "Drawn",
     "Failure",
     "Fresh",
     "GivenSplits",

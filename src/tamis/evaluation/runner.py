@@ -71,7 +71,8 @@ def evaluate(
     methods : estimator, list or dict of estimators
         Any scikit-learn estimators. An array of column numbers stands for a selection made
         elsewhere, and is warned of.
-    data : (X, y), Problem, Table, Fresh, or a dict or list of them
+    data : (X, y), Problem, Table, Fresh, Drawn, or a dict or list of them
+        Of a table in blocks of rows, ``Drawn`` takes some rows in every realization.
     plan : Realizations, CrossValidation or GivenSplits
         Which rows train and which test; by default ``Realizations()``.
     metrics : str, scorer or list of them

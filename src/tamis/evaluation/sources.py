@@ -1,6 +1,7 @@
-"""Where the rows of a realization come from: one table for all of them, or fresh draws."""
+"""Where the rows of a realization come from: one table for all, fresh draws, rows of blocks."""
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -8,8 +9,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, fingerprint
+from tamis._arrays import Array, fingerprint, is_int
 from tamis._random import stream
+from tamis.contract.narrowed import Sampled
+from tamis.contract.parted import in_parts, read_parts
 from tamis.exceptions import InvalidParameter, InvalidTable
 
 
@@ -100,6 +103,79 @@ class Fresh:
         return as_rows(made, self.name)
 
 
+class Drawn:
+    """Rows drawn anew for every realization from a table that is never held at once.
+
+    The plan then says which of them train and which test: of ``Drawn("visits/", 120_000,
+    target="stroke")`` the plan ``Realizations(10, train=20_000)`` trains on 20 000 rows and tests
+    on 100 000 others. A draw is one pass over the table; in a process it serves all methods of its
+    realization.
+
+    Parameters
+    ----------
+    source : str, Path, Parts or Dask collection
+        As in ``search.fit``: a Parquet file or folder, a source of :mod:`tamis.table.parts`.
+    n_samples : int
+        Number of rows of each draw; all of a table that has no more.
+    target : str or None, default=None
+        The column that is the target.
+    y : path or Dask collection, default=None
+        The target, where it is no column.
+    name : str, default=""
+        Name of the data; by default what the source is called.
+
+    Examples
+    --------
+    >>> from tamis.table.parts import MemoryMap
+    >>> table = MemoryMap(np.arange(3000.0).reshape(1000, 3), np.arange(1000) % 2)
+    >>> data = Drawn(table, 100)
+    >>> data.at(0, seed=0).X.shape, bool((data.at(0, 0).X == data.at(1, 0).X).all())
+    ((100, 3), False)
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        n_samples: int,
+        *,
+        target: str | None = None,
+        y: Any = None,
+        name: str = "",
+    ):
+        if not (is_int(n_samples) and n_samples >= 2):
+            raise InvalidParameter(
+                f"Drawn needs an int n_samples >= 2 of rows to draw, not {n_samples!r}."
+            )
+        self.n_samples = int(n_samples)
+        self._table = read_parts("evaluate", source, y, target)
+        self.name = name or str(self._table.source)
+        self._last: tuple[Any, Rows] | None = None
+
+    def called(self, name: str) -> "Drawn":
+        """The same draws under another name, which they follow from."""
+        other = copy(self)
+        other.name, other._last = name, None
+        return other
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The table and the number of rows stand for the numbers, which follow from the seed."""
+        return f"{self._table.fingerprint()} ({self.n_samples} rows)"
+
+    def at(self, realization: int, seed: int) -> Rows:
+        """Draw the rows of one realization, the same at every call."""
+        if self._last is None or self._last[0] != (realization, seed):
+            n_rows = self._table.shape[0]
+            rng = stream(seed, "draw", self.name, realization)
+            rows = rng.choice(n_rows, size=min(self.n_samples, n_rows), replace=False)
+            drawn = self._table.source.reduce(Sampled(np.sort(rows)))
+            self._last = (realization, seed), as_rows(drawn, self.name)
+        return self._last[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_last": None}  # each process draws what it needs
+
+
 def _check_rows(X: Array, y: NDArray[Any], name: str) -> None:
     """Refuse what no method could be tried on."""
     if len(X) < 2 or not X.shape[1]:
@@ -158,11 +234,19 @@ def _source(name: str, item: Any) -> Source:
         return Fresh(item.make, item.n_samples, item.options, name)
     if isinstance(item, Fixed):
         return replace(item, name=name)
+    if isinstance(item, Drawn):
+        return item.called(name)
+    if in_parts(item):
+        raise InvalidParameter(
+            f"evaluate draws rows of a table in blocks, and must know how many. Write data="
+            f"Drawn({name!r}, 120_000, target=...) and a plan such as Realizations(10, "
+            "train=20_000)."
+        )
     return Fixed(name, as_rows(item, name))
 
 
 def _name(item: Any, position: int, n_items: int) -> str:
-    given = getattr(item, "name", None)
+    given = str(item) if in_parts(item) else getattr(item, "name", None)
     return given if isinstance(given, str) else "data" if n_items == 1 else f"data {position}"
 
 

@@ -36,6 +36,18 @@ BLOCK = 2**21
 ZERO = 1e-12
 
 
+def is_plain_lda(estimator: Any) -> bool:
+    """Whether moments describe an estimator exactly: discriminant analysis without options.
+
+    >>> is_plain_lda(LinearDiscriminantAnalysis()), is_plain_lda(None)
+    (True, False)
+    """
+    if type(estimator) is not LinearDiscriminantAnalysis or estimator.solver != "svd":
+        return False
+    special = (estimator.shrinkage, estimator.n_components, estimator.covariance_estimator)
+    return all(option is None for option in special)
+
+
 class Inverse(NamedTuple):
     """Inverse of the within-class covariance of a subset in each fold."""
 
@@ -68,14 +80,8 @@ class LDAFolds:
     @classmethod
     def suited(cls, estimator: Any, X: Array, codes: Rows, splits: Splits) -> Self | None:
         """The fold statistics if the estimator is one that they describe exactly, else None."""
-        if type(estimator) is not LinearDiscriminantAnalysis or estimator.solver != "svd":
-            return None
-        special = (estimator.shrinkage, estimator.n_components, estimator.covariance_estimator)
         n_classes = int(codes.max()) + 1
-        if (
-            any(s is not None for s in special)
-            or len(codes) * len(splits) * n_classes > MOST_WEIGHTS
-        ):
+        if not is_plain_lda(estimator) or len(codes) * len(splits) * n_classes > MOST_WEIGHTS:
             return None
         for train, _ in splits:
             counts = np.bincount(codes[train], minlength=n_classes)
@@ -130,7 +136,12 @@ class LDAFolds:
 
     def _rank(self, fold: int, subset: Subset) -> int:
         """Rank of the spread inside the classes, by scikit-learn's rule."""
-        centred = self.moments.centred(fold, subset)
+        # of the columns as scikit-learn sees them: a shift would leave rounding where is nothing
+        mask, codes = self.moments.training[fold], self.moments.codes
+        centred = self.X[np.ix_(mask, subset)]
+        for k in range(self.moments.means.shape[1]):
+            mine = codes[mask] == k
+            centred[mine] -= centred[mine].mean(axis=0)
         spread = centred.std(axis=0)
         spread[spread == 0] = 1.0
         freedom = len(centred) - self.moments.means.shape[1]

@@ -74,11 +74,6 @@ class FoldMoments:
             found.append(np.einsum("ij,ij->j", centred, centred) / len(codes))
         return np.concatenate(found)
 
-    def centred(self, fold: int, columns: Subset) -> Array:
-        """Training rows of a fold less the means of their classes."""
-        mask = self.training[fold]
-        return self.X[np.ix_(mask, columns)] - self.means[fold][np.ix_(self.codes[mask], columns)]
-
     def covariance(self, subset: Subset) -> Array:
         """Covariances of the members of a subset with all columns, (folds, size, columns)."""
         if len(subset) == 0:

@@ -21,6 +21,7 @@ from tamis.contract import (
     Record,
     Run,
     Selection,
+    TableInParts,
     Trace,
 )
 from tamis.contract.explain import explained, unit_index
@@ -54,7 +55,10 @@ class PartRuns:
         done = self._done[index] if index < len(self._done) else None
         columns, left = self._grouping.columns(units), self._grouping.restricted(units)
         selection = for_columns(self._selections[index], columns, self._X.shape[1])
-        run = Run(selection, self._X[:, columns], self._y, self._shares[index], done, left)
+        X, y = _of_columns(self._X, columns), self._y
+        if isinstance(X, TableInParts) and not selection.takes_parts:
+            X, y = X.held(type(selection).__name__)
+        run = Run(selection, X, y, self._shares[index], done, left)
         self._runs.append(run)
         return run
 
@@ -82,6 +86,10 @@ class Then(MetaEstimatorMixin, Selection):
     ``second`` says of the columns it saw, and behind them what ``first`` says of those it dropped.
     ``trace_`` holds the steps of ``second``; those of ``first`` are in ``first_.trace_`` and
     ``record_.parts``.
+
+    From blocks of rows the first part selects as its criterion does. The second reads blocks of the
+    columns kept where its criterion takes parts; any other gets these columns of all rows at once,
+    if three copies of them fit into half of the free memory, and refuses otherwise.
 
     Parameters
     ----------
@@ -176,7 +184,7 @@ class Then(MetaEstimatorMixin, Selection):
             return
         first, second = record.parts
         self.first_ = _settled(self.first, first, X, y)
-        self.second_ = _settled(self.second, second, X[:, first.kept], y)
+        self.second_ = _settled(self.second, second, _of_columns(X, first.kept), y)
         seen, before, after = self.first_.unit_support_, self.first_, self.second_
         self.order_ = np.r_[np.flatnonzero(seen)[after.order_], before.order_[seen.sum() :]]
         self.ranking_ = before.ranking_ + after.ranking_.max() - 1
@@ -223,6 +231,14 @@ class Then(MetaEstimatorMixin, Selection):
         return bool(self.first.takes_categories and self.second.takes_categories)
 
     @property
+    def takes_parts(self) -> bool:  # type: ignore[override]
+        """As the first part does: what it keeps is few, and read for the second where need be."""
+        return bool(self.first.takes_parts)
+
+    def _check_parts(self) -> None:
+        self.first._check_parts()
+
+    @property
     def _takes_metadata(self) -> bool:
         return bool(self.first._takes_metadata or self.second._takes_metadata)
 
@@ -249,6 +265,11 @@ class Then(MetaEstimatorMixin, Selection):
         tags.input_tags.allow_nan = all(part.input_tags.allow_nan for part in parts)
         tags.input_tags.sparse = all(part.input_tags.sparse for part in parts)
         return tags
+
+
+def _of_columns(X: Any, columns: Subset) -> Any:
+    """Some columns of a table, held at once or in blocks of rows."""
+    return X.narrowed(columns) if isinstance(X, TableInParts) else X[:, columns]
 
 
 def _settled(selection: Selection, record: Record, X: Array, y: Any) -> Selection:

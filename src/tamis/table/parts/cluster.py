@@ -49,6 +49,13 @@ class ClusterParts(Parts):
         """The same source with another column for the target."""
         return ClusterParts(self.source.targeted(target), self.client)
 
+    def narrowed(self, columns: NDArray[Any]) -> Parts:
+        """The same rows with some of the columns, which alone are read where files allow it."""
+        narrowed = self.source.narrowed(columns)
+        if isinstance(narrowed, LocalParts):
+            return ClusterParts(narrowed, self.client)
+        return super().narrowed(columns)
+
     def reduce(self, statistic: RowStatistic, *, target_only: bool = False) -> Any:
         with cluster_errors(self.client):
             futures = [

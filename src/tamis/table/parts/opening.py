@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from tamis._arrays import is_int
 from tamis._frame import frame
 from tamis._random import stream
-from tamis.contract import Parts, RowBlock, RowStatistic
-from tamis.contract.parted import SAMPLE, TargetLabels
+from tamis.contract import Parts
+from tamis.contract.narrowed import Sampled
+from tamis.contract.parted import SAMPLE
+from tamis.contract.target_labels import TargetLabels
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.table.parts.cluster import ClusterParts
 from tamis.table.parts.local import LocalParts
@@ -69,37 +71,6 @@ def _targeted(source: Parts, y: Any, target: str | None) -> Parts:
     if not isinstance(source, LocalParts | ClusterParts):
         raise InvalidParameter(f"{source} has its target with it. Leave target out.")
     return source.targeted(target)
-
-
-class Sampled(RowStatistic):
-    """Rows of given numbers.
-
-    Parameters
-    ----------
-    rows : array of int
-        Rising.
-    """
-
-    def __init__(self, rows: NDArray[np.intp]):
-        self.rows = rows
-
-    def empty(self) -> Any:
-        return {}
-
-    def learn_part(self, state: Any, block: RowBlock) -> Any:
-        first, last = np.searchsorted(self.rows, [block.start, block.start + len(block.X)])
-        if first < last:
-            own = self.rows[first:last] - block.start
-            assert block.y is not None
-            state[block.start] = np.asarray(block.X[own], dtype=float), block.y[own]
-        return state
-
-    def merge(self, state: Any, other: Any) -> Any:
-        return state | other
-
-    def finish(self, state: Any) -> Any:
-        found = [state[start] for start in sorted(state)]
-        return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
 
 
 def sample(

@@ -1,6 +1,7 @@
 """Row blocks of Parquet files: row groups, and only the columns that are asked for."""
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from hashlib import sha256
 from importlib.util import find_spec
 from os import PathLike, fspath
@@ -69,6 +70,13 @@ class Parquet(LocalParts):
     def targeted(self, target: str) -> Self:
         """The same source with another column for the target."""
         return type(self)(self.where, target=target, columns=self._columns)
+
+    def narrowed(self, columns: NDArray[Any]) -> Self:
+        """The same rows with some of the columns, which alone are read."""
+        other = copy(self)  # of whose files nothing is to be looked up anew
+        other._columns = other.names = [self.names[j] for j in columns]
+        other.n_columns = len(other.names)
+        return other
 
     def _listed(self) -> list[RowGroup]:
         """All row groups; files whose columns differ are refused."""

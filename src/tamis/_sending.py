@@ -1,0 +1,81 @@
+"""Objects that processes of this machine share: written to files once, read by each once."""
+
+import pickle
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import cloudpickle
+import numpy as np
+
+#: Bytes from which an array is mapped into the memory of each process rather than read into it, as
+#: joblib does with what it sends.
+MAPPED = 1 << 20
+
+
+class Filed:
+    """Something that was written to files, for whoever reads it.
+
+    Parameters
+    ----------
+    folder : str
+        Where it is.
+    """
+
+    def __init__(self, folder: str):
+        self.folder = folder
+
+    @property
+    def inside(self) -> Any:
+        """What was written; a process reads it once."""
+        return _read(self.folder)
+
+
+@contextmanager
+def filed(things: Sequence[Any]) -> Iterator[list[Filed]]:
+    """Write objects to files, which are gone when the context ends.
+
+    >>> with filed([np.arange(3), "text"]) as sent:
+    ...     [one.inside for one in sent]
+    [array([0, 1, 2]), 'text']
+    """
+    # files that a process still maps stay until it is done with them, where systems allow it
+    with TemporaryDirectory(prefix="tamis-", ignore_cleanup_errors=True) as folder:
+        places = [Path(folder, str(number)) for number in range(len(things))]
+        for place, thing in zip(places, things, strict=True):
+            _write(place, thing)
+        yield [Filed(str(place)) for place in places]
+
+
+def _write(folder: Path, thing: Any) -> None:
+    folder.mkdir()
+    large: list[Any] = []
+
+    def stays_inside(buffer: Any) -> bool:
+        if buffer.raw().nbytes < MAPPED:
+            return True
+        large.append(buffer)
+        return False
+
+    with open(folder / "object", "wb") as file:
+        cloudpickle.Pickler(file, protocol=5, buffer_callback=stays_inside).dump(thing)
+    for number, buffer in enumerate(large):
+        (folder / f"buffer-{number}").write_bytes(buffer.raw())
+
+
+#: What this process has read of the latest context: of one that ended nothing is held any more.
+_KNOWN: dict[str, Any] = {}
+
+
+def _read(folder: str) -> Any:
+    if folder not in _KNOWN:
+        for other in [known for known in _KNOWN if Path(known).parent != Path(folder).parent]:
+            del _KNOWN[other]
+        # written to in the process alone, should an estimator work in place
+        n_buffers = len(list(Path(folder).glob("buffer-*")))
+        buffers = [np.memmap(Path(folder, f"buffer-{k}"), mode="c") for k in range(n_buffers)]
+        with open(Path(folder, "object"), "rb") as file:
+            _KNOWN[folder] = pickle.load(file, buffers=buffers)
+    return _KNOWN[folder]

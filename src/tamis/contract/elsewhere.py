@@ -1,0 +1,132 @@
+"""Tables that are arrays of torch, CuPy or another library: at the door, and back where they were.
+
+A search holds one copy on the host, for its record, its groups and what cannot run elsewhere; what
+can is computed on the device of the table.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.utils.validation import (
+    _check_n_features,
+    _check_y,
+    check_consistent_length,
+    validate_data,
+)
+
+from tamis._namespace import double, host, is_elsewhere, namespace
+from tamis.exceptions import InvalidTable
+
+#: Types that scikit-learn checks by itself where it is told to.
+_NO_TARGET = "no_validation"
+
+
+def on_host(name: str, x: Any) -> Any:
+    """Numbers of another library as a numpy array; anything else as it is.
+
+    Parameters
+    ----------
+    name : str
+        Who asks, for the sentence.
+    x : array, or anything
+    """
+    if not is_elsewhere(x):
+        return x
+    _check_plain(name, x)
+    return host(x)
+
+
+def _check_plain(name: str, x: Any) -> None:
+    """Refuse what is no array of real numbers that are held."""
+    if str(getattr(x, "layout", "torch.strided")) != "torch.strided":
+        raise InvalidTable(
+            f"{name} needs a dense tensor, not one of layout {x.layout}. Write X.to_dense(), or "
+            "give a sparse array of SciPy where the criterion takes one."
+        )
+    if "complex" in str(x.dtype):
+        raise InvalidTable(
+            f"{name} needs real numbers, not {x.dtype}. Give X.real, or real and imaginary parts "
+            "as columns."
+        )
+    if getattr(x, "is_meta", False):
+        raise InvalidTable(
+            f"{name} needs numbers, but a tensor of device='meta' holds none. Give X on a device "
+            "that does, such as 'cpu' or 'cuda'."
+        )
+    if getattr(x, "is_quantized", False):
+        raise InvalidTable(f"{name} needs plain numbers, not {x.dtype}. Write X.dequantize().")
+
+
+def validated(estimator: Any, X: Any, y: Any = _NO_TARGET, **options: Any) -> Any:
+    """What ``validate_data`` of scikit-learn answers, for arrays of other libraries too.
+
+    Under ``array_api_dispatch`` it sees to them itself; without, they stay where they are, in
+    double precision, and a target comes to the host.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Which learns the number of columns.
+    X : array of shape (n_samples, n_features)
+    y : array of shape (n_samples,)
+        Left out where there is none.
+    **options
+        For ``validate_data``: ``reset``, ``y_numeric``.
+    """
+    if not is_elsewhere(X) or get_config()["array_api_dispatch"]:
+        y = on_host(type(estimator).__name__, y) if not get_config()["array_api_dispatch"] else y
+        return validate_data(estimator, X, y, dtype="numeric", **options)
+    X = _checked(type(estimator).__name__, X)
+    _check_n_features(estimator, X, reset=options.get("reset", True))
+    if isinstance(y, str):
+        return X
+    target = _check_y(np.asarray(on_host("y", y)), y_numeric=options.get("y_numeric", False))
+    check_consistent_length(_Rows(X.shape[0]), target)
+    return X, target
+
+
+class _Rows:
+    """So many rows, for what asks for their number alone."""
+
+    def __init__(self, count: int):
+        self.shape = (count, 1)
+
+
+def _checked(name: str, X: Any) -> Any:
+    """The array in double precision, with rows, columns and no gap."""
+    _check_plain(name, X)
+    X = double(X.detach() if hasattr(X, "detach") else X)
+    if len(X.shape) != 2 or not all(X.shape):
+        raise InvalidTable(
+            f"{name} needs an array of rows and columns, not one of shape {tuple(X.shape)}. Write "
+            "X[:, None] for a single column."
+        )
+    xp = namespace(X)
+    if not bool(xp.all(xp.isfinite(X))):
+        raise InvalidTable(
+            f"{name} needs a number in every entry, but X has NaN or infinity in it. Fill in or "
+            "leave out these rows."
+        )
+    return X
+
+
+def columns_of(X: Any, support: NDArray[np.bool_], name: str) -> Any:
+    """The columns that are kept, of an array of another library, where it is.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Of any type of number.
+    support : array of bool
+    name : str
+        Who keeps them.
+    """
+    if len(X.shape) != 2 or X.shape[1] != len(support):
+        raise InvalidTable(
+            f"X has shape {tuple(X.shape)}, but {name} is expecting {len(support)} features as "
+            "input. Give the columns that it was fitted to."
+        )
+    kept = namespace(X).asarray(np.flatnonzero(support), device=X.device)
+    return namespace(X).take(X, kept, axis=1)

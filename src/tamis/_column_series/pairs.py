@@ -15,7 +15,7 @@ from tamis._column_series.table import (
     added_up,
     coefficients,
 )
-from tamis._namespace import host, move, namespace
+from tamis._namespace import host, move, namespace, note
 
 #: New arrays of the weights of pairs of rows, of shape (rows, columns); symmetric.
 Weights = Callable[[slice, slice], Any]
@@ -53,6 +53,7 @@ def pair_changes(
     The other width is that of a kernel whose exponents are multiplied by ``widening``.
     """
     work = _PairWork(table, members, altered, way, weights, widening)
+    note("scores", table.Z)
     sums = host(added_up(work.strip, table.Z))
     changes = np.zeros(len(altered))
     changes[work.order] = sums[2:]

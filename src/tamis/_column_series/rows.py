@@ -15,7 +15,7 @@ from tamis._column_series.table import (
     added_up,
     coefficients,
 )
-from tamis._namespace import host, namespace
+from tamis._namespace import host, namespace, note
 
 
 class SumScore(Protocol):
@@ -63,6 +63,7 @@ def class_changes(
     others : bool
         Whether a row has no part in its own sums.
     """
+    note("scores", table.Z)
     work = _ClassWork(table, bounds, members, altered, way, score, others)
     sums = host(added_up(work.strip, table.Z))
     changes = np.zeros(len(altered))

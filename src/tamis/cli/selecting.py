@@ -295,6 +295,8 @@ def _tell(
     if isinstance(getattr(selection, "search_", selection), Auto):
         first, *others = selection.summary().split("\n")
         heading[1:] = ["", first.partition(":")[0] + ":", *(f"  {line}" for line in others)]
+    if places := selection.record_.places:
+        heading.append(places)
     print_ranking(ranking, heading, asked.rows)
     print_pairs(selection, data.names)
 

@@ -4,7 +4,11 @@ A search holds one copy on the host, for its record, its groups and what cannot 
 can is computed on the device of the table.
 """
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +20,80 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from tamis._namespace import double, host, is_elsewhere, namespace
-from tamis.exceptions import InvalidTable
+from tamis._namespace import (
+    Place,
+    computing_on,
+    device_asked,
+    double,
+    host,
+    is_elsewhere,
+    namespace,
+    on_host,
+)
+from tamis._wording import counted
+from tamis.exceptions import DeviceWarning, InvalidTable
 
 #: Types that scikit-learn checks by itself where it is told to.
 _NO_TARGET = "no_validation"
 
 
-def on_host(name: str, x: Any) -> Any:
+def place_of(X: Any) -> Place | None:
+    """Where what a table is scored by is to be computed: on its device, where it is on one.
+
+    A tensor in the memory of the processor is taken as numpy takes it, unless
+    ``array_api_dispatch`` of scikit-learn says that arrays keep their library.
+
+    Parameters
+    ----------
+    X : table
+        Of any kind.
+    """
+    if not is_elsewhere(X) or (on_host(X) and not get_config()["array_api_dispatch"]):
+        return None
+    _check_plain("A search", X)
+    return Place.of(X)
+
+
+@contextmanager
+def where_it_is(name: str, X: Any, y: Any, params: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """Table, target and metadata on the host, while kernels are computed where the table was.
+
+    Parameters
+    ----------
+    name : str
+        Who asks, for sentences.
+    X : table
+    y : target
+    params : dict
+        Metadata of rows.
+    """
+    place = place_of(X)
+    held = {key: as_numpy(name, value) for key, value in params.items()}
+    with computing_on(place):
+        yield as_numpy(name, X), as_numpy(name, y), held
+
+
+def warn_of_device(selector: Any, device: str) -> None:
+    """Say that nothing of a method runs on the device that was asked for.
+
+    Parameters
+    ----------
+    selector : Selection
+    device : str
+        How it was asked for.
+    """
+    parts = [selector, *selector.get_params().values()]
+    if not any(getattr(part, "runs_on_device", False) for part in parts):
+        warn(
+            f"Nothing of {type(selector).__name__} runs on {device}: it runs on the processor. "
+            "HSIC, ParzenInformation, KwakInformation, WeightNorm and sensitivities of machines "
+            "with kernel='rbf', NewtonSVC and NewtonSVR do.",
+            DeviceWarning,
+            stacklevel=3,
+        )
+
+
+def as_numpy(name: str, x: Any) -> Any:
     """Numbers of another library as a numpy array; anything else as it is.
 
     Parameters
@@ -76,13 +146,14 @@ def validated(estimator: Any, X: Any, y: Any = _NO_TARGET, **options: Any) -> An
         For ``validate_data``: ``reset``, ``y_numeric``.
     """
     if not is_elsewhere(X) or get_config()["array_api_dispatch"]:
-        y = on_host(type(estimator).__name__, y) if not get_config()["array_api_dispatch"] else y
+        if not get_config()["array_api_dispatch"]:
+            y = as_numpy(type(estimator).__name__, y)
         return validate_data(estimator, X, y, dtype="numeric", **options)
     X = _checked(type(estimator).__name__, X)
     _check_n_features(estimator, X, reset=options.get("reset", True))
     if isinstance(y, str):
         return X
-    target = _check_y(np.asarray(on_host("y", y)), y_numeric=options.get("y_numeric", False))
+    target = _check_y(np.asarray(as_numpy("y", y)), y_numeric=options.get("y_numeric", False))
     check_consistent_length(_Rows(X.shape[0]), target)
     return X, target
 
@@ -130,3 +201,33 @@ def columns_of(X: Any, support: NDArray[np.bool_], name: str) -> Any:
         )
     kept = namespace(X).asarray(np.flatnonzero(support), device=X.device)
     return namespace(X).take(X, kept, axis=1)
+
+
+def out_of_memory(selection: Any, error: Exception, n_steps: int) -> str:
+    """What is said where a device ran out of memory; empty where an error is another one.
+
+    Parameters
+    ----------
+    selection : Selection
+        Who was at work.
+    error : Exception
+    n_steps : int
+        Steps that were made before.
+    """
+    if not any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__):
+        return ""
+    name, place, said = type(selection).__name__, device_asked(), " ".join(str(error).split())
+    found = re.search(r"(?:allocate|allocating) ([\d.,]+ \w+)", said)
+    free = re.search(r"of which ([\d.,]+ \w+) is free", said)
+    wanted = f"it needed {found[1]} more" if found else "what it needed was not free"
+    left = f", and {free[1]} were free" if free else ""
+    where = "its device" if place is None else place.name
+    params = selection.get_params()
+    precision = any(key.split("__")[-1] == "precision" for key in params)
+    single = "write precision='single', " if precision else ""
+    done = f"{counted(n_steps, 'step')} made so far {'is' if n_steps == 1 else 'are'} in record_"
+    go_on = f"The {done}: go on by resume(X, y, record=...) with" if n_steps else "Give"
+    return (
+        f"{name} ran out of memory on {where}: {wanted}{left}. {go_on} a table of numpy, which is "
+        f"computed with on the processor; or {single}give fewer rows."
+    )

@@ -223,12 +223,8 @@ def test_a_device_that_runs_out_of_memory(monkeypatch):
     X, f = problem()
     monkeypatch.setattr(pairs, "pair_changes", Full(pairs.pair_changes, 3))
     walk = search(1)
-    with (
-        _namespace.computing_on("cpu"),
-        pytest.raises(
-            NotEnoughMemory, match=r"memory on cpu \(torch\): it needed 3.20 GiB"
-        ) as told,
-    ):
+    said = r"memory on cpu \(torch\): it needed 3.20 GiB"
+    with _namespace.computing_on("cpu"), pytest.raises(NotEnoughMemory, match=said) as told:
         walk.fit(X, f > 0)
     assert "1.10 GiB were free" in str(told.value)
     assert "steps made so far are in record_" in str(told.value)

@@ -15,7 +15,7 @@ from tamis._namespace import computing_on
 from tamis._random import fix_seeds
 from tamis.choice.rounds import Rounds
 from tamis.contract import SURVIVAL, TASKS, Criterion, Selection
-from tamis.contract.elsewhere import warn_of_device
+from tamis.contract.elsewhere import as_numpy, warn_of_device
 from tamis.contract.parted import in_parts, read_parts
 from tamis.exceptions import (
     DeviceWarning,
@@ -217,6 +217,9 @@ def select(
                 stacklevel=2,
             )
         return _select_in_parts(X, y, target, method, options)
+    y = as_numpy("select", y)
+    if device is not None:
+        X = as_numpy("select", X)  # the device that is named, not that of a tensor
     looked_through = target is not None
     if looked_through:
         X, y = _without_target(X, y, target)

@@ -11,8 +11,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from tamis import _namespace, select
+from tamis._column_series.table import Exponents
 from tamis.contract import Record
-from tamis.criteria import HSIC, FisherScore, PosteriorSensitivity, WeightNorm
+from tamis.criteria import (
+    HSIC,
+    FisherScore,
+    ParzenInformation,
+    PosteriorSensitivity,
+    WeightNorm,
+)
 from tamis.exceptions import DeviceWarning, InvalidTable, NotEnoughMemory
 from tamis.search import Ranking, RecursiveElimination
 from tamis.svm import NewtonSVC
@@ -199,6 +206,46 @@ def test_records_keep_where_parts_ran(tmp_path):
     plain["ran_on"] = {"scores": "cpu"}
     with pytest.raises(InvalidTable, match="ran_on"):
         Record.from_dict(plain)
+
+
+class Small:
+    """A device that holds kernels of so many rows at a time."""
+
+    def __init__(self, function, most_rows):
+        self.function, self.most_rows, self.sizes = function, most_rows, []
+
+    def __call__(self, exponents, rows, columns):
+        self.sizes.append(rows.stop - rows.start)
+        if self.sizes[-1] > self.most_rows:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return self.function(exponents, rows, columns)
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [HSIC(), ParzenInformation(sigma=3.0), PosteriorSensitivity(NewtonSVC(), n_values=4)],
+    ids=str,
+)
+def test_a_small_device_is_given_smaller_strips(criterion, monkeypatch):
+    X, f = problem(60)
+    with _namespace.computing_on("cpu"):
+        known = criterion.fit(X, f > 0).loss(np.arange(6))
+        small = Small(Exponents.strip, 10)
+        monkeypatch.setattr(Exponents, "strip", lambda *given: small(*given))
+        found = criterion.fit(X, f > 0).loss(np.arange(6))
+    assert max(small.sizes) > 10 >= small.sizes[-1]
+    assert_allclose(found, known, rtol=0, atol=1e-12 * known.max())
+
+
+def test_machines_begin_where_the_last_round_ended():
+    """In fewer steps, to the same optimum to the last bit."""
+    X, f = problem(80)
+    criteria = (WeightNorm(NewtonSVC(10.0)), PosteriorSensitivity(NewtonSVC(10.0), n_values=4))
+    for criterion in criteria:
+        later = criterion.fit(X, f > 0)
+        later.loss(np.arange(6))
+        again = later.loss(np.arange(5))
+        assert_array_equal(again, criterion.fit(X, f > 0).loss(np.arange(5)))
 
 
 class Full:

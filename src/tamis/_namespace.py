@@ -167,6 +167,22 @@ def say_processor(what: str, instead: str) -> None:
     warn(f"{what} on the processor, not on {place.name}. {instead}", DeviceWarning, stacklevel=2)
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether a device has no memory left: torch and CuPy call it the same."""
+    return any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)
+
+
+def free_memory() -> None:
+    """Give back what libraries hold of a device's memory for later."""
+    place = device_asked()
+    if place is None:
+        return
+    if "torch" in place.library.__name__ and "cuda" in str(place.device):
+        import_module("torch").cuda.empty_cache()
+    if "cupy" in place.library.__name__:
+        import_module("cupy").get_default_memory_pool().free_all_blocks()
+
+
 def is_elsewhere(x: Any) -> bool:
     """Whether it is an array of another library than numpy that is computed with where it is."""
     return type(x).__module__.split(".")[0] in LIBRARIES and hasattr(x, "dtype")

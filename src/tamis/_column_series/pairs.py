@@ -14,6 +14,7 @@ from tamis._column_series.table import (
     Stacks,
     added_up,
     coefficients,
+    in_memory,
 )
 from tamis._namespace import host, move, namespace, note
 
@@ -52,12 +53,16 @@ def pair_changes(
 
     The other width is that of a kernel whose exponents are multiplied by ``widening``.
     """
-    work = _PairWork(table, members, altered, way, weights, widening)
     note("scores", table.Z)
-    sums = host(added_up(work.strip, table.Z))
-    changes = np.zeros(len(altered))
-    changes[work.order] = sums[2:]
-    return PairChanges(float(sums[0]), float(sums[1]), changes)
+
+    def found() -> PairChanges:
+        work = _PairWork(table, members, altered, way, weights, widening)
+        sums = host(added_up(work.strip, table.Z))
+        changes = np.zeros(len(altered))
+        changes[work.order] = sums[2:]
+        return PairChanges(float(sums[0]), float(sums[1]), changes)
+
+    return in_memory(found)
 
 
 class _PairWork:

@@ -14,6 +14,7 @@ from tamis._column_series.table import (
     Stacks,
     added_up,
     coefficients,
+    in_memory,
 )
 from tamis._namespace import host, namespace, note
 
@@ -64,11 +65,15 @@ def class_changes(
         Whether a row has no part in its own sums.
     """
     note("scores", table.Z)
-    work = _ClassWork(table, bounds, members, altered, way, score, others)
-    sums = host(added_up(work.strip, table.Z))
-    changes = np.zeros(len(altered))
-    changes[work.order] = sums[1:]
-    return ClassChanges(float(sums[0]), changes)
+
+    def found() -> ClassChanges:
+        work = _ClassWork(table, bounds, members, altered, way, score, others)
+        sums = host(added_up(work.strip, table.Z))
+        changes = np.zeros(len(altered))
+        changes[work.order] = sums[1:]
+        return ClassChanges(float(sums[0]), changes)
+
+    return in_memory(found)
 
 
 class _Sums(NamedTuple):

@@ -27,6 +27,7 @@ from tamis._namespace import (
     double,
     host,
     is_elsewhere,
+    is_out_of_memory,
     namespace,
     on_host,
 )
@@ -214,7 +215,7 @@ def out_of_memory(selection: Any, error: Exception, n_steps: int) -> str:
     n_steps : int
         Steps that were made before.
     """
-    if not any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__):
+    if not is_out_of_memory(error):
         return ""
     name, place, said = type(selection).__name__, device_asked(), " ".join(str(error).split())
     found = re.search(r"(?:allocate|allocating) ([\d.,]+ \w+)", said)
@@ -222,12 +223,12 @@ def out_of_memory(selection: Any, error: Exception, n_steps: int) -> str:
     wanted = f"it needed {found[1]} more" if found else "what it needed was not free"
     left = f", and {free[1]} were free" if free else ""
     where = "its device" if place is None else place.name
-    params = selection.get_params()
-    precision = any(key.split("__")[-1] == "precision" for key in params)
-    single = "write precision='single', " if precision else ""
+    params = {key.split("__")[-1] for key in selection.get_params()}
+    smaller = "write precision='single', " if "precision" in params else ""
+    smaller += "write n_landmarks=4096, " if "n_landmarks" in params else ""
     done = f"{counted(n_steps, 'step')} made so far {'is' if n_steps == 1 else 'are'} in record_"
     go_on = f"The {done}: go on by resume(X, y, record=...) with" if n_steps else "Give"
     return (
         f"{name} ran out of memory on {where}: {wanted}{left}. {go_on} a table of numpy, which is "
-        f"computed with on the processor; or {single}give fewer rows."
+        f"computed with on the processor; or {smaller}give fewer rows."
     )

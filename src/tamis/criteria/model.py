@@ -91,6 +91,7 @@ class ModelCriterion(Criterion):
         """
         self._X, self._y, self._metadata, self._trainable = X, y, metadata, trainable
         self._place, self._there = device_asked(), None
+        self._begun_with: dict[str, Any] = {}
         estimator = clone(self.estimator)
         fix_seeds(estimator)
         self._tuner = estimator if is_tuner(estimator) else None
@@ -111,7 +112,8 @@ class ModelCriterion(Criterion):
         """A clone of the estimator trained on all rows and the columns of the subset."""
         columns = self.columns(subset)
         estimator = for_columns(self.estimator_, columns, self._X.shape[1])
-        return trained(estimator, self._trained_on(columns), self._y, self._metadata.fit)
+        given = self._trained_on(columns), self._y, self._metadata.fit
+        return trained(estimator, *given, self._begun_with)
 
     def _trained_on(self, columns: Subset) -> Any:
         """Some columns where the estimator trains on them: on the device, if it can.

@@ -183,8 +183,9 @@ def select(
         Columns, or names of groups, that are always kept, and count among those kept.
     device : str, optional
         A device of torch, such as "cuda": kernel criteria (``HSIC``, ``ParzenInformation``,
-        ``WeightNorm``) compute their scores there, in double precision, and what else there is on
-        the processor, with a warning where that is everything.
+        ``WeightNorm``, sensitivities of machines with a Gaussian kernel) compute their scores
+        there, in double precision, ``NewtonSVC`` and ``NewtonSVR`` train there, and what else there
+        is on the processor, with a warning. ``record_.places`` says where each part ran.
     **params
         Per-row metadata for ``fit``, such as ``sample_weight``.
 

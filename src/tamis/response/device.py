@@ -5,12 +5,13 @@ processor, by the engines there, and is said once.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tamis._arrays import Array, Mask, Subset
-from tamis._column_series import output_changes
+from tamis._column_series import in_memory, output_changes
 from tamis._column_series.table import strips
 from tamis._namespace import (
     Place,
@@ -157,7 +158,7 @@ class DeviceComparison:
             return self._elsewhere(units, draw, wanted)
         scales: Array | None = None
         for _ in range(self.difference.n_passes):
-            sums = self._sums(units[:, 0], draw, scales)
+            sums = in_memory(partial(self._sums, units[:, 0], draw, scales))
             scales = self.difference.scores(sums, scales)
         assert scales is not None
         note("scores", self.parts[0].X)

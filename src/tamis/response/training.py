@@ -60,6 +60,8 @@ class SensitivityTraining:
     seed: int = 0
     n_jobs: int | None = None
     place: Place | None = None
+    #: What machines of the same rows begin with: the samples inside the margin of the last round.
+    begun: dict[bytes, dict[str, Any]] = field(default_factory=dict)
 
     @cached_property
     def table(self) -> Any:
@@ -129,7 +131,8 @@ class SensitivityTraining:
     def fitted(self, estimator: Any, X: Any, rows: Rows) -> Any:
         """A clone of the estimator trained on some rows of some columns."""
         y = None if self.y is None else self.y[rows]
-        return trained(estimator, some_rows(X, rows), y, rows_of(self.fit_params, rows))
+        begun = self.begun.setdefault(rows.tobytes(), {})
+        return trained(estimator, some_rows(X, rows), y, rows_of(self.fit_params, rows), begun)
 
 
 def holds_out(name: str, on: Any, n_columns: int, n_rows: int) -> bool:
@@ -172,12 +175,26 @@ def some_rows(X: Any, rows: Rows) -> Any:
     return rows_taken(X, rows) if is_elsewhere(X) else X[rows]
 
 
-def trained(estimator: Any, X: Any, y: NDArray[Any] | None, params: dict[str, Any]) -> Any:
-    """A clone of the estimator fitted on these rows and columns."""
+def trained(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any] | None,
+    params: dict[str, Any],
+    begun: dict[str, Any] | None = None,
+) -> Any:
+    """A clone of the estimator fitted on these rows and columns.
+
+    ``begun`` is what the last training on these rows left behind, and is given what this one does:
+    a machine that can begins with it, and comes to the same optimum in fewer steps.
+    """
     fitted = clone(estimator)
+    if begun is not None and is_newton(fitted):
+        fitted.warm_start, fitted._sides = True, begun.get("sides")
     end_training(fitted, X.shape[0])
     with explained(type(estimator).__name__, X, y), retold():
         fitted = fitted.fit(X, **params) if y is None else fitted.fit(X, y, **params)
+    if begun is not None and is_newton(fitted):
+        begun["sides"] = fitted._sides
     note("training", fitted.support_vectors_ if is_newton(fitted) else None)
     return fitted
 

@@ -193,6 +193,12 @@ def test_pipelines_stay_where_they_are():
     assert_allclose(found.numpy(), known, atol=1e-9)
 
 
+def test_the_page_says_where_parts_ran(tmp_path):
+    X, f = problem()
+    select(X, f > 0, search(3), device="cpu").report(X, f > 0).save(tmp_path / "page.html")
+    assert "Scores ran on cpu (torch)." in (tmp_path / "page.html").read_text()
+
+
 def test_records_keep_where_parts_ran(tmp_path):
     X, f = problem()
     found = select(X, f > 0, search(3), device="cpu")

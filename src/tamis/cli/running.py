@@ -30,10 +30,11 @@ from tamis.table.labelled import LabelledTable
 
 
 class Interrupted(NamedTuple):
-    """What is done with the steps of a search that Ctrl-C stops."""
+    """What is done with the steps of a search that Ctrl-C, or a device without memory, stops."""
 
     record: Path
     again: str
+    on_processor: str = ""
 
 
 def run(
@@ -68,7 +69,8 @@ def run(
     except KeyboardInterrupt:
         bar.stop = True
     except NotEnoughMemory:
-        keep(selector, interrupted)
+        if interrupted is not None:  # where there was no memory, there will be none
+            keep(selector, interrupted._replace(again=interrupted.on_processor))
         raise
     except Exception:
         if not bar.stop:  # compiled code may turn an interrupt into an error of its own
@@ -120,7 +122,7 @@ def keep(selector: Any, interrupted: Interrupted | None) -> bool:
     """Whether something was found so far; it is written, and how to go on is said."""
     if interrupted is None or not _has_begun(selector):
         return False
-    path, again = interrupted
+    path, again, _ = interrupted
     path.parent.mkdir(exist_ok=True)
     selector.record_.save(path)
     say(f"stopped; {_done(selector)} in {path}. To go on, write:", again)

@@ -269,12 +269,13 @@ def seconds_of(text: str) -> float:
 
 
 def _interrupted(asked: Request) -> Interrupted:
-    """Where the steps go after Ctrl-C, and the command that goes on from there."""
+    """Where the steps go after Ctrl-C, and the commands that go on from there."""
     path = asked.save_record
     if path is None:
         folder = asked.answer_folder or free_folder(folder_name(asked.file))
         path = folder / RECORD
-    return Interrupted(path, asked.command(resume=path))
+    again, here = asked.command(resume=path), asked.command(resume=path, device=None)
+    return Interrupted(path, again, here)
 
 
 def _tell(

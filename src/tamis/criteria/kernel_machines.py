@@ -106,7 +106,7 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
     def loss(self, subset: Subset) -> Array:
         units, model = Units.of(self.columns, subset), self._fitted(subset)
         single = len(units.sizes) == len(units.columns)
-        if single and getattr(self, "runs_on_device", False):
+        if single and self.runs_on_device:
             views = self._views(model, self._trained_on(units.columns))
         else:
             views = self._views(model, self._X[:, units.columns])

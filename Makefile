@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-slow loops lint bench fuzz fuzz-paths docs format clean reproduce-fast screenshots
+.PHONY: demo test test-gpu test-slow loops lint bench fuzz fuzz-paths docs format clean reproduce-fast screenshots
 
 demo: $(VENV)/.app
 	$(BIN)/tamis demo
@@ -23,6 +23,10 @@ test: $(VENV)/.test
 
 loops: $(VENV)/.test
 	$(BIN)/python -m tests.loops
+
+# On a machine with a GPU; python3 -m tests.gpu runs the same without pytest, and from the sources.
+test-gpu: $(VENV)/.gpu
+	$(BIN)/python -m pytest -m gpu tests/gpu $(ARGS)
 
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 -m slow $(ARGS)
@@ -72,6 +76,10 @@ $(VENV)/.app: pyproject.toml | $(BIN)/python
 $(VENV)/.test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[app,dask,test]"
 	touch $@ $(VENV)/.app
+
+$(VENV)/.gpu: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --editable ".[app,dask,gpu,test]"
+	touch $@
 
 $(VENV)/.bench: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --editable ".[app,dask,test,bench]"

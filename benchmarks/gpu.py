@@ -2,6 +2,7 @@
 
     python -m benchmarks.gpu                  # ratios of one thread of a processor
     python -m benchmarks.gpu --device cuda    # seconds of one round, 20 000 x 2 000
+    python -m benchmarks.gpu --device cuda --eliminations
 
 On a device times are those of whole rounds after a warm-up, the device waited for; each round is
 compared with explicit kernels without some of the columns. It runs from the sources, without numba:
@@ -33,6 +34,15 @@ MUSTS = {
     "FSPP2": 0.6,
     "delta-w2": 0.35,
     "NewtonSVC": 0.7,
+}
+#: Most seconds of whole eliminations of that table, 10 % of the columns a step.
+ELIMINATIONS = {
+    "RecursiveElimination(HSIC(), step=0.1)": 6,
+    "RecursiveElimination(ParzenInformation(sigma=8.0, leave_one_out=True), step=0.1)": 12,
+    "RecursiveElimination(PosteriorSensitivity(NewtonSVC(), n_values=16, calibration=0.25, "
+    "random_state=0), step=0.1)": 40,
+    "RecursiveElimination(DensitySensitivity(NewtonSVR(epsilon=0.0), n_values=16), step=0.1)": 25,
+    "RecursiveElimination(WeightNorm(NewtonSVC()), step=0.1)": 20,
 }
 #: Rows, columns and least ratio of compiled rows to products on one thread, of HSIC. What is gained
 #: depends on how fast a processor multiplies matrices beside how fast it makes exponentials.
@@ -176,7 +186,7 @@ class Problem:
         def work() -> np.ndarray:
             f = (kernel_matrix(kernel, self.X, self.X) @ weights)[:, 0]
             found = np.zeros(len(self.everything))
-            for rows, columns, change in output_changes(self.X, self.X, weights, gamma, points):
+            for rows, columns, _, change in output_changes(self.X, self.X, weights, gamma, points):
                 found[columns] += host(xp.sum(moved(f[rows], change[0]), axis=(0, 2)))
             return found / (n * N_POINTS)
 
@@ -231,6 +241,30 @@ def on_device(options: Namespace) -> list[str]:
     return missed
 
 
+def whole_eliminations(options: Namespace) -> list[str]:
+    """Print the seconds of whole eliminations on a device; return what misses its goal."""
+    from tamis import select
+
+    missed, usual = [], (options.rows, options.columns) == (20_000, 2_000)
+    draw = np.random.default_rng(0)
+    X = np.asfortranarray(draw.normal(size=(options.rows, options.columns)))
+    y = X[:, :10].sum(axis=1) + draw.normal(size=options.rows)
+    for method, goal in ELIMINATIONS.items():
+        target = y if "SVR" in method else y > 0
+        select(X[:200], target[:200], method, n_features_to_select=10, device=options.device)
+        start = perf_counter()
+        found = select(X, target, method, n_features_to_select=10, device=options.device)
+        seconds, record = perf_counter() - start, found.record_
+        print(
+            f"  {method}: {seconds:.1f} s in all, {record.seconds:.1f} s in {len(record.trace)} "
+            f"steps (must {goal}), {int(found.get_support()[:10].sum())} of 10 relevant columns "
+            f"kept. {record.places}"
+        )
+        if usual and record.seconds > goal:
+            missed.append(f"{method}: too slow")
+    return missed
+
+
 @contextmanager
 def one_by_one() -> Any:
     """Compiled rows for every column."""
@@ -280,8 +314,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--device", help="such as cuda, or cpu for torch on the processor")
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--columns", type=int, default=2_000)
+    parser.add_argument("--eliminations", action="store_true", help="whole ones, on a device")
     options = parser.parse_args(arguments or [])
-    missed = on_device(options) if options.device else on_processor()
+    if options.eliminations:
+        missed = whole_eliminations(options)
+    else:
+        missed = on_device(options) if options.device else on_processor()
     if missed:
         raise SystemExit("; ".join(missed))
 

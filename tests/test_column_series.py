@@ -182,8 +182,8 @@ def test_outputs(gamma, to):
     rng = np.random.default_rng(4)
     weights, points = rng.normal(size=(40, 2)), X[rng.integers(0, N_ROWS, 5)]
     found = np.full((2, N_ROWS, 12, 5), np.nan)
-    for rows, cols, change in output_changes(to(X), to(S), to(weights), gamma, to(points)):
-        found[:, rows, cols, :] = host(change)
+    for rows, cols, some, change in output_changes(to(X), to(S), to(weights), gamma, to(points)):
+        found[:, rows, cols, some] = host(change)
     expected = np.empty_like(found)
     for j in range(12):
         rest = sum(np.subtract.outer(X[:, i], S[:, i]) ** 2 for i in range(12) if i != j)
@@ -193,6 +193,39 @@ def test_outputs(gamma, to):
             new = (points[q, j] - S[:, j]) ** 2
             change = K * (np.exp(-gamma * new) - np.exp(-gamma * own))
             expected[:, :, j, q] = (change @ weights).T
+    assert_allclose(found, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
+
+
+def test_few_points_at_a_time(monkeypatch, to):
+    """Every value of a column need not be held for all rows at once."""
+    X, points = columns(), np.sort(columns(), axis=0)
+    weights = np.random.default_rng(4).normal(size=(N_ROWS, 1))
+    found = []
+    for stack in (1 << 20, 170):
+        monkeypatch.setattr(table, "STACK", stack)
+        whole = np.full((1, N_ROWS, 12, N_ROWS), np.nan)
+        for rows, cols, some, change in output_changes(to(X), to(X), to(weights), 0.05, to(points)):
+            whole[:, rows, cols, some] = host(change)
+        found.append(whole)
+    assert_allclose(found[1], found[0], rtol=0, atol=1e-11 * np.abs(found[0]).max())
+
+
+@pytest.mark.parametrize("gamma", [1e-3, 0.05, 0.7])
+def test_outputs_of_rows_with_values_of_their_own(gamma, to):
+    X, S = columns(), columns(3)[:40]
+    weights = np.random.default_rng(4).normal(size=(40, 2))
+    shuffled = X[np.random.default_rng(5).permutation(N_ROWS)]
+    found = np.full((2, N_ROWS, 12), np.nan)
+    for rows, cols, _, change in output_changes(
+        to(X), to(S), to(weights), gamma, to(shuffled), paired=True
+    ):
+        found[:, rows, cols] = host(change)[..., 0]
+    expected = np.empty_like(found)
+    for j in range(12):
+        rest = sum(np.subtract.outer(X[:, i], S[:, i]) ** 2 for i in range(12) if i != j)
+        new, own = (np.subtract.outer(x[:, j], S[:, j]) ** 2 for x in (shuffled, X))
+        change = np.exp(-gamma * rest) * (np.exp(-gamma * new) - np.exp(-gamma * own))
+        expected[:, :, j] = (change @ weights).T
     assert_allclose(found, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
 
 

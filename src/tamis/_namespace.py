@@ -10,14 +10,64 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.exceptions import InvalidParameter, InvalidTable, MissingExtra
+from tamis.exceptions import DeviceWarning, InvalidParameter, InvalidTable, MissingExtra
 
-#: The device that kernels are to be computed on, None for the processor by numpy.
-_DEVICE: ContextVar[str | None] = ContextVar("device", default=None)
+#: Libraries whose arrays are computed with where they are; any other table becomes a numpy array.
+LIBRARIES = ("torch", "cupy", "array_api_strict")
+#: What is said of where numpy computes.
+PROCESSOR = "processor"
+
+
+class Place:
+    """A device that kernels are to be computed on: the library of its arrays, and its device.
+
+    It remembers which parts of the work were done there and which on the processor, and what was
+    said of those.
+    """
+
+    def __init__(self, library: Any, device: Any):
+        self.library, self.device = library, device
+        #: Where each part of the work was done, in words.
+        self.parts: dict[str, list[str]] = {}
+        self.said: set[str] = set()
+
+    @classmethod
+    def of(cls, x: Any) -> "Place":
+        """That of an array of another library."""
+        return cls(namespace(x), _compat().device(x))
+
+    def put(self, values: NDArray[Any]) -> Any:
+        """Numbers of the host as an array of the place."""
+        return self.library.asarray(np.ascontiguousarray(values), device=self.device)
+
+    @property
+    def name(self) -> str:
+        """What people call it, such as "cuda:0 (NVIDIA H200)"."""
+        return _spoken(self.library.__name__, self.device)
+
+
+def _spoken(library: str, device: Any) -> str:
+    root = next((name for name in LIBRARIES if name in library), library.split(".")[0])
+    if root == "torch" and "cuda" in str(device):
+        cuda = import_module("torch").cuda
+        index = import_module("torch").device(device).index
+        index = cuda.current_device() if index is None else index
+        return f"cuda:{index} ({cuda.get_device_name(index)})"
+    if root == "cupy":
+        properties = import_module("cupy").cuda.runtime.getDeviceProperties(device.id)
+        return f"cuda:{device.id} ({properties['name'].decode()})"
+    if root == "numpy":
+        return PROCESSOR
+    return f"{'cpu' if 'cpu' in str(device).lower() else device} ({root})"
+
+
+#: Where kernels are to be computed, None for the processor by numpy.
+_PLACE: ContextVar[Place | None] = ContextVar("place", default=None)
 
 
 def namespace(*arrays: Any) -> Any:
@@ -46,15 +96,23 @@ def _compat() -> Any:
 
 
 @contextmanager
-def computing_on(device: str | None) -> Iterator[None]:
-    """Have what can be computed on a device of torch, such as "cuda", computed there."""
-    if device is not None:
+def computing_on(device: Any) -> Iterator[Place | None]:
+    """Have what can be computed on a device computed there.
+
+    A device is the name of one of torch, such as "cuda", or a place; None is that asked for before,
+    if there is one.
+    """
+    if device is None:
+        yield _PLACE.get()
+        return
+    if not isinstance(device, Place):
         _check_device(device)
-    token = _DEVICE.set(device)
+        device = Place(import_module("torch"), device)
+    token = _PLACE.set(device)
     try:
-        yield
+        yield device
     finally:
-        _DEVICE.reset(token)
+        _PLACE.reset(token)
 
 
 def _check_device(device: Any) -> None:
@@ -74,9 +132,9 @@ def _check_device(device: Any) -> None:
         ) from None
 
 
-def device_asked() -> str | None:
-    """The device on which kernels are to be computed, None for the processor by numpy."""
-    return _DEVICE.get()
+def device_asked() -> Place | None:
+    """Where kernels are to be computed, None for the processor by numpy."""
+    return _PLACE.get()
 
 
 def placed(x: Any) -> Any:
@@ -84,10 +142,50 @@ def placed(x: Any) -> Any:
 
     What is an array of another library already stays where it is.
     """
-    device = device_asked()
-    if device is None or not isinstance(x, np.ndarray):
-        return x
-    return import_module("torch").asarray(np.ascontiguousarray(x), device=device)
+    place = device_asked()
+    return x if place is None or not isinstance(x, np.ndarray) else place.put(x)
+
+
+def note(part: str, x: Any = None) -> None:
+    """Remember where a part of the work was done: where an array is, or on the processor."""
+    place = device_asked()
+    if place is None:
+        return
+    here = x is None or isinstance(x, np.ndarray)
+    found = place.parts.setdefault(part, [])
+    name = PROCESSOR if here else Place.of(x).name
+    if name not in found:
+        found.append(name)
+
+
+def say_processor(what: str, instead: str) -> None:
+    """Say once that a part of the work is done on the processor, where a device is asked for."""
+    place = device_asked()
+    if place is None or what in place.said:
+        return
+    place.said.add(what)
+    warn(f"{what} on the processor, not on {place.name}. {instead}", DeviceWarning, stacklevel=2)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether a device has no memory left: torch and CuPy call it the same."""
+    return any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)
+
+
+def free_memory() -> None:
+    """Give back what libraries hold of a device's memory for later."""
+    place = device_asked()
+    if place is None:
+        return
+    if "torch" in place.library.__name__ and "cuda" in str(place.device):
+        import_module("torch").cuda.empty_cache()
+    if "cupy" in place.library.__name__:
+        import_module("cupy").get_default_memory_pool().free_all_blocks()
+
+
+def is_elsewhere(x: Any) -> bool:
+    """Whether it is an array of another library than numpy that is computed with where it is."""
+    return type(x).__module__.split(".")[0] in LIBRARIES and hasattr(x, "dtype")
 
 
 def host(x: Any) -> NDArray[Any]:
@@ -97,7 +195,8 @@ def host(x: Any) -> NDArray[Any]:
     array(2.)
     """
     if hasattr(x, "detach"):  # torch
-        x = x.detach().cpu()
+        x = x.detach().cpu().resolve_conj().resolve_neg()
+        x = x.float() if "bfloat16" in str(x.dtype) else x  # which numpy has not
     elif hasattr(x, "get") and hasattr(x, "device"):  # CuPy, which never copies by itself
         x = x.get()
     return np.asarray(x)
@@ -121,11 +220,16 @@ def on_host(x: Any) -> bool:
     return "cpu" in str(getattr(x, "device", "cpu")).lower()
 
 
-def taken(x: Any, columns: NDArray[np.intp]) -> Any:
+def taken(x: Any, columns: NDArray[np.intp], axis: int = 1) -> Any:
     """Some columns of an array; the array itself where they are all of them, in their order."""
-    if len(columns) == x.shape[1] and np.array_equal(columns, np.arange(len(columns))):
+    if len(columns) == x.shape[axis] and np.array_equal(columns, np.arange(len(columns))):
         return x
-    return namespace(x).take(x, move(columns, x, exact=True), axis=1)
+    return namespace(x).take(x, move(columns, x, exact=True), axis=axis)
+
+
+def rows_taken(x: Any, rows: NDArray[np.intp]) -> Any:
+    """Some rows of an array; the array itself where they are all of them, in their order."""
+    return taken(x, rows, axis=0)
 
 
 def diagonal(x: Any) -> Any:

@@ -1,5 +1,7 @@
 """``tamis select --device``: where kernel criteria are computed, and what is said of others."""
 
+import shlex
+
 import pytest
 
 from tamis import _namespace
@@ -10,7 +12,9 @@ def test_a_criterion_on_a_device(tamis):
     words = "select", "wine.csv", "-t", "kind", "RecursiveElimination(HSIC())", "-k", 3
     found = tamis(*words, "--device", "cpu")
     assert found.exit_code == 0, found.output
-    assert found.stdout == tamis(*words).stdout
+    line = "Scores ran on cpu (torch).\n"
+    assert line in found.stdout
+    assert found.stdout.replace(line, "") == tamis(*words).stdout
     assert _namespace.device_asked() is None
 
 
@@ -19,6 +23,32 @@ def test_what_runs_on_no_device_says_so(tamis):
     found = tamis("select", "wine.csv", "-t", "kind", "fisher-score", "-k", 3, "--device", "cpu")
     assert found.exit_code == 0, found.output
     assert "Nothing of Ranking runs on device='cpu'" in found.stderr
+
+
+def test_a_device_without_memory_leaves_the_record(tamis, folder, monkeypatch):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from tamis.density import pairs
+
+    sums, calls = pairs.pair_changes, []
+
+    def full(*given, **options):
+        calls.append(given)
+        if len(calls) > 1:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 3.20 GiB.")
+        return sums(*given, **options)
+
+    words = "select", "wine.csv", "-t", "kind", "RecursiveElimination(HSIC())", "-k", 3
+    with monkeypatch.context() as patched:
+        patched.setattr(pairs, "pair_changes", full)
+        found = tamis(*words, "--device", "cpu")
+    assert found.exit_code == 2
+    assert "it needed 3.20 GiB more" in found.stderr
+    command = found.stderr.partition("To go on, write: ")[2].splitlines()[0]
+    assert "--device" not in command
+    again = tamis(*shlex.split(command)[1:])
+    assert again.exit_code == 0, again.output
+    line = "Scores ran on cpu (torch) and the processor.\n"
+    assert again.stdout.replace(line, "") == tamis(*words).stdout
 
 
 def test_a_device_that_is_not_there(refused):

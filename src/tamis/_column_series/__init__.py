@@ -17,7 +17,7 @@ strip of its rows.
 from tamis._column_series.outputs import OutputChange, output_changes
 from tamis._column_series.pairs import PairChanges, pair_changes
 from tamis._column_series.rows import ClassChanges, SumScore, class_changes
-from tamis._column_series.table import ScaledColumns, ranks
+from tamis._column_series.table import ScaledColumns, in_memory, ranks
 
 __all__ = [
     "ClassChanges",
@@ -26,6 +26,7 @@ __all__ = [
     "ScaledColumns",
     "SumScore",
     "class_changes",
+    "in_memory",
     "output_changes",
     "pair_changes",
     "ranks",

@@ -14,8 +14,9 @@ from tamis._column_series.table import (
     Stacks,
     added_up,
     coefficients,
+    in_memory,
 )
-from tamis._namespace import host, move, namespace
+from tamis._namespace import host, move, namespace, note
 
 #: New arrays of the weights of pairs of rows, of shape (rows, columns); symmetric.
 Weights = Callable[[slice, slice], Any]
@@ -52,11 +53,16 @@ def pair_changes(
 
     The other width is that of a kernel whose exponents are multiplied by ``widening``.
     """
-    work = _PairWork(table, members, altered, way, weights, widening)
-    sums = host(added_up(work.strip, table.Z))
-    changes = np.zeros(len(altered))
-    changes[work.order] = sums[2:]
-    return PairChanges(float(sums[0]), float(sums[1]), changes)
+    note("scores", table.Z)
+
+    def found() -> PairChanges:
+        work = _PairWork(table, members, altered, way, weights, widening)
+        sums = host(added_up(work.strip, table.Z))
+        changes = np.zeros(len(altered))
+        changes[work.order] = sums[2:]
+        return PairChanges(float(sums[0]), float(sums[1]), changes)
+
+    return in_memory(found)
 
 
 class _PairWork:

@@ -14,8 +14,9 @@ from tamis._column_series.table import (
     Stacks,
     added_up,
     coefficients,
+    in_memory,
 )
-from tamis._namespace import host, namespace
+from tamis._namespace import host, namespace, note
 
 
 class SumScore(Protocol):
@@ -63,11 +64,16 @@ def class_changes(
     others : bool
         Whether a row has no part in its own sums.
     """
-    work = _ClassWork(table, bounds, members, altered, way, score, others)
-    sums = host(added_up(work.strip, table.Z))
-    changes = np.zeros(len(altered))
-    changes[work.order] = sums[1:]
-    return ClassChanges(float(sums[0]), changes)
+    note("scores", table.Z)
+
+    def found() -> ClassChanges:
+        work = _ClassWork(table, bounds, members, altered, way, score, others)
+        sums = host(added_up(work.strip, table.Z))
+        changes = np.zeros(len(altered))
+        changes[work.order] = sums[1:]
+        return ClassChanges(float(sums[0]), changes)
+
+    return in_memory(found)
 
 
 class _Sums(NamedTuple):

@@ -1,14 +1,23 @@
 """Columns in the units of a kernel, how many terms each needs, and strips of kernel exponents."""
 
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from math import factorial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset
-from tamis._namespace import host, move, namespace, on_host, taken
+from tamis._namespace import (
+    free_memory,
+    host,
+    is_out_of_memory,
+    move,
+    namespace,
+    on_host,
+    taken,
+)
 from tamis._parallel import in_order, own_threads
 
 #: What the series may leave out, beside the largest change that its column can make: a tenth of
@@ -28,6 +37,11 @@ KEPT = 1 << 25
 #: On a device: a quarter of the rows but at most so many numbers of a strip, and of a stack. One
 #: strip, or 32 of them, took half as long again; so did stacks of 2^24 numbers.
 PARTS, DEVICE_STRIP, DEVICE_STACK = 4, 1 << 29, 1 << 27
+#: How many times smaller strips and stacks are than they should be, on a device that is too small
+#: for those; beyond the largest they are no longer what fills it.
+_SMALLER: ContextVar[int] = ContextVar("smaller", default=1)
+SMALLEST = 256
+Found = TypeVar("Found")
 
 
 def ranks(reach: Array, left_out: float = LEFT_OUT[8]) -> NDArray[np.intp]:
@@ -209,15 +223,15 @@ def coefficients(rank: int, way: int) -> Array:
 
 def stack_size(x: Any) -> int:
     """Numbers of a stack where an array is."""
-    return STACK if on_host(x) else DEVICE_STACK
+    return (STACK if on_host(x) else DEVICE_STACK) // _SMALLER.get()
 
 
 def strip_size(x: Any) -> int:
     """Rows of a strip of an array."""
     n_rows = x.shape[0]
     if not on_host(x):
-        return max(1, min(-(-n_rows // PARTS), DEVICE_STRIP // n_rows))
-    return min(max(-(-n_rows // PIECES), ROWS[0]), ROWS[1])
+        return max(1, min(-(-n_rows // PARTS), DEVICE_STRIP // n_rows) // _SMALLER.get())
+    return max(1, min(max(-(-n_rows // PIECES), ROWS[0]), ROWS[1]) // _SMALLER.get())
 
 
 def strips(x: Any) -> Iterator[slice]:
@@ -225,6 +239,22 @@ def strips(x: Any) -> Iterator[slice]:
     n_rows, size = x.shape[0], strip_size(x)
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
+
+
+def in_memory(work: Callable[[], Found]) -> Found:
+    """What a function of strips and stacks finds, with smaller ones where a device is too small."""
+    smaller = 1
+    while True:
+        token = _SMALLER.set(smaller)
+        try:
+            return work()
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error) or smaller >= SMALLEST:
+                raise
+        finally:
+            _SMALLER.reset(token)
+        smaller *= 4  # what the failed attempt held is let go before the next
+        free_memory()
 
 
 def added_up(function: Callable[[slice], Any], x: Any) -> Any:

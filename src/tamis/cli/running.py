@@ -21,19 +21,20 @@ from tamis.cli.parts import LabelledParts
 from tamis.cli.printing import say, say_warnings, stderr
 from tamis.cli.progress import SearchBar, inside, progress_of
 from tamis.contract import Record, Selection
-from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.contract.elsewhere import warn_of_device
+from tamis.exceptions import InvalidParameter, InvalidTable, NotEnoughMemory
 from tamis.recipes import prepare
-from tamis.recipes.choosing import warn_of_device
 from tamis.search import Ranking
 from tamis.spec import parse
 from tamis.table.labelled import LabelledTable
 
 
 class Interrupted(NamedTuple):
-    """What is done with the steps of a search that Ctrl-C stops."""
+    """What is done with the steps of a search that Ctrl-C, or a device without memory, stops."""
 
     record: Path
     again: str
+    on_processor: str = ""
 
 
 def run(
@@ -59,7 +60,7 @@ def run(
         with stopping(bar), listening(bar.tell), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             if device is not None:
-                warn_of_device(selector, device)
+                warn_of_device(selector, f"device={device!r}")
             with computing_on(device):
                 if record is None:
                     selector.fit(data.X, data.y)
@@ -67,6 +68,10 @@ def run(
                     selector.resume(data.X, data.y, record=record)
     except KeyboardInterrupt:
         bar.stop = True
+    except NotEnoughMemory:
+        if interrupted is not None:  # where there was no memory, there will be none
+            keep(selector, interrupted._replace(again=interrupted.on_processor))
+        raise
     except Exception:
         if not bar.stop:  # compiled code may turn an interrupt into an error of its own
             raise
@@ -108,14 +113,20 @@ def stopping(bar: Stoppable) -> Iterator[None]:
 
 def leave(selector: Any, interrupted: Interrupted | None) -> NoReturn:
     """Keep what was found so far, say how to go on, and leave."""
-    if interrupted is not None and _has_begun(selector):
-        path, again = interrupted
-        path.parent.mkdir(parents=True, exist_ok=True)
-        selector.record_.save(path)
-        say(f"stopped; {_done(selector)} in {path}. To go on, write:", again)
-    else:
+    if not keep(selector, interrupted):
         say("stopped; nothing was written.")
     raise typer.Exit(INTERRUPTED)
+
+
+def keep(selector: Any, interrupted: Interrupted | None) -> bool:
+    """Whether something was found so far; it is written, and how to go on is said."""
+    if interrupted is None or not _has_begun(selector):
+        return False
+    path, again, _ = interrupted
+    path.parent.mkdir(parents=True, exist_ok=True)
+    selector.record_.save(path)
+    say(f"stopped; {_done(selector)} in {path}. To go on, write:", again)
+    return True
 
 
 def _has_begun(selector: Any) -> bool:

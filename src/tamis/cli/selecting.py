@@ -167,12 +167,13 @@ def _prepared(asked: Request, y: NDArray[Any], record: Record | None) -> Selecti
 
 
 def _interrupted(asked: Request) -> Interrupted:
-    """Where the steps go after Ctrl-C, and the command that goes on from there."""
+    """Where the steps go after Ctrl-C, and the commands that go on from there."""
     path = asked.save_record
     if path is None:
         folder = asked.answer_folder or free_folder(folder_name(asked.file))
         path = folder / RECORD
-    return Interrupted(path, asked.command(resume=path))
+    again, here = asked.command(resume=path), asked.command(resume=path, device=None)
+    return Interrupted(path, again, here)
 
 
 def _tell(
@@ -193,6 +194,8 @@ def _tell(
     if isinstance(getattr(selection, "search_", selection), Auto):
         first, *others = selection.summary().split("\n")
         heading[1:] = ["", first.partition(":")[0] + ":", *(f"  {line}" for line in others)]
+    if places := selection.record_.places:
+        heading.append(places)
     print_ranking(ranking, heading, asked.rows)
     print_pairs(selection, data.names)
 

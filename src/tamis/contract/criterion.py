@@ -30,6 +30,7 @@ from sklearn.utils import Tags
 from tamis._arrays import EMPTY, Array, Mask, Subset, idle_columns, target_kind
 from tamis.contract.censored import SURVIVAL, censored_columns
 from tamis.contract.cost import Cost
+from tamis.contract.elsewhere import where_it_is
 from tamis.contract.inputs import check_data
 from tamis.contract.parted import TableInParts, refuse_parts
 from tamis.exceptions import InvalidParameter, InvalidTarget
@@ -86,6 +87,11 @@ class Criterion(BaseEstimator, ABC):
         self.check()
         if isinstance(X, TableInParts):
             return self._fit_parts(X)
+        with where_it_is(type(self).__name__, X, y, params) as given:
+            return self._fit_table(*given)
+
+    def _fit_table(self, X: Any, y: Any, params: dict[str, Any]) -> Self:
+        """Learn a table that is held at once."""
         X, y = check_data(self, X, y)
         self._check_units(X.shape[1])
         self.task_ = check_target(self, y)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 from tamis._arrays import Array
 from tamis._sparse import canonical
 from tamis.contract.censored import censored_target
+from tamis.contract.elsewhere import as_numpy
 from tamis.exceptions import InvalidTable, InvalidTarget
 
 #: Rows and columns that a sentence names; the others are counted.
@@ -69,10 +70,12 @@ def check_data(
         checked = check_data(estimator, X.X, y)
         estimator.feature_names_in_ = np.array(X.names, dtype=object)
         return checked
+    name = type(estimator).__name__
+    X, y = as_numpy(name, X), as_numpy(name, y)
     tags: Tags = estimator.__sklearn_tags__()
     if isinstance(X, np.ma.MaskedArray):  # what is masked is not there
         X = np.ma.filled(X.astype(np.float64), np.nan)
-    censored = censored_target(type(estimator).__name__, y)
+    censored = censored_target(name, y)
     options: dict[str, Any] = {"dtype": np.float64, "order": "F", "ensure_min_samples": 2}
     options["accept_sparse"] = "csc" if tags.input_tags.sparse else False
     gaps = tags.input_tags.allow_nan and not issparse(X)
@@ -88,7 +91,7 @@ def check_data(
         _explain(estimator, X, y, tags, error)
         raise
     if target.dtype == object:
-        check_target_rows(type(estimator).__name__, target)
+        check_target_rows(name, target)
     return _settled(table), (target if censored is None else censored)
 
 

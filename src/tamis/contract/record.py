@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from tamis._arrays import Array, Subset, fingerprint
 from tamis._expression import write
 from tamis._files import replace_text
+from tamis._namespace import PROCESSOR
 from tamis.contract.parted import TableInParts
 from tamis.contract.standing import order_of
 from tamis.contract.strict import OPTIONAL, check_record
@@ -95,6 +96,9 @@ class Record:
         every subset holds; None where unit j of the trace is column j and none is fixed.
     interactions : tuple of Interaction
         The strongest pairs of units, where the criterion looked at pairs.
+    ran_on : dict
+        Where ``training`` and ``scores`` were computed, where a device was asked for: names of
+        devices, or "processor".
     """
 
     expression: str
@@ -113,6 +117,19 @@ class Record:
     parts: "tuple[Record, ...]" = ()
     units: Mapping[str, Any] | None = None
     interactions: tuple[Interaction, ...] = ()
+    ran_on: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def places(self) -> str:
+        """Where the work was done, in a sentence; empty where no device was asked for."""
+        if not self.ran_on:
+            return ""
+        where = {part: " and ".join(map(_place, held)) for part, held in self.ran_on.items()}
+        if len(set(where.values())) == 1:
+            said = f"{' and '.join(where)} ran on {next(iter(where.values()))}."
+        else:
+            said = ", ".join(f"{part} ran on {held}" for part, held in where.items()) + "."
+        return said[0].upper() + said[1:]
 
     @property
     def grouping(self) -> Grouping:
@@ -326,6 +343,10 @@ class RecordComparison:
     only_first: tuple[Any, ...]
     only_second: tuple[Any, ...]
     rank_agreement: float
+
+
+def _place(name: str) -> str:
+    return f"the {name}" if name == PROCESSOR else name
 
 
 def _without(selector: BaseEstimator, names: frozenset[str]) -> BaseEstimator:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
+from tamis._namespace import PROCESSOR, device_asked
 from tamis.contract.choice import Choice, Context
 from tamis.contract.record import Interaction, Record
 from tamis.contract.steps import Entries, Event, Progress, Step
@@ -74,6 +75,7 @@ class Run:
         grouping: Grouping | None = None,
     ):
         self.selection, self.name = selection, type(selection).__name__
+        self.place = device_asked()
         self.X, self.y = X, y
         self.params = {name: value for name, value in params.items() if value is not None}
         selection._check_target(y)
@@ -86,6 +88,7 @@ class Run:
         fresh = Record.begin(selection, X, y, self.params, grouping)
         self.start = fresh if done is None else self._continued(done, fresh)
         self.trace = self.start.trace
+        self.n_known = len(self.trace)
         self.grouping = self.start.grouping
         self.source: StepSource | None = None
         self.ended = False
@@ -127,6 +130,7 @@ class Run:
             trace=_first(trace, n_common, fresh.trace),
             seeds=done.seeds,
             parts=done.parts,
+            ran_on=done.ran_on,
         )
 
     @property
@@ -141,7 +145,22 @@ class Run:
             finished=self.ended and self.selection._complete(self.trace),
             parts=self.start.parts if source is None else source.parts,
             interactions=self._interactions(),
+            ran_on=self._ran_on(),
         )
+
+    def _ran_on(self) -> dict[str, list[str]]:
+        """Where parts of the work were done, those of the record gone on from among them."""
+        found = {part: list(held) for part, held in self.start.ran_on.items()}
+        if self.place is None and not found:
+            return {}
+        own = {} if self.place is None else self.place.parts
+        # of a criterion that knows of no device, or on the processor after all
+        if len(self.trace) > self.n_known and "scores" not in own:
+            own = {**own, "scores": [PROCESSOR]}
+        for part, held in own.items():
+            known = found.setdefault(part, [])
+            known += [name for name in held if name not in known]
+        return found
 
     def _interactions(self) -> tuple[Interaction, ...]:
         """The strongest pairs that the criterion found, or those of the record gone on from."""

@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from tamis._arrays import EMPTY, Array, Subset, improves, snapped, standardised
+from tamis._namespace import device_asked
 from tamis._sparse import is_sparse
 from tamis.contract.choice import SizeLike, counted, gains_until
 from tamis.contract.cost import check_cost
@@ -255,6 +256,8 @@ class Search(MetaEstimatorMixin, Selection):
         # costs are those of tables in which every entry is held
         if is_sparse(X) or isinstance(X, TableInParts):
             return None
+        if device_asked() is not None and self.criterion.runs_on_device:
+            return None  # nor are they those of a device
         n_rounds = self._n_rounds(X.shape[1], self._size(X.shape[1]))
         name = f"{type(self).__name__}({type(self.criterion).__name__})"
         return check_cost(name, partial(self.criterion.cost, n_rounds=n_rounds), *X.shape)

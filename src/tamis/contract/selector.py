@@ -21,9 +21,17 @@ from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import Array, Mask
+from tamis._namespace import is_elsewhere
 from tamis._parallel import heard
 from tamis._random import draw_seed, fix_seeds
 from tamis.contract.choice import Choice, Chosen, SizeLike, resolve_choice
+from tamis.contract.elsewhere import (
+    columns_of,
+    out_of_memory,
+    place_of,
+    warn_of_device,
+    where_it_is,
+)
 from tamis.contract.explain import explained, open_tie
 from tamis.contract.inputs import SparseColumns, check_data
 from tamis.contract.parted import check_held, in_parts, read_parts, refuse_parts
@@ -37,6 +45,7 @@ from tamis.exceptions import (
     DegenerateData,
     InvalidParameter,
     InvalidTable,
+    NotEnoughMemory,
     NothingFound,
     TiedScores,
 )
@@ -194,6 +203,9 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         X : array, pandas or polars frame of shape (n_samples, n_features)
             NaN, and a sparse array (CSR, CSC, or :class:`SparseColumns`, whose columns have names),
             where the criterion takes them.
+            A tensor of torch or an array of CuPy that is on a device, or any under scikit-learn's
+            ``array_api_dispatch``: kernels are computed where it is, and ``transform`` answers
+            there.
             For criteria that take parts, a table larger than memory: the path of a Parquet file or
             folder, a source of :mod:`tamis.table.parts`, or a collection of Dask.
         y : array of shape (n_samples,) or (n_samples, n_targets)
@@ -204,7 +216,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             when scikit-learn's metadata routing is enabled, passed on as they are otherwise.
             ``target`` is the name of the target where ``X`` is a path that holds it.
         """
-        self._run(X, y, params, None)
+        with self._where_it_is(X, y, params) as given:
+            self._run(*given, None)
         return self
 
     def resume(
@@ -217,7 +230,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         the new size. Otherwise only ``n_jobs`` and budgets may differ from the selection that made
         the record. Functions have no expression: that ``Scored`` holds the same one is not checked.
         """
-        self._run(X, y, params, Record.of(record))
+        with self._where_it_is(X, y, params) as given:
+            self._run(*given, Record.of(record))
         return self
 
     def transform(self, X: ArrayLike) -> Any:
@@ -226,12 +240,15 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         Parameters
         ----------
         X : array, pandas or polars frame of shape (n_samples, n_features)
-            Sparse where the selection was made from such a table; of :class:`SparseColumns` the
+            Of a tensor the columns stay where it is. Sparse where the selection was made from such
+            a table; of :class:`SparseColumns` the
             columns are found by their names.
         """
         if isinstance(X, SparseColumns):
             return self._taken(X)
         check_held(type(self).__name__, X)
+        if is_elsewhere(X):
+            return columns_of(X, self._get_support_mask(), type(self).__name__)
         with np.errstate(invalid="ignore"):  # infinity is looked for by a sum, which may overflow
             return super().transform(X)
 
@@ -271,7 +288,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     def _reasons(self) -> list[str]:
         """Lines that say why so many are kept."""
-        return [self.choice_.reason] if self.choice_.reason else []
+        lines = [self.choice_.reason, self.record_.places]
+        return [line for line in lines if line]
 
     def report(self, X: Any, y: Any = None, **facts: Any) -> Any:
         """All that there is to say of the selection, as a page that can be saved and sent on.
@@ -402,6 +420,12 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         return (kept if names is None else names[kept]).tolist()
 
+    def _where_it_is(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
+        """What the run loop reads, on the host, while kernels are computed where the table is."""
+        if place := place_of(X):
+            warn_of_device(self, place.name)
+        return where_it_is(type(self).__name__, X, y, params)
+
     @with_callbacks
     def _run(self, X: Any, y: Any, params: dict[str, Any], done: Record | None) -> None:
         self._forget()
@@ -452,6 +476,10 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         """
         try:
             self._consume(run)
+        except (RuntimeError, MemoryError) as error:
+            if told := out_of_memory(self, error, len(run.trace)):
+                raise NotEnoughMemory(told) from error
+            raise
         finally:
             self.trace_, self.record_ = run.trace, run.record
         if run.ended:

@@ -10,7 +10,7 @@ from tamis.exceptions import InvalidTable
 #: More units than any table that fits a machine has; a count beyond is a damaged record.
 MOST_UNITS = 100_000_000
 #: Entries that a record has only where there is something to say.
-OPTIONAL = ("units", "interactions")
+OPTIONAL = ("units", "interactions", "ran_on")
 #: Parts inside parts: compositions nest a few deep, a damaged file may nest without end.
 DEEPEST = 20
 
@@ -33,6 +33,7 @@ def check_record(plain: Any, number: int, depth: int = 0) -> None:
     n_units, n_steps = plain["trace"]["n_units"], len(plain["trace"]["value"])
     n_columns = _check_units(plain.get("units"), n_units)
     _check_pairs(plain.get("interactions", ()), n_units)
+    _need(_places(plain.get("ran_on", {})), "ran_on", "names of devices")
     names = plain["feature_names"]
     _need(names is None or len(names) == n_columns, "feature_names", f"{n_columns} names")
     # -1 is before the first step: nothing was kept
@@ -133,6 +134,13 @@ def _seeds(value: Any) -> bool:
 
 def _versions(value: Any) -> bool:
     return isinstance(value, Mapping) and all(_text(n) and _text(v) for n, v in value.items())
+
+
+def _places(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(
+        _text(part) and isinstance(held, list) and all(map(_text, held))
+        for part, held in value.items()
+    )
 
 
 def _need(good: bool, name: str, wanted: str) -> None:

@@ -1,6 +1,7 @@
 """How good features are: the criteria that a search accepts."""
 
 from tamis.criteria.bounds import RadiusMargin, Span
+from tamis.criteria.density_sensitivity import DensitySensitivity
 from tamis.criteria.dependence import HSIC
 from tamis.criteria.divergence import Divergence
 from tamis.criteria.importances import Importances
@@ -9,15 +10,12 @@ from tamis.criteria.margins import WeightNorm
 from tamis.criteria.output_information import OutputInformation
 from tamis.criteria.pair_scan import PairInformation, PairMRMR
 from tamis.criteria.parzen import KwakInformation, ParzenInformation
+from tamis.criteria.posterior_sensitivity import PosteriorSensitivity
 from tamis.criteria.reconstruction import ColumnSubset
 from tamis.criteria.reduced import ReducedParzenInformation
 from tamis.criteria.relief import Relief
 from tamis.criteria.scatter import Scatter
-from tamis.criteria.sensitivity import (
-    DensitySensitivity,
-    PosteriorSensitivity,
-    ScoreSensitivity,
-)
+from tamis.criteria.score_sensitivity import ScoreSensitivity
 from tamis.criteria.spread import Variance
 from tamis.criteria.survival import CoxScore
 from tamis.criteria.univariate import (

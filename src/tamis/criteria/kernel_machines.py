@@ -13,15 +13,15 @@ from tamis.contract import BackwardCriterion, Cost
 from tamis.criteria.model import ModelCriterion, is_tuner
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 from tamis.response.cost import machine_training
+from tamis.response.training import some_rows
 from tamis.response.units import Units
 from tamis.svm.columns import ColumnKernel
 from tamis.svm.machine import (
     KERNELS,
-    KernelMachine,
     Multipliers,
     check_weighted,
+    function_of,
     is_newton,
-    kernel_machine,
     multipliers,
 )
 
@@ -105,7 +105,11 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
 
     def loss(self, subset: Subset) -> Array:
         units, model = Units.of(self.columns, subset), self._fitted(subset)
-        views = self._views(model, self._X[:, units.columns])
+        single = len(units.sizes) == len(units.columns)
+        if single and self.runs_on_device:
+            views = self._views(model, self._trained_on(units.columns))
+        else:
+            views = self._views(model, self._X[:, units.columns])
         if self.order == 1:  # the columns of a group are scaled together
             return np.abs(units.summed(np.sum([self._slopes(view) for view in views], axis=0)))
         hints = [self._hint(view) for view in views]
@@ -158,7 +162,7 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
         if not len(kept):
             return sum(self._of_nothing(view.machine) for view in views)
         model = self._fitted(kept)
-        kernel = _seen(model).function
+        kernel = function_of(model)
         total = 0.0
         for machine, (_, columns), hint in zip(self._machines(model), views, hints, strict=True):
             if self._on_support:
@@ -172,20 +176,17 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
 
         Machines trained without a column have other support vectors, so they need all rows.
         """
-        kernel = _seen(model).function
+        kernel = function_of(model)
         found = self._machines(model)
         if self._on_support and not (self.retrain and self.order == 0):
             found = [machine.on_support() for machine in found]
-        return [MachineView(machine, ColumnKernel(kernel, X[machine.rows])) for machine in found]
+        return [
+            MachineView(machine, ColumnKernel(kernel, some_rows(X, machine.rows)))
+            for machine in found
+        ]
 
     def _machines(self, model: Any) -> list[Multipliers]:
         return multipliers(model, np.asarray(self._y), self._metadata.fit.get("sample_weight"))
-
-
-def _seen(model: Any) -> KernelMachine:
-    machine = kernel_machine(model)
-    assert machine is not None  # check_machine has refused what has no such view
-    return machine
 
 
 def check_machine(criterion: str, estimator: Any) -> None:

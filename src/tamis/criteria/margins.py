@@ -1,6 +1,6 @@
 """WeightNorm: how the margin of a support vector machine with any kernel depends on a column."""
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -11,6 +11,7 @@ from sklearn.svm import SVC, SVR
 from tamis._arrays import Array, Subset
 from tamis.contract import Cost
 from tamis.criteria.kernel_machines import MachineCriterion, MachineView
+from tamis.criteria.model import is_tuner
 from tamis.response.training import trained
 from tamis.response.units import Units
 from tamis.svm.machine import Multipliers
@@ -72,9 +73,15 @@ class WeightNorm(MachineCriterion):
     True
     """
 
-    #: Norms of Gaussian kernels; machines are trained on the processor.
-    runs_on_device: ClassVar[bool] = True
     _takes_squared = True
+
+    @property
+    def runs_on_device(self) -> bool:  # type: ignore[override]
+        """Norms of Gaussian kernels without a column; an SVC or SVR trains on the processor."""
+        inner = getattr(self.estimator, "estimator", None) if is_tuner(self.estimator) else None
+        machine = self.estimator if inner is None else inner
+        kernel = getattr(machine, "kernel", "rbf")
+        return kernel == "rbf" and self.order == 0 and not self.retrain
 
     def _prepare(self, estimator: Any) -> None:
         super()._prepare(estimator)

@@ -18,12 +18,14 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import has_fit_parameter
 
 from tamis._arrays import Array, Subset, is_int
+from tamis._namespace import device_asked, taken
 from tamis._random import fix_seeds
 from tamis.contract import SURVIVAL, TASKS, Criterion
 from tamis.density.discrete import category_mask
 from tamis.exceptions import InvalidParameter
 from tamis.folds.rows import folds_of
 from tamis.response.training import rows_of, trained
+from tamis.svm.machine import is_newton
 
 #: Metadata that belong to a splitter and not to an estimator's ``fit``.
 GROUPS = "groups"
@@ -88,6 +90,8 @@ class ModelCriterion(Criterion):
         The search looks at the rows that may train: by default all.
         """
         self._X, self._y, self._metadata, self._trainable = X, y, metadata, trainable
+        self._place, self._there = device_asked(), None
+        self._begun_with: dict[str, Any] = {}
         estimator = clone(self.estimator)
         fix_seeds(estimator)
         self._tuner = estimator if is_tuner(estimator) else None
@@ -108,7 +112,19 @@ class ModelCriterion(Criterion):
         """A clone of the estimator trained on all rows and the columns of the subset."""
         columns = self.columns(subset)
         estimator = for_columns(self.estimator_, columns, self._X.shape[1])
-        return trained(estimator, self._X[:, columns], self._y, self._metadata.fit)
+        given = self._trained_on(columns), self._y, self._metadata.fit
+        return trained(estimator, *given, self._begun_with)
+
+    def _trained_on(self, columns: Subset) -> Any:
+        """Some columns where the estimator trains on them: on the device, if it can.
+
+        The whole table goes there once.
+        """
+        if self._place is None or not is_newton(self.estimator_):
+            return self._X[:, columns]
+        if self._there is None:
+            self._there = self._place.put(self._X)
+        return taken(self._there, columns)
 
     def tune(self, subset: Subset) -> dict[str, Any]:
         """Search for hyper-parameters again on the subset; empty where the estimator is no search.

@@ -15,6 +15,7 @@ from tamis._namespace import computing_on
 from tamis._random import fix_seeds
 from tamis.choice.rounds import Rounds
 from tamis.contract import SURVIVAL, TASKS, Criterion, Selection
+from tamis.contract.elsewhere import as_numpy, warn_of_device
 from tamis.contract.parted import in_parts, read_parts
 from tamis.exceptions import (
     DeviceWarning,
@@ -34,7 +35,6 @@ from tamis.recipes.book import (
     unknown,
 )
 from tamis.spec import did_you_mean, parse, write
-from tamis.svm.machine import is_newton
 from tamis.table import TableSelector
 from tamis.table.frames import is_frame, library_of, without
 
@@ -183,8 +183,9 @@ def select(
         Columns, or names of groups, that are always kept, and count among those kept.
     device : str, optional
         A device of torch, such as "cuda": kernel criteria (``HSIC``, ``ParzenInformation``,
-        ``WeightNorm``) compute their scores there, in double precision, and what else there is on
-        the processor, with a warning where that is everything.
+        ``WeightNorm``, sensitivities of machines with a Gaussian kernel) compute their scores
+        there, in double precision, ``NewtonSVC`` and ``NewtonSVR`` train there, and what else there
+        is on the processor, with a warning. ``record_.places`` says where each part ran.
     **params
         Per-row metadata for ``fit``, such as ``sample_weight``.
 
@@ -217,13 +218,16 @@ def select(
                 stacklevel=2,
             )
         return _select_in_parts(X, y, target, method, options)
+    y = as_numpy("select", y)
+    if device is not None:
+        X = as_numpy("select", X)  # the device that is named, not that of a tensor
     looked_through = target is not None
     if looked_through:
         X, y = _without_target(X, y, target)
     selector = prepare(method, y, **options)
     selector = _for_table(selector, X, y, keep, looked_through=looked_through)
     if device is not None:
-        warn_of_device(selector, device)
+        warn_of_device(selector, f"device={device!r}")
     with computing_on(device):
         fitted: Selection = selector.fit(X, y, **params)
     return fitted
@@ -242,20 +246,6 @@ def _select_in_parts(
     table = read_parts("select", X, y, target)
     source: Any = table.source
     return prepare(method, table.labels.values, **options).fit(source)
-
-
-def warn_of_device(selector: Selection, device: str) -> None:
-    """Say that nothing of a method runs on the device that was asked for."""
-    parts = [selector, *selector.get_params().values()]
-    criteria = [part for part in parts if isinstance(part, Criterion)]
-    if not any(one.runs_on_device for one in criteria) and not any(map(is_newton, parts)):
-        warn(
-            f"Nothing of {type(selector).__name__} runs on device={device!r}: it runs on the "
-            "processor. HSIC, ParzenInformation, KwakInformation, WeightNorm, NewtonSVC and "
-            "NewtonSVR do.",
-            DeviceWarning,
-            stacklevel=3,
-        )
 
 
 def _for_table(

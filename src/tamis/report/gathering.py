@@ -304,6 +304,8 @@ def _details(
     shape = f"{n_rows} rows, {shape_of(given.X)[1]} columns"
     shape += "" if record is None else f", fingerprint {record.data}"
     lines.append(("Data", f"{given.source}, {shape}" if given.source else shape))
+    if record is not None and record.places:
+        lines.append(("Computed", record.places))
     versions = installed_versions() if record is None else record.versions
     lines.append(("Versions", ", ".join(f"{name} {v}" for name, v in versions.items())))
     if record is not None:

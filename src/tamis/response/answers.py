@@ -14,6 +14,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array
+from tamis._namespace import host
 from tamis.response.engine import Model, asked
 from tamis.response.opening import is_followed, last_step
 from tamis.svm.votes import vote_counts
@@ -49,7 +50,7 @@ def decisions_of(fitted: Any, classes: NDArray[Any]) -> Model:
         whole = probabilities_of(fitted, classes)
         return replace(whole, link=_majority if c == 2 else _greatest)
     votes = hasattr(last, "decision_function_shape")
-    link = _signs if c == 2 else Votes(c) if votes else _greatest
+    link = signs if c == 2 else Votes(c) if votes else _greatest
     model = Model(fitted, "decision_function", Decided(fitted), link)
     if not is_followed(model):
         return by_predicting
@@ -74,7 +75,7 @@ def predictions_of(fitted: Any) -> Model:
     """What a regressor predicts."""
 
     def raw(X: Array) -> Array:
-        return np.asarray(asked(fitted.predict, X), dtype=np.float64).reshape(len(X), -1)
+        return host(asked(fitted.predict, X)).astype(np.float64, copy=False).reshape(len(X), -1)
 
     return Model(fitted, "predict", raw, as_it_is)
 
@@ -85,8 +86,8 @@ class Decided:
     def __init__(self, fitted: Any):
         self.fitted = fitted
 
-    def __call__(self, X: Array) -> Array:
-        found = np.asarray(asked(self.fitted.decision_function, X), dtype=np.float64)
+    def __call__(self, X: Any) -> Array:
+        found = host(asked(self.fitted.decision_function, X)).astype(np.float64, copy=False)
         return found[:, None] if found.ndim == 1 else found
 
 
@@ -110,7 +111,8 @@ def as_it_is(outputs: Array) -> Array:
     return outputs
 
 
-def _signs(decisions: Array) -> Array:
+def signs(decisions: Array) -> Array:
+    """1 where a decision is for the second class."""
     return (decisions > 0).astype(np.float64)
 
 

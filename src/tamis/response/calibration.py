@@ -15,7 +15,7 @@ from tamis.folds.rows import Fold, Rows, held_out
 from tamis.response.answers import Decided
 from tamis.response.engine import Model
 from tamis.response.opening import last_step
-from tamis.response.training import FoldModel, SensitivityTraining, rows_of
+from tamis.response.training import FoldModel, SensitivityTraining, rows_of, some_rows
 
 
 class Sigmoids(NamedTuple):
@@ -115,9 +115,9 @@ def calibrated_machines(
     train, parts = calibrating_parts(training, calibration)
     unseen = [(training.fitted(base, X, rows), rest) for rows, rest in parts]
     whole = training.fitted(base, X, train) if is_int(calibration) else unseen[0][0]
-    answering = [(whole, np.arange(len(X)))]
+    answering = [(whole, np.arange(X.shape[0]))]
     sigmoids = _sigmoids(training, X, unseen)
-    if sigmoids.suit(Decided(whole)(X[train])):
+    if sigmoids.suit(Decided(whole)(some_rows(X, train))):
         return CalibratedMachines(answering, unseen, sigmoids)
     # a nearly diagonal kernel answers almost nothing on unseen rows, and +-1 on its own: a
     # sigmoid made for the former is a step for the latter, and every score would be 0
@@ -147,7 +147,7 @@ def calibrating_parts(
 def _sigmoids(
     training: SensitivityTraining, X: Array, machines: list[tuple[Any, Rows]]
 ) -> Sigmoids:
-    decisions = np.concatenate([Decided(machine)(X[rest]) for machine, rest in machines])
+    decisions = np.concatenate([Decided(machine)(some_rows(X, rest)) for machine, rest in machines])
     rows = np.concatenate([rest for _, rest in machines])
     weights = rows_of(training.fit_params, rows).get("sample_weight")
     return fit_sigmoids(decisions, training.codes[rows], weights)

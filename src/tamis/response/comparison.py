@@ -56,7 +56,7 @@ class EngineComparison:
         outputs = [
             part.model.link(self._engine(index).outputs()) for index, part in enumerate(self.parts)
         ]
-        return _gathered(self.parts, outputs, len(self.X))
+        return gathered(self.parts, outputs, len(self.X))
 
     def scores(self, units: Subset, draw: Draw, wanted: Mask) -> Array:
         scales: Array | None = None
@@ -136,10 +136,11 @@ def in_blocks(models: list[FoldModel]) -> Iterator[FoldModel]:
 
 def outputs_of(models: list[FoldModel], X: Array) -> Array:
     """Outputs of all rows, each by the model that answers for it."""
-    return _gathered(models, [model.outputs(X[rows]) for model, rows in models], len(X))
+    return gathered(models, [model.outputs(X[rows]) for model, rows in models], len(X))
 
 
-def _gathered(models: list[FoldModel], outputs: list[Array], n_rows: int) -> Array:
+def gathered(models: list[FoldModel], outputs: list[Array], n_rows: int) -> Array:
+    """Outputs of the rows of each model, in the order of the table."""
     found = np.empty((n_rows, outputs[0].shape[1]))
     for (_, rows), part in zip(models, outputs, strict=True):
         found[rows] = part

@@ -1,9 +1,13 @@
 """How far a model's output moves when units are perturbed: one training for all of them."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
+from tamis._namespace import note, say_processor
+from tamis.response.device import INSTEAD
 from tamis.response.outputs import Output
 from tamis.response.perturbations import Permutation, Perturbation, Removal, Replacement
 from tamis.response.units import Units
@@ -14,15 +18,18 @@ FEWEST_SHUFFLES = 3
 
 def losses(output: Output, perturbation: Perturbation, units: Units) -> Array:
     """Losses of shape (repeats, units), nan where a repeat was spared."""
-    X = output.training.X[:, units.columns]
     if isinstance(perturbation, Replacement):
+        X = output.training.columns(output.estimator, units.columns)
         return by_replacing(output, perturbation, units, X)
+    say_processor("Models without a column, and derivatives, are compared", INSTEAD)
+    note("scores")
+    X = output.training.X[:, units.columns]
     if isinstance(perturbation, Removal):
         return by_removal(output, units, X)[None]
     return output.slopes(X, units, perturbation)[None]
 
 
-def by_replacing(output: Output, way: Replacement, units: Units, X: Array) -> Array:
+def by_replacing(output: Output, way: Replacement, units: Units, X: Any) -> Array:
     """Losses by the draws of a replacement."""
     comparison, sizes = output.comparison(output.models(X), X), units.by_size()
     seed = output.training.seed

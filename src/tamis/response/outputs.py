@@ -15,8 +15,9 @@ from tamis._arrays import Array, check_target_range, is_int
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 from tamis.response.answers import as_it_is, decisions_of, predictions_of, probabilities_of
 from tamis.response.calibration import CalibratedMachines, calibrated_machines, one_against_the_rest
-from tamis.response.comparison import DrawComparison, EngineComparison, moved, outputs_of
+from tamis.response.comparison import DrawComparison, moved, outputs_of
 from tamis.response.derivative import ScaleSlopes, probability_slopes, slopes_of
+from tamis.response.device import comparison_of
 from tamis.response.distances import (
     GaussDivergence,
     LaplaceDivergence,
@@ -63,9 +64,10 @@ class Output(ABC):
     def statistic(self, before: Array) -> Statistic:
         """How far outputs move from these."""
 
-    def comparison(self, models: list[FoldModel], X: Array) -> DrawComparison:
+    def comparison(self, models: list[FoldModel], X: Any) -> DrawComparison:
         """Who follows the draws of a perturbation."""
-        return EngineComparison(models, X, self.statistic, self.training.n_jobs)
+        training = self.training
+        return comparison_of(models, X, self.statistic, training.n_jobs, training.place)
 
     def distance(self, models: list[FoldModel], X: Array) -> Distance:
         """How far other models are from these."""

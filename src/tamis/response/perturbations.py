@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from tamis._arrays import Array, Subset, is_int
+from tamis._namespace import host, namespace, rows_taken, taken
 from tamis._random import stream
 from tamis.exceptions import InvalidParameter
 
@@ -105,27 +106,28 @@ class Marginal(Replacement):
     def draws(self, X: Array, units: Subset, seed: int) -> Iterator[Draw]:
         def make() -> Points:
             if units.shape[1] == 1:
-                return self._of_columns(np.sort(X.T[units[:, 0]], axis=1).T)
-            return self._joint(X, units, seed)
+                return self._of_columns(_rising(X, units[:, 0]))
+            return self._joint(host(X), units, seed)
 
         yield EveryValue(X, make) if self.n_values is None else make()
 
-    def _of_columns(self, rising: Array) -> Points:
-        n_samples = len(rising)
-        n_distinct = 1 + (np.diff(rising, axis=0) != 0).sum(axis=0)
+    def _of_columns(self, rising: Any) -> Points:
+        n_samples, xp = rising.shape[0], namespace(rising)
+        moves = rising[1:, :] != rising[:-1, :]
+        n_distinct = 1 + host(xp.sum(xp.astype(moves, xp.int64), axis=0))
         many = n_distinct > (n_samples if self.n_values is None else self.n_values)
         width = int(max(n_distinct[~many].max(initial=1), (self.n_values or 1) if any(many) else 1))
-        values = np.repeat(rising[-1:].T, width, axis=1)
+        values = np.repeat(host(rising[-1:, :]).T, width, axis=1)
         weights = np.zeros_like(values)
         for column in np.flatnonzero(~many):
             # those with fewer values are filled up with points that weigh nothing
-            points, counts = np.unique(rising[:, column], return_counts=True)
+            points, counts = np.unique(host(rising[:, int(column)]), return_counts=True)
             values[column, : len(points)] = points
             weights[column, : len(points)] = counts / n_samples
         if self.n_values is not None and any(many):
             # values that do occur: a column of whole numbers stays one
             ranks = ((np.arange(self.n_values) + 0.5) / self.n_values * n_samples).astype(int)
-            values[many, : self.n_values] = rising[ranks][:, many].T
+            values[many, : self.n_values] = host(rows_taken(rising, ranks))[:, many].T
             weights[many, : self.n_values] = 1 / self.n_values
         return Points(values[..., None], weights)
 
@@ -148,6 +150,13 @@ class Marginal(Replacement):
         return Points(values, weights)
 
 
+def _rising(X: Any, columns: Subset) -> Any:
+    """Some columns, each sorted, where they are."""
+    if isinstance(X, np.ndarray):
+        return np.sort(X.T[columns], axis=1).T
+    return namespace(X).sort(taken(X, columns), axis=0)
+
+
 class Permutation(Replacement):
     """The column is shuffled, uniformly over all orders (Fisher-Yates).
 
@@ -167,7 +176,7 @@ class Permutation(Replacement):
     def draws(self, X: Array, units: Subset, seed: int) -> Iterator[Draw]:
         # one shuffle for all units of a repeat, so that no score depends on where a unit stands
         for repeat in range(self.n_repeats):
-            yield Shuffle(X, stream(seed, "shuffle", X.shape[1], repeat).permutation(len(X)))
+            yield Shuffle(X, stream(seed, "shuffle", X.shape[1], repeat).permutation(X.shape[0]))
 
     @property
     def n_draws(self) -> int:

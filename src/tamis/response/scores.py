@@ -8,10 +8,12 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import check_scoring
 
 from tamis._arrays import Array, Mask, Subset, check_target_range
+from tamis._namespace import host, note, say_processor
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 from tamis.folds.rows import Rows
 from tamis.response.answers import coded, decisions_of, predictions_of
-from tamis.response.comparison import DrawComparison, EngineComparison
+from tamis.response.comparison import DrawComparison
+from tamis.response.device import INSTEAD
 from tamis.response.distances import Statistic, WeightedLoss
 from tamis.response.engine import Model
 from tamis.response.opening import last_step
@@ -100,10 +102,12 @@ class ScoreOutput(Output):
         y = np.asarray(self.training.y, dtype=np.float64)[rows]
         return float(((y - y.mean()) ** 2).sum())
 
-    def comparison(self, models: list[FoldModel], X: Array) -> DrawComparison:
+    def comparison(self, models: list[FoldModel], X: Any) -> DrawComparison:
         if self.plain is not None:
-            return EngineComparison(models, X, self.statistic, self.training.n_jobs)
-        return CopyComparison(self, models, X)
+            return super().comparison(models, X)
+        say_processor("Scores but accuracy, R² and the mean squared error are found", INSTEAD)
+        note("scores")
+        return CopyComparison(self, models, host(X))
 
     def distance(self, models: list[FoldModel], X: Array) -> Distance:
         base = self.mean_score(models, X)

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
-from tamis._arrays import FARTHEST, Array, class_codes, is_int
+from tamis._arrays import FARTHEST, Array, Subset, class_codes, is_int
+from tamis._namespace import Place, host, is_elsewhere, namespace, note, rows_taken, taken
 from tamis._sparse import is_sparse
 from tamis.exceptions import InvalidParameter, InvalidTable, TamisError, UnlabelledRows
 from tamis.folds.rows import Fold, Rows, folds_of, retold
 from tamis.response.engine import Model
-from tamis.svm.machine import most_steps
+from tamis.svm.machine import is_newton, most_steps
 
 #: on="auto" compares outputs on held-out rows beyond so many columns and from so many rows on: with
 #: fewer columns a kernel is seldom nearly diagonal, with fewer rows a fold trains too few.
@@ -42,7 +43,7 @@ class SensitivityTraining:
     ``name`` is the one that sentences speak of; all rows are answered for, and ``rows`` are those
     that may train. ``stratified`` says whether folds have equal shares of the classes; ``labels``
     are those that models know, where the rows may not have them all. ``n_jobs`` is the number of
-    threads that engines may use.
+    threads that engines may use, ``place`` the device where kernels are to be computed.
     """
 
     name: str
@@ -58,6 +59,20 @@ class SensitivityTraining:
     labels: NDArray[Any] | None = None
     seed: int = 0
     n_jobs: int | None = None
+    place: Place | None = None
+    #: What machines of the same rows begin with: the samples inside the margin of the last round.
+    begun: dict[bytes, dict[str, Any]] = field(default_factory=dict)
+
+    @cached_property
+    def table(self) -> Any:
+        """The whole table on the device; it goes there once."""
+        return self.X if self.place is None else self.place.put(self.X)
+
+    def columns(self, estimator: Any, columns: Subset) -> Any:
+        """Some columns where the estimator trains on them: on the device, if it can."""
+        if self.place is not None and is_newton(estimator):
+            return taken(self.table, columns)
+        return self.X[:, columns]
 
     @cached_property
     def classes(self) -> NDArray[Any]:
@@ -113,10 +128,11 @@ class SensitivityTraining:
         folds = folds_of(self.name, n_folds, y, groups, classes=self.stratified)
         return [(rows[train], rows[rest]) for train, rest in folds]
 
-    def fitted(self, estimator: Any, X: Array, rows: Rows) -> Any:
+    def fitted(self, estimator: Any, X: Any, rows: Rows) -> Any:
         """A clone of the estimator trained on some rows of some columns."""
         y = None if self.y is None else self.y[rows]
-        return trained(estimator, X[rows], y, rows_of(self.fit_params, rows))
+        begun = self.begun.setdefault(rows.tobytes(), {})
+        return trained(estimator, some_rows(X, rows), y, rows_of(self.fit_params, rows), begun)
 
 
 def holds_out(name: str, on: Any, n_columns: int, n_rows: int) -> bool:
@@ -154,12 +170,33 @@ def rows_of(params: dict[str, Any], rows: Any) -> dict[str, Any]:
     return {n: v[rows] if isinstance(v, np.ndarray) else v for n, v in params.items()}
 
 
-def trained(estimator: Any, X: Array, y: NDArray[Any] | None, params: dict[str, Any]) -> Any:
-    """A clone of the estimator fitted on these rows and columns."""
+def some_rows(X: Any, rows: Rows) -> Any:
+    """Rows of a table, where it is."""
+    return rows_taken(X, rows) if is_elsewhere(X) else X[rows]
+
+
+def trained(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any] | None,
+    params: dict[str, Any],
+    begun: dict[str, Any] | None = None,
+) -> Any:
+    """A clone of the estimator fitted on these rows and columns.
+
+    ``begun`` is what the last training on these rows left behind, and is given what this one does:
+    a machine that can begins with it, and comes to the same optimum in fewer steps.
+    """
     fitted = clone(estimator)
+    if begun is not None and is_newton(fitted):
+        fitted.warm_start, fitted._sides = True, begun.get("sides")
     end_training(fitted, X.shape[0])
     with explained(type(estimator).__name__, X, y), retold():
-        return fitted.fit(X, **params) if y is None else fitted.fit(X, y, **params)
+        fitted = fitted.fit(X, **params) if y is None else fitted.fit(X, y, **params)
+    if begun is not None and is_newton(fitted):
+        begun["sides"] = fitted._sides
+    note("training", fitted.support_vectors_ if is_newton(fitted) else None)
+    return fitted
 
 
 def end_training(estimator: Any, n_rows: int) -> None:
@@ -171,7 +208,7 @@ def end_training(estimator: Any, n_rows: int) -> None:
 
 
 @contextmanager
-def explained(name: str, X: Array, y: NDArray[Any] | None) -> Iterator[None]:
+def explained(name: str, X: Any, y: NDArray[Any] | None) -> Iterator[None]:
     """Failures of a training that say nothing to a user, in a sentence.
 
     Models differ: trees do not mind numbers out of all proportion, whatever squares them does.
@@ -196,9 +233,12 @@ def explained(name: str, X: Array, y: NDArray[Any] | None) -> Iterator[None]:
         raise InvalidTable(f"{name} cannot be trained on {what} ({said}). {instead}") from error
 
 
-def _out_of_proportion(X: Array, y: NDArray[Any] | None) -> float:
+def _out_of_proportion(X: Any, y: NDArray[Any] | None) -> float:
     """The largest of the numbers if squares of it overflow or vanish, else 0."""
     held = X.data if is_sparse(X) else X
     numbers = [held] if y is None or y.dtype.kind != "f" else [held, y]
+    if is_elsewhere(held):
+        xp = namespace(held)
+        numbers[0] = host(xp.max(xp.abs(held)))
     sizes = [float(np.abs(part).max(initial=0.0)) for part in numbers]
     return next((size for size in sizes if abs(np.frexp(size)[1]) > FARTHEST), 0.0)

@@ -15,6 +15,7 @@ matrix products for all columns: of Gaussian kernels by :mod:`tamis._column_seri
 from copy import copy
 from functools import cached_property
 from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from tamis._arrays import Array
 from tamis._column_series import ScaledColumns, pair_changes
-from tamis._namespace import placed
+from tamis._namespace import is_elsewhere, move, placed, rows_taken
 from tamis.svm.kernels import Kernel
 
 
@@ -35,6 +36,7 @@ class ColumnKernel:
     kernel : Kernel
         Gaussian, linear or polynomial, its numbers resolved.
     X : array of shape (n_rows, n_columns)
+        On a device only :meth:`lost` of a Gaussian kernel can be asked for.
 
     Examples
     --------
@@ -49,9 +51,9 @@ class ColumnKernel:
     array([4., 1.])
     """
 
-    def __init__(self, kernel: Kernel, X: Array):
+    def __init__(self, kernel: Kernel, X: Any):
         self.kernel, self.X = kernel, X
-        if kernel.name == "rbf" and len(X):
+        if kernel.name == "rbf" and X.shape[0] and not is_elsewhere(X):
             # distances do not see a shift, and are exact where columns are near 0
             self.X = X - (X.max(axis=0) + X.min(axis=0)) / 2
 
@@ -107,7 +109,7 @@ class ColumnKernel:
         known = part.__dict__
         for name in ("K", "slope"):
             known.pop(name, None)
-        part.X = self.X[rows]
+        part.X = rows_taken(self.X, rows) if is_elsewhere(self.X) else self.X[rows]
         if "base" in known:
             part.base = self.base[np.ix_(rows, rows)]
         return part
@@ -123,8 +125,8 @@ class ColumnKernel:
         return part._lost_gaussian(beta) if self.kernel.name == "rbf" else part._lost_poly(beta)
 
     def _lost_gaussian(self, beta: Array) -> Array:
-        everything, beta = np.arange(self.X.shape[1]), placed(beta)
-        table = ScaledColumns(placed(self.X), self.kernel.gamma)
+        everything, table = np.arange(self.X.shape[1]), placed(self.X)
+        beta, table = move(beta, table), ScaledColumns(table, self.kernel.gamma)
         sums = pair_changes(
             table, everything, everything, 1, lambda i, k: beta[i][:, None] * beta[k][None, :]
         )

@@ -145,11 +145,16 @@ def kernel_machine(fitted: Any) -> KernelMachine | None:
     known = isinstance(fitted, SVC | NuSVC | SVR | NuSVR) or is_newton(fitted)
     if not known or fitted.kernel not in KERNELS:
         return None
-    # the number that "scale" and "auto" became
-    gamma = fitted._kernel.gamma if is_newton(fitted) else float(fitted._gamma)
+    function = function_of(fitted)
     centres = host(fitted.support_vectors_).astype(np.float64, copy=False)
-    numbers = fitted.kernel, gamma, fitted.degree, fitted.coef0
+    numbers = function.name, function.gamma, function.degree, function.coef0
     return KernelMachine(*numbers, centres, _weights(fitted), fitted.intercept_)
+
+
+def function_of(fitted: Any) -> Kernel:
+    """The kernel of a fitted machine, with the number that "scale" and "auto" became."""
+    gamma = fitted._kernel.gamma if is_newton(fitted) else float(fitted._gamma)
+    return Kernel(fitted.kernel, gamma, fitted.degree, fitted.coef0)
 
 
 def is_newton(estimator: Any) -> bool:

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from tamis._arrays import Array, class_codes, is_int, is_real
 from tamis._namespace import double, host, move, namespace, placed
+from tamis.contract.elsewhere import validated
 from tamis.exceptions import InvalidParameter, InvalidTarget, NotConverged
 from tamis.svm.kernels import Kernel, resolve_kernel
 from tamis.svm.limits import check_bounds, check_weights
@@ -37,6 +38,8 @@ LARGEST_EPSILON = 1e100
 class NewtonMachine(BaseEstimator):
     """What both machines share: one kernel matrix, one optimum for each output."""
 
+    #: Whether it trains on the device that is asked for, such as a GPU.
+    runs_on_device: ClassVar[bool] = True
     _parameters: ClassVar[tuple[str, ...]] = ("C",)
 
     def __sklearn_tags__(self) -> Any:
@@ -133,7 +136,7 @@ class NewtonMachine(BaseEstimator):
     def _outputs(self, X: Any) -> Any:
         """Outputs of new rows, of shape (rows, outputs), where X is."""
         check_is_fitted(self)
-        X = double(validate_data(self, X, reset=False, dtype="numeric"))
+        X = double(validated(self, X, reset=False))
         # a machine that was trained on a device answers for rows of the host too
         rows = move(X, self.support_vectors_) if isinstance(X, np.ndarray) else X
         both = rows, self.support_vectors_
@@ -231,7 +234,7 @@ class NewtonSVC(ClassifierMixin, NewtonMachine):
         NewtonSVC
         """
         self._check()
-        X, y = validate_data(self, X, y, dtype="numeric")
+        X, y = validated(self, X, y)
         X, y = placed(double(X)), host(y)
         check_classification_targets(y)
         weight = _weights(self, sample_weight, y)
@@ -381,7 +384,7 @@ class NewtonSVR(RegressorMixin, NewtonMachine):
         NewtonSVR
         """
         self._check()
-        X, y = validate_data(self, X, y, dtype="numeric", y_numeric=True)
+        X, y = validated(self, X, y, y_numeric=True)
         X, y = placed(double(X)), host(y).astype(np.float64)
         weight = _weights(self, sample_weight, y)
         self._kernel = self._resolved(X, weight)

@@ -1,0 +1,80 @@
+"""How far a score falls when a column is perturbed: permutation importance and its relatives."""
+
+from typing import Any
+
+from tamis.criteria.sensitivity import Sensitivity
+from tamis.response.outputs import Output
+from tamis.response.scores import ScoreOutput, plain_score
+from tamis.response.training import SensitivityTraining
+
+
+class ScoreSensitivity(Sensitivity):
+    """How far a score falls when a column is perturbed: permutation importance and its relatives.
+
+    With ``by="permutation"`` and the same shuffles it is scikit-learn's
+    ``permutation_importance``; ``by="marginal"`` is the mean score with the column held at each of
+    its values, which for scores that are means over rows (accuracy, R², log-loss) is the
+    expectation over shuffles. Accuracy, R² and the mean squared error come from the engines of
+    :class:`PosteriorSensitivity`; for any other score altered copies of the rows are made.
+
+    Parameters
+    ----------
+    estimator : classifier or regressor
+        Or a search over its hyper-parameters. A row without a label cannot be scored: leave it out.
+    scoring : str, callable or None, default=None
+        None is the estimator's own score: accuracy or R².
+    by : {"marginal", "permutation", "zero", "removal"}, default="marginal"
+        How a column is perturbed, see :class:`PosteriorSensitivity`.
+    on : {"training", "held-out", "auto"}, default="training"
+        Held out, the falls of the folds are averaged.
+    n_repeats : int, default=1
+    n_values : int or None, default=None
+    random_state : int, Generator or None, default=None
+    n_jobs : int or None, default=None
+        Threads over which a forest or boosting deals out rows; the scores do not depend on it.
+
+    References
+    ----------
+    L. Breiman, "Random forests", Machine Learning 45, 2001.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> criterion = ScoreSensitivity(LogisticRegression(max_iter=1000)).fit(X, y)
+    >>> criterion.loss(np.arange(4)).round(2)
+    array([0.01, 0.01, 0.58, 0.16])
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        scoring: Any = None,
+        by: Any = "marginal",
+        on: str = "training",
+        n_repeats: int = 1,
+        n_values: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ):
+        self.estimator = estimator
+        self.scoring = scoring
+        self.by = by
+        self.on = on
+        self.n_repeats = n_repeats
+        self.n_values = n_values
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    _kind = ScoreOutput
+
+    @property
+    def _copied(self) -> bool:
+        inner = getattr(self.estimator, "estimator", self.estimator)
+        return plain_score(inner, self.scoring) is None
+
+    def _output(self, training: SensitivityTraining, estimator: Any) -> Output:
+        return ScoreOutput(training, estimator, self.scoring)

@@ -1,0 +1,1 @@
+"""What must hold on a GPU: ``make test-gpu``, or without pytest ``python -m tests.gpu``."""

@@ -16,6 +16,7 @@ from tamis.contract import BackwardCriterion, Cost
 from tamis.criteria.model import GROUPS, ModelCriterion, is_tuner, names_by_position
 from tamis.exceptions import DegenerateData, IncompatibleCriterion, InvalidParameter
 from tamis.response.cost import ComparisonCost, tuned_model
+from tamis.response.left_out import check_left_out
 from tamis.response.losses import losses, mean_and_error
 from tamis.response.opening import check_usable
 from tamis.response.outputs import (
@@ -51,7 +52,7 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
 
     @property
     def _makes_folds(self) -> bool:  # type: ignore[override]
-        return bool(self.on != "training")
+        return self.on not in ("training", "left-out")
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
         """Known for kernel machines, networks and ridge regression.
@@ -86,8 +87,11 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
 
     def check(self) -> None:
         name = type(self).__name__
-        self._kind.check(name, resolve(name, self.by, self.n_repeats, self.n_values))
+        way = resolve(name, self.by, self.n_repeats, self.n_values)
+        self._kind.check(name, way)
         holds_out(name, self.on, 0, 0)
+        if self.on == "left-out":
+            check_left_out(name, self.estimator, way)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         name = type(self).__name__
@@ -99,6 +103,7 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
         self._training = SensitivityTraining(
             name, X, y, rows, self.task_,
             held_out=holds_out(name, self.on, X.shape[1], len(rows)),
+            left_out=self.on == "left-out",
             stratified=classification and is_classifier(self.estimator),
             groups=metadata.split.get(GROUPS), fit_params=metadata.fit,
             score_params=metadata.score, seed=draw_seed(self.random_state), n_jobs=self.n_jobs,
@@ -178,9 +183,12 @@ class PosteriorSensitivity(Sensitivity):
         Of many columns no single one changes a predicted class: with "decision" all then score 0,
         and the lowest indices are kept (of 500 columns and 60 rows all 500, where "probability"
         finds each of the 4 that matter). Use it with tens of columns at most.
-    on : {"training", "held-out", "auto"}, default="training"
-        Rows whose outputs are compared: those of the training, or each fold's by a model that did
-        not see them. "auto" holds out from 31 columns and 200 rows on.
+    on : {"training", "held-out", "left-out", "auto"}, default="training"
+        Rows whose outputs are compared: those of the training, each fold's by a model that did
+        not see them, or each row's by the machine without it ("left-out": of
+        ``NewtonSVC(loss="squared_error")`` alone, whose machines without one row each are told from
+        one inverse; the width of the kernel is that of all rows). "auto" holds out from 31 columns
+        and 200 rows on.
     n_repeats : int, default=1
         Shuffles of ``by="permutation"``.
     n_values : int or None, default=None
@@ -251,6 +259,8 @@ class PosteriorSensitivity(Sensitivity):
     @property
     def _makes_folds(self) -> bool:  # type: ignore[override]
         calibrates = needs_calibration(self.output, self.estimator)
+        if self.on == "left-out":
+            return False
         return bool(self.on != "training" or (calibrates and self.calibration is not None))
 
     @property
@@ -317,7 +327,8 @@ class DensitySensitivity(Sensitivity):
         Whether the mean of both directions of the divergence is taken.
     by : {"marginal", "permutation", "zero", "removal"}, default="marginal"
         How a column is perturbed, see :class:`PosteriorSensitivity`.
-    on : {"training", "held-out", "auto"}, default="training"
+    on : {"training", "held-out", "left-out", "auto"}, default="training"
+        See :class:`PosteriorSensitivity`; "left-out" takes ``NewtonSVR(epsilon=0)`` alone.
     n_repeats : int, default=1
         Shuffles of ``by="permutation"``; each has its own s_j, and scores are averaged.
     n_values : int or None, default=None
@@ -460,6 +471,14 @@ class ScoreSensitivity(Sensitivity):
         self.n_jobs = n_jobs
 
     _kind = ScoreOutput
+
+    def check(self) -> None:
+        super().check()
+        if self.on == "left-out":
+            raise IncompatibleCriterion(
+                "ScoreSensitivity has no machine for each row. Use on='held-out', or "
+                "DensitySensitivity or PosteriorSensitivity with on='left-out'."
+            )
 
     @property
     def _copied(self) -> bool:

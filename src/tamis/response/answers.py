@@ -14,7 +14,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array
-from tamis.response.engine import Model, asked
+from tamis.response.engine import Model, Outputs, asked
 from tamis.response.opening import is_followed, last_step
 from tamis.svm.votes import vote_counts
 
@@ -49,7 +49,7 @@ def decisions_of(fitted: Any, classes: NDArray[Any]) -> Model:
         whole = probabilities_of(fitted, classes)
         return replace(whole, link=_majority if c == 2 else _greatest)
     votes = hasattr(last, "decision_function_shape")
-    link = _signs if c == 2 else Votes(c) if votes else _greatest
+    link = Votes(c) if votes and c > 2 else decided_classes(c)
     model = Model(fitted, "decision_function", Decided(fitted), link)
     if not is_followed(model):
         return by_predicting
@@ -77,6 +77,11 @@ def predictions_of(fitted: Any) -> Model:
         return np.asarray(asked(fitted.predict, X), dtype=np.float64).reshape(len(X), -1)
 
     return Model(fitted, "predict", raw, as_it_is)
+
+
+def decided_classes(n_classes: int) -> Outputs:
+    """From decision values to the predicted class."""
+    return _signs if n_classes == 2 else _greatest
 
 
 class Decided:

@@ -14,7 +14,7 @@ from tamis._namespace import double, host, move, placed
 from tamis.exceptions import InvalidParameter, InvalidTarget
 from tamis.svm.limits import check_bounds
 from tamis.svm.newton.losses import Hinge, SquaredLoss, Tube
-from tamis.svm.newton.machine import NewtonMachine, weights_of
+from tamis.svm.newton.machine import NewtonMachine, PosedMachine, weights_of
 
 LOSSES = ("squared_hinge", "squared_error")
 
@@ -121,6 +121,10 @@ class NewtonSVC(ClassifierMixin, NewtonMachine):
         -------
         NewtonSVC
         """
+        self._fit_outputs(self._posed(X, y, sample_weight))
+        return self
+
+    def _posed(self, X: Any, y: Any, sample_weight: Any) -> PosedMachine:
         self._check()
         X, y = validate_data(self, X, y, dtype="numeric")
         X, y = placed(double(X)), host(y)
@@ -143,8 +147,7 @@ class NewtonSVC(ClassifierMixin, NewtonMachine):
         with np.errstate(over="ignore", under="ignore"):  # refused where it is no number
             bounds = self.C * weight * each[codes]
         check_bounds("NewtonSVC", bounds[weight > 0])
-        self._fit_outputs(X, losses, bounds)
-        return self
+        return PosedMachine(X, losses, bounds)
 
     def _check(self) -> None:
         super()._check()

@@ -1,8 +1,7 @@
 """What machines of squared losses share: kernel, landmarks, one optimum for each output."""
 
-from collections.abc import Sequence
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Self
 from warnings import warn
 
 import numpy as np
@@ -23,6 +22,55 @@ from tamis.svm.newton.spaces import KernelSpace, LandmarkSpace, Space, kernel_ma
 
 #: Error of outputs beside targets of the size of 1 from which it is worth a word.
 IMPRECISE = 1e-6
+
+
+class TargetUnits(NamedTuple):
+    """Where targets are measured from, and in what: they are then of the size of 1.
+
+    The size is a power of two, which rounds nothing.
+    """
+
+    middle: float = 0.0
+    size: float = 1.0
+
+    @classmethod
+    def of(cls, y: Array, *, shiftable: bool) -> Self:
+        """Those of some targets."""
+        most = _power_of_two(float(np.abs(y).max()))
+        middle = float((y / most).mean()) if shiftable else 0.0
+        size = _power_of_two(float(np.abs(y / most - middle).max())) * most
+        return cls(middle * most, max(size, float(np.finfo(float).tiny)))
+
+
+def _power_of_two(value: float) -> float:
+    return float(np.ldexp(1.0, int(np.frexp(value)[1]) - 1)) if value > 0 else 1.0
+
+
+class PosedMachine(NamedTuple):
+    """What a machine is to be trained on: a table, a loss for each output, C of each sample."""
+
+    X: Any
+    losses: list[SquaredLoss]
+    bounds: Array
+    units: TargetUnits = TargetUnits()
+
+    @property
+    def rows(self) -> NDArray[np.intp]:
+        """The rows that have any weight."""
+        return np.flatnonzero(self.bounds > 0)
+
+    @property
+    def kept(self) -> Any:
+        """Their part of the table."""
+        rows = self.rows
+        if len(rows) == self.X.shape[0]:
+            return self.X
+        return namespace(self.X).take(self.X, move(rows, self.X, exact=True), axis=0)
+
+    @property
+    def ridge(self) -> Any:
+        """1 / 2C of these rows."""
+        return move(1 / (2 * self.bounds[self.rows]), self.X)
 
 
 class NewtonMachine(BaseEstimator):
@@ -65,14 +113,13 @@ class NewtonMachine(BaseEstimator):
         numbers = self.kernel, gamma, self.degree, self.coef0
         return resolve_kernel(type(self).__name__, *numbers, X, rows)
 
-    def _fit_outputs(self, X: Any, losses: Sequence[SquaredLoss], bounds: Array) -> None:
+    def _fit_outputs(self, posed: PosedMachine) -> None:
         """One optimum for each loss; attributes as those of SVC."""
-        xp, rows = namespace(X), np.flatnonzero(bounds > 0)
-        kept = X if len(rows) == X.shape[0] else xp.take(X, move(rows, X, exact=True), axis=0)
-        landmarks = self._landmarks(len(rows))
+        X, losses, rows, kept = posed.X, posed.losses, posed.rows, posed.kept
+        xp, landmarks = namespace(X), self._landmarks(len(rows))
         self._origin = self._middle(kept, landmarks)
         near = kept if self._origin is None else kept - self._origin
-        space, ridge = self._space(near, landmarks), move(1 / (2 * bounds[rows]), X)
+        space, ridge = self._space(near, landmarks), posed.ridge
         before = self._begun(len(rows), len(losses))
         found = [self._optimum(space, ridge, *both) for both in zip(losses, before, strict=True)]
         self._sides = [one.sides for one in found] if self.warm_start else None

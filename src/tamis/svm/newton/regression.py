@@ -1,17 +1,16 @@
 """NewtonSVR: regression of squared losses, exact, on a processor or a GPU."""
 
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
 
-from tamis._arrays import Array
 from tamis._namespace import double, host, move, placed
 from tamis.exceptions import InvalidTarget
 from tamis.svm.limits import check_bounds
 from tamis.svm.newton.losses import Tube
-from tamis.svm.newton.machine import NewtonMachine, weights_of
+from tamis.svm.newton.machine import NewtonMachine, PosedMachine, TargetUnits, weights_of
 
 #: Half width of a tube that holds all targets of the size of 1, and that can be counted with.
 LARGEST_EPSILON = 1e100
@@ -114,22 +113,26 @@ class NewtonSVR(RegressorMixin, NewtonMachine):
         -------
         NewtonSVR
         """
+        posed = self._posed(X, y, sample_weight)
+        self._fit_outputs(posed)
+        self._in_units(posed.units)
+        return self
+
+    def _posed(self, X: Any, y: Any, sample_weight: Any) -> PosedMachine:
         self._check()
         X, y = validate_data(self, X, y, dtype="numeric", y_numeric=True)
         X, y = placed(double(X)), host(y).astype(np.float64)
         weight = weights_of(self, sample_weight, y)
         self._kernel = self._resolved(X, weight)
-        units = _Units.of(y[weight > 0], shiftable=self.fit_intercept)
+        units = TargetUnits.of(y[weight > 0], shiftable=self.fit_intercept)
         target = move((y[weight > 0] - units.middle) / units.size, X)
         tube = Tube(target, min(float(self.epsilon) / units.size, LARGEST_EPSILON))
         with np.errstate(over="ignore", under="ignore"):  # refused where it is no number
             bounds = self.C * weight
         check_bounds("NewtonSVR", bounds[weight > 0])
-        self._fit_outputs(X, [tube], bounds)
-        self._in_units(units)
-        return self
+        return PosedMachine(X, [tube], bounds, units)
 
-    def _in_units(self, units: "_Units") -> None:
+    def _in_units(self, units: TargetUnits) -> None:
         """Go back to the units of the targets."""
         with np.errstate(over="ignore"):
             self.dual_coef_ = self.dual_coef_ * units.size
@@ -153,25 +156,3 @@ class NewtonSVR(RegressorMixin, NewtonMachine):
         array of shape (n_samples,)
         """
         return self._outputs(X)[:, 0]
-
-
-class _Units(NamedTuple):
-    """Where targets are measured from, and in what: they are then of the size of 1.
-
-    The size is a power of two, which rounds nothing.
-    """
-
-    middle: float
-    size: float
-
-    @classmethod
-    def of(cls, y: Array, *, shiftable: bool) -> Self:
-        """Those of some targets."""
-        most = _power_of_two(float(np.abs(y).max()))
-        middle = float((y / most).mean()) if shiftable else 0.0
-        size = _power_of_two(float(np.abs(y / most - middle).max())) * most
-        return cls(middle * most, max(size, float(np.finfo(float).tiny)))
-
-
-def _power_of_two(value: float) -> float:
-    return float(np.ldexp(1.0, int(np.frexp(value)[1]) - 1)) if value > 0 else 1.0

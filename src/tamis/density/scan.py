@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
+from tamis._parallel import in_order, threads_for
 from tamis.density.discrete import Coded, n_log_n
 
 #: Levels of the columns of a block: tables of counts of two blocks then fill 4 MB, which stay in
@@ -39,9 +40,13 @@ def pair_blocks(coded: Coded, target: NDArray[np.intp]) -> Iterator[PairBlock]:
     classes = [by_class[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
     table = n_log_n(coded.n_samples)
     blocks = _column_blocks(coded.n_levels)
-    for place, rows in enumerate(blocks):
-        for columns in blocks[place:]:
-            yield PairBlock(rows, columns, _told(coded, classes, table, rows, columns))
+    size = coded.codes.size * len(blocks)  # and made, once, before threads ask for them
+    pairs = [(rows, columns) for place, rows in enumerate(blocks) for columns in blocks[place:]]
+
+    def block(pair: tuple[slice, slice]) -> PairBlock:
+        return PairBlock(*pair, _told(coded, classes, table, *pair))
+
+    yield from in_order(block, pairs, threads_for(size), blas=True)
 
 
 def _told(

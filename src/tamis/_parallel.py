@@ -32,9 +32,14 @@ AHEAD = 4
 SHARED = 1 << 20
 
 
+def is_shared(size: float) -> bool:
+    """Whether a loop over so many numbers is worth more than one thread."""
+    return size >= SHARED
+
+
 def threads_for(size: float) -> int:
-    """Threads for a loop over so many numbers: one where they are too few to share."""
-    return own_threads() if size >= SHARED else 1
+    """Threads for a loop over so many numbers."""
+    return own_threads() if is_shared(size) else 1
 
 
 def own_threads() -> int:

@@ -8,8 +8,7 @@ numpy.
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tamis import _parallel
-from tamis._parallel import in_order, threads_for
+from tamis._parallel import in_order, is_shared, threads_for
 
 #: Entries of a table from which its columns are coded and counted by compiled loops. A pass of
 #: numpy over so many takes half a millisecond, a compiled one a tenth of that, and a search makes
@@ -69,5 +68,5 @@ def shared_calls(function: Callable[[slice], Any], n: int, terms: float) -> list
     Threads share the parts unless there is too little work; how these are cut does not depend on
     the number of threads.
     """
-    parts = list(in_calls(n, terms, shared=n * terms >= _parallel.SHARED))
+    parts = list(in_calls(n, terms, shared=is_shared(n * terms)))
     return list(in_order(function, parts, threads_for(n * terms)))

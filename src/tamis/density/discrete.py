@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from tamis._arrays import Array, Mask, class_codes, is_int
+from tamis._namespace import device_asked
 from tamis._sparse import is_sparse
 from tamis.compiled import thresholds
 from tamis.compiled.thresholds import shared_calls
 from tamis.contract import Cost
+from tamis.density.one_hot import OneHotLevels
 from tamis.exceptions import InvalidParameter
 
 BINNINGS = ("frequency", "width", "codes")
@@ -137,7 +139,9 @@ class Coded:
         the counts are exact.
         """
         n_pivot = int(pivot.max()) + 1
-        if not self.compiled:
+        if device_asked() is not None:
+            sums = self._one_hot.sums(pivot, n_pivot, self._table)
+        elif not self.compiled:
             sums = self._sums_by_bincount(pivot, n_pivot)
         elif (n_pivot - 1) * (self.n_levels.mean() - 1) <= thresholds.CELLS_BY_BITS:
             sums = self._sums_by_bits(pivot, n_pivot)
@@ -151,6 +155,10 @@ class Coded:
             )  # fmt: skip
             sums = np.concatenate(parts)
         return settled(np.log(self.n_samples) - sums / self.n_samples)
+
+    @cached_property
+    def _one_hot(self) -> OneHotLevels:
+        return OneHotLevels(self.codes, self.n_levels)
 
     def information(self, codes: NDArray[np.intp]) -> Array:
         """Mutual information of each column with a coded variable, in nats."""

@@ -4,6 +4,7 @@ All of them come from one inverse (:mod:`tamis.svm.newton.left_out`), without an
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def _machines(training: SensitivityTraining, estimator: Any, X: Array) -> LeftOu
 
 def _models(machines: LeftOutMachines, link: Outputs) -> list[FoldModel]:
     return [
-        FoldModel(Model(part, "left-out", _Answers(part), link), rows)
+        FoldModel(Model(part, "left-out", partial(_answers, part), link), rows)
         for part, rows in _blocks(machines)
     ]
 
@@ -72,16 +73,6 @@ def _blocks(machines: LeftOutMachines) -> Iterator[tuple[LeftOutMachines, Any]]:
         rows = np.arange(first, min(first + size, n_rows))
         own = machines.weights[:, rows], machines.offsets[rows]
         yield LeftOutMachines(machines.machine, *own), rows
-
-
-class _Answers:
-    """Outputs of rows, each by the machine of its place."""
-
-    def __init__(self, machines: LeftOutMachines):
-        self.machines = machines
-
-    def __call__(self, X: Array) -> Array:
-        return _answers(self.machines, X)
 
 
 def _answers(machines: LeftOutMachines, X: Array) -> Array:

@@ -25,7 +25,9 @@ from tamis._namespace import host, namespace
 from tamis.density.pairs import TargetKernel
 from tamis.density.posteriors import ObservedClass
 from tamis.svm.kernels import Kernel
-from tamis.svm.newton_solver import Hinge, kernel_matrix, newton
+from tamis.svm.newton.losses import Hinge
+from tamis.svm.newton.solver import newton
+from tamis.svm.newton.spaces import KernelSpace, kernel_matrix
 
 #: Most seconds of one round of 20 000 rows and 2 000 columns on one H200, in double precision.
 MUSTS = {
@@ -210,7 +212,7 @@ class Problem:
 
         def work() -> None:
             K = kernel_matrix(Kernel("rbf", gamma), self.X, self.X)
-            found = newton(K, half, Hinge(self.sign), intercept=True, most_steps=50)
+            found = newton(KernelSpace(K), half, Hinge(self.sign), intercept=True, most_steps=50)
             steps.append(found.n_steps if found.converged else -1)
 
         return self.seconds(work), steps[-1]

@@ -3,7 +3,7 @@
 What is written against the array API runs where its arrays are; answers come back as numpy arrays.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -269,27 +269,54 @@ def cholesky_solve(matrix: Any, right: Any) -> Any:
 
     The matrix may be overwritten. ``numpy.linalg.LinAlgError`` where it is not positive definite.
     """
-    if isinstance(matrix, np.ndarray):
-        from scipy.linalg import cho_factor, cho_solve
+    return cholesky_solver(matrix)(right)
 
-        # the transpose of what is stored by rows is stored by columns, as LAPACK asks for
-        factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
-        return cho_solve(factor, right, check_finite=False)
+
+def cholesky_solver(matrix: Any) -> Callable[[Any], Any]:
+    """Who solves the systems of a symmetric positive definite matrix, which may be overwritten."""
+    factor = lower_factor(matrix)
+    if isinstance(matrix, np.ndarray):
+        from scipy.linalg import cho_solve
+
+        return lambda right: cho_solve((factor, True), right, check_finite=False)
     if hasattr(matrix, "detach"):
         torch = import_module("torch")
-        factor, failed = torch.linalg.cholesky_ex(matrix)
+        return lambda right: torch.cholesky_solve(right, factor)
+    return lambda right: lower_solve(factor, lower_solve(factor, right), transposed=True)
+
+
+def lower_factor(matrix: Any) -> Any:
+    """The lower Cholesky factor of a symmetric matrix, which may be overwritten.
+
+    What is above the diagonal is of no meaning. ``numpy.linalg.LinAlgError`` where the matrix is
+    not positive definite.
+    """
+    if isinstance(matrix, np.ndarray):
+        from scipy.linalg import cho_factor
+
+        # the transpose of what is stored by rows is stored by columns, as LAPACK asks for
+        return cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)[0]
+    if hasattr(matrix, "detach"):
+        factor, failed = import_module("torch").linalg.cholesky_ex(matrix)
         if int(failed):
             raise np.linalg.LinAlgError("the matrix is not positive definite")
-        return torch.cholesky_solve(right, factor)
-    factor = namespace(matrix).linalg.cholesky(matrix)
-    solve = _triangular(matrix)
-    return solve(factor.mT, solve(factor, right, True), False)
+        return factor
+    return namespace(matrix).linalg.cholesky(matrix)
 
 
-def _triangular(matrix: Any) -> Any:
-    """A solver of triangular systems; the standard has none, so a general one may stand in."""
-    xp = namespace(matrix)
-    if type(matrix).__module__.split(".")[0] != "cupy":
-        return lambda factor, right, lower: xp.linalg.solve(factor, right)
-    solve = import_module("cupyx.scipy.linalg").solve_triangular
-    return lambda factor, right, lower: solve(factor, right, lower=lower)
+def lower_solve(factor: Any, right: Any, *, transposed: bool = False) -> Any:
+    """The solution of a system of a lower factor, or of its transpose."""
+    if isinstance(factor, np.ndarray):
+        from scipy.linalg import solve_triangular
+
+        return solve_triangular(
+            factor, right, trans=int(transposed), lower=True, check_finite=False
+        )
+    own = factor.mT if transposed else factor
+    if hasattr(factor, "detach"):
+        solve = import_module("torch").linalg.solve_triangular
+        return solve(own, right, upper=transposed)
+    if type(factor).__module__.split(".")[0] == "cupy":
+        solve = import_module("cupyx.scipy.linalg").solve_triangular
+        return solve(own, right, lower=not transposed)
+    return namespace(factor).linalg.solve(own, right)  # the standard has no other

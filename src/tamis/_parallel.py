@@ -28,6 +28,21 @@ REACH = 10
 AHEAD = 4
 
 
+#: Numbers from which a loop over them is shared among threads: a millisecond's work, to which the
+#: start of a thread adds a tenth.
+SHARED = 1 << 20
+
+
+def is_shared(size: float) -> bool:
+    """Whether a loop over so many numbers is worth more than one thread."""
+    return size >= SHARED
+
+
+def threads_for(size: float) -> int:
+    """Threads for a loop over so many numbers."""
+    return own_threads() if is_shared(size) else 1
+
+
 def own_threads() -> int:
     """Threads that loops of this process may use: OMP_NUM_THREADS, else every core.
 
@@ -75,11 +90,6 @@ def _one_thread_each(blas: bool) -> Iterator[None]:
 def _libraries() -> ThreadpoolController:
     """Looked for once: going through all libraries of a process takes milliseconds."""
     return ThreadpoolController()
-
-
-#: Numbers from which a loop over them is shared among threads: a millisecond's work, to which the
-#: start of a thread adds a tenth.
-SHARED = 1 << 20
 
 
 class _Listener:
@@ -148,7 +158,7 @@ def in_threads(function: Callable[[slice], Any], n_items: int, size: int) -> lis
     One slice for each core that is free to use, unless there is too little work to share: so many
     numbers in all.
     """
-    n_slices = 1 if size < SHARED else min(n_items, own_threads())
+    n_slices = min(n_items, threads_for(size))
     bounds = [n_items * k // n_slices for k in range(n_slices + 1)] if n_slices else [0]
     slices = [slice(first, last) for first, last in pairwise(bounds)]
     return list(in_order(function, slices, len(slices)))

@@ -32,7 +32,10 @@ from tamis.svm import NewtonSVC, NewtonSVR
 from tamis.svm.columns import ColumnKernel
 from tamis.svm.kernels import Kernel
 from tamis.svm.machine import kernel_machine, multipliers
-from tamis.svm.newton_solver import Hinge, Tube, kernel_matrix, left_out, newton
+from tamis.svm.newton.left_out import left_out
+from tamis.svm.newton.losses import Hinge, Tube
+from tamis.svm.newton.solver import newton
+from tamis.svm.newton.spaces import KernelSpace, LandmarkSpace, kernel_matrix
 
 
 def problem(n=60, d=4, seed=0):
@@ -171,13 +174,13 @@ def test_left_out_equals_refits(intercept):
     for i in range(25):
         kept = np.delete(np.arange(25), i)
         own = newton(
-            K[np.ix_(kept, kept)], ridge[kept], Tube(f[kept], 0.0),
+            KernelSpace(K[np.ix_(kept, kept)]), ridge[kept], Tube(f[kept], 0.0),
             intercept=intercept, most_steps=9,
         )  # fmt: skip
-        assert_allclose(found.weights[i, kept], own.beta, atol=1e-9)
+        assert_allclose(found.weights[i, kept], own.point.beta, atol=1e-9)
         assert found.weights[i, i] == pytest.approx(0, abs=1e-12)
-        assert found.offsets[i] == pytest.approx(own.intercept, abs=1e-9)
-        expected = K[i, kept] @ own.beta + own.intercept
+        assert found.offsets[i] == pytest.approx(own.point.intercept, abs=1e-9)
+        expected = K[i, kept] @ own.point.beta + own.point.intercept
         assert found.outputs[i] == pytest.approx(expected, abs=1e-9)
 
 
@@ -192,12 +195,13 @@ def test_other_libraries_agree(library):
     poly = kernel_matrix(Kernel("poly", 0.3, 2, 1.0), there, there)
     assert_allclose(host(poly), polynomial_kernel(X, None, 2, 0.3, 1.0))
     for make, target in ((Hinge, y.astype(float)), (lambda v: Tube(v, 0.2), f)):
-        plain = newton(host(K), ridge, make(target), intercept=True, most_steps=50)
+        plain = newton(KernelSpace(host(K)), ridge, make(target), intercept=True, most_steps=50)
         moved = newton(
-            K, other.asarray(ridge), make(other.asarray(target)), intercept=True, most_steps=50
-        )
-        assert_allclose(host(moved.beta), plain.beta, atol=1e-11)
-        assert moved.intercept == pytest.approx(plain.intercept, abs=1e-12)
+            KernelSpace(K), other.asarray(ridge), make(other.asarray(target)), intercept=True,
+            most_steps=50,
+        )  # fmt: skip
+        assert_allclose(host(moved.point.beta), plain.point.beta, atol=1e-11)
+        assert moved.point.intercept == pytest.approx(plain.point.intercept, abs=1e-12)
         assert moved.n_steps == plain.n_steps
     ours, theirs = left_out(host(K), ridge, f), left_out(K, other.asarray(ridge), other.asarray(f))
     assert_allclose(host(theirs.outputs), ours.outputs, atol=1e-11)
@@ -216,7 +220,11 @@ def test_one_view_with_other_machines():
         assert_allclose(K @ one.beta + fitted.intercept_, outputs[:, 0], atol=1e-10)
 
 
-@pytest.mark.parametrize("machine", [NewtonSVC(), NewtonSVR()], ids=["svc", "svr"])
+@pytest.mark.parametrize(
+    "machine",
+    [NewtonSVC(), NewtonSVR(), NewtonSVC(n_landmarks=15, random_state=0)],
+    ids=["svc", "svr", "landmarks"],
+)
 def test_scikit_learn_checks(machine):
     check_estimator(machine, on_skip=None)
 
@@ -455,3 +463,118 @@ def test_what_double_precision_cannot_solve_is_said():
     X, _, f = problem(40)
     with pytest.warns(NotConverged, match="is right to .* only"):
         NewtonSVR(kernel="linear").fit(X * 1e6, f)
+
+
+class TestLandmarks:
+    """Machines of some rows' kernels, whose weights all rows decide."""
+
+    @pytest.mark.parametrize("kernel", [Kernel("rbf", 0.3), Kernel("poly", 0.3, 2, 1.0)])
+    @pytest.mark.parametrize("C", [0.1, 10.0, 1e3])
+    @pytest.mark.parametrize("intercept", [True, False])
+    def test_all_rows_are_the_exact_machine(self, kernel, C, intercept):
+        X, y, f = problem()
+        ridge, options = np.full(60, 1 / (2 * C)), {"intercept": intercept, "most_steps": 50}
+        exact = KernelSpace(kernel_matrix(kernel, X, X))
+        space = LandmarkSpace(kernel, X, np.arange(60))
+        for loss in (Hinge(y.astype(float)), Tube(f, 0.2), Tube(f, 0.0)):
+            whole, found = (newton(one, ridge, loss, **options) for one in (exact, space))
+            assert_allclose(found.point.outputs, whole.point.outputs, atol=1e-9)
+            a = space.coefficients(found.point.beta)
+            assert_allclose(exact.K @ a + found.point.intercept, whole.point.outputs, atol=1e-8)
+
+    @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+    @pytest.mark.parametrize("intercept", [True, False])
+    def test_a_general_minimiser(self, kernel, intercept):
+        X, y, _ = problem(50)
+        ours = NewtonSVC(
+            2.0, kernel=kernel, coef0=1.0, gamma=0.3, fit_intercept=intercept, n_landmarks=6,
+            random_state=1,
+        ).fit(X, y)  # fmt: skip
+        own = ours.support_vectors_
+        assert_array_equal(own, X[ours.support_])
+        K, among = ours._kernel(X, own), ours._kernel(own, own)
+
+        def objective(theta):
+            a, b = theta[:-1], theta[-1] * intercept
+            over = np.maximum(1 - y * (K @ a + b), 0)
+            return a @ among @ a / 2 + 2.0 * over @ over
+
+        ends = [
+            minimize(objective, start, method="BFGS", options={"gtol": 1e-9}).fun
+            for start in (np.zeros(7), np.append(ours.dual_coef_[0], ours.intercept_))
+        ]
+        value = objective(np.append(ours.dual_coef_[0], ours.intercept_))
+        assert value <= min(ends) * (1 + 1e-9)
+        assert_allclose(K @ ours.dual_coef_[0] + ours.intercept_, ours.decision_function(X))
+
+    def test_they_are_drawn_by_random_state(self):
+        X, y, f = problem()
+        for make, target in ((NewtonSVC, y), (NewtonSVR, f)):
+            one, again, other = (
+                make(n_landmarks=20, random_state=seed).fit(X, target) for seed in (0, 0, 1)
+            )
+            assert_array_equal(reached(one, X), reached(again, X))
+            assert len(one.support_) == 20
+            assert not np.array_equal(one.support_, other.support_)
+            whole = make(n_landmarks=60).fit(X, target)
+            assert_array_equal(reached(whole, X), reached(make().fit(X, target), X))
+
+    def test_weights_and_classes(self):
+        X, y = load_iris(return_X_y=True)
+        weight = np.random.default_rng(0).integers(0, 3, len(X))
+        machine = NewtonSVC(n_landmarks=30, random_state=0).fit(X, y, weight)
+        assert machine.score(X, y) > 0.95
+        assert (weight[machine.support_] > 0).all()
+        view = kernel_machine(machine)
+        outputs = view.values(view.grams(X)) @ view.weights + view.offsets
+        assert_allclose(outputs, machine.decision_function(X), atol=1e-9)
+
+    def test_equal_rows_and_columns_far_from_0(self):
+        X, y, _ = problem()
+        X = np.round(X * 2**20) / 2**20
+        twice = np.concatenate([X, X]), np.concatenate([y, y])
+        for kernel in ("rbf", "linear"):
+            options = {"kernel": kernel, "gamma": 0.2, "n_landmarks": 80, "random_state": 0}
+            near = NewtonSVC(**options).fit(*twice)
+            far = NewtonSVC(**options).fit(twice[0] + 2.0**24, twice[1])
+            assert_allclose(reached(far, X + 2.0**24), reached(near, X), atol=1e-8)
+            if kernel == "linear":
+                own = near.dual_coef_ @ (near.support_vectors_ @ X.T) + near.intercept_[:, None]
+                assert_allclose(own[0], reached(near, X), atol=1e-8)
+
+    @pytest.mark.parametrize("library", ["array_api_strict", "torch"])
+    def test_other_libraries_agree(self, library):
+        other = pytest.importorskip(library, reason=f"{library} is not installed")
+        X, y, _ = problem()
+        ridge, loss, some = np.full(60, 0.1), y.astype(float), np.arange(0, 60, 4)
+        plain = LandmarkSpace(Kernel("rbf", 0.3), X, some)
+        here = newton(plain, ridge, Hinge(loss), intercept=True, most_steps=50)
+        space = LandmarkSpace(Kernel("rbf", 0.3), other.asarray(X), some)
+        moved = other.asarray(ridge), Hinge(other.asarray(loss))
+        there = newton(space, *moved, intercept=True, most_steps=50)
+        assert_allclose(host(there.point.outputs), here.point.outputs, atol=1e-10)
+        assert there.n_steps == here.n_steps
+
+    def test_criteria_take_them(self):
+        X, f = problem(120)[::2]
+        method = (
+            "RecursiveElimination(DensitySensitivity(NewtonSVR(n_landmarks=40, random_state=0)))"
+        )
+        found = select(X, f, method, n_features_to_select=3)
+        assert_array_equal(found.get_support(indices=True), [0, 1, 2])
+
+    @pytest.mark.parametrize("few", [0, -3, 2.5, "all"])
+    def test_numbers_that_are_none(self, few):
+        X, y, _ = problem(20)
+        with pytest.raises(InvalidParameter, match="n_landmarks of at least 1, or None"):
+            NewtonSVC(n_landmarks=few).fit(X, y)
+
+
+def test_least_squares_of_classes():
+    X, y, _ = problem()
+    machine = NewtonSVC(3.0, loss="squared_error", gamma=0.3).fit(X, y)
+    by_numbers = NewtonSVR(3.0, epsilon=0.0, gamma=0.3).fit(X, y)
+    assert_allclose(machine.decision_function(X), by_numbers.predict(X), atol=1e-12)
+    assert len(machine.support_) == len(X)
+    with pytest.raises(InvalidParameter, match="loss='squared_hinge' or 'squared_error'"):
+        NewtonSVC(loss="hinge").fit(X, y)

@@ -39,7 +39,8 @@ class DensitySensitivity(Sensitivity):
         Whether the mean of both directions of the divergence is taken.
     by : {"marginal", "permutation", "zero", "removal"}, default="marginal"
         How a column is perturbed, see :class:`PosteriorSensitivity`.
-    on : {"training", "held-out", "auto"}, default="training"
+    on : {"training", "held-out", "left-out", "auto"}, default="training"
+        See :class:`PosteriorSensitivity`; "left-out" takes ``NewtonSVR(epsilon=0)`` alone.
     n_repeats : int, default=1
         Shuffles of ``by="permutation"``; each has its own s_j, and scores are averaged.
     n_values : int or None, default=None

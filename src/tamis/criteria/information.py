@@ -55,6 +55,7 @@ class PairwiseInformation(ForwardCriterion):
     takes_categories: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
     takes_parts: ClassVar[bool] = True
+    runs_on_device: ClassVar[bool] = True
     _coded: Coded | PartsCoded
 
     def __init__(

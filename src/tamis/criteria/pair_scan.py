@@ -191,6 +191,7 @@ class PairInformation(Univariate):
     takes_missing: ClassVar[bool] = True
     takes_categories: ClassVar[bool] = True
     takes_parts: ClassVar[bool] = True
+    runs_on_device: ClassVar[bool] = True
 
     def __init__(
         self,

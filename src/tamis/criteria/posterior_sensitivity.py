@@ -48,9 +48,12 @@ class PosteriorSensitivity(Sensitivity):
         Of many columns no single one changes a predicted class: with "decision" all then score 0,
         and the lowest indices are kept (of 500 columns and 60 rows all 500, where "probability"
         finds each of the 4 that matter). Use it with tens of columns at most.
-    on : {"training", "held-out", "auto"}, default="training"
-        Rows whose outputs are compared: those of the training, or each fold's by a model that did
-        not see them. "auto" holds out from 31 columns and 200 rows on.
+    on : {"training", "held-out", "left-out", "auto"}, default="training"
+        Rows whose outputs are compared: those of the training, each fold's by a model that did
+        not see them, or each row's by the machine without it ("left-out": of
+        ``NewtonSVC(loss="squared_error")`` alone, whose machines without one row each are told from
+        one inverse; the width of the kernel is that of all rows). "auto" holds out from 31 columns
+        and 200 rows on.
     n_repeats : int, default=1
         Shuffles of ``by="permutation"``.
     n_values : int or None, default=None
@@ -121,6 +124,8 @@ class PosteriorSensitivity(Sensitivity):
     @property
     def _makes_folds(self) -> bool:  # type: ignore[override]
         calibrates = needs_calibration(self.output, self.estimator)
+        if self.on == "left-out":
+            return False
         return bool(self.on != "training" or (calibrates and self.calibration is not None))
 
     @property

@@ -1,5 +1,6 @@
 """Information of a subset with the classes from reduced-set densities, one fit for all columns."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from tamis._arrays import Array, Subset, check_range, class_codes, is_int
+from tamis._parallel import in_order, threads_for
 from tamis._random import draw_seed, stream
 from tamis.contract import BackwardCriterion, Cost
 from tamis.density.parzen import best_width, check_width, width_cost
@@ -157,11 +159,16 @@ class ReducedParzenInformation(BackwardCriterion):
         """Information lost with the columns of each unit, none of them constant."""
         mixture = _Mixture(Z, self._codes, self._log_priors, self.sigma_)
         if self.by == "removal":
-            without = [self._information(np.delete(Z, unit, axis=1)) for unit in units]
+            without = self._of_units(lambda u: self._information(np.delete(Z, u, axis=1)), units)
         else:
-            values = self._values(subset, units, Z)
-            without = [mixture.information(u, v) for u, v in zip(units, values, strict=True)]
+            both = list(zip(units, self._values(subset, units, Z), strict=True))
+            without = self._of_units(lambda pair: mixture.information(*pair), both)
         return mixture.information() - np.array(without)
+
+    def _of_units(self, function: Callable[[Any], float], units: list[Any]) -> list[float]:
+        """What is left without each unit, by threads of our own."""
+        size = float(len(self._X)) ** 2 * len(units)  # at most as many windows as samples
+        return list(in_order(function, units, threads_for(size), blas=True))
 
     def _information(self, Z: Array) -> float:
         """Information from densities found for these columns."""

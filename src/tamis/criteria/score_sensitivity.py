@@ -3,6 +3,7 @@
 from typing import Any
 
 from tamis.criteria.sensitivity import Sensitivity
+from tamis.exceptions import IncompatibleCriterion
 from tamis.response.outputs import Output
 from tamis.response.scores import ScoreOutput, plain_score
 from tamis.response.training import SensitivityTraining
@@ -70,6 +71,14 @@ class ScoreSensitivity(Sensitivity):
         self.n_jobs = n_jobs
 
     _kind = ScoreOutput
+
+    def check(self) -> None:
+        super().check()
+        if self.on == "left-out":
+            raise IncompatibleCriterion(
+                "ScoreSensitivity has no machine for each row. Use on='held-out', or "
+                "DensitySensitivity or PosteriorSensitivity with on='left-out'."
+            )
 
     @property
     def _copied(self) -> bool:

@@ -17,6 +17,7 @@ from tamis.contract import BackwardCriterion, Cost
 from tamis.criteria.model import GROUPS, ModelCriterion, is_tuner, names_by_position
 from tamis.exceptions import IncompatibleCriterion
 from tamis.response.cost import ComparisonCost, tuned_model
+from tamis.response.left_out import check_left_out
 from tamis.response.losses import losses, mean_and_error
 from tamis.response.opening import check_usable, last_step
 from tamis.response.outputs import Output
@@ -46,7 +47,7 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
 
     @property
     def _makes_folds(self) -> bool:  # type: ignore[override]
-        return bool(self.on != "training")
+        return self.on not in ("training", "left-out")
 
     @property
     def runs_on_device(self) -> bool:  # type: ignore[override]
@@ -94,8 +95,11 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
 
     def check(self) -> None:
         name = type(self).__name__
-        self._kind.check(name, resolve(name, self.by, self.n_repeats, self.n_values))
+        way = resolve(name, self.by, self.n_repeats, self.n_values)
+        self._kind.check(name, way)
         holds_out(name, self.on, 0, 0)
+        if self.on == "left-out":
+            check_left_out(name, self.estimator, way)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         name = type(self).__name__
@@ -107,6 +111,7 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
         self._training = SensitivityTraining(
             name, X, y, rows, self.task_,
             held_out=holds_out(name, self.on, X.shape[1], len(rows)),
+            left_out=self.on == "left-out",
             stratified=classification and is_classifier(self.estimator),
             groups=metadata.split.get(GROUPS), fit_params=metadata.fit,
             score_params=metadata.score, seed=draw_seed(self.random_state), n_jobs=self.n_jobs,

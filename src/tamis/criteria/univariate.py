@@ -339,6 +339,7 @@ class MutualInformation(Univariate):
     takes_categories: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
     takes_parts: ClassVar[bool] = True
+    runs_on_device: ClassVar[bool] = True
     takes_several_targets: ClassVar[bool] = True
 
     def __init__(

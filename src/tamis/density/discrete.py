@@ -1,6 +1,6 @@
 """Columns as small integers, and the entropies of pairs of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from tamis._arrays import BLOCK, Array, Mask, class_codes, is_int
+from tamis._namespace import device_asked
 from tamis._sparse import is_sparse
 from tamis.compiled import thresholds
-from tamis.compiled.thresholds import in_calls
+from tamis.compiled.thresholds import shared_calls
 from tamis.contract import Cost
+from tamis.density.one_hot import OneHotLevels
 from tamis.exceptions import InvalidParameter
 
 BINNINGS = ("frequency", "width", "codes")
@@ -77,8 +79,10 @@ class Coded:
         if self.compiled:
             from tamis.compiled.counting import encode
 
-            for part in self._parts(self.n_samples):
+            def of(part: slice) -> None:
                 encode(self._columns[part], self.cuts[part], self.n_levels[part], codes[part])
+
+            self._by_columns(of, self.n_samples)
         else:
             for cut in self.cuts.T:
                 codes += self._columns >= cut[:, None]
@@ -159,20 +163,26 @@ class Coded:
         the counts are exact.
         """
         n_pivot = int(pivot.max()) + 1
-        if not self.compiled:
+        if device_asked() is not None:
+            sums = self._one_hot.sums(pivot, n_pivot, self._table)
+        elif not self.compiled:
             sums = self._sums_by_bincount(pivot, n_pivot)
         elif (n_pivot - 1) * (self.n_levels.mean() - 1) <= thresholds.CELLS_BY_BITS:
             sums = self._sums_by_bits(pivot, n_pivot)
         else:
             from tamis.compiled.counting import sums_by_histogram
 
-            sums = np.concatenate(
-                [
-                    sums_by_histogram(self.codes[p], self.n_levels[p], pivot, n_pivot, self._table)
-                    for p in in_calls(len(self.codes), self.n_samples)
-                ]
-            )
+            codes, fixed = self.codes, (pivot, n_pivot, self._table)
+            parts = shared_calls(
+                lambda some: sums_by_histogram(codes[some], self.n_levels[some], *fixed),
+                len(codes), self.n_samples,
+            )  # fmt: skip
+            sums = np.concatenate(parts)
         return settled(np.log(self.n_samples) - sums / self.n_samples)
+
+    @cached_property
+    def _one_hot(self) -> OneHotLevels:
+        return OneHotLevels(self.codes, self.n_levels)
 
     def information(self, codes: NDArray[np.intp]) -> Array:
         """Mutual information of each column with a coded variable, in nats."""
@@ -194,28 +204,27 @@ class Coded:
         row = pivot[None, :].astype(float)
         pivot_bits, pivot_sizes = pack(row, cuts, one, np.array([0, n_pivot - 1]))
         pivot_sets = pivot_bits, pivot_sizes, self._table
-        parts = self._parts(self.n_samples / 64 * n_pivot)
-        starts = [start[part.start : part.stop + 1] for part in parts]
-        return np.concatenate([sums_by_bits(bits, sizes, some, *pivot_sets) for some in starts])
+        parts = self._by_columns(
+            lambda some: sums_by_bits(bits, sizes, start[some.start : some.stop + 1], *pivot_sets),
+            self.n_samples / 64 * n_pivot,
+        )
+        return np.concatenate(parts)
 
-    def _parts(self, terms: float) -> Iterator[slice]:
-        """Columns in parts, with so many terms for each level."""
-        return in_calls(len(self._columns), terms * float(self.n_levels.mean()))
+    def _by_columns(self, function: Callable[[slice], Any], terms: float) -> list[Any]:
+        """A compiled loop over the columns, with so many terms for each level."""
+        return shared_calls(function, len(self._columns), terms * float(self.n_levels.mean()))
 
     @cached_property
     def _bits(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
         from tamis.compiled.counting import pack
 
         start = np.concatenate([[0], np.cumsum(self.n_levels - 1)])
-        found = [
-            pack(
-                self._columns[p],
-                self.cuts[p],
-                self.n_levels[p],
-                start[p.start : p.stop + 1] - start[p.start],
-            )
-            for p in self._parts(self.n_samples)
-        ]
+
+        def of(part: slice) -> Any:
+            own = start[part.start : part.stop + 1] - start[part.start]
+            return pack(self._columns[part], self.cuts[part], self.n_levels[part], own)
+
+        found = self._by_columns(of, self.n_samples)
         bits, sizes = (np.concatenate(part) for part in zip(*found, strict=True))
         return bits, sizes, start
 
@@ -268,7 +277,7 @@ def _few_levels(columns: Array, most: int, compiled: bool) -> tuple[Array, NDArr
         from tamis.compiled.counting import few_levels
 
         terms = columns.shape[1] * float(most)
-        found = [few_levels(columns[part], most) for part in in_calls(len(columns), terms)]
+        found = shared_calls(lambda part: few_levels(columns[part], most), len(columns), terms)
         levels, count = (np.concatenate(part) for part in zip(*found, strict=True))
         return levels, count
     ordered = np.sort(columns, axis=1)

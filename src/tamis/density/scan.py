@@ -1,18 +1,24 @@
 """What all pairs of columns tell of the target, from matrix products of indicators of levels."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
+from tamis._namespace import device_asked
+from tamis._parallel import in_order, threads_for
 from tamis.density.discrete import Coded, n_log_n
+from tamis.density.one_hot import OneHotLevels
 
 #: Levels of the columns of a block: tables of counts of two blocks then fill 4 MB, which stay in
 #: the cache while their logarithms are looked up, and a product is large enough to run at full
 #: speed.
 LEVELS = 1024
+#: The same on a device, whose tables of counts then fill 128 MB.
+LEVELS_THERE = 4096
 #: Indicators held at a time for a block, 64 MB: more rows are counted part by part.
 CELLS = 1 << 24
 #: Rows from which single precision no longer counts exactly.
@@ -35,8 +41,26 @@ def pair_blocks(coded: Coded, target: NDArray[np.intp]) -> Iterator[PairBlock]:
     products of indicators, class by class.
     """
     classes, table = _classes(target), n_log_n(coded.n_samples)
-    for rows, columns in _beside(coded):
-        yield PairBlock(rows, columns, _told(coded, classes, table, rows, columns))
+    if device_asked() is not None:
+        yield from _there(coded, classes, table)
+        return
+    blocks = _column_blocks(coded.n_levels)
+    size = coded.codes.size * len(blocks)  # and made, once, before threads ask for them
+
+    def block(pair: tuple[slice, slice]) -> PairBlock:
+        return PairBlock(*pair, _told(coded, classes, table, *pair))
+
+    yield from in_order(block, _each_once(blocks), threads_for(size), blas=True)
+
+
+def _there(coded: Coded, classes: list[NDArray[np.intp]], table: Array) -> Iterator[PairBlock]:
+    """The same where a device is asked for, which larger blocks keep busy."""
+    one_hot = OneHotLevels(coded.codes[:, np.concatenate(classes)], coded.n_levels)
+    ends = np.cumsum([0, *(len(members) for members in classes)])
+    parts = [slice(a, b) for a, b in pairwise(ends)]
+    for rows, columns in _each_once(_column_blocks(coded.n_levels, LEVELS_THERE)):
+        found = one_hot.beside(rows, columns, parts, table)
+        yield PairBlock(rows, columns, found / coded.n_samples)
 
 
 def permuted_blocks(
@@ -49,7 +73,7 @@ def permuted_blocks(
     """
     by_target = [sorted(_classes(target), key=len) for target in targets]
     table = n_log_n(coded.n_samples)
-    for rows, columns in _beside(coded):
+    for rows, columns in _each_once(_column_blocks(coded.n_levels)):
         total = _counts(coded, np.arange(coded.n_samples), rows, columns)
         without = _summed(coded, total, table, rows, columns)
         for index, (*classes, _) in enumerate(by_target):
@@ -69,12 +93,9 @@ def _classes(target: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     return [by_class[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
-def _beside(coded: Coded) -> Iterator[tuple[slice, slice]]:
-    """Every two blocks of columns once."""
-    blocks = _column_blocks(coded.n_levels)
-    for place, rows in enumerate(blocks):
-        for columns in blocks[place:]:
-            yield rows, columns
+def _each_once(blocks: list[slice]) -> list[tuple[slice, slice]]:
+    """Every two blocks of columns."""
+    return [(rows, columns) for place, rows in enumerate(blocks) for columns in blocks[place:]]
 
 
 def _told(
@@ -127,11 +148,12 @@ def _starts(n_levels: NDArray[np.int64]) -> NDArray[np.intp]:
     return np.concatenate([[0], np.cumsum(n_levels)[:-1]]).astype(np.intp)
 
 
-def _column_blocks(n_levels: NDArray[np.int64]) -> list[slice]:
-    """Neighbouring columns of together about ``LEVELS`` levels, at least one column each."""
+def _column_blocks(n_levels: NDArray[np.int64], most: int | None = None) -> list[slice]:
+    """Neighbouring columns of together about so many levels, at least one column each."""
+    most = LEVELS if most is None else most
     blocks, start, held = [], 0, 0
     for j, n in enumerate(n_levels):
-        if j > start and held + n > LEVELS:
+        if j > start and held + n > most:
             blocks.append(slice(start, j))
             start, held = j, 0
         held += int(n)

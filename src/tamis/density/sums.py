@@ -7,6 +7,7 @@ at a time.
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -36,6 +37,9 @@ FARTHEST = 1e4
 #: Columns from which products of strips pay for the kernel that is made for them, which costs as
 #: much as some dozen columns by themselves.
 LEAST_TOGETHER = 64
+#: Columns of a thread from which it pays to make the distances of a row for it alone, which cost a
+#: tenth of as many exponentials.
+FEWEST_SHARED = 8
 
 
 def check_precision(name: str, precision: Any) -> None:
@@ -167,6 +171,13 @@ class PlainClassSums:
         return map(squareform, altered_distances(self._X, members, altered, sign))
 
 
+def _by_columns(rows: list[slice], n_columns: int) -> list[list[tuple[slice, slice]]]:
+    """For each thread all rows of some of the columns; no sum depends on which these are."""
+    n_parts = max(1, min(own_threads(), n_columns // FEWEST_SHARED))
+    bounds = [n_columns * k // n_parts for k in range(n_parts + 1)]
+    return [[(part, slice(*ends)) for part in rows] for ends in pairwise(bounds)]
+
+
 class CompiledClassSums:
     """Rows of distances made as needed: any number of samples."""
 
@@ -188,8 +199,8 @@ class CompiledClassSums:
     def sums(self, members: Subset, altered: Subset, sign: int, gamma: float) -> Array:
         from tamis.compiled.kernel_sums import class_sums
 
-        # each pair is computed once and added to both of its samples: not a work for threads
-        return self._blocks(class_sums, members, altered, sign, gamma, n_threads=1)
+        # each pair is computed once and added to both of its samples: threads share the columns
+        return self._blocks(class_sums, members, altered, sign, gamma, symmetric=True)
 
     def log_sums_of_others(
         self, members: Subset, altered: Subset, sign: int, gamma: float
@@ -197,7 +208,7 @@ class CompiledClassSums:
         from tamis.compiled.kernel_sums import log_class_sums_of_others
 
         everything = members, altered, sign, gamma
-        return self._blocks(log_class_sums_of_others, *everything, n_threads=own_threads())
+        return self._blocks(log_class_sums_of_others, *everything, symmetric=False)
 
     def _blocks(
         self,
@@ -206,7 +217,8 @@ class CompiledClassSums:
         altered: Subset,
         sign: int,
         gamma: float,
-        n_threads: int,
+        *,
+        symmetric: bool,
     ) -> Array:
         """The function's answers, so many columns at a time that they fit into memory."""
         size = max(1, BLOCK // (len(self._far) * (len(self._bounds) - 1)))
@@ -220,12 +232,14 @@ class CompiledClassSums:
             some, way = altered[i : i + size], signs[i : i + size]
             out = np.zeros((len(some), len(self._bounds) - 1, len(self._far)), columns.dtype)
             terms = len(self._far) * float(len(members) + len(some))
-            fixed = columns, members, some, way, *table
-            calls = list(thresholds.in_calls(len(self._rows), terms, shared=n_threads > 1))
+            rows = list(thresholds.in_calls(len(self._rows), terms, shared=not symmetric))
+            work = _by_columns(rows, len(some)) if symmetric else [[(r, slice(None))] for r in rows]
 
-            def of_rows(part: slice, fixed: Any = fixed, out: Any = out) -> None:
-                function(*fixed, self._rows[part], out)
+            def share(calls: Any, some: Any = some, way: Any = way, out: Any = out) -> None:
+                for part, own in calls:
+                    own_work = columns, members, some[own], way[own], *table
+                    function(*own_work, self._rows[part], out[own])
 
-            deque(in_order(of_rows, calls, n_threads))
+            deque(in_order(share, work, own_threads()))
             parts.append(out[:, :, self._rows])
         return np.concatenate(parts).astype(float)

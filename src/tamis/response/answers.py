@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array
 from tamis._namespace import host
-from tamis.response.engine import Model, asked
+from tamis.response.engine import Model, Outputs, asked
 from tamis.response.opening import is_followed, last_step
 from tamis.svm.votes import vote_counts
 
@@ -50,7 +50,7 @@ def decisions_of(fitted: Any, classes: NDArray[Any]) -> Model:
         whole = probabilities_of(fitted, classes)
         return replace(whole, link=_majority if c == 2 else _greatest)
     votes = hasattr(last, "decision_function_shape")
-    link = signs if c == 2 else Votes(c) if votes else _greatest
+    link = Votes(c) if votes and c > 2 else decided_classes(c)
     model = Model(fitted, "decision_function", Decided(fitted), link)
     if not is_followed(model):
         return by_predicting
@@ -78,6 +78,11 @@ def predictions_of(fitted: Any) -> Model:
         return host(asked(fitted.predict, X)).astype(np.float64, copy=False).reshape(len(X), -1)
 
     return Model(fitted, "predict", raw, as_it_is)
+
+
+def decided_classes(n_classes: int) -> Outputs:
+    """From decision values to the predicted class."""
+    return signs if n_classes == 2 else _greatest
 
 
 class Decided:

@@ -56,6 +56,10 @@ class KernelEngine(Engine):
         """What the kernel is a function of; made for those batches alone that need it."""
         return self.machine.grams(self.X)
 
+    def weighted(self, values: Array, rows: slice = slice(None)) -> Array:
+        """Kernel values of some rows times weights that are the rows' own, where there are any."""
+        return values
+
     def outputs(self) -> Array:
         return self.K @ self.machine.weights + self.machine.offsets
 
@@ -103,7 +107,7 @@ class PolynomialBatch(Batch):
     def _term(self, power: int) -> Array:
         """Coefficient of (x' - x)^power, of shape (units, rows, outputs)."""
         G, weights = self.engine.grams, self.engine.machine.weights
-        left = comb(self.degree, power) * G ** (self.degree - power)
+        left = self.engine.weighted(comb(self.degree, power) * G ** (self.degree - power))
         raised = self.slopes.T[:, :, None] ** power * weights
         return np.stack([left @ right for right in raised])
 
@@ -125,7 +129,8 @@ class PolynomialBatch(Batch):
         """Both the row and the centres at 0: (G - g x s)^D."""
         weights, found = self.engine.machine.weights, []
         for slopes, x in zip(self.slopes.T, self.x.T, strict=True):
-            found.append((self.engine.grams - x[:, None] * slopes) ** self.degree @ weights)
+            kernel = (self.engine.grams - x[:, None] * slopes) ** self.degree
+            found.append(self.engine.weighted(kernel) @ weights)
         return np.stack(found)[:, :, None, :] + self.offsets
 
 
@@ -136,7 +141,7 @@ class JointBatch(Batch):
     """
 
     def __init__(self, engine: KernelEngine, index: int, columns: Subset):
-        self.machine, self.units = engine.machine, np.array([index])
+        self.engine, self.machine, self.units = engine, engine.machine, np.array([index])
         self.centres = engine.machine.centres[:, columns]
         self.radial = engine.machine.kernel == "rbf"
         self.degree, self.gamma = _power(engine.machine)
@@ -155,17 +160,18 @@ class JointBatch(Batch):
     def at(self, some: slice, rows: slice, points: Array) -> Array:
         own, rest = self._own(points[0]), self.rest[rows]
         if self.radial:
-            bells = np.exp(-self.gamma * own).T
+            rest, bells = self.engine.weighted(rest, rows), np.exp(-self.gamma * own).T
             parts = [(rest * beta) @ bells for beta in self.machine.weights.T]
         else:
-            parts = [self._powers(rest, own, beta) for beta in self.machine.weights.T]
+            parts = [self._powers(rest, rows, own, beta) for beta in self.machine.weights.T]
         return np.stack(parts, axis=-1)[None] + self.machine.offsets
 
-    def _powers(self, rest: Array, own: Array, beta: Array) -> Array:
+    def _powers(self, rest: Array, rows: slice, own: Array, beta: Array) -> Array:
         """sum_q beta_q (rest_rq + own_pq)^D for every row and point, by the binomial theorem."""
         found = np.zeros((len(rest), len(own)))
         for power in range(self.degree + 1):
             left = comb(self.degree, power) * rest ** (self.degree - power)
+            left = self.engine.weighted(left, rows)
             found += left @ (own**power * beta).T
         return found
 
@@ -176,10 +182,11 @@ class JointBatch(Batch):
             if self.radial
             else (self.rest + own) ** self.degree
         )
-        return (kernel @ self.machine.weights + self.machine.offsets)[None, :, None, :]
+        outputs = self.engine.weighted(kernel) @ self.machine.weights + self.machine.offsets
+        return outputs[None, :, None, :]
 
     def without(self) -> Array:
-        kernel = self.rest if self.radial else self.rest**self.degree
+        kernel = self.engine.weighted(self.rest if self.radial else self.rest**self.degree)
         return (kernel @ self.machine.weights + self.machine.offsets)[None, :, None, :]
 
 

@@ -10,11 +10,17 @@ from tamis.exceptions import IncompatibleCriterion
 from tamis.response.engine import Engine, GenericEngine, Model
 from tamis.response.kernel import KernelEngine
 from tamis.response.network import NetworkEngine
+from tamis.response.own_weights import LeftOutEngine
 from tamis.response.scaled import ScaledEngine, scaling_of
 from tamis.response.trees import TreeEngine
 
 #: Engines that know kinds of models, asked in turn.
-ENGINES: tuple[type[Engine], ...] = (KernelEngine, NetworkEngine, TreeEngine)
+ENGINES: tuple[type[Engine], ...] = (
+    KernelEngine,
+    LeftOutEngine,
+    NetworkEngine,
+    TreeEngine,
+)
 
 
 def open_engine(

@@ -13,7 +13,13 @@ from sklearn.dummy import DummyRegressor
 
 from tamis._arrays import Array, check_target_range, is_int
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
-from tamis.response.answers import as_it_is, decisions_of, predictions_of, probabilities_of
+from tamis.response.answers import (
+    as_it_is,
+    decided_classes,
+    decisions_of,
+    predictions_of,
+    probabilities_of,
+)
 from tamis.response.calibration import CalibratedMachines, calibrated_machines, one_against_the_rest
 from tamis.response.comparison import DrawComparison, moved, outputs_of
 from tamis.response.derivative import ScaleSlopes, probability_slopes, slopes_of
@@ -25,6 +31,7 @@ from tamis.response.distances import (
     TotalVariation,
 )
 from tamis.response.engine import Model
+from tamis.response.left_out import left_out_models, left_out_probabilities
 from tamis.response.opening import check_usable, last_step
 from tamis.response.perturbations import Derivative, Perturbation
 from tamis.response.training import FoldModel, SensitivityTraining
@@ -114,6 +121,8 @@ class ProbabilityOutput(Output):
         """Probabilities have a derivative."""
 
     def models(self, X: Array) -> list[FoldModel]:
+        if self.training.left_out:
+            return self._left_out(X)
         if self.calibrates:
             return self.machines(X).models()
         answers = probabilities_of if self.kind == "probability" else decisions_of
@@ -122,6 +131,12 @@ class ProbabilityOutput(Output):
             FoldModel(answers(training.fitted(self.estimator, X, train), training.classes), rest)
             for train, rest in training.parts
         ]
+
+    def _left_out(self, X: Array) -> list[FoldModel]:
+        training, estimator = self.training, self.estimator
+        if self.calibrates:
+            return left_out_probabilities(training, estimator, X)
+        return left_out_models(training, estimator, X, decided_classes(len(training.classes)))
 
     def machines(self, X: Array) -> CalibratedMachines:
         return calibrated_machines(self.training, self.estimator, X, self.calibration)
@@ -189,6 +204,8 @@ class DensityOutput(Output):
 
     def models(self, X: Array) -> list[FoldModel]:
         training = self.training
+        if training.left_out:
+            return left_out_models(training, self.estimator, X, as_it_is)
         return [
             FoldModel(predictions_of(training.fitted(self.estimator, X, train)), rest)
             for train, rest in training.parts

@@ -48,6 +48,8 @@ class KernelRows(Protocol):
     @property
     def grams(self) -> Array: ...
 
+    def weighted(self, values: Array, rows: slice = ...) -> Array: ...
+
 
 class Nodes(NamedTuple):
     """Where the nodes of each column lie, and how many it needs.
@@ -155,7 +157,7 @@ class RadialBatch(Batch):
         np.subtract(self.engine.grams, own, out=own)
         np.maximum(own, 0, out=own)
         own *= -self.gamma
-        return np.exp(own, out=own)
+        return self.engine.weighted(np.exp(own, out=own))
 
     def at(self, some: slice, rows: slice, points: Array) -> Array:
         points = points[..., 0] - self.middle[some, None]

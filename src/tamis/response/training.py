@@ -42,8 +42,9 @@ class SensitivityTraining:
 
     ``name`` is the one that sentences speak of; all rows are answered for, and ``rows`` are those
     that may train. ``stratified`` says whether folds have equal shares of the classes; ``labels``
-    are those that models know, where the rows may not have them all. ``n_jobs`` is the number of
-    threads that engines may use, ``place`` the device where kernels are to be computed.
+    are those that models know, where the rows may not have them all. With ``left_out`` each row is
+    answered for by the machine without it. ``n_jobs`` is the number of threads that engines may
+    use, ``place`` the device where kernels are to be computed.
     """
 
     name: str
@@ -52,6 +53,7 @@ class SensitivityTraining:
     rows: Rows
     task: str = "none"
     held_out: bool = False
+    left_out: bool = False
     stratified: bool = False
     groups: Any = None
     fit_params: dict[str, Any] = field(default_factory=dict)
@@ -137,8 +139,10 @@ class SensitivityTraining:
 
 def holds_out(name: str, on: Any, n_columns: int, n_rows: int) -> bool:
     """Whether outputs are compared on held-out rows."""
-    if on not in ("training", "held-out", "auto"):
-        raise InvalidParameter(f"{name} needs on='training', 'held-out' or 'auto', not {on!r}.")
+    if on not in ("training", "held-out", "left-out", "auto"):
+        raise InvalidParameter(
+            f"{name} needs on='training', 'held-out', 'left-out' or 'auto', not {on!r}."
+        )
     many = n_columns > MANY_COLUMNS and n_rows >= MANY_ROWS
     return bool(on == "held-out" or (on == "auto" and many))
 

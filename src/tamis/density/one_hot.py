@@ -1,0 +1,111 @@
+"""Contingency counts on a device: products of indicators of levels.
+
+Indicators are single precision, of which sums of ones are exact below 2^24; more rows are counted
+in parts, whose counts are added up as whole numbers.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._arrays import Array
+from tamis._namespace import host, move, namespace, placed
+
+#: Rows up to which single precision counts exactly.
+EXACT = 1 << 24
+#: Indicators that are kept from one pivot to the next, 8 GB; more are made anew for each.
+KEPT = 1 << 31
+#: Indicators that are made at a time, half a gigabyte: products of their full speed.
+BLOCK = 1 << 27
+
+
+class OneHotLevels:
+    """Coded columns on the device that is asked for, as indicators of their levels.
+
+    Parameters
+    ----------
+    codes : array of shape (n_columns, n_samples)
+        Levels, of any type of whole numbers.
+    n_levels : array of shape (n_columns,)
+    """
+
+    def __init__(self, codes: NDArray[Any], n_levels: NDArray[Any]):
+        self.n_samples = codes.shape[1]
+        self.starts = np.cumsum(n_levels) - n_levels
+        self.levels = int(np.sum(n_levels))
+        self._codes = placed(codes.astype(np.int32))
+        self._like = placed(np.zeros(1))
+        self._columns = np.repeat(np.arange(len(n_levels)), n_levels)
+        self._level = np.arange(self.levels) - np.repeat(self.starts, n_levels)
+        self._few = self.levels * self.n_samples <= KEPT
+
+    @cached_property
+    def _kept(self) -> list[Any] | None:
+        return list(self._blocks()) if self._few else None
+
+    def counts(self, pivot: NDArray[np.intp], n_pivot: int) -> Iterator[Any]:
+        """Samples of each level, those of a column after another, and each level of the pivot."""
+        xp = namespace(self._like)
+        levels = xp.reshape(move(np.arange(n_pivot), self._like, exact=True), (1, -1))
+        own = move(pivot, self._like, exact=True)[:, None] == levels
+        right = xp.astype(own, xp.float32)
+        for block in self._kept or self._blocks():
+            yield counted(block, right)
+
+    def sums(self, pivot: NDArray[np.intp], n_pivot: int, table: Array) -> Array:
+        """Sum of a table's values at the counts of each column, on the host."""
+        xp, values = namespace(self._like), move(table, self._like)
+        parts = [xp.sum(looked_up(values, c), axis=1) for c in self.counts(pivot, n_pivot)]
+        return np.asarray(np.add.reduceat(host(xp.concat(parts)), self.starts))
+
+    def _blocks(self) -> Iterator[Any]:
+        """Indicators of some levels at a time, of shape (levels, samples)."""
+        size = max(1, BLOCK // max(1, self.n_samples))
+        for first in range(0, self.levels, size):
+            yield self._indicators(slice(first, first + size))
+
+    def _indicators(self, some: slice) -> Any:
+        xp = namespace(self._like)
+        columns = move(self._columns[some], self._like, exact=True)
+        level = placed(self._level[some].astype(np.int32))
+        return xp.astype(xp.take(self._codes, columns, axis=0) == level[:, None], xp.float32)
+
+    def beside(self, rows: slice, columns: slice, classes: list[slice], table: Array) -> Array:
+        """For pairs of columns, sums of a table's values at the counts of classes, less of all."""
+        values = move(table, self._like)
+        one, other = (self._indicators(self._levels_of(part)) for part in (rows, columns))
+        total, sums = 0, 0.0
+        for members in classes:
+            found = counted(one[:, members], other[:, members].T)
+            total, sums = total + found, sums + looked_up(values, found)
+        sums = sums - looked_up(values, total)
+        first, second = (self._membership(part) for part in (rows, columns))
+        return host(first.T @ sums @ second)
+
+    def _levels_of(self, part: slice) -> slice:
+        ends = np.append(self.starts, self.levels)
+        return slice(int(ends[part.start]), int(ends[part.stop]))
+
+    def _membership(self, part: slice) -> Any:
+        """1 where a level is one of a column: products with it are sums over the levels."""
+        own = self._columns[self._levels_of(part)][:, None] == np.arange(part.start, part.stop)
+        return move(own.astype(float), self._like)
+
+
+def counted(left: Any, right: Any) -> Any:
+    """Product of indicators as whole numbers."""
+    xp, found = namespace(left), None
+    for first in range(0, left.shape[1], EXACT - 1):
+        rows = slice(first, min(first + EXACT - 1, left.shape[1]))
+        part = xp.astype(left[:, rows] @ right[rows, :], xp.int64)
+        found = part if found is None else found + part
+    return found
+
+
+def looked_up(values: Any, counts: Any) -> Any:
+    """A table's values at some counts."""
+    xp = namespace(values)
+    return xp.reshape(xp.take(values, xp.reshape(counts, (-1,))), counts.shape)

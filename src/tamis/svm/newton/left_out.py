@@ -1,0 +1,113 @@
+"""Machines of least squares without one sample each, told from the one with all."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._arrays import Array
+from tamis._namespace import cholesky_solve, diagonal, host, namespace, with_diagonal
+from tamis.svm.machine import KernelMachine
+from tamis.svm.newton.machine import NewtonMachine, TargetUnits
+from tamis.svm.newton.spaces import kernel_matrix
+
+
+class LeftOut(NamedTuple):
+    """One output of such machines."""
+
+    outputs: Any  # of each sample by the machine without it
+    weights: Any  # (sample left out, sample): the multipliers of that machine
+    offsets: Any
+    beta: Any  # of the machine with all samples
+    offset: float
+
+    def in_units(self, units: TargetUnits) -> "LeftOut":
+        """For targets as they were before they were brought to units."""
+        size, middle = units.size, units.middle
+        return LeftOut(
+            self.outputs * size + middle, self.weights * size, self.offsets * size + middle,
+            self.beta * size, self.offset * size + middle,
+        )  # fmt: skip
+
+
+def left_out(K: Any, ridge: Any, y: Any, *, intercept: bool = True) -> LeftOut:
+    """Every leave-one-out machine of least squares, for the price of one inverse.
+
+    With P the inverse of [[K + ridge, 1], [1', 0]] without its border η, sample i has the
+    multipliers β - P_i βᵢ / P_ii, the offset b - ηᵢ βᵢ / P_ii and the output yᵢ - βᵢ / P_ii.
+    """
+    xp, n = namespace(K), K.shape[0]
+    matrix = with_diagonal(xp.asarray(K, copy=True), ridge)
+    unit = xp.eye(n, dtype=K.dtype, device=K.device)
+    P = cholesky_solve(matrix, unit)
+    eta, b = xp.zeros_like(y), 0.0
+    if intercept:
+        sums = xp.sum(P, axis=1)
+        total = xp.sum(sums)
+        eta = sums / total
+        P = P - sums[:, None] * eta[None, :]
+    beta = P @ y
+    b = float(xp.sum(eta * y))
+    step = beta / diagonal(P)
+    weights = beta[None, :] - P * step[:, None]
+    return LeftOut(y - step, weights, b - eta * step, beta, b)
+
+
+class LeftOutMachines(NamedTuple):
+    """For each row of a table the machine that did not see it, on the host.
+
+    Rows that train nothing have the machine of all rows.
+    """
+
+    machine: KernelMachine  # its centres are the rows that train; its weights those of all of them
+    weights: Array  # (outputs, rows, centres)
+    offsets: Array  # (rows, outputs)
+
+
+def is_least_squares(machine: Any) -> bool:
+    """Whether machines without one row each can be told from the one with all."""
+    if not isinstance(machine, NewtonMachine) or machine.n_landmarks is not None:
+        return False
+    own = getattr(machine, "loss", None)
+    return bool(own == "squared_error" or (own is None and machine.epsilon == 0))
+
+
+def left_out_machines(
+    machine: Any, X: Array, y: NDArray[Any], rows: NDArray[np.intp], sample_weight: Any = None
+) -> LeftOutMachines:
+    """The machines of all rows of a table, of which some train.
+
+    The width of the kernel, where the columns decide about it, is that of all rows that train.
+    """
+    weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
+    posed = machine._posed(X[rows], y[rows], weight)
+    kept, origin = posed.kept, machine._middle(posed.kept, None)
+    near = kept if origin is None else kept - origin
+    K = kernel_matrix(machine._kernel, near, near)
+    ones = namespace(K).ones_like(posed.ridge)
+    found = [
+        left_out(K, posed.ridge, loss.targets(ones), intercept=machine.fit_intercept)
+        .in_units(posed.units)
+        for loss in posed.losses
+    ]  # fmt: skip
+    shift = np.zeros(len(posed.rows)) if origin is None else host(near @ origin)
+    trained = rows[posed.rows]
+    weights = np.stack([_of_all(one.beta, one.weights, trained, len(X)) for one in found])
+    offsets = [_of_all(one.offset, one.offsets, trained, len(X)) for one in found]
+    kernel = machine._kernel
+    centres = host(kept).astype(np.float64, copy=False)
+    view = KernelMachine(
+        kernel.name, kernel.gamma, kernel.degree, kernel.coef0, centres,
+        np.stack([host(one.beta) for one in found], axis=1),
+        np.array([one.offset - float(host(one.beta) @ shift) for one in found]),
+    )  # fmt: skip
+    return LeftOutMachines(view, weights, np.stack(offsets, axis=1) - (weights @ shift).T)
+
+
+def _of_all(whole: Any, left: Any, trained: NDArray[np.intp], n_rows: int) -> Array:
+    """What belongs to each row of a table: its own where it trains, else that of all rows."""
+    whole = host(whole)
+    found = np.empty((n_rows, *whole.shape))
+    found[:] = whole
+    found[trained] = host(left)
+    return found

@@ -1,0 +1,236 @@
+"""What machines of squared losses share: kernel, landmarks, one optimum for each output."""
+
+from numbers import Real
+from typing import Any, ClassVar, NamedTuple, Self
+from warnings import warn
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from tamis._arrays import Array, is_int, is_real
+from tamis._namespace import double, host, move, namespace
+from tamis._random import draw_seed, stream
+from tamis.contract.elsewhere import validated
+from tamis.exceptions import InvalidParameter, NotConverged
+from tamis.svm.kernels import Kernel, resolve_kernel
+from tamis.svm.limits import check_weights
+from tamis.svm.machine import KERNELS
+from tamis.svm.newton.losses import SquaredLoss
+from tamis.svm.newton.solver import Optimum, newton
+from tamis.svm.newton.spaces import KernelSpace, LandmarkSpace, Space, kernel_matrix
+
+#: Error of outputs beside targets of the size of 1 from which it is worth a word.
+IMPRECISE = 1e-6
+
+
+class TargetUnits(NamedTuple):
+    """Where targets are measured from, and in what: they are then of the size of 1.
+
+    The size is a power of two, which rounds nothing.
+    """
+
+    middle: float = 0.0
+    size: float = 1.0
+
+    @classmethod
+    def of(cls, y: Array, *, shiftable: bool) -> Self:
+        """Those of some targets."""
+        most = _power_of_two(float(np.abs(y).max()))
+        middle = float((y / most).mean()) if shiftable else 0.0
+        size = _power_of_two(float(np.abs(y / most - middle).max())) * most
+        return cls(middle * most, max(size, float(np.finfo(float).tiny)))
+
+
+def _power_of_two(value: float) -> float:
+    return float(np.ldexp(1.0, int(np.frexp(value)[1]) - 1)) if value > 0 else 1.0
+
+
+class PosedMachine(NamedTuple):
+    """What a machine is to be trained on: a table, a loss for each output, C of each sample."""
+
+    X: Any
+    losses: list[SquaredLoss]
+    bounds: Array
+    units: TargetUnits = TargetUnits()
+
+    @property
+    def rows(self) -> NDArray[np.intp]:
+        """The rows that have any weight."""
+        return np.flatnonzero(self.bounds > 0)
+
+    @property
+    def kept(self) -> Any:
+        """Their part of the table."""
+        rows = self.rows
+        if len(rows) == self.X.shape[0]:
+            return self.X
+        return namespace(self.X).take(self.X, move(rows, self.X, exact=True), axis=0)
+
+    @property
+    def ridge(self) -> Any:
+        """1 / 2C of these rows."""
+        return move(1 / (2 * self.bounds[self.rows]), self.X)
+
+
+class NewtonMachine(BaseEstimator):
+    """What both machines share: the space of their functions, one optimum for each output."""
+
+    #: Whether it trains on the device that is asked for, such as a GPU.
+    runs_on_device: ClassVar[bool] = True
+    _parameters: ClassVar[tuple[str, ...]] = ("C",)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        return tags
+
+    def _check(self) -> None:
+        name = type(self).__name__
+        if not isinstance(self.kernel, str) or self.kernel not in KERNELS:
+            raise InvalidParameter(
+                f"{name} needs kernel='rbf', 'linear' or 'poly', not {self.kernel!r}."
+            )
+        for parameter in self._parameters:
+            value, zero = getattr(self, parameter), parameter == "epsilon"
+            if not is_real(value) or value < 0 or (value == 0 and not zero):
+                least = "of at least 0" if zero else "above 0"
+                raise InvalidParameter(f"{name} needs {parameter} {least}, not {value!r}.")
+        if not is_int(self.max_iter) or self.max_iter < 1:
+            raise InvalidParameter(f"{name} needs max_iter of at least 1, not {self.max_iter!r}.")
+        few = self.n_landmarks
+        if few is not None and (not is_int(few) or few < 1):
+            raise InvalidParameter(
+                f"{name} needs n_landmarks of at least 1, or None for every row, not {few!r}."
+            )
+
+    def _resolved(self, X: Any, weight: Array) -> Kernel:
+        """The kernel with numbers; "scale" counts a sample by its weight."""
+        gamma, equal = self.gamma, bool((weight == weight[0]).all())
+        rows = None if equal else weight
+        if not isinstance(X, np.ndarray):
+            if equal and gamma == "scale":  # on the device: the table need not come to the host
+                gamma = 1 / (X.shape[1] * (float(namespace(X).var(X)) or 1 / X.shape[1]))
+            X = host(X) if gamma == "scale" else np.empty((1, X.shape[1]))
+        numbers = self.kernel, gamma, self.degree, self.coef0
+        return resolve_kernel(type(self).__name__, *numbers, X, rows)
+
+    def _fit_outputs(self, posed: PosedMachine) -> None:
+        """One optimum for each loss; attributes as those of SVC."""
+        X, losses, rows, kept = posed.X, posed.losses, posed.rows, posed.kept
+        xp, landmarks = namespace(X), self._landmarks(len(rows))
+        self._origin = self._middle(kept, landmarks)
+        near = kept if self._origin is None else kept - self._origin
+        space, ridge = self._space(near, landmarks), posed.ridge
+        before = self._begun(len(rows), len(losses))
+        found = [self._optimum(space, ridge, *both) for both in zip(losses, before, strict=True)]
+        self._sides = [one.sides for one in found] if self.warm_start else None
+        beta = xp.stack([self._coefficients(space, one) for one in found])
+        used = landmarks
+        if used is None:
+            used = np.flatnonzero(host(xp.any(beta != 0, axis=0)))
+            beta = xp.take(beta, move(used, X, exact=True), axis=1)
+        index = move(used, X, exact=True)
+        self.support_ = rows[used]
+        self.support_vectors_ = xp.take(kept, index, axis=0)
+        self.dual_coef_ = beta
+        self._levels = self.intercept_ = np.array([one.point.intercept for one in found])
+        if self._origin is not None:
+            own = xp.take(near, index, axis=0)
+            self.intercept_ = self._levels - host(beta @ (own @ self._origin))
+        self._tell(found)
+
+    def _landmarks(self, n_rows: int) -> NDArray[np.intp] | None:
+        """Some of the rows by chance, in their order; None where there are no more of them."""
+        if self.n_landmarks is None or self.n_landmarks >= n_rows:
+            return None
+        draw = stream(draw_seed(self.random_state), "landmarks")
+        return np.sort(draw.choice(n_rows, self.n_landmarks, replace=False))
+
+    def _space(self, X: Any, landmarks: NDArray[np.intp] | None) -> Space:
+        try:
+            if landmarks is not None:
+                return LandmarkSpace(self._kernel, X, landmarks)
+        except np.linalg.LinAlgError:
+            raise self._indefinite() from None
+        return KernelSpace(kernel_matrix(self._kernel, X, X))
+
+    def _coefficients(self, space: Space, found: Optimum) -> Any:
+        """What multiplies the kernel of each row, or of each landmark."""
+        if not isinstance(space, LandmarkSpace):
+            return found.point.beta
+        own = space.coefficients(found.point.beta)
+        # the middle of landmarks is the origin: what is the same for all of them adds up to 0
+        return own if self._origin is None else own - namespace(own).mean(own)
+
+    def _tell(self, found: list[Optimum]) -> None:
+        self.n_iter_ = max(one.n_steps for one in found)
+        if not all(one.converged for one in found):
+            warn(
+                f"{type(self).__name__} did not come to rest in max_iter={self.max_iter} steps; "
+                "raise it, or lower C.",
+                NotConverged,
+                stacklevel=4,
+            )
+
+    def _middle(self, X: Any, landmarks: NDArray[np.intp] | None) -> Any:
+        """What rows of a linear kernel are measured from; multipliers that sum to 0 do not see it.
+
+        Beside columns far from 0 the differences that matter would be lost in products.
+        """
+        if self.kernel != "linear" or not self.fit_intercept:
+            return None
+        xp = namespace(X)
+        if landmarks is not None:
+            X = xp.take(X, move(landmarks, X, exact=True), axis=0)
+        return xp.mean(X, axis=0)
+
+    def _begun(self, n_rows: int, n_outputs: int) -> list[Any]:
+        """Active samples of the last fit, where it was of as many rows."""
+        known = getattr(self, "_sides", None) if self.warm_start else None
+        fits = known and len(known) == n_outputs and all(s.shape[0] == n_rows for s in known)
+        return known if known and fits else [None] * n_outputs
+
+    def _optimum(self, space: Space, ridge: Any, loss: SquaredLoss, sides: Any) -> Optimum:
+        options = {"intercept": self.fit_intercept, "most_steps": self.max_iter}
+        try:
+            found = newton(space, ridge, loss, sides=sides, **options)
+        except np.linalg.LinAlgError:
+            raise self._indefinite() from None
+        error = space.error(ridge, loss, found.sides, found.point) if found.converged else 0.0
+        if error > IMPRECISE:
+            warn(
+                f"{type(self).__name__} is right to {error:.0e} only: with C={self.C!r} the kernel "
+                "is too large beside 1 / 2C for double precision. Scale the columns, or lower C.",
+                NotConverged,
+                stacklevel=4,
+            )
+        return found
+
+    def _indefinite(self) -> InvalidParameter:
+        return InvalidParameter(
+            f"{type(self).__name__} cannot solve its system: with C={self.C!r} the kernel "
+            "matrix is not positive definite to double precision. Lower C, or scale the "
+            "columns; a poly kernel needs coef0 of at least 0."
+        )
+
+    def _outputs(self, X: Any) -> Any:
+        """Outputs of new rows, of shape (rows, outputs), where X is."""
+        check_is_fitted(self)
+        X = double(validated(self, X, reset=False))
+        # a machine that was trained on a device answers for rows of the host too
+        rows = move(X, self.support_vectors_) if isinstance(X, np.ndarray) else X
+        both = rows, self.support_vectors_
+        if self._origin is not None:
+            both = rows - self._origin, self.support_vectors_ - self._origin
+        found = kernel_matrix(self._kernel, *both) @ self.dual_coef_.T + move(self._levels, rows)
+        return host(found) if isinstance(X, np.ndarray) else found
+
+
+def weights_of(machine: Any, sample_weight: Any, y: NDArray[Any]) -> Array:
+    if sample_weight is not None and not isinstance(sample_weight, Real):
+        sample_weight = host(sample_weight)
+    weight = _check_sample_weight(sample_weight, y, dtype=np.float64)
+    check_weights(type(machine).__name__, weight)
+    return np.asarray(weight, dtype=np.float64)

@@ -1,0 +1,158 @@
+"""NewtonSVR: regression of squared losses, exact, on a processor or a GPU."""
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from tamis._namespace import double, host, move, placed
+from tamis.contract.elsewhere import validated
+from tamis.exceptions import InvalidTarget
+from tamis.svm.limits import check_bounds
+from tamis.svm.newton.losses import Tube
+from tamis.svm.newton.machine import NewtonMachine, PosedMachine, TargetUnits, weights_of
+
+#: Half width of a tube that holds all targets of the size of 1, and that can be counted with.
+LARGEST_EPSILON = 1e100
+
+
+class NewtonSVR(RegressorMixin, NewtonMachine):
+    r"""Support vector regression with squared epsilon-insensitive loss, solved exactly.
+
+    .. math:: \min_{f}\ \tfrac12 \|f\|^2 + C \sum_i \max(0, |y_i - f(x_i)| - \epsilon)^2
+
+    as :class:`NewtonSVC` is. With ``epsilon=0`` it is the least-squares machine, kernel ridge
+    regression with an intercept: one linear system.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the losses.
+    epsilon : float, default=0.1
+        Half width of the tube in which nothing is lost.
+    kernel : {"rbf", "linear", "poly"}, default="rbf"
+    degree : int, default=3
+        Of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+    coef0 : float, default=0.0
+        Of the polynomial kernel.
+    fit_intercept : bool, default=True
+        Whether there is an intercept; it is not penalised.
+    warm_start : bool, default=False
+        Whether a further ``fit`` on as many rows begins with the samples that were outside the
+        tube. The optimum is the same.
+    max_iter : int, default=100
+        Most steps. Fewer than 20 are usual.
+    n_landmarks : int or None, default=None
+        Rows, drawn at random, whose kernels the machine is made of; all rows decide about their
+        weights. None is every row, exactly. Beyond some 50 000 rows, whose kernel matrix no
+        memory holds, it is an approximation: memory and time then grow with the rows, not with
+        their square and cube.
+    random_state : int, Generator or None, default=None
+        For the landmarks.
+
+    Attributes
+    ----------
+    support_ : array of int
+        Samples outside the tube, or the landmarks.
+    support_vectors_ : array
+    dual_coef_ : array of shape (1, n_support)
+        Signed multipliers.
+    intercept_ : array of shape (1,)
+    n_iter_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> round(NewtonSVR(epsilon=0.0).fit(X, y).score(X, y), 2)
+    0.68
+    """
+
+    _parameters: ClassVar[tuple[str, ...]] = ("C", "epsilon")
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        epsilon: float = 0.1,
+        kernel: str = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        fit_intercept: bool = True,
+        warm_start: bool = False,
+        max_iter: int = 100,
+        n_landmarks: int | None = None,
+        random_state: Any = None,
+    ):
+        self.C = C
+        self.epsilon = epsilon
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.warm_start = warm_start
+        self.max_iter = max_iter
+        self.n_landmarks = n_landmarks
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train the machine.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Numbers.
+        sample_weight : array of shape (n_samples,) or None
+            What multiplies C for each sample.
+
+        Returns
+        -------
+        NewtonSVR
+        """
+        posed = self._posed(X, y, sample_weight)
+        self._fit_outputs(posed)
+        self._in_units(posed.units)
+        return self
+
+    def _posed(self, X: Any, y: Any, sample_weight: Any) -> PosedMachine:
+        self._check()
+        X, y = validated(self, X, y, y_numeric=True)
+        X, y = placed(double(X)), host(y).astype(np.float64)
+        weight = weights_of(self, sample_weight, y)
+        self._kernel = self._resolved(X, weight)
+        units = TargetUnits.of(y[weight > 0], shiftable=self.fit_intercept)
+        target = move((y[weight > 0] - units.middle) / units.size, X)
+        tube = Tube(target, min(float(self.epsilon) / units.size, LARGEST_EPSILON))
+        with np.errstate(over="ignore", under="ignore"):  # refused where it is no number
+            bounds = self.C * weight
+        check_bounds("NewtonSVR", bounds[weight > 0])
+        return PosedMachine(X, [tube], bounds, units)
+
+    def _in_units(self, units: TargetUnits) -> None:
+        """Go back to the units of the targets."""
+        with np.errstate(over="ignore"):
+            self.dual_coef_ = self.dual_coef_ * units.size
+            self.intercept_ = self.intercept_ * units.size + units.middle
+            self._levels = self._levels * units.size + units.middle
+        if not np.isfinite(host(self.dual_coef_)).all():
+            raise InvalidTarget(
+                f"NewtonSVR with C={self.C!r} needs smaller targets: its multipliers are too large "
+                "for a number. Divide the targets by their standard deviation."
+            )
+
+    def predict(self, X: Any) -> Any:
+        """What the machine answers for each row, where the rows are.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return self._outputs(X)[:, 0]

@@ -1,0 +1,123 @@
+"""Kernel machines of squared losses, exactly: Newton's method on the set of active samples.
+
+With the active samples A known, the optimum of ‖w‖²/2 + Σ Cᵢ lossᵢ² is one linear system,
+
+    (K_AA + diag(1 / 2C)) β + b = target_A,   1'β = 0,
+
+and the samples active at its outputs are the next A; when A repeats, the optimum is found. A step
+that would raise the objective ends where this is least. Arrays are those of any library.
+"""
+
+from typing import Any, NamedTuple
+
+from tamis._namespace import namespace
+from tamis.svm.newton.losses import SquaredLoss
+from tamis.svm.newton.spaces import MachinePoint, Space
+
+#: Distance from the edge of the active set below which a sample may be on either side: rounding.
+ON_EDGE = 1e-12
+#: Halvings of where a step ends; more make no difference in double precision.
+HALVINGS = 50
+#: Share of the slope's promise that a step must keep; of a whole step to the optimum it is a half.
+DESCENT = 0.1
+
+
+class Optimum(NamedTuple):
+    """The machine that was found, and how."""
+
+    point: MachinePoint
+    sides: Any
+    n_steps: int
+    converged: bool
+
+
+def newton(
+    space: Space,
+    ridge: Any,
+    loss: SquaredLoss,
+    *,
+    intercept: bool,
+    sides: Any = None,
+    most_steps: int,
+) -> Optimum:
+    """The optimum of a machine among the functions of a space.
+
+    Parameters
+    ----------
+    space : Space
+    ridge : array
+        1 / 2C of each sample.
+    loss : SquaredLoss
+    intercept : bool
+        Whether there is an intercept, which nothing draws to 0.
+    sides : array or None
+        The active samples to begin with, as an optimum of similar columns has them.
+    most_steps : int
+    """
+    now, problem = space.start(ridge), _Problem(space, ridge, loss)
+    begun, sides = sides is not None, loss.sides(now.outputs) if sides is None else sides
+    for n_steps in range(1, most_steps + 1):
+        step = space.solved(ridge, loss, sides, now, intercept)
+        # sides that were given belong to no point yet: the first step has nothing to be less than
+        free = begun and n_steps == 1
+        now, whole = (step, True) if free else problem.descended(now, step)
+        after = loss.sides(now.outputs)
+        if whole and not _differ(loss, now.outputs, sides, after):
+            return Optimum(now, sides, n_steps, True)
+        sides = after
+    return Optimum(now, sides, most_steps, False)
+
+
+class _Problem(NamedTuple):
+    """The objective ‖w‖²/2 + Σ C lossᵢ²."""
+
+    space: Space
+    ridge: Any
+    loss: SquaredLoss
+
+    def descended(self, now: MachinePoint, step: MachinePoint) -> tuple[MachinePoint, bool]:
+        """The whole step, or the least objective on the way to it; and whether it is whole.
+
+        The objective must be less by a share of what the slope promises: without it two sets of
+        active samples on either side of the optimum could take turns for ever. On the way its
+        derivative rises, so that the least is found by halves; where C is large, a step that only
+        stops before the objective rises makes one sample active at a time.
+        """
+        before, promised = self.value(now), DESCENT * self.slope(now, step)
+        # what rounding adds to a sum is no rise
+        if self.value(step) <= before * (1 + ON_EDGE) + promised:
+            return step, True
+        low, high = 0.0, 1.0
+        for _ in range(HALVINGS):
+            length = (low + high) / 2
+            falls = self.slope(_between(now, step, length), step) < 0
+            low, high = (length, high) if falls else (low, length)
+        return _between(now, step, low), False
+
+    def value(self, point: MachinePoint) -> float:
+        """The objective."""
+        xp, over = namespace(self.ridge), self.loss.pull(point.outputs)
+        return float(self.space.inner(point, point) / 2 + xp.sum(over * over / (2 * self.ridge)))
+
+    def slope(self, now: MachinePoint, step: MachinePoint) -> float:
+        """Its derivative from here towards the step, which is the less the better."""
+        xp, moved = namespace(self.ridge), _difference(step, now)
+        pull = self.loss.pull(now.outputs) / self.ridge
+        return float(self.space.inner(now, moved) - xp.sum(pull * moved.outputs))
+
+
+def _difference(step: MachinePoint, now: MachinePoint) -> MachinePoint:
+    return MachinePoint(*(a - b for a, b in zip(step, now, strict=True)))
+
+
+def _between(now: MachinePoint, step: MachinePoint, length: float) -> MachinePoint:
+    moved = _difference(step, now)
+    return MachinePoint(*(a + length * b for a, b in zip(now, moved, strict=True)))
+
+
+def _differ(loss: SquaredLoss, outputs: Any, sides: Any, after: Any) -> bool:
+    """Whether a sample changed its side by more than rounding."""
+    xp = namespace(outputs)
+    size = 1 + float(xp.max(xp.abs(outputs)))
+    moved = (sides != after) & (xp.abs(loss.beyond(outputs)) > ON_EDGE * size)
+    return bool(xp.any(moved))

@@ -1,0 +1,205 @@
+"""Where the weights of a machine live: spanned by all its rows, or by some of them."""
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from tamis._namespace import (
+    cholesky_solve,
+    cholesky_solver,
+    diagonal,
+    host,
+    lower_factor,
+    lower_solve,
+    move,
+    namespace,
+    with_diagonal,
+)
+from tamis.exceptions import InvalidTable
+from tamis.svm.kernels import EPS, Kernel
+from tamis.svm.newton.losses import SquaredLoss
+
+
+class MachinePoint(NamedTuple):
+    """A machine on its training rows.
+
+    Attributes
+    ----------
+    beta : array
+        Its coordinates in the space: the multipliers of its rows, or weights of features.
+    intercept : float
+    outputs : array
+    """
+
+    beta: Any
+    intercept: float
+    outputs: Any
+
+
+class Space(Protocol):
+    """What Newton's method asks of the functions that a machine may be."""
+
+    def start(self, ridge: Any) -> MachinePoint:
+        """The machine that is 0."""
+
+    def solved(
+        self, ridge: Any, loss: SquaredLoss, sides: Any, now: MachinePoint, intercept: bool
+    ) -> MachinePoint:
+        """The optimum for given active samples; the intercept of now where nobody is active."""
+
+    def inner(self, one: MachinePoint, other: MachinePoint) -> Any:
+        """Product of two functions, their intercepts aside."""
+
+    def error(self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint) -> float:
+        """How far outputs of a solution are off, by what rounding left of its equations."""
+
+
+class KernelSpace(NamedTuple):
+    """All functions of a kernel, by the multipliers of all rows: outputs are K beta + intercept."""
+
+    K: Any
+
+    def start(self, ridge: Any) -> MachinePoint:
+        nothing = namespace(self.K).zeros_like(ridge)
+        return MachinePoint(nothing, 0.0, nothing)
+
+    def solved(
+        self, ridge: Any, loss: SquaredLoss, sides: Any, now: MachinePoint, intercept: bool
+    ) -> MachinePoint:
+        active = np.flatnonzero(host(sides))
+        if not len(active):
+            beta, b = namespace(self.K).zeros_like(ridge), now.intercept
+        else:
+            beta, b = self._of_active(ridge, loss.targets(sides), active, intercept)
+        return MachinePoint(beta, b, self.K @ beta + b)
+
+    def _of_active(
+        self, ridge: Any, target: Any, active: Any, intercept: bool
+    ) -> tuple[Any, float]:
+        xp, K = namespace(self.K), self.K
+        if len(active) == K.shape[0]:
+            return _system(xp.asarray(K, copy=True), ridge, target, intercept)
+        index = move(active, K, exact=True)
+        own = xp.take(xp.take(K, index, axis=0), index, axis=1)
+        found, b = _system(own, xp.take(ridge, index), xp.take(target, index), intercept)
+        # the standard has no assignment by indices: each sample takes its place among the active
+        place = np.full(K.shape[0], len(active))
+        place[active] = np.arange(len(active))
+        filled = xp.concat([found, xp.zeros_like(found[:1])])
+        return xp.take(filled, move(place, K, exact=True)), b
+
+    def inner(self, one: MachinePoint, other: MachinePoint) -> Any:
+        return namespace(self.K).sum(one.beta * (other.outputs - other.intercept))
+
+    def error(self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint) -> float:
+        xp = namespace(ridge)
+        off = loss.targets(sides) - found.outputs - ridge * found.beta
+        return float(xp.max(xp.where(found.beta != 0, xp.abs(off), xp.zeros_like(off))))
+
+
+def _system(matrix: Any, ridge: Any, target: Any, intercept: bool) -> tuple[Any, float]:
+    """β and b of (matrix + ridge) β + b = target, 1'β = 0; the matrix is overwritten."""
+    xp = namespace(matrix)
+    matrix = with_diagonal(matrix, ridge)
+    if not intercept:
+        return cholesky_solve(matrix, target[:, None])[:, 0], 0.0
+    both = cholesky_solve(matrix, xp.stack([target, xp.ones_like(target)], axis=1))
+    b = float(xp.sum(both[:, 0]) / xp.sum(both[:, 1]))
+    return both[:, 0] - b * both[:, 1], b
+
+
+class LandmarkSpace:
+    """Functions Σ aₗ k(xₗ, ·) of some rows alone, the landmarks, whose weights all rows decide.
+
+    With K_LL = R R' the columns of F = R⁻¹ K_LN are features of the rows in which the norm of a
+    function is that of its weights w, and a = R⁻' w. A step is one system as large as the
+    landmarks are many, of a matrix I + F_A diag(2C) F_A' whose condition that of K_LL does not
+    spoil. Features are centred on their weighted mean, so that the intercept is none of it.
+    """
+
+    def __init__(self, kernel: Kernel, X: Any, landmarks: Any):
+        own = namespace(X).take(X, move(landmarks, X, exact=True), axis=0)
+        K = kernel_matrix(kernel, own, own)
+        # what rounding leaves of eigenvalues that are 0 must be no less: sums of so many numbers
+        floor = len(landmarks) * EPS * namespace(X).max(diagonal(K))
+        self.factor = lower_factor(with_diagonal(K, namespace(X).zeros_like(K[0, :]) + floor))
+        self.F = lower_solve(self.factor, kernel_matrix(kernel, own, X))
+        #: What the last solution had to be put right by.
+        self.off = namespace(X).zeros_like(self.F[:, 0])
+
+    def start(self, ridge: Any) -> MachinePoint:
+        xp = namespace(self.F)
+        return MachinePoint(xp.zeros_like(self.F[:, 0]), 0.0, xp.zeros_like(ridge))
+
+    def solved(
+        self, ridge: Any, loss: SquaredLoss, sides: Any, now: MachinePoint, intercept: bool
+    ) -> MachinePoint:
+        xp, active = namespace(self.F), np.flatnonzero(host(sides))
+        if not len(active):
+            level = xp.zeros_like(ridge) + now.intercept
+            return self.start(ridge)._replace(intercept=now.intercept, outputs=level)
+        A, root, target = self.F, 1 / xp.sqrt(ridge), loss.targets(sides)
+        if len(active) < ridge.shape[0]:
+            index = move(active, A, exact=True)
+            root, target = xp.take(root, index), xp.take(target, index)
+            A = xp.take(A, index, axis=1)
+        middle, level = xp.zeros_like(A[:, 0]), 0.0
+        if intercept:
+            share = root * root / xp.sum(root * root)
+            middle, level = A @ share, float(xp.sum(share * target))
+        w = self._weights((A - middle[:, None]) * root, (target - level) * root)
+        b = level - float(xp.sum(middle * w))
+        return MachinePoint(w, b, w @ self.F + b)
+
+    def _weights(self, A: Any, target: Any) -> Any:
+        """w of (I + A A') w = A target."""
+        xp = namespace(A)
+        solve = cholesky_solver(with_diagonal(A @ A.T, xp.ones_like(A[:, 0])))
+        w = solve((A @ target)[:, None])[:, 0]
+        # once more with what rounding left: squares of features lose digits that they have
+        self.off = solve((A @ (target - w @ A) - w)[:, None])[:, 0]
+        return w + self.off
+
+    def inner(self, one: MachinePoint, other: MachinePoint) -> Any:
+        return namespace(self.F).sum(one.beta * other.beta)
+
+    def error(self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint) -> float:
+        xp = namespace(ridge)
+        return float(xp.max(xp.abs(self.off @ self.F)))
+
+    def coefficients(self, w: Any) -> Any:
+        """The weight of each landmark's kernel."""
+        return lower_solve(self.factor, w[:, None], transposed=True)[:, 0]
+
+
+def kernel_matrix(kernel: Kernel, X: Any, Y: Any) -> Any:
+    """Kernel between the rows of two arrays of any library."""
+    xp = namespace(X, Y)
+    with np.errstate(over="ignore", invalid="ignore"):
+        K = _kernel_values(kernel, X, Y)
+        finite = bool(xp.all(xp.isfinite(xp.sum(K, axis=0))))  # as every number of it then is
+    if not finite:
+        raise InvalidTable(
+            f"The {kernel.name} kernel of these columns is too large for a number. Scale the "
+            "columns, for example by StandardScaler()."
+        )
+    return K
+
+
+def _kernel_values(kernel: Kernel, X: Any, Y: Any) -> Any:
+    xp = namespace(X, Y)
+    if kernel.name == "linear" or not Y.shape[0]:
+        return X @ Y.T
+    if kernel.name == "poly":
+        return (X @ Y.T * kernel.gamma + kernel.coef0) ** kernel.degree
+    # distances do not see where the origin is, and lose fewer digits where it is near
+    origin = xp.mean(Y, axis=0)
+    own = Y - origin
+    X, Y = own if X is Y else X - origin, own
+    G = X @ Y.T
+    G *= 2
+    G -= xp.sum(X * X, axis=1)[:, None]
+    G -= xp.sum(Y * Y, axis=1)[None, :]
+    G = xp.minimum(G, xp.zeros_like(G[:1, :1]))
+    G *= kernel.gamma
+    return xp.exp(G)

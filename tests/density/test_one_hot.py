@@ -1,0 +1,87 @@
+"""Counts by products of indicators on a device: the integers of the host, and the same picks."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from tamis import select
+from tamis._namespace import computing_on, host
+from tamis.criteria import CMIM, DISR, JMI, MIFS, MRMR, NMIFS, PairInformation, PairMRMR
+from tamis.density import one_hot
+from tamis.density.discrete import Coded
+from tamis.density.one_hot import OneHotLevels, counted
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+
+def problem(n=150, d=12, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    X[:, 3], X[:, 4] = rng.integers(0, 2, n), 1.0
+    X[rng.random(n) < 0.1, 5] = np.nan
+    y = (X[:, 0] * X[:, 1] + X[:, 2] > 0).astype(int)
+    return X, y + (X[:, 6] > 1)
+
+
+@pytest.mark.parametrize("kept", [0, 1 << 31])
+@pytest.mark.parametrize("block", [1 << 27, 1000])
+@pytest.mark.parametrize("exact", [1 << 24, 32])
+def test_counts_are_those_of_the_host(kept, block, exact, monkeypatch):
+    for name, value in (("KEPT", kept), ("BLOCK", block), ("EXACT", exact)):
+        monkeypatch.setattr(one_hot, name, value)
+    X, y = problem()
+    coded = Coded(X, 6)
+    expected = [
+        [np.bincount(y[codes == level], minlength=3) for level in range(n)]
+        for codes, n in zip(coded.codes, coded.n_levels, strict=True)
+    ]
+    with computing_on("cpu"):
+        found = OneHotLevels(coded.codes, coded.n_levels)
+        for _ in range(2):
+            counts = np.concatenate([host(part) for part in found.counts(y, 3)])
+            assert counts.dtype.kind == "i"
+            assert_array_equal(counts, np.concatenate(expected))
+
+
+def test_more_rows_than_single_precision_counts(monkeypatch):
+    n = (1 << 24) + 5
+    ones = torch.ones((1, n), dtype=torch.float32)
+    assert int(counted(ones, ones.T)[0, 0]) == n
+
+
+@pytest.mark.parametrize(
+    "criterion", [MIFS(), MRMR(), NMIFS(), CMIM(), JMI(n_bins=5), DISR(), MRMR(missing="pairs")],
+    ids=str,
+)  # fmt: skip
+def test_scores_have_the_same_bits(criterion):
+    X, y = problem()
+    chosen, rest = np.array([0, 2]), np.setdiff1d(np.arange(12), [0, 2])
+    here = criterion.fit(X, y).gain(chosen, rest)
+    with computing_on("cpu"):
+        there = criterion.fit(X, y).gain(chosen, rest)
+    assert_array_equal(here, there)
+
+
+@pytest.mark.parametrize("criterion", [PairInformation(), PairMRMR()], ids=str)
+@pytest.mark.parametrize("levels", [8, 4096])
+def test_pairs_have_the_same_bits(criterion, levels, monkeypatch):
+    from tamis.density import scan
+
+    monkeypatch.setattr(scan, "LEVELS_THERE", levels)
+    X, y = problem()
+    here = criterion.fit(X, y)
+    before = here.interactions_
+    with computing_on("cpu"):
+        there = criterion.fit(X, y)
+    assert [pair[:2] for pair in there.interactions_] == [pair[:2] for pair in before]
+    if hasattr(there, "scores_"):
+        assert_array_equal(there.scores_, criterion.fit(X, y).scores_)
+
+
+@pytest.mark.filterwarnings("error::tamis.exceptions.DeviceWarning")
+@pytest.mark.parametrize("method", ["mrmr", "jmi", "pair-scan"])
+def test_picks_are_the_same(method):
+    X, y = problem()
+    X = np.nan_to_num(X)
+    found = [select(X, y, method, n_features_to_select=4, device=on) for on in (None, "cpu")]
+    assert_array_equal(*(one.get_support(indices=True) for one in found))

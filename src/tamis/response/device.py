@@ -32,7 +32,7 @@ from tamis.response.scaled import ColumnScaling, scaling_of
 from tamis.response.training import FoldModel
 from tamis.svm.kernels import Kernel
 from tamis.svm.machine import is_newton, kernel_machine
-from tamis.svm.newton_solver import kernel_matrix
+from tamis.svm.newton.spaces import kernel_matrix
 
 #: What is said where the processor compares.
 INSTEAD = (

@@ -1,10 +1,13 @@
 """``tamis select`` of a table that is read in blocks of rows."""
 
 import json
+import shlex
 
 import pytest
 
 from tamis.cli import parts
+from tamis.density.planes import PivotCounts
+from tamis.exceptions import ClusterLost
 
 
 @pytest.fixture
@@ -46,6 +49,28 @@ def test_columns_are_left_out_and_the_record_goes_on(tamis, parquet):
     assert longer.exit_code == 0, longer.output
     assert "alcohol" not in longer.stdout
     assert len(json.loads(longer.stdout)["selected"]) == 2
+
+
+def test_a_lost_cluster_leaves_a_record_to_go_on_from(tamis, parquet, monkeypatch):
+    whole = tamis("select", "wine", "mrmr", "-t", "kind", "-k", 4)
+    own, left = PivotCounts.learn_part, iter(range(2 * 7 + 1))  # the class, a pick, and a block
+
+    def learn_part(self, state, block):
+        if next(left, None) is None:
+            raise ClusterLost("The cluster is gone.")
+        return own(self, state, block)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PivotCounts, "learn_part", learn_part)
+        lost = tamis("select", "wine", "mrmr", "-t", "kind", "-k", 4)
+    assert lost.exit_code == 2
+    kept, gone = lost.stderr.splitlines()
+    told, _, command = kept.partition(" To go on, write: tamis ")
+    assert told == "tamis: the cluster is lost; 2 steps are in tamis-wine/record.json."
+    assert gone == "tamis: The cluster is gone."
+    again = tamis(*shlex.split(command))
+    assert again.exit_code == 0, again.output
+    assert again.stdout == whole.stdout
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from tamis.cli.parts import LabelledParts
 from tamis.cli.printing import say, say_warnings, stderr
 from tamis.cli.progress import SearchBar, inside, progress_of
 from tamis.contract import Record, Selection
-from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.exceptions import ClusterLost, InvalidParameter, InvalidTable
 from tamis.recipes import prepare
 from tamis.recipes.choosing import warn_of_device
 from tamis.search import Ranking
@@ -67,6 +67,9 @@ def run(
                     selector.resume(data.X, data.y, record=record)
     except KeyboardInterrupt:
         bar.stop = True
+    except ClusterLost:
+        keep(selector, interrupted, "the cluster is lost")
+        raise
     except Exception:
         if not bar.stop:  # compiled code may turn an interrupt into an error of its own
             raise
@@ -108,14 +111,19 @@ def stopping(bar: Stoppable) -> Iterator[None]:
 
 def leave(selector: Any, interrupted: Interrupted | None) -> NoReturn:
     """Keep what was found so far, say how to go on, and leave."""
+    keep(selector, interrupted, "stopped")
+    raise typer.Exit(INTERRUPTED)
+
+
+def keep(selector: Any, interrupted: Interrupted | None, why: str) -> None:
+    """Write the record of what was found so far, and say how to go on."""
     if interrupted is not None and _has_begun(selector):
         path, again = interrupted
         path.parent.mkdir(exist_ok=True)
         selector.record_.save(path)
-        say(f"stopped; {_done(selector)} in {path}. To go on, write:", again)
+        say(f"{why}; {_done(selector)} in {path}. To go on, write:", again)
     else:
-        say("stopped; nothing was written.")
-    raise typer.Exit(INTERRUPTED)
+        say(f"{why}; nothing was written.")
 
 
 def _has_begun(selector: Any) -> bool:

@@ -8,6 +8,7 @@ costs as many messages as there are workers, whatever the number of blocks.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
+from time import monotonic
 from typing import Any
 
 from numpy.typing import NDArray
@@ -20,6 +21,11 @@ from tamis.table.parts.local import LocalParts, reduced
 #: States that one process adds up; more are merged by eights on the workers first, lest all of them
 #: come to one machine.
 MOST_GATHERED, MERGED = 32, 8
+#: Seconds for which a cluster that has lost all workers is waited for: a nanny starts one anew in a
+#: few; a queue may take hours, and the record outlives that.
+PATIENCE = 60.0
+#: Seconds between two looks at whether there are workers.
+LOOK = 1.0
 
 
 class ClusterParts(Parts):
@@ -112,10 +118,7 @@ class KeptThere(Reducible):
             return statistic.finish(_merged(self.client, statistic, states))
 
     def _by_holder(self) -> list[tuple[str | None, list[Any]]]:
-        from dask.distributed import wait
-
-        with self.client.as_current():
-            wait(self.futures)  # what was lost is made anew before anybody is asked for it
+        _await(self.client, self.futures)  # what was lost is made anew before anybody is asked
         where = self.client.who_has(self.futures)
         found: dict[str | None, list[Any]] = {}
         for future in self.futures:
@@ -135,7 +138,25 @@ def _merged(client: Any, statistic: RowStatistic, futures: list[Any]) -> Any:
     while len(futures) > MOST_GATHERED:
         groups = [futures[k : k + MERGED] for k in range(0, len(futures), MERGED)]
         futures = [client.submit(_together, statistic, *group, pure=False) for group in groups]
+    _await(client, futures)
     return _together(statistic, *client.gather(futures))
+
+
+def _await(client: Any, futures: Sequence[Any]) -> None:
+    """Wait until all are done; tasks of a cluster that stays without workers never would be."""
+    from dask.distributed import wait
+
+    alive = monotonic()
+    with client.as_current():
+        while True:
+            try:
+                wait(futures, timeout=LOOK)
+                return
+            except TimeoutError:
+                if client.scheduler_info(n_workers=-1)["workers"]:
+                    alive = monotonic()
+                elif monotonic() - alive > PATIENCE:
+                    raise _lost(client, "has no workers left") from None
 
 
 def _together(statistic: RowStatistic, *states: Any) -> Any:
@@ -164,12 +185,22 @@ def _held(statistic: RowStatistic, *lists: list[Any]) -> Any:
 def cluster_errors(client: Any) -> Iterator[None]:
     """Say in a sentence that a cluster is gone."""
     from dask.distributed import CancelledError, KilledWorker
+    from distributed.client import ClosedClientError
 
     try:
         yield
-    except (TimeoutError, OSError, CancelledError, KilledWorker) as error:
-        raise ClusterLost(
-            f"The cluster {client.scheduler.address} lost workers or its scheduler "
-            f"({str(error) or type(error).__name__}). The steps made are in record_: start workers "
-            "and go on with resume(..., record=...)."
-        ) from error
+    except (TimeoutError, OSError, CancelledError, KilledWorker, ClosedClientError) as error:
+        told = (str(error) or type(error).__name__).split("\n")[0].rstrip(".:")
+        raise _lost(client, f"lost workers or its scheduler ({told})") from error
+
+
+def _lost(client: Any, said: str) -> ClusterLost:
+    return ClusterLost(
+        f"The cluster {_address(client)} {said}. The steps made are in the record, search.record_: "
+        "start workers and go on with resume(..., record=...)."
+    )
+
+
+def _address(client: Any) -> str:
+    """Of the scheduler, as far as a client that is closed knows it."""
+    return str(getattr(client.scheduler, "address", None) or "of Dask")

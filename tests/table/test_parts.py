@@ -15,7 +15,7 @@ import tamis
 from tamis.criteria import MRMR, FisherScore, Scatter
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.search import Forward, Ranking
-from tamis.table.parts import BlockIterator, MemoryMap, Parquet, as_parts, sample
+from tamis.table.parts import BlockIterator, MemoryMap, Parquet, as_parts, local, sample
 
 
 def made(n=500, d=5, seed=0):
@@ -121,6 +121,14 @@ def test_a_sample_does_not_depend_on_the_blocks(folder):
 
 
 # -- what goes wrong, in sentences -------------------------------------------------------------
+
+
+def test_sums_do_not_depend_on_the_number_of_threads(folder, monkeypatch):
+    found = []
+    for n_threads in (1, 3):
+        monkeypatch.setattr(local, "own_threads", lambda n_threads=n_threads: n_threads)
+        found.append(Forward(Scatter("J3")).fit(folder, target="y").scores_)
+    assert_array_equal(*found)
 
 
 def test_another_schema_is_said_with_file_and_column(folder):

@@ -1,8 +1,8 @@
 """Row blocks on the workers of a Dask cluster: sums are made where the blocks are.
 
-Nothing is scheduled by hand. What is kept of a chunk is a task of its own, which Dask makes anew
-where a worker is lost; a statistic is one task for each worker, on what it holds, so that a pass
-costs as many messages as there are workers, whatever the number of blocks.
+Nothing is scheduled by hand. What is kept of some chunks is a task, which Dask makes anew where a
+worker is lost; a statistic is one task for each worker, on what it holds, so that a pass costs as
+many messages as there are workers, whatever the number of blocks.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +21,9 @@ from tamis.table.parts.local import LocalParts, reduced
 #: States that one process adds up; more are merged by eights on the workers first, lest all of them
 #: come to one machine.
 MOST_GATHERED, MERGED = 32, 8
+#: Tasks whose results a thread of a worker keeps, whatever the number of chunks: each is named in
+#: every pass, and is what has to be made anew where a worker is lost.
+HELD = 16
 #: Seconds for which a cluster that has lost all workers is waited for: a nanny starts one anew in a
 #: few; a queue may take hours, and the record outlives that.
 PATIENCE = 60.0
@@ -66,9 +69,9 @@ class ClusterParts(Parts):
     def kept(self, make: Callable[[RowBlock], NDArray[Any]], n_bytes: float) -> Reducible:
         with cluster_errors(self.client):
             futures = [
-                _submitted(self.client, holder, _made, self.source, chunk, make)
+                _submitted(self.client, holder, _made, self.source, some, make)
                 for holder, chunks in self._dealt()
-                for chunk in chunks
+                for some in split(chunks, HELD)
             ]
             return KeptThere(self.client, futures)
 
@@ -80,10 +83,7 @@ class ClusterParts(Parts):
         ]
         n_chunks = self.source.n_chunks
         holders = holders or [None]
-        bounds = [n_chunks * k // len(holders) for k in range(len(holders) + 1)]
-        for holder, (first, last) in zip(holders, pairwise(bounds), strict=True):
-            if first < last:
-                yield holder, range(first, last)
+        yield from zip(holders, split(range(n_chunks), len(holders)), strict=False)
 
     def first_rows(self, n_rows: int) -> NDArray[Any]:
         return self.source.first_rows(n_rows)
@@ -125,6 +125,17 @@ class KeptThere(Reducible):
             holders = sorted(where.get(future.key) or ())
             found.setdefault(holders[0] if holders else None, []).append(future)
         return list(found.items())
+
+
+def split(items: range, n_parts: int) -> list[range]:
+    """Parts of a range that follow each other, as equal as can be, none of them empty.
+
+    >>> split(range(3, 8), 2), split(range(2), 16)
+    ([range(3, 5), range(5, 8)], [range(0, 1), range(1, 2)])
+    """
+    n_parts = min(n_parts, len(items))
+    bounds = [len(items) * k // n_parts for k in range(n_parts + 1)] if n_parts else []
+    return [items[first:last] for first, last in pairwise(bounds)]
 
 
 def _submitted(client: Any, holder: str | None, function: Any, *args: Any) -> Any:
@@ -171,9 +182,9 @@ def _read(source: LocalParts, chunks: range, statistic: RowStatistic, target_onl
     return reduced(statistic, (b for k in chunks for b in source.chunk(k, target_only=target_only)))
 
 
-def _made(source: LocalParts, chunk: int, make: Callable[[RowBlock], Any]) -> list[Any]:
-    """What is kept of the blocks of a chunk."""
-    return [make(block) for block in source.chunk(chunk)]
+def _made(source: LocalParts, chunks: range, make: Callable[[RowBlock], Any]) -> list[Any]:
+    """What is kept of the blocks of some chunks."""
+    return [make(block) for k in chunks for block in source.chunk(k)]
 
 
 def _held(statistic: RowStatistic, *lists: list[Any]) -> Any:

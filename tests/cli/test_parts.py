@@ -8,6 +8,7 @@ import pytest
 from tamis.cli import parts
 from tamis.density.planes import PivotCounts
 from tamis.exceptions import ClusterLost
+from tamis.table.parts import opening
 
 
 @pytest.fixture
@@ -73,10 +74,29 @@ def test_a_lost_cluster_leaves_a_record_to_go_on_from(tamis, parquet, monkeypatc
     assert again.stdout == whole.stdout
 
 
+def test_the_automatic_selection_looks_at_rows_of_a_folder(tamis, parquet, monkeypatch):
+    whole = tamis("select", "wine.csv", "-t", "kind", "--budget", "1s", "--json", "--folder", "a")
+    same = tamis("select", "wine", "-t", "kind", "--budget", "1s", "--json", "--folder", "b")
+    assert json.loads(same.stdout)["selected"] == json.loads(whole.stdout)["selected"]
+    assert "drawn" not in same.output
+    monkeypatch.setattr(opening, "SAMPLE", 120)
+    asked = "select", "wine", "-t", "kind", "--budget", "1s", "--folder", "c"
+    found = tamis(*asked)
+    assert found.exit_code == 0, found.output
+    told = "120 of 178 rows, drawn at random with seed 0"
+    assert f"note: The table is large; {told}, are looked at" in found.stderr
+    assert f"rows looked at: {told}" in found.stdout
+    assert f"rows: {told}" in (parquet / "c" / "report.html").read_text()
+    assert told in (parquet / "c" / "record.json").read_text()
+    again = tamis("select", "wine", "-t", "kind", "--resume", "c/record.json")
+    assert again.exit_code == 0, again.output
+    assert f"rows looked at: {told}" in again.stdout
+
+
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (("-t", "kind"), "Name a METHOD that can, such as mrmr"),
+        (("-t", "kind", "--dask", "local"), "Leave it out, or name a METHOD, such as mrmr"),
         (("mrmr", "-t", "kind", "--report"), "--report needs the whole table"),
         (("mrmr", "-t", "kind", "--dry-run"), "--dry-run needs the whole table"),
         (("mrmr", "-t", "kin"), "no column 'kin'. Did you mean kind?"),

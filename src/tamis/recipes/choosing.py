@@ -15,6 +15,7 @@ from tamis._namespace import computing_on
 from tamis._random import fix_seeds
 from tamis.choice.rounds import Rounds
 from tamis.contract import SURVIVAL, TASKS, Criterion, Selection
+from tamis.contract.drawn import on_rows_drawn
 from tamis.contract.parted import in_parts, read_parts
 from tamis.exceptions import (
     DeviceWarning,
@@ -37,6 +38,7 @@ from tamis.spec import did_you_mean, parse, write
 from tamis.svm.machine import is_newton
 from tamis.table import TableSelector
 from tamis.table.frames import is_frame, library_of, without
+from tamis.table.parts.opening import draw_rows
 
 #: What :func:`select` runs when no method is named.
 DEFAULTS = {
@@ -153,7 +155,8 @@ def select(
         A frame may hold gaps, categories, dates and booleans beside numbers: it is then encoded by
         a :class:`tamis.table.TableSelector` around the method, which speaks of its own columns.
         The path of a Parquet file or folder, a source of :mod:`tamis.table.parts` or a collection
-        of Dask is read in blocks of rows, for methods that can learn from them.
+        of Dask is read in blocks of rows, for methods that can learn from them; where no method is
+        named, at most 20 000 rows are drawn from it in one pass, and the answer says so.
     y : array of shape (n_samples,), optional
         A censored target is a structured array of event and time.
     method : str or Selection, optional
@@ -233,12 +236,11 @@ def _select_in_parts(
     X: Any, y: Any, target: Any, method: Any, options: dict[str, Any]
 ) -> Selection:
     """The selection from a table that is read in blocks of rows."""
-    if method is None:
-        raise InvalidParameter(
-            "select needs the name of a method where rows come in blocks, from which the automatic "
-            "selection cannot learn. Write one that can, such as 'mrmr' or 'fisher-score', or give "
-            "a sample, tamis.table.parts.sample(source)."
-        )
+    if method is None:  # the automatic selection looks at some rows of a long table in any case
+        seed = options["random_state"] or 0
+        rows = draw_rows(X, y, target, seed=seed)
+        with on_rows_drawn(rows.drawn):
+            return select(rows.X, rows.y, target=rows.target, **options)
     table = read_parts("select", X, y, target)
     source: Any = table.source
     return prepare(method, table.labels.values, **options).fit(source)

@@ -26,7 +26,7 @@ class Alert:
     Attributes
     ----------
     sort : {"identifier", "code", "text", "leak", "copies", "constant", "gaps", "mixed", \
-"rare classes", "unnamed"}
+"rare classes", "unnamed", "sample"}
     columns : tuple of str
         The columns it is about.
     sentence : str

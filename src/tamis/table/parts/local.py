@@ -113,7 +113,7 @@ def checked_names(who: str, names: Sequence[str] | None, n_columns: int) -> list
 def plain_numbers(X: NDArray[Any]) -> NDArray[Any]:
     """Rows of numbers column-major, in a type of this machine that compiled loops read.
 
-    Half precision becomes single, what is wider than double becomes double.
+    Half precision becomes single, what is wider than double becomes double, truth 0 or 1.
 
     >>> plain_numbers(np.ones((2, 1), dtype=">f2")).dtype
     dtype('float32')
@@ -121,6 +121,8 @@ def plain_numbers(X: NDArray[Any]) -> NDArray[Any]:
     kind = X.dtype.newbyteorder("=")
     if kind.kind == "f" and kind.itemsize not in (4, 8):
         kind = np.dtype(np.float32 if kind.itemsize < 4 else np.float64)
+    if kind.kind == "b":
+        kind = np.dtype(np.uint8)
     # what must not be written to would have the loops compiled anew
     return np.require(X, dtype=kind, requirements=["F", "W"])
 

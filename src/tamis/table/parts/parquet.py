@@ -142,6 +142,31 @@ class Parquet(LocalParts):
             yield RowBlock(_table(columns, len(y)), y, start, str(group))
             start += len(y)
 
+    @property
+    def n_rows(self) -> int:
+        """Rows of all files, by what they say of themselves."""
+        return sum(group.n_rows for group in self._groups)
+
+    def rows(self, numbers: NDArray[np.intp]) -> Any:
+        """Rows of some numbers, rising, as a pyarrow Table of the columns as the files have them.
+
+        Text, dates and gaps stay what they are; one pass over the row groups that hold them.
+        """
+        import pyarrow as pa
+
+        names = [*self.names, *([] if self.target is None else [self.target])]
+        found = []
+        for group in self._groups:
+            start, last = group.start, group.start + group.n_rows
+            if np.searchsorted(numbers, start) == np.searchsorted(numbers, last):
+                continue
+            for batch in self._batches(group, names):
+                first, end = np.searchsorted(numbers, [start, start + len(batch)])
+                own = batch.take(pa.array(numbers[first:end] - start))
+                found.append(own if isinstance(own, pa.Table) else pa.table(own))
+                start += len(batch)
+        return pa.concat_tables(found, promote_options="permissive")
+
     def _batches(self, group: RowGroup, names: list[str]) -> Iterator[Any]:
         """Batches of a row group; damage is said with its place."""
         from pyarrow import ArrowException

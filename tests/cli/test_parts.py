@@ -3,6 +3,7 @@
 import json
 import shlex
 
+import fsspec
 import pytest
 
 from tamis.cli import parts
@@ -121,3 +122,53 @@ def test_a_cluster_of_this_machine(tamis, parquet):
     found = tamis("select", "wine", "mrmr", "-t", "kind", "-k", 3, "--dask", "local", "--jobs", 2)
     assert found.exit_code == 0, found.output
     assert found.stdout == alone.stdout
+
+
+@pytest.fixture
+def store(parquet):
+    """An object store with the table in it."""
+    files = fsspec.filesystem("memory")
+    for file in sorted((parquet / "wine").glob("*.parquet")):
+        files.pipe(f"/visits/year=2025/{file.name}", file.read_bytes())
+    files.pipe("/visits/_temporary/0.parquet", b"half written")
+    yield files
+    files.rm("/visits", recursive=True)
+
+
+@pytest.mark.parametrize("method", [("mrmr", "-k", 2), ("--budget", "1s", "--folder", "a")])
+def test_a_store_gives_what_a_folder_gives(tamis, store, method):
+    asked = (*method, "-t", "kind", "--json")
+    here = json.loads(tamis("select", "wine", *asked).stdout)
+    found = tamis("select", "memory://visits", *asked, *(["--force"] if "-k" not in method else []))
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["selected"] == here["selected"]
+    assert json.loads(found.stdout)["file"] == "memory://visits"
+
+
+def test_a_file_of_a_store_and_an_address_of_this_machine(tamis, store, parquet):
+    for where in ("memory://visits/year=2025/0.parquet", f"file://{parquet}/wine/0.parquet"):
+        found = tamis("select", where, "mrmr", "-t", "kind", "-k", 1)
+        assert found.stdout.startswith("0.parquet: 100 rows in blocks"), found.output
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("memory://visit", "There is nothing at memory://visit"),
+        ("nowhere://visits", "nowhere://visits cannot be reached: Protocol not known: nowhere"),
+    ],
+)
+def test_what_is_no_store_is_one_sentence(refused, store, where, told):
+    assert told in refused("select", where, "mrmr", "-t", "kind")
+
+
+def test_a_store_whose_package_is_missing_is_one_sentence(refused, monkeypatch):
+    def missing(where):
+        raise ImportError("Install s3fs to access S3")
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", missing)
+    told = refused("select", "s3://bucket/visits", "mrmr", "-t", "kind")
+    assert told == (
+        "s3://bucket/visits needs a package that is not installed: Install s3fs to access S3. "
+        "Write pip install with its name."
+    )

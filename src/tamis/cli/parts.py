@@ -96,12 +96,13 @@ def is_read_in_parts(asked: PartsRequest) -> bool:
 
 
 def place(file: Path) -> str:
-    """A path as it was written: an address has lost a slash.
+    """A path as it was written: an address has lost a slash, one of this machine two.
 
-    >>> place(Path("s3://bucket/visits"))
-    's3://bucket/visits'
+    >>> place(Path("s3://bucket/visits")), place(Path("file:///data/visits"))
+    ('s3://bucket/visits', 'file:///data/visits')
     """
-    return sub(r"^(\w{2,}):/(?!/)", r"\1://", str(file))
+    here = sub(r"^(file|local):/(?!/)", r"\1:///", str(file))
+    return sub(r"^(\w{2,}):/(?!/)", r"\1://", here)
 
 
 def is_automatic(asked: PartsRequest) -> bool:

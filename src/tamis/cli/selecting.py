@@ -36,6 +36,7 @@ from tamis.cli.parts import (
     is_automatic,
     is_read_in_parts,
     opened_parts,
+    place,
 )
 from tamis.cli.printing import (
     is_watched,
@@ -122,7 +123,7 @@ class Request(NamedTuple):
     def command(self, **others: Any) -> str:
         """What to write for the same, with other options where these are given."""
         asked = {
-            "": (self.file, self.method),
+            "": (place(self.file), self.method),
             "--target": self.target,
             "--time": self.time,
             "--event": self.event,
@@ -412,7 +413,7 @@ def _facts(
 ) -> dict[str, Any]:
     """What a ranking written as JSON says beside the ranking."""
     return {
-        "file": str(file),
+        "file": place(file),
         "target": data.target,
         "task": data.task,
         "method": spec.write(selection, strict=False),

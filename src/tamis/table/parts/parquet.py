@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from importlib.util import find_spec
 from os import PathLike, fspath
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -215,8 +215,10 @@ class Parquet(LocalParts):
         from pyarrow.parquet import ParquetFile
 
         try:
-            stream = file if self._filesystem is None else self._filesystem.open(file, "rb")
-            return ParquetFile(stream, pre_buffer=False)
+            if self._filesystem is None:
+                return ParquetFile(file, pre_buffer=False)
+            # each request to a store takes as long as some megabytes: few large ones
+            return ParquetFile(self._filesystem.open(file, "rb"), pre_buffer=True)
         except (ArrowException, OSError) as error:
             raise InvalidTable(
                 f"{file} is no Parquet file: {_first_line(error)}. Tables of another kind are not "
@@ -246,7 +248,7 @@ def _files_of(where: str) -> tuple[Any, list[str]]:
     return None, [where]
 
 
-def _is_data(file: Path, folder: Path) -> bool:
+def _is_data(file: PurePath, folder: PurePath) -> bool:
     """Whether a file of a folder holds rows: what begins with . or _ is put there by programs.
 
     >>> _is_data(Path("visits/_temporary/part-0.parquet"), Path("visits"))
@@ -264,10 +266,19 @@ def _remote_files(where: str) -> tuple[Any, list[str]]:
 
     try:
         filesystem, path = url_to_fs(where)
-        found = sorted(filesystem.glob(f"{path.rstrip('/')}/**/*.parquet")) or [path]
-    except (OSError, ValueError, ImportError) as error:
+        found = sorted(filesystem.glob(f"{path.rstrip('/')}/**/*.parquet"))
+        there = bool(found) or filesystem.exists(path)
+    except ImportError as error:
+        raise MissingExtra(
+            f"{where} needs a package that is not installed: {_first_line(error)}. Write "
+            "pip install with its name."
+        ) from error
+    except (OSError, ValueError) as error:
         raise InvalidTable(f"{where} cannot be reached: {_first_line(error)}.") from error
-    return filesystem, found
+    found = [file for file in found if _is_data(PurePosixPath(file), PurePosixPath(path))]
+    if not there:
+        raise InvalidTable(f"There is nothing at {where}. Check the address.")
+    return filesystem, found or [path]
 
 
 def _kind(arrow_type: Any) -> str:

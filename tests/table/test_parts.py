@@ -288,6 +288,12 @@ def test_weights_are_refused_where_rows_come_in_blocks(folder):
     Ranking(FisherScore()).fit(folder, target="y", sample_weight=None)
 
 
+@pytest.mark.parametrize("method", [None, "mrmr"])
+def test_select_does_not_pass_over_weights(folder, method):
+    with pytest.raises(InvalidParameter, match="takes no sample_weight where rows"):
+        tamis.select(folder, target="y", method=method, sample_weight=np.ones(3))
+
+
 def test_what_needs_the_whole_table_says_so(folder):
     source = Parquet(folder, target="y")
     search = Forward(FisherScore(), n_features_to_select=2).fit(source)

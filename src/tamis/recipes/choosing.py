@@ -219,7 +219,17 @@ def select(
                 DeviceWarning,
                 stacklevel=2,
             )
-        return _select_in_parts(X, y, target, method, options)
+        if method is not None:
+            return _select_in_parts(X, y, target, method, options, params)
+        if given := sorted(name for name, value in params.items() if value is not None):
+            raise InvalidParameter(
+                f"select takes no {', '.join(given)} where rows are drawn from a larger table. "
+                "Leave it out, or give a table that is held at once."
+            )
+        # the automatic selection looks at some rows of a long table in any case
+        rows = draw_rows(X, y, target, seed=random_state or 0)
+        with on_rows_drawn(rows.drawn):
+            return select(rows.X, rows.y, target=rows.target, keep=keep, **options)
     looked_through = target is not None
     if looked_through:
         X, y = _without_target(X, y, target)
@@ -233,17 +243,12 @@ def select(
 
 
 def _select_in_parts(
-    X: Any, y: Any, target: Any, method: Any, options: dict[str, Any]
+    X: Any, y: Any, target: Any, method: Any, options: dict[str, Any], params: dict[str, Any]
 ) -> Selection:
     """The selection from a table that is read in blocks of rows."""
-    if method is None:  # the automatic selection looks at some rows of a long table in any case
-        seed = options["random_state"] or 0
-        rows = draw_rows(X, y, target, seed=seed)
-        with on_rows_drawn(rows.drawn):
-            return select(rows.X, rows.y, target=rows.target, **options)
     table = read_parts("select", X, y, target)
     source: Any = table.source
-    return prepare(method, table.labels.values, **options).fit(source)
+    return prepare(method, table.labels.values, **options).fit(source, **params)
 
 
 def warn_of_device(selector: Selection, device: str) -> None:

@@ -15,7 +15,7 @@ import tamis
 from tamis.criteria import MRMR, FisherScore, Scatter
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.search import Forward, Ranking
-from tamis.table.parts import BlockIterator, MemoryMap, Parquet, as_parts, local, opening, sample
+from tamis.table.parts import BlockIterator, MemoryMap, Parquet, as_parts, drawing, local, sample
 
 
 def made(n=500, d=5, seed=0):
@@ -132,7 +132,7 @@ def test_sums_do_not_depend_on_the_number_of_threads(folder, monkeypatch):
 def test_the_automatic_selection_takes_a_draw_of_rows(folder, monkeypatch):
     whole = tamis.select(folder, target="y", random_state=0)
     assert "rows" not in [step.name for step in whole.plan_]
-    monkeypatch.setattr(opening, "SAMPLE", 150)
+    monkeypatch.setattr(drawing, "SAMPLE", 150)
     found = tamis.select(str(folder), target="y", random_state=3)
     assert found.plan_[0][:2] == ("rows", True)
     assert found.plan_[0].reason.startswith("150 of ")
@@ -141,7 +141,7 @@ def test_the_automatic_selection_takes_a_draw_of_rows(folder, monkeypatch):
     X, y = sample(folder, n_rows=150, random_state=3, target="y")
     assert_array_equal(tamis.select(X, y, random_state=3).columns, found.columns)
     blocks = MemoryMap(X.to_numpy(), y, block_rows=40)
-    monkeypatch.setattr(opening, "SAMPLE", 100)
+    monkeypatch.setattr(drawing, "SAMPLE", 100)
     assert tamis.select(blocks, random_state=3).plan_[0].reason.startswith("100 of 150 rows")
 
 

@@ -38,7 +38,7 @@ from tamis.spec import did_you_mean, parse, write
 from tamis.svm.machine import is_newton
 from tamis.table import TableSelector
 from tamis.table.frames import is_frame, library_of, without
-from tamis.table.parts.opening import draw_rows
+from tamis.table.parts.drawing import draw_rows
 
 #: What :func:`select` runs when no method is named.
 DEFAULTS = {

@@ -29,6 +29,9 @@ HELD = 16
 PATIENCE = 60.0
 #: Seconds between two looks at whether there are workers.
 LOOK = 1.0
+#: Seconds between two looks for workers that have come since and hold nothing: a look takes some
+#: milliseconds, as long as a tenth of a pass.
+NEWCOMERS = 5.0
 
 
 class ClusterParts(Parts):
@@ -107,6 +110,7 @@ class KeptThere(Reducible):
 
     def __init__(self, client: Any, futures: Sequence[Any]):
         self.client, self.futures = client, list(futures)
+        self._looked = monotonic()
 
     def reduce(self, statistic: RowStatistic) -> Any:
         """The statistic of all of them, by one task for each worker on what it holds now."""
@@ -118,13 +122,35 @@ class KeptThere(Reducible):
             return statistic.finish(_merged(self.client, statistic, states))
 
     def _by_holder(self) -> list[tuple[str | None, list[Any]]]:
+        """What each worker is asked for: what it holds, and some of it for one that holds none."""
         _await(self.client, self.futures)  # what was lost is made anew before anybody is asked
         where = self.client.who_has(self.futures)
-        found: dict[str | None, list[Any]] = {}
-        for future in self.futures:
-            holders = sorted(where.get(future.key) or ())
-            found.setdefault(holders[0] if holders else None, []).append(future)
-        return list(found.items())
+        most = self._most(where)
+        found: dict[str | None, list[Any]] = {address: [] for address in most}
+
+        def asked(worker: str | None) -> tuple[float, str]:
+            """How much is asked of a worker, in shares of what it is to do."""
+            return len(found.get(worker, ())) / most.get(worker, 1), str(worker)
+
+        # those that several hold come last, for whoever has less to do
+        for future in sorted(self.futures, key=lambda one: len(where.get(one.key) or ())):
+            holder = min(where.get(future.key) or (None,), key=asked)
+            if most and asked(holder)[0] >= 1:  # it is sent, and held there from then on
+                holder = min(most, key=asked)
+            found.setdefault(holder, []).append(future)
+        return [(holder, futures) for holder, futures in found.items() if futures]
+
+    def _most(self, where: Any) -> dict[Any, int]:
+        """Lists for each worker where one has come that holds none; empty where all stay."""
+        if monotonic() - self._looked < NEWCOMERS:
+            return {}
+        self._looked = monotonic()
+        known = self.client.scheduler_info(n_workers=-1)["workers"]
+        if set(known) <= {holder for holders in where.values() for holder in holders}:
+            return {}
+        n_threads = sum(worker["nthreads"] for worker in known.values())
+        share = -(-len(self.futures) // max(1, n_threads))
+        return {address: share * worker["nthreads"] for address, worker in known.items()}
 
 
 def split(items: range, n_parts: int) -> list[range]:

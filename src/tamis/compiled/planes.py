@@ -13,11 +13,14 @@ import numpy as np
 from numba import njit, uint64
 
 from tamis.compiled.counting import _at_least, popcount
-from tamis.compiled.words import add_bits, lowest_bit, reached_bits
-
-#: Words of a run: 8192 rows, of which the planes and level sets of a column and a pivot of ten
-#: levels stay in the first cache.
-RUN = 128
+from tamis.compiled.words import (
+    RUN,
+    add_bits,
+    lowest_bit,
+    met_by_one,
+    met_by_three,
+    reached_bits,
+)
 
 #: Levels up to which an entry is compared with every cut at once; of more, cuts are halved.
 FEW_CUTS = 48
@@ -261,9 +264,12 @@ def counts_by_planes(
     """
     n_words, n_planes = _words(packed), first_plane[-1]
     n_pivot = tables.shape[1]
+    whole = n_pivot - (n_pivot - 1) % 3
     sets, own = np.zeros((n_pivot, RUN), dtype=np.uint64), np.zeros(RUN, dtype=np.uint64)
     for run in range(0, n_words, RUN):
         width, base = _width(n_words, run), 1 + run * n_planes
+        if width < RUN:  # whole runs are met
+            sets[:] = 0
         _pivot_sets(packed, base, width, first_plane, n_levels, pivot, sets)
         for a in range(1, n_pivot):
             size = uint64(0)
@@ -276,11 +282,13 @@ def counts_by_planes(
             place = base + first_plane[column] * width
             for b in range(1, n_levels[column]):
                 _level_set(packed, place, planes, width, b, own)
-                for a in range(1, n_pivot):
-                    row, both = sets[a], uint64(0)
-                    for word in range(width):
-                        both += popcount(row[word] & own[word])
-                    tables[j, a, b] += np.int64(both)
+                for a in range(1, whole, 3):  # words of the column are loaded once for three
+                    one, two, three = met_by_three(sets, a, own)
+                    tables[j, a, b] += np.int64(one)
+                    tables[j, a + 1, b] += np.int64(two)
+                    tables[j, a + 2, b] += np.int64(three)
+                for a in range(whole, n_pivot):
+                    tables[j, a, b] += np.int64(met_by_one(sets, a, own)[0])
 
 
 @njit(cache=True, nogil=True)

@@ -9,6 +9,15 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+#: Words of a run: 8192 rows, of which the planes and level sets of a column and a pivot of ten
+#: levels stay in the first cache.
+RUN = 128
+
+WORD = ir.IntType(64)
+#: What the widest registers hold; the compiler cuts it where they are narrower.
+EIGHT = ir.VectorType(WORD, 8)
+NOTHING = ir.Constant(EIGHT, None)
+
 
 def _reached(typingctx: Any, row: Any, first: Any, cut: Any) -> Any:
     """Bit i: whether row[first + i] reaches the cut, for 64 entries that follow each other.
@@ -77,6 +86,44 @@ def _add_bits(typingctx: Any, codes: Any, first: Any, word: Any, weight: Any) ->
     return types.void(codes, types.intp, types.uint64, types.uint16), codegen
 
 
+def _met(n_rows: int) -> Any:
+    """How many bits the words of a run share with each of some rows that follow each other."""
+
+    def typed(typingctx: Any, rows: Any, first: Any, own: Any) -> Any:
+        answer = types.UniTuple(types.uint64, n_rows)
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, args[0]).data
+            beside = context.make_array(signature.args[2])(context, builder, args[2]).data
+
+            def eight(pointer: Any, offset: Any) -> Any:
+                place = builder.bitcast(builder.gep(pointer, [offset]), EIGHT.as_pointer())
+                return builder.load(place, align=8)
+
+            count = _named(builder.module, "llvm.ctpop.v8i64", EIGHT)
+            add = _named(builder.module, "llvm.vector.reduce.add.v8i64", WORD)
+            begin, sums = builder.mul(args[1], ir.Constant(WORD, RUN)), [NOTHING] * n_rows
+            for word in range(0, RUN, 8):
+                mine = eight(beside, ir.Constant(WORD, word))
+                for k in range(n_rows):
+                    theirs = eight(data, builder.add(begin, ir.Constant(WORD, k * RUN + word)))
+                    both = builder.call(count, [builder.and_(mine, theirs)])
+                    sums[k] = builder.add(sums[k], both)
+            return context.make_tuple(builder, answer, [builder.call(add, [one]) for one in sums])
+
+        return answer(rows, types.intp, own), codegen
+
+    return typed
+
+
+def _named(module: Any, name: str, answer: Any) -> Any:
+    """An operation on a vector of eight words that the compiler knows by a name."""
+    known = module.globals.get(name)
+    return known or ir.Function(module, ir.FunctionType(answer, [EIGHT]), name)
+
+
+met_by_one: Any = intrinsic(_met(1))
+met_by_three: Any = intrinsic(_met(3))
 reached_bits: Any = intrinsic(_reached)
 lowest_bit: Any = intrinsic(_trailing_zeros)
 add_bits: Any = intrinsic(_add_bits)

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,7 +109,7 @@ def _held() -> float:
 
 
 def mrmr(path: str, size: Size, pipe: Any) -> None:
-    """Seconds of preparing, and of each pick; gibibytes that were held."""
+    """Seconds of preparing, of each pick, of all cores in a pick; gibibytes that were held."""
     small = Size(5000, size.n_columns, 3)
     with TemporaryDirectory() as folder:  # what is compiled is not counted
         write(Path(folder) / "small.parquet", small)
@@ -120,14 +120,15 @@ def mrmr(path: str, size: Size, pipe: Any) -> None:
     table, criterion = table_of(path), MRMR(n_bins=LEVELS)
     prepared, everything = seconds(lambda: criterion.fit(table)), np.arange(size.n_columns)
     chosen = np.array([int(criterion.relevance_.argmax())])
-    picks = []
+    picks, spent = [], []
     for _ in range(1, size.n_picks):
-        start = perf_counter()
+        start, begun = perf_counter(), process_time()
         left = np.setdiff1d(everything, chosen)
         gains = criterion.gain(chosen, left)
         picks.append(perf_counter() - start)
+        spent.append(process_time() - begun)
         chosen = np.sort(np.append(chosen, left[gains.argmax()]))
-    pipe.send((prepared, picks, _held() - before))
+    pipe.send((prepared, picks, float(np.median(spent)), _held() - before))
 
 
 def floating(path: str, size: Size, pipe: Any) -> None:
@@ -153,10 +154,12 @@ def main(size: Size = SMALL) -> None:
         path = str(Path(folder) / "table.parquet")
         write(Path(path), size)
         read, multiplied = reading(path), products(size)
-        prepared, picks, held = apart(mrmr, path, size)
+        prepared, picks, spent, held = apart(mrmr, path, size)
         walked = apart(floating, path, size)
     rate = size.n_rows * size.n_columns / float(np.median(picks))
-    faster = rate / bincount_rate() / cpu_count()
+    counted = bincount_rate()
+    faster = rate / counted / cpu_count()
+    alone = size.n_rows * size.n_columns / spent / counted
     planes = size.n_rows * size.n_columns / 2 / 2**30
     last = np.median(picks[-ENDS:]) / np.median(picks[:ENDS])
     ratio = walked / (read + multiplied)
@@ -164,6 +167,7 @@ def main(size: Size = SMALL) -> None:
     print(f"    reading {read:.2f} s, mRMR prepared in {prepared:.2f} s ({prepared / read:.1f}x)")
     print(f"    a pick {np.median(picks):.3f} s, {rate / 1e9:.2f} G counts/s,", end=" ")
     print(f"{faster:.1f} times bincount on all cores (goal {PICK_GOAL}); last / first {last:.2f}")
+    print(f"      by the time of the processor {alone:.1f} times, whatever else runs")
     print(f"    {held:.2f} GiB held, planes have {planes:.2f} (goal {planes + MEMORY_GOAL:.2f})")
     print(f"    J3 {walked:.2f} s, {ratio:.2f} times reading and products (goal {SCATTER_GOAL})")
     if (

@@ -4,7 +4,7 @@ import pytest
 from joblib import parallel_config
 from sklearn.svm import SVC
 
-from tamis._parallel import heard, listening, parallel_map, told
+from tamis._parallel import heard, in_flight, listening, parallel_map, told
 from tamis.criteria import CrossValidated, Scored
 from tamis.datasets import load
 from tamis.search import Forward
@@ -55,3 +55,18 @@ def test_a_long_step_of_a_search_counts_its_candidates():
         lambda: Forward(CrossValidated(SVC()), n_features_to_select=1).fit(wine.X[:, :4], wine.y)
     )
     assert (4, 4) in said
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_no_more_items_are_taken_than_there_are_threads(n_threads):
+    taken = []
+
+    def items():
+        for item in range(8):
+            taken.append(item)
+            yield item
+
+    for n_had, answer in enumerate(in_flight(lambda item: -item, items(), n_threads)):
+        assert answer == -n_had
+        assert len(taken) <= n_had + n_threads + 1
+    assert len(taken) == 8

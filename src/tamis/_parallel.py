@@ -77,6 +77,23 @@ def in_order(
             yield waiting.popleft().result()
 
 
+def in_flight(
+    function: Callable[[Any], Any], items: Iterable[Any], n_threads: int
+) -> Iterator[Any]:
+    """``function`` of each item in their order, no more items taken than there are threads.
+
+    For large items, and matrix products, whose library is held to one thread meanwhile.
+    """
+    with _one_thread_each(True), ThreadPoolExecutor(n_threads) as pool:
+        waiting: deque[Future[Any]] = deque()
+        for item in items:
+            if len(waiting) == n_threads:
+                yield waiting.popleft().result()
+            waiting.append(pool.submit(function, item))
+        while waiting:
+            yield waiting.popleft().result()
+
+
 @contextmanager
 def _one_thread_each(blas: bool) -> Iterator[None]:
     if not blas:

@@ -1,10 +1,15 @@
 """``tamis select`` of a table that is read in blocks of rows."""
 
 import json
+import shlex
 
+import fsspec
 import pytest
 
 from tamis.cli import parts
+from tamis.density.planes import PivotCounts
+from tamis.exceptions import ClusterLost
+from tamis.table.parts import drawing
 
 
 @pytest.fixture
@@ -48,10 +53,51 @@ def test_columns_are_left_out_and_the_record_goes_on(tamis, parquet):
     assert len(json.loads(longer.stdout)["selected"]) == 2
 
 
+def test_a_lost_cluster_leaves_a_record_to_go_on_from(tamis, parquet, monkeypatch):
+    whole = tamis("select", "wine", "mrmr", "-t", "kind", "-k", 4)
+    own, left = PivotCounts.learn_part, iter(range(2 * 7 + 1))  # the class, a pick, and a block
+
+    def learn_part(self, state, block):
+        if next(left, None) is None:
+            raise ClusterLost("The cluster is gone.")
+        return own(self, state, block)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PivotCounts, "learn_part", learn_part)
+        lost = tamis("select", "wine", "mrmr", "-t", "kind", "-k", 4)
+    assert lost.exit_code == 2
+    kept, gone = lost.stderr.splitlines()
+    told, _, command = kept.partition(" To go on, write: tamis ")
+    assert told == "tamis: the cluster is lost; 2 steps are in tamis-wine/record.json."
+    assert gone == "tamis: The cluster is gone."
+    again = tamis(*shlex.split(command))
+    assert again.exit_code == 0, again.output
+    assert again.stdout == whole.stdout
+
+
+def test_the_automatic_selection_looks_at_rows_of_a_folder(tamis, parquet, monkeypatch):
+    whole = tamis("select", "wine.csv", "-t", "kind", "--budget", "1s", "--json", "--folder", "a")
+    same = tamis("select", "wine", "-t", "kind", "--budget", "1s", "--json", "--folder", "b")
+    assert json.loads(same.stdout)["selected"] == json.loads(whole.stdout)["selected"]
+    assert "drawn" not in same.output
+    monkeypatch.setattr(drawing, "SAMPLE", 120)
+    asked = "select", "wine", "-t", "kind", "--budget", "1s", "--folder", "c"
+    found = tamis(*asked)
+    assert found.exit_code == 0, found.output
+    told = "120 of 178 rows, drawn at random with seed 0"
+    assert f"note: The table is large; {told}, are looked at" in found.stderr
+    assert f"rows looked at: {told}" in found.stdout
+    assert f"rows: {told}" in (parquet / "c" / "report.html").read_text()
+    assert told in (parquet / "c" / "record.json").read_text()
+    again = tamis("select", "wine", "-t", "kind", "--resume", "c/record.json")
+    assert again.exit_code == 0, again.output
+    assert f"rows looked at: {told}" in again.stdout
+
+
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (("-t", "kind"), "Name a METHOD that can, such as mrmr"),
+        (("-t", "kind", "--dask", "local"), "Leave it out, or name a METHOD, such as mrmr"),
         (("mrmr", "-t", "kind", "--report"), "--report needs the whole table"),
         (("mrmr", "-t", "kind", "--dry-run"), "--dry-run needs the whole table"),
         (("mrmr", "-t", "kin"), "no column 'kin'. Did you mean kind?"),
@@ -76,3 +122,53 @@ def test_a_cluster_of_this_machine(tamis, parquet):
     found = tamis("select", "wine", "mrmr", "-t", "kind", "-k", 3, "--dask", "local", "--jobs", 2)
     assert found.exit_code == 0, found.output
     assert found.stdout == alone.stdout
+
+
+@pytest.fixture
+def store(parquet):
+    """An object store with the table in it."""
+    files = fsspec.filesystem("memory")
+    for file in sorted((parquet / "wine").glob("*.parquet")):
+        files.pipe(f"/visits/year=2025/{file.name}", file.read_bytes())
+    files.pipe("/visits/_temporary/0.parquet", b"half written")
+    yield files
+    files.rm("/visits", recursive=True)
+
+
+@pytest.mark.parametrize("method", [("mrmr", "-k", 2), ("--budget", "1s", "--folder", "a")])
+def test_a_store_gives_what_a_folder_gives(tamis, store, method):
+    asked = (*method, "-t", "kind", "--json")
+    here = json.loads(tamis("select", "wine", *asked).stdout)
+    found = tamis("select", "memory://visits", *asked, *(["--force"] if "-k" not in method else []))
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["selected"] == here["selected"]
+    assert json.loads(found.stdout)["file"] == "memory://visits"
+
+
+def test_a_file_of_a_store_and_an_address_of_this_machine(tamis, store, parquet):
+    for where in ("memory://visits/year=2025/0.parquet", f"file://{parquet}/wine/0.parquet"):
+        found = tamis("select", where, "mrmr", "-t", "kind", "-k", 1)
+        assert found.stdout.startswith("0.parquet: 100 rows in blocks"), found.output
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("memory://visit", "There is nothing at memory://visit"),
+        ("nowhere://visits", "nowhere://visits cannot be reached: Protocol not known: nowhere"),
+    ],
+)
+def test_what_is_no_store_is_one_sentence(refused, store, where, told):
+    assert told in refused("select", where, "mrmr", "-t", "kind")
+
+
+def test_a_store_whose_package_is_missing_is_one_sentence(refused, monkeypatch):
+    def missing(where):
+        raise ImportError("Install s3fs to access S3")
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", missing)
+    told = refused("select", "s3://bucket/visits", "mrmr", "-t", "kind")
+    assert told == (
+        "s3://bucket/visits needs a package that is not installed: Install s3fs to access S3. "
+        "Write pip install with its name."
+    )

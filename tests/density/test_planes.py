@@ -23,19 +23,20 @@ def hard_columns(n, rng):
 
 
 @pytest.mark.parametrize(("listed", "cells"), [(1 << 22, 1 << 20), (0, 1 << 16), (0, 1 << 9)])
-def test_order_statistics_are_those_of_sorting(monkeypatch, listed, cells):
+@pytest.mark.parametrize(("block_rows", "n_ranks"), [(37, 9), (150, 9), (150, 60)])
+def test_order_statistics_are_those_of_sorting(monkeypatch, listed, cells, block_rows, n_ranks):
     monkeypatch.setattr(keys, "LISTED", listed)
     monkeypatch.setattr(keys, "CELLS", cells)
     monkeypatch.setattr(keys, "REFINED", cells)
     rng = np.random.default_rng(0)
     X = hard_columns(501, rng)
-    source = MemoryMap(X, np.zeros(501), block_rows=37)
+    source = MemoryMap(X, np.zeros(501), block_rows=block_rows)
     counts = source.reduce(KeyCounts(columns_of, X.shape[1]))
-    ranks = np.sort(rng.integers(0, 501, size=(X.shape[1], 9)), axis=1)
+    ranks = np.sort(rng.integers(0, 501, size=(X.shape[1], n_ranks)), axis=1)
     ranks[5] = -1
     found = order_statistics(source.reduce, columns_of, counts, ranks)
     for j in range(X.shape[1]):
-        wanted = np.full(9, np.inf) if j == 5 else np.sort(X[:, j])[ranks[j]]
+        wanted = np.full(n_ranks, np.inf) if j == 5 else np.sort(X[:, j])[ranks[j]]
         assert_array_equal(found[j], wanted)
 
 

@@ -140,6 +140,38 @@ def test_a_map_of_a_file_travels_by_its_path(tmp_path):
     assert next(pickle.loads(sent).chunk(1)).start == 7
 
 
+class Holders(RowStatistic):
+    """Rows that each worker was asked for."""
+
+    def empty(self):
+        return {}
+
+    def learn_part(self, state, block):
+        own = {distributed.get_worker().address: int(block[0])}
+        return self.merge(state, own)
+
+    def merge(self, state, other):
+        return {name: state.get(name, 0) + other.get(name, 0) for name in state | other}
+
+
+def test_a_worker_that_comes_later_gets_its_share(folder, monkeypatch):
+    with (
+        machines(1, processes=False) as workers,
+        distributed.Client(workers, set_as_default=False) as client,
+    ):
+        kept = ClusterParts(Parquet(folder, target="y"), client).kept(_length, 0)
+        (alone,) = kept.reduce(Holders()).values()
+        workers.scale(2)
+        client.wait_for_workers(2, timeout=30)
+        assert len(kept.reduce(Holders())) == 1  # nobody has looked again
+        monkeypatch.setattr(cluster, "NEWCOMERS", 0.0)
+        shares = kept.reduce(Holders())
+        assert len(shares) == 2
+        assert sum(shares.values()) == alone == 1000
+        assert min(shares.values()) >= 400
+        assert kept.reduce(Holders()) == shares  # it holds them from then on
+
+
 class KillsItsWorker(RowStatistic):
     """Counts rows, and ends the first process that asks for it; a file says that it is done."""
 

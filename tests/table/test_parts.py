@@ -15,7 +15,7 @@ import tamis
 from tamis.criteria import MRMR, FisherScore, Scatter
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.search import Forward, Ranking
-from tamis.table.parts import BlockIterator, MemoryMap, Parquet, as_parts, sample
+from tamis.table.parts import BlockIterator, MemoryMap, Parquet, as_parts, drawing, local, sample
 
 
 def made(n=500, d=5, seed=0):
@@ -63,8 +63,6 @@ def test_a_source_can_be_given_in_place_of_a_path(folder):
 def test_select_takes_a_path(folder):
     found = tamis.select(str(folder), target="y", method="mrmr", n_features_to_select=2)
     assert sorted(found.columns) == ["x2", "x4"]
-    with pytest.raises(InvalidParameter, match="name of a method where rows come in blocks"):
-        tamis.select(str(folder), target="y")
 
 
 def test_only_the_columns_asked_for_are_chosen_among(folder):
@@ -121,6 +119,37 @@ def test_a_sample_does_not_depend_on_the_blocks(folder):
 
 
 # -- what goes wrong, in sentences -------------------------------------------------------------
+
+
+def test_sums_do_not_depend_on_the_number_of_threads(folder, monkeypatch):
+    found = []
+    for n_threads in (1, 3):
+        monkeypatch.setattr(local, "own_threads", lambda n_threads=n_threads: n_threads)
+        found.append(Forward(Scatter("J3")).fit(folder, target="y").scores_)
+    assert_array_equal(*found)
+
+
+def test_the_automatic_selection_takes_a_draw_of_rows(folder, monkeypatch):
+    whole = tamis.select(folder, target="y", random_state=0)
+    assert "rows" not in [step.name for step in whole.plan_]
+    monkeypatch.setattr(drawing, "SAMPLE", 150)
+    found = tamis.select(str(folder), target="y", random_state=3)
+    assert found.plan_[0][:2] == ("rows", True)
+    assert found.plan_[0].reason.startswith("150 of ")
+    assert found.plan_[0].reason.endswith("drawn at random with seed 3")
+    assert found.record_.n_samples == found.n_rows_ == 150
+    X, y = sample(folder, n_rows=150, random_state=3, target="y")
+    assert_array_equal(tamis.select(X, y, random_state=3).columns, found.columns)
+    blocks = MemoryMap(X.to_numpy(), y, block_rows=40)
+    monkeypatch.setattr(drawing, "SAMPLE", 100)
+    assert tamis.select(blocks, random_state=3).plan_[0].reason.startswith("100 of 150 rows")
+
+
+def test_rows_are_drawn_as_the_files_have_them(tmp_path):
+    table = pa.table({"a": ["u", None, "v"] * 40, "b": range(120), "y": [0, 1, 1] * 40})
+    pq.write_table(table, tmp_path / "0.parquet", row_group_size=50)
+    rows = np.array([0, 49, 50, 119])
+    assert Parquet(tmp_path).rows(rows).to_pydict() == table.take(rows).to_pydict()
 
 
 def test_another_schema_is_said_with_file_and_column(folder):
@@ -257,6 +286,12 @@ def test_weights_are_refused_where_rows_come_in_blocks(folder):
     with pytest.raises(InvalidParameter, match="takes no sample_weight where rows come in blocks"):
         Ranking(FisherScore()).fit(folder, target="y", sample_weight=np.ones(500))
     Ranking(FisherScore()).fit(folder, target="y", sample_weight=None)
+
+
+@pytest.mark.parametrize("method", [None, "mrmr"])
+def test_select_does_not_pass_over_weights(folder, method):
+    with pytest.raises(InvalidParameter, match="takes no sample_weight where rows"):
+        tamis.select(folder, target="y", method=method, sample_weight=np.ones(3))
 
 
 def test_what_needs_the_whole_table_says_so(folder):

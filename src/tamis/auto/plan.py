@@ -95,6 +95,8 @@ class AutoPlan(NamedTuple):
         return tree_sizes(self.sizes) if model == "trees" else self.sizes
 
 
+#: What the plan says of a table that was drawn from a larger one.
+ROWS = "rows"
 #: The path that takes all columns.
 ALL = "all columns"
 

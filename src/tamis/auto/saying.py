@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tamis.auto.held_out import AutoOutcome, HeldOut
+from tamis.auto.plan import ROWS
 from tamis.choice.rounds import Verdict
 
 #: What a path is called in a sentence.
@@ -55,7 +56,7 @@ def verdict_of(
 
 def reasons_of(auto: Any) -> list[str]:
     """What speaks for the answer, in lines."""
-    lines = []
+    lines = [f"rows looked at: {one.reason}" for one in auto.plan_ if one.name == ROWS]
     if auto.path_ is not None:
         lines.append(f"{SPOKEN[auto.path_]}, for {MODELS[auto.model_]}")
         lines.append(f"error {UNSEEN}: {spoken(auto.error_)}")

@@ -19,7 +19,7 @@ from tamis.auto.held_out import (
     stability_of,
 )
 from tamis.auto.models import estimator_of
-from tamis.auto.plan import AutoPlan, Planned, planned
+from tamis.auto.plan import ROWS, AutoPlan, Planned, planned
 from tamis.auto.saying import reasons_of, verdict_of
 from tamis.auto.work import Work, sample_of, varying_units
 from tamis.choice.honest import sizes_of
@@ -36,6 +36,7 @@ from tamis.contract import (
     check_target,
     resolve_choice,
 )
+from tamis.contract.drawn import rows_drawn
 from tamis.evaluation.stability import Stability
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 
@@ -304,7 +305,9 @@ class Auto(InRounds):
             "task": work.task,
             "seed": seed_of(seed, "estimator"),
         }
-        steps = [list(step) for step in work.plan.steps]
+        drawn = rows_drawn()
+        steps = [] if drawn is None else [[ROWS, True, 0.0, str(drawn)]]
+        steps += [list(step) for step in work.plan.steps]
         return [self._offered[order].tolist(), outcome.to_dict(), steps, facts]
 
     # -- what is read from them -------------------------------------------------------------------

@@ -6,16 +6,22 @@ from pathlib import Path
 from re import sub
 from typing import Any, NamedTuple, Protocol
 
+import polars as pl
+
 from tamis._arrays import target_kind
 from tamis._parallel import cluster_client
 from tamis._wording import listed
-from tamis.contract import Parts, TableInParts
+from tamis.contract import Parts, Record, TableInParts
 from tamis.contract.cost import free_memory
+from tamis.contract.drawn import Drawn
 from tamis.contract.target_labels import TargetLabels
 from tamis.datasets.memory import NUMBER
 from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.table import Alert
+from tamis.table.files import FileTable
 from tamis.table.labelled import check_column, spoken_task
 from tamis.table.parts import ClusterParts, Parquet
+from tamis.table.parts.drawing import draw_rows
 
 #: Copies of a table that a selection makes which holds it at once: what was read, the numbers, and
 #: the standardised ones or their levels.
@@ -41,6 +47,10 @@ class PartsRequest(Protocol):
     def format(self) -> str | None: ...
     @property
     def n_jobs(self) -> int | None: ...
+    @property
+    def resume(self) -> Path | None: ...
+    @property
+    def seed(self) -> int: ...
 
 
 class LabelledParts(NamedTuple):
@@ -86,12 +96,42 @@ def is_read_in_parts(asked: PartsRequest) -> bool:
 
 
 def place(file: Path) -> str:
-    """A path as it was written: an address has lost a slash.
+    """A path as it was written: an address has lost a slash, one of this machine two.
 
-    >>> place(Path("s3://bucket/visits"))
-    's3://bucket/visits'
+    >>> place(Path("s3://bucket/visits")), place(Path("file:///data/visits"))
+    ('s3://bucket/visits', 'file:///data/visits')
     """
-    return sub(r"^(\w{2,}):/(?!/)", r"\1://", str(file))
+    here = sub(r"^(file|local):/(?!/)", r"\1:///", str(file))
+    return sub(r"^(\w{2,}):/(?!/)", r"\1://", here)
+
+
+def is_automatic(asked: PartsRequest) -> bool:
+    """Whether what is asked for chooses its method itself."""
+    if asked.method is not None or asked.resume is None:
+        return asked.method is None
+    return "Auto(" in Record.load(asked.resume).expression
+
+
+def drawn_table(asked: PartsRequest) -> tuple[FileTable, Drawn | None]:
+    """Rows for a selection that holds its table at once, and what they were drawn from."""
+    if asked.dask is not None:
+        raise InvalidParameter(
+            "--dask has workers learn from all rows, but the automatic selection looks at some "
+            "thousand of them, here. Leave it out, or name a METHOD, such as mrmr."
+        )
+    rows = draw_rows(place(asked.file), seed=asked.seed)
+    return FileTable(pl.DataFrame(rows.X)), rows.drawn
+
+
+def drawn_alerts(drawn: Drawn | None) -> tuple[Alert, ...]:
+    """What to know of a table of which some rows are looked at."""
+    if drawn is None:
+        return ()
+    sentence = (
+        f"The table is large; {drawn}, are looked at, and all numbers are of these. To learn from "
+        "all rows name a METHOD, such as mrmr."
+    )
+    return (Alert("sample", (), sentence),)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tamis.cli.answer import command_of, folder_name
+from tamis.cli.parts import place
 from tamis.exceptions import InvalidParameter
 from tamis.table.sources import STDIN
 
@@ -56,7 +57,7 @@ class Request(NamedTuple):
     def command(self, **others: Any) -> str:
         """What to write for the same, with other options where these are given."""
         asked = {
-            "": (self.file, self.method),
+            "": (place(self.file), self.method),
             "--target": self.target,
             "--time": self.time,
             "--event": self.event,

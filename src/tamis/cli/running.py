@@ -22,7 +22,7 @@ from tamis.cli.printing import say, say_warnings, stderr
 from tamis.cli.progress import SearchBar, inside, progress_of
 from tamis.contract import Record, Selection
 from tamis.contract.elsewhere import warn_of_device
-from tamis.exceptions import InvalidParameter, InvalidTable, NotEnoughMemory
+from tamis.exceptions import ClusterLost, InvalidParameter, InvalidTable, NotEnoughMemory
 from tamis.recipes import prepare
 from tamis.search import Ranking
 from tamis.spec import parse
@@ -30,7 +30,7 @@ from tamis.table.labelled import LabelledTable
 
 
 class Interrupted(NamedTuple):
-    """What is done with the steps of a search that Ctrl-C, or a device without memory, stops."""
+    """What is done with the steps of a search that Ctrl-C, a device without memory or a lost cluster stops."""
 
     record: Path
     again: str
@@ -70,7 +70,11 @@ def run(
         bar.stop = True
     except NotEnoughMemory:
         if interrupted is not None:  # where there was no memory, there will be none
-            keep(selector, interrupted._replace(again=interrupted.on_processor))
+            interrupted = interrupted._replace(again=interrupted.on_processor)
+            keep(selector, interrupted, "out of memory")
+        raise
+    except ClusterLost:
+        keep(selector, interrupted, "the cluster is lost")
         raise
     except Exception:
         if not bar.stop:  # compiled code may turn an interrupt into an error of its own
@@ -113,19 +117,19 @@ def stopping(bar: Stoppable) -> Iterator[None]:
 
 def leave(selector: Any, interrupted: Interrupted | None) -> NoReturn:
     """Keep what was found so far, say how to go on, and leave."""
-    if not keep(selector, interrupted):
+    if not keep(selector, interrupted, "stopped"):
         say("stopped; nothing was written.")
     raise typer.Exit(INTERRUPTED)
 
 
-def keep(selector: Any, interrupted: Interrupted | None) -> bool:
+def keep(selector: Any, interrupted: Interrupted | None, why: str) -> bool:
     """Whether something was found so far; it is written, and how to go on is said."""
     if interrupted is None or not _has_begun(selector):
         return False
     path, again, _ = interrupted
     path.parent.mkdir(parents=True, exist_ok=True)
     selector.record_.save(path)
-    say(f"stopped; {_done(selector)} in {path}. To go on, write:", again)
+    say(f"{why}; {_done(selector)} in {path}. To go on, write:", again)
     return True
 
 

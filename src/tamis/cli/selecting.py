@@ -23,7 +23,15 @@ from tamis.cli.answer import (
 )
 from tamis.cli.censored import check_censored, events_of, with_events
 from tamis.cli.output import check_output, ranking_json, write_ranking
-from tamis.cli.parts import LabelledParts, is_read_in_parts, opened_parts
+from tamis.cli.parts import (
+    LabelledParts,
+    drawn_alerts,
+    drawn_table,
+    is_automatic,
+    is_read_in_parts,
+    opened_parts,
+    place,
+)
 from tamis.cli.printing import (
     is_watched,
     print_lines,
@@ -47,6 +55,7 @@ from tamis.cli.running import (
 )
 from tamis.cli.selection_page import write_page
 from tamis.contract import Record, Selection
+from tamis.contract.drawn import on_rows_drawn
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.recipes import prepare
 from tamis.table import Alert, Table, TableSelector
@@ -59,16 +68,20 @@ from tamis.table.table import table_of
 def run_select(asked: Request) -> None:
     """Select columns of a file as asked; what cannot be written is refused before any work."""
     _check(asked)
-    if is_read_in_parts(asked):
+    drawn = None
+    if not is_read_in_parts(asked):
+        content = read_file(asked.file, asked.format, header=asked.header)
+    elif is_automatic(asked):
+        content, drawn = drawn_table(asked)
+    else:
         _select_in_parts(asked)
         return
-    content = read_file(asked.file, asked.format, header=asked.header)
     happened = None if asked.event is None else events_of(content.frame, asked.event)
     table = _table(asked, content)
     if asked.dry_run:
         print_lines(shown(table, width=stdout().width))
         return
-    alerts = table.alerts
+    alerts = (*drawn_alerts(drawn), *table.alerts)
     if happened is not None:
         with_events(table, happened)
     record = None if asked.resume is None else load_record(asked.resume)
@@ -78,15 +91,16 @@ def run_select(asked: Request) -> None:
     if watched:
         say(f"{asked.spoken}: {data}")
         say_alerts(alerts)
-    selection = run(
-        selector,
-        data,
-        record,
-        asked.save_record,
-        interrupted=_interrupted(asked),
-        quiet=asked.quiet,
-        device=asked.device,
-    )
+    with on_rows_drawn(drawn):
+        selection = run(
+            selector,
+            data,
+            record,
+            asked.save_record,
+            interrupted=_interrupted(asked),
+            quiet=asked.quiet,
+            device=asked.device,
+        )
     if not (asked.quiet or watched):
         say_alerts(alerts)
     _tell(asked, data, selection, alerts)
@@ -95,12 +109,6 @@ def run_select(asked: Request) -> None:
 
 def _select_in_parts(asked: Request) -> None:
     """Select columns of a table that is read in blocks of rows."""
-    if asked.method is None and asked.resume is None:
-        kind = "is a folder and is" if Path(asked.file).is_dir() else "is"
-        raise InvalidParameter(
-            f"{asked.file} {kind} read in blocks of rows, from which the automatic selection "
-            "cannot learn. Name a METHOD that can, such as mrmr, fisher-score or sffs-j3."
-        )
     refused = {
         "report": asked.report,
         "folder": asked.folder,
@@ -249,7 +257,7 @@ def _facts(
 ) -> dict[str, Any]:
     """What a ranking written as JSON says beside the ranking."""
     return {
-        "file": str(file),
+        "file": place(file),
         "target": data.target,
         "task": data.task,
         "method": spec.write(selection, strict=False),

@@ -20,7 +20,7 @@ def select(
         typer.Argument(
             metavar="FILE",
             help="CSV, TSV, Parquet, Arrow, Excel, ARFF or LIBSVM; also .gz, .zst; - is stdin; a "
-            "folder of Parquet files.",
+            "folder of Parquet files, here or in a store (s3://...).",
         ),
     ],
     method: Annotated[

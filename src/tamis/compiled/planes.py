@@ -13,10 +13,14 @@ import numpy as np
 from numba import njit, uint64
 
 from tamis.compiled.counting import _at_least, popcount
-
-#: Words of a run: 8192 rows, of which the planes and level sets of a column and a pivot of ten
-#: levels stay in the first cache.
-RUN = 128
+from tamis.compiled.words import (
+    RUN,
+    add_bits,
+    lowest_bit,
+    met_by_one,
+    met_by_three,
+    reached_bits,
+)
 
 #: Levels up to which an entry is compared with every cut at once; of more, cuts are halved.
 FEW_CUTS = 48
@@ -31,12 +35,17 @@ def _key(bits: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
+def _bits(row: Any) -> Any:
+    """The bits of numbers; -0.0 and 0.0 are equal and have the same."""
+    return (row + 0.0).view(np.int64)
+
+
+@njit(cache=True, nogil=True)
 def key_counts(rows: Any, n_bits: int, counts: Any) -> None:
     """Add, for each row of numbers, how many have each beginning of so many bits of their key."""
     shift = uint64(64 - n_bits)
     for j in range(len(rows)):
-        # -0.0 and 0.0 are equal and must have one key
-        bits = (rows[j] + 0.0).view(np.int64)
+        bits = _bits(rows[j])
         for i in range(len(bits)):
             if rows[j, i] == rows[j, i]:
                 counts[j, _key(bits[i]) >> shift] += 1
@@ -57,13 +66,12 @@ def _slot(beginning: Any, beginnings: Any, first: int, last: int) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
-def _inside(block: Any, bounds: Any, first: int, last: int) -> Any:
-    """Bit i: whether block[i] lies in one of the cells of its column, by their bounds."""
-    word = uint64(0)
-    for slot in range(first, last):
-        word |= _at_least(block, bounds[slot, 0]) & ~_at_least(block, bounds[slot, 1])
-    return word
+@njit(cache=True, nogil=True, inline="always")
+def _reach(row: Any, base: int, cut: float) -> Any:
+    """Bit i: whether row[base + i] reaches the cut; fewer than 64 at the end of the row."""
+    if base + 64 <= len(row):
+        return reached_bits(row, base, cut)
+    return _at_least(row[base:], cut)
 
 
 @njit(cache=True, nogil=True)
@@ -72,45 +80,55 @@ def keys_within(
 ) -> None:
     """Count the next bits of those keys whose known bits are among the beginnings of the column."""
     shift, finer = uint64(64 - known), uint64(64 - known - n_bits)
-    mask, bit = uint64((1 << n_bits) - 1), np.empty(1)
+    mask, where = uint64((1 << n_bits) - 1), np.empty(rows.shape[1], dtype=np.int64)
     for j in range(len(rows)):
-        first, last = start[j], start[j + 1]
-        for base in range(0, rows.shape[1], 64):
-            block = rows[j, base : base + 64]
-            word = ~uint64(0) if last - first > FEW_CUTS else _inside(block, bounds, first, last)
-            for i in range(len(block)):
-                if (word >> uint64(i)) & uint64(1) and block[i] == block[i]:
-                    bit[0] = block[i] + 0.0
-                    key = _key(bit.view(np.int64)[0])
+        row, bits, first, last = rows[j], _bits(rows[j]), start[j], start[j + 1]
+        if last - first > FEW_CUTS:
+            for i in range(len(row)):
+                if row[i] == row[i]:
+                    key = _key(bits[i])
                     slot = _slot(key >> shift, beginnings, first, last)
                     if slot >= 0:
                         counts[slot, (key >> finer) & mask] += 1
+            continue
+        # cell by cell, whose counts stay in the first cache; found first and counted then, as the
+        # end of a loop that is guessed wrongly throws away what hangs on it
+        for slot in range(first, last):
+            own, low, high, n_found = counts[slot], bounds[slot, 0], bounds[slot, 1], 0
+            for base in range(0, len(row), 64):
+                word = _reach(row, base, low) & ~_reach(row, base, high)
+                while word:
+                    where[n_found] = base + np.int64(lowest_bit(word))
+                    n_found += 1
+                    word &= word - uint64(1)
+            for i in range(n_found):
+                own[(_key(bits[where[i]]) >> finer) & mask] += 1
 
 
 @njit(cache=True, nogil=True)
 def keys_listed(rows: Any, start: Any, beginnings: Any, bounds: Any, known: int) -> Any:
     """Keys whose known bits are among the beginnings of their column, and which of these."""
-    shift, bit = uint64(64 - known), np.empty(1)
-    found = 0
+    shift, found = uint64(64 - known), 0
     slots, keys = np.empty(1024, dtype=np.int64), np.empty(1024, dtype=np.uint64)
     for j in range(len(rows)):
-        first, last = start[j], start[j + 1]
-        for base in range(0, rows.shape[1], 64):
-            block = rows[j, base : base + 64]
-            word = ~uint64(0) if last - first > FEW_CUTS else _inside(block, bounds, first, last)
-            if word == 0:
-                continue
-            for i in range(len(block)):
-                if (word >> uint64(i)) & uint64(1) and block[i] == block[i]:
-                    bit[0] = block[i] + 0.0
-                    key = _key(bit.view(np.int64)[0])
-                    slot = _slot(key >> shift, beginnings, first, last)
-                    if slot >= 0:
-                        if found == len(slots):
-                            slots = np.concatenate((slots, np.empty_like(slots)))
-                            keys = np.concatenate((keys, np.empty_like(keys)))
-                        slots[found], keys[found] = slot, key
+        row, bits, first, last = rows[j], _bits(rows[j]), start[j], start[j + 1]
+        for base in range(0, len(row), 64):
+            if found + 64 > len(slots):
+                slots = np.concatenate((slots, np.empty_like(slots)))
+                keys = np.concatenate((keys, np.empty_like(keys)))
+            if last - first > FEW_CUTS:
+                for i in range(base, min(base + 64, len(row))):
+                    slot = _slot(_key(bits[i]) >> shift, beginnings, first, last)
+                    if row[i] == row[i] and slot >= 0:
+                        slots[found], keys[found] = slot, _key(bits[i])
                         found += 1
+                continue
+            for slot in range(first, last):
+                word = _reach(row, base, bounds[slot, 0]) & ~_reach(row, base, bounds[slot, 1])
+                while word:
+                    slots[found], keys[found] = slot, _key(bits[uint64(base) + lowest_bit(word)])
+                    found += 1
+                    word &= word - uint64(1)
     return slots[:found].copy(), keys[:found].copy()
 
 
@@ -126,7 +144,6 @@ def pack_planes(
         row, n_cuts = columns[j], n_levels[j] - 1
         planes = first_plane[j + 1] - first_plane[j]
         for word in range(n_words):
-            block = row[64 * word : 64 * word + 64]
             run = word // RUN * RUN
             width = _width(n_words, run)
             place = 1 + run * n_planes + first_plane[j] * width + word - run
@@ -134,14 +151,15 @@ def pack_planes(
                 packed[place + p * width] = 0
             if n_cuts <= FEW_CUTS:
                 for c in range(n_cuts):
-                    reached = _at_least(block, cuts[j, c])
+                    reached = _reach(row, 64 * word, cuts[j, c])
                     if gaps[j]:
-                        reached |= _missing(block)
+                        reached |= _missing(row[64 * word : 64 * word + 64])
                     # bit p of a level turns wherever a multiple of 2^p is reached
                     for p in range(planes):
                         if (c + 1) % (1 << p) == 0:
                             packed[place + p * width] ^= reached
             else:
+                block = row[64 * word : 64 * word + 64]
                 _halved(block, cuts[j], n_cuts, codes)
                 for p in range(planes):
                     bits = uint64(0)
@@ -246,9 +264,12 @@ def counts_by_planes(
     """
     n_words, n_planes = _words(packed), first_plane[-1]
     n_pivot = tables.shape[1]
+    whole = n_pivot - (n_pivot - 1) % 3
     sets, own = np.zeros((n_pivot, RUN), dtype=np.uint64), np.zeros(RUN, dtype=np.uint64)
     for run in range(0, n_words, RUN):
         width, base = _width(n_words, run), 1 + run * n_planes
+        if width < RUN:  # whole runs are met
+            sets[:] = 0
         _pivot_sets(packed, base, width, first_plane, n_levels, pivot, sets)
         for a in range(1, n_pivot):
             size = uint64(0)
@@ -261,11 +282,13 @@ def counts_by_planes(
             place = base + first_plane[column] * width
             for b in range(1, n_levels[column]):
                 _level_set(packed, place, planes, width, b, own)
-                for a in range(1, n_pivot):
-                    row, both = sets[a], uint64(0)
-                    for word in range(width):
-                        both += popcount(row[word] & own[word])
-                    tables[j, a, b] += np.int64(both)
+                for a in range(1, whole, 3):  # words of the column are loaded once for three
+                    one, two, three = met_by_three(sets, a, own)
+                    tables[j, a, b] += np.int64(one)
+                    tables[j, a + 1, b] += np.int64(two)
+                    tables[j, a + 2, b] += np.int64(three)
+                for a in range(whole, n_pivot):
+                    tables[j, a, b] += np.int64(met_by_one(sets, a, own)[0])
 
 
 @njit(cache=True, nogil=True)
@@ -274,9 +297,7 @@ def _unpacked(packed: Any, place: int, planes: int, width: int, codes: Any) -> N
     codes[: 64 * width] = 0
     for p in range(planes):
         for word in range(width):
-            bits, some = packed[place + p * width + word], codes[64 * word : 64 * word + 64]
-            for i in range(64):
-                some[i] |= np.uint16(((bits >> uint64(i)) & uint64(1)) << uint64(p))
+            add_bits(codes, 64 * word, packed[place + p * width + word], np.uint16(1 << p))
 
 
 @njit(cache=True, nogil=True)

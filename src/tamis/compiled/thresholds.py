@@ -21,8 +21,9 @@ COUNTED_ENTRIES = 200_000
 CELLS_BY_BITS = 240
 
 #: The same for bit planes of row blocks, whose level sets are made anew: a pair of levels costs
-#: them a nanosecond for 500 samples, the histogram one a sample, with the levels unpacked.
-CELLS_BY_PLANES = 500
+#: them a nanosecond for 450 samples, the histogram two thirds of one a sample, with the levels
+#: unpacked; twice that where most rows share a cell.
+CELLS_BY_PLANES = 300
 
 #: Exponentials of one step from which kernel sums are compiled. numpy makes one in 4 nanoseconds,
 #: distances included, a loop in 0.6: the dozens of steps of an elimination with so many take numpy

@@ -56,6 +56,10 @@ class RowStatistic(ABC):
     np.float64(6.0)
     """
 
+    #: Whether a state is small beside a block. Blocks are then learnt each by itself, in threads,
+    #: and merged in their order, so that sums of floats do not depend on the number of threads.
+    is_small: bool = False
+
     @abstractmethod
     def empty(self) -> Any:
         """What is known of no rows."""
@@ -83,6 +87,7 @@ class Together(RowStatistic):
 
     def __init__(self, members: Sequence[RowStatistic]):
         self.members = tuple(members)
+        self.is_small = all(member.is_small for member in self.members)
 
     def empty(self) -> Any:
         return [member.empty() for member in self.members]

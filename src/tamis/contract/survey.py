@@ -10,6 +10,10 @@ from tamis._arrays import Array, Mask
 from tamis.contract.parts import RowBlock, RowStatistic
 from tamis.exceptions import InvalidTable
 
+#: Rows that are turned into double precision at a time: of a hundred columns three megabytes, which
+#: stay in the cache until they are summed.
+IN_CACHE = 4096
+
 
 class Surveyed(NamedTuple):
     """What the first pass finds of each column.
@@ -76,6 +80,8 @@ class Survey(RowStatistic):
         Whether NaN may be there.
     """
 
+    is_small = True
+
     def __init__(self, name: str, names: Sequence[str] | None, n_columns: int, takes_missing: bool):
         self.name, self.names, self.n_columns = name, names, n_columns
         self.takes_missing = takes_missing
@@ -108,8 +114,11 @@ class Survey(RowStatistic):
             X = np.nan_to_num(X)
             low, high = np.nan_to_num(low, nan=np.inf), np.nan_to_num(high, nan=-np.inf)
         # in double precision whatever the columns have: sums of copies may not differ by rounding
+        sums = np.zeros(self.n_columns)
         with np.errstate(over="ignore", invalid="ignore"):  # no sum, no copy
-            sums = weights @ X.astype(np.float64, copy=False)
+            for first in range(0, len(X), IN_CACHE):
+                rows = slice(first, first + IN_CACHE)
+                sums += weights[rows] @ X[rows].astype(np.float64, copy=False)
         return self.merge(state, Surveyed(low, high, gaps, sums, there, len(X)))
 
     def _checked(self, block: RowBlock) -> tuple[Array, NDArray[np.int64]]:

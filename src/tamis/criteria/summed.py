@@ -48,6 +48,8 @@ class ShiftedSums(RowStatistic):
         upper half is filled.
     """
 
+    is_small = True
+
     def __init__(self, shift: Array, labels: Labels, products: str):
         self.shift, self.labels, self.products = shift, labels, products
 
@@ -102,6 +104,8 @@ class TargetSums(RowStatistic):
         Power of two by which the target is divided first, the shift is already.
     """
 
+    is_small = True
+
     def __init__(self, shift: Array, target_shift: float, target_exponent: int = 0):
         self.shift, self.target_shift = shift, target_shift
         self.target_exponent = target_exponent
@@ -152,6 +156,7 @@ class Ranged(RowStatistic):
 
     def __init__(self, inner: RowStatistic, exponent: NDArray[Any]):
         self.inner, self.exponent = inner, exponent
+        self.is_small = inner.is_small
 
     def empty(self) -> Any:
         return self.inner.empty()

@@ -15,6 +15,7 @@ from tamis._namespace import computing_on
 from tamis._random import fix_seeds
 from tamis.choice.rounds import Rounds
 from tamis.contract import SURVIVAL, TASKS, Criterion, Selection
+from tamis.contract.drawn import on_rows_drawn
 from tamis.contract.elsewhere import as_numpy, warn_of_device
 from tamis.contract.parted import in_parts, read_parts
 from tamis.exceptions import (
@@ -37,6 +38,7 @@ from tamis.recipes.book import (
 from tamis.spec import did_you_mean, parse, write
 from tamis.table import TableSelector
 from tamis.table.frames import is_frame, library_of, without
+from tamis.table.parts.drawing import draw_rows
 
 #: What :func:`select` runs when no method is named.
 DEFAULTS = {
@@ -153,7 +155,8 @@ def select(
         A frame may hold gaps, categories, dates and booleans beside numbers: it is then encoded by
         a :class:`tamis.table.TableSelector` around the method, which speaks of its own columns.
         The path of a Parquet file or folder, a source of :mod:`tamis.table.parts` or a collection
-        of Dask is read in blocks of rows, for methods that can learn from them.
+        of Dask is read in blocks of rows, for methods that can learn from them; where no method is
+        named, at most 20 000 rows are drawn from it in one pass, and the answer says so.
     y : array of shape (n_samples,), optional
         A censored target is a structured array of event and time.
     method : str or Selection, optional
@@ -217,7 +220,17 @@ def select(
                 DeviceWarning,
                 stacklevel=2,
             )
-        return _select_in_parts(X, y, target, method, options)
+        if method is not None:
+            return _select_in_parts(X, y, target, method, options, params)
+        if given := sorted(name for name, value in params.items() if value is not None):
+            raise InvalidParameter(
+                f"select takes no {', '.join(given)} where rows are drawn from a larger table. "
+                "Leave it out, or give a table that is held at once."
+            )
+        # the automatic selection looks at some rows of a long table in any case
+        rows = draw_rows(X, y, target, seed=random_state or 0)
+        with on_rows_drawn(rows.drawn):
+            return select(rows.X, rows.y, target=rows.target, keep=keep, **options)
     y = as_numpy("select", y)
     if device is not None:
         X = as_numpy("select", X)  # the device that is named, not that of a tensor
@@ -234,18 +247,12 @@ def select(
 
 
 def _select_in_parts(
-    X: Any, y: Any, target: Any, method: Any, options: dict[str, Any]
+    X: Any, y: Any, target: Any, method: Any, options: dict[str, Any], params: dict[str, Any]
 ) -> Selection:
     """The selection from a table that is read in blocks of rows."""
-    if method is None:
-        raise InvalidParameter(
-            "select needs the name of a method where rows come in blocks, from which the automatic "
-            "selection cannot learn. Write one that can, such as 'mrmr' or 'fisher-score', or give "
-            "a sample, tamis.table.parts.sample(source)."
-        )
     table = read_parts("select", X, y, target)
     source: Any = table.source
-    return prepare(method, table.labels.values, **options).fit(source)
+    return prepare(method, table.labels.values, **options).fit(source, **params)
 
 
 def _for_table(

@@ -31,7 +31,7 @@ class Alert:
     Attributes
     ----------
     sort : {"identifier", "code", "text", "leak", "copies", "constant", "gaps", "mixed", \
-"rare classes", "far rows", "unnamed"}
+"rare classes", "far rows", "unnamed", "sample"}
     columns : tuple of str
         The columns it is about.
     sentence : str

@@ -1,13 +1,14 @@
 """Row blocks on the workers of a Dask cluster: sums are made where the blocks are.
 
-Nothing is scheduled by hand. What is kept of a chunk is a task of its own, which Dask makes anew
-where a worker is lost; a statistic is one task for each worker, on what it holds, so that a pass
-costs as many messages as there are workers, whatever the number of blocks.
+Nothing is scheduled by hand. What is kept of some chunks is a task, which Dask makes anew where a
+worker is lost; a statistic is one task for each worker, on what it holds, so that a pass costs as
+many messages as there are workers, whatever the number of blocks.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
+from time import monotonic
 from typing import Any
 
 from numpy.typing import NDArray
@@ -20,6 +21,17 @@ from tamis.table.parts.local import LocalParts, reduced
 #: States that one process adds up; more are merged by eights on the workers first, lest all of them
 #: come to one machine.
 MOST_GATHERED, MERGED = 32, 8
+#: Tasks whose results a thread of a worker keeps, whatever the number of chunks: each is named in
+#: every pass, and is what has to be made anew where a worker is lost.
+HELD = 16
+#: Seconds for which a cluster that has lost all workers is waited for: a nanny starts one anew in a
+#: few; a queue may take hours, and the record outlives that.
+PATIENCE = 60.0
+#: Seconds between two looks at whether there are workers.
+LOOK = 1.0
+#: Seconds between two looks for workers that have come since and hold nothing: a look takes some
+#: milliseconds, as long as a tenth of a pass.
+NEWCOMERS = 5.0
 
 
 class ClusterParts(Parts):
@@ -67,9 +79,9 @@ class ClusterParts(Parts):
     def kept(self, make: Callable[[RowBlock], NDArray[Any]], n_bytes: float) -> Reducible:
         with cluster_errors(self.client):
             futures = [
-                _submitted(self.client, holder, _made, self.source, chunk, make)
+                _submitted(self.client, holder, _made, self.source, some, make)
                 for holder, chunks in self._dealt()
-                for chunk in chunks
+                for some in split(chunks, HELD)
             ]
             return KeptThere(self.client, futures)
 
@@ -81,10 +93,7 @@ class ClusterParts(Parts):
         ]
         n_chunks = self.source.n_chunks
         holders = holders or [None]
-        bounds = [n_chunks * k // len(holders) for k in range(len(holders) + 1)]
-        for holder, (first, last) in zip(holders, pairwise(bounds), strict=True):
-            if first < last:
-                yield holder, range(first, last)
+        yield from zip(holders, split(range(n_chunks), len(holders)), strict=False)
 
     def first_rows(self, n_rows: int) -> NDArray[Any]:
         return self.source.first_rows(n_rows)
@@ -108,6 +117,7 @@ class KeptThere(Reducible):
 
     def __init__(self, client: Any, futures: Sequence[Any]):
         self.client, self.futures = client, list(futures)
+        self._looked = monotonic()
 
     def reduce(self, statistic: RowStatistic) -> Any:
         """The statistic of all of them, by one task for each worker on what it holds now."""
@@ -119,16 +129,46 @@ class KeptThere(Reducible):
             return statistic.finish(_merged(self.client, statistic, states))
 
     def _by_holder(self) -> list[tuple[str | None, list[Any]]]:
-        from dask.distributed import wait
-
-        with self.client.as_current():
-            wait(self.futures)  # what was lost is made anew before anybody is asked for it
+        """What each worker is asked for: what it holds, and some of it for one that holds none."""
+        _await(self.client, self.futures)  # what was lost is made anew before anybody is asked
         where = self.client.who_has(self.futures)
-        found: dict[str | None, list[Any]] = {}
-        for future in self.futures:
-            holders = sorted(where.get(future.key) or ())
-            found.setdefault(holders[0] if holders else None, []).append(future)
-        return list(found.items())
+        most = self._most(where)
+        found: dict[str | None, list[Any]] = {address: [] for address in most}
+
+        def asked(worker: str | None) -> tuple[float, str]:
+            """How much is asked of a worker, in shares of what it is to do."""
+            return len(found.get(worker, ())) / most.get(worker, 1), str(worker)
+
+        # those that several hold come last, for whoever has less to do
+        for future in sorted(self.futures, key=lambda one: len(where.get(one.key) or ())):
+            holder = min(where.get(future.key) or (None,), key=asked)
+            if most and asked(holder)[0] >= 1:  # it is sent, and held there from then on
+                holder = min(most, key=asked)
+            found.setdefault(holder, []).append(future)
+        return [(holder, futures) for holder, futures in found.items() if futures]
+
+    def _most(self, where: Any) -> dict[Any, int]:
+        """Lists for each worker where one has come that holds none; empty where all stay."""
+        if monotonic() - self._looked < NEWCOMERS:
+            return {}
+        self._looked = monotonic()
+        known = self.client.scheduler_info(n_workers=-1)["workers"]
+        if set(known) <= {holder for holders in where.values() for holder in holders}:
+            return {}
+        n_threads = sum(worker["nthreads"] for worker in known.values())
+        share = -(-len(self.futures) // max(1, n_threads))
+        return {address: share * worker["nthreads"] for address, worker in known.items()}
+
+
+def split(items: range, n_parts: int) -> list[range]:
+    """Parts of a range that follow each other, as equal as can be, none of them empty.
+
+    >>> split(range(3, 8), 2), split(range(2), 16)
+    ([range(3, 5), range(5, 8)], [range(0, 1), range(1, 2)])
+    """
+    n_parts = min(n_parts, len(items))
+    bounds = [len(items) * k // n_parts for k in range(n_parts + 1)] if n_parts else []
+    return [items[first:last] for first, last in pairwise(bounds)]
 
 
 def _submitted(client: Any, holder: str | None, function: Any, *args: Any) -> Any:
@@ -142,7 +182,25 @@ def _merged(client: Any, statistic: RowStatistic, futures: list[Any]) -> Any:
     while len(futures) > MOST_GATHERED:
         groups = [futures[k : k + MERGED] for k in range(0, len(futures), MERGED)]
         futures = [client.submit(_together, statistic, *group, pure=False) for group in groups]
+    _await(client, futures)
     return _together(statistic, *client.gather(futures))
+
+
+def _await(client: Any, futures: Sequence[Any]) -> None:
+    """Wait until all are done; tasks of a cluster that stays without workers never would be."""
+    from dask.distributed import wait
+
+    alive = monotonic()
+    with client.as_current():
+        while True:
+            try:
+                wait(futures, timeout=LOOK)
+                return
+            except TimeoutError:
+                if client.scheduler_info(n_workers=-1)["workers"]:
+                    alive = monotonic()
+                elif monotonic() - alive > PATIENCE:
+                    raise _lost(client, "has no workers left") from None
 
 
 def _together(statistic: RowStatistic, *states: Any) -> Any:
@@ -157,9 +215,9 @@ def _read(source: LocalParts, chunks: range, statistic: RowStatistic, target_onl
     return reduced(statistic, (b for k in chunks for b in source.chunk(k, target_only=target_only)))
 
 
-def _made(source: LocalParts, chunk: int, make: Callable[[RowBlock], Any]) -> list[Any]:
-    """What is kept of the blocks of a chunk."""
-    return [make(block) for block in source.chunk(chunk)]
+def _made(source: LocalParts, chunks: range, make: Callable[[RowBlock], Any]) -> list[Any]:
+    """What is kept of the blocks of some chunks."""
+    return [make(block) for k in chunks for block in source.chunk(k)]
 
 
 def _held(statistic: RowStatistic, *lists: list[Any]) -> Any:
@@ -171,12 +229,22 @@ def _held(statistic: RowStatistic, *lists: list[Any]) -> Any:
 def cluster_errors(client: Any) -> Iterator[None]:
     """Say in a sentence that a cluster is gone."""
     from dask.distributed import CancelledError, KilledWorker
+    from distributed.client import ClosedClientError
 
     try:
         yield
-    except (TimeoutError, OSError, CancelledError, KilledWorker) as error:
-        raise ClusterLost(
-            f"The cluster {client.scheduler.address} lost workers or its scheduler "
-            f"({str(error) or type(error).__name__}). The steps made are in record_: start workers "
-            "and go on with resume(..., record=...)."
-        ) from error
+    except (TimeoutError, OSError, CancelledError, KilledWorker, ClosedClientError) as error:
+        told = (str(error) or type(error).__name__).split("\n")[0].rstrip(".:")
+        raise _lost(client, f"lost workers or its scheduler ({told})") from error
+
+
+def _lost(client: Any, said: str) -> ClusterLost:
+    return ClusterLost(
+        f"The cluster {_address(client)} {said}. The steps made are in the record, search.record_: "
+        "start workers and go on with resume(..., record=...)."
+    )
+
+
+def _address(client: Any) -> str:
+    """Of the scheduler, as far as a client that is closed knows it."""
+    return str(getattr(client.scheduler, "address", None) or "of Dask")

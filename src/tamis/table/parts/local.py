@@ -9,7 +9,7 @@ from typing import IO, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._parallel import in_threads
+from tamis._parallel import in_flight, in_threads, own_threads
 from tamis.contract import Parts, Reducible, RowBlock, RowStatistic
 from tamis.contract.cost import free_memory
 from tamis.exceptions import InvalidParameter, InvalidTable
@@ -48,7 +48,10 @@ class LocalParts(Parts):
         raise InvalidParameter(f"{self} has its target with it. Leave target out.")
 
     def reduce(self, statistic: RowStatistic, *, target_only: bool = False) -> Any:
-        return statistic.finish(reduced(statistic, ahead(self.blocks(target_only=target_only))))
+        blocks = ahead(self.blocks(target_only=target_only))
+        if statistic.is_small and not target_only:
+            return statistic.finish(_each_alone(statistic, blocks))
+        return statistic.finish(reduced(statistic, blocks))
 
     def first_rows(self, n_rows: int) -> NDArray[Any]:
         found, held = [np.empty((0, self.n_columns))], 0
@@ -110,7 +113,7 @@ def checked_names(who: str, names: Sequence[str] | None, n_columns: int) -> list
 def plain_numbers(X: NDArray[Any]) -> NDArray[Any]:
     """Rows of numbers column-major, in a type of this machine that compiled loops read.
 
-    Half precision becomes single, what is wider than double becomes double.
+    Half precision becomes single, what is wider than double becomes double, truth 0 or 1.
 
     >>> plain_numbers(np.ones((2, 1), dtype=">f2")).dtype
     dtype('float32')
@@ -118,6 +121,8 @@ def plain_numbers(X: NDArray[Any]) -> NDArray[Any]:
     kind = X.dtype.newbyteorder("=")
     if kind.kind == "f" and kind.itemsize not in (4, 8):
         kind = np.dtype(np.float32 if kind.itemsize < 4 else np.float64)
+    if kind.kind == "b":
+        kind = np.dtype(np.uint8)
     # what must not be written to would have the loops compiled anew
     return np.require(X, dtype=kind, requirements=["F", "W"])
 
@@ -127,6 +132,18 @@ def reduced(statistic: RowStatistic, blocks: Iterable[Any]) -> Any:
     state = statistic.empty()
     for block in blocks:
         state = statistic.learn_part(state, block)
+    return state
+
+
+def _each_alone(statistic: RowStatistic, blocks: Iterator[Any]) -> Any:
+    """The state of all blocks, learnt by threads and merged in the order of the blocks."""
+
+    def learnt(block: Any) -> Any:
+        return statistic.learn_part(statistic.empty(), block)
+
+    state = statistic.empty()
+    for own in in_flight(learnt, blocks, own_threads()):
+        state = statistic.merge(state, own)
     return state
 
 

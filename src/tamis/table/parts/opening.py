@@ -107,8 +107,12 @@ def sample(
             f"{total} rows."
         )
     size = min(n_rows, total)
-    rows = np.sort(stream(random_state, "sample").choice(total, size=size, replace=False))
-    X, y = parts.reduce(Sampled(rows))
+    X, y = parts.reduce(Sampled(numbers_drawn(total, size, random_state)))
     if parts.names is not None:
         X = frame({name: X[:, j] for j, name in enumerate(parts.names)})
     return X, y
+
+
+def numbers_drawn(total: int, size: int, seed: int) -> NDArray[np.intp]:
+    """Numbers of some rows of a table, rising."""
+    return np.sort(stream(seed, "sample").choice(total, size=size, replace=False))

@@ -5,7 +5,7 @@ from copy import copy
 from hashlib import sha256
 from importlib.util import find_spec
 from os import PathLike, fspath
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -150,6 +150,31 @@ class Parquet(LocalParts):
             yield RowBlock(_table(columns, len(y)), y, start, str(group))
             start += len(y)
 
+    @property
+    def n_rows(self) -> int:
+        """Rows of all files, by what they say of themselves."""
+        return sum(group.n_rows for group in self._groups)
+
+    def rows(self, numbers: NDArray[np.intp]) -> Any:
+        """Rows of some numbers, rising, as a pyarrow Table of the columns as the files have them.
+
+        Text, dates and gaps stay what they are; one pass over the row groups that hold them.
+        """
+        import pyarrow as pa
+
+        names = [*self.names, *([] if self.target is None else [self.target])]
+        found = []
+        for group in self._groups:
+            start, last = group.start, group.start + group.n_rows
+            if np.searchsorted(numbers, start) == np.searchsorted(numbers, last):
+                continue
+            for batch in self._batches(group, names):
+                first, end = np.searchsorted(numbers, [start, start + len(batch)])
+                own = batch.take(pa.array(numbers[first:end] - start))
+                found.append(own if isinstance(own, pa.Table) else pa.table(own))
+                start += len(batch)
+        return pa.concat_tables(found, promote_options="permissive")
+
     def _batches(self, group: RowGroup, names: list[str]) -> Iterator[Any]:
         """Batches of a row group; damage is said with its place."""
         from pyarrow import ArrowException
@@ -198,8 +223,10 @@ class Parquet(LocalParts):
         from pyarrow.parquet import ParquetFile
 
         try:
-            stream = file if self._filesystem is None else self._filesystem.open(file, "rb")
-            return ParquetFile(stream, pre_buffer=False)
+            if self._filesystem is None:
+                return ParquetFile(file, pre_buffer=False)
+            # each request to a store takes as long as some megabytes: few large ones
+            return ParquetFile(self._filesystem.open(file, "rb"), pre_buffer=True)
         except (ArrowException, OSError) as error:
             raise InvalidTable(
                 f"{file} is no Parquet file: {_first_line(error)}. Tables of another kind are not "
@@ -229,7 +256,7 @@ def _files_of(where: str) -> tuple[Any, list[str]]:
     return None, [where]
 
 
-def _is_data(file: Path, folder: Path) -> bool:
+def _is_data(file: PurePath, folder: PurePath) -> bool:
     """Whether a file of a folder holds rows: what begins with . or _ is put there by programs.
 
     >>> _is_data(Path("visits/_temporary/part-0.parquet"), Path("visits"))
@@ -247,10 +274,19 @@ def _remote_files(where: str) -> tuple[Any, list[str]]:
 
     try:
         filesystem, path = url_to_fs(where)
-        found = sorted(filesystem.glob(f"{path.rstrip('/')}/**/*.parquet")) or [path]
-    except (OSError, ValueError, ImportError) as error:
+        found = sorted(filesystem.glob(f"{path.rstrip('/')}/**/*.parquet"))
+        there = bool(found) or filesystem.exists(path)
+    except ImportError as error:
+        raise MissingExtra(
+            f"{where} needs a package that is not installed: {_first_line(error)}. Write "
+            "pip install with its name."
+        ) from error
+    except (OSError, ValueError) as error:
         raise InvalidTable(f"{where} cannot be reached: {_first_line(error)}.") from error
-    return filesystem, found
+    found = [file for file in found if _is_data(PurePosixPath(file), PurePosixPath(path))]
+    if not there:
+        raise InvalidTable(f"There is nothing at {where}. Check the address.")
+    return filesystem, found or [path]
 
 
 def _kind(arrow_type: Any) -> str:

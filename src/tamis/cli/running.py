@@ -30,7 +30,7 @@ from tamis.table.labelled import LabelledTable
 
 
 class Interrupted(NamedTuple):
-    """What is done with the steps of a search that Ctrl-C, a device without memory or a lost cluster stops."""
+    """What is done with the steps of a search that Ctrl-C, no memory or a lost cluster stops."""
 
     record: Path
     again: str

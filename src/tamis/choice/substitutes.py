@@ -282,7 +282,7 @@ class Judged(NamedTuple):
     errors: Array
 
 
-class Model(NamedTuple):
+class SwapModel(NamedTuple):
     """What predicts the target from units of a table, on rows that it was not trained on."""
 
     estimator: Any
@@ -316,7 +316,7 @@ def _judged(swaps: Swaps, estimator: Any, n_folds: int, seed: int, n_jobs: int |
     chosen = _without_gaps(estimator, X)
     fix_seeds(chosen, root=seed)
     folds = list(folds_of(y, np.arange(len(X)), n_folds, seed))
-    model = Model(chosen, X, y, folds, task, swaps.grouping, swaps.categories)
+    model = SwapModel(chosen, X, y, folds, task, swaps.grouping, swaps.categories)
     kept = model.losses(swaps.kept)
     rows = np.concatenate(kept)
     base = np.array([fold.mean() for fold in kept])

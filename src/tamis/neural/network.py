@@ -89,6 +89,9 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     (hidden units by five folds).
     """
 
+    #: A number to all that reads it but :meth:`fit`, :meth:`cost` and :meth:`check`.
+    hidden: Any
+
     def __init__(
         self,
         hidden: int | str = 10,

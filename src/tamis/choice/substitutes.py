@@ -298,7 +298,8 @@ class SwapModel(NamedTuple):
         columns = self.grouping.columns(subset)
         table = indicators(self.X[:, columns], columns, self.categories)
         return [
-            held_out_losses(self.estimator, table, self.y, *fold, self.task) for fold in self.folds
+            held_out_losses(self.estimator, table, self.y, train, test, self.task)
+            for train, test in self.folds
         ]
 
     def means(self, subset: Subset) -> list[float]:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
@@ -17,7 +18,14 @@ from tamis._random import stream
 from tamis.choice import Fusion, Threshold
 from tamis.choice.rounds import seed_of
 from tamis.contract import Record
-from tamis.criteria import JMI, Correlation, FisherScore, Importances, MutualInformation
+from tamis.criteria import (
+    JMI,
+    Correlation,
+    FisherScore,
+    Importances,
+    MutualInformation,
+    PairMRMR,
+)
 from tamis.datasets import make_mixed
 from tamis.evaluation import stability
 from tamis.evaluation.dealing import parts_of
@@ -187,3 +195,22 @@ def test_the_kinds_of_target_are_those_of_all_members():
     assert targets_of(Fusion([Ranking(Correlation()), Ranking(FisherScore())])) == {
         "classification"
     }
+
+
+def test_a_sparse_table_goes_to_members_that_all_take_it():
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((60, 8)) < 0.3, rng.normal(size=(60, 8)), 0.0)
+    y = (X[:, 2] + X[:, 5] > 0).astype(int)
+    members = [Ranking(FisherScore()), Ranking(MutualInformation())]
+    both = Fusion(members, n_features_to_select=2, random_state=0)
+    assert both.__sklearn_tags__().input_tags.sparse
+    dense = clone(both).fit(X, y)
+    for n_jobs in (None, 2):
+        sparse = clone(both).set_params(n_jobs=n_jobs).fit(csr_array(X), y)
+        assert_allclose(sparse.ranks_, dense.ranks_)
+    found, expected = (both.stability(table, y, n_resamples=3) for table in (csr_array(X), X))
+    assert found.keys() == expected.keys()
+    assert found["Fusion"].nogueira == pytest.approx(expected["Fusion"].nogueira)
+    mixed = Fusion([*members, Forward(PairMRMR())], random_state=0)
+    with pytest.raises(InvalidTable, match="Fusion needs a dense table"):
+        mixed.fit(csr_array(X), y)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_diabetes, load_iris
-from sklearn.linear_model import Ridge, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import cross_val_score
 from sklearn.neural_network import MLPClassifier
 
@@ -66,6 +66,15 @@ def test_gains_are_sums_over_all_ways_through_a_network():
     assert_allclose(found, ways)
     with pytest.raises(IncompatibleCriterion, match="needs a network with coefs_"):
         Importances(Ridge(), importance_getter="gains").fit(X, y).loss(np.arange(4))
+
+
+def test_what_networks_take_is_known_to_recipes_on_their_weights():
+    (small, large), (_, more) = (
+        [recipe("annigma", n_hidden=n).criterion.cost(200, d) for d in (10, 40)] for n in (6, 12)
+    )
+    assert 1e6 < small.operations < large.operations < more.operations
+    assert Importances(Ridge()).cost(200, 10) is not None
+    assert Importances(LogisticRegression()).cost(200, 10) is None
 
 
 def test_the_best_prefix_has_the_greatest_cross_validated_score():

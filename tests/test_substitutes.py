@@ -287,3 +287,11 @@ def test_bad_parameters_are_said(params, match):
     search = Ranking(Variance(), n_features_to_select=2).fit(X, y)
     with pytest.raises(InvalidParameter, match=match):
         search.substitutes(X, y, **params)
+
+
+def test_swaps_are_judged_at_the_same_time():
+    X, y = doubled()
+    found = Forward(Scatter("J3"), n_features_to_select=2).fit(X, y > 0)
+    one, two = (found.substitutes(X, y > 0, n_jobs=n_jobs, **EVERY) for n_jobs in (None, 2))
+    assert len(one) > 2
+    assert one.swaps == two.swaps

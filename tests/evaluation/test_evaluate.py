@@ -1,6 +1,7 @@
 """The runner: what is learned where, what is measured, what is kept."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -33,6 +34,7 @@ from tamis.evaluation import (
     rank,
     stability,
 )
+from tamis.evaluation.metrics import path_events, path_still
 from tamis.exceptions import (
     InvalidParameter,
     InvalidTable,
@@ -41,6 +43,7 @@ from tamis.exceptions import (
     TamisError,
 )
 from tamis.search import Ranking, Threshold
+from tamis.svm import SVCPath
 
 WINE = load("wine")
 FISHER = Ranking(FisherScore())
@@ -230,6 +233,22 @@ def test_a_tuned_classifier_tells_what_its_cross_validation_found():
 def test_cross_validated_errors_need_a_search_by_error(method):
     with pytest.raises(TamisError, match="cv_error needs a search with best_score_"):
         evaluate(method, WINE, Realizations(1, train=60), "cv_error")
+
+
+def test_a_path_is_measured_by_its_events_and_by_the_rows_that_change():
+    X, y = StandardScaler().fit_transform(WINE.X[:130, [1, 2, 3]]), WINE.y[:130]
+    path = SVCPath("linear").fit(X[::2], y[::2])
+    at, rows = path.breakpoints_, X[1::2]
+    assert path_events(path, rows, y[1::2]) == len(at)
+    still = 0
+    for low, high in pairwise(at):
+        ends = [path.predict(rows, C=C) for C in np.geomspace(low, high, 5)]
+        still += all((one == ends[0]).all() for one in ends)
+    found = path_still(path, rows, y[1::2])
+    assert found == pytest.approx(still / (len(at) - 1))
+    assert 0 < found < 1
+    with pytest.raises(TamisError, match=r"path_still needs a regularization path .* not SVC\."):
+        path_still(SVC().fit(X, y), X, y)
 
 
 def test_regression_metrics_by_hand():

@@ -1,7 +1,10 @@
 """The classifier: against scikit-learn's, on few rows and folds, and what it refuses."""
 
+import json
+
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_score
@@ -11,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from tamis.exceptions import InvalidParameter, InvalidTarget, NotConverged
-from tamis.neural import NetworkClassifier
+from tamis.neural import GateSelector, NetworkClassifier
 from tamis.neural._stack import hidden_units, probabilities
 from tamis.neural._training import deal, held_out_rows, train
 
@@ -208,7 +211,7 @@ def test_in_a_pipeline_with_names():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"hidden": 0}, "hidden as an int of at least 1, not 0"),
+        ({"hidden": 0}, "hidden as an int of at least 1, or 'auto', not 0"),
         ({"activation": "softplus"}, "activation as one of 'tanh'"),
         ({"loss": "hinge"}, "loss as one of 'log'"),
         ({"solver": "sgd"}, "solver as one of 'lbfgs', 'adam', not 'sgd'"),
@@ -229,3 +232,34 @@ def test_wrong_parameters_get_a_sentence(wrong, said):
 def test_one_class_gets_a_sentence():
     with pytest.raises(InvalidTarget, match="at least two classes"):
         NetworkClassifier().fit(X, np.zeros(len(X), dtype=int))
+
+
+def test_hidden_units_are_chosen_by_five_folds():
+    some, target = X[::2, :2], y[::2]
+    quick = {"max_iter": 30, "random_state": 4}
+    tried = [1, 2, 3, 4, 5, 6]
+    accuracy = []
+    for hidden in tried:
+        network = NetworkClassifier(hidden, **quick).fit(some, target)
+        watched = network.history_["validation_accuracy"]
+        accuracy.append(np.nanmax(watched, axis=0).mean())
+    found = NetworkClassifier("auto", **quick).fit(some, target)
+    assert found.hidden_ == tried[int(np.argmax(np.round(accuracy, 12)))]
+    same = NetworkClassifier(found.hidden_, **quick).fit(some, target)
+    assert_array_equal(found.predict_proba(some), same.predict_proba(some))
+    state = json.loads(json.dumps(found.state()))
+    again = NetworkClassifier("auto", **quick).restore(state, found.classes_)
+    assert_array_equal(again.predict_proba(some), found.predict_proba(some))
+
+
+def test_an_exclusive_or_gets_more_than_one_hidden_unit():
+    rng = np.random.default_rng(0)
+    some = rng.normal(size=(80, 2))
+    target = some[:, 0] * some[:, 1] > 0
+    network = NetworkClassifier("auto", validation=None, max_iter=60, random_state=0)
+    assert network.fit(some, target).hidden_ >= 2
+    assert network.cost(80, 2).operations > 5 * network.set_params(hidden=2).cost(80, 2).operations
+    with pytest.raises(InvalidParameter, match="int of at least 1, or 'auto', not 'a'"):
+        NetworkClassifier("a").fit(some, target)
+    with pytest.raises(InvalidParameter, match=r"GateSelector needs .* hidden='auto'"):
+        GateSelector(network=NetworkClassifier("auto")).fit(some, target)

@@ -190,7 +190,8 @@ class Contest(AgainstProbes):
 
     def _stand(self, d: int, found: list[list[Any]]) -> Stand:
         """How the contest stands after these rounds, decided on after each block."""
-        stand = Stand(*np.zeros((2, d), dtype=int), np.zeros(d), *np.zeros((2, d), dtype=bool))
+        (wins, played), (kept, rejected) = np.zeros((2, d), dtype=int), np.zeros((2, d), dtype=bool)
+        stand = Stand(wins, played, np.zeros(d), kept, rejected)
         for block in self._blocks(d):
             rounds = found[block.start : block.stop]
             if not rounds:

@@ -45,7 +45,8 @@ class Fusion(Embedded):
 
     Each search orders all columns (one that only adds walks to 40 of them; those it never came to
     share the middle of the places that are left), and the places are added up: by Borda's points,
-    by the mean place, or by reciprocals of the places, which let the first ones count most.
+    by the mean place, or by reciprocals of the places, which let the first ones count most. What
+    all of the searches take, such as NaN or a sparse table, the fusion takes.
 
     Parameters
     ----------
@@ -212,10 +213,10 @@ class Fusion(Embedded):
         table, target = check_data(fresh, X, y)
         grouping, seed = fresh._grouping(table), draw_seed(self.random_state)
         fresh.set_params(feature_groups=None if grouping.plain else grouping.unit_of.tolist())
-        groups = plain_groups_of(target, len(table))
+        groups = plain_groups_of(target, table.shape[0])
         kept: list[list[NDArray[np.intp]]] = []
         for index in range(n_resamples):
-            size = rows_of(float(share), len(table))
+            size = rows_of(float(share), table.shape[0])
             (rows,) = parts_of(groups, (size,), stream(seed, "rows", index))
             kept.append(_first_units(fresh, table, target, rows, seed_of(seed, "fit", index)))
         found = (stability(each, grouping.n_units, level=level) for each in zip(*kept, strict=True))
@@ -241,6 +242,7 @@ class Fusion(Embedded):
         tags.target_tags.required = any(part.target_tags.required for part in parts)
         tags.target_tags.multi_output = all(part.target_tags.multi_output for part in parts)
         tags.input_tags.allow_nan = all(part.input_tags.allow_nan for part in parts)
+        tags.input_tags.sparse = all(part.input_tags.sparse for part in parts)
         return tags
 
 

@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 
 from tamis._arrays import Array, Mask, Subset, improves, is_int, is_real, standardised, target_kind
 from tamis._frame import frame_of
-from tamis._parallel import told
+from tamis._parallel import parallel_map
 from tamis._random import draw_seed, fix_seeds
 from tamis.choice.error import standard_error
 from tamis.choice.likeness import dense, indicators, likeness
@@ -167,13 +167,14 @@ def substitutes(
     n_candidates: int = 3,
     n_folds: int = 5,
     random_state: Any = None,
+    n_jobs: int | None = None,
 ) -> Substitutes:
     """Work of :meth:`tamis.contract.Selection.substitutes`, where the parameters are described."""
     _check(max_loss, min_correlation, n_candidates, n_folds)
     read, seed = selection._reread(X, y), draw_seed(random_state)
     swaps, units = _cut_down(read, min_correlation, n_candidates)
     scores = _score_changes(swaps, seed)
-    judged = _judged(swaps, estimator, n_folds, seed)
+    judged = _judged(swaps, estimator, n_folds, seed, n_jobs)
     limit = judged.loss_error if max_loss is None else float(max_loss)
     found = []
     for i, (old, new, alike) in enumerate(swaps.pairs):
@@ -281,31 +282,48 @@ class Judged(NamedTuple):
     errors: Array
 
 
-def _judged(swaps: Swaps, estimator: Any, n_folds: int, seed: int) -> Judged:
+class SwapModel(NamedTuple):
+    """What predicts the target from units of a table, on rows that it was not trained on."""
+
+    estimator: Any
+    X: Array
+    y: NDArray[Any]
+    folds: list[Any]
+    task: str
+    grouping: Grouping
+    categories: Mask | None
+
+    def losses(self, subset: Subset) -> list[Array]:
+        """Of the rows of each fold, from these units alone."""
+        columns = self.grouping.columns(subset)
+        table = indicators(self.X[:, columns], columns, self.categories)
+        return [
+            held_out_losses(self.estimator, table, self.y, train, test, self.task)
+            for train, test in self.folds
+        ]
+
+    def means(self, subset: Subset) -> list[float]:
+        """Of the losses of each fold."""
+        return [float(fold.mean()) for fold in self.losses(subset)]
+
+
+def _judged(swaps: Swaps, estimator: Any, n_folds: int, seed: int, n_jobs: int | None) -> Judged:
     """What a model loses by each swap on rows that it was not trained on."""
     nothing = np.full(len(swaps.pairs), np.nan)
     task = _task(swaps)
     if task is None or swaps.y is None or not len(swaps.kept):
         return Judged(np.nan, np.nan, nothing, nothing)
     X, y = dense(swaps.X), swaps.y
-    model = _without_gaps(estimator, X)
-    fix_seeds(model, root=seed)
-    folds = folds_of(y, np.arange(len(X)), n_folds, seed)
-
-    def losses(subset: Subset) -> list[Array]:
-        columns = swaps.grouping.columns(subset)
-        table = indicators(X[:, columns], columns, swaps.categories)
-        return [held_out_losses(model, table, y, *fold, task) for fold in folds]
-
-    kept = losses(swaps.kept)
+    chosen = _without_gaps(estimator, X)
+    fix_seeds(chosen, root=seed)
+    folds = list(folds_of(y, np.arange(len(X)), n_folds, seed))
+    model = SwapModel(chosen, X, y, folds, task, swaps.grouping, swaps.categories)
+    kept = model.losses(swaps.kept)
     rows = np.concatenate(kept)
     base = np.array([fold.mean() for fold in kept])
-    rises = np.array(
-        [
-            [fold.mean() for fold in losses(swaps.swapped(old, new))] - base
-            for old, new, _ in told(swaps.pairs, len(swaps.pairs))
-        ]
-    ).reshape(-1, n_folds)
+    others = ((swaps.swapped(old, new),) for old, new, _ in swaps.pairs)
+    means = parallel_map(model.means, others, n_jobs=n_jobs)
+    rises = np.array([np.array(one) - base for one in means]).reshape(-1, n_folds)
     errors = [standard_error(rise, 1 / (n_folds - 1)) for rise in rises]
     loss_error = rows.std(ddof=1) / np.sqrt(len(rows))
     return Judged(float(rows.mean()), float(loss_error), rises.mean(axis=1), np.array(errors))

@@ -332,6 +332,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         n_candidates: int = 3,
         n_folds: int = 5,
         random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> Any:
         """For each column kept, the columns left out that could stand in its place.
 
@@ -358,6 +359,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             Folds of the rows.
         random_state : int, generator or None, default=None
             Seed of the folds, and of an estimator and a criterion that draw.
+        n_jobs : int or None, default=None
+            Swaps at the same time; the result does not depend on it.
 
         Returns
         -------
@@ -389,6 +392,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             n_candidates=n_candidates,
             n_folds=n_folds,
             random_state=random_state,
+            n_jobs=n_jobs,
         )
 
     def _reread(self, X: Any, y: Any) -> Reread:

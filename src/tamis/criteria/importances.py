@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.pipeline import Pipeline
 
 from tamis._arrays import FARTHEST, Array, Subset
@@ -20,7 +19,7 @@ from tamis.exceptions import (
     InvalidTarget,
     MissingExtra,
 )
-from tamis.response.cost import ridge_training
+from tamis.response.cost import NetworkCost, RidgeCost, model_cost
 from tamis.response.units import Units
 
 Getter: TypeAlias = "str | Callable[[Any], Any]"
@@ -69,10 +68,11 @@ class Importances(OpenCriterion, BackwardCriterion):
         self.importance_getter = importance_getter
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        """Known for ridge regression; nobody can say what any other estimator takes."""
-        if type(self.estimator) not in (Ridge, RidgeClassifier):
+        """Known for ridge regression and networks; nobody can say what other estimators take."""
+        model = model_cost(self.estimator)
+        if not isinstance(model, RidgeCost | NetworkCost):
             return None
-        once = ridge_training(n_samples, n_features)
+        once = model.training(n_samples, n_features)
         return Cost(n_rounds * once.operations, once.bytes)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:

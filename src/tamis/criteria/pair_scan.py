@@ -142,8 +142,8 @@ class PairInformation(Univariate):
     n_bins : int or None, default=4
         A column of at most so many distinct values is used as it is. None is the cube root of the
         number of samples, rounded up. From some 800 rows on 8 bins see finer shapes, at four times
-        the work: of a ring, an exclusive or and a sum in one target they found 99 % of the columns
-        where 4 found 93 %.
+        the work: of a ring, an exclusive or and a sum in one target among 8 to 512 columns (one
+        draw of each size, six folds) they found all columns where 4 found 89 %.
     n_interactions : int, default=100
         How many of the strongest pairs are kept.
     n_permutations : int, default=0

@@ -96,9 +96,36 @@ def cv_error(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
     return -best if scoring == "error" else 1.0 - best
 
 
+def path_events(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
+    """How often a regularization path changes its course; the test part plays no role."""
+    return float(len(_path("path_events", fitted)))
+
+
+def path_still(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
+    """Share of the intervals between events of a path in which no test row changes its class.
+
+    Decision values are affine in between, so that their signs at the ends tell.
+    """
+    at = _path("path_still", fitted)
+    plus = np.array([fitted.decision_function(X, C=C) >= 0 for C in at]).reshape(len(at), -1)
+    return float(np.mean((plus[1:] == plus[:-1]).all(axis=1)))
+
+
+def _path(name: str, fitted: Any) -> NDArray[Any]:
+    """The values of C at which a fitted path changes its course."""
+    if not (hasattr(fitted, "breakpoints_") and hasattr(fitted, "decision_function")):
+        raise InvalidParameter(
+            f"{name} needs a regularization path of a classifier, such as SVCPath(), not "
+            f"{type(fitted).__name__}."
+        )
+    return np.asarray(fitted.breakpoints_)
+
+
 _KNOWN = {
     "error": Metric("error", error, False),
     "cv_error": Metric("cv_error", cv_error, False),
+    "path_events": Metric("path_events", path_events, False),
+    "path_still": Metric("path_still", path_still, True),
     "ber": Metric("ber", ber, False),
     "auc": Metric("auc", auc, True),
     "brier": Metric("brier", brier, False),

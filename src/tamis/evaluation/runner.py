@@ -78,7 +78,9 @@ def evaluate(
     metrics : str, scorer or list of them
         "error", "ber" (balanced error rate), "auc", "brier" (squared loss of the probabilities,
         summed over the classes), "mse", "rmse", "scc" (squared correlation); of a tuned
-        classifier "cv_error" (what its own cross-validation found); of the chosen columns
+        classifier "cv_error" (what its own cross-validation found); of a regularization path
+        "path_events" (how often it changes its course) and "path_still" (in which share of its
+        intervals no row changes its class); of the chosen columns
         "n_features", "useless" (share of columns known to be irrelevant), "found" (share of the
         relevant ones that are among them), "hit" (whether the first columns are the relevant
         ones); "seconds" (that the method took to fit); any scorer of scikit-learn.

@@ -338,6 +338,11 @@ class GateSelector(Embedded):
                 "GateSelector needs network as a NetworkClassifier(...) or None, not "
                 f"{self.network!r}."
             )
+        if self.network is not None and self.network.hidden == "auto":
+            raise InvalidParameter(
+                "GateSelector needs a network with a number of hidden units, not hidden='auto'. "
+                "Fit NetworkClassifier(hidden='auto') to the table, and write the hidden_ it found."
+            )
         scopes, tasks = ("global", "class", "one-vs-rest"), ("auto", "classification")
         check_among(self, {"gate": GATES, "scope": scopes, "task": tasks})
         settings = self._settings(0, 0)

@@ -96,11 +96,7 @@ class TunedMLP(ClassifierMixin, BaseEstimator):
         >>> TunedMLP().units(10)
         [1, 2, 3, 4, 7, 11, 18, 30]
         """
-        most = A_COLUMN * n_columns if self.most is None else self.most
-        if self.every or most <= AT_MOST:
-            return list(range(1, most + 1))
-        found = np.unique(np.rint(np.geomspace(1, most, AT_MOST)).astype(int))
-        return [int(units) for units in found]
+        return units_tried(n_columns, self.most, every=self.every)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Classes by the best network."""
@@ -111,6 +107,15 @@ class TunedMLP(ClassifierMixin, BaseEstimator):
         """Probabilities by the best network."""
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict_proba(X))
+
+
+def units_tried(n_columns: int, most: int | None = None, *, every: bool = False) -> list[int]:
+    """Numbers of hidden units from 1 to 3 a column: all of them, or eight in growing steps."""
+    most = A_COLUMN * n_columns if most is None else most
+    if every or most <= AT_MOST:
+        return list(range(1, most + 1))
+    found = np.unique(np.rint(np.geomspace(1, most, AT_MOST)).astype(int))
+    return [int(units) for units in found]
 
 
 def plain_network(n_hidden: int, decay: float) -> MLPClassifier:

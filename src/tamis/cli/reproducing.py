@@ -25,6 +25,7 @@ from tamis.plot.style import LIGHT
 from tamis.report import reproduced
 from tamis.report.drawing import svg_of
 from tamis.reproduction import Cell, Experiment, Reproduction, names, read, reproduce, titles
+from tamis.reproduction.files import by_cost
 from tamis.reproduction.telling import (
     SIGNS,
     CellTable,
@@ -65,6 +66,8 @@ def run_experiments(
         check_output(path, None, endings=ENDINGS)
     _check_pages(report, folder, len(chosen))
     read_all = [read(name) for name in chosen]  # all names are looked up before any work
+    if everything:
+        read_all = by_cost(read_all)  # so that most are done when a run is stopped
     done = []
     for experiment in read_all:
         try:

@@ -109,7 +109,8 @@ class Experiment:
     more than means or counts of so many realizations do; by "range", for the number of a single
     realization, where it lies between the least and the greatest of ours; or where they differ by
     no more than a given number. ``baselines`` are other methods, that stand beside every number of
-    ours with the same number of columns in every realization.
+    ours with the same number of columns in every realization. ``cost`` is about how many processor
+    seconds a realization takes, by which the shortest can be run first.
     """
 
     name: str
@@ -128,6 +129,7 @@ class Experiment:
     unsound: Mapping[str, str]
     notes: tuple[str, ...]
     parts: tuple[Part, ...]
+    cost: float | None = None
 
     def plan(self, part: Part, realizations: int | None = None) -> Plan:
         """The realizations of one part."""

@@ -84,8 +84,8 @@ def _index(stored: dict[str, KeptReproduction | None]) -> str:
         "in print, and the page says why.",
         "",
         "Each page has its numbers with an interval of 95 %, the published ones in brackets, "
-        "pictures of both, and how they were computed. :doc:`../unsound` lists what cannot be right "
-        "in print.",
+        "pictures of both, and how they were computed. :doc:`../unsound` lists what cannot be "
+        "right in print.",
         "",
     ]
     for begin, title in DOCUMENTS.items():

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tamis.evaluation import Store
 from tamis.exceptions import InvalidStore
 from tamis.reproduction import read, reproduce
 from tamis.reproduction.files import by_cost
@@ -152,3 +153,31 @@ def test_intervals_are_those_of_the_definitions(tmp_path):
 def test_the_shortest_experiments_come_first():
     some = [replace(read("thesis-3.2"), name=name, cost=cost) for name, cost in COSTS.items()]
     assert [one.name for one in by_cost(some)] == ["b", "c", "a"]
+
+
+def test_twin_tables_share_their_tasks(tmp_path):
+    text = """
+    title = "Errors"
+    source = "Nobody (2020)"
+    metric = "mse"
+    [methods]
+    Corr = "Ranking(Correlation())"
+    [estimators]
+    svr = "SVR()"
+    [[parts]]
+    name = "additive"
+    data = { make = "make_additive", n_samples = 80 }
+    train = 40
+    sizes = [2]
+    """
+    (tmp_path / "mse.toml").write_text(text)
+    (tmp_path / "scc.toml").write_text(text.replace('"mse"', '"scc"'))
+    with Store(None) as store:
+        errors = reproduce(str(tmp_path / "mse.toml"), realizations=2, store=store)
+        n_tasks = len(store)
+        correlations = reproduce(str(tmp_path / "scc.toml"), realizations=2, store=store)
+        assert len(store) == n_tasks == 2
+    assert errors.cells[0].ours > 0 > -correlations.cells[0].ours
+    keep(errors, tmp_path / "mse.json.gz", realizations=2)
+    again = kept(tmp_path / "mse.json.gz", errors.experiment)
+    assert {row.metric for row in again.found.results["additive"].rows()} == {"mse"}

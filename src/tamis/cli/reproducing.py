@@ -19,6 +19,7 @@ from tamis.cli.failing import INTERRUPTED
 from tamis.cli.output import check_output, replace_file
 from tamis.cli.printing import PIPED, bare_table, harmless, say, stderr, stdout, text
 from tamis.cli.reproduced import ENDINGS, tests_sheet, written
+from tamis.evaluation import Store
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.plot.published import cells_of, draw_published
 from tamis.plot.style import LIGHT
@@ -69,18 +70,19 @@ def run_experiments(
     if everything:
         read_all = by_cost(read_all)  # so that most are done when a run is stopped
     done = []
-    for experiment in read_all:
-        try:
-            with _bar(experiment, quiet) as progress:
-                found = reproduce(experiment, **options, progress=progress)
-        except KeyboardInterrupt:
-            _leave(experiment, options.get("store"))
-        if len(read_all) == 1 and not found.cells and found.missing:
-            raise InvalidTable(f"{experiment.name}: {found.missing[0]}")
-        show(found)
-        done.append(found)
-        if folder is not None:
-            write_experiment(folder, found)
+    with Store(options.pop("store", None)) as store:  # one, since tables share tasks
+        for experiment in read_all:
+            try:
+                with _bar(experiment, quiet) as progress:
+                    found = reproduce(experiment, **options, store=store, progress=progress)
+            except KeyboardInterrupt:
+                _leave(experiment, store.path)
+            if len(read_all) == 1 and not found.cells and found.missing:
+                raise InvalidTable(f"{experiment.name}: {found.missing[0]}")
+            show(found)
+            done.append(found)
+            if folder is not None:
+                write_experiment(folder, found)
     for path in output:
         replace_file(path, written(path.suffix.lower(), done))
         if not quiet:

@@ -8,6 +8,9 @@ from typing import Any
 from tamis.evaluation import CrossValidation, Realizations
 from tamis.evaluation.realizations import Plan
 
+#: Metrics that are printed of the same realizations in two tables.
+TWINS = ("mse", "scc")
+
 
 @dataclass(frozen=True)
 class Part:
@@ -149,6 +152,14 @@ class Experiment:
     def measured(self) -> str:
         """The metric of each realization; of stability, which all have together, there is none."""
         return "n_features" if self.metric == "stability" else self.metric
+
+    @property
+    def measured_together(self) -> tuple[str, ...]:
+        """What is measured in each task: tables of errors and of correlations come as twins.
+
+        The second of them finds the tasks of the first done, where they share a store.
+        """
+        return TWINS if self.measured in TWINS else (self.measured,)
 
     @property
     def decimals(self) -> int:

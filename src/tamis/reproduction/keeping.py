@@ -7,7 +7,7 @@ and from the experiment file as they are now; nothing is computed again.
 import gzip
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
@@ -75,6 +75,7 @@ def keep(found: Reproduction, path: str | os.PathLike[str], *, realizations: int
     """
     experiment, results = found.experiment, (*found.results.values(), *found.baselines.values())
     columns = experiment.metric == "stability"
+    told = {experiment.measured, "n_features"}
     facts = {
         "format": FORMAT,
         "experiment": experiment.name,
@@ -86,8 +87,8 @@ def keep(found: Reproduction, path: str | os.PathLike[str], *, realizations: int
         "seconds": round(sum(task.outcome.seconds for one in results for task in one.tasks), 1),
         "settings": list(found.settings),
         "missing": list(found.missing),
-        "results": {name: _plain(one, columns) for name, one in found.results.items()},
-        "baselines": {name: _plain(one, columns) for name, one in found.baselines.items()},
+        "results": {name: _plain(one, told, columns) for name, one in found.results.items()},
+        "baselines": {name: _plain(one, told, columns) for name, one in found.baselines.items()},
     }
     text = json.dumps(facts, separators=(",", ":"))
     replace_bytes(Path(path), gzip.compress(text.encode(), mtime=0))
@@ -138,26 +139,21 @@ def protocol_of(experiment: Experiment) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def _plain(results: Results, columns: bool) -> dict[str, Any]:
-    """Scores as lists; what they are scores of is said once for all tasks of a method."""
-    points = list(dict.fromkeys(score[:4] for task in results.tasks for score in _scores(task)))
+def _plain(results: Results, told: Collection[str], columns: bool) -> dict[str, Any]:
+    """Scores as lists; what they are scores of is said once for all tasks."""
+    scores = [[s for s in task.outcome.scores if s.metric in told] for task in results.tasks]
+    points = list(dict.fromkeys(score[:4] for some in scores for score in some))
     number = {point: i for i, point in enumerate(points)}
-    return {
-        "points": points,
-        "tasks": [
-            [
-                *task[:3],
-                _counts(task.outcome, columns),
-                [number[score[:4]] for score in _scores(task)],
-                [_short(score.value) for score in _scores(task)],
-            ]
-            for task in results.tasks
-        ],
-    }
-
-
-def _scores(task: Finished) -> tuple[Score, ...]:
-    return task.outcome.scores
+    tasks = [
+        [
+            *task[:3],
+            _counts(task.outcome, columns),
+            [number[score[:4]] for score in some],
+            [_short(score.value) for score in some],
+        ]
+        for task, some in zip(results.tasks, scores, strict=True)
+    ]
+    return {"points": points, "tasks": tasks}
 
 
 def _counts(outcome: Outcome, columns: bool) -> list[Any]:

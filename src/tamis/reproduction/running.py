@@ -113,6 +113,7 @@ class _Reproducing:
             return None
         by_hits = metric(self.experiment.metric).function is None
         baselines = self._methods(self.experiment.baselines, estimators, table)
+        sizes_too = ("n_features",) if baselines else ()
         if table is not None:
             estimators = {name: table.estimator(one) for name, one in estimators.items()}
 
@@ -121,7 +122,7 @@ class _Reproducing:
                 methods,
                 data,
                 plan,
-                list({self.experiment.measured: 1} | ({"n_features": 1} if baselines else {})),
+                list(dict.fromkeys((*self.experiment.measured_together, *sizes_too))),
                 estimators=None if by_hits else estimators,
                 sizes=sizes,
                 normalise=table is None or table.plain,

@@ -83,9 +83,9 @@ def _index(stored: dict[str, KeptReproduction | None]) -> str:
         f"ours are better in {total['+']} and worse in {total['-']}; {total['?']} cannot be right "
         "in print, and the page says why.",
         "",
-        "Each page has its numbers with an interval of 95 %, the published ones in brackets, "
-        "pictures of both, and how they were computed. :doc:`../unsound` lists what cannot be "
-        "right in print.",
+        "Each page has our numbers with an interval of 95 %, the published ones in brackets, "
+        "pictures of both, and how they were computed. Numbers and formulas that do not hold as "
+        "printed have :doc:`a page of their own <../unsound>`.",
         "",
     ]
     for begin, title in DOCUMENTS.items():
@@ -93,7 +93,7 @@ def _index(stored: dict[str, KeptReproduction | None]) -> str:
         rows = [_index_row(name, one) for name, one in mine.items()]
         heads = ("page", "realizations", *MARKS.values())
         lines += [*_heading(title, "-"), *_table(heads, rows, "64 12 6 6 6 6")]
-        lines += [".. toctree::", "   :hidden:", "", *(f"   {name}" for name in mine), ""]
+        lines += [".. toctree::", "   :hidden:", "", *(f"   {name} <{name}>" for name in mine), ""]
     return "\n".join(lines)
 
 
@@ -130,9 +130,9 @@ def _page(experiment: Experiment, one: KeptReproduction | None, pictures: Path) 
         lines += [_plain(lead_of(report)), ""]
     if not one.is_current:
         lines += ["The experiment file has changed since this was computed.", ""]
-    lines += [
-        line for care in report.cares for line in (_plain(f"{care.fact} {care.consequence}"), "")
-    ]
+    for care in report.cares:
+        fact = care.fact.partition(". ")[0].rstrip(".")  # not what else could be loaded
+        lines += [_plain(f"{fact}. {care.consequence}"), ""]
     lines += _numbers(report) + _pictures(report, pictures) + _tests(report)
     lines += _notes([], report.notes) + _computed(experiment, one)
     return "\n".join(lines)
@@ -147,7 +147,7 @@ def _numbers(report: ReproductionReport) -> list[str]:
         lines += [f"**{_plain(table.title)}**", ""] if table.title else []
         heads = [_plain(name) for name in (*table.labels, *table.heads)]
         rows = [
-            [*map(_plain, labels), *(_plain(told(cell, experiment)) for cell in cells)]
+            [*map(_plain, labels), *(_lines(told(cell, experiment)) for cell in cells)]
             for labels, cells in table.rows
         ]
         lines += _table(heads, rows)
@@ -159,14 +159,14 @@ def _legend(report: ReproductionReport) -> str:
     experiment, cells = report.found.experiment, report.found.cells
     spread = experiment.agreement == "range" or experiment.metric == "stability"
     ours = "Our range" if experiment.agreement == "range" else "Ours"
-    interval = "" if experiment.agreement == "range" else ", with an interval of 95 % in brackets"
+    interval = "" if experiment.agreement == "range" else " with an interval of 95 %"
     if not any(cell.published is not None for cell in cells):
         return f"{ours}{interval}. Nothing is published in numbers."
     rule = "when the published number lies in it" if spread else "within chance"
     if isinstance(experiment.agreement, float):
         rule = f"when no more than {experiment.agreement:g} apart"
     said = (
-        f"{ours}{interval}, and the published number in round ones. = says that they agree, "
+        f"{ours}{interval}, and below it the published number. = says that they agree, "
         f"{rule}; + that ours is better, - worse, ? that the published number cannot be right."
     )
     if any(cell.published_sign is not None for cell in cells):
@@ -174,23 +174,24 @@ def _legend(report: ReproductionReport) -> str:
     return said
 
 
-def told(cell: Cell | None, experiment: Experiment) -> str:
-    """``ours [interval] (published) mark signs``."""
+def told(cell: Cell | None, experiment: Experiment) -> list[str]:
+    """Two lines: ours with its interval; the published number with the mark and signs."""
     if cell is None:
-        return ""
-    hits = experiment.metric == "hit"
-    digits = 0 if hits else max(2, experiment.decimals)
-    low, high = interval_of(cell, experiment)
-    span = f"{low:.{digits}f}, {high:.{digits}f}"
+        return []
+    digits = 0 if experiment.metric == "hit" else max(2, experiment.decimals)
+    low, high = (f"{end:.{digits}f}" for end in interval_of(cell, experiment))
+    lines = [f"{cell.ours:.{digits}f}"]
     if experiment.agreement == "range":
-        said = span.replace(", ", " to ")
-    else:
-        said = f"{cell.ours:.{digits}f}" + ("" if low != low else f" [{span}]")
+        lines = [f"{low} to {high}"]
+    elif experiment.metric in ("hit", "stability"):
+        lines[0] += f" [{low}, {high}]"
+    elif cell.n_realizations > 1:
+        lines[0] += f" ± {interval_of(cell, experiment)[1] - cell.ours:.{digits}f}"
     if cell.published is not None:
-        said += f" ({cell.published:.{digits}f}) {cell.mark}"
+        lines.append(f"({cell.published:.{digits}f}) {cell.mark}")
     if cell.published_sign is not None:  # without, the tests are told below
-        said += f" {cell.sign or '.'}/{cell.published_sign or '.'}"
-    return said
+        lines[-1] += f" {cell.sign or '.'}/{cell.published_sign or '.'}"
+    return lines
 
 
 def _pictures(report: ReproductionReport, folder: Path) -> list[str]:
@@ -277,6 +278,11 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], widths: str = "a
         first, *rest = (cell or "\\ " for cell in row)
         lines += [f"   * - {first}", *(f"     - {cell}" for cell in rest)]
     return [*lines, ""]
+
+
+def _lines(lines: Sequence[str]) -> str:
+    """Lines of a cell of a table, which stay lines."""
+    return "\n       ".join(f"| {_plain(line)}" for line in lines)
 
 
 def _plain(text: str) -> str:

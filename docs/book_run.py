@@ -71,7 +71,8 @@ def compute(experiment: Experiment, realizations: int, store: Path, jobs: int | 
         return False
     keep(found, results_path(experiment.name), realizations=realizations)
     took, spent = time.perf_counter() - start, time.process_time() - spent
-    counts = ", ".join(f"{n} {mark}" for mark, n in found.counts().items()) or "nothing published"
+    told = "nothing published" if found.cells else "nothing could be computed"
+    counts = ", ".join(f"{n} {mark}" for mark, n in found.counts().items()) or told
     print(f"{experiment.name}: {counts}; {took:.0f} s, {spent:.0f} s of processor", flush=True)
     return True
 

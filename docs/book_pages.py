@@ -87,6 +87,9 @@ def _index(stored: dict[str, KeptReproduction | None]) -> str:
         "pictures of both, and how they were computed. Numbers and formulas that do not hold as "
         "printed have :doc:`a page of their own <../unsound>`.",
         "",
+        "The numbers of a table share their splits, and with few test rows all of them may be "
+        "above or below the published ones together: a column of ``-`` is one finding, not many.",
+        "",
     ]
     for begin, title in DOCUMENTS.items():
         mine = {name: one for name, one in stored.items() if _document(name) == begin}

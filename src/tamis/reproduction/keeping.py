@@ -7,7 +7,7 @@ and from the experiment file as they are now; nothing is computed again.
 import gzip
 import json
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
@@ -169,17 +169,13 @@ def _short(value: float) -> float:
 
 
 def _results(plain: Mapping[str, Any]) -> Results:
-    points = [tuple(point) for point in plain["points"]]
+    points = [(name, size, rule, of) for name, size, rule, of in plain["points"]]
     tasks = tuple(_task(points, *task) for task in plain["tasks"])
-    return Results(tasks, (), {name: metric(name) for name in _metrics(points)})
-
-
-def _metrics(points: Iterable[tuple[Any, ...]]) -> list[str]:
-    return list(dict.fromkeys(str(point[3]) for point in points))
+    return Results(tasks, (), {of: metric(of) for *_, of in points})
 
 
 def _task(
-    points: list[tuple[Any, ...]],
+    points: Sequence[tuple[Any, Any, Any, Any]],
     method: str,
     data: str,
     realization: int,

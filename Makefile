@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-gpu test-slow loops lint bench fuzz fuzz-paths docs format clean reproduce-fast screenshots
+.PHONY: demo test test-gpu test-slow loops lint bench fuzz fuzz-paths docs format clean reproduce-fast book screenshots
 
 demo: $(VENV)/.app
 	$(BIN)/tamis demo
@@ -44,6 +44,11 @@ format: $(VENV)/.test
 # A few realizations of every published table; the tables themselves need TAMIS_DATA.
 reproduce-fast: $(VENV)/.app
 	$(BIN)/tamis reproduce --all --realizations 2 $(ARGS)
+
+# Every experiment that has no results yet, with all realizations, the shortest first: days in all, and
+# resumable. ARGS="thesis-3.1" for one, ARGS="--most 3600" for those of an hour at most.
+book: $(VENV)/.app
+	$(BIN)/python -m docs.book_run $(ARGS)
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks $(ARGS)

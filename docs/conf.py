@@ -83,6 +83,14 @@ def write_catalogue(app: Any) -> None:
     Path(app.srcdir, "catalogue.rst").write_text("\n".join(page), encoding="utf-8")
 
 
+def write_results(app: Any) -> None:
+    """Write the pages of the experiments that were computed."""
+    from book_pages import write_book  # beside this file
+
+    write_book(Path(app.srcdir, "book"))
+
+
 def setup(app: Any) -> None:
-    """Have the catalogue written before pages are read."""
+    """Have the catalogue and the book written before pages are read."""
     app.connect("builder-inited", write_catalogue)
+    app.connect("builder-inited", write_results)

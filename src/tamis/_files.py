@@ -7,11 +7,14 @@ from tempfile import NamedTemporaryFile, TemporaryFile
 
 def replace_text(path: Path, text: str) -> None:
     """Put a complete text in place of what was there, or leave it as it was."""
-    with NamedTemporaryFile(
-        "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-    ) as draft:
+    replace_bytes(path, text.encode())
+
+
+def replace_bytes(path: Path, content: bytes) -> None:
+    """Put a complete file in place of what was there, or leave it as it was."""
+    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as draft:
         try:
-            draft.write(text)
+            draft.write(content)
             draft.close()
             os.chmod(draft.name, 0o666 & ~_umask())
             os.replace(draft.name, path)

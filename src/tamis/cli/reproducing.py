@@ -19,12 +19,14 @@ from tamis.cli.failing import INTERRUPTED
 from tamis.cli.output import check_output, check_place, replace_file
 from tamis.cli.printing import PIPED, bare_table, harmless, say, stderr, stdout, text
 from tamis.cli.reproduced import ENDINGS, tests_sheet, written
+from tamis.evaluation import Store
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.plot.published import cells_of, draw_published
 from tamis.plot.style import LIGHT
 from tamis.report import reproduced
 from tamis.report.drawing import svg_of
 from tamis.reproduction import Cell, Experiment, Reproduction, names, read, reproduce, titles
+from tamis.reproduction.files import by_cost
 from tamis.reproduction.telling import (
     SIGNS,
     CellTable,
@@ -65,19 +67,22 @@ def run_experiments(
         check_output(path, None, endings=ENDINGS)
     _check_pages(report, folder, len(chosen))
     read_all = [read(name) for name in chosen]  # all names are looked up before any work
+    if everything:
+        read_all = by_cost(read_all)  # so that most are done when a run is stopped
     done = []
-    for experiment in read_all:
-        try:
-            with _bar(experiment, quiet) as progress:
-                found = reproduce(experiment, **options, progress=progress)
-        except KeyboardInterrupt:
-            _leave(experiment, options.get("store"))
-        if len(read_all) == 1 and not found.cells and found.missing:
-            raise InvalidTable(f"{experiment.name}: {found.missing[0]}")
-        show(found)
-        done.append(found)
-        if folder is not None:
-            write_experiment(folder, found)
+    with Store(options.pop("store", None)) as store:  # one, since tables share tasks
+        for experiment in read_all:
+            try:
+                with _bar(experiment, quiet) as progress:
+                    found = reproduce(experiment, **options, store=store, progress=progress)
+            except KeyboardInterrupt:
+                _leave(experiment, store.path)
+            if len(read_all) == 1 and not found.cells and found.missing:
+                raise InvalidTable(f"{experiment.name}: {found.missing[0]}")
+            show(found)
+            done.append(found)
+            if folder is not None:
+                write_experiment(folder, found)
     for path in output:
         replace_file(path, written(path.suffix.lower(), done))
         if not quiet:

@@ -31,7 +31,7 @@ def page_of(report: ReproductionReport) -> str:
         "reproduction.html.j2",
         report.made,
         heading=harmless(experiment.title),
-        lead=_lead(report),
+        lead=lead_of(report),
         figures=_figures(report),
         cares=report.cares,
         command=report.command,
@@ -77,7 +77,7 @@ def _legend(report: ReproductionReport) -> str:
     return said
 
 
-def _lead(report: ReproductionReport) -> str:
+def lead_of(report: ReproductionReport) -> str:
     """How many numbers agree."""
     counts, cells = _counts(report), report.found.cells
     sound = sum(n for mark, n in counts.items() if mark != "?")

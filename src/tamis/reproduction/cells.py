@@ -62,8 +62,9 @@ class Reproduction:
         A sentence for each method or table that is not at hand.
     settings : tuple of str
         Hyper-parameters that were chosen.
-    results : dict of str to Results
-        Every score behind the cells of a part, realization by realization.
+    results, baselines : dict of str to Results
+        Every score behind the cells of a part, realization by realization; and those of the
+        methods that stand beside them.
     remarks : tuple of str
         A sentence for each method that selected nothing in some realizations.
     """
@@ -74,6 +75,7 @@ class Reproduction:
     settings: tuple[str, ...] = ()
     results: Mapping[str, Results] = field(default_factory=dict, compare=False)
     remarks: tuple[str, ...] = ()
+    baselines: Mapping[str, Results] = field(default_factory=dict, compare=False)
 
     def counts(self) -> dict[str, int]:
         """Number of cells with each mark."""

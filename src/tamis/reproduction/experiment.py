@@ -8,6 +8,9 @@ from typing import Any
 from tamis.evaluation import CrossValidation, Realizations
 from tamis.evaluation.realizations import Plan
 
+#: Metrics that are printed of the same realizations in two tables.
+TWINS = ("mse", "scc")
+
 
 @dataclass(frozen=True)
 class Part:
@@ -109,7 +112,8 @@ class Experiment:
     more than means or counts of so many realizations do; by "range", for the number of a single
     realization, where it lies between the least and the greatest of ours; or where they differ by
     no more than a given number. ``baselines`` are other methods, that stand beside every number of
-    ours with the same number of columns in every realization.
+    ours with the same number of columns in every realization. ``cost`` is about how many processor
+    seconds a realization takes, by which the shortest can be run first.
     """
 
     name: str
@@ -128,6 +132,7 @@ class Experiment:
     unsound: Mapping[str, str]
     notes: tuple[str, ...]
     parts: tuple[Part, ...]
+    cost: float | None = None
 
     def plan(self, part: Part, realizations: int | None = None) -> Plan:
         """The realizations of one part."""
@@ -147,6 +152,14 @@ class Experiment:
     def measured(self) -> str:
         """The metric of each realization; of stability, which all have together, there is none."""
         return "n_features" if self.metric == "stability" else self.metric
+
+    @property
+    def measured_together(self) -> tuple[str, ...]:
+        """What is measured in each task: tables of errors and of correlations come as twins.
+
+        The second of them finds the tasks of the first done, where they share a store.
+        """
+        return TWINS if self.measured in TWINS else (self.measured,)
 
     @property
     def decimals(self) -> int:

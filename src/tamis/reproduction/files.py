@@ -9,6 +9,7 @@
                                          # the two differ by no more
     realizations = 30
     scale = 100                          # what the published numbers are multiplied by
+    cost = 3.5                           # about how many processor seconds a realization takes
     reference = "SD-L"                   # the method that the printed tests are about
 
     [methods]                            # expressions, recipes, or calls of the estimators below
@@ -49,8 +50,9 @@ A table of one's own needs no ``source`` and no parts::
     mrmr = "mrmr(n_features_to_select=10)"
 """
 
+import math
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -83,6 +85,11 @@ def names() -> list[str]:
 def titles() -> dict[str, str]:
     """Titles of all experiments by their names."""
     return {experiment.name: experiment.title for experiment in experiments()}
+
+
+def by_cost(several: Iterable[Experiment]) -> list[Experiment]:
+    """Experiments with the shortest first, those that do not say how long they take last."""
+    return sorted(several, key=lambda one: math.inf if one.cost is None else one.cost)
 
 
 def _paths() -> list[Path]:
@@ -160,6 +167,7 @@ def _experiment(name: str, plain: dict[str, Any], folder: Path) -> Experiment:
         unsound=_texts("unsound", plain.get("unsound", {})),
         notes=tuple(str(note) for note in plain.get("notes", [])),
         parts=parts,
+        cost=None if "cost" not in plain else float(plain["cost"]),
     )
     if made.reference is not None and made.reference not in methods:
         raise InvalidSpec(f"reference {made.reference!r} is not among [methods].")

@@ -13,11 +13,11 @@ from tamis.evaluation.realizations import Plan
 from tamis.evaluation.sources import as_sources
 from tamis.evaluation.tuning import tuned
 from tamis.exceptions import InvalidSpec, PiecesFailed, TamisError
-from tamis.reproduction.cells import Cell, Reproduction
+from tamis.reproduction.cells import Reproduction
 from tamis.reproduction.experiment import Experiment, Part
 from tamis.reproduction.files import read
 from tamis.reproduction.parts import data_of, for_table, method_of, own_table
-from tamis.reproduction.tabulating import Tabulation
+from tamis.reproduction.tabulating import tabulated
 from tamis.spec import parse, write
 
 Progress = Callable[[int, int], None]
@@ -73,24 +73,23 @@ class _Reproducing:
 
     def run(self, n_jobs: int | None, cluster: Any, progress: Progress | None) -> Reproduction:
         """Part after part, so that one that cannot be had does not stop the others."""
-        cells: list[Cell] = []
-        tabulation = Tabulation(self.experiment)
+        baselines: dict[str, Results] = {}
         n_parts = len(self.experiment.parts)
         for index, part in enumerate(self.experiment.parts):
             found = self._part(part, n_jobs, cluster, _within(progress, index, n_parts))
             if found is not None:
-                self.results[part.name] = found[0]
                 self._miss_failures(part, *found)
-                cells += tabulation.cells(part, *found)
+                self.results[part.name], beside = found
+                if beside is not None:
+                    baselines[part.name] = beside
         if progress is not None:
             progress(n_parts, n_parts)
-        return Reproduction(
+        return tabulated(
             self.experiment,
-            tuple(cells),
-            tuple(self.missing),
-            tuple(self.settings),
             self.results,
-            tuple(tabulation.remarks),
+            baselines,
+            missing=self.missing,
+            settings=self.settings,
         )
 
     def _part(
@@ -114,6 +113,7 @@ class _Reproducing:
             return None
         by_hits = metric(self.experiment.metric).function is None
         baselines = self._methods(self.experiment.baselines, estimators, table)
+        sizes_too = ("n_features",) if baselines else ()
         if table is not None:
             estimators = {name: table.estimator(one) for name, one in estimators.items()}
 
@@ -122,7 +122,7 @@ class _Reproducing:
                 methods,
                 data,
                 plan,
-                list({self.experiment.measured: 1} | ({"n_features": 1} if baselines else {})),
+                list(dict.fromkeys((*self.experiment.measured_together, *sizes_too))),
                 estimators=None if by_hits else estimators,
                 sizes=sizes,
                 normalise=table is None or table.plain,

@@ -1,6 +1,6 @@
 """From the scores of a part to the cells of a table."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,35 @@ from scipy.stats import norm
 from tamis.evaluation import Results, mark, paired_t, stability
 from tamis.evaluation.metrics import metric
 from tamis.exceptions import TamisError
-from tamis.reproduction.cells import Cell, mark_of
+from tamis.reproduction.cells import Cell, Reproduction, mark_of
 from tamis.reproduction.experiment import Experiment, Part
+
+
+def tabulated(
+    experiment: Experiment,
+    results: Mapping[str, Results],
+    baselines: Mapping[str, Results],
+    *,
+    missing: Iterable[str] = (),
+    settings: Iterable[str] = (),
+) -> Reproduction:
+    """The table of an experiment, of the scores of its parts."""
+    tabulation = Tabulation(experiment)
+    run = [part for part in experiment.parts if part.name in results]
+    cells = [
+        cell
+        for part in run
+        for cell in tabulation.cells(part, results[part.name], baselines.get(part.name))
+    ]
+    return Reproduction(
+        experiment,
+        tuple(cells),
+        tuple(missing),
+        tuple(settings),
+        results,
+        tuple(tabulation.remarks),
+        baselines,
+    )
 
 
 class Tabulation:

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tamis.evaluation import Contrast, compare
+from scipy.stats import t
+
+from tamis.evaluation import Contrast, compare, hit_interval
 from tamis.exceptions import InvalidParameter
 from tamis.reproduction.cells import Cell, Reproduction
 from tamis.reproduction.experiment import Experiment
@@ -98,6 +100,22 @@ def spoken_cell(cell: Cell, experiment: Experiment) -> str:
     if experiment.metric == "stability":
         ours += f" [{cell.low:.{digits}f}, {cell.high:.{digits}f}]"
     return f"{ours}{published} {cell.mark}{signs}"
+
+
+def interval_of(cell: Cell, experiment: Experiment) -> tuple[float, float]:
+    """Where our number lies with 95 %: a count by Wilson's rule, a mean by Student's.
+
+    Of an experiment that agrees by range it is the range of ours, of a stability its interval; NaN
+    where there is one realization.
+    """
+    n = cell.n_realizations
+    if experiment.metric == "hit":
+        share = hit_interval(int(cell.ours), n)
+        return n * share.low, n * share.high
+    if experiment.agreement == "range" or experiment.metric == "stability":
+        return cell.low, cell.high
+    reach = float(t.ppf(0.975, n - 1)) * cell.deviation / n**0.5 if n > 1 else float("nan")
+    return cell.ours - reach, cell.ours + reach
 
 
 def legend(experiment: Experiment) -> str:

@@ -16,6 +16,7 @@ from tamis._column_series import (
     ranks,
     table,
 )
+from tamis._column_series.table import Stacks
 from tamis._namespace import cholesky_solve, diagonal, host, move, namespace, taken
 from tamis.exceptions import InvalidTable
 
@@ -309,3 +310,19 @@ class TestNamespace:
         monkeypatch.setattr(_namespace, "find_spec", lambda name: None)
         monkeypatch.setattr(_namespace, "_compat", _namespace._compat.__wrapped__)
         assert "sklearn" in namespace(torch.eye(2)).__name__
+
+
+def test_late_terms_are_products_of_single_precision():
+    """Where rounding is less than what the series leaves out; of single numbers there are none."""
+    X = columns()
+    for kind, split in ((np.float64, True), (np.float32, False)):
+        table = ScaledColumns(X.astype(kind), 0.01)
+        altered = np.flatnonzero((table.reach > 0.01) & (table.reach < 1))
+        batches, _ = table.plan(altered)
+        stacks = Stacks(table, altered, batches, 1, split=True)
+        assert any(few < b.rank for few, b in zip(stacks.leading, batches, strict=True)) == split
+        for index, batch in enumerate(batches):
+            leading, late = stacks.both(index)
+            width = leading.shape[1] + (0 if late is None else late.shape[1])
+            assert width == batch.rank * len(batch.columns)
+            assert late is None or late.dtype == np.float32

@@ -82,7 +82,7 @@ class _PairWork:
         self.batches, self.steep = table.plan(altered)
         #: The altered columns in the order in which a strip finds them.
         self.order = np.concatenate([*(b.columns for b in self.batches), self.steep])
-        self.stacks = Stacks(table, altered, self.batches, way)
+        self.stacks = Stacks(table, altered, self.batches, way, split=True)
 
     def strip(self, rows: slice) -> Any:
         """The sum for the other width, the base, and what each altered column adds, one array."""
@@ -93,10 +93,15 @@ class _PairWork:
         M *= weights
         base = xp.sum(M)
         parts = [xp.stack([self._other(exponents, weights, base), base])]
-        along, across = xp.sum(M, axis=1), xp.sum(M, axis=0)
+        along, across, single = xp.sum(M, axis=1), xp.sum(M, axis=0), None
         for index, batch in enumerate(self.batches):
-            T = self.stacks.of(index, rows.start)
-            parts.append(self._series(M, T, batch, along, across))
+            leading, late = self.stacks.both(index, rows.start)
+            forms = [_forms(M, leading, len(batch.columns))]
+            if late is not None:
+                single = M.astype(np.float32) if single is None else single
+                forms.append(_forms(single, late, len(batch.columns)))
+            found = self._series(xp.concat(forms), leading, batch, along, across)
+            parts.append(found)
         parts += [
             xp.reshape(self._steep(strip, weights, M, int(self.altered[j])), (1,))
             for j in self.steep
@@ -122,14 +127,11 @@ class _PairWork:
         kernel *= weights
         return xp.sum(kernel)
 
-    def _series(self, M: Any, T: Any, batch: ColumnBatch, along: Any, across: Any) -> Any:
+    def _series(self, forms: Any, T: Any, batch: ColumnBatch, along: Any, across: Any) -> Any:
         """rows(M) v + columns(M) v + Σ_k c_k t_k' M t_k for the columns of a batch."""
-        xp, count = namespace(M), len(batch.columns)
-        top, product = T[: M.shape[0], :], M @ T
-        product *= top
-        forms = xp.reshape(xp.sum(product, axis=0), (batch.rank, count))
-        factors = move(coefficients(batch.rank, self.way), M)
-        return along @ top[:, :count] + across @ T[:, :count] + factors @ forms
+        v = T[:, : len(batch.columns)]
+        factors = move(coefficients(batch.rank, self.way), v)
+        return along @ v[: along.shape[0], :] + across @ v + factors @ forms
 
     def _steep(self, strip: KernelStrip, weights: Any, M: Any, column: int) -> Any:
         """One column by itself; exponents are subtracted first where the kernel may vanish."""
@@ -138,3 +140,14 @@ class _PairWork:
         if self.way > 0 and self.exponents.is_far[column]:
             return xp.sum(weights * xp.exp(strip.without(apart)) - M)
         return xp.sum(M * xp.expm1(apart * self.way))
+
+
+def _forms(M: Any, T: Any, count: int) -> Any:
+    """t_k' M t_k of each term and column; what is single precision is added up in double."""
+    xp, product = namespace(M), M @ T
+    product *= T[: M.shape[0], :]
+    if isinstance(product, np.ndarray):
+        sums = product.sum(axis=0, dtype=np.promote_types(product.dtype, np.float64))
+    else:
+        sums = xp.sum(product, axis=0)
+    return xp.reshape(sums, (-1, count))

@@ -30,5 +30,5 @@ plt.show()
 
 null = pairs.null_maxima(X, y, n_permutations=20)
 print(f"greatest score of 20 permuted targets: {null.max():.3f}")
-for first, second, information in pairs.interactions_[:3]:
+for first, second, information, _ in pairs.interactions_[:3]:
     print(f"columns {first} and {second}: {information:.3f} nats beyond the two alone")

@@ -213,7 +213,7 @@ BORUTAPY = [
 def test_boruta_keeps_what_the_original_does(name, seed, kept):
     X, y = decoys(seed)
     target = (y > 0).astype(int) if name == "boruta" else y
-    found = recipe(name, n_estimators=30, random_state=seed).fit(X, target)
+    found = recipe(name, n_estimators=30, n_rounds=20, random_state=seed).fit(X, target)
     assert found.columns == kept
 
 

@@ -547,7 +547,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
         ({"by": "magic"}, InvalidParameter, "'marginal', 'permutation'"),
         ({"by": 3}, InvalidParameter, "not 3"),
         ({"output": "class"}, InvalidParameter, "output='probability' or 'decision'"),
-        ({"on": "test"}, InvalidParameter, "on='training', 'held-out' or 'auto'"),
+        ({"on": "test"}, InvalidParameter, "on='training', 'held-out', 'left-out' or 'auto'"),
         ({"n_repeats": 0}, InvalidParameter, "n_repeats as a whole number"),
         ({"n_values": 2.5}, InvalidParameter, "n_values as a whole number"),
         ({"by": Permutation(0)}, InvalidParameter, "Permutation needs n_repeats"),

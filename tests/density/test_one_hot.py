@@ -36,7 +36,7 @@ def test_counts_are_those_of_the_host(kept, block, exact, monkeypatch):
         for codes, n in zip(coded.codes, coded.n_levels, strict=True)
     ]
     with computing_on("cpu"):
-        found = OneHotLevels(coded.codes, coded.n_levels)
+        found = OneHotLevels(coded.codes, coded.n_levels, np.zeros(1))
         for _ in range(2):
             counts = np.concatenate([host(part) for part in found.counts(y, 3)])
             assert counts.dtype.kind == "i"

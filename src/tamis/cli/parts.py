@@ -13,7 +13,7 @@ from tamis._parallel import cluster_client
 from tamis._wording import listed
 from tamis.contract import Parts, Record, TableInParts
 from tamis.contract.cost import free_memory
-from tamis.contract.drawn import Drawn
+from tamis.contract.drawn import RowDraw
 from tamis.contract.target_labels import TargetLabels
 from tamis.datasets.memory import NUMBER
 from tamis.exceptions import InvalidParameter, InvalidTable
@@ -112,7 +112,7 @@ def is_automatic(asked: PartsRequest) -> bool:
     return "Auto(" in Record.load(asked.resume).expression
 
 
-def drawn_table(asked: PartsRequest) -> tuple[FileTable, Drawn | None]:
+def drawn_table(asked: PartsRequest) -> tuple[FileTable, RowDraw | None]:
     """Rows for a selection that holds its table at once, and what they were drawn from."""
     if asked.dask is not None:
         raise InvalidParameter(
@@ -123,7 +123,7 @@ def drawn_table(asked: PartsRequest) -> tuple[FileTable, Drawn | None]:
     return FileTable(pl.DataFrame(rows.X)), rows.drawn
 
 
-def drawn_alerts(drawn: Drawn | None) -> tuple[Alert, ...]:
+def drawn_alerts(drawn: RowDraw | None) -> tuple[Alert, ...]:
     """What to know of a table of which some rows are looked at."""
     if drawn is None:
         return ()

@@ -6,10 +6,10 @@ from contextvars import ContextVar
 from typing import NamedTuple
 
 
-class Drawn(NamedTuple):
+class RowDraw(NamedTuple):
     """How many rows of how many were drawn, and the seed.
 
-    >>> str(Drawn(20_000, 30_000_000, 0))
+    >>> str(RowDraw(20_000, 30_000_000, 0))
     '20000 of 30000000 rows, drawn at random with seed 0'
     """
 
@@ -21,11 +21,11 @@ class Drawn(NamedTuple):
         return f"{self.n_rows} of {self.n_table} rows, drawn at random with seed {self.seed}"
 
 
-_DRAWN: ContextVar[Drawn | None] = ContextVar("drawn", default=None)
+_DRAWN: ContextVar[RowDraw | None] = ContextVar("drawn", default=None)
 
 
 @contextmanager
-def on_rows_drawn(drawn: Drawn | None) -> Iterator[None]:
+def on_rows_drawn(drawn: RowDraw | None) -> Iterator[None]:
     """Let selections made inside know that their table is a draw from a larger one."""
     before = _DRAWN.set(drawn)
     try:
@@ -34,6 +34,6 @@ def on_rows_drawn(drawn: Drawn | None) -> Iterator[None]:
         _DRAWN.reset(before)
 
 
-def rows_drawn() -> Drawn | None:
+def rows_drawn() -> RowDraw | None:
     """What the table of a selection was drawn from; None where it is the whole."""
     return _DRAWN.get()

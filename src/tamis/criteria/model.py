@@ -89,16 +89,23 @@ class ModelCriterion(Criterion):
 
         The search looks at the rows that may train: by default all.
         """
+        self._hold(X, y, metadata, trainable)
+        estimator = clone(self.estimator)
+        fix_seeds(estimator)
+        if not is_tuner(estimator):
+            self._adopt(estimator)
+        else:
+            self._tuner = estimator
+            self._search_anew(np.arange(self.n_units_))
+
+    def _hold(
+        self, X: Array, y: NDArray[Any] | None, metadata: Metadata, trainable: Any = slice(None)
+    ) -> None:
+        """Keep the data, and where models of it are trained."""
         self._X, self._y, self._metadata, self._trainable = X, y, metadata, trainable
         self._place, self._there = device_asked(), None
         self._begun_with: dict[str, Any] = {}
-        estimator = clone(self.estimator)
-        fix_seeds(estimator)
-        self._tuner = estimator if is_tuner(estimator) else None
-        if self._tuner is None:
-            self._adopt(estimator)
-        else:
-            self._search_anew(np.arange(self.n_units_))
+        self._tuner: Any = None
 
     def _adopt(self, estimator: Any) -> None:
         """Train clones of this estimator from now on."""

@@ -152,7 +152,7 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
         self._weights = rows_of(metadata.fit, rest).get("sample_weight")
         seen = Metadata(*(rows_of(part, rows) for part in metadata))
         if self.estimator is None:
-            self._X, self._y, self._metadata, self._tuner = X[rows], y[rows], seen, None
+            self._hold(X[rows], y[rows], seen)
             self._adopt(whole.estimator)
         else:
             self._learn_model(X[rows], y[rows], seen)

@@ -164,7 +164,7 @@ class Coded:
         """
         n_pivot = int(pivot.max()) + 1
         if device_asked() is not None:
-            sums = self._one_hot.sums(pivot, n_pivot, self._table)
+            sums = self._one_hot.sums(pivot, n_pivot)
         elif not self.compiled:
             sums = self._sums_by_bincount(pivot, n_pivot)
         elif (n_pivot - 1) * (self.n_levels.mean() - 1) <= thresholds.CELLS_BY_BITS:
@@ -182,7 +182,7 @@ class Coded:
 
     @cached_property
     def _one_hot(self) -> OneHotLevels:
-        return OneHotLevels(self.codes, self.n_levels)
+        return OneHotLevels(self.codes, self.n_levels, self._table)
 
     def information(self, codes: NDArray[np.intp]) -> Array:
         """Mutual information of each column with a coded variable, in nats."""

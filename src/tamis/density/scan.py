@@ -55,11 +55,12 @@ def pair_blocks(coded: Coded, target: NDArray[np.intp]) -> Iterator[PairBlock]:
 
 def _there(coded: Coded, classes: list[NDArray[np.intp]], table: Array) -> Iterator[PairBlock]:
     """The same where a device is asked for, which larger blocks keep busy."""
-    one_hot = OneHotLevels(coded.codes[:, np.concatenate(classes)], coded.n_levels)
+    codes = coded.codes[:, np.concatenate(classes)]
+    one_hot = OneHotLevels(codes, coded.n_levels, table)
     ends = np.cumsum([0, *(len(members) for members in classes)])
     parts = [slice(a, b) for a, b in pairwise(ends)]
     for rows, columns in _each_once(_column_blocks(coded.n_levels, LEVELS_THERE)):
-        found = one_hot.beside(rows, columns, parts, table)
+        found = one_hot.beside(rows, columns, parts)
         yield PairBlock(rows, columns, found / coded.n_samples)
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from tamis.contract.drawn import Drawn
+from tamis.contract.drawn import RowDraw
 from tamis.contract.parted import SAMPLE
 from tamis.contract.target_labels import TargetLabels
 from tamis.exceptions import InvalidTable
@@ -24,7 +24,7 @@ class DrawnRows(NamedTuple):
     X: Any
     y: NDArray[Any] | None
     target: str | None
-    drawn: Drawn | None
+    drawn: RowDraw | None
 
 
 def draw_rows(X: Any, y: Any = None, target: str | None = None, *, seed: int = 0) -> DrawnRows:
@@ -60,5 +60,5 @@ def _fitting(n_rows: int, n_columns: int) -> int:
     return min(n_rows, SAMPLE, max(FEWEST_DRAWN, DRAWN_NUMBERS // n_columns))
 
 
-def _told(size: int, total: int, seed: int) -> Drawn | None:
-    return Drawn(size, total, seed) if size < total else None
+def _told(size: int, total: int, seed: int) -> RowDraw | None:
+    return RowDraw(size, total, seed) if size < total else None

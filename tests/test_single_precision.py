@@ -7,8 +7,15 @@ from scipy.stats import spearmanr
 from tamis import _namespace
 from tamis._column_series import output_changes
 from tamis._namespace import host
-from tamis.criteria import HSIC, KwakInformation, ParzenInformation
-from tamis.svm import NewtonSVC
+from tamis.criteria import (
+    HSIC,
+    DensitySensitivity,
+    KwakInformation,
+    ParzenInformation,
+    PosteriorSensitivity,
+)
+from tamis.exceptions import InvalidParameter
+from tamis.svm import NewtonSVC, NewtonSVR
 
 #: Agreement of ranks that is promised.
 SPEARMAN = 0.99999
@@ -74,3 +81,29 @@ def test_posteriors_of_a_machine(scale):
             total[part.columns] += moved.astype(float).sum(axis=(0, 2))
         found.append(total / (len(X) * 16))
     alike(*found)
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [PosteriorSensitivity(NewtonSVC(), n_values=16, calibration=0.25, random_state=0),
+     PosteriorSensitivity(NewtonSVC(), by="permutation", calibration=0.25, random_state=0),
+     DensitySensitivity(NewtonSVR(), n_values=16)],
+    ids=str,
+)  # fmt: skip
+def test_sensitivities_on_a_device(criterion):
+    pytest.importorskip("torch", reason="torch is not installed")
+    X, y = problem(300)
+    target = X[:, 0] + X[:, 1] * X[:, 2] if isinstance(criterion, DensitySensitivity) else y
+    with _namespace.computing_on("cpu"):
+        found = [
+            criterion.set_params(precision=precision).fit(X, target).loss(np.arange(X.shape[1]))
+            for precision in ("double", "single")
+        ]
+    assert not np.array_equal(*found)
+    alike(*found)
+
+
+def test_a_precision_that_does_not_exist_is_refused():
+    X, y = problem(50)
+    with pytest.raises(InvalidParameter, match="precision='double' or 'single', not 'half'"):
+        PosteriorSensitivity(NewtonSVC(), precision="half").fit(X, y)

@@ -74,6 +74,9 @@ class PosteriorSensitivity(Sensitivity):
         For shuffles and the held-out fraction.
     n_jobs : int or None, default=None
         Threads over which a forest or boosting deals out rows; the scores do not depend on it.
+    precision : {"double", "single"}, default="double"
+        Of the kernels on a device; single precision keeps the order of columns, and is worth it on
+        cards that are slow in double. A processor computes in double.
 
     References
     ----------
@@ -107,6 +110,7 @@ class PosteriorSensitivity(Sensitivity):
         unlabelled: int | None = -1,
         random_state: Any = None,
         n_jobs: int | None = None,
+        precision: str = "double",
     ):
         self.estimator = estimator
         self.by = by
@@ -118,6 +122,7 @@ class PosteriorSensitivity(Sensitivity):
         self.unlabelled = unlabelled
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.precision = precision
 
     _kind = ProbabilityOutput
 

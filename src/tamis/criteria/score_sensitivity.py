@@ -33,6 +33,8 @@ class ScoreSensitivity(Sensitivity):
     random_state : int, Generator or None, default=None
     n_jobs : int or None, default=None
         Threads over which a forest or boosting deals out rows; the scores do not depend on it.
+    precision : {"double", "single"}, default="double"
+        Of the kernels on a device, see :class:`PosteriorSensitivity`.
 
     References
     ----------
@@ -60,6 +62,7 @@ class ScoreSensitivity(Sensitivity):
         n_values: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        precision: str = "double",
     ):
         self.estimator = estimator
         self.scoring = scoring
@@ -69,6 +72,7 @@ class ScoreSensitivity(Sensitivity):
         self.n_values = n_values
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.precision = precision
 
     _kind = ScoreOutput
 

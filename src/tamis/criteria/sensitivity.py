@@ -15,6 +15,7 @@ from tamis._namespace import device_asked
 from tamis._random import draw_seed
 from tamis.contract import BackwardCriterion, Cost
 from tamis.criteria.model import GROUPS, ModelCriterion, is_tuner, names_by_position
+from tamis.density.sums import check_precision
 from tamis.exceptions import IncompatibleCriterion
 from tamis.response.cost import ComparisonCost, tuned_model
 from tamis.response.left_out import check_left_out
@@ -98,6 +99,7 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
         way = resolve(name, self.by, self.n_repeats, self.n_values)
         self._kind.check(name, way)
         holds_out(name, self.on, 0, 0)
+        check_precision(name, self.precision)
         if self.on == "left-out":
             check_left_out(name, self.estimator, way)
 
@@ -115,7 +117,7 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
             stratified=classification and is_classifier(self.estimator),
             groups=metadata.split.get(GROUPS), fit_params=metadata.fit,
             score_params=metadata.score, seed=draw_seed(self.random_state), n_jobs=self.n_jobs,
-            place=device_asked(),
+            place=device_asked(), precision=self.precision,
         )  # fmt: skip
         _ = self._training.parts  # folds that cannot be made are said before any training
         self._learn_model(X, y, metadata, rows)

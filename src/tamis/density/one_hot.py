@@ -18,8 +18,8 @@ from tamis._namespace import host, move, namespace, note, placed
 EXACT = 1 << 24
 #: Indicators that are kept from one pivot to the next, 8 GB; more are made anew for each.
 KEPT = 1 << 31
-#: Indicators that are made at a time, two gigabytes: of a million rows blocks of a quarter took more
-#: than twice as long as one product (9.2 and 3.9 ms on an H200).
+#: Indicators that are made at a time, two gigabytes: of a million rows blocks of a quarter of that
+#: took more than twice as long as one product (9.2 and 3.9 ms on an H200).
 BLOCK = 1 << 29
 
 

@@ -120,6 +120,7 @@ def comparison_of(
     statistic: Callable[[Array], Statistic],
     n_jobs: int | None = None,
     place: Place | None = None,
+    precision: str = "double",
 ) -> DrawComparison:
     """Who follows the draws of a perturbation: on the device of the table, or asked for, if any."""
     if place is None and not is_elsewhere(X):
@@ -133,7 +134,7 @@ def comparison_of(
         found = statistic(gathered(models, f, X.shape[0]))
         difference = in_differences(found, known[0].f.shape[1])
         if difference is not None:
-            return DeviceComparison(known, difference, on_processor)
+            return DeviceComparison(known, difference, on_processor, precision)
     name = type(scaling_of(models[0].model.fitted)[1]).__name__
     say_processor(f"What {name} answers as columns change is computed", INSTEAD)
     note("scores")
@@ -148,9 +149,10 @@ class DeviceComparison:
         parts: list[DevicePart],
         difference: Difference,
         on_processor: Callable[[], DrawComparison],
+        precision: str = "double",
     ):
         self.parts, self.difference = parts, difference
-        self.on_processor = on_processor
+        self.on_processor, self.is_single = on_processor, precision == "single"
         self.instead: DrawComparison | None = None
 
     def scores(self, units: Subset, draw: Draw, wanted: Mask) -> Array:
@@ -202,10 +204,15 @@ class DeviceComparison:
             values, shares = np.zeros((draw.values.shape[1], n_columns)), draw.weights
             values[:, columns] = draw.values[..., 0].T
             points, shares = part.scaled(values), shares[unit]
-        machine = part.machine
-        given = part.own, machine.centres, machine.weights, machine.gamma, points
+        machine, xp = part.machine, namespace(part.f)
+        own_rows, centres, beta = part.own, machine.centres, machine.weights
+        if self.is_single:  # kernels and their products; what is made of outputs stays double
+            own_rows, centres, beta, points = (
+                xp.astype(x, xp.float32) for x in (own_rows, centres, beta, points)
+            )
+        given = own_rows, centres, beta, machine.gamma, points
         for rows, altered, some, change in output_changes(*given, paired=paired):
             f, weights = part.f[rows, :], move(shares[altered, some], part.f)
             own = None if scales is None else scales[unit[altered]]
-            moved = linked(part.link, f, change)
+            moved = linked(part.link, f, xp.astype(change, f.dtype, copy=False))
             yield altered, self.difference.sums(part.rows[rows], f, moved, weights, own)

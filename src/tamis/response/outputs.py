@@ -74,7 +74,9 @@ class Output(ABC):
     def comparison(self, models: list[FoldModel], X: Any) -> DrawComparison:
         """Who follows the draws of a perturbation."""
         training = self.training
-        return comparison_of(models, X, self.statistic, training.n_jobs, training.place)
+        return comparison_of(
+            models, X, self.statistic, training.n_jobs, training.place, training.precision
+        )
 
     def distance(self, models: list[FoldModel], X: Array) -> Distance:
         """How far other models are from these."""

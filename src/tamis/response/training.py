@@ -44,7 +44,7 @@ class SensitivityTraining:
     that may train. ``stratified`` says whether folds have equal shares of the classes; ``labels``
     are those that models know, where the rows may not have them all. With ``left_out`` each row is
     answered for by the machine without it. ``n_jobs`` is the number of threads that engines may
-    use, ``place`` the device where kernels are to be computed.
+    use, ``place`` the device where kernels are to be computed, ``precision`` theirs there.
     """
 
     name: str
@@ -62,6 +62,7 @@ class SensitivityTraining:
     seed: int = 0
     n_jobs: int | None = None
     place: Place | None = None
+    precision: str = "double"
     #: What machines of the same rows begin with: the samples inside the margin of the last round.
     begun: dict[bytes, dict[str, Any]] = field(default_factory=dict)
 

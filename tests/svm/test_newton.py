@@ -569,6 +569,20 @@ class TestLandmarks:
         with pytest.raises(InvalidParameter, match="n_landmarks of at least 1, or None"):
             NewtonSVC(n_landmarks=few).fit(X, y)
 
+    @pytest.mark.parametrize("kernel", ["linear", "poly"])
+    def test_landmarks_at_the_origin(self, kernel):
+        """Where nothing but a constant can be learned, as of every row."""
+        _, y, f = problem()
+        X = np.zeros((len(y), 2)) if kernel == "poly" else np.full((len(y), 2), 3.0)
+        exact = NewtonSVR(kernel=kernel).fit(X, f).predict(X)
+        found = NewtonSVR(kernel=kernel, n_landmarks=5).fit(X, f).predict(X)
+        assert_allclose(found, exact, atol=1e-12)
+
+    def test_a_single_landmark_of_a_linear_machine(self):
+        X, y, _ = problem()
+        outputs = NewtonSVC(kernel="linear", n_landmarks=1).fit(X, y).decision_function(X)
+        assert_allclose(outputs, outputs[0], atol=1e-12)
+
 
 def test_least_squares_of_classes():
     X, y, _ = problem()

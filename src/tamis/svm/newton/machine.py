@@ -198,15 +198,18 @@ class NewtonMachine(BaseEstimator):
             found = newton(space, ridge, loss, sides=sides, **options)
         except np.linalg.LinAlgError:
             raise self._indefinite() from None
-        error = space.error(ridge, loss, found.sides, found.point) if found.converged else 0.0
+        if found.converged:
+            self._tell_error(space.error(ridge, loss, found.sides, found.point))
+        return found
+
+    def _tell_error(self, error: float) -> None:
         if error > IMPRECISE:
             warn(
                 f"{type(self).__name__} is right to {error:.0e} only: with C={self.C!r} the kernel "
                 "is too large beside 1 / 2C for double precision. Scale the columns, or lower C.",
                 NotConverged,
-                stacklevel=4,
+                stacklevel=5,
             )
-        return found
 
     def _indefinite(self) -> InvalidParameter:
         return InvalidParameter(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
-from tamis._namespace import host, move, namespace, placed
+from tamis._namespace import host, move, namespace, note, placed
 
 #: Rows up to which single precision counts exactly.
 EXACT = 1 << 24
@@ -52,6 +52,7 @@ class OneHotLevels:
         levels = xp.reshape(move(np.arange(n_pivot), self._like, exact=True), (1, -1))
         own = move(pivot, self._like, exact=True)[:, None] == levels
         right = xp.astype(own, xp.float32)
+        note("scores", self._like)
         for block in self._kept or self._blocks():
             yield counted(block, right)
 
@@ -76,6 +77,7 @@ class OneHotLevels:
     def beside(self, rows: slice, columns: slice, classes: list[slice], table: Array) -> Array:
         """For pairs of columns, sums of a table's values at the counts of classes, less of all."""
         values = move(table, self._like)
+        note("scores", values)
         one, other = (self._indicators(self._levels_of(part)) for part in (rows, columns))
         total, sums = 0, 0.0
         for members in classes:

@@ -592,3 +592,16 @@ def test_least_squares_of_classes():
     assert len(machine.support_) == len(X)
     with pytest.raises(InvalidParameter, match="loss='squared_hinge' or 'squared_error'"):
         NewtonSVC(loss="hinge").fit(X, y)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("trained", ["numpy", "torch", "array_api_strict"])
+@pytest.mark.parametrize("asked", ["numpy", "torch", "array_api_strict"])
+def test_answers_for_rows_of_another_library(kernel, trained, asked):
+    one, other = (pytest.importorskip(name) for name in (trained, asked))
+    X, _, f = problem()
+    machine = NewtonSVR(kernel=kernel).fit(one.asarray(X), f)
+    rows = other.asarray(X[:5])
+    found = machine.predict(rows)
+    assert type(found) is type(rows)
+    assert_allclose(host(found), NewtonSVR(kernel=kernel).fit(X, f).predict(X[:5]), atol=1e-12)

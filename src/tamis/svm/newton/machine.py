@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from tamis._arrays import Array, is_int, is_real
-from tamis._namespace import double, host, move, namespace
+from tamis._namespace import double, host, move, namespace, same_place
 from tamis._random import draw_seed, stream
 from tamis.contract.elsewhere import validated
 from tamis.exceptions import InvalidParameter, NotConverged
@@ -222,13 +222,14 @@ class NewtonMachine(BaseEstimator):
         """Outputs of new rows, of shape (rows, outputs), where X is."""
         check_is_fitted(self)
         X = double(validated(self, X, reset=False))
-        # a machine that was trained on a device answers for rows of the host too
-        rows = move(X, self.support_vectors_) if isinstance(X, np.ndarray) else X
+        # a machine answers for rows that are elsewhere than those that it was trained on too
+        near = same_place(X, self.support_vectors_)
+        rows = X if near else move(host(X), self.support_vectors_)
         both = rows, self.support_vectors_
         if self._origin is not None:
             both = rows - self._origin, self.support_vectors_ - self._origin
         found = kernel_matrix(self._kernel, *both) @ self.dual_coef_.T + move(self._levels, rows)
-        return host(found) if isinstance(X, np.ndarray) else found
+        return found if near else move(host(found), X)
 
 
 def weights_of(machine: Any, sample_weight: Any, y: NDArray[Any]) -> Array:

@@ -188,6 +188,16 @@ def is_elsewhere(x: Any) -> bool:
     return type(x).__module__.split(".")[0] in LIBRARIES and hasattr(x, "dtype")
 
 
+def same_place(one: Any, other: Any) -> bool:
+    """Whether two arrays are of one library and on one device.
+
+    >>> same_place(np.eye(2), np.ones(3))
+    True
+    """
+    device = _compat().device
+    return type(one) is type(other) and bool(device(one) == device(other))
+
+
 def host(x: Any) -> NDArray[Any]:
     """A numpy array of the same numbers, wherever they are.
 

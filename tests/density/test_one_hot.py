@@ -85,3 +85,12 @@ def test_picks_are_the_same(method):
     X = np.nan_to_num(X)
     found = [select(X, y, method, n_features_to_select=4, device=on) for on in (None, "cpu")]
     assert_array_equal(*(one.get_support(indices=True) for one in found))
+
+
+@pytest.mark.parametrize(
+    "method", ["mrmr", "pair-scan", "Ranking(MutualInformation())", "Forward(PairMRMR())"]
+)
+def test_the_record_says_where_counts_were_made(method):
+    X, y = problem()
+    found = select(np.nan_to_num(X), y, method, n_features_to_select=2, device="cpu")
+    assert "cpu (torch)" in found.record_.ran_on["scores"]

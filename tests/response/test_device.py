@@ -175,6 +175,28 @@ def test_what_runs_on_the_processor_says_so_once(criterion, word, place):
     assert_allclose(loss, criterion.fit(X, f).loss(np.arange(8)), rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        PosteriorSensitivity(NewtonSVC(loss="squared_error", gamma=0.1), on="left-out"),
+        DensitySensitivity(NewtonSVR(epsilon=0.0, gamma=0.1), on="left-out"),
+        PosteriorSensitivity(
+            NewtonSVC(loss="squared_error", kernel="linear"), on="left-out", output="decision"
+        ),
+    ],
+    ids=str,
+)
+def test_machines_without_one_row_each(criterion, place):
+    """Their inverse is made on the device; the processor follows them."""
+    X, f = problem()
+    y = f if isinstance(criterion, DensitySensitivity) else f > 0
+    told, loss = said(criterion, X, y, place)
+    assert len(told) == 1
+    assert "What machines without one row each answer" in told[0]
+    assert place.parts == {"training": [place.name], "scores": ["processor"]}
+    assert_allclose(loss, criterion.fit(X, y).loss(np.arange(8)), rtol=0, atol=1e-12)
+
+
 def test_groups_run_on_the_processor(place):
     X, f = problem()
     criterion, groups = DensitySensitivity(NewtonSVR(gamma=0.1)), [[0, 6], [1], [2], [3, 4], [5, 7]]

@@ -10,7 +10,7 @@ from sklearn.svm import SVR
 
 from tamis import select
 from tamis.criteria import DensitySensitivity, PosteriorSensitivity, ScoreSensitivity
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NotConverged
 from tamis.response import open_engine
 from tamis.response.answers import as_it_is
 from tamis.response.calibration import fit_sigmoids
@@ -141,6 +141,25 @@ def test_columns_that_change_together(kernel):
         altered[:, [0, 2]] = point
         assert_allclose(found[0, :, k], model.raw(altered)[:9], atol=1e-10)
     assert own.without().shape == (1, 30, 1, 1)
+
+
+@pytest.mark.parametrize("on", ["training", "left-out"])
+def test_linear_machines_of_columns_far_from_0(on):
+    """They measure from the middle of the columns, and so do those who follow them."""
+    X, y = problem()
+    criterion = DensitySensitivity(NewtonSVR(1e3, epsilon=0.0, kernel="linear"), on=on)
+    near = criterion.fit(X, y).loss(np.arange(4))
+    assert_allclose(criterion.fit(X + 2.0**20, y).loss(np.arange(4)), near, rtol=1e-5)
+
+
+def test_what_double_precision_cannot_solve_is_said():
+    X, y = problem()
+    poly = NewtonSVR(epsilon=0.0, kernel="poly")
+    with pytest.raises(InvalidParameter, match="NewtonSVR cannot solve its system"):
+        DensitySensitivity(poly, on="left-out").fit(X + 1e6, y).loss(np.arange(4))
+    linear = NewtonSVR(epsilon=0.0, kernel="linear")
+    with pytest.warns(NotConverged, match="NewtonSVR is right to"):
+        DensitySensitivity(linear, on="left-out").fit(1e6 * X, y).loss(np.arange(4))
 
 
 def test_rows_without_a_label_have_the_machine_of_all_rows():

@@ -569,6 +569,20 @@ class TestLandmarks:
         with pytest.raises(InvalidParameter, match="n_landmarks of at least 1, or None"):
             NewtonSVC(n_landmarks=few).fit(X, y)
 
+    @pytest.mark.parametrize("kernel", ["linear", "poly"])
+    def test_landmarks_at_the_origin(self, kernel):
+        """Where nothing but a constant can be learned, as of every row."""
+        _, y, f = problem()
+        X = np.zeros((len(y), 2)) if kernel == "poly" else np.full((len(y), 2), 3.0)
+        exact = NewtonSVR(kernel=kernel).fit(X, f).predict(X)
+        found = NewtonSVR(kernel=kernel, n_landmarks=5).fit(X, f).predict(X)
+        assert_allclose(found, exact, atol=1e-12)
+
+    def test_a_single_landmark_of_a_linear_machine(self):
+        X, y, _ = problem()
+        outputs = NewtonSVC(kernel="linear", n_landmarks=1).fit(X, y).decision_function(X)
+        assert_allclose(outputs, outputs[0], atol=1e-12)
+
 
 def test_least_squares_of_classes():
     X, y, _ = problem()
@@ -578,3 +592,16 @@ def test_least_squares_of_classes():
     assert len(machine.support_) == len(X)
     with pytest.raises(InvalidParameter, match="loss='squared_hinge' or 'squared_error'"):
         NewtonSVC(loss="hinge").fit(X, y)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("trained", ["numpy", "torch", "array_api_strict"])
+@pytest.mark.parametrize("asked", ["numpy", "torch", "array_api_strict"])
+def test_answers_for_rows_of_another_library(kernel, trained, asked):
+    one, other = (pytest.importorskip(name) for name in (trained, asked))
+    X, _, f = problem()
+    machine = NewtonSVR(kernel=kernel).fit(one.asarray(X), f)
+    rows = other.asarray(X[:5])
+    found = machine.predict(rows)
+    assert type(found) is type(rows)
+    assert_allclose(host(found), NewtonSVR(kernel=kernel).fit(X, f).predict(X[:5]), atol=1e-12)

@@ -88,7 +88,8 @@ def warn_of_device(selector: Any, device: str) -> None:
         warn(
             f"Nothing of {type(selector).__name__} runs on {device}: it runs on the processor. "
             "HSIC, ParzenInformation, KwakInformation, WeightNorm and sensitivities of machines "
-            "with kernel='rbf', NewtonSVC and NewtonSVR do.",
+            "with kernel='rbf', MRMR and its relatives, PairInformation, NewtonSVC and NewtonSVR "
+            "do.",
             DeviceWarning,
             stacklevel=3,
         )

@@ -57,13 +57,13 @@ class OneHotLevels:
         # half the bytes on their way: a pivot of a million rows takes longer to send than to count
         own = placed(pivot.astype(np.int32))[:, None] == levels
         right = xp.astype(own, xp.float32)
+        note("scores", self._like)
         for block in self._kept or self._blocks():
             yield counted(block, right)
 
     def sums(self, pivot: NDArray[np.intp], n_pivot: int) -> Array:
         """Sum of the table's values at the counts of each column, on the host."""
         xp = namespace(self._like)
-        note("scores", self._like)
         parts = [xp.sum(looked_up(self._values, c), axis=1) for c in self.counts(pivot, n_pivot)]
         return np.asarray(np.add.reduceat(host(xp.concat(parts)), self.starts))
 

@@ -27,6 +27,7 @@ from tamis.folds.rows import Rows
 from tamis.response.comparison import DrawComparison, EngineComparison, gathered
 from tamis.response.differences import Difference, in_differences, knows_link, linked
 from tamis.response.distances import Statistic
+from tamis.response.engine import Model
 from tamis.response.perturbations import Draw, Points, Shuffle
 from tamis.response.scaled import ColumnScaling, scaling_of
 from tamis.response.training import FoldModel
@@ -37,7 +38,7 @@ from tamis.svm.newton.spaces import kernel_matrix
 #: What is said where the processor compares.
 INSTEAD = (
     "Machines with kernel='rbf' are followed there, column by column, by='marginal', 'permutation' "
-    "and 'zero'."
+    "and 'zero', with on='training' and 'held-out'."
 )
 
 
@@ -135,10 +136,16 @@ def comparison_of(
         difference = in_differences(found, known[0].f.shape[1])
         if difference is not None:
             return DeviceComparison(known, difference, on_processor, precision)
-    name = type(scaling_of(models[0].model.fitted)[1]).__name__
-    say_processor(f"What {name} answers as columns change is computed", INSTEAD)
+    say_processor(f"What {_who(models[0].model)} as columns change is computed", INSTEAD)
     note("scores")
     return on_processor()
+
+
+def _who(model: Model) -> str:
+    """Whose answers the processor compares, for a sentence."""
+    if model.method == "left-out":
+        return "machines without one row each answer"
+    return f"{type(scaling_of(model.fitted)[1]).__name__} answers"
 
 
 class DeviceComparison:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from tamis._arrays import Array
+from tamis._namespace import host, note
 from tamis.exceptions import IncompatibleCriterion
 from tamis.response.calibration import fit_sigmoids
 from tamis.response.engine import Model, Outputs
@@ -35,17 +36,17 @@ def check_left_out(name: str, estimator: Any, way: Perturbation) -> None:
 
 
 def left_out_models(
-    training: SensitivityTraining, estimator: Any, X: Array, link: Outputs
+    training: SensitivityTraining, estimator: Any, X: Any, link: Outputs
 ) -> list[FoldModel]:
     """The machines, with as many rows at a time as an engine may have."""
     return _models(_machines(training, estimator, X), link)
 
 
 def left_out_probabilities(
-    training: SensitivityTraining, estimator: Any, X: Array
+    training: SensitivityTraining, estimator: Any, X: Any
 ) -> list[FoldModel]:
     """Machines whose decisions on the rows that they did not see made their sigmoids."""
-    found = _machines(training, estimator, X)
+    found, X = _machines(training, estimator, X), host(X)
     decisions = np.concatenate([_answers(part, X[rows]) for part, rows in _blocks(found)])
     rows, weights = training.rows, training.fit_params.get("sample_weight")
     weights = None if weights is None else weights[rows]
@@ -53,9 +54,10 @@ def left_out_probabilities(
     return _models(found, sigmoids.probabilities)
 
 
-def _machines(training: SensitivityTraining, estimator: Any, X: Array) -> LeftOutMachines:
+def _machines(training: SensitivityTraining, estimator: Any, X: Any) -> LeftOutMachines:
     assert training.y is not None
     weights = training.fit_params.get("sample_weight")
+    note("training", X)
     return left_out_machines(clone(estimator), X, training.y, training.rows, weights)
 
 

@@ -146,9 +146,18 @@ def kernel_machine(fitted: Any) -> KernelMachine | None:
     if not known or fitted.kernel not in KERNELS:
         return None
     function = function_of(fitted)
-    centres = host(fitted.support_vectors_).astype(np.float64, copy=False)
+    centres = host(_near(fitted)).astype(np.float64, copy=False)
     numbers = function.name, function.gamma, function.degree, function.coef0
     return KernelMachine(*numbers, centres, _weights(fitted), fitted.intercept_)
+
+
+def _near(fitted: Any) -> Any:
+    """The centres, from where a linear machine measures: weights that sum to 0 do not see it.
+
+    Far from 0 the differences that matter would be lost in products.
+    """
+    origin = getattr(fitted, "_origin", None) if is_newton(fitted) else None
+    return fitted.support_vectors_ if origin is None else fitted.support_vectors_ - origin
 
 
 def function_of(fitted: Any) -> Kernel:

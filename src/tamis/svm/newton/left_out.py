@@ -6,10 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
-from tamis._namespace import cholesky_solve, diagonal, host, namespace, with_diagonal
+from tamis._namespace import (
+    cholesky_solve,
+    diagonal,
+    host,
+    namespace,
+    rows_taken,
+    with_diagonal,
+)
 from tamis.svm.machine import KernelMachine
+from tamis.svm.newton.losses import SquaredLoss
 from tamis.svm.newton.machine import NewtonMachine, TargetUnits
-from tamis.svm.newton.spaces import kernel_matrix
+from tamis.svm.newton.spaces import KernelSpace, MachinePoint, kernel_matrix
 
 
 class LeftOut(NamedTuple):
@@ -73,35 +81,42 @@ def is_least_squares(machine: Any) -> bool:
 
 
 def left_out_machines(
-    machine: Any, X: Array, y: NDArray[Any], rows: NDArray[np.intp], sample_weight: Any = None
+    machine: Any, X: Any, y: NDArray[Any], rows: NDArray[np.intp], sample_weight: Any = None
 ) -> LeftOutMachines:
     """The machines of all rows of a table, of which some train.
 
     The width of the kernel, where the columns decide about it, is that of all rows that train.
     """
     weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
-    posed = machine._posed(X[rows], y[rows], weight)
+    posed = machine._posed(rows_taken(X, rows), y[rows], weight)
     kept, origin = posed.kept, machine._middle(posed.kept, None)
     near = kept if origin is None else kept - origin
     K = kernel_matrix(machine._kernel, near, near)
-    ones = namespace(K).ones_like(posed.ridge)
-    found = [
-        left_out(K, posed.ridge, loss.targets(ones), intercept=machine.fit_intercept)
-        .in_units(posed.units)
-        for loss in posed.losses
-    ]  # fmt: skip
+    found = [_of_loss(machine, K, posed.ridge, loss).in_units(posed.units) for loss in posed.losses]
     shift = np.zeros(len(posed.rows)) if origin is None else host(near @ origin)
     trained = rows[posed.rows]
-    weights = np.stack([_of_all(one.beta, one.weights, trained, len(X)) for one in found])
-    offsets = [_of_all(one.offset, one.offsets, trained, len(X)) for one in found]
+    weights = np.stack([_of_all(one.beta, one.weights, trained, X.shape[0]) for one in found])
+    offsets = [_of_all(one.offset, one.offsets, trained, X.shape[0]) for one in found]
     kernel = machine._kernel
-    centres = host(kept).astype(np.float64, copy=False)
+    centres = host(near).astype(np.float64, copy=False)
     view = KernelMachine(
         kernel.name, kernel.gamma, kernel.degree, kernel.coef0, centres,
         np.stack([host(one.beta) for one in found], axis=1),
         np.array([one.offset - float(host(one.beta) @ shift) for one in found]),
     )  # fmt: skip
     return LeftOutMachines(view, weights, np.stack(offsets, axis=1) - (weights @ shift).T)
+
+
+def _of_loss(machine: Any, K: Any, ridge: Any, loss: SquaredLoss) -> LeftOut:
+    """The machines of one output; what double precision cannot solve is said as in training."""
+    ones = namespace(K).ones_like(ridge)
+    try:
+        found = left_out(K, ridge, loss.targets(ones), intercept=machine.fit_intercept)
+    except np.linalg.LinAlgError:
+        raise machine._indefinite() from None
+    whole = MachinePoint(found.beta, found.offset, K @ found.beta + found.offset)
+    machine._tell_error(KernelSpace(K).error(ridge, loss, ones, whole))
+    return found
 
 
 def _of_all(whole: Any, left: Any, trained: NDArray[np.intp], n_rows: int) -> Array:

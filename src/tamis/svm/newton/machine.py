@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from tamis._arrays import Array, is_int, is_real
-from tamis._namespace import double, host, move, namespace
+from tamis._namespace import double, host, move, namespace, same_place
 from tamis._random import draw_seed, stream
 from tamis.contract.elsewhere import validated
 from tamis.exceptions import InvalidParameter, NotConverged
@@ -198,15 +198,18 @@ class NewtonMachine(BaseEstimator):
             found = newton(space, ridge, loss, sides=sides, **options)
         except np.linalg.LinAlgError:
             raise self._indefinite() from None
-        error = space.error(ridge, loss, found.sides, found.point) if found.converged else 0.0
+        if found.converged:
+            self._tell_error(space.error(ridge, loss, found.sides, found.point))
+        return found
+
+    def _tell_error(self, error: float) -> None:
         if error > IMPRECISE:
             warn(
                 f"{type(self).__name__} is right to {error:.0e} only: with C={self.C!r} the kernel "
                 "is too large beside 1 / 2C for double precision. Scale the columns, or lower C.",
                 NotConverged,
-                stacklevel=4,
+                stacklevel=5,
             )
-        return found
 
     def _indefinite(self) -> InvalidParameter:
         return InvalidParameter(
@@ -219,13 +222,14 @@ class NewtonMachine(BaseEstimator):
         """Outputs of new rows, of shape (rows, outputs), where X is."""
         check_is_fitted(self)
         X = double(validated(self, X, reset=False))
-        # a machine that was trained on a device answers for rows of the host too
-        rows = move(X, self.support_vectors_) if isinstance(X, np.ndarray) else X
+        # a machine answers for rows that are elsewhere than those that it was trained on too
+        near = same_place(X, self.support_vectors_)
+        rows = X if near else move(host(X), self.support_vectors_)
         both = rows, self.support_vectors_
         if self._origin is not None:
             both = rows - self._origin, self.support_vectors_ - self._origin
         found = kernel_matrix(self._kernel, *both) @ self.dual_coef_.T + move(self._levels, rows)
-        return host(found) if isinstance(X, np.ndarray) else found
+        return found if near else move(host(found), X)
 
 
 def weights_of(machine: Any, sample_weight: Any, y: NDArray[Any]) -> Array:

@@ -122,6 +122,8 @@ class LandmarkSpace:
         K = kernel_matrix(kernel, own, own)
         # what rounding leaves of eigenvalues that are 0 must be no less: sums of so many numbers
         floor = len(landmarks) * EPS * namespace(X).max(diagonal(K))
+        # of landmarks at the origin every function is 0, in whatever units
+        floor = floor if float(floor) > 0 else 1.0
         self.factor = lower_factor(with_diagonal(K, namespace(X).zeros_like(K[0, :]) + floor))
         self.F = lower_solve(self.factor, kernel_matrix(kernel, own, X))
         #: What the last solution had to be put right by.

@@ -410,4 +410,7 @@ def test_the_strongest_pairs_are_printed(tamis, folder):
     found = tamis("select", "pairs.csv", "-t", "kind", "pair-scan", "-k", 2)
     first = found.stdout.partition("strongest pairs")[2].splitlines()[1]
     assert first.endswith("b and d")
+    asked = "pair-scan(n_permutations=19)"
+    tested = tamis("select", "pairs.csv", "-t", "kind", asked, "-k", 2)
+    assert "p 0.05" in tested.stdout.partition("strongest pairs")[2].splitlines()[1]
     assert "strongest pairs" not in tamis("select", "pairs.csv", "-t", "kind", "mrmr").stdout

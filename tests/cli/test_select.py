@@ -2,13 +2,16 @@
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
 from tamis.cli import selecting
+from tamis.cli.options import ROWS
 from tamis.cli.output import plain, replace_file
+from tamis.cli.request import Request
 from tamis.contract import Record
 from tamis.criteria import Scatter
 from tamis.recipes import select
@@ -410,4 +413,17 @@ def test_the_strongest_pairs_are_printed(tamis, folder):
     found = tamis("select", "pairs.csv", "-t", "kind", "pair-scan", "-k", 2)
     first = found.stdout.partition("strongest pairs")[2].splitlines()[1]
     assert first.endswith("b and d")
+    asked = "pair-scan(n_permutations=19)"
+    tested = tamis("select", "pairs.csv", "-t", "kind", asked, "-k", 2)
+    assert "p 0.05" in tested.stdout.partition("strongest pairs")[2].splitlines()[1]
     assert "strongest pairs" not in tamis("select", "pairs.csv", "-t", "kind", "mrmr").stdout
+
+
+def test_the_command_to_go_on_has_every_option():
+    values = {name: None for name in Request._fields} | {"task": "auto", "seed": 0}
+    values |= {"drop": (), "keep": (), "groups": (), "fixed": (), "file": Path("a.csv")}
+    asked = Request(**values | {"header": True, "safe_csv": True, "rows": ROWS})
+    assert asked.command() == "tamis select a.csv"
+    others = {"rows": 3, "safe_csv": False, "force": True, "quiet": True, "json": True}
+    told = asked._replace(**others).command()
+    assert told == "tamis select a.csv --no-safe-csv --rows 3 --force --quiet --json"

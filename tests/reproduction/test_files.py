@@ -232,7 +232,7 @@ def test_decimals_are_those_in_print(written):
 def test_names_and_files_that_are_not_there(tmp_path):
     with pytest.raises(InvalidSpec, match=r"'thesis-3\.3'\. Did you mean thesis-"):
         read("thesis-3.3")
-    with pytest.raises(InvalidSpec, match="No experiment is called"):
+    with pytest.raises(InvalidSpec, match=r"There is no file .*none\.toml\. Write where it is"):
         read(str(tmp_path / "none.toml"))
 
 

@@ -125,13 +125,15 @@ def test_the_same_scores_make_the_same_file(tmp_path):
     assert (tmp_path / "a.json.gz").read_bytes() == (tmp_path / "b.json.gz").read_bytes()
 
 
-@pytest.mark.parametrize("content", [b"", b"no gzip", gzip.compress(b"[1]"), "format"])
+@pytest.mark.parametrize("content", [b"", b"no gzip", gzip.compress(b"[1]"), "format", "damage"])
 def test_a_file_that_is_none_is_said_in_a_sentence(content, tmp_path):
     experiment, _, _ = computed(HITS, tmp_path)
     path = tmp_path / "mine.json.gz"
     if content == "format":
         facts = json.loads(gzip.decompress(path.read_bytes()))
         content = gzip.compress(json.dumps(facts | {"format": 99}).encode())
+    elif content == "damage":
+        content = gzip.compress(b"[1]")[:10] + b"\xff" * 20  # a head, and no such block behind it
     path.write_bytes(content)
     with pytest.raises(InvalidStore, match=r"mine\.json\.gz cannot be read .* make book"):
         kept(path, experiment)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.contract.drawn import Drawn, on_rows_drawn
 from tamis.datasets import make_genes, make_mixed
 from tamis.exceptions import InvalidTable
 from tamis.table import inspect
@@ -175,6 +176,22 @@ def test_several_far_rows_are_counted_and_ordinary_tails_are_not():
         assert far(draw(size=100)) == []
     assert far(np.full(30, 2.0) + np.arange(30) % 2) == []
     assert far(np.r_[np.zeros(10), 1e12]) == []  # of few rows one may be anything
+
+
+def test_of_far_rows_only_what_can_be_done_is_advised():
+    y = np.random.default_rng(0).lognormal(size=60)
+    y[16] = 1e12
+    assert far(y)[0].endswith("correct it or leave it out; if not, take logarithms.")
+    assert "logarithm" not in far(-y)[0]
+    events = np.where(np.arange(2000) % 500 == 7, 1e3, 0.0)  # rare, and none of them wrong
+    assert far(events)[0].endswith("If they are wrong, correct them or leave them out.")
+
+
+def test_rows_of_a_draw_have_no_number_of_the_table():
+    y = np.random.default_rng(0).normal(size=60)
+    y[16] = 1e12
+    with on_rows_drawn(Drawn(60, 6000, 0)):
+        assert far(y)[0].startswith("The target is 1e+12 in one of the rows drawn, where ")
 
 
 def test_a_column_without_a_name_that_counts_rows_is_left_out(tmp_path):

@@ -17,6 +17,9 @@ class TaskOption(StrEnum):
     regression = "regression"
 
 
+#: Rows of a ranking that a terminal shows at once.
+ROWS = 30
+
 # what a table is
 
 Target = Annotated[str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The target.")]

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tamis.cli.answer import command_of, folder_name
+from tamis.cli.options import ROWS
 from tamis.cli.parts import place
 from tamis.exceptions import InvalidParameter
 from tamis.table.sources import STDIN
@@ -80,6 +81,11 @@ class Request(NamedTuple):
             "--folder": self.folder,
             "--format": self.format,
             "--no-header": not self.header,
+            "--no-safe-csv": not self.safe_csv,
+            "--rows": None if self.rows == ROWS else self.rows,
+            "--force": self.force,
+            "--quiet": self.quiet,
+            "--json": self.json,
         }
         return command_of(asked | {f"--{name}": value for name, value in others.items()})
 

@@ -77,7 +77,8 @@ def run_select(asked: Request) -> None:
         _select_in_parts(asked)
         return
     happened = None if asked.event is None else events_of(content.frame, asked.event)
-    table = _table(asked, content)
+    with on_rows_drawn(drawn):
+        table = _table(asked, content)
     if asked.dry_run:
         print_lines(shown(table, width=stdout().width))
         return

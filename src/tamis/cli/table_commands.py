@@ -64,7 +64,7 @@ def select(
     ] = None,
     rows: Annotated[
         int, typer.Option(min=1, metavar="N", help="How many rows of the ranking to show.")
-    ] = 30,
+    ] = options.ROWS,
     seed: options.Seed = 0,
     jobs: Annotated[
         int | None,

@@ -77,9 +77,12 @@ def jmi(n_bins: int | None = None, **options: Any) -> Forward:
 
 
 @published("Brown, Pocock, Zhao and Lujan (2012), Conditional likelihood maximisation")
-def pair_scan(n_bins: int | None = 4, top: int = 1, **options: Any) -> Ranking:
+def pair_scan(
+    n_bins: int | None = 4, top: int = 1, n_permutations: int = 0, **options: Any
+) -> Ranking:
     """Rank columns by the most that each tells beside any one other: finds those of pairs."""
-    return Ranking(PairInformation(n_bins=n_bins, top=top), **options)
+    criterion = PairInformation(n_bins=n_bins, top=top, n_permutations=n_permutations)
+    return Ranking(criterion, **options)
 
 
 @published("Meyer, Schretter and Bontempi (2008), Information-theoretic feature selection")

@@ -116,7 +116,13 @@ def read(name: str) -> Experiment:
     InvalidSpec
         There is none, or it cannot be read; the sentence says where.
     """
-    path = Path(name) if str(name).endswith(ENDING) else folder() / f"{name}{ENDING}"
+    own = str(name).endswith(ENDING)
+    path = Path(name) if own else folder() / f"{name}{ENDING}"
+    if own and not path.is_file():
+        raise InvalidSpec(
+            f"There is no file {name}. Write where it is, or a name that `tamis reproduce --list` "
+            "has."
+        )
     if not path.is_file():
         raise InvalidSpec(
             f"No experiment is called {name!r}.{did_you_mean(str(name), names())} "

@@ -7,6 +7,7 @@ and from the experiment file as they are now; nothing is computed again.
 import gzip
 import json
 import os
+import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -35,6 +36,12 @@ DIGITS = 9
 TOLD = {"name", "title", "source", "agreement", "realizations", "scale", "tuning", "reference"}
 TOLD |= {"unsound", "notes", "parts", "cost"}
 TOLD_OF_PARTS = {"published", "published_columns", "signs", "unsound", "unsound_above", "note"}
+
+#: What a file that is damaged, or none of ours, is met with.
+UNREADABLE = (
+    *(OSError, EOFError, zlib.error),
+    *(ValueError, TypeError, LookupError, AttributeError),
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -121,7 +128,7 @@ def kept(path: str | os.PathLike[str], experiment: Experiment | None = None) -> 
             seconds=facts["seconds"],
             is_current=facts["protocol"] == protocol_of(experiment),
         )
-    except (OSError, EOFError, ValueError, TypeError, LookupError, AttributeError) as error:
+    except UNREADABLE as error:
         raise InvalidStore(
             f"{path} cannot be read as results of an experiment ({error!r}). "
             "Compute them again: make book."

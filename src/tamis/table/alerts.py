@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array
 from tamis._wording import counted, listed, shell_word
+from tamis.contract.drawn import rows_drawn
 from tamis.table.kinds import SeenColumns
 from tamis.table.leaks import LEAKS, copies, foresights, is_code
 
 #: Rows below which a class is called rare: five folds could not each have one of it.
 RARE = 5
 #: Share of the squares about the median that one row in a hundred holds where a value is wrong by
-#: orders of magnitude; draws that are normal, exponential or lognormal stay below it.
+#: orders of magnitude; draws that are normal, exponential or lognormal (deviation 1) stay below it,
+#: those with tails of a power, and rare events among zeros, need not: of these it is as true.
 FAR = 0.99
 #: Rows below which a target may look anyhow.
 ENOUGH = 20
@@ -302,9 +304,10 @@ def target_alert(y: NDArray[Any], task: str) -> Alert | None:
 def far_rows(y: NDArray[Any]) -> Alert | None:
     """Rows of a real target so far from the others that they make up nearly all its variance.
 
-    >>> print(far_rows(np.r_[np.arange(30.0), 1e12]))
-    The target is 1e+12 in row 31, where its median is 15: 1 of 31 rows makes up 100 % of its \
-variance, and what is selected rests on it. Correct it or leave it out, or take logarithms.
+    >>> print(far_rows(np.r_[np.arange(1.0, 31.0), 1e12]))
+    The target is 1e+12 in row 31, where its median is 16: 1 of 31 rows makes up 100 % of its \
+variance, and what is selected rests on it. If it is wrong, correct it or leave it out; if not, \
+take logarithms.
     """
     if len(y) < ENOUGH:
         return None
@@ -321,14 +324,20 @@ variance, and what is selected rests on it. Correct it or leave it out, or take 
     if shares[-1] < FAR:
         return None
     n = int(np.argmax(shares >= FAR)) + 1
-    one, row = n == 1, int(first[0])
+    return _far(values, int(first[0]), middle, n, float(shares[n - 1]))
+
+
+def _far(values: Array, row: int, middle: float, n: int, share: float) -> Alert:
+    one, it, is_wrong = (n == 1, "it", "it is") if n == 1 else (False, "them", "they are")
+    # rows of a draw are numbered otherwise than those of the files
+    where = f"row {row + 1}" if rows_drawn() is None else "one of the rows drawn"
+    instead = "; if not, take logarithms" if values.min() > 0 else ""
     return Alert(
         "far rows",
         (),
-        f"The target is {values[row]:.3g} in row {row + 1}, where its median is {middle:.3g}: {n} "
-        f"of {len(y)} rows make{'s' * one} up {100 * shares[n - 1]:.0f} % of its variance, and "
-        f"what is selected rests on {'it' if one else 'them'}. Correct {'it' if one else 'them'} "
-        f"or leave {'it' if one else 'them'} out, or take logarithms.",
+        f"The target is {values[row]:.3g} in {where}, where its median is {middle:.3g}: {n} of "
+        f"{len(values)} rows make{'s' * one} up {100 * share:.0f} % of its variance, and what is "
+        f"selected rests on {it}. If {is_wrong} wrong, correct {it} or leave {it} out{instead}.",
     )
 
 

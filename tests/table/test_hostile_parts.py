@@ -11,7 +11,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import tamis
 from tamis.contract.narrowed import OnColumns
-from tamis.contract.survey import Survey
+from tamis.contract.survey import Apart, Survey
 from tamis.contract.target_labels import Labels
 from tamis.criteria import MRMR, CrossValidated, FisherScore, Scatter
 from tamis.criteria.summed import SMALL, ShiftedSums
@@ -129,3 +129,23 @@ def test_folds_in_threads_are_those_of_the_table(monkeypatch, n_threads):
     assert_array_equal(search.fit(blocks).order_, search.fit(X, y).order_)
     then = Then(Ranking(FisherScore(), n_features_to_select=4), Forward(Scatter("J3")))
     assert_array_equal(then.fit(blocks).get_support(), then.fit(X, y).get_support())
+
+
+def test_each_copy_is_held_against_one_column(monkeypatch):
+    rng = np.random.default_rng(0)
+    one, other = rng.normal(size=(2, 50, 1))
+    X = np.hstack([one, other, *[one] * 30, *[other] * 20, 2 * one])
+    y, compared = (one[:, 0] > 0).astype(int), []
+    made = Apart.__init__
+
+    def counted(self, first, *told):
+        compared.append(len(first))
+        made(self, first, *told)
+
+    monkeypatch.setattr(Apart, "__init__", counted)
+    for criterion in (FisherScore(), Scatter("J3")):
+        found = Ranking(criterion, n_features_to_select=3)
+        blocks = found.fit(MemoryMap(X, y, block_rows=20)).order_
+        assert_array_equal(blocks, found.fit(X, y).order_)
+    assert compared
+    assert max(compared) <= 51

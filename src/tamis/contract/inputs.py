@@ -222,7 +222,7 @@ def _by_column(X: Any, bad: NDArray[np.bool_]) -> NDArray[np.intp]:
 
 
 def _column_name(X: Any, j: int) -> str:
-    names = getattr(X, "columns", None)
+    names = getattr(X, "column_names", getattr(X, "columns", None))
     return str(j) if names is None else repr(names[j])
 
 

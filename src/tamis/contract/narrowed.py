@@ -22,6 +22,7 @@ class OnColumns(RowStatistic):
 
     def __init__(self, inner: RowStatistic, columns: Subset):
         self.inner, self.columns = inner, columns
+        self.is_small = inner.is_small
 
     def empty(self) -> Any:
         return self.inner.empty()

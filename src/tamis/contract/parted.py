@@ -126,13 +126,14 @@ class TableInParts:
         alike = np.diff(sums[order]) <= 1e-10 * n_rows * size[order[1:]]
         turns = np.flatnonzero(np.diff(alike, prepend=False, append=False)).reshape(-1, 2)
         runs = [np.sort(order[first : last + 1]) for first, last in turns]
-        pairs = np.array(
-            [(i, j) for run in runs for b, j in enumerate(run) for i in run[:b]], dtype=np.intp
-        ).reshape(-1, 2)
-        if len(pairs):
-            away = self.source.reduce(Apart(pairs[:, 0], pairs[:, 1], low, width))
-            most = 1.0 if self.standardize else told.size[pairs[:, 1]]
-            idle[pairs[away <= 1e-12 * most, 1]] = True
+        while runs:  # one pass, but for columns of equal sums that are no copies
+            first = np.concatenate([np.full(len(run) - 1, run[0]) for run in runs])
+            second = np.concatenate([run[1:] for run in runs])
+            away = self.source.reduce(Apart(first, second, low, width))
+            most = 1.0 if self.standardize else told.size[second]
+            idle[second[away <= 1e-12 * most]] = True
+            left = [run[1:][~idle[run[1:]]] for run in runs]
+            runs = [run for run in left if len(run) > 1]
         return idle
 
 

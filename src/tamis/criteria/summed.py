@@ -6,6 +6,7 @@ large mean, and any cut into blocks gives the same to about 1e-14.
 
 from collections.abc import Callable
 from functools import partial
+from math import prod
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -22,6 +23,9 @@ from tamis.exceptions import InvalidTable
 #: Rows that are squared at a time: of a hundred columns three megabytes, which stay in the cache
 #: between the shift and the product.
 AT_ONCE = 4096
+#: Numbers of products that each thread has its own of: as many as a block of rows has. Threads that
+#: hold more would need more memory for what they know than for what they read.
+SMALL = 1 << 22
 #: Sum of squares of a target below which it may have lost digits to underflow.
 TINY = 2.0 ** (-2 * FARTHEST)
 
@@ -48,15 +52,17 @@ class ShiftedSums(RowStatistic):
         upper half is filled.
     """
 
-    is_small = True
-
     def __init__(self, shift: Array, labels: Labels, products: str):
         self.shift, self.labels, self.products = shift, labels, products
+        self.is_small = prod(self._shape()) <= SMALL
+
+    def _shape(self) -> tuple[int, ...]:
+        c, d = len(self.labels.values), len(self.shift)
+        return {"columns": (c, d), "total": (d, d), "classes": (c, d, d)}[self.products]
 
     def empty(self) -> Any:
         c, d = len(self.labels.values), len(self.shift)
-        shape = {"columns": (c, d), "total": (d, d), "classes": (c, d, d)}[self.products]
-        products = np.zeros(shape)
+        products = np.zeros(self._shape())
         if products.ndim == 3:  # each matrix column-major, as it is added to in place
             products = products.transpose(0, 2, 1)
         elif self.products == "total":

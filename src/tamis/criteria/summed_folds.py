@@ -10,7 +10,7 @@ from scipy.linalg.blas import dsyrk
 from tamis._arrays import Array, Mask
 from tamis.contract import RowBlock, RowStatistic, TableInParts
 from tamis.contract.target_labels import Labels
-from tamis.criteria.summed import AT_ONCE, mirrored, summed
+from tamis.criteria.summed import AT_ONCE, SMALL, mirrored, summed
 from tamis.folds.parts import FoldRule
 
 #: A spread inside classes below this share of the largest value is rounding, as in
@@ -39,6 +39,7 @@ class FoldSums(RowStatistic):
 
     def __init__(self, shift: Array, labels: Labels, rule: FoldRule):
         self.shift, self.labels, self.rule = shift, labels, rule
+        self.is_small = rule.n_folds * len(shift) ** 2 <= SMALL
 
     def empty(self) -> Any:
         f, c, d = self.rule.n_folds, len(self.labels.values), len(self.shift)

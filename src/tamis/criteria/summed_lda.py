@@ -54,6 +54,8 @@ class FoldAnswers(RowStatistic):
         Whether squared losses of the probabilities are added up in place of hits.
     """
 
+    is_small = True
+
     def __init__(
         self, shift: Array, labels: Labels, rule: FoldRule, found: Discriminants, losses: bool
     ):

@@ -17,6 +17,7 @@ from tamis.choice.rounds import Rounds
 from tamis.contract import SURVIVAL, TASKS, Criterion, Selection
 from tamis.contract.drawn import on_rows_drawn
 from tamis.contract.elsewhere import as_numpy, warn_of_device
+from tamis.contract.inputs import check_target_rows
 from tamis.contract.parted import in_parts, read_parts
 from tamis.exceptions import (
     DeviceWarning,
@@ -37,7 +38,7 @@ from tamis.recipes.book import (
 )
 from tamis.spec import did_you_mean, parse, write
 from tamis.table import TableSelector
-from tamis.table.frames import is_frame, library_of, without
+from tamis.table.frames import as_polars, is_frame, library_of, without
 from tamis.table.parts.drawing import draw_rows
 
 #: What :func:`select` runs when no method is named.
@@ -297,8 +298,22 @@ def _without_target(X: Any, y: Any, target: Any) -> tuple[Any, Any]:
     if library_of(X) == "pandas":
         return X.drop(columns=[target]), X[target]
     if library_of(X) == "polars":
-        return without(X, [target]), X.get_column(target)
-    return X.drop([target]), np.array(X[target].to_pylist())
+        return without(X, [target]), _answers(X.get_column(target))
+    return X.drop([target]), np.array(_answers(as_polars(X.select([target]))[target]).to_list())
+
+
+def _answers(column: Any) -> Any:
+    """A column of polars as a target: numbers or texts, one in every row."""
+    check_target_rows("select", column)
+    if column.dtype.is_nested() or str(column.dtype) in ("Binary", "Object"):
+        raise InvalidTarget(
+            f"The target {column.name!r} holds {column.dtype} values. Give one class or number per "
+            "row."
+        )
+    if column.dtype.is_decimal():
+        return column.cast(float)
+    # days and hours are classes, as in a file
+    return column.cast(str) if column.dtype.is_temporal() else column
 
 
 def _listed(columns: list[Any], most: int = 10) -> str:

@@ -306,6 +306,8 @@ def coded(frame: pl.DataFrame) -> Array:
         if dtypes[j].is_nested() or dtypes[j] == pl.Object:
             X[:, j] = 0.0  # has no order, and no encoder of ours takes it
             continue
+        if dtypes[j] == pl.Binary:
+            column = column.bin.encode("hex")
         plain = column.to_physical() if dtypes[j].is_temporal() else column.cast(pl.String)
         X[:, j] = plain.rank("dense").cast(pl.Float64).to_numpy()
     return X

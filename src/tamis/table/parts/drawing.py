@@ -55,8 +55,8 @@ def draw_rows(X: Any, y: Any = None, target: str | None = None, *, seed: int = 0
 
 def _fitting(n_rows: int, n_columns: int) -> int:
     """Rows of a draw that fits into memory."""
-    if not n_rows:
-        raise InvalidTable("A selection needs rows, and the files have none.")
+    if n_rows < 2:
+        raise InvalidTable(f"A selection needs at least 2 rows, and the files have {n_rows}.")
     return min(n_rows, SAMPLE, max(FEWEST_DRAWN, DRAWN_NUMBERS // n_columns))
 
 

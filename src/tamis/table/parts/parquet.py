@@ -16,6 +16,11 @@ from tamis.contract import RowBlock
 from tamis.exceptions import InvalidTable, InvalidTarget, MissingExtra
 from tamis.table.parts.local import BLOCK_NUMBERS, LocalParts
 
+#: Arrow's type of a column in which a file has no value at all: it may be of any kind.
+NOTHING_THERE = "null"
+#: How the types begin of what is neither a class nor a number.
+NOT_A_TARGET = ("list", "large_list", "fixed_size_list", "struct", "map")
+
 
 class RowGroup(NamedTuple):
     """Where a row group stands, its first row in the table, and rows and bytes that it claims."""
@@ -106,7 +111,9 @@ class Parquet(LocalParts):
             self._kinds = found
         for name in self._kinds.keys() | found.keys():
             expected, kind = self._kinds.get(name), found.get(name)
-            if expected != kind:
+            if expected == NOTHING_THERE and kind is not None:
+                self._kinds[name] = kind
+            elif expected != kind and (expected is None or kind != NOTHING_THERE):
                 raise InvalidTable(
                     f"{file} has {_said(kind)} as column {name!r}, but {self._files[0]} has "
                     f"{_said(expected)}. Write the files with the same columns, or move this one "
@@ -123,8 +130,9 @@ class Parquet(LocalParts):
                     "one of "
                     f"{listed(known)}."
                 )
+        self._check_target()
         names = [name for name in asked if name != self.target]
-        wrong = [name for name in names if self._kinds[name] != "numbers"]
+        wrong = [name for name in names if self._kinds[name] not in ("numbers", NOTHING_THERE)]
         if wrong and self.target is not None:
             raise InvalidTable(
                 f"{self.where} is read in blocks of rows, which takes numbers, but column(s) "
@@ -134,6 +142,14 @@ class Parquet(LocalParts):
         if not names:
             raise InvalidTable(f"{self.where} has no columns to choose among.")
         return names
+
+    def _check_target(self) -> None:
+        kind = "" if self.target is None else self._kinds[self.target]
+        if kind.startswith(NOT_A_TARGET):
+            raise InvalidTarget(
+                f"The target {self.target!r} of {self.where} holds {kind}. Write one class or "
+                "number for each row."
+            )
 
     def chunk(self, index: int, *, target_only: bool = False) -> Iterator[RowBlock]:
         group = self._groups[index]
@@ -173,7 +189,7 @@ class Parquet(LocalParts):
                 own = batch.take(pa.array(numbers[first:end] - start))
                 found.append(own if isinstance(own, pa.Table) else pa.table(own))
                 start += len(batch)
-        return pa.concat_tables(found, promote_options="permissive")
+        return pa.concat_tables(_alike(found), promote_options="permissive")
 
     def _batches(self, group: RowGroup, names: list[str]) -> Iterator[Any]:
         """Batches of a row group; damage is said with its place."""
@@ -247,7 +263,9 @@ def _files_of(where: str) -> tuple[Any, list[str]]:
         return _remote_files(where)
     path = Path(where)
     if path.is_dir():
-        found = sorted(str(file) for file in path.rglob("*.parquet") if _is_data(file, path))
+        there = [file for file in path.rglob("*.parquet") if _is_data(file, path)]
+        # programs call a folder of parts table.parquet too, whose files stand here by themselves
+        found = sorted(str(file) for file in there if not file.is_dir())
         if not found:
             raise InvalidTable(f"{where} is a folder without *.parquet files.")
         return None, found
@@ -274,8 +292,12 @@ def _remote_files(where: str) -> tuple[Any, list[str]]:
 
     try:
         filesystem, path = url_to_fs(where)
-        found = sorted(filesystem.glob(f"{path.rstrip('/')}/**/*.parquet"))
+        if path.endswith(".parquet") and filesystem.isfile(path):
+            return filesystem, [path]
+        # not by a pattern, which what stands in [] of an address would be part of
+        found = sorted(name for name in filesystem.find(path) if name.endswith(".parquet"))
         there = bool(found) or filesystem.exists(path)
+        is_folder = there and filesystem.isdir(path)
     except ImportError as error:
         raise MissingExtra(
             f"{where} needs a package that is not installed: {_first_line(error)}. Write "
@@ -283,10 +305,14 @@ def _remote_files(where: str) -> tuple[Any, list[str]]:
         ) from error
     except (OSError, ValueError) as error:
         raise InvalidTable(f"{where} cannot be reached: {_first_line(error)}.") from error
-    found = [file for file in found if _is_data(PurePosixPath(file), PurePosixPath(path))]
     if not there:
         raise InvalidTable(f"There is nothing at {where}. Check the address.")
-    return filesystem, found or [path]
+    if not is_folder:
+        return filesystem, [path]
+    found = [file for file in found if _is_data(PurePosixPath(file), PurePosixPath(path))]
+    if not found:
+        raise InvalidTable(f"{where} is a folder without *.parquet files.")
+    return filesystem, found
 
 
 def _kind(arrow_type: Any) -> str:
@@ -322,10 +348,41 @@ def _values(column: Any) -> NDArray[Any]:
     """A target as an array: numbers, or text."""
     import pyarrow.types as kinds
 
+    if kinds.is_decimal(column.type):
+        column = column.cast("float64")
     if kinds.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     values = column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(False)
     return np.asarray(values)
+
+
+def _alike(tables: list[Any]) -> list[Any]:
+    """Tables whose columns can be put one below the other: their categories may be others.
+
+    Truth becomes 0 and 1, and a category its text, where another file has these.
+    """
+    import pyarrow.types as kinds
+
+    for name in tables[0].column_names:
+        found = {table.schema.field(name).type for table in tables}
+        if len(found) == 1:
+            continue
+        for number, table in enumerate(tables):
+            kind = table.schema.field(name).type
+            if kinds.is_boolean(kind) and not all(map(_is_truth, found)):
+                kind = "uint8"
+            elif kinds.is_dictionary(kind):
+                kind = kind.value_type
+            place = table.column_names.index(name)
+            tables[number] = table.set_column(place, name, table.column(place).cast(kind))
+    return tables
+
+
+def _is_truth(arrow_type: Any) -> bool:
+    """Whether a type is that of truth, or of nothing that is there."""
+    import pyarrow.types as kinds
+
+    return bool(kinds.is_boolean(arrow_type) or kinds.is_null(arrow_type))
 
 
 def _table(columns: list[NDArray[Any]], n_rows: int) -> NDArray[Any]:

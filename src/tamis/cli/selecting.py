@@ -93,15 +93,7 @@ def run_select(asked: Request) -> None:
         say(f"{asked.spoken}: {data}")
         say_alerts(alerts)
     with on_rows_drawn(drawn):
-        selection = run(
-            selector,
-            data,
-            record,
-            asked.save_record,
-            interrupted=_interrupted(asked),
-            quiet=asked.quiet,
-            device=asked.device,
-        )
+        selection = _run(asked, selector, data, record)
     if not (asked.quiet or watched):
         say_alerts(alerts)
     _tell(asked, data, selection, alerts)
@@ -119,17 +111,25 @@ def _select_in_parts(asked: Request) -> None:
     }
     with opened_parts(asked, **refused) as data:
         record = None if asked.resume is None else load_record(asked.resume)
-        selection = run(
-            _prepared(asked, data.table.labels.values, record),
-            data,
-            record,
-            asked.save_record,
-            interrupted=_interrupted(asked),
-            quiet=asked.quiet,
-            device=asked.device,
-        )
+        selector = _prepared(asked, data.table.labels.values, record)
+        selection = _run(asked, selector, data, record)
     _tell(asked, data, selection, ())
     _write(asked, data, selection, ())
+
+
+def _run(
+    asked: Request, selector: Selection, data: LabelledTable | LabelledParts, record: Record | None
+) -> Selection:
+    """The selector fitted, or resumed, as asked."""
+    return run(
+        selector,
+        data,
+        record,
+        asked.save_record,
+        interrupted=_interrupted(asked),
+        quiet=asked.quiet,
+        device=asked.device,
+    )
 
 
 def _check(asked: Request) -> None:

@@ -82,6 +82,15 @@ class ModelCriterion(Criterion):
         otherwise = getattr(self.estimator, "targets", TASKS)
         return frozenset({"regression"}) if is_regressor(self.estimator) else otherwise
 
+    def _hold(
+        self, X: Array, y: NDArray[Any] | None, metadata: Metadata, trainable: Any = slice(None)
+    ) -> None:
+        """Keep the data, and where models of it are trained."""
+        self._X, self._y, self._metadata, self._trainable = X, y, metadata, trainable
+        self._place, self._there = device_asked(), None
+        self._begun_with: dict[str, Any] = {}
+        self._tuner: Any = None
+
     def _learn_model(
         self, X: Array, y: NDArray[Any] | None, metadata: Metadata, trainable: Any = slice(None)
     ) -> None:
@@ -97,15 +106,6 @@ class ModelCriterion(Criterion):
         else:
             self._tuner = estimator
             self._search_anew(np.arange(self.n_units_))
-
-    def _hold(
-        self, X: Array, y: NDArray[Any] | None, metadata: Metadata, trainable: Any = slice(None)
-    ) -> None:
-        """Keep the data, and where models of it are trained."""
-        self._X, self._y, self._metadata, self._trainable = X, y, metadata, trainable
-        self._place, self._there = device_asked(), None
-        self._begun_with: dict[str, Any] = {}
-        self._tuner: Any = None
 
     def _adopt(self, estimator: Any) -> None:
         """Train clones of this estimator from now on."""

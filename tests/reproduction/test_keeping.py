@@ -125,7 +125,9 @@ def test_the_same_scores_make_the_same_file(tmp_path):
     assert (tmp_path / "a.json.gz").read_bytes() == (tmp_path / "b.json.gz").read_bytes()
 
 
-@pytest.mark.parametrize("content", [b"", b"no gzip", gzip.compress(b"[1]"), "format", "damage"])
+@pytest.mark.parametrize(
+    "content", [b"", b"no gzip", gzip.compress(b"[1]", mtime=0), "format", "damage"]
+)
 def test_a_file_that_is_none_is_said_in_a_sentence(content, tmp_path):
     experiment, _, _ = computed(HITS, tmp_path)
     path = tmp_path / "mine.json.gz"

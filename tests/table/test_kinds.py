@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.contract.drawn import Drawn, on_rows_drawn
+from tamis.contract.drawn import RowDraw, on_rows_drawn
 from tamis.datasets import make_genes, make_mixed
 from tamis.exceptions import InvalidTable
 from tamis.table import inspect
@@ -190,7 +190,7 @@ def test_of_far_rows_only_what_can_be_done_is_advised():
 def test_rows_of_a_draw_have_no_number_of_the_table():
     y = np.random.default_rng(0).normal(size=60)
     y[16] = 1e12
-    with on_rows_drawn(Drawn(60, 6000, 0)):
+    with on_rows_drawn(RowDraw(60, 6000, 0)):
         assert far(y)[0].startswith("The target is 1e+12 in one of the rows drawn, where ")
 
 

@@ -304,11 +304,11 @@ def _without_target(X: Any, y: Any, target: Any) -> tuple[Any, Any]:
 
 def _answers(column: Any) -> Any:
     """A column of polars as a target: numbers or texts, one in every row."""
+    name, column = column.name, column.alias("target")  # polars takes names for patterns
     check_target_rows("select", column)
     if column.dtype.is_nested() or str(column.dtype) in ("Binary", "Object"):
         raise InvalidTarget(
-            f"The target {column.name!r} holds {column.dtype} values. Give one class or number per "
-            "row."
+            f"The target {name!r} holds {column.dtype} values. Give one class or number per row."
         )
     if column.dtype.is_decimal():
         return column.cast(float)

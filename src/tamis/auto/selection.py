@@ -41,8 +41,8 @@ from tamis.evaluation.stability import Stability
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 
 #: Standard errors by which a smaller number of columns may be worse. On 72 new splits of twelve
-#: tables a third erred as much as a quarter (0.86 and 0.87 times all columns), with 13.3 in place
-#: of 14.9 columns in the mean; a whole one erred a tenth more.
+#: tables 0.35 erred as much as a quarter (0.86 and 0.87 times all columns, either ± 0.1), with 13.3
+#: in place of 14.9 columns in the mean; a whole one erred a tenth more.
 SIZES = {"balanced": 1 / 3, "short": 1.0, "best": 0.0}
 #: The clock stops at so many times the budget, but not before so many seconds: a machine that is
 #: busy or slow shall come to the same answer, and nobody shall wait for costs that were all wrong.

@@ -136,8 +136,8 @@ class Parquet(LocalParts):
         if wrong and self.target is not None:
             raise InvalidTable(
                 f"{self.where} is read in blocks of rows, which takes numbers, but column(s) "
-                f"{listed(wrong)} hold {self._kinds[wrong[0]]}. Leave them out, "
-                "Parquet(..., columns=[...]), or write them as numbers."
+                f"{listed(wrong)} hold {self._kinds[wrong[0]]}. Leave them out "
+                "(--drop, or Parquet(..., columns=[...])), or write them as numbers."
             )
         if not names:
             raise InvalidTable(f"{self.where} has no columns to choose among.")

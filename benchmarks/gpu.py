@@ -3,6 +3,7 @@
     python -m benchmarks.gpu                  # ratios of one thread of a processor
     python -m benchmarks.gpu --device cuda    # seconds of one round, 20 000 x 2 000
     python -m benchmarks.gpu --device cuda --eliminations
+    python -m benchmarks.gpu --device cuda --counts         # needs numba, for the processor's picks
 
 On a device times are those of whole rounds after a warm-up, the device waited for; each round is
 compared with explicit kernels without some of the columns. It runs from the sources, without numba:
@@ -21,7 +22,7 @@ import numpy as np
 
 from benchmarks import medians
 from tamis._column_series import ScaledColumns, class_changes, output_changes, pair_changes
-from tamis._namespace import host, namespace
+from tamis._namespace import computing_on, host, namespace
 from tamis.density.pairs import TargetKernel
 from tamis.density.posteriors import ObservedClass
 from tamis.svm.kernels import Kernel
@@ -46,6 +47,14 @@ ELIMINATIONS = {
     "RecursiveElimination(DensitySensitivity(NewtonSVR(epsilon=0.0), n_values=16), step=0.1)": 25,
     "RecursiveElimination(WeightNorm(NewtonSVC()), step=0.1)": 20,
 }
+#: Rows, columns and levels of tables of codes, and most seconds of 50 picks of mRMR there.
+COUNTS = [
+    (1_000, 100_000, 3, 0.24),
+    (1_000, 100_000, 10, 0.33),
+    (1_000_000, 500, 3, 0.33),
+    (1_000_000, 500, 10, 1.3),
+]
+N_PICKS = 50
 #: Rows, columns and least ratio of compiled rows to products on one thread, of HSIC. What is gained
 #: depends on how fast a processor multiplies matrices beside how fast it makes exponentials.
 #: On a quiet machine of 16 cores they are 2.6 and 4.1; on a busy one of two, 1.4 and 3.6.
@@ -267,6 +276,41 @@ def whole_eliminations(options: Namespace) -> list[str]:
     return missed
 
 
+def picks_of_counts(options: Namespace) -> list[str]:
+    """Print the seconds of picks by counts on a device; return what misses its goal or differs."""
+    from tamis.criteria import MRMR
+
+    missed, draw = [], np.random.default_rng(0)
+    for n_rows, n_columns, n_levels, goal in COUNTS:
+        X = np.asfortranarray(draw.integers(n_levels, size=(n_rows, n_columns)), dtype=float)
+        y = (X[:, 0] + X[:, 1] + draw.normal(size=n_rows) > n_levels - 1).astype(int)
+        with computing_on(options.device):
+            there = MRMR(binning="codes").fit(X, y)
+            found, seconds = picked(there), []
+            for _ in range(3):
+                start = perf_counter()
+                same = picked(there) == found
+                seconds.append(perf_counter() - start)
+        same = same and found == picked(MRMR(binning="codes").fit(X, y))
+        what = f"mRMR, {N_PICKS} of {n_columns}, {n_rows} rows, {n_levels} levels"
+        print(f"  {what}: {min(seconds):.3f} s (must {goal}){'' if same else ', other picks'}")
+        if min(seconds) > goal or not same:
+            missed.append(f"{what}: too slow, or other picks")
+    return missed
+
+
+def picked(criterion: Any) -> list[int]:
+    """The picks of a forward search, the first of equals, and nothing but the criterion's work."""
+    criterion.gain(np.array([0, 1]), np.array([2]))  # what was chosen before is forgotten
+    chosen: list[int] = []
+    rest = np.arange(len(criterion.relevance_))
+    for _ in range(N_PICKS):
+        best = int(criterion.gain(np.sort(chosen).astype(np.intp), rest).argmax())
+        chosen.append(int(rest[best]))
+        rest = np.delete(rest, best)
+    return chosen
+
+
 @contextmanager
 def one_by_one() -> Any:
     """Compiled rows for every column."""
@@ -317,8 +361,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--columns", type=int, default=2_000)
     parser.add_argument("--eliminations", action="store_true", help="whole ones, on a device")
+    parser.add_argument("--counts", action="store_true", help="picks by counts, on a device")
     options = parser.parse_args(arguments or [])
-    if options.eliminations:
+    if options.counts:
+        missed = picks_of_counts(options)
+    elif options.eliminations:
         missed = whole_eliminations(options)
     else:
         missed = on_device(options) if options.device else on_processor()

@@ -1,6 +1,7 @@
 """Kernel criteria as matrix products: on a processor against compiled rows, and on a GPU.
 
     python -m benchmarks.gpu                  # ratios of one thread of a processor
+    python -m benchmarks.gpu --threads        # several threads of a processor against one
     python -m benchmarks.gpu --device cuda    # seconds of one round, 20 000 x 2 000
     python -m benchmarks.gpu --device cuda --eliminations
     python -m benchmarks.gpu --device cuda --counts         # needs numba, for the processor's picks
@@ -10,11 +11,12 @@ compared with explicit kernels without some of the columns. It runs from the sou
 ``PYTHONPATH=src python3 -m benchmarks.gpu --device cuda``.
 """
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import count, pairwise, product
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -61,6 +63,16 @@ N_PICKS = 50
 PROCESSOR_GOALS = [(2000, 200, 1.8), (2000, 1000, 3.0)]
 #: The same of the Parzen information without the sample itself: rows, columns, width.
 PARZEN_GOALS = [(2000, 200, 8.0, 2.0)]
+#: Threads, and least ratio of the seconds of one thread to theirs.
+THREAD_GOALS = {
+    "HSIC, 2000 x 36": {2: 1.6},
+    "HSIC, 8000 x 400": {2: 1.6},
+    "Parzen information, 4000 x 200": {16: 6.0},
+    "counts of mRMR, 1000 x 100000, 10 levels": {2: 1.6},
+}
+#: Seconds in which rounds follow each other before threads take turns: a system takes some tens of
+#: milliseconds to give a second thread a core of its own, which an elimination waits for once.
+LEAST_SECONDS = 0.5
 #: Columns that are compared with explicit kernels, and new values of each column.
 SAMPLED, N_POINTS = 3, 16
 #: Largest difference, as a share of the largest change.
@@ -354,6 +366,54 @@ def on_processor() -> list[str]:
     return missed
 
 
+def rounds_by_threads() -> Iterator[tuple[str, Callable[[], object]]]:
+    """One round of each of the criteria whose loops threads share."""
+    from tamis.criteria import HSIC, MRMR, ParzenInformation
+
+    draw = np.random.default_rng(0)
+
+    def of(criterion: Any, n: int, d: int) -> Callable[[], object]:
+        fitted = criterion.fit(draw.normal(size=(n, d)), draw.integers(2, size=n))
+        return lambda: fitted.loss(np.arange(d))
+
+    parzen = ParzenInformation(sigma=8.0, leave_one_out=True)
+    codes = draw.integers(10, size=(1000, 100_000)).astype(float)
+    mrmr, picks = MRMR(binning="codes").fit(codes, draw.integers(2, size=1000)), count()
+    # another pick each time: what a pick shares with all columns is remembered
+    counts = lambda: mrmr.gain(np.array([next(picks)]), np.array([99_999]))  # noqa: E731
+    rounds = [of(HSIC(), 2000, 36), of(HSIC(), 8000, 400), of(parzen, 4000, 200), counts]
+    yield from zip(THREAD_GOALS, rounds, strict=True)
+
+
+def by_threads() -> list[str]:
+    """Print what threads gain, turn by turn with one; return what misses its goal."""
+    print("seconds of one round, medians of five")
+    missed, before = [], os.environ.get("OMP_NUM_THREADS")
+    for name, work in rounds_by_threads():
+        taken: dict[int, list[float]] = {n: [] for n in (1, 2, 16) if n <= (os.cpu_count() or 1)}
+        work()
+        for _, n in product(range(5), taken):
+            os.environ["OMP_NUM_THREADS"] = str(n)
+            start, n_rounds = perf_counter(), 0
+            while n_rounds == 0 or perf_counter() - start < LEAST_SECONDS:
+                work()
+                n_rounds += 1
+            taken[n].append((perf_counter() - start) / n_rounds)
+        seconds = {n: float(np.median(times)) for n, times in taken.items()}
+        told = ", ".join(
+            f"{n}: {took:.4f} ({seconds[1] / took:.2f})" for n, took in seconds.items()
+        )
+        print(f"  {name}: {told}, goal {THREAD_GOALS[name]}")
+        for n, goal in THREAD_GOALS[name].items():
+            if n in seconds and seconds[1] / seconds[n] < goal:
+                missed.append(f"{name}: {n} threads gain less than promised")
+    if before is None:
+        del os.environ["OMP_NUM_THREADS"]
+    else:
+        os.environ["OMP_NUM_THREADS"] = before
+    return missed
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Print the figures; fail where one misses its goal."""
     parser = ArgumentParser(prog="python -m benchmarks.gpu")
@@ -362,8 +422,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--columns", type=int, default=2_000)
     parser.add_argument("--eliminations", action="store_true", help="whole ones, on a device")
     parser.add_argument("--counts", action="store_true", help="picks by counts, on a device")
+    parser.add_argument("--threads", action="store_true", help="what threads of a processor gain")
     options = parser.parse_args(arguments or [])
-    if options.counts:
+    if options.threads:
+        missed = by_threads()
+    elif options.counts:
         missed = picks_of_counts(options)
     elif options.eliminations:
         missed = whole_eliminations(options)

@@ -21,6 +21,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from benchmarks import medians
 from tamis._column_series import ScaledColumns, class_changes, output_changes, pair_changes
@@ -385,6 +386,7 @@ def rounds_by_threads() -> Iterator[tuple[str, Callable[[], object]]]:
     yield from zip(THREAD_GOALS, rounds, strict=True)
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")  # one thread is one thread of BLAS too
 def by_threads() -> list[str]:
     """Print what threads gain, turn by turn with one; return what misses its goal."""
     print("seconds of one round, medians of five")

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from tamis import select
-from tamis._namespace import computing_on
+from tamis._namespace import computing_on, spare_memory
 from tamis.criteria import CMIM, DISR, JMI, MIFS, MRMR, NMIFS, PairInformation, PairMRMR
 from tamis.density import one_hot
 from tamis.density.discrete import Coded
@@ -108,3 +108,20 @@ def test_the_record_says_where_counts_were_made(method):
     X, y = problem()
     found = select(np.nan_to_num(X), y, method, n_features_to_select=2, device="cpu")
     assert "cpu (torch)" in found.record_.ran_on["scores"]
+
+
+def test_indicators_are_kept_as_far_as_memory_goes(monkeypatch):
+    X, y = problem()
+    coded = Coded(X, 6)
+    for spare, kept in ((1 << 30, True), (1 << 10, False), (None, True)):
+        monkeypatch.setattr(one_hot, "spare_memory", lambda spare=spare: spare)
+        with computing_on("cpu"):
+            found = OneHotLevels(coded.codes, coded.n_levels, np.arange(len(X) + 1.0))
+            assert_array_equal(found.sums(y, 3), found.sums(y, 3))
+            assert (found._kept is not None) == kept
+
+
+def test_a_processor_has_no_memory_of_its_own():
+    assert spare_memory() is None
+    with computing_on("cpu"):
+        assert spare_memory() is None

@@ -1,6 +1,7 @@
 """The work of AUTO: a path through the rows of a fold, and models on its first columns."""
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 from tamis._arrays import EMPTY, Array, Subset, class_codes
 from tamis._parallel import told
 from tamis.auto.held_out import NONE
-from tamis.auto.models import Truth, answers, losses
+from tamis.auto.models import Truth, answers, averages, losses
 from tamis.auto.paths import SCREENED, path_of
 from tamis.auto.plan import ALL, AutoPlan
 from tamis.choice.rounds import seed_of, walk_of, walked
@@ -38,13 +39,14 @@ class Work(NamedTuple):
         train, test = dealt(truth.codes, len(y), self.groups, self.plan.n_folds, dealing)[fold]
         trial = Trial(X, truth, self.units, train, test, seed_of(seed, "models", index))
         if path == ALL:
-            everything = np.arange(self.units.n_units)
-            entries = [trial.entry(NONE, EMPTY)]
-            entries += [trial.entry(model, everything) for model in self.plan.everything]
+            entries = trial.entries((NONE,), EMPTY)
+            if self.plan.everything:
+                entries += trial.entries(self.plan.everything, np.arange(self.units.n_units))
             return [path, test.tolist(), [], entries]
         order = self.ordered(path, X, y, train, seed_of(seed, path, index))
-        asked = [(m, size) for m in self.plan.models for size in self.plan.sizes_for(m)]
-        entries = [trial.entry(model, order[:size]) for model, size in told(asked, len(asked))]
+        entries = []
+        for size in told(self.plan.sizes, len(self.plan.sizes)):
+            entries += trial.entries(self.plan.models_at(size), order[:size])
         return [path, test.tolist(), order[: self.plan.sizes[-1]].tolist(), entries]
 
     def ordered(self, path: str, X: Array, y: NDArray[Any], rows: Subset, seed: int) -> Subset:
@@ -84,13 +86,22 @@ class Trial(NamedTuple):
     test: Subset
     seed: int
 
-    def entry(self, model: str, units: Subset) -> list[Any]:
-        """Model, number of units, and the losses of the rows left out."""
-        columns = self.units.columns(np.sort(units))
-        found = answers(model, self.X[:, columns], self.truth, self.train, self.test, self.seed)
+    def entries(self, models: Sequence[str], units: Subset) -> list[list[Any]]:
+        """Of each model, and of averages of their answers: its name, units and rows' losses."""
+        X = self.X[:, self.units.columns(np.sort(units))]
+        found = {
+            model: answers(model, X, self.truth, self.train, self.test, self.seed)
+            for model in models
+        }
+        return [
+            [name, len(units), *self._losses(np.mean([found[m] for m in name.split("+")], axis=0))]
+            for name in averages(models)
+        ]
+
+    def _losses(self, found: Array) -> tuple[list[float], list[int] | None]:
         squared, wrong = losses(found, self.truth, self.test)
         rounded = [float(f"{loss:.{DIGITS}g}") for loss in squared.tolist()]
-        return [model, len(units), rounded, None if wrong is None else wrong.astype(int).tolist()]
+        return rounded, None if wrong is None else wrong.astype(int).tolist()
 
 
 def varying_units(X: Array, units: Grouping) -> Subset:

@@ -24,6 +24,7 @@ from tamis.exceptions import (
     InvalidTable,
     InvalidTarget,
     NothingFound,
+    RecordMismatch,
 )
 from tamis.search import Ranking, Then
 from tamis.spec import parse, write
@@ -232,6 +233,17 @@ def test_the_record_holds_the_answer(fitted):
     assert again.summary() == fitted.summary()
     assert pickle.loads(pickle.dumps(fitted)).summary() == fitted.summary()
     assert saved.expression == write(QUICK)
+
+
+def test_rounds_of_a_version_that_compared_less_are_refused(fitted):
+    X, y = signal()
+    trace = fitted.record_.trace.head(0)
+    first = [*fitted.record_.trace.state["rounds"]["0"]]
+    first[3] = [entry for entry in first[3] if "+" not in entry[0]]
+    trace.state = {"rounds": {"0": first}}
+    begun = replace(fitted.record_, trace=trace, finished=False, chosen=0)
+    with pytest.raises(RecordMismatch, match="another version of Auto"):
+        clone(QUICK).resume(X, y, record=begun)
 
 
 def test_damaged_rounds_are_said(fitted):

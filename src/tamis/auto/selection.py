@@ -23,7 +23,7 @@ from tamis.auto.plan import ROWS, AutoPlan, Planned, planned
 from tamis.auto.saying import reasons_of, verdict_of
 from tamis.auto.work import Work, sample_of, varying_units
 from tamis.choice.honest import sizes_of
-from tamis.choice.rounds import InRounds, Verdict, seed_of
+from tamis.choice.rounds import InRounds, Verdict, readable_rounds, seed_of
 from tamis.contract import (
     TASKS,
     Choice,
@@ -264,6 +264,9 @@ class Auto(InRounds):
         rows = sample_of(codes, len(X), plan.n_rows, stream(seed, "rows"))
         groups = None if self._groups is None else class_codes(np.asarray(self._groups)[rows])[1]
         self._work = Work(plan, task, units.restricted(self._offered), groups)
+        if "rest" not in state:  # what is through has its answer, whatever was compared for it
+            with readable_rounds(self):
+                self._work.check(state.get("rounds", {}))
         X = X[:, columns] if len(columns) < X.shape[1] else X
         X, y = (X[rows], y[rows]) if len(rows) < len(X) else (X, y)
         yield from super()._stages(X, y, seed, state)

@@ -17,7 +17,7 @@ from tamis.auto.plan import ALL, AutoPlan
 from tamis.choice.rounds import seed_of, walk_of, walked
 from tamis.contract import Grouping
 from tamis.evaluation.dealing import parts_of
-from tamis.exceptions import InvalidParameter
+from tamis.exceptions import InvalidParameter, RecordMismatch
 
 #: Digits that are kept of a loss: a record holds one for every row and candidate.
 DIGITS = 6
@@ -48,6 +48,25 @@ class Work(NamedTuple):
         for size in told(self.plan.sizes, len(self.plan.sizes)):
             entries += trial.entries(self.plan.models_at(size), order[:size])
         return [path, test.tolist(), order[: self.plan.sizes[-1]].tolist(), entries]
+
+    def answered(self, index: int) -> tuple[str, list[tuple[str, int]]]:
+        """The path of a round, and the model and number of units of each of its entries."""
+        path = self.plan.rounds[index].path
+        if path == ALL:
+            whole = averages(self.plan.everything)
+            return path, [(NONE, 0), *((name, self.units.n_units) for name in whole)]
+        sizes = self.plan.sizes
+        return path, [(name, n) for n in sizes for name in averages(self.plan.models_at(n))]
+
+    def check(self, rounds: dict[str, list[Any]]) -> None:
+        """Refuse rounds of a record that compare something else than this plan does."""
+        for index, (path, _, _, entries) in rounds.items():
+            if (path, [(name, n) for name, n, *_ in entries]) != self.answered(int(index)):
+                raise RecordMismatch(
+                    "The record was made by another version of Auto, whose rounds compare other "
+                    "models or numbers of columns. Resume it with that version, or call fit to "
+                    "start anew."
+                )
 
     def ordered(self, path: str, X: Array, y: NDArray[Any], rows: Subset, seed: int) -> Subset:
         """All units in the order of a path through some rows; by index where those tell nothing."""

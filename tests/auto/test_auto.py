@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
@@ -134,6 +134,38 @@ def test_a_step_of_one_column():
     found = Auto(budget=20, random_state=0).fit(X, (X[:, 7] > 0).astype(int))
     assert found.columns == [7]
     assert "trees" in found.model_
+
+
+@pytest.fixture(scope="module")
+def product():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = X[:, 0] + X[:, 1] * X[:, 2]
+    return X, 1.5 / y.std() * y
+
+
+@pytest.fixture(scope="module")
+def of_three(product):
+    return Auto(budget=2, n_features_to_select=3, n_folds=2, random_state=0).fit(*product)
+
+
+@pytest.mark.parametrize("exponent", [-30, 60])
+def test_a_target_in_small_or_large_units(product, of_three, exponent):
+    X, y = product
+    found = clone(of_three).fit(X, np.ldexp(y, exponent))
+    assert {"ridge", "machine", "trees"} <= {point.model for point in of_three.curve_}
+    assert {"information", "forest"} == {point.path for point in of_three.curve_}
+    assert (found.columns, found.model_) == (of_three.columns, of_three.model_)
+    expected = np.array([point.loss for point in of_three.curve_])
+    losses = np.array([point.loss for point in found.curve_])
+    assert_allclose(np.ldexp(losses, -2 * exponent), expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_a_target_whose_squares_are_no_numbers(size):
+    X, y = signal(n=30)
+    with pytest.raises(InvalidTarget, match="other units"):
+        clone(QUICK).fit(X, size * y)
 
 
 def test_more_columns_than_rows():

@@ -76,3 +76,10 @@ def test_numbers_are_averaged(model):
     each = [answers(one, X, Truth.of(y, "regression"), train, test, 5) for one in model.split("+")]
     fitted = estimator_of(model, 4, "regression", 5).fit(X[train], y[train])
     assert_allclose(fitted.predict(X[test]), np.mean(each, axis=0)[:, 0], rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("model", averages(list(MODELS)))
+def test_the_estimator_of_a_target_in_small_units(model):
+    X, y = problem("regression")
+    plain, small = (estimator_of(model, 4, "regression", 5).fit(X, f * y) for f in (1, 2.0**-30))
+    assert_allclose(np.ldexp(small.predict(X), 30), plain.predict(X), rtol=1e-6, atol=1e-6)

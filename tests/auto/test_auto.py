@@ -30,7 +30,7 @@ from tamis.search import Ranking, Then
 from tamis.spec import parse, write
 
 
-def signal(n=120, d=10, seed=1):
+def signal(n=120, d=10, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     return X, X[:, 2] - X[:, min(7, d - 1)] + 0.5 * rng.normal(size=n)
@@ -124,16 +124,15 @@ def test_columns_that_matter_only_together():
     found = Auto(budget=7, random_state=0).fit(X, y)
     assert found.columns == [1, 4]
     assert found.path_ == "forest"
-    assert set(found.model_.split("+")) <= {"machine", "trees"}
+    assert found.model_ in ("machine", "trees")
     assert found.error_.wrong < 0.25
 
 
 def test_a_step_of_one_column():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 12))
-    found = Auto(budget=20, random_state=0).fit(X, (X[:, 7] > 0).astype(int))
-    assert found.columns == [7]
-    assert "trees" in found.model_
+    X = rng.normal(size=(200, 6))
+    found = Auto(budget=4, n_folds=3, random_state=0).fit(X, (X[:, 4] > 0).astype(int))
+    assert (found.columns, found.model_) == ([4], "trees")
 
 
 @pytest.fixture(scope="module")
@@ -271,7 +270,7 @@ def test_rounds_of_a_version_that_compared_less_are_refused(fitted):
     X, y = signal()
     trace = fitted.record_.trace.head(0)
     first = [*fitted.record_.trace.state["rounds"]["0"]]
-    first[3] = [entry for entry in first[3] if "+" not in entry[0]]
+    first[3] = [entry for entry in first[3] if entry[0] != "machine"]
     trace.state = {"rounds": {"0": first}}
     begun = replace(fitted.record_, trace=trace, finished=False, chosen=0)
     with pytest.raises(RecordMismatch, match="another version of Auto"):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset
-from tamis.auto.models import MODELS, averages
+from tamis.auto.models import ANSWERS
 from tamis.auto.paths import PATHS
 from tamis.auto.plan import ALL
 from tamis.auto.rule import corrected, kept_candidate
@@ -119,7 +119,7 @@ def gather(found: Sequence[Sequence[Any]], n_rows: int) -> Gathered:
 
 def _order(key: tuple[str, str, int]) -> tuple[int, int, int]:
     path, model, size = key
-    return PATHS.index(path), averages(list(MODELS)).index(model), size
+    return PATHS.index(path), list(ANSWERS).index(model), size
 
 
 class AutoOutcome(NamedTuple):

@@ -1,27 +1,18 @@
 """Models that are trained on chosen columns and answer for rows they have not seen."""
 
 import warnings
-from collections.abc import Callable, Sequence
-from functools import partial
-from itertools import combinations
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    VotingClassifier,
-    VotingRegressor,
-)
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 from sklearn.linear_model import RidgeClassifierCV, RidgeCV
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array, Subset, class_codes, scaled_columns
 from tamis.svm.relative import RelativeSVR
@@ -65,9 +56,7 @@ class Truth(NamedTuple):
         return bool((self.values == self.values[0]).all())
 
 
-#: What a trained model answers for rows, and how one is trained: on rows, their truth and a seed.
-Answering = Callable[[Array], Array]
-Training = Callable[[Array, Truth, int], Answering]
+Answers = Callable[[Array, Truth, Array, int], Array]
 
 
 def answers(model: str, X: Array, truth: Truth, train: Subset, test: Subset, seed: int) -> Array:
@@ -78,7 +67,7 @@ def answers(model: str, X: Array, truth: Truth, train: Subset, test: Subset, see
     Z, scale = scaled_columns(X[train], "K")
     with warnings.catch_warnings():  # classes of a row or two each may be numbers, it says
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        found = MODELS[model](Z, known, seed)(scale(X[test]))
+        found = ANSWERS[model](Z, known, scale(X[test]), seed)
     return found if truth.codes is None else _as_shares(found)
 
 
@@ -96,25 +85,19 @@ def _as_shares(found: Array) -> Array:
     return np.divide(shares, total, out=np.full_like(shares, 1 / shares.shape[1]), where=total > 0)
 
 
-def _ridge(known: Array, truth: Truth, seed: int) -> Answering:
-    return partial(_predicted, RidgeCV(PENALTIES).fit(known, truth.values))
-
-
-def _predicted(model: Any, asked: Array) -> Array:
+def _ridge(known: Array, truth: Truth, asked: Array, seed: int) -> Array:
+    model = RidgeCV(PENALTIES).fit(known, truth.values)
     return np.asarray(model.predict(asked)).reshape(len(asked), -1)
 
 
-def _machine(known: Array, truth: Truth, seed: int) -> Answering:
+def _machine(known: Array, truth: Truth, asked: Array, seed: int) -> Array:
     if truth.codes is None:
         model = RelativeSVR(COST, tube=TUBE, scale=WIDTH).fit(known, truth.values[:, 0])
-        return partial(_predicted, model)
-    machine = SVC(C=COST, gamma=WIDTH / known.shape[1], decision_function_shape="ovo")
-    slope = _slope(machine, known, truth, seed)
-    return partial(_decided, machine.fit(known, truth.codes), slope, truth.values.shape[1])
-
-
-def _decided(machine: SVC, slope: float, n_classes: int, asked: Array) -> Array:
-    return _shares(machine.decision_function(asked), slope, machine.classes_, n_classes)
+        return np.asarray(model.predict(asked))[:, None]
+    model = SVC(C=COST, gamma=WIDTH / known.shape[1], decision_function_shape="ovo")
+    slope = _slope(model, known, truth, seed)
+    decisions = model.fit(known, truth.codes).decision_function(asked)
+    return _shares(decisions, slope, model.classes_, truth.values.shape[1])
 
 
 def _slope(model: SVC, known: Array, truth: Truth, seed: int) -> float:
@@ -160,39 +143,23 @@ def coupled(pairs: Array, n_classes: int) -> Array:
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
-def _trees(known: Array, truth: Truth, seed: int) -> Answering:
+def _trees(known: Array, truth: Truth, asked: Array, seed: int) -> Array:
     if truth.codes is None:
         model = ExtraTreesRegressor(N_TREES, max_features=SHARE, random_state=seed)
-        return partial(_predicted, model.fit(known, truth.values[:, 0]))
+        return np.asarray(model.fit(known, truth.values[:, 0]).predict(asked))[:, None]
     model = ExtraTreesClassifier(N_TREES, random_state=seed).fit(known, truth.codes)
-    return partial(_voted, model, truth.values.shape[1])
-
-
-def _voted(model: ExtraTreesClassifier, n_classes: int, asked: Array) -> Array:
-    found = np.zeros((len(asked), n_classes))
+    found = np.zeros((len(asked), truth.values.shape[1]))
     found[:, model.classes_] = model.predict_proba(asked)
     return found
 
 
 #: The models, in the order in which one of several equals is taken.
-MODELS: dict[str, Training] = {"ridge": _ridge, "machine": _machine, "trees": _trees}
-
-
-def averages(models: Sequence[str]) -> list[str]:
-    """Names of some models, and of those whose answers are averaged: what is simpler comes first.
-
-    >>> averages(["ridge", "trees"])
-    ['ridge', 'trees', 'ridge+trees']
-    """
-    sizes = range(1, len(models) + 1)
-    return ["+".join(some) for size in sizes for some in combinations(models, size)]
+ANSWERS: dict[str, Answers] = {"ridge": _ridge, "machine": _machine, "trees": _trees}
 
 
 def estimator_of(model: str, n_columns: int, task: str, seed: int) -> Any:
     """The model as an estimator that can be trained on the columns that are kept."""
     classes = task == "classification"
-    if "+" in model:
-        return _average(model.split("+"), n_columns, task, seed)
     if model == "ridge":
         last = RidgeClassifierCV(PENALTIES) if classes else RidgeCV(PENALTIES)
         return make_pipeline(StandardScaler(), last)
@@ -208,42 +175,3 @@ def estimator_of(model: str, n_columns: int, task: str, seed: int) -> Any:
     machine = SVR(C=COST, gamma=gamma, epsilon=TUBE)
     scaled = TransformedTargetRegressor(machine, transformer=StandardScaler())
     return make_pipeline(StandardScaler(), scaled)
-
-
-def _average(models: list[str], n_columns: int, task: str, seed: int) -> Any:
-    """Several models, whose answers (of classes: probabilities) are averaged."""
-    if task == "regression":
-        return VotingRegressor([(one, estimator_of(one, n_columns, task, seed)) for one in models])
-    voting = VotingClassifier([(one, Shares(one, seed)) for one in models], voting="soft")
-    return make_pipeline(StandardScaler(), voting)
-
-
-class Shares(ClassifierMixin, BaseEstimator):
-    """One of the models of AUTO with the probabilities by which it was compared.
-
-    Parameters
-    ----------
-    model : {"ridge", "machine", "trees"}
-    random_state : int, default=0
-    """
-
-    def __init__(self, model: str = "ridge", random_state: int = 0):
-        self.model = model
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any) -> "Shares":
-        """Train the model on standardised columns."""
-        X, y = validate_data(self, X, y)
-        self.classes_ = class_codes(y)[0]
-        truth = Truth.of(y, "classification")
-        self.answers_ = MODELS[self.model](X, truth, self.random_state)
-        return self
-
-    def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the classes."""
-        check_is_fitted(self)
-        return _as_shares(self.answers_(validate_data(self, X, reset=False)))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of the greatest probability."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])

@@ -13,7 +13,7 @@ SPOKEN = {
     "forest": "ordered by a forest",
 }
 #: What a model is called.
-CALLED = {"ridge": "ridge regression", "machine": "an RBF machine", "trees": "a forest"}
+MODELS = {"ridge": "ridge regression", "machine": "an RBF machine", "trees": "a forest"}
 #: How a size is chosen.
 WITHIN = {
     "balanced": "within a third of a standard error of the least",
@@ -22,18 +22,6 @@ WITHIN = {
 }
 #: Where an error comes from.
 UNSEEN = "on rows that took no part in the choosing"
-
-
-def called(model: str) -> str:
-    """A model, or several whose answers are averaged, in words.
-
-    >>> called("trees"), called("ridge+machine+trees")
-    ('a forest', 'the average of ridge regression, an RBF machine and a forest')
-    """
-    names = [CALLED[one] for one in model.split("+")]
-    if len(names) == 1:
-        return names[0]
-    return f"the average of {', '.join(names[:-1])} and {names[-1]}"
 
 
 def spoken(error: HeldOut) -> str:
@@ -55,7 +43,7 @@ def verdict_of(
             "no list of columns that was tried is better than a guess without columns "
             f"{UNSEEN} (a guess: {spoken(found.error_guess)}).",
         )
-    how = f"{counted(found.size)} {SPOKEN[found.path]}, for {called(found.model)}"
+    how = f"{counted(found.size)} {SPOKEN[found.path]}, for {MODELS[found.model]}"
     said = f"{UNSEEN}: {spoken(found.error)}; a guess: {spoken(found.error_guess)}"
     if asked:
         doubt = "" if found.found else " They are no better than the guess."
@@ -70,7 +58,7 @@ def reasons_of(auto: Any) -> list[str]:
     """What speaks for the answer, in lines."""
     lines = [f"rows looked at: {one.reason}" for one in auto.plan_ if one.name == ROWS]
     if auto.path_ is not None:
-        lines.append(f"{SPOKEN[auto.path_]}, for {called(auto.model_)}")
+        lines.append(f"{SPOKEN[auto.path_]}, for {MODELS[auto.model_]}")
         lines.append(f"error {UNSEEN}: {spoken(auto.error_)}")
     if auto.error_all_ is not None:
         lines.append(f"with all columns: {spoken(auto.error_all_)}")
@@ -84,9 +72,7 @@ def reasons_of(auto: Any) -> list[str]:
     if (fewer := _shorter(auto)) is not None:
         lines.append(f'within one standard error: {auto._counted(fewer)}, by Auto(size="short")')
     if auto.plan_:
-        models = _tried(auto, CALLED)
-        averaged = ", averages of them" if ", " in models else ""
-        lines.append(f"tried: orders by {_tried(auto, SPOKEN)}; models: {models}{averaged}")
+        lines.append(f"tried: orders by {_tried(auto, SPOKEN)}; models: {_tried(auto, MODELS)}")
     else:
         lines.append(auto.choice_.reason)
     lines += [f"skipped {one.name}: {one.reason}" for one in auto.plan_ if not one.tried]

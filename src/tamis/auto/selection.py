@@ -65,10 +65,9 @@ class Auto(InRounds):
     share with the target (JMI, forward), and by a forest of extremely randomised trees
     (elimination). On the first 1, 2, 3, 4, 5, 7, 10, 14, 20, 28 and 40 columns of each a ridge
     regression, an RBF machine and a forest are trained, which answer for the rows that the fold
-    left out; so do averages of two of them and of all three. Kept is the smallest number whose mean
-    squared loss (for classes that of the probabilities, the Brier score) is within a third of a
-    standard error of the least, with the path and the model that lose least there; that path is
-    then walked once more on all rows.
+    left out. Kept is the smallest number whose mean squared loss (for classes that of the
+    probabilities, the Brier score) is within a third of a standard error of the least, with the
+    path and the model that lose least there; that path is then walked once more on all rows.
 
     Rule, models and paths were picked on twelve tables; of the paths, those that were left out (the
     sensitivity of a kernel machine, the information of pairs) had no better error on splits of
@@ -109,8 +108,7 @@ class Auto(InRounds):
     plan_ : list of Planned
         What was tried or skipped (``name``, ``tried``, ``seconds`` by the costs, ``reason``).
     path_, model_ : str or None
-        What was kept: "information" or "forest", with "ridge", "machine", "trees" or an average
-        such as "ridge+trees".
+        What was kept: "information" or "forest", with "ridge", "machine" or "trees".
     estimator_ : estimator
         The model, not yet trained, for the columns that are kept.
     error_, error_all_, error_guess_ : HeldOut

@@ -11,7 +11,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 from tamis._arrays import EMPTY, Array, Subset, class_codes
 from tamis._parallel import told
 from tamis.auto.held_out import NONE
-from tamis.auto.models import Truth, answers, averages, losses
+from tamis.auto.models import Truth, answers, losses
 from tamis.auto.paths import SCREENED, path_of
 from tamis.auto.plan import ALL, AutoPlan
 from tamis.choice.rounds import seed_of, walk_of, walked
@@ -61,10 +61,9 @@ class Work(NamedTuple):
         """The path of a round, and the model and number of units of each of its entries."""
         path = self.plan.rounds[index].path
         if path == ALL:
-            whole = averages(self.plan.everything)
-            return path, [(NONE, 0), *((name, self.units.n_units) for name in whole)]
-        sizes = self.plan.sizes
-        return path, [(name, n) for n in sizes for name in averages(self.plan.models_at(n))]
+            whole = [(name, self.units.n_units) for name in self.plan.everything]
+            return path, [(NONE, 0), *whole]
+        return path, [(name, n) for n in self.plan.sizes for name in self.plan.models_at(n)]
 
     def check(self, rounds: dict[str, list[Any]]) -> None:
         """Refuse rounds of a record that compare something else than this plan does."""
@@ -115,18 +114,12 @@ class Trial(NamedTuple):
     unit: float = 1.0
 
     def entries(self, models: Sequence[str], units: Subset) -> list[list[Any]]:
-        """Of each model, and of averages of their answers: its name, units and rows' losses."""
+        """Of each model its name, the number of units, and the losses of the rows left out."""
         X = self.X[:, self.units.columns(np.sort(units))]
-        found = {
-            model: answers(model, X, self.truth, self.train, self.test, self.seed)
-            for model in models
-        }
-        return [
-            [name, len(units), *self._losses(np.mean([found[m] for m in name.split("+")], axis=0))]
-            for name in averages(models)
-        ]
+        return [[model, len(units), *self._losses(model, X)] for model in models]
 
-    def _losses(self, found: Array) -> tuple[list[float], list[int] | None]:
+    def _losses(self, model: str, X: Array) -> tuple[list[float], list[int] | None]:
+        found = answers(model, X, self.truth, self.train, self.test, self.seed)
         squared, wrong = losses(found, self.truth, self.test)
         rounded = [float(f"{loss:.{DIGITS}g}") for loss in (self.unit**2 * squared).tolist()]
         return rounded, None if wrong is None else wrong.astype(int).tolist()

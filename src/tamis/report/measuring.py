@@ -33,7 +33,6 @@ from tamis.table.frames import as_polars, is_frame
 SIZES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 60, 100, 200, 500, 1000)
 #: What machines are called in a sentence.
 MACHINES = {
-    r"Voting": "An average of several models",
     r"(Linear)?SVC\(.*kernel='linear'|LinearSVC|SVR\(.*kernel='linear'": (
         "A linear support vector machine"
     ),
@@ -55,20 +54,11 @@ def spoken_machine(name: str) -> str:
 
     >>> spoken_machine("SVC(kernel='linear')"), spoken_machine("Mine()")
     ('A linear support vector machine', 'Mine')
-    >>> spoken_machine("ridge+trees")
-    'The average of a ridge regression and a forest'
     """
-    if "+" in name and "(" not in name:  # models of which AUTO averages the answers
-        *first, last = (_lower(spoken_machine(one)) for one in name.split("+"))
-        return f"The average of {', '.join(first)} and {last}"
     for pattern, words in MACHINES.items():
         if re.search(pattern, name):
             return words
     return name.partition("(")[0] or "A machine"
-
-
-def _lower(words: str) -> str:
-    return words[:1].lower() + words[1:]
 
 
 def resampled(

@@ -65,6 +65,8 @@ class NewtonSVC(ClassifierMixin, NewtonMachine):
     support_vectors_ : array
     dual_coef_ : array of shape (n_outputs, n_support)
         Signed multipliers.
+    coef_ : array of shape (n_outputs, n_features)
+        Weights of the columns, on the host, with ``kernel="linear"``.
     intercept_ : array of shape (n_outputs,)
     n_iter_ : int
         Steps of the output that took the most.

@@ -58,6 +58,8 @@ class NewtonSVR(RegressorMixin, NewtonMachine):
     support_vectors_ : array
     dual_coef_ : array of shape (1, n_support)
         Signed multipliers.
+    coef_ : array of shape (1, n_features)
+        Weights of the columns, on the host, with ``kernel="linear"``.
     intercept_ : array of shape (1,)
     n_iter_ : int
 
@@ -136,6 +138,7 @@ class NewtonSVR(RegressorMixin, NewtonMachine):
         """Go back to the units of the targets."""
         with np.errstate(over="ignore"):
             self.dual_coef_ = self.dual_coef_ * units.size
+            self._coef = None if self._coef is None else self._coef * units.size
             self.intercept_ = self.intercept_ * units.size + units.middle
             self._levels = self._levels * units.size + units.middle
         if not np.isfinite(host(self.dual_coef_)).all():

@@ -23,8 +23,9 @@ DESCENT = 0.1
 
 
 class Optimum(NamedTuple):
-    """The machine that was found, and how."""
+    """The machine that was found, where and how."""
 
+    space: Space
     point: MachinePoint
     sides: Any
     n_steps: int
@@ -63,9 +64,9 @@ def newton(
         now, whole = (step, True) if free else problem.descended(now, step)
         after = loss.sides(now.outputs)
         if whole and not _differ(loss, now.outputs, sides, after):
-            return Optimum(now, sides, n_steps, True)
+            return Optimum(space, now, sides, n_steps, True)
         sides = after
-    return Optimum(now, sides, most_steps, False)
+    return Optimum(space, now, sides, most_steps, False)
 
 
 class _Problem(NamedTuple):

@@ -1,5 +1,6 @@
-"""Where the weights of a machine live: spanned by all its rows, or by some of them."""
+"""Where the weights of a machine live: spanned by all its rows, by some of them, by columns."""
 
+from abc import abstractmethod
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,6 +19,10 @@ from tamis._namespace import (
 from tamis.exceptions import InvalidTable
 from tamis.svm.kernels import EPS, Kernel
 from tamis.svm.newton.losses import SquaredLoss
+
+#: Times that weights are put right by what rounding left: beside a column 1e10 times as large the
+#: first brings a small one from 1e-5 to 1e-10, and the second says that it did.
+CORRECTIONS = 2
 
 
 class MachinePoint(NamedTuple):
@@ -96,6 +101,11 @@ class KernelSpace(NamedTuple):
         off = loss.targets(sides) - found.outputs - ridge * found.beta
         return float(xp.max(xp.where(found.beta != 0, xp.abs(off), xp.zeros_like(off))))
 
+    def rounding(self, beta: Any) -> float:
+        """What the last digits of the kernel make of the outputs with such multipliers, about."""
+        xp = namespace(self.K)
+        return EPS * float(xp.max(diagonal(self.K)) * xp.sqrt(xp.sum(beta * beta)))
+
 
 def _system(matrix: Any, ridge: Any, target: Any, intercept: bool) -> tuple[Any, float]:
     """β and b of (matrix + ridge) β + b = target, 1'β = 0; the matrix is overwritten."""
@@ -108,26 +118,18 @@ def _system(matrix: Any, ridge: Any, target: Any, intercept: bool) -> tuple[Any,
     return both[:, 0] - b * both[:, 1], b
 
 
-class LandmarkSpace:
-    """Functions Σ aₗ k(xₗ, ·) of some rows alone, the landmarks, whose weights all rows decide.
+class FeatureSpace:
+    """Functions w'φ + b of features φ of the rows, by the weights w of these features.
 
-    With K_LL = R R' the columns of F = R⁻¹ K_LN are features of the rows in which the norm of a
-    function is that of its weights w, and a = R⁻' w. A step is one system as large as the
-    landmarks are many, of a matrix I + F_A diag(2C) F_A' whose condition that of K_LL does not
-    spoil. Features are centred on their weighted mean, so that the intercept is none of it.
+    Features are centred on the weighted mean of the active samples, so that the intercept is none
+    of a step's system.
     """
 
-    def __init__(self, kernel: Kernel, X: Any, landmarks: Any):
-        own = namespace(X).take(X, move(landmarks, X, exact=True), axis=0)
-        K = kernel_matrix(kernel, own, own)
-        # what rounding leaves of eigenvalues that are 0 must be no less: sums of so many numbers
-        floor = len(landmarks) * EPS * namespace(X).max(diagonal(K))
-        # of landmarks at the origin every function is 0, in whatever units
-        floor = floor if float(floor) > 0 else 1.0
-        self.factor = lower_factor(with_diagonal(K, namespace(X).zeros_like(K[0, :]) + floor))
-        self.F = lower_solve(self.factor, kernel_matrix(kernel, own, X))
+    def __init__(self, F: Any):
+        #: (feature, row)
+        self.F = F
         #: What the last solution had to be put right by.
-        self.off = namespace(X).zeros_like(self.F[:, 0])
+        self.off = namespace(F).zeros_like(F[:, 0])
 
     def start(self, ridge: Any) -> MachinePoint:
         xp = namespace(self.F)
@@ -153,14 +155,9 @@ class LandmarkSpace:
         b = level - float(xp.sum(middle * w))
         return MachinePoint(w, b, w @ self.F + b)
 
+    @abstractmethod
     def _weights(self, A: Any, target: Any) -> Any:
         """w of (I + A A') w = A target."""
-        xp = namespace(A)
-        solve = cholesky_solver(with_diagonal(A @ A.T, xp.ones_like(A[:, 0])))
-        w = solve((A @ target)[:, None])[:, 0]
-        # once more with what rounding left: squares of features lose digits that they have
-        self.off = solve((A @ (target - w @ A) - w)[:, None])[:, 0]
-        return w + self.off
 
     def inner(self, one: MachinePoint, other: MachinePoint) -> Any:
         return namespace(self.F).sum(one.beta * other.beta)
@@ -168,6 +165,68 @@ class LandmarkSpace:
     def error(self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint) -> float:
         xp = namespace(ridge)
         return float(xp.max(xp.abs(self.off @ self.F)))
+
+
+class LinearSpace(FeatureSpace):
+    """All linear functions, by the weights of the columns: for those that kernels lose digits of.
+
+    In a kernel matrix columns are squared, and multipliers of the size of C must cancel in sums
+    that are the weights; here neither happens, for a decomposition in each step.
+    """
+
+    def __init__(self, X: Any):
+        super().__init__(X.T)
+        xp = namespace(X)
+        with np.errstate(over="ignore"):
+            squares = xp.sum(X * X, axis=0)
+        if not bool(xp.all(xp.isfinite(squares))):
+            raise _too_large("linear")
+
+    def _weights(self, A: Any, target: Any) -> Any:
+        xp = namespace(A)
+        U, sizes, V = xp.linalg.svd(A, full_matrices=False)
+        # directions that active rows do not have, but for rounding: w is a sum of rows
+        there = sizes > max(A.shape) * EPS * sizes[0]
+        sizes, nothing = xp.where(there, sizes, xp.ones_like(sizes)), xp.zeros_like(sizes)
+        w = U @ xp.where(there, (V @ target) / (sizes + 1 / sizes), nothing)
+        for _ in range(CORRECTIONS):
+            left = U.T @ (A @ (target - w @ A) - w)
+            self.off = U @ xp.where(there, left / sizes / (sizes + 1 / sizes), nothing)
+            w = w + self.off
+        return w
+
+    def multipliers(self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint) -> Any:
+        """Those of the rows, of which the weights are a sum."""
+        off = (loss.targets(sides) - found.outputs) / ridge
+        return namespace(off).where(sides != 0, off, namespace(off).zeros_like(off))
+
+
+class LandmarkSpace(FeatureSpace):
+    """Functions Σ aₗ k(xₗ, ·) of some rows alone, the landmarks, whose weights all rows decide.
+
+    With K_LL = R R' the columns of F = R⁻¹ K_LN are features of the rows in which the norm of a
+    function is that of its weights w, and a = R⁻' w. A step is one system as large as the
+    landmarks are many, of a matrix I + F_A diag(2C) F_A' whose condition that of K_LL does not
+    spoil.
+    """
+
+    def __init__(self, kernel: Kernel, X: Any, landmarks: Any):
+        own = namespace(X).take(X, move(landmarks, X, exact=True), axis=0)
+        K = kernel_matrix(kernel, own, own)
+        # what rounding leaves of eigenvalues that are 0 must be no less: sums of so many numbers
+        floor = len(landmarks) * EPS * namespace(X).max(diagonal(K))
+        # of landmarks at the origin every function is 0, in whatever units
+        floor = floor if float(floor) > 0 else 1.0
+        self.factor = lower_factor(with_diagonal(K, namespace(X).zeros_like(K[0, :]) + floor))
+        super().__init__(lower_solve(self.factor, kernel_matrix(kernel, own, X)))
+
+    def _weights(self, A: Any, target: Any) -> Any:
+        xp = namespace(A)
+        solve = cholesky_solver(with_diagonal(A @ A.T, xp.ones_like(A[:, 0])))
+        w = solve((A @ target)[:, None])[:, 0]
+        # once more with what rounding left: squares of features lose digits that they have
+        self.off = solve((A @ (target - w @ A) - w)[:, None])[:, 0]
+        return w + self.off
 
     def coefficients(self, w: Any) -> Any:
         """The weight of each landmark's kernel."""
@@ -181,11 +240,15 @@ def kernel_matrix(kernel: Kernel, X: Any, Y: Any) -> Any:
         K = _kernel_values(kernel, X, Y)
         finite = bool(xp.all(xp.isfinite(xp.sum(K, axis=0))))  # as every number of it then is
     if not finite:
-        raise InvalidTable(
-            f"The {kernel.name} kernel of these columns is too large for a number. Scale the "
-            "columns, for example by StandardScaler()."
-        )
+        raise _too_large(kernel.name)
     return K
+
+
+def _too_large(kernel: str) -> InvalidTable:
+    return InvalidTable(
+        f"The {kernel} kernel of these columns is too large for a number. Scale the columns, for "
+        "example by StandardScaler()."
+    )
 
 
 def _kernel_values(kernel: Kernel, X: Any, Y: Any) -> Any:

@@ -38,6 +38,7 @@ PAIRS = [np.array([0, 1]), np.array([2, 3])]
 
 
 def problem(n=30, d=4, seed=1):
+    """Classes that overlap; with seed 0, 30 rows and all columns a plane parts them."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     f = X[:, 0] + 0.5 * X[:, 2] + 0.6 * rng.normal(size=n)
@@ -58,7 +59,7 @@ def solved(A, b):
 
 
 def optimum(X, target, C, active, intercept=True):
-    """Weights and outputs of least squares on the active samples, to the last digit."""
+    """Weights of least squares on the active samples, and outputs, in fractions still."""
     border = [Fraction(1)] if intercept else []
     rows = [[Fraction(float(v)) for v in x] + border for x in X]
     n, twice = len(rows[0]), 2 * Fraction(C)
@@ -70,7 +71,7 @@ def optimum(X, target, C, active, intercept=True):
             A[i] = [a + twice * v * w for a, w in zip(A[i], rows[k], strict=True)]
     theta = solved(A, b)
     outputs = [sum(v * t for v, t in zip(row, theta, strict=True)) for row in rows]
-    return np.array([float(w) for w in theta[: X.shape[1]]]), np.array([float(f) for f in outputs])
+    return np.array([float(w) for w in theta[: X.shape[1]]]), np.array(outputs)
 
 
 def active_of(machine, n):
@@ -82,20 +83,24 @@ def active_of(machine, n):
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("C", [1.0, 1e6])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_classes(name, C, intercept):
-    X, y, _ = problem()
+@pytest.mark.parametrize("seed", [0, 1])
+def test_classes(name, C, intercept, seed):
+    X, y, _ = problem(seed=seed)
     X = TABLES[name](X)
     machine = NewtonSVC(C, kernel="linear", fit_intercept=intercept).fit(X, y)
     active = active_of(machine, len(X))
     w, f = optimum(X, y, C, active, intercept)
     assert_array_equal(y * f < 1, active)
+    off = 2 * C * np.where(active, y - f, 0).astype(float)
+    f = f.astype(float)
     # without an intercept rows far from 0 are nearly alike, and they alone have fewer digits
     bound = 1e-8 if "far" in name and not intercept else 1e-9 if name == "of many sizes" else 1e-13
     assert_allclose(machine.decision_function(X), f, rtol=bound, atol=bound)
     assert_allclose(machine.coef_[0], w, atol=bound * np.abs(w).max())
     beta = np.zeros(len(X))
     beta[machine.support_] = machine.dual_coef_[0]
-    assert_allclose(beta, 2 * C * np.where(active, y - f, 0), atol=2 * C * 10 * bound)
+    assert_allclose(beta, off, atol=2 * C * 10 * bound)
+    assert (y * beta >= -1e-6 * np.abs(beta).max()).all()
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -109,10 +114,40 @@ def test_real_targets(name, C, epsilon):
     active, off = active_of(machine, len(X)), f - machine.predict(X)
     w, expected = optimum(X, f - epsilon * np.sign(off), C, active)
     assert_array_equal(np.abs(f - expected) > epsilon, active)
+    expected = expected.astype(float)
     bound = 1e-9 if name == "of many sizes" else 1e-13
     assert_allclose(machine.predict(X), expected, atol=1e6 * 10 * bound)
     assert_allclose(machine.coef_[0], w, atol=bound * np.abs(w).max())
     assert_allclose(machine.coef_ @ X[0] + machine.intercept_, expected[0], atol=1e6 * 1e-8)
+
+
+@pytest.mark.parametrize("C", [1.0, 1e9])
+@pytest.mark.parametrize("scale", [1.0, 1e6])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_more_columns_than_rows(C, scale, intercept):
+    """A plane parts the classes, and with a large C those that do are a polytope to the machine."""
+    X = np.random.default_rng(0).normal(size=(8, 10)) * scale
+    y = np.where(X[:, 0] > 0, 1, -1)
+    machine = NewtonSVC(C, kernel="linear", fit_intercept=intercept).fit(X, y)
+    active = active_of(machine, len(X))
+    w, f = optimum(X, y, C, active, intercept)
+    assert_array_equal(y * f < 1, active)
+    assert_allclose(machine.coef_[0], w, atol=1e-12 * np.abs(w).max())
+    assert (machine.dual_coef_[0] * y[machine.support_] > 0).all()
+    assert machine.n_iter_ < 20
+
+
+@pytest.mark.parametrize("C", [1e6, 1e9])
+def test_the_hard_margin_is_come_to(C):
+    """Many support vectors of many columns: the dual program's value is that of the norm."""
+    X = np.random.default_rng(0).normal(size=(60, 200))
+    y = np.where(X[:, 0] + 0.5 * X[:, 2] > 0.3, 1, -1)
+    machine = NewtonSVC(C, kernel="linear").fit(X, y)
+    beta, w = machine.dual_coef_[0], machine.coef_[0]
+    assert (beta * y[machine.support_] > 0).all()
+    assert (y * machine.decision_function(X)).min() > 1 - 1e-7
+    assert np.abs(beta).sum() == pytest.approx(w @ w, rel=1e-6)  # no gap to the dual
+    assert machine.n_iter_ < 20
 
 
 @pytest.mark.parametrize("far", [0.0, 1e6])

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from tamis._arrays import Array, is_int, is_real
-from tamis._namespace import double, host, move, namespace, rows_taken, same_place
+from tamis._namespace import diagonal, double, host, move, namespace, rows_taken, same_place
 from tamis._random import draw_seed, stream
 from tamis.contract.elsewhere import validated
 from tamis.exceptions import InvalidParameter, NotConverged
@@ -175,7 +175,12 @@ class NewtonMachine(BaseEstimator):
         n, d = X.shape
         if self.kernel == "linear" and n >= FEW_COLUMNS * d:
             return LinearSpace(X)
-        space = KernelSpace(kernel_matrix(self._kernel, X, X))
+        K = kernel_matrix(self._kernel, X, X)
+        if self._origin is not None:
+            # rows about their middle sum to 0, so that K + ridge is nearly singular in a direction
+            # that multipliers, which sum to 0, do not have: they do not see what is added there
+            K += float(namespace(K).mean(diagonal(K))) / n
+        space = KernelSpace(K)
         # multipliers of the size of 2C, as those of rows that no plane can part
         hopeless = self.kernel == "linear" and n > d and space.rounding(1 / ridge) > HOPELESS
         return LinearSpace(X) if hopeless else space
@@ -184,7 +189,7 @@ class NewtonMachine(BaseEstimator):
         """What multiplies the kernel of each row, or of each landmark."""
         space = found.space
         if isinstance(space, LinearSpace):
-            return space.multipliers(ridge, loss, found.sides, found.point)
+            return space.multipliers(ridge, loss, found.sides, found.point, self.fit_intercept)
         if not isinstance(space, LandmarkSpace):
             return found.point.beta
         own = space.coefficients(found.point.beta)

@@ -23,6 +23,9 @@ from tamis.svm.newton.losses import SquaredLoss
 #: Times that weights are put right by what rounding left: beside a column 1e10 times as large the
 #: first brings a small one from 1e-5 to 1e-10, and the second says that it did.
 CORRECTIONS = 2
+#: Distance of outputs from their targets, beside targets of the size of 1, below which multipliers
+#: are not told by it, but by the weights that they sum to: both then have 8 digits.
+REACHED = 1e-8
 
 
 class MachinePoint(NamedTuple):
@@ -44,6 +47,10 @@ class MachinePoint(NamedTuple):
 class Space(Protocol):
     """What Newton's method asks of the functions that a machine may be."""
 
+    @property
+    def size(self) -> float:
+        """The largest kernel of a row with itself."""
+
     def start(self, ridge: Any) -> MachinePoint:
         """The machine that is 0."""
 
@@ -63,6 +70,10 @@ class KernelSpace(NamedTuple):
     """All functions of a kernel, by the multipliers of all rows: outputs are K beta + intercept."""
 
     K: Any
+
+    @property
+    def size(self) -> float:
+        return float(namespace(self.K).max(diagonal(self.K)))
 
     def start(self, ridge: Any) -> MachinePoint:
         nothing = namespace(self.K).zeros_like(ridge)
@@ -87,11 +98,7 @@ class KernelSpace(NamedTuple):
         index = move(active, K, exact=True)
         own = xp.take(xp.take(K, index, axis=0), index, axis=1)
         found, b = _system(own, xp.take(ridge, index), xp.take(target, index), intercept)
-        # the standard has no assignment by indices: each sample takes its place among the active
-        place = np.full(K.shape[0], len(active))
-        place[active] = np.arange(len(active))
-        filled = xp.concat([found, xp.zeros_like(found[:1])])
-        return xp.take(filled, move(place, K, exact=True)), b
+        return _filled(found, active, ridge), b
 
     def inner(self, one: MachinePoint, other: MachinePoint) -> Any:
         return namespace(self.K).sum(one.beta * (other.outputs - other.intercept))
@@ -104,7 +111,17 @@ class KernelSpace(NamedTuple):
     def rounding(self, beta: Any) -> float:
         """What the last digits of the kernel make of the outputs with such multipliers, about."""
         xp = namespace(self.K)
-        return EPS * float(xp.max(diagonal(self.K)) * xp.sqrt(xp.sum(beta * beta)))
+        return EPS * self.size * float(xp.sqrt(xp.sum(beta * beta)))
+
+
+def _filled(own: Any, active: Any, ridge: Any) -> Any:
+    """Numbers of the active samples as those of all samples; the others have 0."""
+    xp = namespace(own)
+    # the standard has no assignment by indices: each sample takes its place among the active
+    place = np.full(ridge.shape[0], len(active))
+    place[active] = np.arange(len(active))
+    filled = xp.concat([own, xp.zeros_like(own[:1])])
+    return xp.take(filled, move(place, own, exact=True))
 
 
 def _system(matrix: Any, ridge: Any, target: Any, intercept: bool) -> tuple[Any, float]:
@@ -130,6 +147,10 @@ class FeatureSpace:
         self.F = F
         #: What the last solution had to be put right by.
         self.off = namespace(F).zeros_like(F[:, 0])
+
+    @property
+    def size(self) -> float:
+        return float(namespace(self.F).max(namespace(self.F).sum(self.F * self.F, axis=0)))
 
     def start(self, ridge: Any) -> MachinePoint:
         xp = namespace(self.F)
@@ -195,10 +216,30 @@ class LinearSpace(FeatureSpace):
             w = w + self.off
         return w
 
-    def multipliers(self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint) -> Any:
+    def multipliers(
+        self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint, intercept: bool
+    ) -> Any:
         """Those of the rows, of which the weights are a sum."""
-        off = (loss.targets(sides) - found.outputs) / ridge
-        return namespace(off).where(sides != 0, off, namespace(off).zeros_like(off))
+        xp, active = namespace(ridge), np.flatnonzero(host(sides))
+        off = loss.targets(sides) - found.outputs
+        off = xp.where(sides != 0, off, xp.zeros_like(off))
+        reached = float(xp.max(xp.abs(off))) < REACHED
+        if not reached or not 0 < len(active) <= self.F.shape[0] + intercept:
+            return off / ridge
+        own = self._summing(active, found.beta, intercept)
+        return off / ridge if own is None else _filled(own, active, ridge)
+
+    def _summing(self, active: Any, w: Any, intercept: bool) -> Any:
+        """The multipliers of active rows whose sum is w; None where more than one set has it."""
+        xp = namespace(w)
+        A = xp.take(self.F, move(active, w, exact=True), axis=1)
+        if intercept:  # they sum to 0 too
+            A = xp.concat([A, xp.zeros_like(A[:1, :]) + xp.max(xp.abs(A))])
+            w = xp.concat([w, xp.zeros_like(w[:1])])
+        U, sizes, V = xp.linalg.svd(A, full_matrices=False)
+        if float(sizes[-1]) <= max(A.shape) * EPS * float(sizes[0]):
+            return None
+        return V.T @ ((U.T @ w) / sizes)
 
 
 class LandmarkSpace(FeatureSpace):

@@ -150,6 +150,23 @@ def test_the_hard_margin_is_come_to(C):
     assert machine.n_iter_ < 20
 
 
+@pytest.mark.parametrize(
+    ("C", "options"),
+    [(1e12, {"gamma": 0.2}), (1e12, {"kernel": "poly", "coef0": 1.0, "gamma": 0.2})],
+    ids=["rbf", "poly"],
+)
+def test_other_kernels_come_to_it_too(C, options):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 5))
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=100) > 0, 1, -1)
+    machine = NewtonSVC(C, **options).fit(X, y)
+    beta, S = machine.dual_coef_[0], machine.support_vectors_
+    assert (beta * y[machine.support_] > 0).all()
+    assert (y * machine.decision_function(X)).min() > 1 - 1e-2
+    norm2, rest = beta @ machine._kernel(S, S) @ beta, beta @ beta / (2 * C)
+    assert np.abs(beta).sum() == pytest.approx(norm2 + rest, rel=1e-6)
+
+
 @pytest.mark.parametrize("far", [0.0, 1e6])
 def test_what_scikit_learn_finds_near_0(far):
     X, y, _ = problem(80)

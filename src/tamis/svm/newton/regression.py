@@ -47,7 +47,8 @@ class NewtonSVR(RegressorMixin, NewtonMachine):
         Rows, drawn at random, whose kernels the machine is made of; all rows decide about their
         weights. None is every row, exactly. Beyond some 50 000 rows, whose kernel matrix no
         memory holds, it is an approximation: memory and time then grow with the rows, not with
-        their square and cube.
+        their square and cube. A linear machine of numpy arrays with ten rows a column or more
+        needs none of it: it is solved by its columns.
     random_state : int, Generator or None, default=None
         For the landmarks.
 

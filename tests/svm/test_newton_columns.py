@@ -167,6 +167,29 @@ def test_other_kernels_come_to_it_too(C, options):
     assert np.abs(beta).sum() == pytest.approx(norm2 + rest, rel=1e-6)
 
 
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("C", [1.0, 1e6])
+def test_landmarks(name, C):
+    """With more of them than columns it is the machine of all rows; with fewer one of them."""
+    X, y, _ = problem()
+    X = TABLES[name](X)
+    whole = NewtonSVC(C, kernel="linear").fit(X, y)
+    found = NewtonSVC(C, kernel="linear", n_landmarks=12, random_state=0).fit(X, y)
+    bound = 1e-9 if name == "of many sizes" else 1e-12
+    assert_allclose(found.coef_, whole.coef_, atol=bound * np.abs(whole.coef_).max())
+    assert_allclose(found.decision_function(X), whole.decision_function(X), atol=10 * bound)
+    few = NewtonSVC(C, kernel="linear", n_landmarks=3, random_state=0).fit(X, y)
+    own = few.support_vectors_ - few.support_vectors_.mean(axis=0)
+    own /= np.abs(own).max()
+    assert abs(few.dual_coef_.sum()) < 1e-9 * np.abs(few.dual_coef_).max()
+    over = np.maximum(1 - y * few.decision_function(X), 0)
+    pulls = 2 * C * y * over
+    # what is left of the slope has no part in the landmarks' directions
+    slope = few.coef_[0] - pulls @ (X - X.mean(axis=0))
+    size = np.abs(pulls) @ np.abs(X - X.mean(axis=0))
+    assert np.abs(own @ slope).max() < 1e-7 * np.abs(own @ size).max()
+
+
 @pytest.mark.parametrize("far", [0.0, 1e6])
 def test_what_scikit_learn_finds_near_0(far):
     X, y, _ = problem(80)

@@ -155,7 +155,7 @@ class NewtonMachine(BaseEstimator):
         self._sides = [one.sides for one in found] if self.warm_start else None
         both = list(zip(found, losses, strict=True))
         beta = xp.stack([self._coefficients(ridge, *one) for one in both])
-        self._coef = self._of_columns(found, beta, near, landmarks)
+        self._coef = self._of_columns(found, beta, near)
         used = landmarks
         if used is None:
             used = np.flatnonzero(host(xp.any(beta != 0, axis=0)))
@@ -177,14 +177,21 @@ class NewtonMachine(BaseEstimator):
         return np.sort(draw.choice(n_rows, self.n_landmarks, replace=False))
 
     def _space(self, X: Any, ridge: Any, landmarks: NDArray[np.intp] | None) -> Space:
-        try:
-            if landmarks is not None:
-                return LandmarkSpace(self._kernel, X, landmarks)
-        except np.linalg.LinAlgError:
-            raise self._indefinite() from None
         n, d = X.shape
-        if self.kernel == "linear" and n >= FEW_COLUMNS * d and not is_elsewhere(X):
+        linear = self.kernel == "linear"
+        few = n >= FEW_COLUMNS * d and not is_elsewhere(X)
+        if linear and landmarks is not None:
+            own = rows_taken(X, landmarks)
+            # the origin is their middle but for its last digit, which far from 0 is a direction
+            own = own if self._origin is None else own - namespace(X).mean(own, axis=0)
+            return LinearSpace(X, own)
+        if linear and few:
             return LinearSpace(X)
+        if landmarks is not None:
+            try:
+                return LandmarkSpace(self._kernel, X, landmarks)
+            except np.linalg.LinAlgError:
+                raise self._indefinite() from None
         K = kernel_matrix(self._kernel, X, X)
         if self._origin is not None:
             # rows about their middle sum to 0, so that K + ridge is nearly singular in a direction
@@ -192,32 +199,30 @@ class NewtonMachine(BaseEstimator):
             K += float(namespace(K).mean(diagonal(K))) / n
         space = KernelSpace(K)
         # multipliers of the size of 2C, as those of rows that no plane can part
-        hopeless = self.kernel == "linear" and n > d and space.rounding(1 / ridge) > HOPELESS
+        hopeless = linear and n > d and space.rounding(1 / ridge) > HOPELESS
         return LinearSpace(X) if hopeless else space
 
     def _coefficients(self, ridge: Any, found: Optimum, loss: SquaredLoss) -> Any:
         """What multiplies the kernel of each row, or of each landmark."""
         space = found.space
-        if isinstance(space, LinearSpace):
+        if isinstance(space, LinearSpace) and space.basis is None:
             return space.multipliers(ridge, loss, found.sides, found.point, self.fit_intercept)
-        if not isinstance(space, LandmarkSpace):
-            return found.point.beta
-        own = space.coefficients(found.point.beta)
-        # the middle of landmarks is the origin: what is the same for all of them adds up to 0
-        return own if self._origin is None else own - namespace(own).mean(own)
+        if isinstance(space, LandmarkSpace | LinearSpace):
+            return space.coefficients(found.point.beta)
+        return found.point.beta
 
-    def _of_columns(
-        self, found: list[Optimum], beta: Any, near: Any, landmarks: NDArray[np.intp] | None
-    ) -> Any:
+    def _of_columns(self, found: list[Optimum], beta: Any, near: Any) -> Any:
         """The weights of columns of a linear machine, of shape (outputs, columns); else None."""
         if self.kernel != "linear":
             return None
-        own = near if landmarks is None else rows_taken(near, landmarks)
-        parts = [
-            one.point.beta if isinstance(one.space, LinearSpace) else beta[k, :] @ own
-            for k, one in enumerate(found)
-        ]
-        return namespace(near).stack(parts)
+        return namespace(near).stack(
+            [
+                one.space.columns(one.point.beta)
+                if isinstance(one.space, LinearSpace)
+                else beta[k, :] @ near
+                for k, one in enumerate(found)
+            ]
+        )
 
     @property
     def coef_(self) -> Array:

@@ -192,22 +192,41 @@ class LinearSpace(FeatureSpace):
     """All linear functions, by the weights of the columns: for those that kernels lose digits of.
 
     In a kernel matrix columns are squared, and multipliers of the size of C must cancel in sums
-    that are the weights; here neither happens, for a decomposition in each step.
+    that are the weights; here neither happens, for a decomposition in each step. Of landmarks it
+    is the functions whose weights are a sum of these rows.
     """
 
-    def __init__(self, X: Any):
-        super().__init__(X.T)
+    def __init__(self, X: Any, own: Any = None):
         xp = namespace(X)
         with np.errstate(over="ignore"):
             squares = xp.sum(X * X, axis=0)
         if not bool(xp.all(xp.isfinite(squares))):
             raise _too_large("linear")
+        #: Directions of the landmarks, which features are along, and what makes these of them.
+        self.basis = self.made_of = None
+        if own is not None:
+            U, sizes, V = xp.linalg.svd(own, full_matrices=False)
+            there = _above_rounding(sizes, max(own.shape))
+            self.basis = V.T * xp.astype(there, X.dtype)
+            self.made_of = xp.where(there, U, xp.zeros_like(U)) / xp.where(
+                there, sizes, xp.ones_like(sizes)
+            )
+            X = X @ self.basis
+        super().__init__(X.T)
+
+    def columns(self, w: Any) -> Any:
+        """The weight of each column."""
+        return w if self.basis is None else self.basis @ w
+
+    def coefficients(self, w: Any) -> Any:
+        """The weight of each landmark."""
+        return self.made_of @ w
 
     def _weights(self, A: Any, target: Any) -> Any:
         xp = namespace(A)
         U, sizes, V = xp.linalg.svd(A, full_matrices=False)
         # directions that active rows do not have, but for rounding: w is a sum of rows
-        there = sizes > max(A.shape) * EPS * sizes[0]
+        there = _above_rounding(sizes, max(A.shape))
         sizes, nothing = xp.where(there, sizes, xp.ones_like(sizes)), xp.zeros_like(sizes)
         w = U @ xp.where(there, (V @ target) / (sizes + 1 / sizes), nothing)
         for _ in range(CORRECTIONS):
@@ -237,9 +256,14 @@ class LinearSpace(FeatureSpace):
             A = xp.concat([A, xp.zeros_like(A[:1, :]) + xp.max(xp.abs(A))])
             w = xp.concat([w, xp.zeros_like(w[:1])])
         U, sizes, V = xp.linalg.svd(A, full_matrices=False)
-        if float(sizes[-1]) <= max(A.shape) * EPS * float(sizes[0]):
+        if not bool(_above_rounding(sizes, max(A.shape))[-1]):
             return None
         return V.T @ ((U.T @ w) / sizes)
+
+
+def _above_rounding(sizes: Any, n: int) -> Any:
+    """Which singular values are not what rounding makes of 0, in sums of n numbers."""
+    return sizes > n * EPS * sizes[0]
 
 
 class LandmarkSpace(FeatureSpace):

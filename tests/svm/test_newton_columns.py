@@ -19,9 +19,9 @@ from tamis.exceptions import InvalidTable, NotConverged
 from tamis.search import RecursiveElimination
 from tamis.svm import NewtonSVC, NewtonSVR
 from tamis.svm.machine import kernel_machine
+from tamis.svm.newton.linear import LinearSpace
 from tamis.svm.newton.losses import Hinge, Tube
 from tamis.svm.newton.solver import newton
-from tamis.svm.newton.spaces import LinearSpace
 
 pytestmark = pytest.mark.filterwarnings("error")
 

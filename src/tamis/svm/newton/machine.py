@@ -26,12 +26,12 @@ from tamis.exceptions import InvalidParameter, NotConverged
 from tamis.svm.kernels import Kernel, resolve_kernel
 from tamis.svm.limits import check_weights
 from tamis.svm.machine import KERNELS
+from tamis.svm.newton.linear import LinearSpace
 from tamis.svm.newton.losses import SquaredLoss
 from tamis.svm.newton.solver import Optimum, newton
 from tamis.svm.newton.spaces import (
     KernelSpace,
     LandmarkSpace,
-    LinearSpace,
     Space,
     kernel_matrix,
 )

@@ -1,27 +1,31 @@
 """Kernel criteria as matrix products: on a processor against compiled rows, and on a GPU.
 
     python -m benchmarks.gpu                  # ratios of one thread of a processor
+    python -m benchmarks.gpu --threads        # several threads of a processor against one
     python -m benchmarks.gpu --device cuda    # seconds of one round, 20 000 x 2 000
     python -m benchmarks.gpu --device cuda --eliminations
+    python -m benchmarks.gpu --device cuda --counts         # needs numba, for the processor's picks
 
 On a device times are those of whole rounds after a warm-up, the device waited for; each round is
 compared with explicit kernels without some of the columns. It runs from the sources, without numba:
 ``PYTHONPATH=src python3 -m benchmarks.gpu --device cuda``.
 """
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import count, pairwise, product
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from benchmarks import medians
 from tamis._column_series import ScaledColumns, class_changes, output_changes, pair_changes
-from tamis._namespace import host, namespace
+from tamis._namespace import computing_on, host, namespace
 from tamis.density.pairs import TargetKernel
 from tamis.density.posteriors import ObservedClass
 from tamis.svm.kernels import Kernel
@@ -46,12 +50,30 @@ ELIMINATIONS = {
     "RecursiveElimination(DensitySensitivity(NewtonSVR(epsilon=0.0), n_values=16), step=0.1)": 25,
     "RecursiveElimination(WeightNorm(NewtonSVC()), step=0.1)": 20,
 }
+#: Rows, columns and levels of tables of codes, and most seconds of 50 picks of mRMR there.
+COUNTS = [
+    (1_000, 100_000, 3, 0.24),
+    (1_000, 100_000, 10, 0.33),
+    (1_000_000, 500, 3, 0.33),
+    (1_000_000, 500, 10, 1.3),
+]
+N_PICKS = 50
 #: Rows, columns and least ratio of compiled rows to products on one thread, of HSIC. What is gained
 #: depends on how fast a processor multiplies matrices beside how fast it makes exponentials.
 #: On a quiet machine of 16 cores they are 2.6 and 4.1; on a busy one of two, 1.4 and 3.6.
 PROCESSOR_GOALS = [(2000, 200, 1.8), (2000, 1000, 3.0)]
 #: The same of the Parzen information without the sample itself: rows, columns, width.
 PARZEN_GOALS = [(2000, 200, 8.0, 2.0)]
+#: Threads, and least ratio of the seconds of one thread to theirs.
+THREAD_GOALS = {
+    "HSIC, 2000 x 36": {2: 1.6},
+    "HSIC, 8000 x 400": {2: 1.6},
+    "Parzen information, 4000 x 200": {16: 6.0},
+    "counts of mRMR, 1000 x 100000, 10 levels": {2: 1.6},
+}
+#: Seconds in which rounds follow each other before threads take turns: a system takes some tens of
+#: milliseconds to give a second thread a core of its own, which an elimination waits for once.
+LEAST_SECONDS = 0.5
 #: Columns that are compared with explicit kernels, and new values of each column.
 SAMPLED, N_POINTS = 3, 16
 #: Largest difference, as a share of the largest change.
@@ -267,6 +289,41 @@ def whole_eliminations(options: Namespace) -> list[str]:
     return missed
 
 
+def picks_of_counts(options: Namespace) -> list[str]:
+    """Print the seconds of picks by counts on a device; return what misses its goal or differs."""
+    from tamis.criteria import MRMR
+
+    missed, draw = [], np.random.default_rng(0)
+    for n_rows, n_columns, n_levels, goal in COUNTS:
+        X = np.asfortranarray(draw.integers(n_levels, size=(n_rows, n_columns)), dtype=float)
+        y = (X[:, 0] + X[:, 1] + draw.normal(size=n_rows) > n_levels - 1).astype(int)
+        with computing_on(options.device):
+            there = MRMR(binning="codes").fit(X, y)
+            found, seconds = picked(there), []
+            for _ in range(3):
+                start = perf_counter()
+                same = picked(there) == found
+                seconds.append(perf_counter() - start)
+        same = same and found == picked(MRMR(binning="codes").fit(X, y))
+        what = f"mRMR, {N_PICKS} of {n_columns}, {n_rows} rows, {n_levels} levels"
+        print(f"  {what}: {min(seconds):.3f} s (must {goal}){'' if same else ', other picks'}")
+        if min(seconds) > goal or not same:
+            missed.append(f"{what}: too slow, or other picks")
+    return missed
+
+
+def picked(criterion: Any) -> list[int]:
+    """The picks of a forward search, the first of equals, and nothing but the criterion's work."""
+    criterion.gain(np.array([0, 1]), np.array([2]))  # what was chosen before is forgotten
+    chosen: list[int] = []
+    rest = np.arange(len(criterion.relevance_))
+    for _ in range(N_PICKS):
+        best = int(criterion.gain(np.sort(chosen).astype(np.intp), rest).argmax())
+        chosen.append(int(rest[best]))
+        rest = np.delete(rest, best)
+    return chosen
+
+
 @contextmanager
 def one_by_one() -> Any:
     """Compiled rows for every column."""
@@ -310,6 +367,55 @@ def on_processor() -> list[str]:
     return missed
 
 
+def rounds_by_threads() -> Iterator[tuple[str, Callable[[], object]]]:
+    """One round of each of the criteria whose loops threads share."""
+    from tamis.criteria import HSIC, MRMR, ParzenInformation
+
+    draw = np.random.default_rng(0)
+
+    def of(criterion: Any, n: int, d: int) -> Callable[[], object]:
+        fitted = criterion.fit(draw.normal(size=(n, d)), draw.integers(2, size=n))
+        return lambda: fitted.loss(np.arange(d))
+
+    parzen = ParzenInformation(sigma=8.0, leave_one_out=True)
+    codes = draw.integers(10, size=(1000, 100_000)).astype(float)
+    mrmr, picks = MRMR(binning="codes").fit(codes, draw.integers(2, size=1000)), count()
+    # another pick each time: what a pick shares with all columns is remembered
+    counts = lambda: mrmr.gain(np.array([next(picks)]), np.array([99_999]))  # noqa: E731
+    rounds = [of(HSIC(), 2000, 36), of(HSIC(), 8000, 400), of(parzen, 4000, 200), counts]
+    yield from zip(THREAD_GOALS, rounds, strict=True)
+
+
+@threadpool_limits.wrap(limits=1, user_api="blas")  # one thread is one thread of BLAS too
+def by_threads() -> list[str]:
+    """Print what threads gain, turn by turn with one; return what misses its goal."""
+    print("seconds of one round, medians of five")
+    missed, before = [], os.environ.get("OMP_NUM_THREADS")
+    for name, work in rounds_by_threads():
+        taken: dict[int, list[float]] = {n: [] for n in (1, 2, 16) if n <= (os.cpu_count() or 1)}
+        work()
+        for _, n in product(range(5), taken):
+            os.environ["OMP_NUM_THREADS"] = str(n)
+            start, n_rounds = perf_counter(), 0
+            while n_rounds == 0 or perf_counter() - start < LEAST_SECONDS:
+                work()
+                n_rounds += 1
+            taken[n].append((perf_counter() - start) / n_rounds)
+        seconds = {n: float(np.median(times)) for n, times in taken.items()}
+        told = ", ".join(
+            f"{n}: {took:.4f} ({seconds[1] / took:.2f})" for n, took in seconds.items()
+        )
+        print(f"  {name}: {told}, goal {THREAD_GOALS[name]}")
+        for n, goal in THREAD_GOALS[name].items():
+            if n in seconds and seconds[1] / seconds[n] < goal:
+                missed.append(f"{name}: {n} threads gain less than promised")
+    if before is None:
+        del os.environ["OMP_NUM_THREADS"]
+    else:
+        os.environ["OMP_NUM_THREADS"] = before
+    return missed
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Print the figures; fail where one misses its goal."""
     parser = ArgumentParser(prog="python -m benchmarks.gpu")
@@ -317,8 +423,14 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--columns", type=int, default=2_000)
     parser.add_argument("--eliminations", action="store_true", help="whole ones, on a device")
+    parser.add_argument("--counts", action="store_true", help="picks by counts, on a device")
+    parser.add_argument("--threads", action="store_true", help="what threads of a processor gain")
     options = parser.parse_args(arguments or [])
-    if options.eliminations:
+    if options.threads:
+        missed = by_threads()
+    elif options.counts:
+        missed = picks_of_counts(options)
+    elif options.eliminations:
         missed = whole_eliminations(options)
     else:
         missed = on_device(options) if options.device else on_processor()

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_diabetes, load_iris
 
 import tamis
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidTarget
 
 IRIS = load_iris(as_frame=True).frame.assign(
     species=lambda frame: np.array(["setosa", "versicolor", "virginica"])[frame["target"]]
@@ -83,3 +83,8 @@ def test_a_method_around_a_search_reads_the_targets_of_the_search(around):
         tamis.select(X, y, method, n_features_to_select=3)
     grouped = tamis.select(X, y, method, feature_groups={"first": [0, 1]})
     assert grouped.units_.n_units == 9
+
+
+def test_a_name_is_no_target():
+    with pytest.raises(InvalidTarget, match="Write target='species' for a column"):
+        tamis.select(FRAME, "species")

@@ -183,6 +183,19 @@ def free_memory() -> None:
         import_module("cupy").get_default_memory_pool().free_all_blocks()
 
 
+def spare_memory() -> int | None:
+    """Bytes that are free on the device asked for; None where it is not one with its own memory."""
+    place = device_asked()
+    if place is None:
+        return None
+    if "torch" in place.library.__name__ and "cuda" in str(place.device):
+        return int(import_module("torch").cuda.mem_get_info(place.device)[0])
+    if "cupy" in place.library.__name__:
+        with place.device:
+            return int(import_module("cupy").cuda.runtime.memGetInfo()[0])
+    return None
+
+
 def is_elsewhere(x: Any) -> bool:
     """Whether it is an array of another library than numpy that is computed with where it is."""
     return type(x).__module__.split(".")[0] in LIBRARIES and hasattr(x, "dtype")

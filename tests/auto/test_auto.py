@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
@@ -24,6 +24,7 @@ from tamis.exceptions import (
     InvalidTable,
     InvalidTarget,
     NothingFound,
+    RecordMismatch,
 )
 from tamis.search import Ranking, Then
 from tamis.spec import parse, write
@@ -127,6 +128,45 @@ def test_columns_that_matter_only_together():
     assert found.error_.wrong < 0.25
 
 
+def test_a_step_of_one_column():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 6))
+    found = Auto(budget=4, n_folds=3, random_state=0).fit(X, (X[:, 4] > 0).astype(int))
+    assert (found.columns, found.model_) == ([4], "trees")
+
+
+@pytest.fixture(scope="module")
+def product():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = X[:, 0] + X[:, 1] * X[:, 2]
+    return X, 1.5 / y.std() * y
+
+
+@pytest.fixture(scope="module")
+def of_three(product):
+    return Auto(budget=2, n_features_to_select=3, n_folds=2, random_state=0).fit(*product)
+
+
+@pytest.mark.parametrize("exponent", [-30, 60])
+def test_a_target_in_small_or_large_units(product, of_three, exponent):
+    X, y = product
+    found = clone(of_three).fit(X, np.ldexp(y, exponent))
+    assert {"ridge", "machine", "trees"} <= {point.model for point in of_three.curve_}
+    assert {"information", "forest"} == {point.path for point in of_three.curve_}
+    assert (found.columns, found.model_) == (of_three.columns, of_three.model_)
+    expected = np.array([point.loss for point in of_three.curve_])
+    losses = np.array([point.loss for point in found.curve_])
+    assert_allclose(np.ldexp(losses, -2 * exponent), expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_a_target_whose_squares_are_no_numbers(size):
+    X, y = signal(n=30)
+    with pytest.raises(InvalidTarget, match="other units"):
+        clone(QUICK).fit(X, size * y)
+
+
 def test_more_columns_than_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 500))
@@ -224,6 +264,17 @@ def test_the_record_holds_the_answer(fitted):
     assert again.summary() == fitted.summary()
     assert pickle.loads(pickle.dumps(fitted)).summary() == fitted.summary()
     assert saved.expression == write(QUICK)
+
+
+def test_rounds_of_a_version_that_compared_less_are_refused(fitted):
+    X, y = signal()
+    trace = fitted.record_.trace.head(0)
+    first = [*fitted.record_.trace.state["rounds"]["0"]]
+    first[3] = [entry for entry in first[3] if entry[0] != "machine"]
+    trace.state = {"rounds": {"0": first}}
+    begun = replace(fitted.record_, trace=trace, finished=False, chosen=0)
+    with pytest.raises(RecordMismatch, match="another version of Auto"):
+        clone(QUICK).resume(X, y, record=begun)
 
 
 def test_damaged_rounds_are_said(fitted):

@@ -68,8 +68,8 @@ def test_rounds_are_in_an_order_that_can_be_cut():
 
 
 def test_sizes_of_trees():
-    assert tree_sizes(SIZES) == (5, 10, 20, 40)
-    assert tree_sizes((1, 2, 3, 4, 5, 7, 10, 13)) == (5, 10, 13)
+    assert tree_sizes(SIZES) == (1, 2, 5, 10, 20, 40)
+    assert tree_sizes((1, 2, 3, 4, 5, 7, 10, 13)) == (1, 2, 5, 10, 13)
     assert tree_sizes((3,)) == (3,)
 
 

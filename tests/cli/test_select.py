@@ -301,6 +301,7 @@ REFUSED = [
     (["-t", "kind", "--resume", "wine.csv"], "wine.csv is no record"),
     (["-t", "kind", "--format", "xml"], "There is no format 'xml'"),
     (["-t", "kind", "--rows", "0"], "Invalid value for '--rows'"),
+    (["-t", "kind", "--jobs", "0"], "-1 for all cores, not 0"),
     (["-t", "kind", "--nonsense"], "No such option: --nonsense"),
     (["-t", "kind", "a", "b"], "unexpected extra argument"),
 ]

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from tamis import select
-from tamis._namespace import computing_on, host
+from tamis._namespace import computing_on, spare_memory
 from tamis.criteria import CMIM, DISR, JMI, MIFS, MRMR, NMIFS, PairInformation, PairMRMR
 from tamis.density import one_hot
 from tamis.density.discrete import Coded
@@ -23,24 +23,38 @@ def problem(n=150, d=12, seed=0):
     return X, y + (X[:, 6] > 1)
 
 
+def sums_of_tables(coded, pivot, table):
+    """Sum over the contingency table of each column and a pivot, cell by cell."""
+    return np.array(
+        [
+            sum(
+                table[np.sum((codes == level) & (pivot == own))]
+                for level in range(n)
+                for own in range(9)
+            )
+            for codes, n in zip(coded.codes, coded.n_levels, strict=True)
+        ]
+    )
+
+
 @pytest.mark.parametrize("kept", [0, 1 << 31])
 @pytest.mark.parametrize("block", [1 << 27, 1000])
 @pytest.mark.parametrize("exact", [1 << 24, 32])
-def test_counts_are_those_of_the_host(kept, block, exact, monkeypatch):
-    for name, value in (("KEPT", kept), ("BLOCK", block), ("EXACT", exact)):
+@pytest.mark.parametrize("even", [0, 1, 5])
+def test_sums_are_those_of_the_tables(kept, block, exact, even, monkeypatch):
+    for name, value in (("KEPT", kept), ("BLOCK", block), ("EXACT", exact), ("EVEN", even)):
         monkeypatch.setattr(one_hot, name, value)
     X, y = problem()
     coded = Coded(X, 6)
-    expected = [
-        [np.bincount(y[codes == level], minlength=3) for level in range(n)]
-        for codes, n in zip(coded.codes, coded.n_levels, strict=True)
-    ]
+    assert len(set(coded.n_levels)) > 2
+    table = np.arange(len(X) + 1.0) ** 2  # sums of whole numbers are exact in any order
     with computing_on("cpu"):
-        found = OneHotLevels(coded.codes, coded.n_levels, np.zeros(1))
+        found = OneHotLevels(coded.codes, coded.n_levels, table)
         for _ in range(2):
-            counts = np.concatenate([host(part) for part in found.counts(y, 3)])
-            assert counts.dtype.kind == "i"
-            assert_array_equal(counts, np.concatenate(expected))
+            assert_array_equal(found.sums(y, 3), sums_of_tables(coded, y, table))
+            for j in (0, 3, 4):
+                expected = sums_of_tables(coded, coded.column(j), table)
+                assert_array_equal(found.sums_with(j), expected)
 
 
 def test_more_rows_than_single_precision_counts(monkeypatch):
@@ -94,3 +108,20 @@ def test_the_record_says_where_counts_were_made(method):
     X, y = problem()
     found = select(np.nan_to_num(X), y, method, n_features_to_select=2, device="cpu")
     assert "cpu (torch)" in found.record_.ran_on["scores"]
+
+
+def test_indicators_are_kept_as_far_as_memory_goes(monkeypatch):
+    X, y = problem()
+    coded = Coded(X, 6)
+    for spare, kept in ((1 << 30, True), (1 << 10, False), (None, True)):
+        monkeypatch.setattr(one_hot, "spare_memory", lambda spare=spare: spare)
+        with computing_on("cpu"):
+            found = OneHotLevels(coded.codes, coded.n_levels, np.arange(len(X) + 1.0))
+            assert_array_equal(found.sums(y, 3), found.sums(y, 3))
+            assert (found._kept is not None) == kept
+
+
+def test_a_processor_has_no_memory_of_its_own():
+    assert spare_memory() is None
+    with computing_on("cpu"):
+        assert spare_memory() is None

@@ -166,7 +166,9 @@ def estimator_of(model: str, n_columns: int, task: str, seed: int) -> Any:
     if model == "trees":
         if classes:
             return ExtraTreesClassifier(N_TREES, random_state=seed)
-        return ExtraTreesRegressor(N_TREES, max_features=SHARE, random_state=seed)
+        forest = ExtraTreesRegressor(N_TREES, max_features=SHARE, random_state=seed)
+        # a forest takes squares below 1e-16 for 0
+        return TransformedTargetRegressor(forest, transformer=StandardScaler())
     gamma = WIDTH / n_columns
     if classes:
         return make_pipeline(StandardScaler(), SVC(C=COST, gamma=gamma))

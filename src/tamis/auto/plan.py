@@ -26,7 +26,9 @@ FEW_ROWS, MOST_REPEATS = 200, 3
 #: classes to a larger one, and what is repeated repeats their error.
 REPEATING = 0.5
 #: Sizes at which trees answer: they take as long as all else, and care little for a column more.
-TREE_SIZES = (5, 10, 20, 40)
+#: Without the smallest a step of one column (y = x > 0), which no other model sees, would be kept
+#: with four others.
+TREE_SIZES = (1, 2, 5, 10, 20, 40)
 #: Rows below which the sample is not cut further for a table of very many columns.
 FEWEST_ROWS = 500
 
@@ -90,9 +92,10 @@ class AutoPlan(NamedTuple):
         """How long it takes, by the costs."""
         return sum(step.seconds for step in self.steps if step.tried)
 
-    def sizes_for(self, model: str) -> tuple[int, ...]:
-        """Numbers of columns at which a model answers."""
-        return tree_sizes(self.sizes) if model == "trees" else self.sizes
+    def models_at(self, size: int) -> tuple[str, ...]:
+        """Models that answer for a number of columns."""
+        few = size in tree_sizes(self.sizes)
+        return tuple(model for model in self.models if model != "trees" or few)
 
 
 #: What the plan says of a table that was drawn from a larger one.

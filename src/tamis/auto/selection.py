@@ -21,9 +21,9 @@ from tamis.auto.held_out import (
 from tamis.auto.models import estimator_of
 from tamis.auto.plan import ROWS, AutoPlan, Planned, planned
 from tamis.auto.saying import reasons_of, verdict_of
-from tamis.auto.work import Work, sample_of, varying_units
+from tamis.auto.work import Work, sample_of, unit_of, varying_units
 from tamis.choice.honest import sizes_of
-from tamis.choice.rounds import InRounds, Verdict, seed_of
+from tamis.choice.rounds import InRounds, Verdict, readable_rounds, seed_of
 from tamis.contract import (
     TASKS,
     Choice,
@@ -47,8 +47,15 @@ SIZES = {"balanced": 1 / 3, "short": 1.0, "best": 0.0}
 #: The clock stops at so many times the budget, but not before so many seconds: a machine that is
 #: busy or slow shall come to the same answer, and nobody shall wait for costs that were all wrong.
 PATIENCE, LEAST_SECONDS = 3.0, 300.0
+#: Targets span more than the first and less than the second: squares stay numbers.
+SQUARED = 1e-150, 1e150
 #: Rows without which no fold can be made that leaves two.
 FEWEST = 4
+
+
+def _span(y: NDArray[Any]) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.ptp(np.asarray(y, dtype=float)))
 
 
 class Auto(InRounds):
@@ -216,6 +223,11 @@ class Auto(InRounds):
                 f"Auto needs a target that varies, but y is {y[0]!r} in all rows. Check the target "
                 "column."
             )
+        if kind == "regression" and not SQUARED[0] < (spread := _span(y)) < SQUARED[1]:
+            raise InvalidTarget(
+                f"Auto squares errors, and y spans {spread:.3g}, of which the square is no number. "
+                "Give y in other units."
+            )
 
     def cost(self, n_samples: int, n_features: int) -> Cost | None:
         """By the plan: what it takes, and copies of the table's rows that are looked at."""
@@ -261,10 +273,14 @@ class Auto(InRounds):
         codes = class_codes(y)[1] if task == "classification" else None
         rows = sample_of(codes, len(X), plan.n_rows, stream(seed, "rows"))
         groups = None if self._groups is None else class_codes(np.asarray(self._groups)[rows])[1]
-        self._work = Work(plan, task, units.restricted(self._offered), groups)
+        unit = unit_of(y, task)
+        self._work = Work(plan, task, units.restricted(self._offered), groups, unit)
+        if "rest" not in state:  # what is through has its answer, whatever was compared for it
+            with readable_rounds(self):
+                self._work.check(state.get("rounds", {}))
         X = X[:, columns] if len(columns) < X.shape[1] else X
         X, y = (X[rows], y[rows]) if len(rows) < len(X) else (X, y)
-        yield from super()._stages(X, y, seed, state)
+        yield from super()._stages(X, y if unit == 1 else y / unit, seed, state)
 
     def _n_rounds(self) -> int:
         return len(self._work.plan.rounds)

@@ -135,7 +135,7 @@ class Contest(AgainstProbes):
         super()._check()
         if not (is_real(self.alpha) and 0 < self.alpha < 1):
             raise InvalidParameter(f"Contest needs alpha in (0, 1), not {self.alpha!r}.")
-        if not isinstance(self.early_rejection, bool):
+        if not isinstance(self.early_rejection, bool | np.bool_):
             raise InvalidParameter(
                 f"Contest needs early_rejection=True or False, not {self.early_rejection!r}."
             )

@@ -88,7 +88,7 @@ def reproduce(
     realizations: Annotated[
         int | None, typer.Option(min=1, help="How many; by default as published.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Number of processes.")] = None,
+    jobs: options.Jobs = None,
     dask: options.Cluster = None,
     store: Annotated[
         Path | None,

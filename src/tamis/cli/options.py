@@ -20,6 +20,20 @@ class TaskOption(StrEnum):
 #: Rows of a ranking that a terminal shows at once.
 ROWS = 30
 
+
+def _processes(asked: int | None) -> int | None:
+    if asked == 0:
+        raise typer.BadParameter("needs a number of processes, or -1 for all cores, not 0.")
+    return asked
+
+
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", callback=_processes, help="Number of processes, where several can be used."
+    ),
+]
+
 # what a table is
 
 Target = Annotated[str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The target.")]

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,7 +71,10 @@ def run_experiments(
     if everything:
         read_all = by_cost(read_all)  # so that most are done when a run is stopped
     done = []
-    with Store(options.pop("store", None)) as store:  # one, since tables share tasks
+    # one store, since tables share tasks
+    with Store(options.pop("store", None)) as store, warnings.catch_warnings():
+        # joblib renews a process that has grown, and no task is lost by it
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
         for experiment in read_all:
             try:
                 with _bar(experiment, quiet) as progress:

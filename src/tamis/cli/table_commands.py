@@ -66,10 +66,7 @@ def select(
         int, typer.Option(min=1, metavar="N", help="How many rows of the ranking to show.")
     ] = options.ROWS,
     seed: options.Seed = 0,
-    jobs: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Processes, for criteria that can use several."),
-    ] = None,
+    jobs: options.Jobs = None,
     dask: Annotated[
         str | None,
         typer.Option(
@@ -200,7 +197,7 @@ def compare(
         float, typer.Option(min=0.01, max=0.99, metavar="SHARE", help="Rows that are measured on.")
     ] = 0.25,
     seed: options.Seed = 0,
-    jobs: Annotated[int | None, typer.Option(metavar="N", help="Number of processes.")] = None,
+    jobs: options.Jobs = None,
     dask: options.Cluster = None,
     store: Annotated[
         Path | None,
@@ -296,7 +293,7 @@ def tune(
         int, typer.Option(min=1, metavar="R", help="How often the rows are dealt into folds.")
     ] = 1,
     seed: options.Seed = 0,
-    jobs: Annotated[int | None, typer.Option(metavar="N", help="Processes.")] = None,
+    jobs: options.Jobs = None,
     scoring: Annotated[
         str | None,
         typer.Option(

@@ -140,9 +140,13 @@ class WeightNorm(MachineCriterion):
             return trained(begun, columns, self._y, self._metadata.fit)
 
     def _quantity(self, machine: Multipliers, K: Array, hint: Any = None) -> float:
+        if machine.coef is not None:
+            return float(machine.coef @ machine.coef)
         return float(machine.beta @ K @ machine.beta)
 
     def _lost(self, view: MachineView, units: Units, hint: Any) -> Array:
+        if view.machine.coef is not None:
+            return units.summed(np.square(view.machine.coef))
         single = len(units.sizes) == len(units.columns)
         if single:
             return view.columns.lost(view.machine.beta)
@@ -158,6 +162,8 @@ class WeightNorm(MachineCriterion):
 def norm_slopes(view: MachineView, follow: bool) -> Array:
     """Derivatives of β'Kβ by the scales of the columns, with β kept or following."""
     beta, columns = view.machine.beta, view.columns
+    if view.machine.coef is not None:  # scaled by v, a column adds v² times its squared weight
+        return 2 * np.square(view.machine.coef)
     kept = columns.slopes(np.outer(beta, beta))
     return kept + 2 * (columns.K @ beta) @ multiplier_slopes(view) if follow else kept
 

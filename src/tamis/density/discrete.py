@@ -164,8 +164,8 @@ class Coded:
         """
         n_pivot = int(pivot.max()) + 1
         if device_asked() is not None:
-            sums = self._one_hot.sums(pivot, n_pivot)
-        elif not self.compiled:
+            return self._entropies(self._one_hot.sums(pivot, n_pivot))
+        if not self.compiled:
             sums = self._sums_by_bincount(pivot, n_pivot)
         elif (n_pivot - 1) * (self.n_levels.mean() - 1) <= thresholds.CELLS_BY_BITS:
             sums = self._sums_by_bits(pivot, n_pivot)
@@ -178,7 +178,16 @@ class Coded:
                 len(codes), self.n_samples,
             )  # fmt: skip
             sums = np.concatenate(parts)
-        return settled(np.log(self.n_samples) - sums / self.n_samples)
+        return self._entropies(sums)
+
+    def joint_with(self, j: int) -> Array:
+        """Entropy of the pair (column, column j) for each column, in nats."""
+        if device_asked() is None:
+            return self.joint_entropy(self.column(j))
+        return self._entropies(self._one_hot.sums_with(j))
+
+    def _entropies(self, sums: Array) -> Array:
+        return np.asarray(settled(np.log(self.n_samples) - sums / self.n_samples))
 
     @cached_property
     def _one_hot(self) -> OneHotLevels:

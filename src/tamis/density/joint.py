@@ -14,14 +14,14 @@ class Pair:
     """Every column beside one chosen column i: the pairwise terms that criteria are made of."""
 
     def __init__(self, coded: Any, target: Any, i: int):
-        self._coded, self._target, self._pick = coded, target, coded.column(i)
+        self._coded, self._target, self._i = coded, target, i
         self.entropy = coded.entropy
         self.pick_entropy = float(coded.entropy[i])
 
     @cached_property
     def joint(self) -> Array:
         """H(x_j, x_i)."""
-        return np.asarray(self._coded.joint_entropy(self._pick))
+        return np.asarray(self._coded.joint_with(self._i))
 
     @cached_property
     def triple(self) -> Array:
@@ -31,7 +31,7 @@ class Pair:
     @cached_property
     def _both(self) -> Any:
         """The pair (x_i, y) as one variable."""
-        return self._coded.crossed(self._pick, self._target)
+        return self._coded.crossed(self._coded.column(self._i), self._target)
 
     @cached_property
     def shared(self) -> Array:

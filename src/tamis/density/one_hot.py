@@ -12,12 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
-from tamis._namespace import host, move, namespace, note, placed
+from tamis._namespace import host, move, namespace, note, placed, spare_memory
 
 #: Rows up to which single precision counts exactly.
 EXACT = 1 << 24
-#: Indicators that are kept from one pivot to the next, 8 GB; more are made anew for each.
-KEPT = 1 << 31
+#: Share of a device's free memory up to which indicators are kept from one pivot to the next, and
+#: bytes where it has none of its own; more are made anew for each, which takes ten times as long.
+KEPT_SHARE, KEPT = 0.5, 8 << 30
+#: Columns are given as many levels as the largest where that makes no more than so many times as
+#: many: sums over levels are then rows of a matrix, made on the device. A level without samples
+#: adds nothing to them.
+EVEN = 2
 #: Indicators that are made at a time, two gigabytes: of a million rows blocks of a quarter of that
 #: took more than twice as long as one product (9.2 and 3.9 ms on an H200).
 BLOCK = 1 << 29
@@ -37,35 +42,51 @@ class OneHotLevels:
 
     def __init__(self, codes: NDArray[Any], n_levels: NDArray[Any], table: Array):
         self.n_samples = codes.shape[1]
-        self.starts = np.cumsum(n_levels) - n_levels
-        self.levels = int(np.sum(n_levels))
+        widest = int(n_levels.max(initial=1))
+        self._even = widest * len(n_levels) <= EVEN * int(n_levels.sum())
+        self._n_levels = np.full(len(n_levels), widest) if self._even else n_levels
+        self.starts = np.cumsum(self._n_levels) - self._n_levels
+        self.levels = int(self._n_levels.sum())
         self._codes = placed(codes.astype(np.int32))
         self._like = placed(np.zeros(1))
         self._values = move(table, self._like)
-        self._columns = np.repeat(np.arange(len(n_levels)), n_levels)
-        self._level = np.arange(self.levels) - np.repeat(self.starts, n_levels)
-        self._few = self.levels * self.n_samples <= KEPT
+        self._columns = np.repeat(np.arange(len(n_levels)), self._n_levels)
+        self._level = np.arange(self.levels) - np.repeat(self.starts, self._n_levels)
 
     @cached_property
     def _kept(self) -> list[Any] | None:
-        return list(self._blocks()) if self._few else None
-
-    def counts(self, pivot: NDArray[np.intp], n_pivot: int) -> Iterator[Any]:
-        """Samples of each level, those of a column after another, and each level of the pivot."""
-        xp = namespace(self._like)
-        levels = placed(np.arange(n_pivot, dtype=np.int32)[None, :])
-        # half the bytes on their way: a pivot of a million rows takes longer to send than to count
-        own = placed(pivot.astype(np.int32))[:, None] == levels
-        right = xp.astype(own, xp.float32)
-        note("scores", self._like)
-        for block in self._kept or self._blocks():
-            yield counted(block, right)
+        spare = spare_memory()
+        room = KEPT if spare is None else KEPT_SHARE * spare
+        return list(self._blocks()) if 4 * self.levels * self.n_samples <= room else None
 
     def sums(self, pivot: NDArray[np.intp], n_pivot: int) -> Array:
-        """Sum of the table's values at the counts of each column, on the host."""
+        """Sum of the table's values at the counts of each column and a pivot, on the host."""
+        # half the bytes on their way: a pivot of a million rows takes longer to send than to count
+        return self._sums(placed(pivot.astype(np.int32)), n_pivot)
+
+    def sums_with(self, j: int) -> Array:
+        """The same with one of the columns as the pivot, which is there already."""
+        return self._sums(self._codes[j, :], int(self._n_levels[j]))
+
+    def _sums(self, pivot: Any, n_pivot: int) -> Array:
         xp = namespace(self._like)
-        parts = [xp.sum(looked_up(self._values, c), axis=1) for c in self.counts(pivot, n_pivot)]
-        return np.asarray(np.add.reduceat(host(xp.concat(parts)), self.starts))
+        parts = [
+            xp.sum(looked_up(self._values, counts), axis=0)
+            for counts in self._counts(pivot, n_pivot)
+        ]
+        found = xp.concat(parts)
+        if self._even:
+            return host(xp.sum(xp.reshape(found, (len(self._n_levels), -1)), axis=1))
+        return np.asarray(np.add.reduceat(host(found), self.starts))
+
+    def _counts(self, pivot: Any, n_pivot: int) -> Iterator[Any]:
+        """Samples of each level of the pivot and, those of a column after another, each level."""
+        xp = namespace(self._like)
+        levels = placed(np.arange(n_pivot, dtype=np.int32)[:, None])
+        own = xp.astype(pivot[None, :] == levels, xp.float32)
+        note("scores", self._like)
+        for block in self._kept or self._blocks():
+            yield counted(own, block.T)
 
     def _blocks(self) -> Iterator[Any]:
         """Indicators of some levels at a time, of shape (levels, samples)."""

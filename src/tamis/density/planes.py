@@ -142,6 +142,10 @@ class PartsCoded:
             self._kept = pivot[:1], without
         return joint
 
+    def joint_with(self, j: int) -> Array:
+        """Entropy of the pair (column, column j) for each column, in nats."""
+        return self.joint_entropy(self.column(j))
+
     def information(self, variable: Variable) -> Array:
         """Mutual information of each column with a variable, in nats."""
         found = self.entropy + self.entropy_of(variable) - self.joint_entropy(variable)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, Mask, column_blocks
 from tamis._sparse import entry_columns
-from tamis.density.discrete import Coded, level_cuts, n_log_n, settled
+from tamis.density.discrete import Coded, level_cuts, n_log_n
 
 
 class SparseCoded(Coded):
@@ -63,7 +63,11 @@ class SparseCoded(Coded):
         sums = sums_by_entries(
             self._start, self._rows, self._levels, self.n_levels, pivot, sizes, self._table
         )
-        return np.asarray(settled(np.log(self.n_samples) - sums / self.n_samples))
+        return self._entropies(sums)
+
+    def joint_with(self, j: int) -> Array:
+        """Entropy of the pair (column, column j) for each column, in nats."""
+        return self.joint_entropy(self.column(j))
 
 
 def _ranked(X: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -232,6 +232,11 @@ def select(
         rows = draw_rows(X, y, target, seed=random_state or 0)
         with on_rows_drawn(rows.drawn):
             return select(rows.X, rows.y, target=rows.target, keep=keep, **options)
+    if isinstance(y, str):
+        raise InvalidTarget(
+            f"select needs y as one value a row, not a name. Write target={y!r} for a column of a "
+            f"frame, or method={y!r} for a method."
+        )
     y = as_numpy("select", y)
     if device is not None:
         X = as_numpy("select", X)  # the device that is named, not that of a tensor

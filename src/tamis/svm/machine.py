@@ -73,6 +73,9 @@ class Multipliers:
         What each output should be: 1 or -1 (the sign that its multiplier can have), or y.
     tube : float or None
         The half width of the tube of a support vector regression, None for classes.
+    coef : array or None
+        The weights of the columns of a linear machine of squared losses. They are Σ βᵢ xᵢ, but
+        with a large C, or columns that are large or far from 0, such sums have no digits left.
     """
 
     rows: NDArray[np.intp]
@@ -80,6 +83,7 @@ class Multipliers:
     box: Array
     target: Array
     tube: float | None = None
+    coef: Array | None = None
 
     @property
     def regression(self) -> bool:
@@ -100,7 +104,7 @@ class Multipliers:
         """The same machine as one of its support vectors alone."""
         held = self.beta != 0
         parts = (self.rows[held], self.beta[held], self.box[held], self.target[held])
-        return Multipliers(*parts, self.tube)
+        return Multipliers(*parts, self.tube, self.coef)
 
     def dual(self, norm2: float) -> float:
         """Value of the dual programme, where the machine has this norm.
@@ -146,18 +150,13 @@ def kernel_machine(fitted: Any) -> KernelMachine | None:
     if not known or fitted.kernel not in KERNELS:
         return None
     function = function_of(fitted)
-    centres = host(_near(fitted)).astype(np.float64, copy=False)
     numbers = function.name, function.gamma, function.degree, function.coef0
+    if is_newton(fitted) and fitted.kernel == "linear":
+        # a sum of columns: in one of rows the digits that matter would be lost far from 0
+        weights = fitted.coef_.T
+        return KernelMachine(*numbers, np.eye(len(weights)), weights, fitted.intercept_)
+    centres = host(fitted.support_vectors_).astype(np.float64, copy=False)
     return KernelMachine(*numbers, centres, _weights(fitted), fitted.intercept_)
-
-
-def _near(fitted: Any) -> Any:
-    """The centres, from where a linear machine measures: weights that sum to 0 do not see it.
-
-    Far from 0 the differences that matter would be lost in products.
-    """
-    origin = getattr(fitted, "_origin", None) if is_newton(fitted) else None
-    return fitted.support_vectors_ if origin is None else fitted.support_vectors_ - origin
 
 
 def function_of(fitted: Any) -> Kernel:
@@ -183,10 +182,11 @@ def _one_for_each_output(fitted: Any, y: NDArray[Any], weight: Array) -> list[Mu
     else:
         targets, tube = [np.asarray(y, dtype=float)], float(fitted.epsilon)
     found = []
-    for own, target in zip(betas, targets, strict=True):
-        beta = np.zeros(len(y))
+    coefs = fitted.coef_ if fitted.kernel == "linear" else [None] * len(betas)
+    for own, target, coef in zip(betas, targets, coefs, strict=True):
+        beta, box = np.zeros(len(y)), np.full(len(rows), np.inf)
         beta[fitted.support_] = own
-        found.append(Multipliers(rows, beta[rows], np.full(len(rows), np.inf), target[rows], tube))
+        found.append(Multipliers(rows, beta[rows], box, target[rows], tube, coef))
     return found
 
 

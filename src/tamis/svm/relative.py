@@ -75,6 +75,9 @@ class RelativeSVR(SVR):
         self.gamma = _width(self, X)
         spread = float(np.std(np.asarray(y, dtype=np.float64))) or 1.0
         self.C, self.epsilon = self.cost * spread, self.tube * spread
+        # the solver stops at a number of the target's units: of small ones it would stop at once,
+        # of very large ones, whose thousandth is below rounding, never
+        self.tol = 1e-3 * spread / min(max(spread, 1.0), 1e6)
         return super().fit(X, y, sample_weight)
 
 

@@ -53,7 +53,8 @@ class NewtonSVC(ClassifierMixin, NewtonMachine):
         Rows, drawn at random, whose kernels the machine is made of; all rows decide about their
         weights. None is every row, exactly. Beyond some 50 000 rows, whose kernel matrix no
         memory holds, it is an approximation: memory and time then grow with the rows, not with
-        their square and cube.
+        their square and cube. A linear machine of numpy arrays with ten rows a column or more
+        needs none of it: it is solved by its columns.
     random_state : int, Generator or None, default=None
         For the landmarks.
 
@@ -65,6 +66,8 @@ class NewtonSVC(ClassifierMixin, NewtonMachine):
     support_vectors_ : array
     dual_coef_ : array of shape (n_outputs, n_support)
         Signed multipliers.
+    coef_ : array of shape (n_outputs, n_features)
+        Weights of the columns, on the host, with ``kernel="linear"``.
     intercept_ : array of shape (n_outputs,)
     n_iter_ : int
         Steps of the output that took the most.

@@ -8,6 +8,10 @@ from tamis._namespace import namespace
 class SquaredLoss(Protocol):
     """A loss that is the square of how far an output is on the wrong side of an edge."""
 
+    @property
+    def takes_all(self) -> bool:
+        """Whether every sample is active, whatever its output."""
+
     def sides(self, outputs: Any) -> Any:
         """For each sample 0 where it loses nothing, else the side that it is on."""
 
@@ -25,6 +29,10 @@ class Hinge(NamedTuple):
     """max(0, 1 - y f), y = ±1."""
 
     y: Any
+
+    @property
+    def takes_all(self) -> bool:
+        return False
 
     def sides(self, outputs: Any) -> Any:
         xp = namespace(self.y)
@@ -46,9 +54,13 @@ class Tube(NamedTuple):
     y: Any
     epsilon: float
 
+    @property
+    def takes_all(self) -> bool:
+        return self.epsilon == 0
+
     def sides(self, outputs: Any) -> Any:
         xp, off = namespace(self.y), self.y - outputs
-        if self.epsilon == 0:
+        if self.takes_all:
             return xp.ones_like(off)
         return xp.where(xp.abs(off) > self.epsilon, xp.sign(off), xp.zeros_like(off))
 

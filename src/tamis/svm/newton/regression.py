@@ -47,7 +47,8 @@ class NewtonSVR(RegressorMixin, NewtonMachine):
         Rows, drawn at random, whose kernels the machine is made of; all rows decide about their
         weights. None is every row, exactly. Beyond some 50 000 rows, whose kernel matrix no
         memory holds, it is an approximation: memory and time then grow with the rows, not with
-        their square and cube.
+        their square and cube. A linear machine of numpy arrays with ten rows a column or more
+        needs none of it: it is solved by its columns.
     random_state : int, Generator or None, default=None
         For the landmarks.
 
@@ -58,6 +59,8 @@ class NewtonSVR(RegressorMixin, NewtonMachine):
     support_vectors_ : array
     dual_coef_ : array of shape (1, n_support)
         Signed multipliers.
+    coef_ : array of shape (1, n_features)
+        Weights of the columns, on the host, with ``kernel="linear"``.
     intercept_ : array of shape (1,)
     n_iter_ : int
 
@@ -136,6 +139,7 @@ class NewtonSVR(RegressorMixin, NewtonMachine):
         """Go back to the units of the targets."""
         with np.errstate(over="ignore"):
             self.dual_coef_ = self.dual_coef_ * units.size
+            self._coef = None if self._coef is None else self._coef * units.size
             self.intercept_ = self.intercept_ * units.size + units.middle
             self._levels = self._levels * units.size + units.middle
         if not np.isfinite(host(self.dual_coef_)).all():

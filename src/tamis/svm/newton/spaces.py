@@ -1,5 +1,6 @@
 """Where the weights of a machine live: spanned by all its rows, or by some of them."""
 
+from abc import abstractmethod
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -39,6 +40,10 @@ class MachinePoint(NamedTuple):
 class Space(Protocol):
     """What Newton's method asks of the functions that a machine may be."""
 
+    @property
+    def size(self) -> float:
+        """The largest kernel of a row with itself."""
+
     def start(self, ridge: Any) -> MachinePoint:
         """The machine that is 0."""
 
@@ -58,6 +63,10 @@ class KernelSpace(NamedTuple):
     """All functions of a kernel, by the multipliers of all rows: outputs are K beta + intercept."""
 
     K: Any
+
+    @property
+    def size(self) -> float:
+        return float(namespace(self.K).max(diagonal(self.K)))
 
     def start(self, ridge: Any) -> MachinePoint:
         nothing = namespace(self.K).zeros_like(ridge)
@@ -82,11 +91,7 @@ class KernelSpace(NamedTuple):
         index = move(active, K, exact=True)
         own = xp.take(xp.take(K, index, axis=0), index, axis=1)
         found, b = _system(own, xp.take(ridge, index), xp.take(target, index), intercept)
-        # the standard has no assignment by indices: each sample takes its place among the active
-        place = np.full(K.shape[0], len(active))
-        place[active] = np.arange(len(active))
-        filled = xp.concat([found, xp.zeros_like(found[:1])])
-        return xp.take(filled, move(place, K, exact=True)), b
+        return filled(found, active, ridge), b
 
     def inner(self, one: MachinePoint, other: MachinePoint) -> Any:
         return namespace(self.K).sum(one.beta * (other.outputs - other.intercept))
@@ -95,6 +100,21 @@ class KernelSpace(NamedTuple):
         xp = namespace(ridge)
         off = loss.targets(sides) - found.outputs - ridge * found.beta
         return float(xp.max(xp.where(found.beta != 0, xp.abs(off), xp.zeros_like(off))))
+
+    def rounding(self, beta: Any) -> float:
+        """What the last digits of the kernel make of the outputs with such multipliers, about."""
+        xp = namespace(self.K)
+        return EPS * self.size * float(xp.sqrt(xp.sum(beta * beta)))
+
+
+def filled(own: Any, active: Any, ridge: Any) -> Any:
+    """Numbers of the active samples as those of all samples; the others have 0."""
+    xp = namespace(own)
+    # the standard has no assignment by indices: each sample takes its place among the active
+    place = np.full(ridge.shape[0], len(active))
+    place[active] = np.arange(len(active))
+    filled = xp.concat([own, xp.zeros_like(own[:1])])
+    return xp.take(filled, move(place, own, exact=True))
 
 
 def _system(matrix: Any, ridge: Any, target: Any, intercept: bool) -> tuple[Any, float]:
@@ -108,26 +128,22 @@ def _system(matrix: Any, ridge: Any, target: Any, intercept: bool) -> tuple[Any,
     return both[:, 0] - b * both[:, 1], b
 
 
-class LandmarkSpace:
-    """Functions Σ aₗ k(xₗ, ·) of some rows alone, the landmarks, whose weights all rows decide.
+class FeatureSpace:
+    """Functions w'φ + b of features φ of the rows, by the weights w of these features.
 
-    With K_LL = R R' the columns of F = R⁻¹ K_LN are features of the rows in which the norm of a
-    function is that of its weights w, and a = R⁻' w. A step is one system as large as the
-    landmarks are many, of a matrix I + F_A diag(2C) F_A' whose condition that of K_LL does not
-    spoil. Features are centred on their weighted mean, so that the intercept is none of it.
+    Features are centred on the weighted mean of the active samples, so that the intercept is none
+    of a step's system.
     """
 
-    def __init__(self, kernel: Kernel, X: Any, landmarks: Any):
-        own = namespace(X).take(X, move(landmarks, X, exact=True), axis=0)
-        K = kernel_matrix(kernel, own, own)
-        # what rounding leaves of eigenvalues that are 0 must be no less: sums of so many numbers
-        floor = len(landmarks) * EPS * namespace(X).max(diagonal(K))
-        # of landmarks at the origin every function is 0, in whatever units
-        floor = floor if float(floor) > 0 else 1.0
-        self.factor = lower_factor(with_diagonal(K, namespace(X).zeros_like(K[0, :]) + floor))
-        self.F = lower_solve(self.factor, kernel_matrix(kernel, own, X))
+    def __init__(self, F: Any):
+        #: (feature, row)
+        self.F = F
         #: What the last solution had to be put right by.
-        self.off = namespace(X).zeros_like(self.F[:, 0])
+        self.off = namespace(F).zeros_like(F[:, 0])
+
+    @property
+    def size(self) -> float:
+        return float(namespace(self.F).max(namespace(self.F).sum(self.F * self.F, axis=0)))
 
     def start(self, ridge: Any) -> MachinePoint:
         xp = namespace(self.F)
@@ -153,14 +169,9 @@ class LandmarkSpace:
         b = level - float(xp.sum(middle * w))
         return MachinePoint(w, b, w @ self.F + b)
 
+    @abstractmethod
     def _weights(self, A: Any, target: Any) -> Any:
         """w of (I + A A') w = A target."""
-        xp = namespace(A)
-        solve = cholesky_solver(with_diagonal(A @ A.T, xp.ones_like(A[:, 0])))
-        w = solve((A @ target)[:, None])[:, 0]
-        # once more with what rounding left: squares of features lose digits that they have
-        self.off = solve((A @ (target - w @ A) - w)[:, None])[:, 0]
-        return w + self.off
 
     def inner(self, one: MachinePoint, other: MachinePoint) -> Any:
         return namespace(self.F).sum(one.beta * other.beta)
@@ -168,6 +179,34 @@ class LandmarkSpace:
     def error(self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint) -> float:
         xp = namespace(ridge)
         return float(xp.max(xp.abs(self.off @ self.F)))
+
+
+class LandmarkSpace(FeatureSpace):
+    """Functions Σ aₗ k(xₗ, ·) of some rows alone, the landmarks, whose weights all rows decide.
+
+    With K_LL = R R' the columns of F = R⁻¹ K_LN are features of the rows in which the norm of a
+    function is that of its weights w, and a = R⁻' w. A step is one system as large as the
+    landmarks are many, of a matrix I + F_A diag(2C) F_A' whose condition that of K_LL does not
+    spoil.
+    """
+
+    def __init__(self, kernel: Kernel, X: Any, landmarks: Any):
+        own = namespace(X).take(X, move(landmarks, X, exact=True), axis=0)
+        K = kernel_matrix(kernel, own, own)
+        # what rounding leaves of eigenvalues that are 0 must be no less: sums of so many numbers
+        floor = len(landmarks) * EPS * namespace(X).max(diagonal(K))
+        # of landmarks at the origin every function is 0, in whatever units
+        floor = floor if float(floor) > 0 else 1.0
+        self.factor = lower_factor(with_diagonal(K, namespace(X).zeros_like(K[0, :]) + floor))
+        super().__init__(lower_solve(self.factor, kernel_matrix(kernel, own, X)))
+
+    def _weights(self, A: Any, target: Any) -> Any:
+        xp = namespace(A)
+        solve = cholesky_solver(with_diagonal(A @ A.T, xp.ones_like(A[:, 0])))
+        w = solve((A @ target)[:, None])[:, 0]
+        # once more with what rounding left: squares of features lose digits that they have
+        self.off = solve((A @ (target - w @ A) - w)[:, None])[:, 0]
+        return w + self.off
 
     def coefficients(self, w: Any) -> Any:
         """The weight of each landmark's kernel."""
@@ -181,11 +220,15 @@ def kernel_matrix(kernel: Kernel, X: Any, Y: Any) -> Any:
         K = _kernel_values(kernel, X, Y)
         finite = bool(xp.all(xp.isfinite(xp.sum(K, axis=0))))  # as every number of it then is
     if not finite:
-        raise InvalidTable(
-            f"The {kernel.name} kernel of these columns is too large for a number. Scale the "
-            "columns, for example by StandardScaler()."
-        )
+        raise too_large(kernel.name)
     return K
+
+
+def too_large(kernel: str) -> InvalidTable:
+    return InvalidTable(
+        f"The {kernel} kernel of these columns is too large for a number. Scale the columns, for "
+        "example by StandardScaler()."
+    )
 
 
 def _kernel_values(kernel: Kernel, X: Any, Y: Any) -> Any:

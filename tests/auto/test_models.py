@@ -1,0 +1,38 @@
+"""Models of AUTO: losses of what they answer, and their estimators."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from tamis.auto.models import ANSWERS, Truth, answers, estimator_of, losses
+from tamis.auto.work import Trial
+from tamis.contract import Grouping
+
+
+def problem(task, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(120, 4)) * 10.0 ** np.arange(4)
+    signal = X[:, 0] + X[:, 1] / 10 + 0.3 * rng.normal(size=120)
+    return X, signal if task == "regression" else np.digitize(signal, [-0.7, 0.7])
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_entries_are_losses_of_the_answers(task):
+    X, y = problem(task)
+    truth, train, test = Truth.of(y, task), np.arange(80), np.arange(80, 120)
+    trial = Trial(X, truth, Grouping(4), train, test, 5)
+    found = trial.entries(tuple(ANSWERS), np.array([2, 0]))
+    assert [entry[:2] for entry in found] == [[name, 2] for name in ANSWERS]
+    for name, _, squared, wrong in found:
+        expected = losses(answers(name, X[:, [0, 2]], truth, train, test, 5), truth, test)
+        assert_allclose(squared, expected[0], rtol=1e-5)
+        assert (wrong is None) == (expected[1] is None)
+        if wrong is not None:
+            assert_array_equal(wrong, expected[1])
+
+
+@pytest.mark.parametrize("model", list(ANSWERS))
+def test_the_estimator_of_a_target_in_small_units(model):
+    X, y = problem("regression")
+    plain, small = (estimator_of(model, 4, "regression", 5).fit(X, f * y) for f in (1, 2.0**-30))
+    assert_allclose(np.ldexp(small.predict(X), 30), plain.predict(X), rtol=1e-6, atol=1e-6)

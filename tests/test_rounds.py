@@ -232,6 +232,12 @@ def test_probes_refuse_what_could_keep_nothing(params, match):
         Probes(Ranking(Correlation()), **params).fit(*signal())
 
 
+def test_where_all_may_be_false_nothing_is_asked_and_that_is_said():
+    X, y = noise(d=1)
+    found = Probes(Ranking(Correlation()), random_state=0).fit(X, y)
+    assert found.choice_.reason.startswith("all of 1 column: expected_false=1 allows that many")
+
+
 def test_a_search_is_needed():
     with pytest.raises(IncompatibleCriterion, match="needs a search"):
         Probes(Correlation()).fit(*signal())
@@ -366,6 +372,30 @@ def test_halves_hold_every_class():
     X[:, 1] += np.unique(y, return_inverse=True)[1] * 3
     found = StabilitySelection(Ranking(FisherScore()), n_pairs=3, random_state=0).fit(X, y)
     assert found.support_[1]
+
+
+@pytest.mark.parametrize("search", [Ranking(Correlation()), Forward(JMI())], ids=str)
+def test_equal_columns_are_told_apart_by_lot_in_each_half(search):
+    """The first columns are not found again and again where none says anything."""
+    X, y = np.ones((40, 50)), np.arange(40) % 2
+    X[:, 30] = y + 0.1 * np.arange(40)
+    found = StabilitySelection(search, random_state=0).fit(X, y)
+    assert_array_equal(found.get_support(indices=True), [30])
+
+
+def test_units_of_shuffled_columns_are_those_of_the_table():
+    X, y = signal(d=8)
+    groups = {"b": [7, 2], "a": [0, 5], "c": [1, 3], "d": [4], "e": [6]}
+    search = Ranking(MutualInformation(), feature_groups=groups)
+    found = StabilitySelection(search, expected_false=1.6, n_pairs=3, random_state=0).fit(X, y)
+    assert_array_equal(found.get_support(indices=True), [2, 7])
+    assert found.units_.n_units == len(found.frequency_) == 5
+
+
+def test_halves_need_rows():
+    X, y = signal(n=3, d=8)
+    with pytest.raises(InvalidTable, match="needs 4 of them at least, not 3"):
+        StabilitySelection(Ranking(Correlation())).fit(X, y)
 
 
 # ---------------------------------------------------------------------------------------- knockoffs
@@ -509,6 +539,17 @@ def test_subsets_of_a_walk_that_is_not_nested_are_its_own():
         assert_allclose(
             Scatter("J3").fit((X - X.mean(0)) / X.std(0), labels).value(subset), max(values)
         )
+
+
+@pytest.mark.parametrize(
+    "first",
+    [Ranking(Correlation(), n_features_to_select=4), Forward(JMI(), n_features_to_select=4)],
+)
+def test_a_composition_whose_walk_has_no_values_has_an_honest_size(first):
+    X, y = signal(n=80, d=8)
+    found = HonestSize(Then(first, Forward(JMI())), n_folds=3, random_state=0).fit(X, y)
+    assert found.support_[[2, 7]].all()
+    assert found.n_features_ < 4
 
 
 def test_a_target_is_needed():

@@ -7,11 +7,19 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, is_int, is_real
 from tamis._random import stream
-from tamis.choice.rounds import Rounds, Verdict, seed_of, walk_cost
+from tamis.choice.rounds import (
+    Rounds,
+    Verdict,
+    expected_unrelated,
+    in_order_of_columns,
+    seed_of,
+    walk_cost,
+)
 from tamis.contract import Cost, Selection
 from tamis.evaluation.dealing import parts_of, plain_groups_of
 from tamis.evaluation.stability import Stability, stability
-from tamis.exceptions import InvalidParameter
+from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.search.categories import for_columns
 
 
 class StabilitySelection(Rounds):
@@ -21,7 +29,8 @@ class StabilitySelection(Rounds):
     q best columns of each, and a column stays that is among them in a share of at least
     ``threshold``. The number of unrelated columns kept is at most q^2 / ((2 threshold - 1) d) in
     expectation, from which q follows. The bound holds widely, at about half the power of
-    :class:`Probes`; it speaks of columns unrelated to the target, as that does.
+    :class:`Probes`; it speaks of columns unrelated to the target, as that does. Columns of equal
+    score are told apart by lot, anew in each half: copies of a column share what it is found.
 
     Parameters
     ----------
@@ -130,11 +139,34 @@ class StabilitySelection(Rounds):
         halves = parts_of(groups, (half, half), stream(seed, "halves", index))
         found = []
         for side, rows in enumerate(halves):
-            labels = None if y is None else y[rows]
-            root = seed_of(seed, "search", index, side)
-            fitted = self._fitted(X[rows], labels, root, self._n_best(self._n_units(X)))
-            found.append(np.flatnonzero(fitted.unit_support_).tolist())
+            target = None if y is None else y[rows]
+            found.append(self._best_of(X[rows], target, seed, (index, side)))
         return found
+
+    def _best_of(
+        self, X: Array, y: NDArray[Any] | None, seed: int, half: tuple[int, int]
+    ) -> list[int]:
+        """The best units of one half; its columns are shuffled, so that no index is preferred."""
+        d = X.shape[1]
+        place = stream(seed, "columns", *half).permutation(d)
+        labels = (np.arange(d) if self._labels is None else self._labels)[place]
+        fitted = self._fitted(
+            X[:, place],
+            y,
+            seed_of(seed, "search", *half),
+            self._n_best(self._n_units(X)),
+            None if self._labels is None else labels,
+            for_columns(self.search, place, d),
+        )
+        return sorted(in_order_of_columns(labels)[fitted.unit_support_].tolist())
+
+    def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
+        if len(X) < 4:
+            raise InvalidTable(
+                f"StabilitySelection searches in halves of the rows, and needs 4 of them at least, "
+                f"not {len(X)}."
+            )
+        return super()._afford(X, y)
 
     def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
         self.n_best_ = self._n_best(n_units)
@@ -148,10 +180,11 @@ class StabilitySelection(Rounds):
         share = f"{self.threshold:g} of {2 * self.n_pairs} halves of the rows"
         if not n_kept:
             return Verdict(0, f"no column is among the best {self.n_best_} in {share}.")
+        found = "is found" if n_kept == 1 else "are found"
         return Verdict(
             n_kept,
-            f"{self._counted(n_kept)} found in at least {share}; at most {self.expected_false:g} "
-            "of them is expected to be unrelated to the target.",
+            f"{self._counted(n_kept)} {found} in at least {share}; at most "
+            f"{expected_unrelated(self.expected_false)}",
         )
 
 

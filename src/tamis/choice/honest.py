@@ -9,6 +9,7 @@ from sklearn.linear_model import Ridge
 from tamis._arrays import Array, Subset, is_int, is_real, target_kind
 from tamis.choice.rounds import Rounds, Verdict, seed_of, walk_cost, whole_walk
 from tamis.contract import Cost, Selection
+from tamis.contract.choice import best_of
 from tamis.evaluation.dealing import folds_of
 from tamis.evaluation.losses import held_out_losses
 from tamis.exceptions import InvalidParameter, InvalidTarget
@@ -228,5 +229,4 @@ def first_units(search: Selection, size: int) -> Subset:
     steps = np.flatnonzero(search.trace_.sizes == size)
     if not len(steps):
         return np.sort(search.order_[:size])
-    values = search.trace_.values[steps]
-    return search.trace_[int(steps[np.nanargmax(values)])].subset
+    return search.trace_[best_of(search.trace_, steps)].subset

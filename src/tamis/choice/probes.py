@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, is_int, is_real
 from tamis._random import stream
-from tamis.choice.rounds import Rounds, Verdict, seed_of
+from tamis.choice.rounds import Rounds, Verdict, expected_unrelated, seed_of
 from tamis.contract import Cost, Selection
 from tamis.exceptions import InvalidParameter
 
@@ -52,7 +52,7 @@ class Probes(AgainstProbes):
 
     The promise speaks of columns that say nothing of the target, alone or together: a column that
     only repeats a relevant one beats every probe. E is an expectation: at E = 1 two of three tables
-    of noise keep a column.
+    of noise keep a column, and of a single column nothing is asked.
 
     Parameters
     ----------
@@ -124,11 +124,16 @@ class Probes(AgainstProbes):
 
     def _verdict(self, scores: Array) -> Verdict:
         p, d = np.exp(-scores) * (1 - 1e-12), len(scores)
+        if self.fdr is None and self.expected_false >= d:
+            return Verdict(
+                d,
+                f"all of {self._counted(d)}: expected_false={self.expected_false:g} allows that "
+                f"many to be unrelated to the target, so nothing was asked of them. Write a smaller "
+                "number to have them tested.",
+            )
         if self.fdr is None:
             n_kept = int((p <= self.expected_false / d).sum())
-            promised = (
-                f"{self.expected_false:g} of those kept is expected to be unrelated to the target."
-            )
+            promised = expected_unrelated(self.expected_false)
         else:
             passing = np.flatnonzero(p <= self.fdr * np.arange(1, d + 1) / d)
             n_kept = int(passing[-1]) + 1 if len(passing) else 0

@@ -304,9 +304,7 @@ class Rounds(MetaEstimatorMixin, InRounds):
         search = for_columns(self.search, place % d, d)
         fitted = self._fitted(wide, y, seed, size, None if self._labels is None else both, search)
         standing = np.full(2 * n_units, -np.inf)
-        # units stand in the order of their first columns
-        first = np.sort(np.unique(both, return_index=True)[1])
-        standing[both[first]] = standing_of(fitted)
+        standing[in_order_of_columns(both)] = standing_of(fitted)
         return standing[:n_units], standing[n_units:]
 
     def _fitted(
@@ -379,6 +377,27 @@ def walk_of(search: Any) -> Any:
 def sized(search: Any, size: int) -> None:
     """Ask a search, or the last part of a composed one, for a number of columns."""
     walk_of(search).set_params(n_features_to_select=size)
+
+
+def expected_unrelated(n: float) -> str:
+    """How many of the columns kept are expected to be unrelated, in words.
+
+    >>> expected_unrelated(0.2)
+    '0.2 of those kept is expected to be unrelated to the target.'
+    """
+    return (
+        f"{n:g} of those kept {'is' if n <= 1 else 'are'} expected to be unrelated to the target."
+    )
+
+
+def in_order_of_columns(labels: Subset) -> Subset:
+    """The units of some columns as a search numbers them: by their first columns.
+
+    >>> in_order_of_columns(np.array([4, 1, 4, 0]))
+    array([4, 1, 0])
+    """
+    found: Subset = labels[np.sort(np.unique(labels, return_index=True)[1])]
+    return found
 
 
 def standing_of(search: Selection) -> Array:

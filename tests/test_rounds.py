@@ -37,6 +37,7 @@ from tamis.criteria import (
     MutualInformation,
     PValue,
     Scatter,
+    Scored,
 )
 from tamis.exceptions import (
     DegenerateData,
@@ -707,15 +708,30 @@ CENSORED = [("event", bool), ("time", float)]
 
 
 @pytest.mark.parametrize("around", AROUND, ids=lambda one: type(one).__name__)
-@pytest.mark.parametrize("damage", ["abc", None, {}, "gone"])
+@pytest.mark.parametrize("damage", ["abc", None, {}, "gone", "no rounds"])
 def test_damaged_rounds_are_said(around, damage):
     X, y = signal()
     plain = json.loads(json.dumps(clone(around).fit(X, y).record_.to_dict()))
     rounds = plain["trace"]["state"]["rounds"]
     first = rounds.pop("0")
-    if damage == "gone":
+    if damage == "no rounds":
+        plain["trace"]["state"]["rounds"] = [1, 2]
+    elif damage == "gone":
         rounds["99"] = first
     else:
         rounds["0"] = damage
     with pytest.raises(InvalidTable, match="damaged record"):
         clone(around).resume(X, y, record=Record.from_dict(plain))
+
+
+def breaks_on_all_rows(X, y):
+    if len(X) == 120:
+        raise ValueError("something of a criterion")
+    return abs(np.corrcoef(X[:, 0], y)[0, 1])
+
+
+def test_an_error_of_a_search_that_goes_on_is_not_one_of_the_record():
+    X, y = signal()
+    around = HonestSize(Ranking(Scored(breaks_on_all_rows)), n_folds=3, random_state=0)
+    with pytest.raises(ValueError, match="^something of a criterion$"):
+        around.fit(X, y)

@@ -307,8 +307,10 @@ class Auto(InRounds):
         """What is kept, its error, and the order of all columns by its path on all rows."""
         assert y is not None
         work, asked = self._work, self.n_features_to_select is not None
+        with readable_rounds(self):
+            losses = gather(found, len(X))
         rng = stream(seed, "draws")
-        outcome = outcome_of(gather(found, len(X)), SIZES[self.size], rng, work.groups, asked)
+        outcome = outcome_of(losses, SIZES[self.size], rng, work.groups, asked)
         order = EMPTY
         if outcome.size:
             rows = np.arange(len(X))

@@ -7,7 +7,14 @@ from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
 
 from tamis._arrays import Array, Subset, is_int, is_real, target_kind
-from tamis.choice.rounds import Rounds, Verdict, seed_of, walk_cost, whole_walk
+from tamis.choice.rounds import (
+    Rounds,
+    Verdict,
+    readable_rounds,
+    seed_of,
+    walk_cost,
+    whole_walk,
+)
 from tamis.contract import Cost, Selection
 from tamis.contract.choice import best_of
 from tamis.evaluation.dealing import folds_of
@@ -160,7 +167,8 @@ class HonestSize(Rounds):
     ) -> list[Any]:
         """The order in which the search takes the columns of all rows."""
         assert y is not None
-        self._read(found, self._n_units(X))
+        with readable_rounds(self):
+            self._read(found, self._n_units(X))
         n = int(self.sizes_[self._smallest()])
         if n == 0:
             return []

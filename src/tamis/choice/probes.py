@@ -128,7 +128,7 @@ class Probes(AgainstProbes):
             return Verdict(
                 d,
                 f"all of {self._counted(d)}: expected_false={self.expected_false:g} allows that "
-                f"many to be unrelated to the target, so nothing was asked of them. Write a smaller "
+                "many to be unrelated to the target, so nothing was asked of them. Write a smaller "
                 "number to have them tested.",
             )
         if self.fdr is None:

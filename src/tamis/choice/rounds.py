@@ -99,7 +99,9 @@ class InRounds(Embedded):
     def _stages(
         self, X: Array, y: NDArray[Any] | None, seed: int, state: dict[str, Any]
     ) -> Iterator[dict[str, Any]]:
-        found, n_rounds = dict(state.get("rounds", {})), self._n_rounds()
+        with readable_rounds(self):
+            found = dict(state.get("rounds", {}))
+        n_rounds = self._n_rounds()
         for index, numbers in self._played(X, y, seed, found):
             found[str(index)] = numbers
             yield {"rounds": dict(found), "n_rounds": n_rounds}
@@ -108,7 +110,8 @@ class InRounds(Embedded):
                 break
         if "rest" not in state:
             with readable_rounds(self):
-                rest = self._rest(X, y, seed, _in_order(found))
+                in_order = _in_order(found)
+            rest = self._rest(X, y, seed, in_order)
             yield {"rounds": found, "n_rounds": n_rounds, "rest": rest}
 
     def _played(
@@ -323,7 +326,10 @@ class Rounds(MetaEstimatorMixin, InRounds):
 
 @contextmanager
 def readable_rounds(selection: InRounds) -> Iterator[None]:
-    """Refuse rounds of a record that are not what rounds find."""
+    """Refuse rounds of a record that are not what rounds find.
+
+    It stands around reading alone: an error of a search that goes on is not one of the record.
+    """
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError) as error:

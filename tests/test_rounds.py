@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVR, LinearSVC
 
 from tamis._random import stream
 from tamis.choice import Contest, HonestSize, Knee, Knockoffs, Probes, StabilitySelection
@@ -43,6 +43,7 @@ from tamis.exceptions import (
     DegenerateData,
     IncompatibleCriterion,
     InvalidParameter,
+    InvalidScore,
     InvalidTable,
     InvalidTarget,
     NothingFound,
@@ -69,6 +70,17 @@ def signal(n=120, d=12, seed=0):
 def noise(n=150, d=12, seed=0):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(n, d)), rng.normal(size=n)
+
+
+class Speechless(RegressorMixin, BaseEstimator):
+    """Answers NaN where it has three columns."""
+
+    def fit(self, X, y):
+        self.width_ = X.shape[1]
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), np.nan if self.width_ == 3 else 0.0)
 
 
 AROUND = [
@@ -553,6 +565,56 @@ def test_a_composition_whose_walk_has_no_values_has_an_honest_size(first):
     assert found.n_features_ < 4
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_one_that_only_regresses_may_answer_with_one_number(n_classes):
+    X, y = signal(n=80, d=8)
+    labels = np.digitize(y, [-0.5, 0.5][: n_classes - 1])
+    found = HonestSize(Ranking(FisherScore()), SVR(), n_folds=3, random_state=0).fit(X, labels)
+    assert found.support_[[2, 7]].all()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "task", "error", "match"),
+    [
+        (KNeighborsClassifier(), "auto", InvalidTarget, "KNeighborsClassifier tells classes apart"),
+        ("ridge", "auto", InvalidParameter, "an estimator that predicts"),
+        (LinearSVC, "auto", InvalidParameter, "an estimator that predicts"),
+        (Speechless(), "auto", InvalidScore, r"Speechless, trained on 3 column\(s\)"),
+    ],
+    ids=str,
+)
+def test_what_cannot_predict_is_said(estimator, task, error, match):
+    X, y = signal(n=60, d=5)
+    with pytest.raises(error, match=match):
+        HonestSize(Ranking(Correlation()), estimator, task=task, n_folds=3).fit(X, y)
+
+
+def test_labels_are_no_numbers():
+    X, y = signal(n=60, d=5)
+    with pytest.raises(InvalidTarget, match="predict numbers, but y holds labels such as"):
+        HonestSize(Ranking(Correlation()), task="regression").fit(X, np.where(y > 0, "a", "b"))
+
+
+def test_folds_are_those_of_the_task():
+    """Of numbers that could be classes, each of which is in fewer rows than there are folds."""
+    X, y = signal(n=60, d=5)
+    ranks = np.argsort(np.argsort(y)) // 3
+    found = HonestSize(Ranking(Correlation()), task="regression", random_state=0).fit(X, ranks)
+    assert found.support_[2]
+    halves = np.digitize(y, [0]) + 0.5  # numbers that are labels
+    found = HonestSize(Ranking(Correlation()), task="classification", random_state=0)
+    assert found.fit(X, halves).support_[2]
+
+
+@pytest.mark.parametrize("unit", [1e150, 1e-150])
+def test_units_of_the_target_play_no_part_in_an_honest_size(unit):
+    X, y = signal(n=80, d=8)
+    around = HonestSize(Ranking(Correlation()), n_folds=3, random_state=0)
+    found, other = clone(around).fit(X, y), clone(around).fit(X, y * unit)
+    assert_array_equal(found.support_, other.support_)
+    assert_allclose(other.errors_ / unit / unit, found.errors_)
+
+
 def test_a_target_is_needed():
     from tamis.criteria import ColumnSubset
 
@@ -733,5 +795,5 @@ def breaks_on_all_rows(X, y):
 def test_an_error_of_a_search_that_goes_on_is_not_one_of_the_record():
     X, y = signal()
     around = HonestSize(Ranking(Scored(breaks_on_all_rows)), n_folds=3, random_state=0)
-    with pytest.raises(ValueError, match="^something of a criterion$"):
+    with pytest.raises(ValueError, match=r"^something of a criterion$"):
         around.fit(X, y)

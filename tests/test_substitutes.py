@@ -9,6 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csc_array
 from sklearn.linear_model import LinearRegression, Ridge, RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
 
 from tamis.choice import Fusion, Probes
 from tamis.choice.likeness import correlations, likeness
@@ -26,7 +29,7 @@ from tamis.criteria import (
 )
 from tamis.datasets import make_mixed
 from tamis.evaluation.dealing import folds_of
-from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.search import Backward, Forward, Ranking, RecursiveElimination, Then
 from tamis.table import TableSelector
 
@@ -46,12 +49,14 @@ def scaled(train, test):
     return (train - train.mean(0)) / train.std(0), (test - train.mean(0)) / train.std(0)
 
 
-def fold_losses(X, truth, y, n_folds=5, seed=0):
+def fold_losses(X, truth, y, n_folds=5, seed=0, weights=None):
     """Squared losses of a ridge regression, written out."""
     found = []
     for train, test in folds_of(y, np.arange(len(y)), n_folds, seed):
         known, asked = scaled(X[train], X[test])
-        answers = Ridge().fit(known, truth[train]).predict(asked).reshape(len(test), -1)
+        own = None if weights is None else weights[train]
+        fitted = Ridge().fit(known, truth[train], sample_weight=own)
+        answers = fitted.predict(asked).reshape(len(test), -1)
         found.append(((answers - truth[test].reshape(len(test), -1)) ** 2).sum(axis=1))
     return found
 
@@ -295,3 +300,99 @@ def test_swaps_are_judged_at_the_same_time():
     one, two = (found.substitutes(X, y > 0, n_jobs=n_jobs, **EVERY) for n_jobs in (None, 2))
     assert len(one) > 2
     assert one.swaps == two.swaps
+
+
+# ------------------------------------------------------------------------------------------ weights
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_weights_of_rows_one_by_one(classes):
+    X, y = doubled()
+    truth, weights = y, np.random.default_rng(1).uniform(0.2, 3, size=len(y))
+    if classes:
+        y = (y > 0).astype(int)
+        truth = np.eye(2)[y]
+    search = Ranking(Correlation(), n_features_to_select=2).fit(X, y)
+    found = search.substitutes(X, y, sample_weight=weights, **EVERY)
+    folds = [test for _, test in folds_of(y, np.arange(len(y)), 5, 0)]
+    kept = fold_losses(X[:, search.columns], truth, y, weights=weights)
+    mean = sum(w @ rows for w, rows in zip(map(weights.take, folds), kept, strict=True))
+    assert_allclose(found.loss, mean / weights.sum())
+    for swap in found:
+        columns = np.sort([*(j for j in search.columns if j != swap.column), swap.substitute])
+        others = fold_losses(X[:, columns], truth, y, weights=weights)
+        rises = [
+            np.average(new - old, weights=weights[test])
+            for new, old, test in zip(others, kept, folds, strict=True)
+        ]
+        assert_allclose(swap.loss_change, np.mean(rises))
+        assert_allclose(swap.standard_error, np.std(rises, ddof=1) * np.sqrt(1 / 5 + 1 / 4))
+    plain = search.substitutes(X, y, **EVERY)
+    equal = search.substitutes(X, y, sample_weight=np.ones(len(y)), **EVERY)
+    assert_allclose(equal.max_loss, plain.max_loss)
+    assert plain.swaps[0].loss_change != found.swaps[0].loss_change
+
+
+def test_the_criterion_is_trained_with_the_weights():
+    X, y = doubled()
+    weights = np.where(np.arange(len(y)) % 2, 5.0, 1.0)
+    criterion = CrossValidated(LinearRegression(), cv=3)
+    search = Forward(criterion, n_features_to_select=2).fit(X, y, sample_weight=weights)
+    found = search.substitutes(X, y, sample_weight=weights, **EVERY)
+    fitted = criterion.fit((X - X.mean(0)) / X.std(0), y, sample_weight=weights)
+    for swap in found:
+        columns = np.sort([*(j for j in search.columns if j != swap.column), swap.substitute])
+        change = fitted.value(columns) - fitted.value(np.array(search.columns))
+        assert_allclose(swap.score_change, change, atol=1e-10)
+
+
+def test_a_row_without_weight_is_as_if_it_were_not_there():
+    X, y = doubled()
+    there = np.arange(len(y)) % 4 > 0
+    piped = make_pipeline(StandardScaler(), Ridge())
+    search = Forward(CrossValidated(piped, cv=3), n_features_to_select=2).fit(X[there], y[there])
+    one = search.substitutes(X, y, sample_weight=1.0 * there, estimator=piped, **EVERY)
+    two = search.substitutes(X[there], y[there], estimator=piped, **EVERY)
+    assert_allclose([swap[2:6] for swap in one], [swap[2:6] for swap in two])
+
+
+@pytest.mark.parametrize(
+    "weights", [np.ones(5), -np.ones(90), np.zeros(90), np.full(90, np.nan), "heavy", [[1]] * 90]
+)
+def test_weights_that_are_none_are_said(weights):
+    X, y = doubled()
+    search = Ranking(Correlation(), n_features_to_select=2).fit(X, y)
+    with pytest.raises(InvalidParameter, match="sample_weight for each of 90 rows"):
+        search.substitutes(X, y, sample_weight=weights)
+
+
+def test_an_estimator_that_takes_no_weights_is_said():
+    X, y = doubled()
+    search = Ranking(Correlation(), n_features_to_select=2).fit(X, y > 0)
+    model = KNeighborsClassifier()
+    with pytest.raises(InvalidParameter, match=r"KNeighborsClassifier\.fit does not take it"):
+        search.substitutes(X, y > 0, sample_weight=np.ones(90), estimator=model)
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "match"),
+    [
+        (KNeighborsClassifier(), InvalidTarget, "tells classes apart"),
+        ("ridge", InvalidParameter, "estimator that predicts"),
+        (Ridge, InvalidParameter, "estimator that predicts"),
+        (StandardScaler(), InvalidParameter, "estimator that predicts"),
+    ],
+    ids=str,
+)
+def test_a_model_that_cannot_predict_the_target_is_said(model, error, match):
+    X, y = doubled()
+    search = Ranking(Correlation(), n_features_to_select=2).fit(X, y)
+    with pytest.raises(error, match=f"substitutes .*{match}"):
+        search.substitutes(X, y, estimator=model)
+
+
+def test_one_number_at_a_time_is_enough_for_classes():
+    X, y = doubled()
+    labels = np.digitize(y, [-1, 1])
+    search = Ranking(FisherScore(), n_features_to_select=2).fit(X, labels)
+    assert search.substitutes(X, labels, estimator=SVR(), **EVERY).loss < 0.6

@@ -18,7 +18,7 @@ from tamis.choice.rounds import (
 from tamis.contract import Cost, Selection
 from tamis.contract.choice import best_of
 from tamis.evaluation.dealing import folds_of
-from tamis.evaluation.losses import held_out_losses
+from tamis.evaluation.losses import check_predicts, held_out_losses
 from tamis.exceptions import InvalidParameter, InvalidTarget
 from tamis.response.cost import model_cost
 
@@ -117,6 +117,7 @@ class HonestSize(Rounds):
                 "HonestSize compares predictions with a target of classes or numbers, and y is "
                 "censored (event and time). Use Probes(...) or StabilitySelection(...)."
             )
+        check_predicts("HonestSize", self.estimator, y, self._task(y))
 
     def _n_rounds(self) -> int:
         return self.n_folds
@@ -141,11 +142,11 @@ class HonestSize(Rounds):
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
         """Rows of one fold, and their losses at every size."""
         assert y is not None
-        train, test = folds_of(y, np.arange(len(y)), self.n_folds, seed)[index]
-        n_units = self._n_units(X)
+        task, n_units = self._task(y), self._n_units(X)
+        train, test = folds_of(y, np.arange(len(y)), self.n_folds, seed, task)[index]
         size = honest_walk(self.search, n_units)
         walked = self._fitted(X[train], y[train], seed_of(seed, "search", index), size)
-        task, losses = self._task(y), []
+        losses = []
         for size in sizes_of(n_units):
             columns = walked.units_.columns(first_units(walked, size))
             found = held_out_losses(self.estimator, X[:, columns], y, train, test, task)
@@ -183,7 +184,8 @@ class HonestSize(Rounds):
         for rows, of_sizes in found:
             losses[np.array(rows)] = np.array(of_sizes).T
         self.losses_ = losses.mean(axis=0)
-        self.errors_ = losses.std(axis=0, ddof=1) / np.sqrt(n_rows)
+        unit = losses.max(initial=0.0) or 1.0  # squares of squares are soon out of reach
+        self.errors_ = (losses / unit).std(axis=0, ddof=1) / np.sqrt(n_rows) * unit
 
     def _smallest(self) -> int:
         """Index of the smallest size that is hardly worse than the best."""

@@ -25,7 +25,7 @@ from tamis.contract.choice import counted
 from tamis.contract.criterion import check_target, with_unit
 from tamis.density.discrete import category_mask
 from tamis.evaluation.dealing import folds_of
-from tamis.evaluation.losses import held_out_losses
+from tamis.evaluation.losses import check_predicts, held_out_losses, weights_name
 from tamis.exceptions import InvalidParameter, TamisWarning
 from tamis.search.categories import for_columns, given_categories
 
@@ -150,6 +150,7 @@ class Swaps(NamedTuple):
     categories: Mask | None
     kept: Subset
     pairs: list[tuple[int, int, float]]
+    weights: Array | None
 
     def swapped(self, old: int, new: int) -> Subset:
         """What is kept, with another unit in the place of one."""
@@ -168,11 +169,13 @@ def substitutes(
     n_folds: int = 5,
     random_state: Any = None,
     n_jobs: int | None = None,
+    sample_weight: Any = None,
 ) -> Substitutes:
     """Work of :meth:`tamis.contract.Selection.substitutes`, where the parameters are described."""
     _check(max_loss, min_correlation, n_candidates, n_folds)
     read, seed = selection._reread(X, y), draw_seed(random_state)
-    swaps, units = _cut_down(read, min_correlation, n_candidates)
+    read, weights = _weighed(read, sample_weight)
+    swaps, units = _cut_down(read, weights, min_correlation, n_candidates)
     scores = _score_changes(swaps, seed)
     judged = _judged(swaps, estimator, n_folds, seed, n_jobs)
     limit = judged.loss_error if max_loss is None else float(max_loss)
@@ -198,7 +201,32 @@ def _check(max_loss: Any, min_correlation: Any, n_candidates: Any, n_folds: Any)
             raise InvalidParameter(f"substitutes needs {name} of at least {least}, not {value!r}.")
 
 
-def _cut_down(read: Any, min_correlation: float, n_candidates: int) -> tuple[Swaps, Subset]:
+def _weighed(read: Any, sample_weight: Any) -> tuple[Any, Array | None]:
+    """The rows that have a weight, and their weights; a weight of 0 is as if a row were not there.
+
+    Without weights all rows, and None.
+    """
+    if sample_weight is None:
+        return read, None
+    n_rows = read.X.shape[0]
+    try:
+        weights = np.asarray(sample_weight, dtype=float)
+    except (TypeError, ValueError):
+        weights = np.array([np.nan])
+    good = weights.shape == (n_rows,) and np.isfinite(weights).all() and (weights >= 0).all()
+    if not good or not weights.any():
+        raise InvalidParameter(
+            f"substitutes needs a sample_weight for each of {n_rows} rows, numbers of at least 0 "
+            "that are not all 0: those of the fit."
+        )
+    rows = np.flatnonzero(weights)
+    target = None if read.y is None else read.y[rows]
+    return read._replace(X=read.X[rows], y=target), weights[rows]
+
+
+def _cut_down(
+    read: Any, weights: Array | None, min_correlation: float, n_candidates: int
+) -> tuple[Swaps, Subset]:
     """The units that matter, and which units of the whole table they are."""
     search, grouping, n_columns = read.search, read.search.units_, read.X.shape[1]
     categories = _categories_of(search, n_columns)
@@ -223,6 +251,7 @@ def _cut_down(read: Any, min_correlation: float, n_candidates: int) -> tuple[Swa
         None if categories is None else categories[columns],
         np.array([place[int(unit)] for unit in kept], dtype=np.intp),
         [(place[old], place[new], r) for old, new, r in pairs],
+        weights,
     )
     return cut, units
 
@@ -259,7 +288,8 @@ def _score_changes(swaps: Swaps, seed: int) -> Array:
     with warnings.catch_warnings():  # said by the search itself
         warnings.simplefilter("ignore", TamisWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
-        criterion.fit(standardised(swaps.X) if scaled else swaps.X, swaps.y)
+        weighed = _for_criterion(criterion, swaps.weights)
+        criterion.fit(standardised(swaps.X) if scaled else swaps.X, swaps.y, **weighed)
         for old in np.unique(olds):
             here = np.flatnonzero(olds == old)
             asked = np.unique([old, *(swaps.pairs[i][1] for i in here)])
@@ -268,6 +298,14 @@ def _score_changes(swaps: Swaps, seed: int) -> Array:
             )
             changes[here] = [gains[swaps.pairs[i][1]] - gains[old] for i in here]
     return changes
+
+
+def _for_criterion(criterion: Any, weights: Array | None) -> dict[str, Array]:
+    """The weights by the name under which a criterion takes them, nothing where it takes none."""
+    if weights is None or not criterion.takes_metadata:
+        return {}
+    name = weights_name(criterion.estimator) if hasattr(criterion, "estimator") else None
+    return {name or "sample_weight": weights}
 
 
 class Judged(NamedTuple):
@@ -292,19 +330,37 @@ class SwapModel(NamedTuple):
     task: str
     grouping: Grouping
     categories: Mask | None
+    weights: Array | None
 
     def losses(self, subset: Subset) -> list[Array]:
         """Of the rows of each fold, from these units alone."""
         columns = self.grouping.columns(subset)
         table = indicators(self.X[:, columns], columns, self.categories)
         return [
-            held_out_losses(self.estimator, table, self.y, train, test, self.task)
+            held_out_losses(self.estimator, table, self.y, train, test, self.task, self.weights)
             for train, test in self.folds
         ]
 
     def means(self, subset: Subset) -> list[float]:
         """Of the losses of each fold."""
-        return [float(fold.mean()) for fold in self.losses(subset)]
+        return self.means_of(self.losses(subset))
+
+    def means_of(self, losses: list[Array]) -> list[float]:
+        """Of the losses of each fold, by the weights of its rows."""
+        weights = [None if self.weights is None else self.weights[test] for _, test in self.folds]
+        return [
+            float(np.average(fold, weights=own)) for fold, own in zip(losses, weights, strict=True)
+        ]
+
+    def whole(self, losses: list[Array]) -> tuple[float, float]:
+        """The mean loss over all rows, and its standard error."""
+        rows, n = np.concatenate(losses), len(self.y)
+        own = np.ones(n) if self.weights is None else self.weights
+        own = own[np.concatenate([test for _, test in self.folds])] / own.sum()
+        mean = float(own @ rows)
+        unit = np.abs(rows - mean).max() or 1.0  # squares of squares are soon out of reach
+        spread = np.sqrt(n / (n - 1) * (own * (rows - mean) / unit) @ (own * (rows - mean) / unit))
+        return mean, float(spread * unit)
 
 
 def _judged(swaps: Swaps, estimator: Any, n_folds: int, seed: int, n_jobs: int | None) -> Judged:
@@ -313,20 +369,24 @@ def _judged(swaps: Swaps, estimator: Any, n_folds: int, seed: int, n_jobs: int |
     task = _task(swaps)
     if task is None or swaps.y is None or not len(swaps.kept):
         return Judged(np.nan, np.nan, nothing, nothing)
-    X, y = dense(swaps.X), swaps.y
+    X, y, weights = dense(swaps.X), swaps.y, swaps.weights
+    check_predicts("substitutes", estimator, y, task)
     chosen = _without_gaps(estimator, X)
+    if weights is not None and weights_name(chosen) is None:
+        raise InvalidParameter(
+            f"substitutes cannot use sample_weight: {type(estimator).__name__}.fit does not take "
+            "it. Leave sample_weight out, or use an estimator whose fit does."
+        )
     fix_seeds(chosen, root=seed)
-    folds = list(folds_of(y, np.arange(len(X)), n_folds, seed))
-    model = SwapModel(chosen, X, y, folds, task, swaps.grouping, swaps.categories)
+    folds = list(folds_of(y, np.arange(len(X)), n_folds, seed, task))
+    model = SwapModel(chosen, X, y, folds, task, swaps.grouping, swaps.categories, weights)
     kept = model.losses(swaps.kept)
-    rows = np.concatenate(kept)
-    base = np.array([fold.mean() for fold in kept])
+    base = np.array(model.means_of(kept))
     others = ((swaps.swapped(old, new),) for old, new, _ in swaps.pairs)
     means = parallel_map(model.means, others, n_jobs=n_jobs)
     rises = np.array([np.array(one) - base for one in means]).reshape(-1, n_folds)
     errors = [standard_error(rise, 1 / (n_folds - 1)) for rise in rises]
-    loss_error = rows.std(ddof=1) / np.sqrt(len(rows))
-    return Judged(float(rows.mean()), float(loss_error), rises.mean(axis=1), np.array(errors))
+    return Judged(*model.whole(kept), rises.mean(axis=1), np.array(errors))
 
 
 def _task(swaps: Swaps) -> str | None:

@@ -333,6 +333,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         n_folds: int = 5,
         random_state: Any = None,
         n_jobs: int | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Any:
         """For each column kept, the columns left out that could stand in its place.
 
@@ -361,6 +362,10 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             Seed of the folds, and of an estimator and a criterion that draw.
         n_jobs : int or None, default=None
             Swaps at the same time; the result does not depend on it.
+        sample_weight : array of shape (n_samples,) or None, default=None
+            Weights of the rows, as of the fit: the criterion, where it takes some, and the
+            estimator are trained with them, and losses are averaged by them. How alike columns are
+            is counted over all rows of a weight above 0.
 
         Returns
         -------
@@ -393,6 +398,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             n_folds=n_folds,
             random_state=random_state,
             n_jobs=n_jobs,
+            sample_weight=sample_weight,
         )
 
     def _reread(self, X: Any, y: Any) -> Reread:

@@ -60,12 +60,19 @@ def _shares(counts: NDArray[np.intp], size: int, rng: np.random.Generator) -> ND
     return shares
 
 
-def folds_of(y: NDArray[Any], rows: Subset, n_folds: int, seed: int) -> Pairs:
-    """Pairs (the others, one fold) of the rows."""
-    of_classes = target_kind(y) == "classification"
+def folds_of(
+    y: NDArray[Any], rows: Subset, n_folds: int, seed: int, task: str | None = None
+) -> Pairs:
+    """Pairs (the others, one fold) of the rows; classes in proportion, where the task has some.
+
+    Without a ``task`` it is the one that the target looks like.
+    """
+    of_classes = (task or target_kind(y)) == "classification"
     folds = (StratifiedKFold if of_classes else KFold)(n_folds, shuffle=True, random_state=seed)
+    # labels may be numbers of any kind, which scikit-learn would read for itself
+    labels = np.unique(y[rows], return_inverse=True)[1] if of_classes else rows
     try:
-        return tuple((rows[fit], rows[check]) for fit, check in folds.split(rows, y[rows]))
+        return tuple((rows[fit], rows[check]) for fit, check in folds.split(rows, labels))
     except ValueError as error:
         raise InvalidParameter(
             f"{n_folds} folds cannot be made of {len(rows)} rows: {str(error).rstrip('.')}. Ask "

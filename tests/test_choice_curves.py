@@ -117,6 +117,32 @@ def test_the_knee_is_the_gain_furthest_below_the_line():
     assert "no test" in search.choice_.reason
 
 
+def trace_of(scores):
+    trace = Trace(len(scores))
+    for k in range(len(scores)):
+        trace.append(Step(np.arange(k + 1), 0.0))
+    trace._columns["score"].array[: len(scores)] = scores
+    return trace
+
+
+@pytest.mark.parametrize(
+    ("scores", "size"),
+    [
+        ([np.inf, 10.0, 9.0, 0.1, 0.1, 0.1], 3),
+        ([np.inf, np.inf, 1.0, 1.0, 1.0], 2),
+        ([3.0, 2.9, 0.1, -np.inf], 2),
+        ([np.nan] * 4, 1),
+    ],
+)
+def test_gains_without_bound_stand_above_the_others(scores, size):
+    trace = trace_of(scores)
+    assert trace.sizes[Knee().pick(trace).step] == size
+
+
+def test_gains_that_rise_are_not_said_to_fall():
+    assert "rise, as gains should not, from 1 to 9" in Knee().pick(trace_of([1.0, 2.0, 9.0])).reason
+
+
 def test_a_knee_where_all_gains_are_equal_keeps_one():
     trace = Trace(4)
     for k in range(4):
@@ -191,6 +217,22 @@ def test_remembered_folds_have_errors_too():
 def test_one_standard_error_needs_folds():
     with pytest.raises(IncompatibleCriterion, match="cross-validates"):
         Forward(Scatter(), n_features_to_select=OneStandardError()).fit(*table())
+
+
+@pytest.mark.parametrize("n_errors", ["one", -1, None, np.nan])
+def test_a_number_of_standard_errors_is_needed(n_errors):
+    search = Forward(CrossValidated(SVC()), n_features_to_select=OneStandardError(n_errors))
+    with pytest.raises(InvalidParameter, match="n_errors of at least 0"):
+        search.fit(*table())
+
+
+def test_where_one_column_is_best_nothing_smaller_was_worse():
+    X = np.c_[np.repeat([0.0, 1.0], 20), np.zeros(40)]
+    search = Forward(
+        CrossValidated(KNeighborsClassifier(1)), n_features_to_select=OneStandardError()
+    )
+    reason = search.fit(X, np.repeat([0, 1], 20)).choice_.reason
+    assert "no fewer were looked at" in reason
 
 
 def test_fold_scores_average_to_the_value():

@@ -15,7 +15,7 @@ from sklearn.linear_model import RidgeClassifier
 
 from tamis._expression import write
 from tamis._random import stream
-from tamis.choice import Fusion, Threshold
+from tamis.choice import Fusion, Knee, Probes, Threshold
 from tamis.choice.rounds import seed_of
 from tamis.contract import Record
 from tamis.criteria import (
@@ -31,7 +31,7 @@ from tamis.evaluation import stability
 from tamis.evaluation.dealing import parts_of
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidTable
 from tamis.recipes.book import targets_of
-from tamis.search import Forward, Ranking, RecursiveElimination
+from tamis.search import Forward, Ranking, RecursiveElimination, Then
 from tamis.table import TableSelector
 from tests.laws.catalogue import table
 
@@ -112,11 +112,37 @@ def test_groups_stand_together():
             IncompatibleCriterion,
             "of its own",
         ),
+        (
+            lambda: Fusion([Probes(SEARCHES[0])]),
+            IncompatibleCriterion,
+            r"Probes decides itself .* write Probes\(Fusion\(\[\.\.\.\]\)\)",
+        ),
+        (
+            lambda: Fusion(
+                [Then(Ranking(FisherScore(), n_features_to_select=Knee()), Forward(JMI()))]
+            ),
+            IncompatibleCriterion,
+            "leaves that to the data",
+        ),
+        (lambda: Fusion(SEARCHES, by=["borda"]), InvalidParameter, "mean-rank"),
     ],
 )
 def test_what_it_cannot_use_is_a_sentence(make, error, match):
     with pytest.raises(error, match=match):
         make().fit(*table())
+
+
+@pytest.mark.parametrize("damage", ["gone", "abc", [1.0, 2.0], None])
+def test_damaged_places_are_said(damage):
+    X, y = table()
+    fusion = Fusion(SEARCHES, random_state=0)
+    plain = json.loads(json.dumps(clone(fusion).fit(X, y).record_.to_dict()))
+    if damage == "gone":
+        del plain["trace"]["state"]["ranks"]["1"]
+    else:
+        plain["trace"]["state"]["ranks"]["1"] = damage
+    with pytest.raises(InvalidTable, match="damaged record"):
+        clone(fusion).resume(X, y, record=Record.from_dict(plain))
 
 
 def test_a_choice_reads_the_points():

@@ -82,8 +82,26 @@ def test_the_structural_risk_trades_errors_for_columns():
         lambda: theory.sample_complexity(2, float("nan"), 0.1),
         lambda: theory.vc_of_margin(-1.0, 2.0, 3),
         lambda: theory.most_columns("ten"),
+        lambda: theory.sample_complexity(2, 1e-200, 0.1),
+        lambda: theory.structural_risk([0.1, 0.2], [3], 100),
+        lambda: theory.structural_risk(0.1, 3, 100),
+        lambda: theory.structural_risk([0.1], [2.7], 100),
+        lambda: theory.aic("-10", 3),
+        lambda: theory.aic(-10.0, -1),
+        lambda: theory.bic(-10.0, 3, 0),
+        lambda: theory.ebic(-10.0, 3, 100, 7, 5),
+        lambda: theory.ebic(-10.0, 3, 0, 2, 5),
     ],
 )
 def test_an_impossible_number_is_a_sentence(call):
     with pytest.raises(InvalidParameter, match="needs"):
         call()
+
+
+def test_whole_numbers_of_numpy_do_not_come_round_again():
+    n, vc = np.int64(1000), np.int64(50)
+    assert theory.shatter_bound(n, vc) == 1000**50 + 1
+    assert theory.shatter_bound(np.int64(70), np.int64(80)) == 2**70
+    assert theory.shatter_bound(n, vc, tight=True) == theory.shatter_bound(1000, 50, tight=True)
+    assert theory.deviation_bound(n, vc, 0.1) == 1.0
+    assert theory.vc_of_margin(1e200, 1.0, 5) == 6

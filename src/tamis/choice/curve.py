@@ -117,9 +117,10 @@ class Knee(Choice):
         wanted = n_before + _bend(gains, least=int(n_before == n_fixed))
         size = min(size for size in trace.sizes.tolist() if size >= wanted)
         lies = "lies" if size == 1 else "lie"
+        go = "fall" if gains[-1] <= gains[0] else "rise, as gains should not,"
         return Chosen(
             int(np.flatnonzero(trace.sizes == size)[0]),
-            f"{context.counted(size)} {lies} before the bend of the gains, which fall from "
+            f"{context.counted(size)} {lies} before the bend of the gains, which {go} from "
             f"{gains[0]:.4g} to {gains[-1]:.4g}: a description of the curve, no test; of pure "
             f"noise a dozen lie there too.{context.beside_fixed}",
         )
@@ -136,6 +137,9 @@ def _gains(trace: Trace) -> tuple[Array, int]:
 
 def _bend(gains: Array, least: int) -> int:
     """Number of gains before the one furthest below the line from first to last."""
-    known = np.where(np.isfinite(gains), gains, np.nanmin(gains[np.isfinite(gains)], initial=0.0))
+    finite = gains[np.isfinite(gains)]
+    lowest, highest = finite.min(initial=0.0), finite.max(initial=0.0)
+    # the gain of a column that tells all has no bound: it must stand clearly above the others
+    known = np.nan_to_num(gains, nan=lowest, posinf=2 * highest, neginf=lowest)
     line = np.linspace(known[0], known[-1], len(known))
     return max(least, int(np.argmax(line - known)))

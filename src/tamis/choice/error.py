@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from tamis._arrays import Array, improves
+from tamis._arrays import Array, improves, is_real
 from tamis.contract.choice import FLATTERS, Choice, Chosen, Context, Walker
 from tamis.contract.trace import Trace
-from tamis.exceptions import IncompatibleCriterion
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 
 
 class OneStandardError(Choice):
@@ -48,6 +48,10 @@ class OneStandardError(Choice):
                 f"{type(search).__name__}({type(criterion).__name__}) does not. Use "
                 "Forward(CrossValidated(estimator), n_features_to_select=OneStandardError())."
             )
+        if not (is_real(self.n_errors) and self.n_errors >= 0):
+            raise InvalidParameter(
+                f"OneStandardError needs n_errors of at least 0, not {self.n_errors!r}."
+            )
 
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
         best = _best_of_each_size(trace)
@@ -78,7 +82,8 @@ class OneStandardError(Choice):
             f"{context.counted(top)} {reach} the best cross-validated score, {means[top]:.4g}; "
         )
         if size == top:
-            return reached + "every smaller number is clearly worse; " + FLATTERS
+            worse = "every smaller number is clearly worse; "
+            return reached + (worse if top > min(means) else "no fewer were looked at; ") + FLATTERS
         within = "none" if error == 0 else f"{error:.2g}"
         return (
             f"{reached}with {context.counted(size)} the same folds lose {max(lost, 0.0):.2g} of "

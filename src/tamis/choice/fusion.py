@@ -15,7 +15,16 @@ from tamis._arrays import Array, best_first, is_int, is_real
 from tamis._expression import write
 from tamis._parallel import parallel_stream
 from tamis._random import draw_seed, fix_seeds, stream
-from tamis.choice.rounds import seed_of, sized, standing_of, walk_cost, whole_walk
+from tamis.choice.rounds import (
+    check_first,
+    readable_rounds,
+    seed_of,
+    sized,
+    standing_of,
+    walk_cost,
+    walk_of,
+    whole_walk,
+)
 from tamis.contract import Cost, Embedded, Entries, Event, Scores, Selection, SizeLike
 from tamis.contract.inputs import check_data
 from tamis.evaluation.dealing import parts_of, plain_groups_of, rows_of
@@ -114,8 +123,17 @@ class Fusion(Embedded):
                     "Fusion orders the same units in all of its searches, and one of them has "
                     "feature_groups or fixed_features of its own. Give feature_groups to Fusion."
                 )
+            check_first("Fusion", search)
+            walk = walk_of(search)
+            if "n_features_to_select" not in walk.get_params(deep=False):
+                name = type(walk).__name__
+                raise IncompatibleCriterion(
+                    f"Fusion adds up places of all columns, and {name} decides itself how many it "
+                    f"keeps. Give Fusion the search inside it, and write {name}(Fusion([...])) to "
+                    "have both."
+                )
             search._check()
-        if self.by not in WAYS:
+        if self.by not in list(WAYS):
             raise InvalidParameter(f"Fusion needs by in {sorted(WAYS)}, not {self.by!r}.")
         super()._check()
 
@@ -149,7 +167,10 @@ class Fusion(Embedded):
             yield {"ranks": dict(found)}
 
     def _restore(self, X: Array, y: NDArray[Any] | None, state: dict[str, Any]) -> None:
-        self.ranks_ = np.array([state["ranks"][str(i)] for i in range(len(self.searches))])
+        with readable_rounds(self):
+            ranks = [state["ranks"][str(i)] for i in range(len(self.searches))]
+            n_units = X.shape[1] if self._units is None else self._units.n_units
+            self.ranks_ = np.array(ranks, dtype=float).reshape(len(ranks), n_units)
 
     def _ranked(self) -> Iterator[Event]:
         scores = WAYS[self.by](self.ranks_)

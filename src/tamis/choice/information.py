@@ -68,7 +68,7 @@ class Information(Choice):
 
     def check(self, search: Walker, criterion: Any) -> None:
         super().check(search, criterion)
-        if self.kind not in KINDS:
+        if self.kind not in list(KINDS):
             raise InvalidParameter(f"Information needs kind in {sorted(KINDS)}, not {self.kind!r}.")
         if not getattr(criterion, "needs_target", True):
             raise IncompatibleCriterion(

@@ -92,7 +92,7 @@ class Knockoffs(Rounds):
         super()._check()
         if not (is_real(self.fdr) and 0 < self.fdr < 1):
             raise InvalidParameter(f"Knockoffs needs fdr in (0, 1), not {self.fdr!r}.")
-        if self.strengths not in STRENGTHS:
+        if self.strengths not in list(STRENGTHS):
             raise InvalidParameter(
                 f"Knockoffs needs strengths='mvr' or strengths='sdp', not {self.strengths!r}."
             )

@@ -208,20 +208,9 @@ class Rounds(MetaEstimatorMixin, InRounds):
                 f"{type(self).__name__} asks of every column whether it is kept, and the search "
                 "has fixed_features. Leave them out there, and add the columns afterwards."
             )
-        self._check_first(self.search)
+        check_first(type(self).__name__, self.search)
         self._check_walk(walk_of(self.search))
         self.search._check()
-
-    def _check_first(self, search: Any) -> None:
-        """Refuse a composition of which nobody knows how many columns its second part sees."""
-        while hasattr(search, "second"):
-            if search.first._size(MANY) is None:
-                raise IncompatibleCriterion(
-                    f"{type(self).__name__} needs to know how many columns the first part of Then "
-                    f"keeps, and {type(search.first).__name__} leaves that to the data. Ask it for "
-                    "a number of features, or for a fraction."
-                )
-            search = search.second
 
     def _check_walk(self, walk: Any) -> None:
         """Refuse a search that cannot be asked for a number of columns, or has no order of them."""
@@ -324,8 +313,20 @@ class Rounds(MetaEstimatorMixin, InRounds):
         return walked(search, X, y, seed, size, self._labels if labels is None else labels)
 
 
+def check_first(name: str, search: Any) -> None:
+    """Refuse a composition of which nobody knows how many columns its second part sees."""
+    while hasattr(search, "second"):
+        if search.first._size(MANY) is None:
+            raise IncompatibleCriterion(
+                f"{name} needs to know how many columns the first part of Then keeps, and "
+                f"{type(search.first).__name__} leaves that to the data. Ask it for a number of "
+                "features, or for a fraction."
+            )
+        search = search.second
+
+
 @contextmanager
-def readable_rounds(selection: InRounds) -> Iterator[None]:
+def readable_rounds(selection: Embedded) -> Iterator[None]:
     """Refuse rounds of a record that are not what rounds find.
 
     It stands around reading alone: an error of a search that goes on is not one of the record.

@@ -11,6 +11,7 @@ models, and are no estimates of an error.
 """
 
 from math import comb, e, exp, log, sqrt
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,10 @@ from tamis.exceptions import InvalidParameter
 
 #: Exponents of the two bounds on deviations: N eps^2 over this.
 DEVIATIONS = {"uniform": 32, "excess": 128}
+
+
+#: Differences of errors below this ask for more rows than a number can hold.
+CLOSEST = 1e-140
 
 
 class Range(NamedTuple):
@@ -52,11 +57,12 @@ def shatter_bound(n_samples: int, vc_dimension: int, *, tight: bool = False) -> 
     (1001, 176, 8)
     """
     _whole("shatter_bound", n_samples=n_samples, vc_dimension=vc_dimension)
-    if n_samples <= vc_dimension:
-        return int(2**n_samples)
+    n, dimension = int(n_samples), int(vc_dimension)  # numbers of numpy would come round again
+    if n <= dimension:
+        return int(2**n)
     if tight:
-        return sum(comb(n_samples, i) for i in range(vc_dimension + 1))
-    return int(n_samples**vc_dimension + 1)
+        return sum(comb(n, i) for i in range(dimension + 1))
+    return int(n**dimension + 1)
 
 
 def vc_of_perceptron(n_features: int) -> int:
@@ -93,7 +99,7 @@ def vc_of_margin(radius: float, squared_norm: float, n_features: int) -> int:
     """
     _whole("vc_of_margin", n_features=n_features)
     _positive("vc_of_margin", radius=radius, squared_norm=squared_norm)
-    return int(min(radius**2 * squared_norm, n_features)) + 1
+    return int(min(float(radius) * float(radius) * squared_norm, n_features)) + 1
 
 
 def deviation_bound(
@@ -137,6 +143,11 @@ def sample_complexity(vc_dimension: int, epsilon: float, rho: float) -> int:
     _whole("sample_complexity", vc_dimension=vc_dimension)
     _positive("sample_complexity", epsilon=epsilon)
     _probability("sample_complexity", rho)
+    if epsilon < CLOSEST:
+        raise InvalidParameter(
+            f"sample_complexity needs epsilon of at least {CLOSEST:g}, not {epsilon!r}: more rows "
+            "than can be counted."
+        )
     grown = 512 * vc_dimension / epsilon**2 * log(256 * vc_dimension / epsilon**2)
     return int(np.ceil(max(grown, 256 / epsilon**2 * log(8 / rho))))
 
@@ -168,8 +179,13 @@ def structural_risk(
     >>> structural_risk([0.30, 0.11, 0.10], [2, 3, 40], 5000).round(2)
     array([0.37, 0.19, 0.33])
     """
-    wide = [vc_confidence(n_samples, int(v), rho) for v in np.asarray(vc_dimensions)]
-    return np.asarray(errors, dtype=float) + wide
+    own, dimensions = np.asarray(errors, dtype=float), np.asarray(vc_dimensions)
+    if own.ndim != 1 or own.shape != dimensions.shape:
+        raise InvalidParameter(
+            "structural_risk needs an error and a VC dimension of each class, two lists of one "
+            f"length, not of shapes {own.shape} and {dimensions.shape}."
+        )
+    return own + [vc_confidence(n_samples, v, rho) for v in dimensions]
 
 
 def aic(log_likelihood: float, n_parameters: int) -> float:
@@ -178,6 +194,7 @@ def aic(log_likelihood: float, n_parameters: int) -> float:
     >>> aic(-10.0, 3)
     26.0
     """
+    _likelihood("aic", log_likelihood, n_parameters)
     return -2 * log_likelihood + 2 * n_parameters
 
 
@@ -187,6 +204,8 @@ def bic(log_likelihood: float, n_parameters: int, n_samples: int) -> float:
     >>> round(bic(-10.0, 3, 100), 3)
     33.816
     """
+    _likelihood("bic", log_likelihood, n_parameters)
+    _whole("bic", n_samples=n_samples)
     return -2 * log_likelihood + n_parameters * log(n_samples)
 
 
@@ -200,6 +219,10 @@ def ebic(
     >>> round(ebic(-10.0, 3, 100, 2, 50), 3)
     48.037
     """
+    if not (is_int(n_kept) and is_int(n_features) and 0 <= n_kept <= n_features):
+        raise InvalidParameter(
+            f"ebic needs n_kept as an int from 0 to n_features, not {n_kept!r} of {n_features!r}."
+        )
     among = gammaln(n_features + 1) - gammaln(n_kept + 1) - gammaln(n_features - n_kept + 1)
     return bic(log_likelihood, n_parameters, n_samples) + 2 * float(among)
 
@@ -218,6 +241,16 @@ def _whole(name: str, **numbers: int) -> None:
     for what, number in numbers.items():
         if not (is_int(number) and number >= 1):
             raise InvalidParameter(f"{name} needs {what} as an int of at least 1, not {number!r}.")
+
+
+def _likelihood(name: str, log_likelihood: float, n_parameters: int) -> None:
+    # infinite where a model fits wholly
+    if isinstance(log_likelihood, bool) or not isinstance(log_likelihood, Real):
+        raise InvalidParameter(f"{name} needs log_likelihood as a number, not {log_likelihood!r}.")
+    if not (is_int(n_parameters) and n_parameters >= 0):
+        raise InvalidParameter(
+            f"{name} needs n_parameters as an int of at least 0, not {n_parameters!r}."
+        )
 
 
 def _positive(name: str, **numbers: float) -> None:

@@ -144,7 +144,7 @@ def held_out_losses(
         losses = squared_losses(model, scale(X[test]), truth[test])
     if not np.isfinite(losses).all():
         raise InvalidScore(
-            f"{name}, trained on {X.shape[1]} column(s), answers for some rows left out what has no "
+            f"{name}, trained on {X.shape[1]} column(s), answers for rows left out what has no "
             "squared loss: NaN, or a number too large. Give another estimator, or the target in "
             "other units."
         )

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
@@ -405,6 +406,21 @@ def test_units_of_shuffled_columns_are_those_of_the_table():
     assert found.units_.n_units == len(found.frequency_) == 5
 
 
+@pytest.mark.parametrize(
+    "around",
+    [
+        StabilitySelection(Ranking(FisherScore()), n_pairs=3, random_state=0),
+        HonestSize(Ranking(FisherScore()), n_folds=3, random_state=0),
+    ],
+    ids=name,
+)
+def test_a_class_of_one_row_is_said(around):
+    X, _ = signal(n=30)
+    warnings.simplefilter("ignore", DegenerateData)
+    with pytest.raises(InvalidTarget, match=rf"{name(around)} .* of class 'b' there is 1 row"):
+        around.fit(X, np.repeat(["a", "b"], [29, 1]))
+
+
 def test_halves_need_rows():
     X, y = signal(n=3, d=8)
     with pytest.raises(InvalidTable, match="needs 4 of them at least, not 3"):
@@ -756,6 +772,8 @@ def test_what_the_search_takes_is_passed_on(around):
 def test_what_rounds_cannot_take_is_said_without_advice_that_does_not_help():
     X, y = signal()
     times = np.array([(True, time) for time in np.exp(y)], dtype=CENSORED)
+    with pytest.raises(InvalidTable, match=r"but X is sparse\. Write X\.toarray\(\)\.$"):
+        Probes(Ranking(Correlation())).fit(csr_array(X), y)
     with pytest.raises(InvalidTarget, match=r"HonestSize .* censored"):
         HonestSize(Ranking(CoxScore())).fit(X, times)
     with pytest.raises(InvalidTarget, match=r"Give one of them\.$"):

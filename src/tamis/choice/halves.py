@@ -10,6 +10,7 @@ from tamis._random import stream
 from tamis.choice.rounds import (
     Rounds,
     Verdict,
+    check_part,
     expected_unrelated,
     in_order_of_columns,
     seed_of,
@@ -139,6 +140,7 @@ class StabilitySelection(Rounds):
         halves = parts_of(groups, (half, half), stream(seed, "halves", index))
         found = []
         for side, rows in enumerate(halves):
+            check_part("StabilitySelection", y, rows)
             target = None if y is None else y[rows]
             found.append(self._best_of(X[rows], target, seed, (index, side)))
         return found

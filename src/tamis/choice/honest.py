@@ -10,6 +10,7 @@ from tamis._arrays import Array, Subset, is_int, is_real, target_kind
 from tamis.choice.rounds import (
     Rounds,
     Verdict,
+    check_part,
     readable_rounds,
     seed_of,
     walk_cost,
@@ -144,6 +145,7 @@ class HonestSize(Rounds):
         assert y is not None
         task, n_units = self._task(y), self._n_units(X)
         train, test = folds_of(y, np.arange(len(y)), self.n_folds, seed, task)[index]
+        check_part("HonestSize", y, train)
         size = honest_walk(self.search, n_units)
         walked = self._fitted(X[train], y[train], seed_of(seed, "search", index), size)
         losses = []

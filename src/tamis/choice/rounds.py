@@ -13,7 +13,7 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
-from tamis._arrays import Array, Subset, best_first
+from tamis._arrays import Array, Subset, best_first, class_codes, target_kind
 from tamis._parallel import parallel_stream
 from tamis._random import fix_seeds, stream
 from tamis.contract import (
@@ -33,6 +33,7 @@ from tamis.exceptions import (
     IncompatibleCriterion,
     InvalidParameter,
     InvalidTable,
+    InvalidTarget,
     TamisError,
     TamisWarning,
 )
@@ -323,6 +324,22 @@ def check_first(name: str, search: Any) -> None:
                 "features, or for a fraction."
             )
         search = search.second
+
+
+def check_part(name: str, y: NDArray[Any] | None, rows: Subset) -> None:
+    """Refuse rows of one class alone, where there are others that are too few to be everywhere."""
+    if y is None or y.ndim > 1 or y.dtype.names is not None or target_kind(y) != "classification":
+        return
+    labels, codes = class_codes(y)
+    if len(labels) > 1 and (codes[rows] == codes[rows[0]]).all():
+        counts = np.bincount(codes)
+        fewest = int(np.argmin(counts))
+        n = f"is {counts[fewest]} row" if counts[fewest] == 1 else f"are {counts[fewest]} rows"
+        raise InvalidTarget(
+            f"{name} searches in parts of the rows, one of which has a single class: of class "
+            f"{str(labels[fewest])!r} there {n}. Leave the class out, or use Probes(...), which "
+            "searches in all rows."
+        )
 
 
 @contextmanager

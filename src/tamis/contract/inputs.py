@@ -109,14 +109,17 @@ def _explain(estimator: BaseEstimator, X: Any, y: Any, tags: Tags, error: Except
             f"{name} takes one target, but y should be a 1d array and has {_n_columns(y)} columns. "
             f"Give one of them{_taking_several(estimator)}."
         ) from error
-    told = _about_columns(name, X, tags) or _about_entries(estimator, X, tags)
+    told = _about_columns(estimator, X, tags) or _about_entries(estimator, X, tags)
     if told:
         raise InvalidTable(told) from error
 
 
-def _about_columns(name: str, X: Any, tags: Tags) -> str:
+def _about_columns(estimator: Any, X: Any, tags: Tags) -> str:
     """What is said of a table that has no columns of numbers; empty where it has."""
+    name = type(estimator).__name__
     if issparse(X) and not tags.input_tags.sparse:
+        if _criterion_takes(estimator, "input_tags", "sparse"):
+            return f"{name} needs a dense table, but X is sparse. Write X.toarray()."
         return (
             f"{name} needs a dense table, but X is sparse. Use a criterion that takes sparse ones "
             "(Correlation, FisherScore, PValue, MRMR, CrossValidated, ...), or X.toarray()."

@@ -25,7 +25,7 @@ from tamis.criteria.fold_training import (
     scored_folds,
     validated,
 )
-from tamis.criteria.model import OpenCriterion, for_columns
+from tamis.criteria.model import Metadata, OpenCriterion, for_columns
 from tamis.criteria.summed_lda import SummedLDA
 from tamis.exceptions import InvalidParameter
 from tamis.folds import FoldAccuracies, most_frequent
@@ -155,14 +155,26 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         self._summed = None
         metadata = self._routed(params, X.shape[0])
-        splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         with retold():
-            self._splits = [
+            self._splits = self._dealt(X, y, metadata)
+        self._learn_model(X, y, metadata)
+        self._worth_of_nothing = self._constant_score()
+
+    def _dealt(
+        self, X: Array, y: NDArray[Any] | None, metadata: Metadata
+    ) -> list[tuple[Subset, Subset]]:
+        """Rows to train on and rows to score, fold by fold."""
+        try:
+            splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+            return [
                 (np.asarray(train), np.asarray(test))
                 for train, test in splitter.split(X, y, **metadata.split)
             ]
-        self._learn_model(X, y, metadata)
-        self._worth_of_nothing = self._constant_score()
+        except ValueError as error:
+            raise InvalidParameter(
+                f"{type(self).__name__} cannot make its folds of {X.shape[0]} rows: "
+                f"{str(error).rstrip('.')}. Write a cv that can, such as fewer folds."
+            ) from error
 
     def _prepare(self, estimator: Any) -> None:
         self._best: tuple[Subset, Subset, float] = EMPTY, EMPTY, 0.0

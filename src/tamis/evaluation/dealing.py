@@ -8,6 +8,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from tamis._arrays import EMPTY, Subset, target_kind
 from tamis.exceptions import InvalidParameter
+from tamis.folds.rows import retold
 
 Pairs = tuple[tuple[Subset, Subset], ...]
 
@@ -72,7 +73,8 @@ def folds_of(
     # labels may be numbers of any kind, which scikit-learn would read for itself
     labels = np.unique(y[rows], return_inverse=True)[1] if of_classes else rows
     try:
-        return tuple((rows[fit], rows[check]) for fit, check in folds.split(rows, labels))
+        with retold():
+            return tuple((rows[fit], rows[check]) for fit, check in folds.split(rows, labels))
     except ValueError as error:
         raise InvalidParameter(
             f"{n_folds} folds cannot be made of {len(rows)} rows: {str(error).rstrip('.')}. Ask "

@@ -416,9 +416,11 @@ def test_units_of_shuffled_columns_are_those_of_the_table():
 )
 def test_a_class_of_one_row_is_said(around):
     X, _ = signal(n=30)
-    warnings.simplefilter("ignore", DegenerateData)
-    with pytest.raises(InvalidTarget, match=rf"{name(around)} .* of class 'b' there is 1 row"):
-        around.fit(X, np.repeat(["a", "b"], [29, 1]))
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        with pytest.raises(InvalidTarget, match=rf"{name(around)} .* of class 'b' there is 1 row"):
+            around.fit(X, np.repeat(["a", "b"], [29, 1]))
+    assert {one.category for one in heard} <= {DegenerateData}
 
 
 def test_halves_need_rows():

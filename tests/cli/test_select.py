@@ -60,6 +60,21 @@ def test_numbers_of_features(tamis, features, number):
     assert len(kept(result)) == number
 
 
+@pytest.mark.parametrize(
+    ("method", "reason"),
+    [
+        ("Probes(Ranking(FisherScore()), n_rounds=3)", "is expected to be unrelated to the target"),
+        ("Ranking(FisherScore(), n_features_to_select=Knee())", "a description of the curve"),
+        ("fisher-score", None),
+    ],
+)
+def test_why_so_many_are_kept_is_said_where_nobody_asked_for_a_number(tamis, method, reason):
+    result = tamis("select", "wine.csv", method, "-t", "kind")
+    above = " ".join(result.stdout.partition("rank")[0].split())
+    assert reason is None or reason in above
+    assert above.count("kept") == (1 if method.startswith("Probes") else 0)
+
+
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "arff", "svm"])
 def test_every_format_gives_the_same_answer(tamis, frame, libsvm, ending):
     expected = tamis("select", "wine.csv", "fisher-score", "-t", "kind", "-o", "expected.csv")

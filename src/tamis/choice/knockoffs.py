@@ -237,7 +237,8 @@ def _descent(C: Array, stages: list[tuple[Any, float]]) -> Array:
     if least < 1e-10:
         raise InvalidTable(
             "Knockoffs needs columns that do not follow from each other, but some do: a knockoff "
-            "could only equal its column. Drop copies and sums of other columns."
+            "could only equal its column. Drop copies, sums of other columns, and categories, whose "
+            "indicators add up to 1."
         )
     strengths = np.full(len(C), min(least, 1.0))
     inverse = np.linalg.inv(2 * C - np.diag(strengths))

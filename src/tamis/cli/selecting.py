@@ -54,6 +54,8 @@ from tamis.cli.running import (
     selector_for,
 )
 from tamis.cli.selection_page import write_page
+from tamis.choice import Fraction, Size
+from tamis.choice.rounds import walk_of
 from tamis.contract import Record, Selection
 from tamis.contract.drawn import on_rows_drawn
 from tamis.exceptions import InvalidParameter, InvalidTable
@@ -203,10 +205,18 @@ def _tell(
     if isinstance(getattr(selection, "search_", selection), Auto):
         first, *others = selection.summary().split("\n")
         heading[1:] = ["", first.partition(":")[0] + ":", *(f"  {line}" for line in others)]
+    elif not _is_told(selection):
+        heading.append(selection.choice_.reason)
     if places := selection.record_.places:
         heading.append(places)
     print_ranking(ranking, heading, asked.rows)
     print_pairs(selection, data.names)
+
+
+def _is_told(selection: Selection) -> bool:
+    """Whether it was told how many columns to keep, so that there is no reason to give."""
+    walk = walk_of(getattr(selection, "search_", selection))
+    return isinstance(walk._choice(), Size | Fraction)
 
 
 def _write(

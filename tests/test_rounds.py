@@ -502,6 +502,14 @@ def test_a_shadow_does_not_beat_its_knockoff_as_its_original_does():
     assert_allclose(found.strengths_, mvr_strengths(np.corrcoef(X.T)), rtol=1e-3)
 
 
+def test_constant_columns_say_nothing_against_the_others():
+    X, y = signal(n=100, d=8)
+    X[:, [0, 5]] = 3.0
+    found = Knockoffs(Ranking(Correlation()), fdr=0.5, random_state=0).fit(X, y)
+    assert_array_equal(found.statistics_[[0, 5]], [0, 0])
+    assert found.support_[[2, 7]].all()
+
+
 def test_knockoffs_need_rows():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 20)), rng.normal(size=30)
@@ -611,6 +619,15 @@ def test_labels_are_no_numbers():
     X, y = signal(n=60, d=5)
     with pytest.raises(InvalidTarget, match="predict numbers, but y holds labels such as"):
         HonestSize(Ranking(Correlation()), task="regression").fit(X, np.where(y > 0, "a", "b"))
+
+
+def test_a_composition_has_the_task_of_its_last_criterion():
+    X, y = signal(n=60, d=5)
+    counts = np.digitize(y, [-1, 0, 1])
+    last = Ranking(Correlation(task="regression"))
+    around = HonestSize(Then(Ranking(Correlation(), n_features_to_select=4), last), random_state=0)
+    losses = around.fit(X, counts).losses_
+    assert_allclose(losses[0], counts.var(), rtol=0.05)
 
 
 def test_folds_are_those_of_the_task():

@@ -14,6 +14,7 @@ from tamis.choice.rounds import (
     readable_rounds,
     seed_of,
     walk_cost,
+    walk_of,
     whole_walk,
 )
 from tamis.contract import Cost, Selection
@@ -158,7 +159,7 @@ class HonestSize(Rounds):
     def _task(self, y: NDArray[Any]) -> str:
         if self.task != "auto":
             return self.task
-        criterion = getattr(self.search, "criterion", None)
+        criterion = getattr(walk_of(self.search), "criterion", None)
         asked = getattr(criterion, "task", "auto")
         only = tuple(getattr(criterion, "targets", ()))
         if asked == "auto" and len(only) == 1:

@@ -132,6 +132,7 @@ class Knockoffs(Rounds):
         Z = standardised(X)
         strengths = STRENGTHS[self.strengths](correlations(Z))
         others = gaussian_knockoffs(Z, strengths, rng)
+        others[:, ~Z.any(axis=0)] = 0.0  # a constant column loses to nothing that varies
         both = np.concatenate(self._beside(Z, others, y, seed_of(seed, "search"), rng))
         # walks never came to some: they stand behind all others, and equal each other
         both[~np.isfinite(both)] = both[np.isfinite(both)].min(initial=0.0) - 1
@@ -237,8 +238,8 @@ def _descent(C: Array, stages: list[tuple[Any, float]]) -> Array:
     if least < 1e-10:
         raise InvalidTable(
             "Knockoffs needs columns that do not follow from each other, but some do: a knockoff "
-            "could only equal its column. Drop copies, sums of other columns, and categories, whose "
-            "indicators add up to 1."
+            "could only equal its column. Drop copies and sums of other columns, and categories, "
+            "whose indicators add up to 1."
         )
     strengths = np.full(len(C), min(least, 1.0))
     inverse = np.linalg.inv(2 * C - np.diag(strengths))

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from tamis import spec
 from tamis._wording import listed
 from tamis.auto import Auto
+from tamis.choice import Fraction, Size
+from tamis.choice.rounds import walk_of
 from tamis.cli.answer import (
     PAGE,
     RANKING,
@@ -54,8 +56,6 @@ from tamis.cli.running import (
     selector_for,
 )
 from tamis.cli.selection_page import write_page
-from tamis.choice import Fraction, Size
-from tamis.choice.rounds import walk_of
 from tamis.contract import Record, Selection
 from tamis.contract.drawn import on_rows_drawn
 from tamis.exceptions import InvalidParameter, InvalidTable

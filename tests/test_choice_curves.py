@@ -305,6 +305,19 @@ def test_more_columns_than_rows_and_copies():
     )
 
 
+@pytest.mark.parametrize("kind", ["aic", "bic", "srm"])
+def test_what_the_columns_before_hold_costs_nothing_in_a_model_of_classes(kind):
+    """Constants, copies and sums: without a word of the solver, and without a parameter."""
+    X, y = load_iris(return_X_y=True)
+    wide = np.c_[X[:, 2], np.ones(150), X[:, 2] * 2 + 1, X[:, 3], X[:, 2] - X[:, 3]]
+    scaled = (wide - wide.mean(0)) / np.where(wide.std(0), wide.std(0), 1)
+    held = _model(kind, scaled, y, np.arange(5), "classification")
+    alone = _model(kind, scaled, y, np.array([0, 3]), "classification")
+    found = [held.criterion(size, size) for size in range(6)]
+    one, two = alone.criterion(1, 1), alone.criterion(2, 2)
+    assert_allclose(found, [found[0], one, one, one, two, two], rtol=1e-6)
+
+
 def test_a_walk_down_is_read_from_its_end():
     X, y = load_diabetes(return_X_y=True)
     down = Backward(CrossValidated(Ridge()), n_features_to_select=Information("bic")).fit(X, y)

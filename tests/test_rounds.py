@@ -627,7 +627,7 @@ def test_a_composition_has_the_task_of_its_last_criterion():
     last = Ranking(Correlation(task="regression"))
     around = HonestSize(Then(Ranking(Correlation(), n_features_to_select=4), last), random_state=0)
     losses = around.fit(X, counts).losses_
-    assert_allclose(losses[0], counts.var(), rtol=0.05)
+    assert_allclose(losses[0], counts.var(), rtol=0.1)
 
 
 def test_folds_are_those_of_the_task():

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from tamis._arrays import Array, Subset, class_codes, standardised, target_kind
+from tamis._arrays import Array, Mask, Subset, class_codes, standardised, target_kind
 from tamis._sparse import is_sparse
 from tamis.choice.theory import aic, bic, ebic, structural_risk
 from tamis.contract.choice import Choice, Chosen, Context, Walker, have
@@ -157,6 +157,8 @@ class _Charged(ABC):
 
     #: Units among which was looked: those that are not fixed.
     n_sought: int
+    #: Which columns of the order bring something beside the ones before them.
+    fresh: Mask
 
     def __init__(self, kind: str, X: Array, y: NDArray[Any], order: Subset):
         self.kind, self.X, self.y, self.order = kind, X, y, order
@@ -169,6 +171,10 @@ class _Charged(ABC):
         """A bound below the criterion, whatever the likelihood."""
         return -np.inf
 
+    def rank(self, size: int) -> int:
+        """How many of the first columns the ones before them do not hold."""
+        return int(self.fresh[:size].sum())
+
     def charged(self, log_likelihood: float, n_found: int, n_parameters: int) -> float:
         """The criterion of a likelihood."""
         if self.kind == "aic":
@@ -176,6 +182,17 @@ class _Charged(ABC):
         if self.kind == "bic":
             return bic(log_likelihood, n_parameters, len(self.y))
         return ebic(log_likelihood, n_parameters, len(self.y), n_found, self.n_sought)
+
+
+def _directions(X: Array, order: Subset) -> tuple[Array, Mask]:
+    """Orthonormal directions of the columns in their order, and which of them are fresh.
+
+    A column that the ones before it hold leaves a direction of rounding: it brings nothing.
+    """
+    table = X[:, order[: max(0, min(len(order), len(X) - 2))]]
+    Q, R = np.linalg.qr(table)
+    fresh: Mask = np.abs(np.diag(R)) > 1e-10 * np.linalg.norm(table, axis=0)
+    return Q, fresh
 
 
 class _Linear(_Charged):
@@ -186,22 +203,18 @@ class _Linear(_Charged):
         values = np.asarray(y, dtype=float)
         scale = np.abs(values).max() or 1.0
         centred = values / scale - np.mean(values / scale)
-        most = max(0, min(len(order), len(y) - 2))
-        Q, R = np.linalg.qr(X[:, order[:most]])
-        # a column that the ones before it hold leaves a direction of rounding: it brings nothing
-        fresh = np.abs(np.diag(R)) > 1e-10 * np.linalg.norm(X[:, order[:most]], axis=0)
-        explained = np.where(fresh, (Q.T @ centred) ** 2, 0.0)
+        Q, self.fresh = _directions(X, order)
+        explained = np.where(self.fresh, (Q.T @ centred) ** 2, 0.0)
         total = float(centred @ centred)
         left = total - np.append(0.0, np.cumsum(explained))
         # what is left of a perfect fit is rounding
         self.rss = np.maximum(left, 1e-20 * total) * scale**2
-        self.rank = np.append(0, np.cumsum(fresh))
 
     def criterion(self, size: int, n_found: int) -> float:
         n = len(self.y)
         with np.errstate(divide="ignore"):  # a constant target is fitted by the intercept
             log_likelihood = -n / 2 * (np.log(2 * np.pi * self.rss[size] / n) + 1)
-        return self.charged(float(log_likelihood), n_found, int(self.rank[size]) + 1)
+        return self.charged(float(log_likelihood), n_found, self.rank(size) + 1)
 
 
 class _Logistic(_Charged):
@@ -210,23 +223,24 @@ class _Logistic(_Charged):
     def __init__(self, kind: str, X: Array, y: NDArray[Any], order: Subset):
         super().__init__(kind, X, y, order)
         self.labels, self.codes = class_codes(y)
+        self.fresh = _directions(X, order)[1]
 
     def floor(self, size: int, n_found: int) -> float:
         if self.kind == "srm":
-            return float(structural_risk([0.0], [size + 1], len(self.y))[0])
+            return float(structural_risk([0.0], [self.rank(size) + 1], len(self.y))[0])
         return self.charged(0.0, n_found, self._n_parameters(size))
 
     def _n_parameters(self, size: int) -> int:
-        return (size + 1) * (len(self.labels) - 1)
+        return (self.rank(size) + 1) * (len(self.labels) - 1)
 
     def criterion(self, size: int, n_found: int) -> float:
         shares = np.bincount(self.codes) / len(self.codes)
         answers = np.tile(shares, (len(self.codes), 1))
-        if size:
-            answers = self._answers(self.X[:, self.order[:size]])
+        if self.rank(size):
+            answers = self._answers(self.X[:, self.order[:size][self.fresh[:size]]])
         if self.kind == "srm":
             error = float(np.mean(answers.argmax(axis=1) != self.codes))
-            return float(structural_risk([error], [size + 1], len(self.y))[0])
+            return float(structural_risk([error], [self.rank(size) + 1], len(self.y))[0])
         own = answers[np.arange(len(self.codes)), self.codes]
         log_likelihood = float(np.log(np.maximum(own, np.finfo(float).tiny)).sum())
         return self.charged(log_likelihood, n_found, self._n_parameters(size))

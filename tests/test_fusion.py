@@ -15,7 +15,7 @@ from sklearn.linear_model import RidgeClassifier
 
 from tamis._expression import write
 from tamis._random import stream
-from tamis.choice import Fusion, Knee, Probes, Threshold
+from tamis.choice import Fusion, Knee, OneStandardError, Probes, Threshold
 from tamis.choice.rounds import seed_of
 from tamis.contract import Record
 from tamis.criteria import (
@@ -125,6 +125,16 @@ def test_groups_stand_together():
             "leaves that to the data",
         ),
         (lambda: Fusion(SEARCHES, by=["borda"]), InvalidParameter, "mean-rank"),
+        (
+            lambda: Fusion(SEARCHES, n_features_to_select=Knee()),
+            IncompatibleCriterion,
+            r"brings\. Ask for a number of features\.$",
+        ),
+        (
+            lambda: Fusion(SEARCHES, n_features_to_select=OneStandardError()),
+            IncompatibleCriterion,
+            "; Fusion does not",
+        ),
     ],
 )
 def test_what_it_cannot_use_is_a_sentence(make, error, match):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from tamis._arrays import Array, improves, is_real
-from tamis.contract.choice import FLATTERS, Choice, Chosen, Context, Walker
+from tamis.contract.choice import FLATTERS, Choice, Chosen, Context, Walker, spoken
 from tamis.contract.trace import Trace
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 
@@ -45,7 +45,7 @@ class OneStandardError(Choice):
         if not hasattr(criterion, "fold_scores") or search.scores_alone:
             raise IncompatibleCriterion(
                 f"OneStandardError needs a walk that cross-validates each subset; "
-                f"{type(search).__name__}({type(criterion).__name__}) does not. Use "
+                f"{spoken(search, criterion)} does not. Use "
                 "Forward(CrossValidated(estimator), n_features_to_select=OneStandardError())."
             )
         if not (is_real(self.n_errors) and self.n_errors >= 0):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from tamis._arrays import is_real
-from tamis.contract.choice import Choice, Chosen, Context, Walker
+from tamis.contract.choice import Choice, Chosen, Context, Walker, spoken
 from tamis.contract.trace import Trace
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSelected
 
@@ -76,9 +76,8 @@ class FalseDiscovery(Choice):
     def check(self, search: Walker, criterion: Any) -> None:
         if not (search.scores_alone and getattr(criterion, "scores_are_log_p", False)):
             raise IncompatibleCriterion(
-                f"FalseDiscovery needs the p-value of every feature; {type(search).__name__}"
-                f"({type(criterion).__name__}) has none. Use Ranking(PValue(), "
-                "n_features_to_select=FalseDiscovery(0.05))."
+                f"FalseDiscovery needs the p-value of every feature; {spoken(search, criterion)} "
+                "has none. Use Ranking(PValue(), n_features_to_select=FalseDiscovery(0.05))."
             )
         if not (is_real(self.q) and 0 < self.q < 1):
             raise InvalidParameter(f"FalseDiscovery needs a rate q in (0, 1), not {self.q!r}.")

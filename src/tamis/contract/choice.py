@@ -205,6 +205,18 @@ def have(n: Any) -> str:
     return "has" if n == 1 else "have"
 
 
+def spoken(search: Walker, criterion: Any) -> str:
+    """A search and its criterion, by their names; a selection without one stands for itself.
+
+    >>> from tamis.criteria import PValue
+    >>> from tamis.search import Forward
+    >>> spoken(Forward(PValue()), PValue())
+    'Forward(PValue)'
+    """
+    name = type(search).__name__
+    return name if criterion is search else f"{name}({type(criterion).__name__})"
+
+
 def check_values(name: str, search: Walker, criterion: Any, written: str) -> None:
     """Refuse a search and criterion that do not value each subset of the walk."""
     scored_by = type(criterion).__name__

@@ -103,11 +103,11 @@ class Knee(Choice):
         super().check(search, criterion)
         if not search.scores_alone and not isinstance(criterion, SubsetCriterion):
             name = type(criterion).__name__
-            ranked = "" if criterion is search else f"Use Ranking({name}(...)), or a"
+            instead = "Ask" if criterion is search else f"Use Ranking({name}(...)), or ask"
             raise IncompatibleCriterion(
                 f"Knee needs gains that fall from step to step; a score of {name} is no marginal "
-                f"gain: it says who is next, not how much it brings. {ranked or 'A'}sk for a number "
-                "of features."
+                f"gain: it says who is next, not how much it brings. {instead} for a "
+                "number of features."
             )
 
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008

@@ -423,10 +423,18 @@ def test_a_class_of_one_row_is_said(around):
     assert {one.category for one in heard} <= {DegenerateData}
 
 
-def test_halves_need_rows():
+@pytest.mark.parametrize(
+    "around",
+    [
+        StabilitySelection(Ranking(Correlation())),
+        HonestSize(Ranking(Correlation()), n_folds=2),
+    ],
+    ids=name,
+)
+def test_parts_of_a_single_row_are_said(around):
     X, y = signal(n=3, d=8)
-    with pytest.raises(InvalidTable, match="needs 4 of them at least, not 3"):
-        StabilitySelection(Ranking(Correlation())).fit(X, y)
+    with pytest.raises(InvalidTable, match=f"{name(around)} .* has a single row"):
+        around.fit(X, y)
 
 
 # ---------------------------------------------------------------------------------------- knockoffs

@@ -19,7 +19,7 @@ from tamis.choice.rounds import (
 from tamis.contract import Cost, Selection
 from tamis.evaluation.dealing import parts_of, plain_groups_of
 from tamis.evaluation.stability import Stability, stability
-from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.exceptions import InvalidParameter
 from tamis.search.categories import for_columns
 
 
@@ -161,14 +161,6 @@ class StabilitySelection(Rounds):
             for_columns(self.search, place, d),
         )
         return sorted(in_order_of_columns(labels)[fitted.unit_support_].tolist())
-
-    def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
-        if len(X) < 4:
-            raise InvalidTable(
-                f"StabilitySelection searches in halves of the rows, and needs 4 of them at least, "
-                f"not {len(X)}."
-            )
-        return super()._afford(X, y)
 
     def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
         self.n_best_ = self._n_best(n_units)

@@ -327,7 +327,12 @@ def check_first(name: str, search: Any) -> None:
 
 
 def check_part(name: str, y: NDArray[Any] | None, rows: Subset) -> None:
-    """Refuse rows of one class alone, where there are others that are too few to be everywhere."""
+    """Refuse a single row, and rows of one class alone where others are too few to be everywhere."""
+    if len(rows) < 2:
+        raise InvalidTable(
+            f"{name} searches in parts of the rows, one of which has a single row. Give more rows, "
+            "or use Probes(...), which searches in all of them."
+        )
     if y is None or y.ndim > 1 or y.dtype.names is not None or target_kind(y) != "classification":
         return
     labels, codes = class_codes(y)

@@ -327,7 +327,7 @@ def check_first(name: str, search: Any) -> None:
 
 
 def check_part(name: str, y: NDArray[Any] | None, rows: Subset) -> None:
-    """Refuse a single row, and rows of one class alone where others are too few to be everywhere."""
+    """Refuse a single row, and rows of one class where others are too few to be everywhere."""
     if len(rows) < 2:
         raise InvalidTable(
             f"{name} searches in parts of the rows, one of which has a single row. Give more rows, "

@@ -68,8 +68,9 @@ class Auto(InRounds):
     (elimination). On the first 1, 2, 3, 4, 5, 7, 10, 14, 20, 28 and 40 columns of each a ridge
     regression, an RBF machine and a forest are trained, which answer for the rows that the fold
     left out. Kept is the smallest number whose mean squared loss (for classes that of the
-    probabilities, the Brier score) is within a third of a standard error of the least, with the
-    path and the model that lose least there; that path is then walked once more on all rows.
+    probabilities, the Brier score) is within a third of a standard error of the least, and at most
+    5 % above it, with the path and the model that lose least there; that path is then walked once
+    more on all rows.
 
     Rule, models and paths were picked on twelve tables; of the paths, those that were left out (the
     sensitivity of a kernel machine, the information of pairs) had no better error on splits of
@@ -90,8 +91,8 @@ class Auto(InRounds):
         tried. A clock stops after three times as long, and not before five minutes, with the orders
         that are through.
     size : {"balanced", "short", "best"}, default="balanced"
-        How much worse a smaller number of columns may be: a third of a standard error, a whole
-        one, or nothing.
+        How much worse a smaller number of columns may be: a third of a standard error (5 % at
+        most), a whole one, or nothing.
     n_features_to_select : int, float or None, default=None
         The number of columns (or the share of them) to keep, if it is known: order and model are
         then chosen at that number.

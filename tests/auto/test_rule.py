@@ -6,7 +6,6 @@ import pytest
 from tamis.auto.models import coupled
 from tamis.auto.rule import Allowed, corrected, kept_candidate
 
-
 #: Standard errors, and shares of the loss that they may not pass.
 RULES = [Allowed(0.0), Allowed(0.25), Allowed(1.0), Allowed(1.0, 0.03)]
 

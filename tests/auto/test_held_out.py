@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tamis.auto.held_out import AutoOutcome, Gathered, HeldOut, outcome_of
+from tamis.auto.rule import Allowed
 from tamis.auto.saying import spoken
 
 N = 400
@@ -27,7 +28,7 @@ def gathered(classes):
 @pytest.mark.parametrize("classes", [False, True])
 def test_the_loss_is_compared_row_by_row(classes):
     found = gathered(classes)
-    outcome = outcome_of(found, 1.0, np.random.default_rng(0), None, True)
+    outcome = outcome_of(found, Allowed(1.0), np.random.default_rng(0), None, True)
     column = found.keys.index((outcome.path, outcome.model, outcome.size))
     mine, whole = found.losses[:, column], found.everything["ridge"][0]
     lost = outcome.lost
@@ -46,7 +47,7 @@ def test_the_loss_is_compared_row_by_row(classes):
 
 
 def test_it_survives_a_record_and_older_ones_are_read():
-    outcome = outcome_of(gathered(True), 1.0, np.random.default_rng(0), None, True)
+    outcome = outcome_of(gathered(True), Allowed(1.0), np.random.default_rng(0), None, True)
     plain = json.loads(json.dumps(outcome.to_dict()))
     assert AutoOutcome.from_dict(plain) == outcome
     del plain["lost"]

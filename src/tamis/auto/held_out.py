@@ -10,7 +10,7 @@ from tamis._arrays import Array, Subset
 from tamis.auto.models import ANSWERS
 from tamis.auto.paths import PATHS
 from tamis.auto.plan import ALL
-from tamis.auto.rule import corrected, kept_candidate
+from tamis.auto.rule import Allowed, corrected, kept_candidate
 from tamis.evaluation.stability import Stability, stability
 from tamis.exceptions import InvalidParameter
 
@@ -157,16 +157,16 @@ ERRORS = ("error", "error_all", "error_guess")
 
 
 def outcome_of(
-    gathered: Gathered, n_errors: float, rng: np.random.Generator, groups: Any, asked: bool
+    gathered: Gathered, allowed: Allowed, rng: np.random.Generator, groups: Any, asked: bool
 ) -> AutoOutcome:
     """What the rule keeps, and what that costs; ``asked`` says that the size was not its own."""
     losses, wrong = gathered.losses, gathered.wrong
     sizes = np.array([size for *_, size in gathered.keys])
-    kept = kept_candidate(losses, sizes, n_errors)
+    kept = kept_candidate(losses, sizes, allowed)
     priced = [(losses, gathered.guess[0])]
     if wrong is not None and gathered.guess[1] is not None:
         priced.append((wrong, gathered.guess[1]))
-    honest = corrected(losses, sizes, n_errors, priced, rng, groups)
+    honest = corrected(losses, sizes, allowed, priced, rng, groups)
     guess = _held_out(*gathered.guess)
     path, model, size = gathered.keys[kept]
     gain = bool(honest.kept[0] < honest.nothing[0])

@@ -18,24 +18,42 @@ N_DRAWS = 200
 AT_ONCE = 50
 
 
-def kept_candidate(losses: Array, sizes: Subset, n_errors: float) -> int:
-    """The smallest size within so many standard errors of the least loss; there the least loss.
+class Allowed(NamedTuple):
+    """How far above the least loss a smaller number of columns may be.
+
+    Attributes
+    ----------
+    n_errors : float
+        Standard errors of the least loss.
+    share : float
+        Of the least loss, at most: where few rows make nearly all of the loss, its standard error
+        says little, and one column would do for what five predict twice as well.
+    """
+
+    n_errors: float
+    share: float = float("inf")
+
+
+def kept_candidate(losses: Array, sizes: Subset, allowed: Allowed) -> int:
+    """The smallest size whose loss is allowed; there the least loss.
 
     Parameters
     ----------
     losses : array of shape (n_rows, n_candidates)
     sizes : array of int
         Of each candidate.
-    n_errors : float
+    allowed : Allowed
 
     Examples
     --------
     >>> losses = np.array([[3.0, 1.1, 1.0], [3.0, 1.5, 1.6], [3.0, 0.9, 0.8]])
-    >>> kept_candidate(losses, np.array([1, 2, 5]), 0.25)
+    >>> kept_candidate(losses, np.array([1, 2, 5]), Allowed(0.25))
     1
+    >>> kept_candidate(losses, np.array([1, 2, 5]), Allowed(0.25, share=0.02))
+    2
     """
     means, errors = losses.mean(axis=0), _errors(losses)
-    return int(_kept(means[None], errors[None], sizes, n_errors)[0])
+    return int(_kept(means[None], errors[None], sizes, allowed)[0])
 
 
 def _errors(losses: Array) -> Array:
@@ -46,11 +64,14 @@ def _errors(losses: Array) -> Array:
     )
 
 
-def _kept(means: Array, errors: Array, sizes: Subset, n_errors: float) -> Subset:
+def _kept(means: Array, errors: Array, sizes: Subset, allowed: Allowed) -> Subset:
     """The candidate kept in each of some draws, whose rows these are."""
     draws = np.arange(len(means))
     best = means.argmin(axis=1)
-    close = means <= (means[draws, best] + n_errors * errors[draws, best])[:, None]
+    least = means[draws, best]
+    above = least * allowed.share if np.isfinite(allowed.share) else np.inf
+    limit = least + np.minimum(allowed.n_errors * errors[draws, best], above)
+    close = means <= limit[:, None]
     smallest = np.where(close, sizes, sizes.max() + 1).min(axis=1)
     there = close & (sizes == smallest[:, None])
     return np.asarray(np.where(there, means, np.inf).argmin(axis=1))
@@ -70,7 +91,7 @@ class Corrected(NamedTuple):
 def corrected(
     losses: Array,
     sizes: Subset,
-    n_errors: float,
+    allowed: Allowed,
     priced: list[tuple[Array, Array]],
     rng: np.random.Generator,
     groups: NDArray[np.intp] | None = None,
@@ -95,7 +116,7 @@ def corrected(
     for start in range(0, n_draws, AT_ONCE):
         drawn = rng.integers(n_labels, size=(min(AT_ONCE, n_draws - start), n_labels))
         counts = np.stack([np.bincount(one, minlength=n_labels) for one in drawn])[:, labels]
-        kept = _kept(*_moments(counts.astype(float), losses), sizes, n_errors)
+        kept = _kept(*_moments(counts.astype(float), losses), sizes, allowed)
         for count, one in zip(counts, kept, strict=True):
             out = count == 0
             if out.any():

@@ -16,7 +16,7 @@ SPOKEN = {
 MODELS = {"ridge": "ridge regression", "machine": "an RBF machine", "trees": "a forest"}
 #: How a size is chosen.
 WITHIN = {
-    "balanced": "within a third of a standard error of the least",
+    "balanced": "within a third of a standard error, and 5 %, of the least",
     "short": "within one standard error of the least",
     "best": "the least",
 }

@@ -21,7 +21,7 @@ def gathered(classes):
     wrong = (losses > 0.6).astype(float) if classes else None
     everything = {"ridge": (whole, (whole > 0.58).astype(float) if classes else None)}
     guess = (hard + 1, np.ones(N) if classes else None)
-    return Gathered(keys, losses, wrong, everything, guess)
+    return Gathered(keys, losses, wrong, everything, guess, 9)
 
 
 @pytest.mark.parametrize("classes", [False, True])
@@ -49,8 +49,32 @@ def test_it_survives_a_record_and_older_ones_are_read():
     outcome = outcome_of(gathered(True), 1.0, np.random.default_rng(0), None, True)
     plain = json.loads(json.dumps(outcome.to_dict()))
     assert AutoOutcome.from_dict(plain) == outcome
-    del plain["lost"]
-    assert AutoOutcome.from_dict(plain).lost is None
+    del plain["lost"], plain["curve_all"]
+    plain["all_model"] = "ridge"
+    older = AutoOutcome.from_dict(plain)
+    assert older.lost is older.curve_all is None
+    assert older.error_all == outcome.error_all
+
+
+def test_all_columns_are_corrected_on_the_same_draws():
+    found = gathered(False)
+    both = found._replace(everything={"ridge": (found.losses[:, 1], None)})
+    outcome = outcome_of(both, 1.0, np.random.default_rng(0), None, True)
+    assert outcome.size == 3
+    assert outcome.lost == (0.0, 0.0, None, None, 0.0, 0.0)
+    assert outcome.curve_all.loss == found.losses[:, 1].mean()
+    rng = np.random.default_rng(1)  # the better of two that are the same is no better
+    chance = {name: (rng.exponential(size=N), None) for name in ("ridge", "trees")}
+    outcome = outcome_of(found._replace(everything=chance), 1.0, rng, None, True)
+    assert outcome.error_all.loss > outcome.curve_all.loss
+
+
+def test_where_all_columns_are_kept_nothing_is_lost():
+    found = gathered(True)._replace(n_units=3)
+    outcome = outcome_of(found, 1.0, np.random.default_rng(0), None, True)
+    assert outcome.size == 3
+    assert outcome.error_all == outcome.error
+    assert outcome.lost is None
 
 
 def test_a_spread_that_would_be_written_as_0_is_not():

@@ -39,7 +39,8 @@ class Planned(NamedTuple):
     Attributes
     ----------
     name : str
-        Such as "path: forest", "model: trees", "all columns: ridge" or "repeats".
+        Such as "path: forest", "model: trees", "all columns: ridge", "repeats" or, where not all
+        are looked at, "rows".
     tried : bool
     seconds : float
         What it takes by the costs, on one core.
@@ -98,7 +99,7 @@ class AutoPlan(NamedTuple):
         return tuple(model for model in self.models if model != "trees" or few)
 
 
-#: What the plan says of a table that was drawn from a larger one.
+#: What the plan says of rows that were drawn from more.
 ROWS = "rows"
 #: The path that takes all columns.
 ALL = "all columns"
@@ -205,6 +206,9 @@ class _Planning:
         self.costs = Costs(min(n_rows, MOST_ROWS), n_units, n_columns, n_folds, sizes, task)
         while self._base() > budget / 2 and self.costs.n_rows >= 2 * FEWEST_ROWS:
             self.costs = self.costs._replace(n_rows=self.costs.n_rows // 2)
+        if self.costs.n_rows < n_rows:
+            drawn = f"{self.costs.n_rows} of {n_rows}, drawn at random"
+            self.steps.append(Planned(ROWS, True, 0.0, drawn))
 
     def _base(self) -> float:
         return self.costs.walks("information") + self.costs.judged("ridge")

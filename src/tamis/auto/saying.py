@@ -60,7 +60,7 @@ def reasons_of(auto: Any) -> list[str]:
     if auto.path_ is not None:
         lines.append(f"{SPOKEN[auto.path_]}, for {MODELS[auto.model_]}")
         lines.append(f"error {UNSEEN}: {spoken(auto.error_)}")
-    if auto.error_all_ is not None:
+    if auto.error_all_ not in (None, auto.error_):  # all are kept
         lines.append(f"with all columns: {spoken(auto.error_all_)}")
     if auto.error_guess_ is not None:
         lines.append(f"a guess without columns: {spoken(auto.error_guess_)}")

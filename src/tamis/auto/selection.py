@@ -113,13 +113,16 @@ class Auto(InRounds):
         The model, not yet trained, for the columns that are kept.
     error_, error_all_, error_guess_ : HeldOut
         On rows left out: of the columns kept, corrected as said above; of all columns with the best
-        model (None where that was skipped); of a guess without columns.
+        model, corrected likewise (None where that was skipped, and ``error_`` where all are kept);
+        of a guess without columns.
     error_lost_ : LostError or None
         How much worse the kept columns are than all, with the standard error of the differences
-        row by row.
+        row by row; None where all are kept.
     curve_ : list of CurvePoint
         Mean squared loss and its standard error of every path, model and size. Of what was kept it
         is a little too small: it was chosen by it.
+    curve_all_ : CurvePoint or None
+        The same of all columns, with the model that loses least there.
     stability_ : Stability or None
         How far the folds agree on the columns, by Nogueira's index; None where all are kept.
     n_rows_ : int
@@ -201,6 +204,10 @@ class Auto(InRounds):
         if self.n_features_to_select is None:
             return None
         return resolve_choice(self.n_features_to_select, type(self).__name__)
+
+    def _unsized(self, bare: Any) -> Any:
+        # as of whoever is asked for a number: the sentence that refuses another one names it
+        return bare.set_params(n_features_to_select=None)
 
     def _size(self, n_units: int) -> int | None:
         asked = self._asked
@@ -315,7 +322,6 @@ class Auto(InRounds):
             order = work.ordered(outcome.path, X, y, rows, seed_of(seed, "all"))
         facts = {
             "n_rows": len(X),
-            "n_offered": len(self._offered),
             "n_columns": len(work.units.columns(order[: outcome.size])),
             "stopped": self._stopped,
             "task": work.task,
@@ -335,26 +341,28 @@ class Auto(InRounds):
         self.path_ = self.model_ = self.estimator_ = self.stability_ = None
         self.error_ = self.error_all_ = self.error_guess_ = self.error_lost_ = None
         self.curve_: list[CurvePoint] = []
+        self.curve_all_: CurvePoint | None = None
         self.n_rows_, self.stopped_ = 0, False
         if rest:
             order, outcome, steps, facts = rest
             scores[np.array(order, dtype=np.intp)] = np.arange(len(order), 0, -1.0)
             self.plan_ = [Planned(*step) for step in steps]
-            self._read(AutoOutcome.from_dict(outcome), found, facts)
+            self._read(told := AutoOutcome.from_dict(outcome), facts)
+            if order:
+                offered = np.sort(np.array(order, dtype=np.intp))
+                self.stability_ = stability_of(found, told.path, told.size, offered, n_units)
         return scores
 
-    def _read(self, outcome: AutoOutcome, found: list[list[Any]], facts: dict[str, Any]) -> None:
+    def _read(self, outcome: AutoOutcome, facts: dict[str, Any]) -> None:
         """Set what is known of the answer."""
         self._outcome = outcome
         self.n_rows_, self.stopped_ = int(facts["n_rows"]), bool(facts["stopped"])
         self.error_, self.error_all_ = outcome.error, outcome.error_all
         self.error_guess_, self.curve_ = outcome.error_guess, outcome.curve
-        self.error_lost_ = outcome.lost
+        self.error_lost_, self.curve_all_ = outcome.lost, outcome.curve_all
         if not outcome.size:
             return
         self.path_, self.model_ = outcome.path, outcome.model
-        n_offered = int(facts["n_offered"])
-        self.stability_ = stability_of(found, outcome.path, outcome.size, n_offered)
         n_columns, task = int(facts["n_columns"]), str(facts["task"])
         self.estimator_ = estimator_of(outcome.model, n_columns, task, int(facts["seed"]))
 

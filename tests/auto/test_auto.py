@@ -280,7 +280,6 @@ def test_a_record_says_nothing_of_another_number_of_columns(fitted, made):
 
 
 def test_columns_of_words_are_called_columns():
-    rng = np.random.default_rng(0)
     X, y = signal(n=90, d=4)
     words = np.array(["red", "green", "blue"])[np.digitize(X[:, 2], [-0.5, 0.5])]
     table = pd.DataFrame(X).add_prefix("x").assign(x2=words)

@@ -18,7 +18,7 @@ import tamis
 from tamis.auto import Auto, selection
 from tamis.auto.work import dealt
 from tamis.contract import Grouping, Record
-from tamis.criteria import Correlation
+from tamis.criteria import JMI, Correlation
 from tamis.exceptions import (
     InvalidParameter,
     InvalidTable,
@@ -26,7 +26,7 @@ from tamis.exceptions import (
     NothingFound,
     RecordMismatch,
 )
-from tamis.search import Ranking, Then
+from tamis.search import Forward, Ranking, Then
 from tamis.spec import parse, write
 
 
@@ -112,6 +112,10 @@ def test_nothing_is_an_answer_with_a_warning():
         found = clone(QUICK).fit(X, y)
     assert not found.support_.any()
     assert "a guess without columns" in found.summary()
+    assert "no list that was tried is better" in found.summary()
+    first = Forward(JMI(task="regression"), n_features_to_select=3).fit(X, y).order_[:3]
+    assert_array_equal(found.order_[:3], first)  # of chance, but not as they stand in the table
+    assert found.stability_ is None
     saved = Record.from_dict(json.loads(json.dumps(found.record_.to_dict())))
     with pytest.warns(NothingFound):
         assert not clone(QUICK).resume(X, y, record=saved).support_.any()

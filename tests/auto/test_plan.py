@@ -53,6 +53,15 @@ def test_many_rows_and_many_columns_are_cut():
     assert plan(80, 100_000).paths[0] == "information"
 
 
+def test_trees_answer_at_every_size_where_nothing_else_bends():
+    assert plan(5000, 12).trees_at == plan(5000, 12).sizes
+    assert "trees" in plan(5000, 12).models_at(3)
+    few = plan(5000, 30, task="regression")
+    assert few.trees_at == (1, 2, 5, 10, 20, 28)
+    assert "model: trees at every size" in {one.name for one in few.steps if not one.tried}
+    assert plan(2000, 12).trees_at == (1, 2, 5, 10)  # a machine answers for the others
+
+
 def test_rows_that_are_not_looked_at_are_said():
     step = plan(6366, 8).steps[0]
     assert (step.name, step.reason) == ("rows", f"{MOST_ROWS} of 6366, drawn at random")

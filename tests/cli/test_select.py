@@ -319,6 +319,11 @@ TABLES = {
         "No column is left beside the target 'y': 'n', 'a b' left out. Write keep=['n', 'a b'] "
         '(--keep n --keep "a b") to use them, or give a table with features.',
     ),
+    "constants": (
+        "a,b,y\n1,,u\n1,,v\n",
+        "No column is left beside the target 'y': 'a', 'b' with one value, or none, in all rows. "
+        "Give a table with columns that vary.",
+    ),
     "inf and text": ("a,b,y\n1,r,u\ninf,s,v\n2,r,v\n", "The column 'a' has 1 infinite value."),
     "one class": ("a,b,y\n1,2,u\n2,3,u\n", "The target 'y' has the same value, u, in every row"),
     "missing target": ("a,b,y\n1,2,u\n2,3,\n", "The column 'y' has 1 missing value in 2 rows"),

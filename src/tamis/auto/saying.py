@@ -57,6 +57,9 @@ def verdict_of(
 def reasons_of(auto: Any) -> list[str]:
     """What speaks for the answer, in lines."""
     lines = [f"rows looked at: {one.reason}" for one in auto.plan_ if one.name == ROWS]
+    if auto.path_ is None and auto._outcome is not None:
+        lines.append("no list that was tried is better than a guess without columns")
+        lines.append(f"the ranking: all columns {SPOKEN[auto._outcome.path]}")
     if auto.path_ is not None:
         lines.append(f"{SPOKEN[auto.path_]}, for {MODELS[auto.model_]}")
         lines.append(f"error {UNSEEN}: {spoken(auto.error_)}")

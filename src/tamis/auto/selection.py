@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import EMPTY, Array, class_codes, is_int, is_real, target_kind
+from tamis._arrays import Array, class_codes, is_int, is_real, target_kind
 from tamis._random import stream
 from tamis.auto.held_out import (
     AutoOutcome,
@@ -316,10 +316,8 @@ class Auto(InRounds):
         work, asked = self._work, self.n_features_to_select is not None
         rng = stream(seed, "draws")
         outcome = outcome_of(gather(found, len(X)), SIZES[self.size], rng, work.groups, asked)
-        order = EMPTY
-        if outcome.size:
-            rows = np.arange(len(X))
-            order = work.ordered(outcome.path, X, y, rows, seed_of(seed, "all"))
+        # where nothing is kept, the order is what there is to see
+        order = work.ordered(outcome.path, X, y, np.arange(len(X)), seed_of(seed, "all"))
         facts = {
             "n_rows": len(X),
             "n_columns": len(work.units.columns(order[: outcome.size])),
@@ -348,7 +346,7 @@ class Auto(InRounds):
             scores[np.array(order, dtype=np.intp)] = np.arange(len(order), 0, -1.0)
             self.plan_ = [Planned(*step) for step in steps]
             self._read(told := AutoOutcome.from_dict(outcome), facts)
-            if order:
+            if told.size:
                 offered = np.sort(np.array(order, dtype=np.intp))
                 self.stability_ = stability_of(found, told.path, told.size, offered, n_units)
         return scores

@@ -283,6 +283,16 @@ def test_a_record_says_nothing_of_another_number_of_columns(fitted, made):
     assert "may differ" not in str(refusal.value)
 
 
+def test_places_are_no_scores(fitted):
+    assert fitted.explain(2).endswith("The columns are ordered, and none has a score of its own.")
+    assert "scored" not in fitted.explain(0)
+
+
+def test_the_least_loss_is_said_as_such():
+    found = clone(QUICK).set_params(size="best").fit(*signal(n=60))
+    assert ": the number with the least squared loss; on rows" in found.choice_.reason
+
+
 def test_columns_of_words_are_called_columns():
     X, y = signal(n=90, d=4)
     words = np.array(["red", "green", "blue"])[np.digitize(X[:, 2], [-0.5, 0.5])]
@@ -448,7 +458,7 @@ def test_a_frame_with_gaps_and_categories():
         ({"size": "tiny"}, "'balanced', 'short' or 'best'", InvalidParameter),
         ({"n_folds": 1}, "n_folds of at least 2", InvalidParameter),
         ({"n_features_to_select": "best"}, "size='best'", InvalidParameter),
-        ({"n_features_to_select": 99}, "between 1 and 10", InvalidParameter),
+        ({"n_features_to_select": 99}, "between 1 and 10.*or leave it out", InvalidParameter),
         ({"task": "ranks"}, "needs task=", InvalidParameter),
     ],
 )

@@ -16,9 +16,10 @@ SPOKEN = {
 MODELS = {"ridge": "ridge regression", "machine": "an RBF machine", "trees": "a forest"}
 #: How a size is chosen.
 WITHIN = {
-    "balanced": "within a third of a standard error of the least",
-    "short": "within one standard error of the least",
-    "best": "the least",
+    "balanced": "the smallest number whose squared loss is within a third of a standard error of "
+    "the least",
+    "short": "the smallest number whose squared loss is within one standard error of the least",
+    "best": "the number with the least squared loss",
 }
 #: Where an error comes from.
 UNSEEN = "on rows that took no part in the choosing"
@@ -50,7 +51,7 @@ def verdict_of(
         return Verdict(found.size, f"{how}, the least squared loss at that number; {said}.{doubt}")
     return Verdict(
         found.size,
-        f"{how}: the smallest number whose squared loss is {WITHIN[size]}; {said}.",
+        f"{how}: {WITHIN[size]}; {said}.",
     )
 
 

@@ -144,6 +144,7 @@ class Auto(InRounds):
     """
 
     targets: ClassVar[frozenset[str]] = TASKS
+    counts_places: ClassVar[bool] = True
     fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), Auto())"
     quick: ClassVar[str] = "correlation"
 
@@ -211,6 +212,14 @@ class Auto(InRounds):
 
     def _size(self, n_units: int) -> int | None:
         asked = self._asked
+        if isinstance(asked, Size) and not (
+            is_int(asked.n_features) and 1 <= asked.n_features <= n_units
+        ):
+            raise InvalidParameter(
+                f"Auto needs n_features_to_select between 1 and {n_units}, the number of columns "
+                f"to choose from, not {asked.n_features!r}. Write an int in that range, a fraction "
+                "such as 0.5, or leave it out."
+            )
         return None if asked is None else asked.size(n_units, type(self).__name__)
 
     def _check_target(self, y: NDArray[Any] | None) -> None:

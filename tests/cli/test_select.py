@@ -433,3 +433,15 @@ def test_the_command_to_go_on_has_every_option():
     others = {"rows": 3, "safe_csv": False, "force": True, "quiet": True, "json": True}
     told = asked._replace(**others).command()
     assert told == "tamis select a.csv --no-safe-csv --rows 3 --force --quiet --json"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", [(), ("Probes(Ranking(FisherScore()), n_rounds=2)",)])
+def test_several_processes_say_the_same(tamis, method):
+    budget = () if method else ("--budget", "0.2s")
+    asked = ("select", "wine.csv", *method, "-t", "kind", *budget, "--json", "--quiet")
+    one, two = tamis(*asked, "--folder", "a"), tamis(*asked, "--jobs", 2, "--folder", "b")
+    assert (two.exit_code, two.stderr) == (0, "")
+    answers = [json.loads(result.stdout) for result in (one, two)]
+    assert answers[0]["selected"] == answers[1]["selected"]
+    assert answers[0]["summary"] == answers[1]["summary"]

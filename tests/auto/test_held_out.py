@@ -69,6 +69,20 @@ def test_all_columns_are_corrected_on_the_same_draws():
     assert outcome.error_all.loss > outcome.curve_all.loss
 
 
+def test_doubt_of_the_choice_is_in_the_standard_error():
+    """Rows that decide what is chosen: without them another candidate is taken, and fails there."""
+    losses = np.column_stack([np.full(N, 1.0), np.full(N, 1.1)])
+    losses[0, 0] = 400.0  # one row speaks for the second
+    both = Gathered(
+        [("information", "ridge", 1), ("information", "machine", 1)], losses, None,
+        {"ridge": (losses[:, 1], None)}, (np.full(N, 9.0), None), 5,
+    )  # fmt: skip
+    outcome = outcome_of(both, 0.0, np.random.default_rng(0), None, False)
+    assert outcome.model == "machine"
+    assert outcome.error.loss > 1.5  # by the draws that had not seen that row
+    assert outcome.lost.loss < 2 * outcome.lost.standard_error
+
+
 def test_where_all_columns_are_kept_nothing_is_lost():
     found = gathered(True)._replace(n_units=3)
     outcome = outcome_of(found, 1.0, np.random.default_rng(0), None, True)

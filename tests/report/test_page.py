@@ -277,7 +277,10 @@ def test_many_classes_have_two_strips():
     assert gathered.strips[2].words.startswith("high in d: median ")
     page = Page(gathered.html())
     assert "Top line: the class that is named" in page.said["columns"]
-    assert "Few rows: a 12, b 12, c 12, d 12 and 5 more classes." in page.said["care"]
+    assert (
+        "Few rows: 12 of “a”, 12 of “b”, 12 of “c”, 12 of “d” and 5 more classes."
+        in page.said["care"]
+    )
 
 
 def test_a_ranking_has_no_path(wine):
@@ -496,6 +499,8 @@ def test_an_automatic_selection_tells_its_own_errors(eliminated, wine):
     assert "with all" not in page.said["head"]
     assert "Lost" not in page.said["head"]
     assert "Over 15 resamples" in page.said["stability"]
+    eliminated.error_, eliminated.error_all_ = eliminated.error_guess_, held(0.08, 0.03)
+    assert report(eliminated, wine.X, wine.y).errors.lost is None  # nothing is kept
 
 
 @pytest.mark.parametrize(("n_kept", "n_weak"), [(1, 1), (5, 1), (5, 2)])

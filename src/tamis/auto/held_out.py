@@ -12,7 +12,7 @@ from tamis._arrays import Array, Subset
 from tamis.auto.models import ANSWERS
 from tamis.auto.paths import PATHS
 from tamis.auto.plan import ALL
-from tamis.auto.rule import corrected, kept_candidate
+from tamis.auto.rule import Corrected, corrected, kept_candidate
 from tamis.evaluation.stability import Stability, stability
 from tamis.exceptions import InvalidParameter
 
@@ -178,7 +178,7 @@ def outcome_of(
     gain = bool(honest.kept[0] < honest.nothing[0])
     error, error_all, lost = guess, None if whole is None else whole.error, None
     if gain or asked:
-        own = losses[:, kept], None if wrong is None else wrong[:, kept]
+        own = _rows_of(honest)
         error = _held_out(*own, honest.kept, honest.nothing[0])
         if whole is not None and size == gathered.n_units:
             error_all = error  # they are all columns
@@ -194,7 +194,7 @@ Rows = tuple[Array, Array | None]
 
 
 class _Whole(NamedTuple):
-    """All columns with the model that loses least: losses of the rows, their mean, the error."""
+    """All columns with the model that loses least: losses of the rows, the point, the error."""
 
     rows: Rows
     point: CurvePoint
@@ -213,13 +213,17 @@ def _whole(gathered: Gathered, rng: np.random.Generator, groups: Any) -> _Whole 
     sizes = np.full(len(models), gathered.n_units)
     honest = corrected(losses, sizes, 0.0, _priced(losses, wrong, gathered), rng, groups)
     best = min(models, key=lambda model: models[model][0].mean())
-    rows = models[best]
-    mean = float(rows[0].mean())
+    loss, rows = models[best][0], _rows_of(honest)
     return _Whole(
         rows,
-        CurvePoint(ALL, best, gathered.n_units, mean, _standard_error(rows[0])),
+        CurvePoint(ALL, best, gathered.n_units, float(loss.mean()), _standard_error(loss)),
         _held_out(*rows, honest.kept, honest.nothing[0]),
     )
+
+
+def _rows_of(honest: Corrected) -> Rows:
+    """Losses of the rows by what was chosen without them, and for classes shares of wrong ones."""
+    return honest.rows[0], honest.rows[1] if len(honest.rows) > 1 else None
 
 
 def _priced(losses: Array, wrong: Array | None, gathered: Gathered) -> list[tuple[Array, Array]]:

@@ -62,7 +62,7 @@ def _few_rows(counts: dict[str, int]) -> Iterator[Care]:
     rare = {name: n for name, n in counts.items() if n < FEW_ROWS}
     if not rare:
         return
-    named = ", ".join(f"{name} {n}" for name, n in list(rare.items())[:NAMED])
+    named = ", ".join(f"{n} of “{name}”" for name, n in list(rare.items())[:NAMED])
     more = f" and {len(rare) - NAMED} more classes" if len(rare) > NAMED else ""
     yield Care(
         f"Few rows: {named}{more}.",

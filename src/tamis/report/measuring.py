@@ -285,7 +285,9 @@ def own_errors(selection: Any, y: Any) -> Errors | None:
     whole = getattr(selection, "error_all_", None)
     whole = None if whole is None or whole == kept else estimate(whole)  # all may be kept
     mine = estimate(kept)
-    lost = _own_lost(getattr(selection, "error_lost_", None), mine, whole)
+    lost = (
+        None if kept == guess else _own_lost(getattr(selection, "error_lost_", None), mine, whole)
+    )  # nothing is kept
     r2 = None if kept.r2 is None else Estimate(float(kept.r2))
     name = getattr(selection, "model_", None) or str(getattr(selection, "estimator_", ""))
     word = guessed("error", y)[1] if classes else ""

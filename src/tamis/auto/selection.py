@@ -195,8 +195,8 @@ class Auto(InRounds):
         if asked is not None and not isinstance(asked, Size | Fraction):
             raise InvalidParameter(
                 f"Auto needs n_features_to_select as a number, a share or None, not "
-                f"{self.n_features_to_select!r}. Leave it out, write size='best', or name a method "
-                "for it."
+                f"{self.n_features_to_select!r}. Leave it out, write Auto(size='best'), or name a "
+                "method for it."
             )
 
     @property

@@ -25,8 +25,8 @@ PENALTIES = np.logspace(-1, 4, 11)
 COST, WIDTH, TUBE = 4.0, 0.5, 0.1
 #: Slope of the sigmoid that makes a probability of a decision value. Of up to so many rows, inner
 #: folds choose one of several: classes that lie far apart (srbct: Brier score .17 at 2, .05 at 4)
-#: need a steeper one. Of two classes and more rows all from 1 to 3 were within .02 on nine tables; of
-#: more classes so many rows choose it (ten digits, 40 columns: .33 at 1.5, .01 at 7).
+#: need a steeper one. Of two classes and more rows all from 1 to 3 were within .02 on nine tables;
+#: of more classes so many rows choose it (ten digits, 40 columns: .33 at 1.5, .01 at 7).
 SLOPE, SLOPES, SLOPE_ROWS, SLOPE_FOLDS = 1.5, (1.0, 1.5, 2.0, 3.0, 4.5, 7.0), 500, 3
 #: Trees of a forest that predicts.
 N_TREES = 100

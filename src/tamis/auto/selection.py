@@ -217,8 +217,8 @@ class Auto(InRounds):
         ):
             raise InvalidParameter(
                 f"Auto needs n_features_to_select between 1 and {n_units}, the number of columns "
-                f"to choose from, not {asked.n_features!r}. Write an int in that range, a fraction "
-                "such as 0.5, or leave it out."
+                f"of X, not {asked.n_features!r}. Write an int in that range, a fraction such as "
+                "0.5, or leave it out."
             )
         return None if asked is None else asked.size(n_units, type(self).__name__)
 

@@ -5,10 +5,12 @@ import math
 import warnings
 from dataclasses import replace
 
+import cloudpickle
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from rich.console import Console
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -17,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVR, LinearSVC
 
 from tamis._random import stream
-from tamis.choice import Contest, HonestSize, Knee, Knockoffs, Probes, StabilitySelection
+from tamis.choice import Contest, HonestSize, Knee, Knockoffs, Probes, StabilitySelection, rounds
 from tamis.choice.honest import first_units, sizes_of
 from tamis.choice.knockoffs import (
     correlations,
@@ -27,6 +29,7 @@ from tamis.choice.knockoffs import (
     sdp_strengths,
 )
 from tamis.choice.probes import ahead_of
+from tamis.cli.progress import SearchBar
 from tamis.contract import Record
 from tamis.criteria import (
     JMI,
@@ -842,3 +845,22 @@ def test_an_error_of_a_search_that_goes_on_is_not_one_of_the_record():
     around = HonestSize(Ranking(Scored(breaks_on_all_rows)), n_folds=3, random_state=0)
     with pytest.raises(ValueError, match=r"^something of a criterion$"):
         around.fit(X, y)
+
+
+def test_rounds_are_sent_to_processes_without_callbacks(monkeypatch):
+    """A callback may hold a terminal, as the bar of the command line does."""
+    bar = SearchBar(Console(), quiet=True)
+    with pytest.raises(TypeError):
+        cloudpickle.dumps(bar)
+    sent = []
+
+    def stream_of(function, items, *, n_jobs, shared):
+        sent.append(cloudpickle.dumps(shared))
+        yield from (function(*item) for item in items)
+
+    monkeypatch.setattr(rounds, "parallel_stream", stream_of)
+    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.tile([0, 1], 20)
+    X[:, 1] += 5 * y
+    search = Probes(Ranking(FisherScore()), n_rounds=2, n_jobs=2, random_state=0)
+    assert 1 in search.set_callbacks(bar).fit(X, y).columns
+    assert sent

@@ -88,3 +88,13 @@ def test_a_method_around_a_search_reads_the_targets_of_the_search(around):
 def test_a_name_is_no_target():
     with pytest.raises(InvalidTarget, match="Write target='species' for a column"):
         tamis.select(FRAME, "species")
+
+
+@pytest.mark.parametrize("of", [pd.DataFrame, lambda told: pl.from_pandas(pd.DataFrame(told))])
+@pytest.mark.parametrize("gap", [np.nan, None])
+def test_a_target_that_is_missing_in_some_rows_is_said(of, gap):
+    words = [*FRAME["species"][:-1], None] if gap is None else [*IRIS["target"][:-1], gap]
+    frame = of({"a": IRIS["petal length (cm)"], "b": IRIS["target"], "y": words})
+    for given in ({"target": "y"}, {"y": np.array(words)}):
+        with pytest.raises(InvalidTarget, match=r"needs a target in every row.*1 row\(s\): 149"):
+            tamis.select(frame, **given)

@@ -13,6 +13,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
     >>> did_you_mean("scater", ["Scatter", "Divergence"])
     ' Did you mean Scatter?'
+    >>> print(did_you_mean("vote", ["'vote'", " age"]).strip())
+    Did you mean "'vote'"?
     """
     plain: dict[str, str] = {}
     for name in known:
@@ -20,7 +22,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     near = get_close_matches(word.lower(), plain, n=3)
     if len(near) > 1:  # beside a very near name, far ones only confuse
         near = get_close_matches(word.lower(), near, cutoff=0.8) or near
-    return f" Did you mean {' or '.join(plain[name] for name in near)}?" if near else ""
+    return f" Did you mean {' or '.join(_told(plain[name]) for name in near)}?" if near else ""
+
+
+def _told(name: str) -> str:
+    """A name as it is, in quotes where one would not see what belongs to it."""
+    return name if name == name.strip("'\"") and name.split() == name.split(" ") else repr(name)
 
 
 def listed(names: Iterable[Any], most: int = NAMED) -> str:

@@ -17,8 +17,8 @@ from sklearn.utils.estimator_checks import check_estimator
 import tamis
 from tamis.auto import Auto, selection
 from tamis.auto.work import dealt
-from tamis.contract import Record
-from tamis.criteria import Correlation
+from tamis.contract import Grouping, Record
+from tamis.criteria import JMI, Correlation
 from tamis.exceptions import (
     InvalidParameter,
     InvalidTable,
@@ -26,7 +26,7 @@ from tamis.exceptions import (
     NothingFound,
     RecordMismatch,
 )
-from tamis.search import Ranking, Then
+from tamis.search import Forward, Ranking, Then
 from tamis.spec import parse, write
 
 
@@ -112,6 +112,10 @@ def test_nothing_is_an_answer_with_a_warning():
         found = clone(QUICK).fit(X, y)
     assert not found.support_.any()
     assert "a guess without columns" in found.summary()
+    assert "no list that was tried is better" in found.summary()
+    first = Forward(JMI(task="regression"), n_features_to_select=3).fit(X, y).order_[:3]
+    assert_array_equal(found.order_[:3], first)  # of chance, but not as they stand in the table
+    assert found.stability_ is None
     saved = Record.from_dict(json.loads(json.dumps(found.record_.to_dict())))
     with pytest.warns(NothingFound):
         assert not clone(QUICK).resume(X, y, record=saved).support_.any()
@@ -263,7 +267,56 @@ def test_the_record_holds_the_answer(fitted):
         assert getattr(again, name) == getattr(fitted, name)
     assert again.summary() == fitted.summary()
     assert pickle.loads(pickle.dumps(fitted)).summary() == fitted.summary()
+    assert saved.seconds > 0.05  # of all rounds, not of reading the answer off them
     assert saved.expression == write(QUICK)
+
+
+@pytest.mark.parametrize("made", [None, 3])
+def test_a_record_says_nothing_of_another_number_of_columns(fitted, made):
+    X, y = signal()
+    asked = clone(QUICK).set_params(n_features_to_select=made)
+    record = fitted.record_ if made is None else Record.begin(asked, X, y, {}, Grouping(10))
+    with pytest.raises(RecordMismatch, match="depend on the number of features asked for"):
+        clone(QUICK).set_params(n_features_to_select=4).resume(X, y, record=record)
+    with pytest.raises(RecordMismatch, match=r"selector that made it, or call fit") as refusal:
+        clone(QUICK).set_params(size="short").resume(X, y, record=fitted.record_)
+    assert "may differ" not in str(refusal.value)
+
+
+def test_places_are_no_scores(fitted):
+    assert fitted.explain(2).endswith("The columns are ordered, and none has a score of its own.")
+    assert "scored" not in fitted.explain(0)
+
+
+def test_the_least_loss_is_said_as_such():
+    found = clone(QUICK).set_params(size="best").fit(*signal(n=60))
+    assert ": the number with the least squared loss; on rows" in found.choice_.reason
+
+
+def test_columns_of_words_are_called_columns():
+    X, y = signal(n=90, d=4)
+    words = np.array(["red", "green", "blue"])[np.digitize(X[:, 2], [-0.5, 0.5])]
+    table = pd.DataFrame(X).add_prefix("x").assign(x2=words)
+    search = tamis.select(table, y, Auto(budget=0.3, size="short", random_state=0))
+    assert not search.search_.units_.plain
+    said = search.summary() + search.choice_.reason
+    assert "unit" not in said
+    assert "column" in search.choice_.reason
+    saved = Record.from_dict(json.loads(json.dumps(search.record_.to_dict())))
+    assert saved.parts[0].grouping.word == "column"
+
+
+def test_stability_counts_all_columns_and_all_folds():
+    X, _ = signal(n=60, d=4)
+    y = X[:, 2] - X[:, 3]
+    X = np.insert(X, 0, 3.0, axis=1)  # says nothing, so that folds count without it
+    found = Auto(budget=4, n_features_to_select=2, n_folds=2, random_state=0).fit(X, y)
+    assert found.stability_.n_selections == 4  # folds were dealt twice
+    assert found.stability_.frequency.shape == (5,)
+    assert_array_equal(found.stability_.frequency[[0, 3, 4]], [0, 1, 1])
+    agreement = found.report(X, y).agreement
+    assert agreement.n == 4
+    assert agreement.share[3] == 1
 
 
 def test_rounds_of_a_version_that_compared_less_are_refused(fitted):
@@ -405,7 +458,7 @@ def test_a_frame_with_gaps_and_categories():
         ({"size": "tiny"}, "'balanced', 'short' or 'best'", InvalidParameter),
         ({"n_folds": 1}, "n_folds of at least 2", InvalidParameter),
         ({"n_features_to_select": "best"}, "size='best'", InvalidParameter),
-        ({"n_features_to_select": 99}, "between 1 and 10", InvalidParameter),
+        ({"n_features_to_select": 99}, "between 1 and 10.*or leave it out", InvalidParameter),
         ({"task": "ranks"}, "needs task=", InvalidParameter),
     ],
 )

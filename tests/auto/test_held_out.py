@@ -22,7 +22,7 @@ def gathered(classes):
     wrong = (losses > 0.6).astype(float) if classes else None
     everything = {"ridge": (whole, (whole > 0.58).astype(float) if classes else None)}
     guess = (hard + 1, np.ones(N) if classes else None)
-    return Gathered(keys, losses, wrong, everything, guess)
+    return Gathered(keys, losses, wrong, everything, guess, 9)
 
 
 @pytest.mark.parametrize("classes", [False, True])
@@ -50,8 +50,46 @@ def test_it_survives_a_record_and_older_ones_are_read():
     outcome = outcome_of(gathered(True), Allowed(1.0), np.random.default_rng(0), None, True)
     plain = json.loads(json.dumps(outcome.to_dict()))
     assert AutoOutcome.from_dict(plain) == outcome
-    del plain["lost"]
-    assert AutoOutcome.from_dict(plain).lost is None
+    del plain["lost"], plain["curve_all"]
+    plain["all_model"] = "ridge"
+    older = AutoOutcome.from_dict(plain)
+    assert older.lost is older.curve_all is None
+    assert older.error_all == outcome.error_all
+
+
+def test_all_columns_are_corrected_on_the_same_draws():
+    found = gathered(False)
+    both = found._replace(everything={"ridge": (found.losses[:, 1], None)})
+    outcome = outcome_of(both, Allowed(1.0), np.random.default_rng(0), None, True)
+    assert outcome.size == 3
+    assert outcome.lost == (0.0, 0.0, None, None, 0.0, 0.0)
+    assert outcome.curve_all.loss == found.losses[:, 1].mean()
+    rng = np.random.default_rng(1)  # the better of two that are the same is no better
+    chance = {name: (rng.exponential(size=N), None) for name in ("ridge", "trees")}
+    outcome = outcome_of(found._replace(everything=chance), Allowed(1.0), rng, None, True)
+    assert outcome.error_all.loss > outcome.curve_all.loss
+
+
+def test_doubt_of_the_choice_is_in_the_standard_error():
+    """Rows that decide what is chosen: without them another candidate is taken, and fails there."""
+    losses = np.column_stack([np.full(N, 1.0), np.full(N, 1.1)])
+    losses[0, 0] = 400.0  # one row speaks for the second
+    both = Gathered(
+        [("information", "ridge", 1), ("information", "machine", 1)], losses, None,
+        {"ridge": (losses[:, 1], None)}, (np.full(N, 9.0), None), 5,
+    )  # fmt: skip
+    outcome = outcome_of(both, Allowed(0.0), np.random.default_rng(0), None, False)
+    assert outcome.model == "machine"
+    assert outcome.error.loss > 1.5  # by the draws that had not seen that row
+    assert outcome.lost.loss < 2 * outcome.lost.standard_error
+
+
+def test_where_all_columns_are_kept_nothing_is_lost():
+    found = gathered(True)._replace(n_units=3)
+    outcome = outcome_of(found, Allowed(1.0), np.random.default_rng(0), None, True)
+    assert outcome.size == 3
+    assert outcome.error_all == outcome.error
+    assert outcome.lost is None
 
 
 def test_a_spread_that_would_be_written_as_0_is_not():

@@ -1,5 +1,7 @@
 """Models of AUTO: losses of what they answer, and their estimators."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -36,3 +38,31 @@ def test_the_estimator_of_a_target_in_small_units(model):
     X, y = problem("regression")
     plain, small = (estimator_of(model, 4, "regression", 5).fit(X, f * y) for f in (1, 2.0**-30))
     assert_allclose(np.ldexp(small.predict(X), 30), plain.predict(X), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(("n_classes", "most"), [(2, 0.02), (10, 0.1)])
+def test_probabilities_of_many_rows_are_as_sure_as_they_are_right(n_classes, most):
+    """With one slope for all those of ten classes were flat, and the flatter the more columns:
+    short lists that err more had the least loss."""
+    rng = np.random.default_rng(0)
+    codes = np.arange(1000) % 10
+    centres = rng.normal(size=(10, 20))
+    X = centres[codes] + 0.7 * rng.normal(size=(1000, 20))
+    truth = Truth.of(codes % n_classes, "classification")
+    train, test = np.arange(600), np.arange(600, 1000)
+    few, many = (
+        losses(answers("machine", X[:, :k], truth, train, test, 0), truth, test) for k in (4, 20)
+    )
+    assert many[1].mean() < 0.02 < few[1].mean()
+    assert many[0].mean() < most < few[0].mean()
+
+
+def test_rare_classes_among_many_rows_leave_a_slope():
+    rng = np.random.default_rng(0)
+    codes = np.r_[np.zeros(690, dtype=int), np.full(5, 1), np.full(5, 2)]
+    X = rng.normal(size=(700, 3)) + codes[:, None]
+    truth, rows = Truth.of(codes, "classification"), np.arange(700)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = answers("machine", X, truth, rows, rows[:5], 0)
+    assert_allclose(found.sum(axis=1), 1)

@@ -37,7 +37,7 @@ def test_the_budget_is_kept_and_more_of_it_tries_no_less(shape, task):
     tried = []
     for budget in (1, 10, 60, 600):
         found = plan(*shape, budget=budget, task=task)
-        first = found.steps[0].seconds
+        (first,) = [step.seconds for step in found.steps if step.name == "path: information"]
         assert found.seconds <= budget or found.seconds == pytest.approx(first)
         tried.append((len(found.paths) + len(found.models)) * found.n_rows)
     assert tried == sorted(tried)
@@ -51,6 +51,21 @@ def test_many_rows_and_many_columns_are_cut():
     (step,) = [step for step in plan(5000, 20).steps if step.name == "model: machine"]
     assert "at most 2000 rows" in step.reason
     assert plan(80, 100_000).paths[0] == "information"
+
+
+def test_trees_answer_at_every_size_where_nothing_else_bends():
+    assert plan(5000, 12).trees_at == plan(5000, 12).sizes
+    assert "trees" in plan(5000, 12).models_at(3)
+    few = plan(5000, 30, task="regression")
+    assert few.trees_at == (1, 2, 5, 10, 20, 28)
+    assert "model: trees at every size" in {one.name for one in few.steps if not one.tried}
+    assert plan(2000, 12).trees_at == (1, 2, 5, 10)  # a machine answers for the others
+
+
+def test_rows_that_are_not_looked_at_are_said():
+    step = plan(6366, 8).steps[0]
+    assert (step.name, step.reason) == ("rows", f"{MOST_ROWS} of 6366, drawn at random")
+    assert "rows" not in {step.name for step in plan(MOST_ROWS, 8).steps}
 
 
 def test_folds_are_dealt_again_for_few_rows_only():

@@ -334,6 +334,11 @@ TABLES = {
         "No column is left beside the target 'y': 'n', 'a b' left out. Write keep=['n', 'a b'] "
         '(--keep n --keep "a b") to use them, or give a table with features.',
     ),
+    "constants": (
+        "a,b,y\n1,,u\n1,,v\n",
+        "No column is left beside the target 'y': 'a', 'b' with one value, or none, in all rows. "
+        "Give a table with columns that vary.",
+    ),
     "inf and text": ("a,b,y\n1,r,u\ninf,s,v\n2,r,v\n", "The column 'a' has 1 infinite value."),
     "one class": ("a,b,y\n1,2,u\n2,3,u\n", "The target 'y' has the same value, u, in every row"),
     "missing target": ("a,b,y\n1,2,u\n2,3,\n", "The column 'y' has 1 missing value in 2 rows"),
@@ -443,3 +448,15 @@ def test_the_command_to_go_on_has_every_option():
     others = {"rows": 3, "safe_csv": False, "force": True, "quiet": True, "json": True}
     told = asked._replace(**others).command()
     assert told == "tamis select a.csv --no-safe-csv --rows 3 --force --quiet --json"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", [(), ("Probes(Ranking(FisherScore()), n_rounds=2)",)])
+def test_several_processes_say_the_same(tamis, method):
+    budget = () if method else ("--budget", "0.2s")
+    asked = ("select", "wine.csv", *method, "-t", "kind", *budget, "--json", "--quiet")
+    one, two = tamis(*asked, "--folder", "a"), tamis(*asked, "--jobs", 2, "--folder", "b")
+    assert (two.exit_code, two.stderr) == (0, "")
+    answers = [json.loads(result.stdout) for result in (one, two)]
+    assert answers[0]["selected"] == answers[1]["selected"]
+    assert answers[0]["summary"] == answers[1]["summary"]

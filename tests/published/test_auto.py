@@ -48,7 +48,7 @@ def split(name, seed):
     kept = X[:, auto.support_] if auto.n_features_ else X[:, :1]
     own = error(model, kept, y, train, test, task)
     # the model for all columns is the one that the same folds prefer
-    best = estimator_of(auto._outcome.all_model, X.shape[1], task, seed)
+    best = estimator_of(auto.curve_all_.model, X.shape[1], task, seed)
     everything = error(best, X, y, train, test, task)
     said = auto.error_
     stated = said.wrong if name in CLASSES else said.loss / y[test].var()

@@ -15,7 +15,7 @@ import tamis
 from tamis.choice import HonestSize, StabilitySelection
 from tamis.criteria import Correlation, FisherScore, Scatter, Variance
 from tamis.datasets import make_mixed
-from tamis.evaluation import Realizations, evaluate
+from tamis.evaluation import Realizations, Stability, evaluate
 from tamis.exceptions import InvalidParameter, InvalidTable, MissingExtra, NothingFound, TableAlert
 from tamis.report import Report, report, resampled, write_report
 from tamis.search import Forward, Ranking
@@ -277,7 +277,10 @@ def test_many_classes_have_two_strips():
     assert gathered.strips[2].words.startswith("high in d: median ")
     page = Page(gathered.html())
     assert "Top line: the class that is named" in page.said["columns"]
-    assert "Few rows: a 12, b 12, c 12, d 12 and 5 more classes." in page.said["care"]
+    assert (
+        "Few rows: 12 of “a”, 12 of “b”, 12 of “c”, 12 of “d” and 5 more classes."
+        in page.said["care"]
+    )
 
 
 def test_a_ranking_has_no_path(wine):
@@ -485,6 +488,33 @@ def test_an_automatic_selection_tells_its_own_errors(eliminated, wine):
     page = Page(gathered.html())
     assert "A ridge regression trained on these 5 columns is wrong on 5.0 %" in page.said["head"]
     assert "forest: it would take 9 s" in page.said["method"]
+    eliminated.stability_ = Facts(
+        nogueira=0.5, low=0.2, high=0.8, frequency=np.full(13, 0.4), n_selections=15
+    )
+    eliminated.curve_all_ = Facts(loss=0.07)
+    eliminated.error_all_ = eliminated.error_  # all columns are kept
+    gathered = report(eliminated, wine.X, wine.y)
+    assert gathered.curve.whole == pytest.approx(0.07)
+    page = Page(gathered.html())
+    assert "with all" not in page.said["head"]
+    assert "Lost" not in page.said["head"]
+    assert "Over 15 resamples" in page.said["stability"]
+    eliminated.error_, eliminated.error_all_ = eliminated.error_guess_, held(0.08, 0.03)
+    assert report(eliminated, wine.X, wine.y).errors.lost is None  # nothing is kept
+
+
+@pytest.mark.parametrize(("n_kept", "n_weak"), [(1, 1), (5, 1), (5, 2)])
+def test_what_resamples_do_not_keep_is_said_in_words(n_kept, n_weak, wine):
+    chosen = Ranking(FisherScore(), n_features_to_select=n_kept).fit(wine.X, wine.y)
+    share = np.ones(13)
+    share[chosen.order_[:n_weak]] = 0.2
+    chosen.stability_ = Stability(0.5, 0.2, 0.8, 0.95, 0.5, 0.5, share, 5)
+    bold = {
+        (1, 1): "The one column was kept in less than half of the resamples.",
+        (5, 1): "1 of the 5 was kept in less than half of the resamples.",
+        (5, 2): "2 of the 5 were kept in less than half of the resamples.",
+    }
+    assert bold[n_kept, n_weak] in Page(report(chosen, wine.X, wine.y).html()).said["care"]
 
 
 def test_groups_are_told_as_one(wine):

@@ -318,3 +318,26 @@ def test_plain_columns_lie_in_one_array():
     frame = plain_numbers(columns)
     assert frame.columns == ["a", "b", "c"]
     assert frame.to_numpy(allow_copy=False).tolist() == [[1, 0.5, 1], [2, 1.5, 1], [3, 2.5, 1]]
+
+
+def test_rows_that_repeat_others_are_said():
+    rng = np.random.default_rng(0)
+    told = {"a": rng.normal(size=40), "b": rng.choice(["u", "v"], 40), "y": rng.normal(size=40)}
+    frame = pl.DataFrame(told)
+    copied = pl.concat([frame, frame[:10]]).with_columns(number=pl.int_range(pl.len()).cast(str))
+
+    def alerts(table):
+        return [a.sentence for a in inspect(table, "y").alerts if a.sort == "repeated rows"]
+
+    (sentence,) = alerts(copied)
+    assert sentence.startswith("10 of 50 rows repeat an earlier one, the target included.")
+    assert alerts(frame) == []
+    levels = frame.select(pl.col("a") > 0, "b", pl.col("y").round(0))  # alike, as few levels are
+    assert alerts(levels) == []
+
+
+def test_classes_of_which_none_can_be_learned_are_said():
+    days = pl.DataFrame({"a": range(9), "y": [f"2020-01-0{day}" for day in range(1, 10)]})
+    (alert,) = [a for a in inspect(days, "y").alerts if a.sort == "rare classes"]
+    assert alert.sentence.startswith("All 9 classes have fewer than 5 rows: '2020-01-01' (1), ")
+    assert alert.sentence.endswith("If they are dates or quantities, give them as numbers.")

@@ -1,6 +1,8 @@
 """What the rows left out say: losses gathered from rounds, what is kept, and its error."""
 
 from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +12,7 @@ from tamis._arrays import Array, Subset
 from tamis.auto.models import ANSWERS
 from tamis.auto.paths import PATHS
 from tamis.auto.plan import ALL
-from tamis.auto.rule import Allowed, corrected, kept_candidate
+from tamis.auto.rule import Allowed, Corrected, corrected, kept_candidate
 from tamis.evaluation.stability import Stability, stability
 from tamis.exceptions import InvalidParameter
 
@@ -84,7 +86,8 @@ class CurvePoint(NamedTuple):
 class Gathered(NamedTuple):
     """Losses of every row, a mean over the times that folds were dealt.
 
-    ``keys`` are (path, model, size) of the candidates; ``wrong`` is None for numbers.
+    ``keys`` are (path, model, size) of the candidates; ``wrong`` is None for numbers. ``n_units``
+    is how many ``everything`` has.
     """
 
     keys: list[tuple[str, str, int]]
@@ -92,6 +95,7 @@ class Gathered(NamedTuple):
     wrong: Array | None
     everything: dict[str, tuple[Array, Array | None]]
     guess: tuple[Array, Array | None]
+    n_units: int
 
 
 def gather(found: Sequence[Sequence[Any]], n_rows: int) -> Gathered:
@@ -114,6 +118,7 @@ def gather(found: Sequence[Sequence[Any]], n_rows: int) -> Gathered:
         np.column_stack([means[key][1] for key in keys]) if of_classes else None,
         {key[1]: columns[key] for key in columns if key[0] == ALL and key[1] != NONE},
         columns[ALL, NONE, 0],
+        max(size for path, _, size in columns if path == ALL),
     )
 
 
@@ -133,23 +138,26 @@ class AutoOutcome(NamedTuple):
     error_all: HeldOut | None
     error_guess: HeldOut
     curve: list[CurvePoint]
-    all_model: str | None
+    curve_all: CurvePoint | None
     lost: LostError | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Lists and numbers for a record."""
         plain = self._asdict()
         plain["curve"] = [list(point) for point in self.curve]
-        plain["lost"] = None if self.lost is None else list(self.lost)
+        for name in ("lost", "curve_all"):
+            plain[name] = None if plain[name] is None else list(plain[name])
         return plain | {name: None if plain[name] is None else list(plain[name]) for name in ERRORS}
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> "AutoOutcome":
-        """The outcome that :meth:`to_dict` wrote."""
+        """The outcome that :meth:`to_dict` wrote; older ones say less of all columns."""
+        plain = {name: plain.get(name) for name in cls._fields}
         curve = [CurvePoint(*point) for point in plain["curve"]]
         errors = {name: None if plain[name] is None else HeldOut(*plain[name]) for name in ERRORS}
-        lost = None if plain.get("lost") is None else LostError(*plain["lost"])
-        return cls(**plain | errors | {"curve": curve, "lost": lost})
+        lost = None if plain["lost"] is None else LostError(*plain["lost"])
+        whole = None if plain["curve_all"] is None else CurvePoint(*plain["curve_all"])
+        return cls(**plain | errors | {"curve": curve, "lost": lost, "curve_all": whole})
 
 
 #: What an outcome says of errors.
@@ -163,34 +171,73 @@ def outcome_of(
     losses, wrong = gathered.losses, gathered.wrong
     sizes = np.array([size for *_, size in gathered.keys])
     kept = kept_candidate(losses, sizes, allowed)
-    priced = [(losses, gathered.guess[0])]
-    if wrong is not None and gathered.guess[1] is not None:
-        priced.append((wrong, gathered.guess[1]))
-    honest = corrected(losses, sizes, allowed, priced, rng, groups)
+    whole = _whole(gathered, deepcopy(rng), groups)  # the same draws: differences are of the lists
+    honest = corrected(losses, sizes, allowed, _priced(losses, wrong, gathered), rng, groups)
     guess = _held_out(*gathered.guess)
     path, model, size = gathered.keys[kept]
     gain = bool(honest.kept[0] < honest.nothing[0])
-    error = guess
+    error, error_all, lost = guess, None if whole is None else whole.error, None
     if gain or asked:
-        own = None if wrong is None else wrong[:, kept]
-        error = _held_out(losses[:, kept], own, honest.kept, honest.nothing[0])
-    best = min(gathered.everything, key=lambda m: gathered.everything[m][0].mean(), default=None)
-    error_all = lost = None
-    if best is not None:
-        error_all = _held_out(*gathered.everything[best], guess=guess.loss)
-        if gain or asked:
-            lost = _lost(error, error_all, (losses[:, kept], own), gathered.everything[best])
+        own = _rows_of(honest)
+        error = _held_out(*own, honest.kept, honest.nothing[0])
+        if whole is not None and size == gathered.n_units:
+            error_all = error  # they are all columns
+        elif whole is not None:
+            lost = _lost(error, whole.error, own, whole.rows)
     return AutoOutcome(
         path, model, size if gain or asked else 0, gain, error, error_all, guess,
-        _curve(gathered), best, lost,
+        _curve(gathered), None if whole is None else whole.point, lost,
     )  # fmt: skip
+
+
+Rows = tuple[Array, Array | None]
+
+
+class _Whole(NamedTuple):
+    """All columns with the model that loses least: losses of the rows, the point, the error."""
+
+    rows: Rows
+    point: CurvePoint
+    error: HeldOut
+
+
+def _whole(gathered: Gathered, rng: np.random.Generator, groups: Any) -> _Whole | None:
+    """What all columns cost, corrected for having taken the best model as the kept ones are."""
+    models = gathered.everything
+    if not models:
+        return None
+    losses = np.column_stack([loss for loss, _ in models.values()])
+    wrong = None
+    if gathered.guess[1] is not None:
+        wrong = np.column_stack([share for _, share in models.values()])  # type: ignore[misc]
+    sizes = np.full(len(models), gathered.n_units)
+    honest = corrected(losses, sizes, Allowed(0.0), _priced(losses, wrong, gathered), rng, groups)
+    best = min(models, key=lambda model: models[model][0].mean())
+    loss, rows = models[best][0], _rows_of(honest)
+    return _Whole(
+        rows,
+        CurvePoint(ALL, best, gathered.n_units, float(loss.mean()), _standard_error(loss)),
+        _held_out(*rows, honest.kept, honest.nothing[0]),
+    )
+
+
+def _rows_of(honest: Corrected) -> Rows:
+    """Losses of the rows by what was chosen without them, and for classes shares of wrong ones."""
+    return honest.rows[0], honest.rows[1] if len(honest.rows) > 1 else None
+
+
+def _priced(losses: Array, wrong: Array | None, gathered: Gathered) -> list[tuple[Array, Array]]:
+    """What is asked of the rows left out of a draw: of candidates, and of a guess."""
+    squared, missed = gathered.guess
+    of_classes = wrong is not None and missed is not None
+    return [(losses, squared), *([(wrong, missed)] if of_classes else [])]  # type: ignore[list-item]
 
 
 def _lost(
     error: HeldOut,
     error_all: HeldOut,
-    mine: tuple[Array, Array | None],
-    whole: tuple[Array, Array | None],
+    mine: Rows,
+    whole: Rows,
 ) -> LostError:
     """The difference of two errors with the spread of the rows' differences."""
     loss, spread = error.loss - error_all.loss, _standard_error(mine[0] - whole[0])
@@ -229,11 +276,17 @@ def _curve(gathered: Gathered) -> list[CurvePoint]:
 
 
 def stability_of(
-    found: Sequence[Sequence[Any]], path: str, size: int, n_units: int
+    found: Sequence[Sequence[Any]], path: str, size: int, offered: Subset, n_units: int
 ) -> Stability | None:
-    """How far the folds agree on the first columns of a path; None where all are kept."""
+    """How far the folds agree on the first columns of a path; None where all are kept.
+
+    Folds count the units that were ``offered`` to them; of the others none holds any.
+    """
     kept: list[Subset] = [np.array(one[2][:size], dtype=np.intp) for one in found if one[0] == path]
     try:
-        return stability(kept, n_units)
+        agreed = stability(kept, len(offered))
     except InvalidParameter:  # all columns are kept, or none
         return None
+    frequency = np.zeros(n_units)
+    frequency[offered] = agreed.frequency
+    return replace(agreed, frequency=frequency)

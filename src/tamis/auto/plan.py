@@ -4,6 +4,7 @@ The plan follows from rows, columns and the costs below, never from a clock: the
 same plan on every machine. Seconds are those of one core of an ordinary machine.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +40,8 @@ class Planned(NamedTuple):
     Attributes
     ----------
     name : str
-        Such as "path: forest", "model: trees", "all columns: ridge" or "repeats".
+        Such as "path: forest", "model: trees", "all columns: ridge", "repeats" or, where not all
+        are looked at, "rows".
     tried : bool
     seconds : float
         What it takes by the costs, on one core.
@@ -64,7 +66,8 @@ class Round(NamedTuple):
 class AutoPlan(NamedTuple):
     """What is tried on a table.
 
-    ``everything`` names the models that are trained on all columns, for comparison.
+    ``everything`` names the models that are trained on all columns, for comparison; ``trees_at``
+    are those of the sizes at which trees answer.
     """
 
     n_rows: int
@@ -74,6 +77,7 @@ class AutoPlan(NamedTuple):
     models: tuple[str, ...]
     everything: tuple[str, ...]
     sizes: tuple[int, ...]
+    trees_at: tuple[int, ...]
     steps: tuple[Planned, ...]
 
     @property
@@ -94,11 +98,11 @@ class AutoPlan(NamedTuple):
 
     def models_at(self, size: int) -> tuple[str, ...]:
         """Models that answer for a number of columns."""
-        few = size in tree_sizes(self.sizes)
-        return tuple(model for model in self.models if model != "trees" or few)
+        asked = size in self.trees_at
+        return tuple(model for model in self.models if model != "trees" or asked)
 
 
-#: What the plan says of a table that was drawn from a larger one.
+#: What the plan says of rows that were drawn from more.
 ROWS = "rows"
 #: The path that takes all columns.
 ALL = "all columns"
@@ -143,7 +147,12 @@ class Costs(NamedTuple):
 
     def judged(self, model: str, n_paths: int = 1) -> float:
         """Of a model at all its sizes in every fold of some paths."""
-        sizes = tree_sizes(self.sizes) if model == "trees" else self.sizes
+        return self.judged_at(
+            model, tree_sizes(self.sizes) if model == "trees" else self.sizes, n_paths
+        )
+
+    def judged_at(self, model: str, sizes: Sequence[int], n_paths: int) -> float:
+        """Of a model at some sizes in every fold of some paths."""
         wide = self.n_columns / max(1, self.n_units)
         return n_paths * self.n_folds * sum(self.trained(model, size * wide) for size in sizes)
 
@@ -205,6 +214,9 @@ class _Planning:
         self.costs = Costs(min(n_rows, MOST_ROWS), n_units, n_columns, n_folds, sizes, task)
         while self._base() > budget / 2 and self.costs.n_rows >= 2 * FEWEST_ROWS:
             self.costs = self.costs._replace(n_rows=self.costs.n_rows // 2)
+        if self.costs.n_rows < n_rows:
+            drawn = f"{self.costs.n_rows} of {n_rows}, drawn at random"
+            self.steps.append(Planned(ROWS, True, 0.0, drawn))
 
     def _base(self) -> float:
         return self.costs.walks("information") + self.costs.judged("ridge")
@@ -230,16 +242,29 @@ class _Planning:
         for model in models[1:]:
             if self._fits(f"{ALL}: {model}", costs.everything(model)):
                 everything.append(model)
+        trees_at = self._trees_at(models, len(paths))
         spent = self.budget - self.left
         n_repeats = self._repeats(spent)
         in_order = tuple(path for path in PATHS if path in paths)
         return AutoPlan(
             costs.n_rows, costs.n_folds, n_repeats, in_order, tuple(models), tuple(everything),
-            costs.sizes, tuple(self.steps),
+            costs.sizes, trees_at, tuple(self.steps),
         )  # fmt: skip
 
     def _judged(self, models: list[str]) -> float:
         return sum(self.costs.judged(model) for model in models)
+
+    def _trees_at(self, models: list[str], n_paths: int) -> tuple[int, ...]:
+        """Sizes at which trees answer: all, where nothing else sees more than a line.
+
+        Otherwise three columns that matter only together would be kept with two others.
+        """
+        few = tree_sizes(self.costs.sizes)
+        more = [size for size in self.costs.sizes if size not in few]
+        if not more or "trees" not in models or "machine" in models:
+            return few
+        seconds = self.costs.judged_at("trees", more, n_paths)
+        return self.costs.sizes if self._fits("model: trees at every size", seconds) else few
 
     def _machine(self) -> bool:
         if self.costs.n_rows > MOST_MACHINE_ROWS:

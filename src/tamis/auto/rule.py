@@ -81,11 +81,13 @@ class Corrected(NamedTuple):
     """Means over draws of what the rows left out of each say.
 
     ``kept`` has one number for each table of losses, of the candidate that the rows drawn chose;
-    ``nothing`` the same of no columns.
+    ``nothing`` the same of no columns. ``rows`` has for each table the mean loss of every row over
+    the draws that left it out.
     """
 
     kept: tuple[float, ...]
     nothing: tuple[float, ...]
+    rows: tuple[Array, ...]
 
 
 def corrected(
@@ -113,6 +115,7 @@ def corrected(
     labels = np.arange(n) if groups is None else groups
     n_labels = int(labels.max()) + 1
     sums: list[list[float]] = []
+    times, rows = np.zeros(n), [np.zeros(n) for _ in priced]
     for start in range(0, n_draws, AT_ONCE):
         drawn = rng.integers(n_labels, size=(min(AT_ONCE, n_draws - start), n_labels))
         counts = np.stack([np.bincount(one, minlength=n_labels) for one in drawn])[:, labels]
@@ -122,8 +125,17 @@ def corrected(
             if out.any():
                 pairs = [(of[out, one].mean(), nothing[out].mean()) for of, nothing in priced]
                 sums.append([float(number) for pair in pairs for number in pair])
+                times += out
+                for total, (of, _) in zip(rows, priced, strict=True):
+                    total[out] += of[out, one]
     found = np.mean(sums, axis=0) if sums else np.full(2 * len(priced), np.nan)
-    return Corrected(tuple(found[::2].tolist()), tuple(found[1::2].tolist()))
+    best = kept_candidate(losses, sizes, allowed)
+    asked = times > 0  # a row that every draw holds has its loss by what is kept
+    means = [
+        np.where(asked, total / np.maximum(times, 1), of[:, best])
+        for total, (of, _) in zip(rows, priced, strict=True)
+    ]
+    return Corrected(tuple(found[::2].tolist()), tuple(found[1::2].tolist()), tuple(means))
 
 
 def _moments(counts: Array, losses: Array) -> tuple[Array, Array]:

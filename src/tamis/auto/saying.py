@@ -16,9 +16,10 @@ SPOKEN = {
 MODELS = {"ridge": "ridge regression", "machine": "an RBF machine", "trees": "a forest"}
 #: How a size is chosen.
 WITHIN = {
-    "balanced": "within a third of a standard error, and 5 %, of the least",
-    "short": "within one standard error of the least",
-    "best": "the least",
+    "balanced": "the smallest number whose squared loss is within a third of a standard error, and "
+    "5 %, of the least",
+    "short": "the smallest number whose squared loss is within one standard error of the least",
+    "best": "the number with the least squared loss",
 }
 #: Where an error comes from.
 UNSEEN = "on rows that took no part in the choosing"
@@ -50,17 +51,20 @@ def verdict_of(
         return Verdict(found.size, f"{how}, the least squared loss at that number; {said}.{doubt}")
     return Verdict(
         found.size,
-        f"{how}: the smallest number whose squared loss is {WITHIN[size]}; {said}.",
+        f"{how}: {WITHIN[size]}; {said}.",
     )
 
 
 def reasons_of(auto: Any) -> list[str]:
     """What speaks for the answer, in lines."""
     lines = [f"rows looked at: {one.reason}" for one in auto.plan_ if one.name == ROWS]
+    if auto.path_ is None and auto._outcome is not None:
+        lines.append("no list that was tried is better than a guess without columns")
+        lines.append(f"the ranking: all columns {SPOKEN[auto._outcome.path]}")
     if auto.path_ is not None:
         lines.append(f"{SPOKEN[auto.path_]}, for {MODELS[auto.model_]}")
         lines.append(f"error {UNSEEN}: {spoken(auto.error_)}")
-    if auto.error_all_ is not None:
+    if auto.error_all_ not in (None, auto.error_):  # all are kept
         lines.append(f"with all columns: {spoken(auto.error_all_)}")
     if auto.error_guess_ is not None:
         lines.append(f"a guess without columns: {spoken(auto.error_guess_)}")

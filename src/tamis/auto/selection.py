@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import EMPTY, Array, class_codes, is_int, is_real, target_kind
+from tamis._arrays import Array, class_codes, is_int, is_real, target_kind
 from tamis._random import stream
 from tamis.auto.held_out import (
     AutoOutcome,
@@ -117,13 +117,16 @@ class Auto(InRounds):
         The model, not yet trained, for the columns that are kept.
     error_, error_all_, error_guess_ : HeldOut
         On rows left out: of the columns kept, corrected as said above; of all columns with the best
-        model (None where that was skipped); of a guess without columns.
+        model, corrected likewise (None where that was skipped, and ``error_`` where all are kept);
+        of a guess without columns.
     error_lost_ : LostError or None
         How much worse the kept columns are than all, with the standard error of the differences
-        row by row.
+        row by row; None where all are kept.
     curve_ : list of CurvePoint
         Mean squared loss and its standard error of every path, model and size. Of what was kept it
         is a little too small: it was chosen by it.
+    curve_all_ : CurvePoint or None
+        The same of all columns, with the model that loses least there.
     stability_ : Stability or None
         How far the folds agree on the columns, by Nogueira's index; None where all are kept.
     n_rows_ : int
@@ -145,6 +148,7 @@ class Auto(InRounds):
     """
 
     targets: ClassVar[frozenset[str]] = TASKS
+    counts_places: ClassVar[bool] = True
     fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), Auto())"
     quick: ClassVar[str] = "correlation"
 
@@ -195,8 +199,8 @@ class Auto(InRounds):
         if asked is not None and not isinstance(asked, Size | Fraction):
             raise InvalidParameter(
                 f"Auto needs n_features_to_select as a number, a share or None, not "
-                f"{self.n_features_to_select!r}. Leave it out, write size='best', or name a method "
-                "for it."
+                f"{self.n_features_to_select!r}. Leave it out, write Auto(size='best'), or name a "
+                "method for it."
             )
 
     @property
@@ -206,8 +210,20 @@ class Auto(InRounds):
             return None
         return resolve_choice(self.n_features_to_select, type(self).__name__)
 
+    def _unsized(self, bare: Any) -> Any:
+        # as of whoever is asked for a number: the sentence that refuses another one names it
+        return bare.set_params(n_features_to_select=None)
+
     def _size(self, n_units: int) -> int | None:
         asked = self._asked
+        if isinstance(asked, Size) and not (
+            is_int(asked.n_features) and 1 <= asked.n_features <= n_units
+        ):
+            raise InvalidParameter(
+                f"Auto needs n_features_to_select between 1 and {n_units}, the number of columns "
+                f"of X, not {asked.n_features!r}. Write an int in that range, a fraction such as "
+                "0.5, or leave it out."
+            )
         return None if asked is None else asked.size(n_units, type(self).__name__)
 
     def _check_target(self, y: NDArray[Any] | None) -> None:
@@ -315,13 +331,10 @@ class Auto(InRounds):
             losses = gather(found, len(X))
         rng = stream(seed, "draws")
         outcome = outcome_of(losses, SIZES[self.size], rng, work.groups, asked)
-        order = EMPTY
-        if outcome.size:
-            rows = np.arange(len(X))
-            order = work.ordered(outcome.path, X, y, rows, seed_of(seed, "all"))
+        # where nothing is kept, the order is what there is to see
+        order = work.ordered(outcome.path, X, y, np.arange(len(X)), seed_of(seed, "all"))
         facts = {
             "n_rows": len(X),
-            "n_offered": len(self._offered),
             "n_columns": len(work.units.columns(order[: outcome.size])),
             "stopped": self._stopped,
             "task": work.task,
@@ -341,26 +354,28 @@ class Auto(InRounds):
         self.path_ = self.model_ = self.estimator_ = self.stability_ = None
         self.error_ = self.error_all_ = self.error_guess_ = self.error_lost_ = None
         self.curve_: list[CurvePoint] = []
+        self.curve_all_: CurvePoint | None = None
         self.n_rows_, self.stopped_ = 0, False
         if rest:
             order, outcome, steps, facts = rest
             scores[np.array(order, dtype=np.intp)] = np.arange(len(order), 0, -1.0)
             self.plan_ = [Planned(*step) for step in steps]
-            self._read(AutoOutcome.from_dict(outcome), found, facts)
+            self._read(told := AutoOutcome.from_dict(outcome), facts)
+            if told.size:
+                offered = np.sort(np.array(order, dtype=np.intp))
+                self.stability_ = stability_of(found, told.path, told.size, offered, n_units)
         return scores
 
-    def _read(self, outcome: AutoOutcome, found: list[list[Any]], facts: dict[str, Any]) -> None:
+    def _read(self, outcome: AutoOutcome, facts: dict[str, Any]) -> None:
         """Set what is known of the answer."""
         self._outcome = outcome
         self.n_rows_, self.stopped_ = int(facts["n_rows"]), bool(facts["stopped"])
         self.error_, self.error_all_ = outcome.error, outcome.error_all
         self.error_guess_, self.curve_ = outcome.error_guess, outcome.curve
-        self.error_lost_ = outcome.lost
+        self.error_lost_, self.curve_all_ = outcome.lost, outcome.curve_all
         if not outcome.size:
             return
         self.path_, self.model_ = outcome.path, outcome.model
-        n_offered = int(facts["n_offered"])
-        self.stability_ = stability_of(found, outcome.path, outcome.size, n_offered)
         n_columns, task = int(facts["n_columns"]), str(facts["task"])
         self.estimator_ = estimator_of(outcome.model, n_columns, task, int(facts["seed"]))
 

@@ -1,6 +1,6 @@
 """How many columns, by rows that took no part in choosing them."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,8 @@ class HonestSize(Rounds):
     >>> HonestSize(Ranking(Correlation()), random_state=0).fit(X, y).get_support(indices=True)
     array([4, 9])
     """
+
+    counts_places: ClassVar[bool] = True
 
     def __init__(
         self,

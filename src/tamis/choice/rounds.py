@@ -4,6 +4,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -130,8 +131,9 @@ class InRounds(Embedded):
         block: range,
     ) -> Iterator[tuple[int, list[Any]]]:
         """Those of a block that are not found yet: none of them waits for another."""
-        items = ((self, X, y, seed, index) for index in block if str(index) not in found)
-        return parallel_stream(_one_round, items, n_jobs=self.n_jobs, shared=[self, X, y])
+        bare = copy(self).set_callbacks()  # which hold what no process can be sent: a terminal
+        items = ((bare, X, y, seed, index) for index in block if str(index) not in found)
+        return parallel_stream(_one_round, items, n_jobs=self.n_jobs, shared=[bare, X, y])
 
     def _restore(self, X: Array, y: NDArray[Any] | None, state: dict[str, Any]) -> None:
         with readable_rounds(self):

@@ -42,6 +42,7 @@ class Story:
         self.units: Grouping = selection.units_
         self.opinion: str = getattr(getattr(selection, "criterion", None), "opinion", "")
         self.composed = bool(selection.record_.parts)
+        self.counts_places = bool(selection.counts_places)
 
     def label(self, unit: int) -> str:
         """A unit by its name, or by its index."""
@@ -76,6 +77,9 @@ class Story:
         mine = self.moves.unit == unit
         if unit in self.units.fixed:
             return " ".join([*sentences, "It is one of the fixed features, which always stay."])
+        if self.counts_places:
+            own = f"The {self.units.word}s are ordered, and none has a score of its own."
+            return " ".join([*sentences, own])
         if not (self.trace.given_at >= 0).any():
             return " ".join([*sentences, self._only_subsets()])
         steps = self.moves.step[mine]

@@ -189,13 +189,16 @@ class Record:
             units=grouping.to_dict(),
         )
 
-    def check_continues(self, fresh: "Record") -> None:
-        """Refuse to continue another search, or on other data."""
+    def check_continues(self, fresh: "Record", *, extends: bool = True) -> None:
+        """Refuse to continue another search, or on other data.
+
+        ``extends`` says that the steps to one number of features are made to another one too.
+        """
         if fresh.walk != self.walk:
+            but = " (n_features_to_select may differ)" if extends else ""
             raise RecordMismatch(
                 f"The record belongs to {self.expression}, not to {fresh.expression}. Resume it "
-                "with the selector that made it (n_features_to_select may differ), or call fit to "
-                "start anew."
+                f"with the selector that made it{but}, or call fit to start anew."
             )
         same_shape = fresh.n_samples == self.n_samples
         same_shape &= fresh.grouping.n_columns == self.grouping.n_columns

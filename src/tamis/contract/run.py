@@ -91,7 +91,7 @@ class Run:
         self.n_known = len(self.trace)
         self.grouping = self.start.grouping
         self.source: StepSource | None = None
-        self.ended = False
+        self.ended, self.working = False, 0.0
 
     def _sized(self, grouping: Grouping) -> int | None:
         """Number of units to walk to; where it cannot be, a word on what is counted."""
@@ -115,7 +115,7 @@ class Run:
 
     def _continued(self, done: Record, fresh: Record) -> Record:
         """The record to go on from: as it is, or with the steps that another size has in common."""
-        done.check_continues(fresh)
+        done.check_continues(fresh, extends=self.selection.extends)
         trace = done.trace.copy()
         if done.identity == fresh.identity:
             return replace(done, trace=trace)
@@ -251,7 +251,9 @@ class Run:
         assert self.source is not None
         if isinstance(event, Progress):
             self.trace.state = event.state
+            self.working += seconds  # the time of the step that it leads to
             return
+        seconds, self.working = seconds + self.working, 0.0
         n_evaluations = self.source.n_evaluations
         try:
             if isinstance(event, Entries):

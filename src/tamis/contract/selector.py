@@ -110,6 +110,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     scores_alone: ClassVar[bool] = False
     #: Whether the steps on the way to one size are also made on the way to another.
     extends: ClassVar[bool] = True
+    #: Whether its scores are nothing but places counted down.
+    counts_places: ClassVar[bool] = False
     #: Whether ``categories`` of its criteria may name columns of codes, whose values have no order.
     takes_categories: ClassVar[bool] = False
     #: Whether it selects from blocks of rows, of a table that is never held at once.

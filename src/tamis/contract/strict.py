@@ -47,8 +47,10 @@ def _check_units(units: Any, n_units: int) -> int:
     """Groups that share no column, and fixed units that exist; the number of columns."""
     if units is None:
         return n_units
-    known = isinstance(units, Mapping) and set(units) == {"groups", "fixed"}
-    _need(known and all(isinstance(units[name], list) for name in units), "units", "lists")
+    lists = {"groups", "fixed"}
+    known = isinstance(units, Mapping) and lists <= set(units) <= lists | {"called"}
+    _need(known and all(isinstance(units[name], list) for name in lists), "units", "lists")
+    _need(_text(units.get("called", "unit")), "units", "a word for them")
     for group in units["groups"]:
         pair = isinstance(group, list) and len(group) == 2
         _need(pair and _text(group[0]) and isinstance(group[1], list), "units", "named groups")

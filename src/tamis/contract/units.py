@@ -7,7 +7,7 @@ each change nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -31,6 +31,9 @@ class Grouping:
         In the order of their first columns; a column in no group is a unit of its own.
     fixed : tuple of int
         The units that every subset holds.
+    called : str
+        What a unit is called where some hold several columns: a "column" of a table of words may
+        stand here as many.
 
     Examples
     --------
@@ -44,6 +47,7 @@ class Grouping:
     n_columns: int
     groups: tuple[tuple[str, tuple[int, ...]], ...] = ()
     fixed: tuple[int, ...] = ()
+    called: str = field(default="unit", compare=False, repr=False)
 
     @property
     def plain(self) -> bool:
@@ -80,7 +84,7 @@ class Grouping:
     @property
     def word(self) -> str:
         """What a unit is called."""
-        return "column" if self.plain else "unit"
+        return "column" if self.plain else self.called
 
     @property
     def fixed_units(self) -> Subset:
@@ -115,14 +119,15 @@ class Grouping:
         position = np.full(self.n_columns, -1, dtype=np.intp)
         position[columns] = np.arange(len(columns))
         kept = set(units.tolist())
-        return Grouping(
-            len(columns),
-            tuple(
+        return replace(
+            self,
+            n_columns=len(columns),
+            groups=tuple(
                 (name, tuple(position[list(held)].tolist()))
                 for name, held in self.groups
                 if int(self.unit_of[held[0]]) in kept
             ),
-            tuple(np.flatnonzero(np.isin(units, self.fixed_units)).tolist()),
+            fixed=tuple(np.flatnonzero(np.isin(units, self.fixed_units)).tolist()),
         )
 
     def label(self, unit: int, feature_names: Sequence[str] | None = None) -> str:
@@ -144,7 +149,8 @@ class Grouping:
         if not (self.groups or self.fixed):
             return None
         groups = [[name, list(columns)] for name, columns in self.groups]
-        return {"groups": groups, "fixed": list(self.fixed)}
+        called = {} if self.called == "unit" else {"called": self.called}
+        return {"groups": groups, "fixed": list(self.fixed), **called}
 
     @classmethod
     def from_dict(cls, n_columns: int, plain: Mapping[str, Any] | None) -> Self:
@@ -152,7 +158,8 @@ class Grouping:
         if plain is None:
             return cls(n_columns)
         groups = tuple((name, tuple(columns)) for name, columns in plain["groups"])
-        return cls(n_columns, groups, tuple(plain["fixed"]))
+        called = str(plain.get("called", "unit"))
+        return cls(n_columns, groups, tuple(plain["fixed"]), called)
 
 
 def resolve_units(

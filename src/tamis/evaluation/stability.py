@@ -29,6 +29,8 @@ class Stability:
         Mean over all pairs of common columns per column in either; not corrected for chance.
     frequency : array
         Share of the selections that hold each column.
+    n_selections : int
+        How many were compared.
     """
 
     nogueira: float
@@ -38,6 +40,7 @@ class Stability:
     kuncheva: float
     jaccard: float
     frequency: Array
+    n_selections: int = 0
 
     def to_frame(self) -> Any:
         """Columns by falling frequency."""
@@ -94,6 +97,7 @@ def stability(selections: Any, n_features: int | None = None, *, level: float = 
         _kuncheva(chosen),
         _jaccard(chosen),
         frequency,
+        m,
     )
 
 

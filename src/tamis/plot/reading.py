@@ -338,7 +338,9 @@ def without_places(scores: Array, order: Subset) -> Array:
     [nan, nan, nan]
     """
     counted = scores[order][np.isfinite(scores[order]) & (scores[order] != 0)]
-    places = len(counted) > 1 and bool((np.diff(counted) == -1).all()) and counted[0] % 1 == 0
+    alone = len(counted) == 1 and counted[0] == 1
+    falling = len(counted) > 1 and bool((np.diff(counted) == -1).all()) and counted[0] % 1 == 0
+    places = alone or falling
     return np.full(len(scores), np.nan) if places else scores
 
 

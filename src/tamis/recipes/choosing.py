@@ -243,6 +243,8 @@ def select(
     looked_through = target is not None
     if looked_through:
         X, y = _without_target(X, y, target)
+    if y is not None:
+        check_target_rows("select", y)
     selector = prepare(method, y, **options)
     selector = _for_table(selector, X, y, keep, looked_through=looked_through)
     if device is not None:

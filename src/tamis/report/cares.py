@@ -62,7 +62,7 @@ def _few_rows(counts: dict[str, int]) -> Iterator[Care]:
     rare = {name: n for name, n in counts.items() if n < FEW_ROWS}
     if not rare:
         return
-    named = ", ".join(f"{name} {n}" for name, n in list(rare.items())[:NAMED])
+    named = ", ".join(f"{n} of “{name}”" for name, n in list(rare.items())[:NAMED])
     more = f" and {len(rare) - NAMED} more classes" if len(rare) > NAMED else ""
     yield Care(
         f"Few rows: {named}{more}.",
@@ -96,9 +96,14 @@ def _shaky(report: Report) -> Iterator[Care]:
         return
     names = ", ".join(harmless(report.units.names[unit]) for unit in weak[:NAMED])
     more = f" and {len(weak) - NAMED} more" if len(weak) > NAMED else ""
+    n_weak, n_kept = len(weak), len(report.kept)
+    were = "was" if n_weak == 1 else "were"
+    which = "The one column" if n_kept == 1 else f"{n_weak} of the {n_kept}"
+    those = "that" if n_weak == 1 else "those"
+    example = "an example, not as a finding" if n_weak == 1 else "examples, not as findings"
     yield Care(
-        f"{len(weak)} of the {len(report.kept)} were kept in less than half of the resamples.",
-        f"Others do their work as well. Take those as examples, not as findings: {names}{more}.",
+        f"{which} {were} kept in less than half of the resamples.",
+        f"Others do their work as well. Take {those} as {example}: {names}{more}.",
     )
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset, target_kind
 from tamis._expression import write
+from tamis._wording import counted
 from tamis.contract.record import installed_versions
 from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter, InvalidTable
@@ -292,7 +293,8 @@ def _details(
             word = "Tried" if planned.tried else "Skipped"
             lines.append((word, f"{planned.name}: {planned.reason}".removesuffix(": ")))
     if record is not None:
-        asked = f"{len(record.trace)} steps, {record.n_evaluations} scores, {record.seconds:.1f} s"
+        asked = f"{counted(len(record.trace), 'step')}, {counted(record.n_evaluations, 'score')}"
+        asked += f", {record.seconds:.1f} s"
         lines.append(("Steps", asked))
     if results is not None and results.tasks:
         outcome = results.tasks[0].outcome
@@ -301,7 +303,7 @@ def _details(
     if record is not None and record.seeds:
         seeds = ", ".join(f"{name} {seed}" for name, seed in record.seeds.items())
         lines.append(("Seeds", seeds))
-    shape = f"{n_rows} rows, {shape_of(given.X)[1]} columns"
+    shape = f"{counted(n_rows, 'row')}, {counted(shape_of(given.X)[1], 'column')}"
     shape += "" if record is None else f", fingerprint {record.data}"
     lines.append(("Data", f"{given.source}, {shape}" if given.source else shape))
     if record is not None and record.places:

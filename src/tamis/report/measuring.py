@@ -283,9 +283,11 @@ def own_errors(selection: Any, y: Any) -> Errors | None:
         return Estimate(root, held.standard_error / (2 * root) if root else float("nan"))
 
     whole = getattr(selection, "error_all_", None)
-    whole = None if whole is None else estimate(whole)
+    whole = None if whole is None or whole == kept else estimate(whole)  # all may be kept
     mine = estimate(kept)
-    lost = _own_lost(getattr(selection, "error_lost_", None), mine, whole)
+    lost = (
+        None if kept == guess else _own_lost(getattr(selection, "error_lost_", None), mine, whole)
+    )  # nothing is kept
     r2 = None if kept.r2 is None else Estimate(float(kept.r2))
     name = getattr(selection, "model_", None) or str(getattr(selection, "estimator_", ""))
     word = guessed("error", y)[1] if classes else ""
@@ -321,7 +323,8 @@ def own_curve(selection: Any, n_features: int) -> ErrorCurve | None:
             if point.size not in best or point.loss < best[point.size].loss:
                 best[point.size] = point
         rows = [(size, best[size].loss, best[size].standard_error) for size in sorted(best)]
-        whole = getattr(getattr(selection, "error_all_", None), "loss", float("nan"))
+        of_all = getattr(selection, "curve_all_", None) or getattr(selection, "error_all_", None)
+        whole = getattr(of_all, "loss", float("nan"))
         classes = getattr(selection.error_, "wrong", None) is not None
     elif hasattr(selection, "losses_") and hasattr(selection, "sizes_"):
         rows = list(zip(selection.sizes_, selection.losses_, selection.errors_, strict=True))
@@ -359,8 +362,7 @@ def own_agreement(selection: Any, units: ChosenUnits) -> Agreement | None:
         share = offered
     if len(share) != len(units.names):
         return None
-    n = getattr(inner, "n_folds", None) or 2 * getattr(inner, "n_pairs", 0)
-    return Agreement(found.nogueira, found.low, found.high, int(n), share)
+    return Agreement(found.nogueira, found.low, found.high, found.n_selections, share)
 
 
 def _by_unit(share: Array, units: Grouping) -> Array:

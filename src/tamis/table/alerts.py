@@ -12,7 +12,7 @@ from tamis._arrays import Array
 from tamis._wording import counted, listed, shell_word
 from tamis.contract.drawn import rows_drawn
 from tamis.table.kinds import SeenColumns
-from tamis.table.leaks import LEAKS, copies, foresights, is_code
+from tamis.table.leaks import LEAKS, copies, foresights, is_code, repeated_rows
 
 #: Rows below which a class is called rare: five folds could not each have one of it.
 RARE = 5
@@ -33,7 +33,7 @@ class Alert:
     Attributes
     ----------
     sort : {"identifier", "code", "text", "leak", "copies", "constant", "gaps", "mixed", \
-"rare classes", "far rows", "unnamed", "sample"}
+"rare classes", "far rows", "repeated rows", "unnamed", "sample"}
     columns : tuple of str
         The columns it is about.
     sentence : str
@@ -100,6 +100,7 @@ def profiled(
     more = [
         _mixed(frame, names, np.flatnonzero(seen.mixed)),
         None if y is None else target_alert(y, task),
+        None if y is None else _repeated(repeated_rows(frame, seen, y), len(y)),
     ]
     copied = copies(frame, seen)
     return profile_of(
@@ -278,6 +279,18 @@ def _mixed(frame: pl.DataFrame, names: NDArray[Any], found: NDArray[np.intp]) ->
     )
 
 
+def _repeated(n_repeated: int, n_rows: int) -> Alert | None:
+    if not n_repeated:
+        return None
+    return Alert(
+        "repeated rows",
+        (),
+        f"{n_repeated} of {n_rows} rows repeat{'s' * (n_repeated == 1)} an earlier one, the target "
+        "included. A row that is left out to measure errors is then known from its copies, and the "
+        "errors are too small. Leave each row in once, if they are copies.",
+    )
+
+
 def rare_classes(y: NDArray[Any]) -> Alert | None:
     """Classes of few rows."""
     classes, counts = np.unique(y, return_counts=True)
@@ -288,6 +301,13 @@ def rare_classes(y: NDArray[Any]) -> Alert | None:
         f"{str(label)!r} ({n})"
         for label, n in list(zip(classes[few], counts[few], strict=True))[:5]
     )
+    if few.all():
+        return Alert(
+            "rare classes",
+            (),
+            f"All {len(classes)} classes have fewer than {RARE} rows: {shown}. That is too few to "
+            "learn from. If they are dates or quantities, give them as numbers.",
+        )
     return Alert(
         "rare classes",
         (),

@@ -28,8 +28,8 @@ class LabelledTable(NamedTuple):
         return self.X.names if isinstance(self.X, SparseColumns) else self.X.columns
 
     def __str__(self) -> str:
-        n, d = len(self.y), len(self.names)
-        return f"{n} rows, {d} columns, target {self.target} ({spoken_task(self.y, self.task)})"
+        size = f"{counted(len(self.y), 'row')}, {counted(len(self.names), 'column')}"
+        return f"{size}, target {self.target} ({spoken_task(self.y, self.task)})"
 
 
 def spoken_task(y: NDArray[Any], task: str) -> str:

@@ -23,6 +23,11 @@ MOST_LEVELS, MOST_CLASSES = 60, 60
 #: Rows from which a one-to-one code of the target is no accident: a column of two values agrees
 #: with two classes by chance once in 2^29 columns.
 CODED_ROWS = 30
+#: Share of the rows from which copies are worth a word, and share of the rows with the features of
+#: another that must have its target as well: where several rows are one that was copied, all have.
+FEW, SAME = 0.05, 0.95
+#: Columns by which rows are told apart first: of wide tables the others need not be read.
+FIRST = 50
 
 
 class Foresight:
@@ -172,6 +177,34 @@ def copies(frame: pl.DataFrame, seen: SeenColumns) -> dict[int, int]:
             if _equal(frame.to_series(group[0]), frame.to_series(j)):
                 found[j] = group[0]
     return found
+
+
+def repeated_rows(frame: pl.DataFrame, seen: SeenColumns, y: NDArray[Any]) -> int:
+    """Rows that repeat an earlier one, the target included; 0 where that is no more than chance.
+
+    Of a table of few levels rows repeat each other too, but then not always with their target.
+    """
+    told = seen.of_kind("number", "category", "boolean", "date")
+    if _n_repeated(_row_codes(frame, told[:FIRST])) < FEW * len(y):
+        return 0
+    rows = _row_codes(frame, told)
+    alike = _n_repeated(rows)
+    _, codes = np.unique(rows, return_inverse=True)
+    answers = class_codes(y)[1]
+    both = _n_repeated(codes.astype(np.int64) * (int(answers.max()) + 1) + answers)
+    return both if both >= max(FEW * len(y), SAME * alike) else 0
+
+
+def _row_codes(frame: pl.DataFrame, told: list[int]) -> NDArray[Any]:
+    """A number for each row that rows with the same values share; without values no two do."""
+    dtypes = [frame.to_series(j).dtype for j in told]
+    pairs = zip(told, dtypes, strict=True)
+    flat = [j for j, dtype in pairs if not dtype.is_nested() and dtype != pl.Object]
+    return frame[:, flat].hash_rows().to_numpy() if flat else np.arange(frame.height)
+
+
+def _n_repeated(values: NDArray[Any]) -> int:
+    return len(values) - len(np.unique(values))
 
 
 def _equal(a: pl.Series, b: pl.Series) -> bool:

@@ -161,7 +161,7 @@ def _inner(origin: Subset, units: Grouping, names: Sequence[str]) -> tuple[Group
     labels = units.unit_names(names)
     groups = [(labels[unit_of[run[0]]], tuple(run.tolist())) for run in runs if len(run) > 1]
     groups.sort(key=lambda group: group[1][0])
-    bare = Grouping(len(unit_of), tuple(groups))
+    bare = Grouping(len(unit_of), tuple(groups), called=units.word)
     outside = np.empty(bare.n_units, dtype=np.intp)
     outside[bare.unit_of] = unit_of
     fixed = np.flatnonzero(np.isin(outside, units.fixed_units))

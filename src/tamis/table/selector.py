@@ -180,6 +180,11 @@ class TableSelector(MetaEstimatorMixin, Selection):
         """As the search does."""
         return bool(self.search.extends)
 
+    @property
+    def counts_places(self) -> bool:  # type: ignore[override]
+        """As the search does."""
+        return bool(self.search.counts_places)
+
     def _choice(self) -> Choice:
         choice: Choice = self.search._choice()
         return choice

@@ -128,9 +128,7 @@ class Table:
         used = [self.profile.columns.names[j] for j in self.profile.used]
         if not used:
             raise InvalidTable(
-                f"No column is left beside the target {self.target!r}: {listed(self.aside)} left "
-                f"out. Write {way_out('keep', list(self.aside))} to use them, or give a table with "
-                "features."
+                f"No column is left beside the target {self.target!r}: {self._nothing_left()}"
             )
         self._check_finite(used)
         if sparse and self.spares_memory:
@@ -146,6 +144,18 @@ class Table:
             del frame
             frame = plain_numbers(columns)
         return LabelledTable(frame, self.y, self.target, self.task)
+
+    def _nothing_left(self) -> str:
+        """What became of all features, and what to do."""
+        constant = [name for name, why in self.aside.items() if why == "constant"]
+        others = [name for name in self.aside if name not in set(constant)]
+        found = [f"{listed(others)} left out"] if others else []
+        if constant:
+            found.append(f"{listed(constant)} with one value, or none, in all rows")
+        instead = "Give a table with columns that vary."
+        if others:
+            instead = f"Write {way_out('keep', others)} to use them, or give a table with features."
+        return f"{', and '.join(found)}. {instead}"
 
     def _check_finite(self, used: Collection[str]) -> None:
         for j in np.flatnonzero(self.profile.columns.n_infinite).tolist():

@@ -14,17 +14,16 @@ from sklearn.utils import Tags
 from tamis._arrays import Array, best_first, is_int, is_real
 from tamis._expression import write
 from tamis._parallel import parallel_stream
-from tamis._random import draw_seed, fix_seeds, stream
-from tamis.choice.rounds import (
+from tamis._random import draw_seed, fix_seeds, seed_of, stream
+from tamis.choice.inner_search import (
     check_first,
-    readable_rounds,
-    seed_of,
     sized,
     standing_of,
     walk_cost,
     walk_of,
     whole_walk,
 )
+from tamis.choice.rounds import readable_rounds
 from tamis.contract import Cost, Embedded, Entries, Event, Scores, Selection, SizeLike
 from tamis.contract.inputs import check_data
 from tamis.evaluation.dealing import parts_of, plain_groups_of, rows_of

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
 from tamis._arrays import Array, best_first, is_int, is_real
@@ -19,6 +18,7 @@ from tamis.choice.inner_search import (
     check_first,
     sized,
     standing_of,
+    unheard,
     walk_cost,
     walk_of,
     whole_walk,
@@ -291,8 +291,6 @@ def _ranks_of(
     sized(search, whole_walk(search, n_units))
     search.set_params(feature_groups=labels)
     fix_seeds(search, root=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TamisWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with unheard():
         standing = standing_of(search.fit(X, y))
     return index, rankdata(-standing).tolist()

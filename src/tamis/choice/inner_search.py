@@ -1,6 +1,8 @@
 """The search inside a selection: how far it walks, what it costs, what it thinks of columns."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 import numpy as np
@@ -20,6 +22,15 @@ STEPS = 40
 OF_A_FIT = 4e6
 #: A number of columns of which every number of features that people ask for can be kept.
 MANY = 10**9
+
+
+@contextmanager
+def unheard() -> Iterator[None]:
+    """Keep quiet what the search itself says once, so that not every round says it again."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TamisWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
 
 
 def walk_of(search: Any) -> Any:
@@ -47,9 +58,7 @@ def walked(
     sized(search, size)
     search.set_params(feature_groups=None if labels is None else labels.tolist())
     fix_seeds(search, root=seed)
-    with warnings.catch_warnings():  # said once, by the search itself, not by every round
-        warnings.simplefilter("ignore", TamisWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with unheard():
         return search.fit(X, y)
 
 

@@ -43,8 +43,8 @@ from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 
 #: How much worse a smaller number of columns may be. On 72 new splits of twelve tables 0.35
 #: standard errors erred as much as a quarter (0.86 and 0.87 times all columns, either ± 0.1), with
-#: 13.3 in place of 14.9 columns in the mean; a whole one erred a tenth more. With at most 5 % of the
-#: loss they erred 0.99 times as much as without, and on 32 splits of sixteen other tables
+#: 13.3 in place of 14.9 columns in the mean; a whole one erred a tenth more. With at most 5 % of
+#: the loss they erred 0.99 times as much as without, and on 32 splits of sixteen other tables
 #: 0.98 ± 0.03 times: of 80 rows of wbcd one column, which errs twice as much, had been kept.
 SIZES = {"balanced": Allowed(1 / 3, 0.05), "short": Allowed(1.0), "best": Allowed(0.0)}
 #: The clock stops at so many times the budget, but not before so many seconds: a machine that is

@@ -117,6 +117,10 @@ class Selection(FittedSelection, CallbackSupportMixin, BaseEstimator):
     def _check_target(self, y: NDArray[Any] | None) -> None:
         """Refuse a target that cannot be used."""
 
+    def _check_parts(self) -> None:
+        """Refuse a table in blocks of rows, where nothing can be learnt from it."""
+        refuse_parts(type(self).__name__)
+
     def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
         """Refuse a table that does not fit into memory; a line to say where it takes long."""
         return None
@@ -209,6 +213,8 @@ class Selection(FittedSelection, CallbackSupportMixin, BaseEstimator):
             self._run(*given, Record.of(record))
         return self
 
+    # -- how a fit runs ---------------------------------------------------------------------------
+
     def _where_it_is(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
         """What the run loop reads, on the host, while kernels are computed where the table is."""
         if place := place_of(X):
@@ -244,10 +250,6 @@ class Selection(FittedSelection, CallbackSupportMixin, BaseEstimator):
         if table.names is not None:
             self.feature_names_in_ = np.array(table.names, dtype=object)
         return table, table.labels.values
-
-    def _check_parts(self) -> None:
-        """Refuse a table in blocks of rows, where nothing can be learnt from it."""
-        refuse_parts(type(self).__name__)
 
     def _follow(self, run: Run) -> None:
         """Walk to the end, or to where a callback says stop, and keep what was found.

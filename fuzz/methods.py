@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 import tamis.criteria
 import tamis.search
 from tamis.choice import FalseDiscovery, Threshold
-from tamis.choice.rounds import Rounds
+from tamis.choice.search_rounds import Rounds
 from tamis.contract import Criterion, Search, Selection
 from tamis.criteria import (
     HSIC,

@@ -14,9 +14,8 @@ from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 
 from tamis._expression import write
-from tamis._random import stream
+from tamis._random import seed_of, stream
 from tamis.choice import Fusion, Knee, OneStandardError, Probes, Threshold
-from tamis.choice.rounds import seed_of
 from tamis.contract import Record
 from tamis.criteria import (
     JMI,

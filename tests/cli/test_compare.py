@@ -16,7 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tamis.choice.rounds import walk_of
+from tamis.choice.inner_search import walk_of
 from tamis.cli.contest import contestant
 from tamis.contract import Grouping
 from tamis.criteria import MRMR, Correlation, Scatter

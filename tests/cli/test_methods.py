@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tamis import spec
-from tamis.choice.rounds import walk_cost
+from tamis.choice.inner_search import walk_cost
 from tamis.cli.completing import method_words
 from tamis.cli.describing import GROUPS, QUESTIONS, question_of, reads_of
 from tamis.cli.formulas import formulas, readable

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -125,18 +124,9 @@ class Keeping:
         monkeypatch.setattr(checkpoint.StoreKeeper, "keep", kept)
 
 
-def run_loops_are_one():
-    """Whether ``Then`` and embedded selectors report their steps, as the one run loop does."""
-    try:
-        return find_spec("tamis.contract.selector") is not None
-    except ModuleNotFoundError:
-        return False
-
-
 FILTER = Ranking(FisherScore(), n_features_to_select=9)
 
 
-@pytest.mark.skipif(not run_loops_are_one(), reason="Then and embedded selectors report no steps")
 @pytest.mark.parametrize("share", [0.2, 0.8])
 @pytest.mark.parametrize(
     "method",

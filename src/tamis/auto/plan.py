@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 
 from tamis.auto.models import N_TREES as TREES
 from tamis.auto.paths import LEAVING, N_TREES, PATHS, SCREENED, path_of
-from tamis.choice.rounds import walk_cost
+from tamis.choice.inner_search import walk_cost
 from tamis.response.cost import model_cost
 
 #: Rows that are looked at, at most: an error of so many is known to 0.7 %, and a forest can still

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, class_codes, is_int, is_real, target_kind
-from tamis._random import stream
+from tamis._random import seed_of, stream
 from tamis.auto.held_out import (
     AutoOutcome,
     CurvePoint,
@@ -24,7 +24,7 @@ from tamis.auto.rule import Allowed
 from tamis.auto.saying import reasons_of, verdict_of
 from tamis.auto.work import Work, sample_of, unit_of, varying_units
 from tamis.choice.honest import sizes_of
-from tamis.choice.rounds import InRounds, Verdict, readable_rounds, seed_of
+from tamis.choice.rounds import InRounds, Verdict, readable_rounds
 from tamis.contract import (
     TASKS,
     Choice,

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from tamis._arrays import Array, Subset, best_first, is_real
-from tamis._random import stream
+from tamis._random import seed_of, stream
 from tamis.choice.probes import AgainstProbes, ahead_of
-from tamis.choice.rounds import Verdict, readable_rounds, seed_of
+from tamis.choice.rounds import Verdict, readable_rounds
 from tamis.contract import Cost, Selection
 from tamis.exceptions import InvalidParameter
 

@@ -8,23 +8,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
 from tamis._arrays import Array, best_first, is_int, is_real
 from tamis._expression import write
 from tamis._parallel import parallel_stream
-from tamis._random import draw_seed, fix_seeds, stream
-from tamis.choice.rounds import (
+from tamis._random import draw_seed, fix_seeds, seed_of, stream
+from tamis.choice.inner_search import (
     check_first,
-    readable_rounds,
-    seed_of,
     sized,
     standing_of,
+    unheard,
     walk_cost,
     walk_of,
     whole_walk,
 )
+from tamis.choice.rounds import readable_rounds
 from tamis.contract import Cost, Embedded, Entries, Event, Scores, Selection, SizeLike
 from tamis.contract.inputs import check_data
 from tamis.evaluation.dealing import parts_of, plain_groups_of, rows_of
@@ -292,8 +291,6 @@ def _ranks_of(
     sized(search, whole_walk(search, n_units))
     search.set_params(feature_groups=labels)
     fix_seeds(search, root=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TamisWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with unheard():
         standing = standing_of(search.fit(X, y))
     return index, rankdata(-standing).tolist()

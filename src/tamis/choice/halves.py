@@ -6,16 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, is_int, is_real
-from tamis._random import stream
-from tamis.choice.rounds import (
-    Rounds,
-    Verdict,
-    check_part,
-    expected_unrelated,
-    in_order_of_columns,
-    seed_of,
-    walk_cost,
-)
+from tamis._random import seed_of, stream
+from tamis.choice.inner_search import in_order_of_columns, walk_cost
+from tamis.choice.rounds import Verdict
+from tamis.choice.search_rounds import Rounds, check_part, expected_unrelated
 from tamis.contract import Cost, Selection
 from tamis.evaluation.dealing import parts_of, plain_groups_of
 from tamis.evaluation.stability import Stability, stability

@@ -7,16 +7,10 @@ from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
 
 from tamis._arrays import Array, Subset, is_int, is_real, target_kind
-from tamis.choice.rounds import (
-    Rounds,
-    Verdict,
-    check_part,
-    readable_rounds,
-    seed_of,
-    walk_cost,
-    walk_of,
-    whole_walk,
-)
+from tamis._random import seed_of
+from tamis.choice.inner_search import walk_cost, walk_of, whole_walk
+from tamis.choice.rounds import Verdict, readable_rounds
+from tamis.choice.search_rounds import Rounds, check_part
 from tamis.contract import Cost, Selection
 from tamis.contract.choice import best_of
 from tamis.evaluation.dealing import folds_of

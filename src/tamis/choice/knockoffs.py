@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, is_real, standardised
-from tamis._random import stream
-from tamis.choice.rounds import Rounds, Verdict, seed_of
+from tamis._random import seed_of, stream
+from tamis.choice.rounds import Verdict
+from tamis.choice.search_rounds import Rounds
 from tamis.contract import Cost, Selection
 from tamis.exceptions import DegenerateData, InvalidParameter, InvalidTable
 

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, is_int, is_real
-from tamis._random import stream
-from tamis.choice.rounds import Rounds, Verdict, expected_unrelated, seed_of
+from tamis._random import seed_of, stream
+from tamis.choice.rounds import Verdict
+from tamis.choice.search_rounds import Rounds, expected_unrelated
 from tamis.contract import Cost, Selection
 from tamis.exceptions import InvalidParameter
 

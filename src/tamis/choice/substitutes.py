@@ -1,33 +1,19 @@
 """Which columns that were left out could stand in the place of one that was kept."""
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
-from sklearn.utils import get_tags
 
-from tamis._arrays import Array, Mask, Subset, improves, is_int, is_real, standardised, target_kind
+from tamis._arrays import Array, improves, is_int, is_real
 from tamis._frame import frame_of
-from tamis._parallel import parallel_map
-from tamis._random import draw_seed, fix_seeds
-from tamis.choice.error import standard_error
-from tamis.choice.likeness import dense, indicators, likeness
-from tamis.contract import ForwardCriterion, Grouping, Selection
+from tamis._random import draw_seed
+from tamis.choice.swap_losses import judged_swaps
+from tamis.choice.swaps import cut_down, score_changes
+from tamis.contract import Selection
 from tamis.contract.choice import counted
-from tamis.contract.criterion import check_target, with_unit
-from tamis.density.discrete import category_mask
-from tamis.evaluation.dealing import folds_of
-from tamis.evaluation.losses import check_predicts, held_out_losses, weights_name
-from tamis.exceptions import InvalidParameter, TamisWarning
-from tamis.search.categories import for_columns, given_categories
+from tamis.exceptions import InvalidParameter
 
 NOTE = "Judged on rows that the selection has seen: compare the swaps, do not quote them."
 #: Rows of a table that are shown.
@@ -137,26 +123,6 @@ def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
     ]
 
 
-class Swaps(NamedTuple):
-    """A table cut down to the units that are kept and their candidates.
-
-    ``pairs`` are (kept, candidate, likeness), counted among those units, as ``kept`` is.
-    """
-
-    X: Array
-    y: NDArray[Any] | None
-    grouping: Grouping
-    search: Any
-    categories: Mask | None
-    kept: Subset
-    pairs: list[tuple[int, int, float]]
-    weights: Array | None
-
-    def swapped(self, old: int, new: int) -> Subset:
-        """What is kept, with another unit in the place of one."""
-        return with_unit(self.kept[self.kept != old], new)
-
-
 def substitutes(
     selection: Selection,
     X: Any,
@@ -175,9 +141,9 @@ def substitutes(
     _check(max_loss, min_correlation, n_candidates, n_folds)
     read, seed = selection._reread(X, y), draw_seed(random_state)
     read, weights = _weighed(read, sample_weight)
-    swaps, units = _cut_down(read, weights, min_correlation, n_candidates)
-    scores = _score_changes(swaps, seed)
-    judged = _judged(swaps, estimator, n_folds, seed, n_jobs)
+    swaps, units = cut_down(read, weights, min_correlation, n_candidates)
+    scores = score_changes(swaps, seed)
+    judged = judged_swaps(swaps, estimator, n_folds, seed, n_jobs)
     limit = judged.loss_error if max_loss is None else float(max_loss)
     found = []
     for i, (old, new, alike) in enumerate(swaps.pairs):
@@ -222,186 +188,3 @@ def _weighed(read: Any, sample_weight: Any) -> tuple[Any, Array | None]:
     rows = np.flatnonzero(weights)
     target = None if read.y is None else read.y[rows]
     return read._replace(X=read.X[rows], y=target), weights[rows]
-
-
-def _cut_down(
-    read: Any, weights: Array | None, min_correlation: float, n_candidates: int
-) -> tuple[Swaps, Subset]:
-    """The units that matter, and which units of the whole table they are."""
-    search, grouping, n_columns = read.search, read.search.units_, read.X.shape[1]
-    categories = _categories_of(search, n_columns)
-    kept = np.flatnonzero(search.unit_support_)
-    free = np.setdiff1d(kept, grouping.fixed_units)
-    alike = likeness(read.X, free, grouping, categories)
-    alike[:, kept] = -1.0
-    pairs = []
-    for row, unit in enumerate(free):
-        best = np.argsort(-alike[row], kind="stable")[:n_candidates]
-        # r = 0.7 of a column and its double must not be lost to rounding
-        close = best[alike[row, best] >= min_correlation - 1e-12]
-        pairs += [(int(unit), int(other), float(alike[row, other])) for other in close]
-    units = np.union1d(kept, np.array([other for _, other, _ in pairs], dtype=np.intp))
-    columns = grouping.columns(units)
-    place = {int(unit): index for index, unit in enumerate(units)}
-    cut = Swaps(
-        read.X[:, columns],
-        read.y,
-        grouping.restricted(units),
-        for_columns(search, columns, n_columns),
-        None if categories is None else categories[columns],
-        np.array([place[int(unit)] for unit in kept], dtype=np.intp),
-        [(place[old], place[new], r) for old, new, r in pairs],
-        weights,
-    )
-    return cut, units
-
-
-def _innermost(search: Any) -> Any:
-    """The part of a selection that has a criterion, where there is one."""
-    for way in ("second", "search"):
-        while hasattr(search, way):
-            search = getattr(search, way)
-    return search
-
-
-def _categories_of(search: Selection, n_columns: int) -> Mask | None:
-    """Which columns are codes, as any criterion inside was told."""
-    masks = [
-        mask
-        for given in given_categories(search)
-        if (mask := category_mask(type(search).__name__, given, n_columns)) is not None
-    ]
-    return np.any(masks, axis=0) if masks else None
-
-
-def _score_changes(swaps: Swaps, seed: int) -> Array:
-    """For each swap what the criterion gives the new unit, less what it gives the old one."""
-    walk = _innermost(swaps.search)
-    criterion = getattr(walk, "criterion", None)
-    changes = np.full(len(swaps.pairs), np.nan)
-    if not isinstance(criterion, ForwardCriterion) or not swaps.pairs:
-        return changes
-    criterion = clone(criterion).grouped(swaps.grouping.members)
-    fix_seeds(criterion, root=seed)
-    scaled = walk.standardize and not criterion.reads_scale
-    olds = np.array([old for old, _, _ in swaps.pairs])
-    with warnings.catch_warnings():  # said by the search itself
-        warnings.simplefilter("ignore", TamisWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        weighed = _for_criterion(criterion, swaps.weights)
-        criterion.fit(standardised(swaps.X) if scaled else swaps.X, swaps.y, **weighed)
-        for old in np.unique(olds):
-            here = np.flatnonzero(olds == old)
-            asked = np.unique([old, *(swaps.pairs[i][1] for i in here)])
-            gains = dict(
-                zip(asked, criterion.gain(swaps.kept[swaps.kept != old], asked), strict=True)
-            )
-            changes[here] = [gains[swaps.pairs[i][1]] - gains[old] for i in here]
-    return changes
-
-
-def _for_criterion(criterion: Any, weights: Array | None) -> dict[str, Array]:
-    """The weights by the name under which a criterion takes them, nothing where it takes none."""
-    if weights is None or not criterion.takes_metadata:
-        return {}
-    name = weights_name(criterion.estimator) if hasattr(criterion, "estimator") else None
-    return {name or "sample_weight": weights}
-
-
-class Judged(NamedTuple):
-    """The loss of what is kept, its standard error over rows, and by how much each swap raises it.
-
-    ``errors`` are those of the rises, from the differences of the folds.
-    """
-
-    loss: float
-    loss_error: float
-    rises: Array
-    errors: Array
-
-
-class SwapModel(NamedTuple):
-    """What predicts the target from units of a table, on rows that it was not trained on."""
-
-    estimator: Any
-    X: Array
-    y: NDArray[Any]
-    folds: list[Any]
-    task: str
-    grouping: Grouping
-    categories: Mask | None
-    weights: Array | None
-
-    def losses(self, subset: Subset) -> list[Array]:
-        """Of the rows of each fold, from these units alone."""
-        columns = self.grouping.columns(subset)
-        table = indicators(self.X[:, columns], columns, self.categories)
-        return [
-            held_out_losses(self.estimator, table, self.y, train, test, self.task, self.weights)
-            for train, test in self.folds
-        ]
-
-    def means(self, subset: Subset) -> list[float]:
-        """Of the losses of each fold."""
-        return self.means_of(self.losses(subset))
-
-    def means_of(self, losses: list[Array]) -> list[float]:
-        """Of the losses of each fold, by the weights of its rows."""
-        weights = [None if self.weights is None else self.weights[test] for _, test in self.folds]
-        return [
-            float(np.average(fold, weights=own)) for fold, own in zip(losses, weights, strict=True)
-        ]
-
-    def whole(self, losses: list[Array]) -> tuple[float, float]:
-        """The mean loss over all rows, and its standard error."""
-        rows, n = np.concatenate(losses), len(self.y)
-        own = np.ones(n) if self.weights is None else self.weights
-        own = own[np.concatenate([test for _, test in self.folds])] / own.sum()
-        mean = float(own @ rows)
-        unit = np.abs(rows - mean).max() or 1.0  # squares of squares are soon out of reach
-        spread = np.sqrt(n / (n - 1) * (own * (rows - mean) / unit) @ (own * (rows - mean) / unit))
-        return mean, float(spread * unit)
-
-
-def _judged(swaps: Swaps, estimator: Any, n_folds: int, seed: int, n_jobs: int | None) -> Judged:
-    """What a model loses by each swap on rows that it was not trained on."""
-    nothing = np.full(len(swaps.pairs), np.nan)
-    task = _task(swaps)
-    if task is None or swaps.y is None or not len(swaps.kept):
-        return Judged(np.nan, np.nan, nothing, nothing)
-    X, y, weights = dense(swaps.X), swaps.y, swaps.weights
-    check_predicts("substitutes", estimator, y, task)
-    chosen = _without_gaps(estimator, X)
-    if weights is not None and weights_name(chosen) is None:
-        raise InvalidParameter(
-            f"substitutes cannot use sample_weight: {type(estimator).__name__}.fit does not take "
-            "it. Leave sample_weight out, or use an estimator whose fit does."
-        )
-    fix_seeds(chosen, root=seed)
-    folds = list(folds_of(y, np.arange(len(X)), n_folds, seed, task))
-    model = SwapModel(chosen, X, y, folds, task, swaps.grouping, swaps.categories, weights)
-    kept = model.losses(swaps.kept)
-    base = np.array(model.means_of(kept))
-    others = ((swaps.swapped(old, new),) for old, new, _ in swaps.pairs)
-    means = parallel_map(model.means, others, n_jobs=n_jobs)
-    rises = np.array([np.array(one) - base for one in means]).reshape(-1, n_folds)
-    errors = [standard_error(rise, 1 / (n_folds - 1)) for rise in rises]
-    return Judged(*model.whole(kept), rises.mean(axis=1), np.array(errors))
-
-
-def _task(swaps: Swaps) -> str | None:
-    """How the target is read; None where there is none that an estimator could predict."""
-    y, criterion = swaps.y, getattr(_innermost(swaps.search), "criterion", None)
-    if y is None or y.dtype.names is not None:
-        return None
-    task = target_kind(y) if criterion is None else check_target(criterion, y)
-    one = y.ndim == 1 or task == "regression"
-    return task if one and task in ("classification", "regression") else None
-
-
-def _without_gaps(estimator: Any, X: Array) -> Any:
-    """A clone of the estimator, behind means in the place of gaps that it does not take."""
-    model = Ridge() if estimator is None else clone(estimator)
-    if not np.isnan(X).any() or get_tags(model).input_tags.allow_nan:
-        return model
-    return make_pipeline(SimpleImputer(keep_empty_features=True), model)

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 from tamis._arrays import Subset, is_real
 from tamis.choice.honest import SIZES, first_units
-from tamis.choice.rounds import kept_first, walk_of
+from tamis.choice.inner_search import reached, walk_of
 from tamis.contract import Grouping
 from tamis.evaluation import Realizations, Results, Steps, evaluate
 from tamis.evaluation.columns import chooser_of
@@ -186,7 +186,7 @@ def contestant(text: str, y: Any, task: str, units: Grouping, largest: int) -> C
     # it looks for one size, and knows no other; as many groups are not as many columns everywhere
     if not (walk.nested or walk.extends) or units.groups:
         return Contestant(prepare(made, y, n_features_to_select=largest, task=task), "own")
-    size: int | float = min(_reached(made, units.n_units), largest) if walk.grows else 1
+    size: int | float = min(reached(made, units.n_units), largest) if walk.grows else 1
     if walk.scores_alone:  # a ranking knows all sizes at once
         size = 1.0
     sized = prepare(made, y, n_features_to_select=size, task=task)
@@ -199,13 +199,6 @@ def by_index(units: Grouping) -> dict[str, Any]:
     groups = {name: list(columns) for name, columns in units.groups}
     fixed = [int(units.columns(np.array([unit]))[0]) for unit in units.fixed]
     return {"feature_groups": groups or None, "fixed_features": fixed or None}
-
-
-def _reached(search: Any, n_columns: int) -> int:
-    """How many columns the last part of a composed search can walk through."""
-    while hasattr(search, "second"):
-        n_columns, search = kept_first(search, n_columns), search.second
-    return n_columns
 
 
 def contest(

@@ -5,7 +5,8 @@ import textwrap
 from inspect import getdoc
 from typing import Any, NamedTuple
 
-from tamis.choice.rounds import Rounds, walk_cost
+from tamis.choice.inner_search import walk_cost
+from tamis.choice.search_rounds import Rounds
 from tamis.cli.formulas import formulas
 from tamis.contract import Criterion, Embedded
 from tamis.criteria import CrossValidated, Divergence, Scatter

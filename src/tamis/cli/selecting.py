@@ -11,7 +11,7 @@ from tamis import spec
 from tamis._wording import listed
 from tamis.auto import Auto
 from tamis.choice import Fraction, Size
-from tamis.choice.rounds import walk_of
+from tamis.choice.inner_search import walk_of
 from tamis.cli.answer import (
     PAGE,
     RANKING,

@@ -1,4 +1,4 @@
-"""Why a column was kept or left out, in words; and which ties decided it."""
+"""Why a column was kept or left out, in words; which ties decided it, and what is kept idly."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -259,6 +259,21 @@ def open_tie(selection: Any) -> str | None:
         f"{story.winners(left)} scored the same, {at.score[-1]:.4g}, and only the former is kept"
         f"{_breaker(story)}. Another criterion may tell them apart; "
         "trace_.n_equal counts the equals of every step."
+    )
+
+
+def idle_kept(selection: Any, criterion: Any) -> str | None:
+    """The kept columns that tell nothing, as a sentence; None where there are none."""
+    idle = getattr(criterion, "idle_", None)
+    if idle is None or not (selection.unit_support_ & idle).any():
+        return None
+    kept, units = np.flatnonzero(selection.unit_support_ & idle), selection.units_
+    some = ", ".join(units.names.get(int(unit), str(unit)) for unit in kept[:5])
+    some += ", ..." if len(kept) > 5 else ""
+    return (
+        f"{type(selection).__name__} keeps {len(kept)} {'column(s)' if units.plain else 'unit(s)'} "
+        f"that are constant or copies of others ({some}): they tell nothing. Ask for fewer "
+        "features, or drop them."
     )
 
 

@@ -177,6 +177,16 @@ def check_held(name: str, X: Any) -> None:
         )
 
 
+def refuse_metadata(name: str, params: dict[str, Any]) -> None:
+    """Refuse what stands beside the rows, of which blocks hold none; what is None is dropped."""
+    if given := sorted(key for key, value in params.items() if value is not None):
+        raise InvalidParameter(
+            f"{name} takes no {', '.join(given)} where rows come in blocks. Leave it out, or give "
+            "a table that is held at once."
+        )
+    params.clear()
+
+
 def refuse_parts(name: str) -> None:
     """Say that something cannot learn from blocks of rows, and what to write instead."""
     raise InvalidParameter(

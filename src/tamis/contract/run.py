@@ -134,6 +134,17 @@ class Run:
         )
 
     @property
+    def way(self) -> tuple[int, int]:
+        """How many units the walk has come, and how many it has to go in all."""
+        sizes, far = self.trace.sizes, self.size or self.trace.n_units
+        if len(sizes) < 2:
+            return 0, far
+        first, last = int(sizes[0]), int(sizes[-1])
+        if last < first:
+            return first - last, max(first - (self.size or 1), 1)
+        return last, far
+
+    @property
     def record(self) -> Record:
         """What has been done so far."""
         source = self.source

@@ -2,39 +2,30 @@
 
 A :class:`Selection` says what it checks (:meth:`~Selection._check`), to which size it walks
 (:meth:`~Selection._size`) and which steps it makes (:meth:`~Selection._steps`). Validation, seeds,
-callbacks, record, resume and choice are written here and in :mod:`tamis.contract.run`, once.
+callbacks, record, resume and choice are written here and in :mod:`tamis.contract.run`, once; what
+it offers after a fit is in :mod:`tamis.contract.fitted`.
 """
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from html import escape
-from importlib import import_module
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import Tags, estimator_html_repr
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import Tags
 
-from tamis._arrays import Array, Mask
-from tamis._namespace import is_elsewhere
+from tamis._arrays import Array
 from tamis._parallel import heard
 from tamis._random import draw_seed, fix_seeds
 from tamis.contract.choice import Choice, Chosen, SizeLike, resolve_choice
-from tamis.contract.elsewhere import (
-    columns_of,
-    out_of_memory,
-    place_of,
-    warn_of_device,
-    where_it_is,
-)
-from tamis.contract.explain import explained, open_tie
-from tamis.contract.inputs import SparseColumns, check_data
-from tamis.contract.parted import check_held, in_parts, read_parts, refuse_parts
+from tamis.contract.elsewhere import out_of_memory, place_of, warn_of_device, where_it_is
+from tamis.contract.explain import idle_kept, open_tie
+from tamis.contract.fitted import FittedSelection
+from tamis.contract.inputs import check_data
+from tamis.contract.parted import in_parts, read_parts, refuse_metadata, refuse_parts
 from tamis.contract.record import Record
 from tamis.contract.run import Run
 from tamis.contract.standing import order_of, scores_of
@@ -44,29 +35,13 @@ from tamis.contract.units import Grouping, resolve_units
 from tamis.exceptions import (
     DegenerateData,
     InvalidParameter,
-    InvalidTable,
     NotEnoughMemory,
     NothingFound,
     TiedScores,
 )
 
-#: Kept columns that a summary names.
-MOST_NAMED = 20
 
-
-class Reread(NamedTuple):
-    """The table of a fit once more, as the search got it.
-
-    ``search`` is fitted and speaks of the units of ``X``; ``labels`` are what people call these.
-    """
-
-    X: Array
-    y: NDArray[Any] | None
-    search: "Selection"
-    labels: list[Any]
-
-
-class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
+class Selection(FittedSelection, CallbackSupportMixin, BaseEstimator):
     """Selector that remembers how it came to its answer.
 
     Attributes
@@ -143,6 +118,10 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     def _check_target(self, y: NDArray[Any] | None) -> None:
         """Refuse a target that cannot be used."""
+
+    def _check_parts(self) -> None:
+        """Refuse a table in blocks of rows, where nothing can be learnt from it."""
+        refuse_parts(type(self).__name__)
 
     def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
         """Refuse a table that does not fit into memory; a line to say where it takes long."""
@@ -236,201 +215,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             self._run(*given, Record.of(record))
         return self
 
-    def transform(self, X: ArrayLike) -> Any:
-        """The columns that are kept.
-
-        Parameters
-        ----------
-        X : array, pandas or polars frame of shape (n_samples, n_features)
-            Of a tensor the columns stay where it is. Sparse where the selection was made from such
-            a table; of :class:`SparseColumns` the
-            columns are found by their names.
-        """
-        if isinstance(X, SparseColumns):
-            return self._taken(X)
-        check_held(type(self).__name__, X)
-        if is_elsewhere(X):
-            return columns_of(X, self._get_support_mask(), type(self).__name__)
-        with np.errstate(invalid="ignore"):  # infinity is looked for by a sum, which may overflow
-            return super().transform(X)
-
-    def _taken(self, table: SparseColumns) -> SparseColumns:
-        """The columns that are kept, of a sparse table whose columns have the names of the fit."""
-        check_is_fitted(self)
-        if list(getattr(self, "feature_names_in_", ())) != table.names:
-            raise InvalidTable(
-                f"{type(self).__name__} needs a table whose columns are those that it was fitted "
-                f"to; got {len(table.names)} others. Give the same columns in the same order."
-            )
-        return table.take(np.flatnonzero(self.support_))
-
-    def explain(self, column: Any) -> str:
-        """Say in words when a column was looked at, what it scored, and what won in its place.
-
-        Parameters
-        ----------
-        column : int or str
-            Its index, its name where ``X`` had names, or the name of a group of columns; a column
-            shares the story of its group.
-        """
-        check_is_fitted(self)
-        return explained(self, column)
-
-    def summary(self) -> str:
-        """What is kept, and why so many, in lines of plain words."""
-        check_is_fitted(self)
-        names, n_columns = self.columns, len(self.support_)
-        shown = ", ".join(str(name) for name in names[:MOST_NAMED])
-        more = ", ..." if len(names) > MOST_NAMED else ""
-        verb = "is" if len(names) == 1 else "are"
-        lines = [
-            f"{len(names)} of {n_columns} columns {verb} kept" + (f": {shown}{more}" * bool(names))
-        ]
-        return "\n".join(lines + self._reasons())
-
-    def _reasons(self) -> list[str]:
-        """Lines that say why so many are kept."""
-        lines = [self.choice_.reason, self.record_.places]
-        return [line for line in lines if line]
-
-    def report(self, X: Any, y: Any = None, **facts: Any) -> Any:
-        """All that there is to say of the selection, as a page that can be saved and sent on.
-
-        Parameters
-        ----------
-        X, y : array or frame
-            The table of the fit, and its target.
-        **facts
-            More to tell, see :func:`tamis.report.report`: ``results`` of resamples, ``source``,
-            ``target``, ``descriptions``.
-
-        Returns
-        -------
-        tamis.report.Report
-            ``save("report.html")`` writes the page. Needs the extra ``app``.
-        """
-        check_is_fitted(self)
-        check_held("report", X)
-        # pages are known to what stands above the contract
-        return import_module("tamis.report").report(self, X, y, **facts)
-
-    def _html_repr(self) -> str:
-        """In a notebook: the answer, then the diagram that all estimators have."""
-        diagram = str(estimator_html_repr(self))
-        if not hasattr(self, "choice_"):
-            return diagram
-        first, *others = (escape(line) for line in self.summary().split("\n"))
-        said = "".join(f"<div>{line}</div>" for line in others)
-        return f"<div><div><b>{first}</b></div>{said}</div>{diagram}"
-
-    def substitutes(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        estimator: Any = None,
-        max_loss: float | None = None,
-        min_correlation: float = 0.7,
-        n_candidates: int = 3,
-        n_folds: int = 5,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Any:
-        """For each column kept, the columns left out that could stand in its place.
-
-        A swap is judged by the criterion, and by what an estimator loses on rows left out, fold by
-        fold. These rows took part in the selection: compare the swaps, do not quote them.
-
-        Parameters
-        ----------
-        X : array, pandas or polars frame of shape (n_samples, n_features)
-            The table of the fit.
-        y : array of shape (n_samples,)
-            Its target.
-        estimator : estimator or None, default=None
-            What predicts; None is a ridge regression (on indicators of the classes).
-        max_loss : float or None, default=None
-            How much the mean squared loss (for classes that of the probabilities) may rise; None is
-            one standard error of the loss of the kept columns, which is in doubt anyway.
-        min_correlation : float, default=0.7
-            A candidate has at least this absolute correlation with the column; of a category or a
-            group it is the greatest that a sum of its columns has.
-        n_candidates : int, default=3
-            How many candidates are tried for each column, those most alike.
-        n_folds : int, default=5
-            Folds of the rows.
-        random_state : int, generator or None, default=None
-            Seed of the folds, and of an estimator and a criterion that draw.
-        n_jobs : int or None, default=None
-            Swaps at the same time; the result does not depend on it.
-        sample_weight : array of shape (n_samples,) or None, default=None
-            Weights of the rows, as of the fit: the criterion, where it takes some, and the
-            estimator are trained with them, and losses are averaged by them. How alike columns are
-            is counted over all rows of a weight above 0.
-
-        Returns
-        -------
-        tamis.choice.substitutes.Substitutes
-            A table of :class:`tamis.choice.substitutes.Substitute`, with ``to_frame()``.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_breast_cancer
-        >>> from tamis.criteria import Scatter
-        >>> from tamis.search import Forward
-        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-        >>> found = Forward(Scatter("J3"), n_features_to_select=3).fit(X, y)
-        >>> found.columns
-        ['worst radius', 'worst texture', 'worst concave points']
-        >>> found.substitutes(X, y, random_state=0).of("worst radius")
-        ['worst perimeter', 'worst area', 'mean radius']
-        """
-        check_is_fitted(self)
-        # folds, losses and estimators are known to what stands above the contract
-        work = import_module("tamis.choice.substitutes").substitutes
-        return work(
-            self,
-            X,
-            y,
-            estimator=estimator,
-            max_loss=max_loss,
-            min_correlation=min_correlation,
-            n_candidates=n_candidates,
-            n_folds=n_folds,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            sample_weight=sample_weight,
-        )
-
-    def _reread(self, X: Any, y: Any) -> Reread:
-        """The table of the fit once more; another is refused."""
-        check_held(type(self).__name__, X)
-        fresh = clone(self)
-        table, target = check_data(fresh, X, y)
-        names, others = (getattr(s, "feature_names_in_", None) for s in (self, fresh))
-        self._check_same(len(self.support_), table.shape[1], names, others)
-        width = range(table.shape[1])
-        labels = self.units_.unit_names(width if names is None else names)
-        return Reread(table, target, self, labels)
-
-    def _check_same(self, n_columns: int, n_given: int, names: Any, others: Any) -> None:
-        """Refuse a table whose columns are not those of the fit."""
-        known = names is not None and others is not None
-        if n_columns != n_given or (known and list(names) != list(others)):
-            raise InvalidTable(
-                f"{type(self).__name__} needs the table that it was fitted to, of {n_columns} "
-                f"columns; this one has {n_given}, or others. Give the same columns in the same "
-                "order."
-            )
-
-    @property
-    def columns(self) -> list[Any]:
-        """The columns that are kept, in the order of the table: names where known, else indices."""
-        check_is_fitted(self)
-        kept = np.flatnonzero(self.support_)
-        names = getattr(self, "feature_names_in_", None)
-        return (kept if names is None else names[kept]).tolist()
+    # -- how a fit runs ---------------------------------------------------------------------------
 
     def _where_it_is(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
         """What the run loop reads, on the host, while kernels are computed where the table is."""
@@ -444,18 +229,9 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         self._check()
         target = params.pop("target", None)
         if in_parts(X):
-            self._refuse_metadata(params)
+            refuse_metadata(type(self).__name__, params)
         X, y = self._table_and_target(X, y, target)
         self._follow(Run(self, X, y, params, done, self._grouping(X)))
-
-    def _refuse_metadata(self, params: dict[str, Any]) -> None:
-        """Refuse what stands beside the rows, of which blocks hold none."""
-        if given := sorted(name for name, value in params.items() if value is not None):
-            raise InvalidParameter(
-                f"{type(self).__name__} takes no {', '.join(given)} where rows come in blocks. "
-                "Leave it out, or give a table that is held at once."
-            )
-        params.clear()
 
     def _table_and_target(self, X: Any, y: Any, target: Any) -> tuple[Any, NDArray[Any] | None]:
         """Table and target, checked; of a table in blocks of rows the labels stand for the target.
@@ -476,10 +252,6 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         if table.names is not None:
             self.feature_names_in_ = np.array(table.names, dtype=object)
         return table, table.labels.values
-
-    def _check_parts(self) -> None:
-        """Refuse a table in blocks of rows, where nothing can be learnt from it."""
-        refuse_parts(type(self).__name__)
 
     def _follow(self, run: Run) -> None:
         """Walk to the end, or to where a callback says stop, and keep what was found.
@@ -508,18 +280,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             return
         if tie := open_tie(self):
             warn(tie, TiedScores, stacklevel=6)
-        idle = getattr(run.context.criterion, "idle_", None)
-        if idle is not None and (self.unit_support_ & idle).any():
-            kept = np.flatnonzero(self.unit_support_ & idle)
-            names, what = self.units_.names, "column(s)" if self.units_.plain else "unit(s)"
-            some = ", ".join(names.get(int(unit), str(unit)) for unit in kept[:5])
-            some += ", ..." if len(kept) > 5 else ""
-            warn(
-                f"{type(self).__name__} keeps {len(kept)} {what} that are constant or copies of "
-                f"others ({some}): they tell nothing. Ask for fewer features, or drop them.",
-                DegenerateData,
-                stacklevel=6,
-            )
+        if idle := idle_kept(self, run.context.criterion):
+            warn(idle, DegenerateData, stacklevel=6)
 
     def _say_nothing_found(self) -> None:
         name = type(self).__name__
@@ -533,7 +295,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         for _ in run:
             if not watched:
                 if tell is not None:
-                    tell(*self._way(run.trace))
+                    tell(*run.way)
                 continue
             self.trace_, self.record_ = run.trace, run.record
             task = context.subcontext(task_name="step")
@@ -541,16 +303,6 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             if task.call_on_fit_task_end(estimator=self):
                 break
         context.call_on_fit_task_end(estimator=self)
-
-    def _way(self, trace: Trace) -> tuple[int, int]:
-        """How many units a walk inside another selection has come, and how many it has to go."""
-        sizes, target = trace.sizes, self._size(trace.n_units)
-        if len(sizes) < 2:
-            return 0, target or trace.n_units
-        first, last = int(sizes[0]), int(sizes[-1])
-        if last < first:
-            return first - last, max(first - (target or 1), 1)
-        return last, target or trace.n_units
 
     def _settle(self, record: Record, X: Array, y: NDArray[Any] | None) -> None:
         """Set the fitted attributes from the steps and the one that was chosen."""
@@ -570,13 +322,6 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         """Drop what an earlier fit found, so that nothing of it outlives one that fails."""
         for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
             delattr(self, name)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "support_")
-
-    def _get_support_mask(self) -> Mask:
-        check_is_fitted(self)
-        return self.support_
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Subset
-from tamis._random import stream
+from tamis._random import seed_of, stream
 from tamis.evaluation.dealing import Pairs, folds_of, groups_of, parts_of, rows_of
 from tamis.exceptions import InvalidParameter
 
@@ -135,7 +135,7 @@ class Realizations:
         groups = groups_of(y, self.stratify)
         train, check, test = parts_of(groups, (n_train, n_check, n_test), rng)
         if self.inner is not None:
-            seed = int(stream(self.seed, "inner", name, realization).integers(2**31))
+            seed = seed_of(self.seed, "inner", name, realization)
             return Split(train, test, folds_of(y, train, self.inner, seed))
         return Split(train, test, ((train, check),) if n_check else ())
 
@@ -195,11 +195,11 @@ class CrossValidation:
     def split(self, y: NDArray[Any], name: str, realization: int) -> Split:
         """Rows of one fold of the data of that name."""
         repeat, fold = divmod(realization, self.n_folds)
-        seed = int(stream(self.seed, "folds", name, repeat).integers(2**31))
+        seed = seed_of(self.seed, "folds", name, repeat)
         train, test = folds_of(y, np.arange(len(y)), self.n_folds, seed)[fold]
         if self.inner is None:
             return Split(train, test)
-        seed = int(stream(self.seed, "inner", name, realization).integers(2**31))
+        seed = seed_of(self.seed, "inner", name, realization)
         return Split(train, test, folds_of(y, train, self.inner, seed))
 
 

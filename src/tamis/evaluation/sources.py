@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, fingerprint, is_int
-from tamis._random import stream
+from tamis._random import seed_of, stream
 from tamis.contract.narrowed import Sampled
 from tamis.contract.parted import in_parts, read_parts
 from tamis.exceptions import InvalidParameter, InvalidTable
@@ -98,7 +98,7 @@ class Fresh:
 
     def at(self, realization: int, seed: int) -> Rows:
         """Draw the rows of one realization, the same at every call."""
-        random_state = int(stream(seed, "draw", self.name, realization).integers(2**31))
+        random_state = seed_of(seed, "draw", self.name, realization)
         made = self.make(self.n_samples, random_state=random_state, **self.options)
         return as_rows(made, self.name)
 

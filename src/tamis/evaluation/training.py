@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
 
 from tamis._arrays import EMPTY, Array, Subset, target_kind
-from tamis._random import fix_seeds, stream
+from tamis._random import fix_seeds, seed_of
 from tamis.evaluation.checkpoint import Bookmark, fit
 from tamis.evaluation.columns import fitted_before, seen_columns
 from tamis.evaluation.sources import Rows
@@ -84,7 +84,7 @@ class Training:
         return fresh, _taken(X_test, columns)
 
     def _fix_seeds(self, estimator: BaseEstimator, *labels: str) -> None:
-        root = int(stream(self.seed, *labels, *self.labels).integers(2**31))
+        root = seed_of(self.seed, *labels, *self.labels)
         fix_seeds(estimator, root=root)
 
     def _constant(self) -> Any:

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tamis._arrays import Array, best
 from tamis._parallel import parallel_map
-from tamis._random import stream
+from tamis._random import seed_of
 from tamis.evaluation.dealing import folds_of
 from tamis.evaluation.realizations import Plan
 from tamis.evaluation.sources import Source
@@ -81,7 +81,7 @@ def _scores(
     rows = source.at(i, plan.seed)
     train = plan.split(rows.y, source.name, i).train
     X, y = StandardScaler().fit_transform(rows.X[train]), rows.y[train]
-    seed = int(stream(plan.seed, "tuning", source.name, i).integers(2**31))
+    seed = seed_of(plan.seed, "tuning", source.name, i)
     folds = folds_of(y, np.arange(len(y)), N_FOLDS, seed)
     items = [(clone(estimator).set_params(**point), X, y, folds, scoring) for point in points]
     return np.array(parallel_map(_score, items, n_jobs))

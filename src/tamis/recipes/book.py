@@ -6,7 +6,7 @@ from inspect import Parameter, signature
 from typing import Any
 
 from tamis.choice.fusion import Fusion
-from tamis.choice.rounds import Rounds
+from tamis.choice.search_rounds import Rounds
 from tamis.contract import TASKS, Selection
 from tamis.exceptions import InvalidSpec
 from tamis.search import Then

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from tamis._arrays import target_kind
 from tamis._namespace import computing_on
 from tamis._random import fix_seeds
-from tamis.choice.rounds import Rounds
+from tamis.choice.search_rounds import Rounds
 from tamis.contract import SURVIVAL, TASKS, Criterion, Selection
 from tamis.contract.drawn import on_rows_drawn
 from tamis.contract.elsewhere import as_numpy, warn_of_device

@@ -18,9 +18,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tamis._arrays import Array
 from tamis.contract import FITTING, Choice, Chosen, Event, Record, Run, Selection, Trace
 from tamis.contract.explain import column_index
+from tamis.contract.fitted import Reread
 from tamis.contract.parted import in_parts
 from tamis.contract.record import outside_pairs
-from tamis.contract.selector import Reread
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TableAlert
 from tamis.table.frames import as_library, check_names, is_frame, need_polars, take
 

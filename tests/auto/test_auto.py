@@ -42,7 +42,7 @@ def noise(n=100, d=30, seed=0):
 
 
 #: A plan of information, ridge and the machine: a second of one core.
-QUICK = Auto(budget=0.6, random_state=0)
+QUICK = Auto(budget=1, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -395,7 +395,7 @@ def test_classes_of_few_rows():
     X, y = signal(n=80, d=5)
     labels = np.where(y > 0, 1, 0)
     labels[:2], labels[2] = 2, 3  # two rows of a class, and one row of another
-    found = Auto(budget=2.5, random_state=0).fit(X, labels)
+    found = Auto(budget=4, random_state=0).fit(X, labels)
     assert "forest" in {point.path for point in found.curve_}
     assert set(found.columns) >= {2}
     everyone = np.arange(80) // 2  # no class has as many rows as there are folds
@@ -433,7 +433,7 @@ def test_groups_of_columns_and_fixed_ones():
     X, y = signal()
     units = {"pair": [2, 3], "other": [0, 1]}
     # a forest must be among the orders: information of groups is too great where rows are few
-    grouped = Auto(budget=3, feature_groups=units, random_state=0).fit(X, y)
+    grouped = Auto(budget=4, feature_groups=units, random_state=0).fit(X, y)
     assert grouped.columns == [2, 3, 7]
     assert " units" in grouped.choice_.reason
     fixed = clone(QUICK).set_params(fixed_features=[0]).fit(X, y)

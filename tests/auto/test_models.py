@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tamis.auto.models import ANSWERS, Truth, answers, estimator_of, losses
+from tamis.auto.models import ANSWERS, answers, estimator_of
+from tamis.auto.truth import Truth, losses
 from tamis.auto.work import Trial
 from tamis.contract import Grouping
 

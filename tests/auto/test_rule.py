@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tamis.auto.models import coupled
+from tamis.auto.machine import coupled
 from tamis.auto.rule import Allowed, corrected, kept_candidate
 
 #: Standard errors, and shares of the loss that they may not pass.

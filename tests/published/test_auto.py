@@ -8,7 +8,8 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from tamis.auto import Auto
-from tamis.auto.models import estimator_of
+from tamis.auto.models import estimator_of, width_of
+from tamis.auto.truth import Truth
 from tamis.datasets import load
 
 pytestmark = [
@@ -48,7 +49,9 @@ def split(name, seed):
     kept = X[:, auto.support_] if auto.n_features_ else X[:, :1]
     own = error(model, kept, y, train, test, task)
     # the model for all columns is the one that the same folds prefer
-    best = estimator_of(auto.curve_all_.model, X.shape[1], task, seed)
+    whole = auto.curve_all_.model
+    width = width_of(whole, X[train], Truth.of(y[train], task), seed)
+    best = estimator_of(whole, X.shape[1], task, seed, width)
     everything = error(best, X, y, train, test, task)
     said = auto.error_
     stated = said.wrong if name in CLASSES else said.loss / y[test].var()

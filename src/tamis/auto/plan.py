@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.svm import SVC
 
+from tamis.auto.machine import INNER_FOLDS, INNER_ROWS, WIDTHS
 from tamis.auto.models import N_TREES as TREES
 from tamis.auto.paths import LEAVING, N_TREES, PATHS, SCREENED, path_of
 from tamis.choice.inner_search import walk_cost
@@ -25,7 +26,7 @@ MOST_MACHINE_ROWS = 2000
 FEW_ROWS, MOST_REPEATS = 200, 3
 #: Share of the budget up to which folds are dealt again: costs are known to a factor, of several
 #: classes to a larger one, and what is repeated repeats their error.
-REPEATING = 0.5
+REPEATING = 0.55
 #: Sizes at which trees answer: they take as long as all else, and care little for a column more.
 #: Without the smallest a step of one column (y = x > 0), which no other model sees, would be kept
 #: with four others.
@@ -169,7 +170,10 @@ class Costs(NamedTuple):
             return 3e-3 + 4e-9 * n * k * min(n, k)
         machine = model_cost(SVC())
         assert machine is not None
-        return 2e-9 * machine.training(n, int(k)).operations
+        inner = min(n, INNER_ROWS) * (INNER_FOLDS - 1) // INNER_FOLDS
+        tunings = INNER_FOLDS * len(WIDTHS) * machine.training(inner, int(k)).operations
+        # of a small machine half of the time are checks, which tunings do without
+        return 2e-9 * machine.training(n, int(k)).operations + 1e-9 * tunings
 
 
 #: How much longer a walk takes than its criterion says: clones, checks and the record.

@@ -18,10 +18,12 @@ from tamis.auto.held_out import (
     outcome_of,
     stability_of,
 )
-from tamis.auto.models import estimator_of
+from tamis.auto.machine import WIDTH
+from tamis.auto.models import estimator_of, width_of
 from tamis.auto.plan import ROWS, AutoPlan, Planned, planned
 from tamis.auto.rule import Allowed
 from tamis.auto.saying import reasons_of, verdict_of
+from tamis.auto.truth import Truth
 from tamis.auto.work import Work, sample_of, unit_of, varying_units
 from tamis.choice.honest import sizes_of
 from tamis.choice.rounds import InRounds, Verdict, readable_rounds
@@ -67,11 +69,11 @@ class Auto(InRounds):
     The columns are ordered in two ways, inside each of some folds: by the information that they
     share with the target (JMI, forward), and by a forest of extremely randomised trees
     (elimination). On the first 1, 2, 3, 4, 5, 7, 10, 14, 20, 28 and 40 columns of each a ridge
-    regression, an RBF machine and a forest are trained, which answer for the rows that the fold
-    left out. Kept is the smallest number whose mean squared loss (for classes that of the
-    probabilities, the Brier score) is within a third of a standard error of the least, and at most
-    5 % above it, with the path and the model that lose least there; that path is then walked once
-    more on all rows.
+    regression, an RBF machine (whose width inner folds choose) and a forest are trained, which
+    answer for the rows that the fold left out. Kept is the smallest number whose mean squared loss
+    (for classes that of the probabilities, the Brier score) is within a third of a standard error
+    of the least, and at most 5 % above it, with the path and the model that lose least there; that
+    path is then walked once more on all rows.
 
     Rule, models and paths were picked on twelve tables; of the paths, those that were left out (the
     sensitivity of a kernel machine, the information of pairs) had no better error on splits of
@@ -333,9 +335,12 @@ class Auto(InRounds):
         outcome = outcome_of(losses, SIZES[self.size], rng, work.groups, asked)
         # where nothing is kept, the order is what there is to see
         order = work.ordered(outcome.path, X, y, np.arange(len(X)), seed_of(seed, "all"))
+        columns = work.units.columns(np.sort(order[: outcome.size]))
+        truth = Truth.of(y, work.task)
         facts = {
             "n_rows": len(X),
-            "n_columns": len(work.units.columns(order[: outcome.size])),
+            "n_columns": len(columns),
+            "width": width_of(outcome.model, X[:, columns], truth, seed_of(seed, "width")),
             "stopped": self._stopped,
             "task": work.task,
             "seed": seed_of(seed, "estimator"),
@@ -377,7 +382,8 @@ class Auto(InRounds):
             return
         self.path_, self.model_ = outcome.path, outcome.model
         n_columns, task = int(facts["n_columns"]), str(facts["task"])
-        self.estimator_ = estimator_of(outcome.model, n_columns, task, int(facts["seed"]))
+        given = int(facts["seed"]), float(facts.get("width", WIDTH))  # older records have no width
+        self.estimator_ = estimator_of(outcome.model, n_columns, task, *given)
 
     def _verdict(self, scores: Array) -> Verdict:
         if self._outcome is None:

@@ -12,9 +12,10 @@ from tamis._arrays import EMPTY, Array, Subset, class_codes
 from tamis._parallel import told
 from tamis._random import seed_of
 from tamis.auto.held_out import NONE
-from tamis.auto.models import Truth, answers, losses
+from tamis.auto.models import answers
 from tamis.auto.paths import SCREENED, path_of
 from tamis.auto.plan import ALL, AutoPlan
+from tamis.auto.truth import Truth, losses
 from tamis.choice.inner_search import walk_of, walked
 from tamis.contract import Grouping
 from tamis.evaluation.dealing import parts_of

@@ -1,0 +1,113 @@
+"""The kernel machine of AUTO: what inner folds choose, against loops over the definition."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.svm import SVC, SVR
+
+from tamis.auto.machine import (
+    COST,
+    INNER_FOLDS,
+    INNER_ROWS,
+    SLOPES,
+    TUBE,
+    WIDTH,
+    WIDTHS,
+    Tuning,
+    machine_answers,
+    machine_of,
+    tuned,
+)
+from tamis.auto.truth import Truth
+
+
+def problem(task, n=90, bends=1.0, seed=0):
+    """A target that follows a line for ``bends`` of 0, and many waves for a large one."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    signal = X.sum(axis=1) if not bends else np.sin(bends * X[:, 0]) + 0.3 * X[:, 1]
+    signal += 0.1 * rng.normal(size=n)
+    return X, signal if task == "regression" else (signal > np.median(signal)).astype(int)
+
+
+def lost_by_loops(X, y, task, width, slope, seed):
+    """Squared loss of the rows of all inner folds."""
+    folds = (KFold if task == "regression" else StratifiedKFold)(3, shuffle=True, random_state=seed)
+    total = 0.0
+    for train, test in folds.split(X, y):
+        gamma = width / X.shape[1]
+        if task == "regression":
+            spread = y[train].std()
+            machine = SVR(C=COST * spread, gamma=gamma, epsilon=TUBE * spread)
+            total += np.sum((machine.fit(X[train], y[train]).predict(X[test]) - y[test]) ** 2)
+        else:
+            machine = SVC(C=COST, gamma=gamma).fit(X[train], y[train])
+            share = 1 / (1 + np.exp(-slope * machine.decision_function(X[test])))
+            total += 2 * np.sum((share - y[test]) ** 2)
+    return total
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("bends", [0.0, 1.0, 4.0])
+def test_inner_folds_choose_width_and_slope(task, bends):
+    X, y = problem(task, bends=bends)
+    slopes = SLOPES if task == "classification" else (Tuning().slope,)
+    lost = {
+        (width, slope): lost_by_loops(X, y, task, width, slope, 7)
+        for width in WIDTHS
+        for slope in slopes
+    }
+    best = min(lost, key=lost.get)
+    usual = min(((WIDTH, slope) for slope in slopes), key=lost.get)
+    expected = best if lost[best] < 0.95 * lost[usual] else usual
+    assert tuned(X, Truth.of(y, task), 7) == expected
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_what_bends_much_has_a_narrow_kernel(task):
+    found = [
+        tuned(X, Truth.of(y, task), 0).width
+        for X, y in (problem(task, n=300, bends=bends) for bends in (0.0, 3.0))
+    ]
+    assert found[0] <= WIDTH < found[1] == max(WIDTHS)
+
+
+@pytest.mark.parametrize(
+    ("y", "task"),
+    [
+        (np.array([0, 0, 0, 0, 0, 0, 1, 1]), "classification"),
+        (np.arange(5.0), "regression"),
+        (np.r_[np.zeros(2 * INNER_ROWS, dtype=int), np.ones(3, dtype=int)], "classification"),
+    ],
+)
+def test_where_no_folds_can_be_made_the_usual_one_stays(y, task):
+    X = np.random.default_rng(0).normal(size=(len(y), 2))
+    assert tuned(X, Truth.of(y, task), 0) == Tuning()
+    assert np.isfinite(machine_answers(X, Truth.of(y, task), X, 0)).all()
+
+
+def test_a_target_that_is_constant_in_the_others_of_a_fold():
+    X = np.random.default_rng(0).normal(size=(9, 2))
+    y = np.r_[np.zeros(8), 1.0]
+    assert tuned(X, Truth.of(y, "regression"), 0).width in WIDTHS
+
+
+def test_many_rows_are_not_all_dealt(monkeypatch):
+    seen = []
+    split = KFold.split
+    monkeypatch.setattr(
+        KFold, "split", lambda self, X, *rest: seen.append(len(X)) or split(self, X, *rest)
+    )
+    X, y = problem("regression", n=INNER_ROWS + 100)
+    tuned(X, Truth.of(y, "regression"), 0)
+    assert seen == [INNER_ROWS]
+
+
+def test_the_estimator_answers_as_the_machine_does():
+    X, y = problem("regression", n=120)
+    truth = Truth.of(y, "regression")
+    width = tuned(X, truth, 3).width
+    fitted = machine_of(2, "regression", width).fit(X, y)
+    np.testing.assert_allclose(fitted.predict(X), machine_answers(X, truth, X, 3)[:, 0], atol=5e-3)
+    assert INNER_FOLDS == 3  # which the loops above are written for

@@ -16,7 +16,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import tamis
 from tamis.auto import Auto, selection
-from tamis.auto.work import dealt
+from tamis.auto.plan import planned
+from tamis.auto.work import Work, dealt
 from tamis.contract import Grouping, Record
 from tamis.criteria import JMI, Correlation
 from tamis.exceptions import (
@@ -78,6 +79,19 @@ def test_classes_of_any_type():
     names = np.array(["low", "middle", "high"])[labels]
     again = clone(QUICK).fit(X, names)
     assert abs(again.error_.wrong - found.error_.wrong) < 0.1
+
+
+@pytest.mark.parametrize("n_classes", [3, 30])
+def test_classes_that_look_like_numbers(n_classes):
+    X, y = signal(n=4 * n_classes, d=3)
+    order = np.argsort(np.argsort(y))
+    classes = order // 4 + 0.5  # halves, and more of them than classes usually are
+    work = Work(planned(len(X), 3, 3, budget=9, n_folds=2, sizes=(1, 2), task="classification"),
+                "classification", Grouping(3), None)  # fmt: skip
+    names = np.array([f"{code:03d}" for code in order // 4])
+    for path in ("information", "forest"):
+        found = work.ordered(path, X, classes, np.arange(len(X)), 0)
+        assert_array_equal(found, work.ordered(path, X, names, np.arange(len(X)), 0))
 
 
 def test_decoys():

@@ -147,11 +147,8 @@ def coupled(pairs: Array, n_classes: int) -> Array:
     """
     if n_classes == 2:  # of two classes a decision value speaks for the second
         return np.column_stack([1 - pairs.ravel(), pairs.ravel()])
-    inverse = np.full((len(pairs), n_classes), 2.0 - n_classes)
-    upper = zip(*np.triu_indices(n_classes, 1), strict=True)
-    for column, (first, second) in enumerate(upper):
-        wins = np.clip(pairs[:, column], 1e-9, 1 - 1e-9)
-        inverse[:, first] += 1 / wins
-        inverse[:, second] += 1 / (1 - wins)
+    first, second = (np.eye(n_classes)[of] for of in np.triu_indices(n_classes, 1))
+    wins = np.clip(pairs, 1e-9, 1 - 1e-9)
+    inverse = 2.0 - n_classes + (1 / wins) @ first + (1 / (1 - wins)) @ second
     shares = 1 / inverse
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))

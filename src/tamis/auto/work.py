@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
-from tamis._arrays import EMPTY, Array, Subset, class_codes
+from tamis._arrays import EMPTY, Array, Subset, class_codes, target_kind
 from tamis._parallel import told
 from tamis._random import seed_of
 from tamis.auto.held_out import NONE
@@ -90,7 +90,8 @@ class Work(NamedTuple):
             firsts = np.unique(self.units.unit_of, return_index=True)[1]
             search.set_params(fixed_features=firsts[fixed].tolist())
         labels = None if self.units.plain else self.units.unit_of
-        return walked(search, X[rows], y[rows], seed, max(size, len(fixed)), labels).order_
+        read = as_classes(y[rows]) if self.task == "classification" else y[rows]
+        return walked(search, X[rows], read, seed, max(size, len(fixed)), labels).order_
 
     def _telling(self, y: NDArray[Any], rows: Subset) -> Subset:
         """Those of the rows that a search can learn from: a class of one row has no fold to be in.
@@ -102,6 +103,17 @@ class Work(NamedTuple):
         codes = class_codes(y[rows])[1]
         counts = np.bincount(codes)
         return rows[counts[codes] >= 2] if (counts >= 2).sum() >= 2 else EMPTY
+
+
+def as_classes(y: NDArray[Any]) -> NDArray[Any]:
+    """Labels that everybody reads as classes: of many numbers a search would make a regression.
+
+    >>> as_classes(np.array([0.25, 0.75, 0.5, 0.25]))
+    array(['c00000', 'c00002', 'c00001', 'c00000'], dtype='<U6')
+    """
+    if target_kind(y) == "classification":
+        return y
+    return np.array([f"c{code:05d}" for code in class_codes(y)[1]])
 
 
 class Trial(NamedTuple):

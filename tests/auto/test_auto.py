@@ -16,8 +16,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import tamis
 from tamis.auto import Auto, selection
+from tamis.auto.folds import dealt
 from tamis.auto.plan import planned
-from tamis.auto.work import Work, dealt
+from tamis.auto.work import Work
 from tamis.contract import Grouping, Record
 from tamis.criteria import JMI, Correlation
 from tamis.exceptions import (

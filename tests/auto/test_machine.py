@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.svm import SVC, SVR
 
@@ -91,6 +92,25 @@ def test_a_target_that_is_constant_in_the_others_of_a_fold():
     X = np.random.default_rng(0).normal(size=(9, 2))
     y = np.r_[np.zeros(8), 1.0]
     assert tuned(X, Truth.of(y, "regression"), 0).width in WIDTHS
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_rows_of_a_group_are_left_out_together(task):
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(30), 6)
+    of_groups = rng.normal(size=(30, 3))
+    X = of_groups[groups] + 0.15 * rng.normal(size=(180, 3))
+    noisy = of_groups[:, 0] + 0.7 * rng.normal(size=30)
+    y = noisy[groups] if task == "regression" else (noisy > 0)[groups].astype(int)
+    alone, together = Truth.of(y, task), Truth.of(y, task, groups)
+    # single rows are known again by those of their group
+    assert tuned(X, alone, 0).width == max(WIDTHS)
+    assert tuned(X, together, 0).width <= WIDTH
+    assert tuned(X, together, 0).slope <= tuned(X, alone, 0).slope
+    assert tuned(X, Truth.of(y, task, groups // 15), 0) == Tuning()  # two groups make no folds
+    some = together.take(np.arange(100, 180))
+    assert_array_equal(some.groups, groups[100:])
+    assert tuned(X[100:], some, 0).width in WIDTHS
 
 
 def test_many_rows_are_not_all_dealt(monkeypatch):

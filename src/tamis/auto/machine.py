@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
-from tamis._arrays import EMPTY, Array, Subset
+from tamis._arrays import EMPTY, Array, Subset, class_codes
+from tamis.auto.folds import dealt
 from tamis.auto.truth import Truth
 from tamis.evaluation.dealing import parts_of
 from tamis.svm.relative import RelativeSVR
@@ -73,6 +73,8 @@ def tuned(known: Array, truth: Truth, seed: int) -> Tuning:
         for train, test in _inner_folds(truth, seed):
             for of, width in zip(lost, WIDTHS, strict=True):
                 of += _lost(known, truth, train, test, width)
+    if not lost.any():  # no fold could be made
+        return Tuning()
     least, usual = lost.min(axis=1), WIDTHS.index(WIDTH)
     best = int(least.argmin())
     best = best if least[best] < (1 - MARGIN) * least[usual] else usual
@@ -98,11 +100,16 @@ def _inner_rows(truth: Truth, seed: int) -> Subset:
 
 
 def _inner_folds(truth: Truth, seed: int) -> Iterator[tuple[Subset, Subset]]:
-    """Pairs (the others, one fold), of which the others do not all have one value."""
-    kind = KFold if truth.codes is None else StratifiedKFold
-    folds = kind(INNER_FOLDS, shuffle=True, random_state=seed)
-    for train, test in folds.split(truth.values, truth.codes):
-        if not truth.take(train).is_one:
+    """Pairs (the others, one fold), of which the others do not all have one value.
+
+    Rows of a group stay together: a narrow machine, and one that is sure, would only know again
+    what it has seen (of 30 groups of 6 rows it lost 1.4 times as much on new ones).
+    """
+    groups = None if truth.groups is None else class_codes(truth.groups)[1]
+    if groups is not None and groups.max() + 1 < INNER_FOLDS:
+        return
+    for train, test in dealt(truth.codes, len(truth.values), groups, INNER_FOLDS, seed):
+        if len(test) and not truth.take(train).is_one:
             yield train, test
 
 

@@ -336,7 +336,7 @@ class Auto(InRounds):
         # where nothing is kept, the order is what there is to see
         order = work.ordered(outcome.path, X, y, np.arange(len(X)), seed_of(seed, "all"))
         columns = work.units.columns(np.sort(order[: outcome.size]))
-        truth = Truth.of(y, work.task)
+        truth = Truth.of(y, work.task, work.groups)
         facts = {
             "n_rows": len(X),
             "n_columns": len(columns),

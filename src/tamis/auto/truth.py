@@ -9,22 +9,26 @@ from tamis._arrays import Array, Subset, class_codes
 
 
 class Truth(NamedTuple):
-    """What is to be answered for each row: indicators of the classes, or the number itself."""
+    """What is to be answered for each row: indicators of the classes, or the number itself.
+
+    ``groups`` says which rows belong together, where some do.
+    """
 
     values: Array
     codes: NDArray[np.intp] | None
+    groups: NDArray[np.intp] | None = None
 
     @classmethod
-    def of(cls, y: NDArray[Any], task: str) -> "Truth":
+    def of(cls, y: NDArray[Any], task: str, groups: NDArray[np.intp] | None = None) -> "Truth":
         """The target as a task reads it."""
         if task == "regression":
-            return cls(np.asarray(y, dtype=float)[:, None], None)
+            return cls(np.asarray(y, dtype=float)[:, None], None, groups)
         labels, codes = class_codes(y)
-        return cls(np.eye(len(labels))[codes], codes)
+        return cls(np.eye(len(labels))[codes], codes, groups)
 
     def take(self, rows: Subset) -> "Truth":
         """Of some rows."""
-        return Truth(self.values[rows], None if self.codes is None else self.codes[rows])
+        return Truth(*(None if of is None else of[rows] for of in self))  # type: ignore[arg-type]
 
     @property
     def is_one(self) -> bool:

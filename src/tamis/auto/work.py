@@ -1,16 +1,15 @@
 """The work of AUTO: a path through the rows of a fold, and models on its first columns."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
 from tamis._arrays import EMPTY, Array, Subset, class_codes, target_kind
 from tamis._parallel import told
 from tamis._random import seed_of
+from tamis.auto.folds import dealt
 from tamis.auto.held_out import NONE
 from tamis.auto.models import answers
 from tamis.auto.paths import SCREENED, path_of
@@ -19,7 +18,7 @@ from tamis.auto.truth import Truth, losses
 from tamis.choice.inner_search import walk_of, walked
 from tamis.contract import Grouping
 from tamis.evaluation.dealing import parts_of
-from tamis.exceptions import InvalidParameter, RecordMismatch
+from tamis.exceptions import RecordMismatch
 
 #: Standard deviations of a target that models are given as they are. Solvers stop at a thousandth
 #: of a unit, and trees at squares of 1e-16: at 0.03 losses of a machine were 4 % off, at 0.0001 it
@@ -44,7 +43,7 @@ class Work(NamedTuple):
     def round(self, X: Array, y: NDArray[Any], seed: int, index: int) -> list[Any]:
         """One path in one fold: its name, the rows left out, its order, and their losses."""
         repeat, path, fold = self.plan.rounds[index]
-        truth = Truth.of(y, self.task)
+        truth = Truth.of(y, self.task, self.groups)
         dealing = seed_of(seed, "folds", repeat)
         train, test = dealt(truth.codes, len(y), self.groups, self.plan.n_folds, dealing)[fold]
         trial = Trial(X, truth, self.units, train, test, seed_of(seed, "models", index), self.unit)
@@ -166,25 +165,3 @@ def sample_of(codes: Subset | None, n_rows: int, n_wanted: int, rng: np.random.G
         return np.arange(n_rows)
     groups = np.zeros(n_rows, dtype=np.intp) if codes is None else codes
     return parts_of(groups, (n_wanted,), rng)[0]
-
-
-def dealt(
-    codes: Subset | None, n_rows: int, groups: Subset | None, n_folds: int, seed: int
-) -> list[tuple[Subset, Subset]]:
-    """Pairs (the others, one fold): classes in proportion, rows of a group together."""
-    if groups is not None and groups.max() + 1 < n_folds:
-        raise InvalidParameter(
-            f"Auto cannot make {n_folds} folds of {groups.max() + 1} group(s) of rows. Ask for "
-            "fewer folds (n_folds), or leave groups out."
-        )
-    # a class needs as many rows as there are folds, of which StratifiedKFold makes an error
-    # where no class has them: then classes are too small to be dealt in proportion
-    stratified = codes is not None and np.bincount(codes).max() >= n_folds
-    given = {"n_splits": n_folds, "shuffle": True, "random_state": seed}
-    if groups is None:
-        folds = StratifiedKFold(**given) if stratified else KFold(**given)
-    else:
-        folds = StratifiedGroupKFold(**given) if stratified else GroupKFold(**given)
-    with warnings.catch_warnings():  # a class of few rows is missing in some folds
-        warnings.simplefilter("ignore", UserWarning)
-        return list(folds.split(np.zeros(n_rows), codes, groups))

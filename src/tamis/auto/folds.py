@@ -1,0 +1,31 @@
+"""Folds of rows, in which classes are in proportion and rows of a group together."""
+
+import warnings
+
+import numpy as np
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
+
+from tamis._arrays import Subset
+from tamis.exceptions import InvalidParameter
+
+
+def dealt(
+    codes: Subset | None, n_rows: int, groups: Subset | None, n_folds: int, seed: int
+) -> list[tuple[Subset, Subset]]:
+    """Pairs (the others, one fold): classes in proportion, rows of a group together."""
+    if groups is not None and groups.max() + 1 < n_folds:
+        raise InvalidParameter(
+            f"Auto cannot make {n_folds} folds of {groups.max() + 1} group(s) of rows. Ask for "
+            "fewer folds (n_folds), or leave groups out."
+        )
+    # a class needs as many rows as there are folds, of which StratifiedKFold makes an error
+    # where no class has them: then classes are too small to be dealt in proportion
+    stratified = codes is not None and np.bincount(codes).max() >= n_folds
+    given = {"n_splits": n_folds, "shuffle": True, "random_state": seed}
+    if groups is None:
+        folds = StratifiedKFold(**given) if stratified else KFold(**given)
+    else:
+        folds = StratifiedGroupKFold(**given) if stratified else GroupKFold(**given)
+    with warnings.catch_warnings():  # a class of few rows is missing in some folds
+        warnings.simplefilter("ignore", UserWarning)
+        return list(folds.split(np.zeros(n_rows), codes, groups))

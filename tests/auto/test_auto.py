@@ -444,6 +444,18 @@ def test_rows_of_a_group_stay_together():
         clone(QUICK).fit(X, y, groups=groups // 10)
 
 
+def test_every_fold_has_a_group():
+    of_groups = [[7, 0], [0, 9], [6, 0], [0, 6], [0, 3]]  # rows of each class
+    groups = np.repeat(np.arange(5), np.sum(of_groups, axis=1))
+    codes = np.concatenate([np.repeat([0, 1], rows) for rows in of_groups])
+    for seed in range(3):
+        folds = dealt(codes, 31, groups, 5, seed)
+        assert sorted(groups[test[0]] for _, test in folds) == list(range(5))
+    X = np.random.default_rng(0).normal(size=(31, 2))
+    asked = Auto(budget=0.01, n_features_to_select=1, random_state=0)
+    assert asked.fit(X, codes, groups=groups).error_.wrong > 0
+
+
 def test_groups_of_columns_and_fixed_ones():
     X, y = signal()
     units = {"pair": [2, 3], "other": [0, 1]}

@@ -28,4 +28,8 @@ def dealt(
         folds = StratifiedGroupKFold(**given) if stratified else GroupKFold(**given)
     with warnings.catch_warnings():  # a class of few rows is missing in some folds
         warnings.simplefilter("ignore", UserWarning)
-        return list(folds.split(np.zeros(n_rows), codes, groups))
+        found = list(folds.split(np.zeros(n_rows), codes, groups))
+    if all(len(test) for _, test in found):
+        return found
+    # where a few large groups hold a class, proportions may leave a fold without any
+    return list(GroupKFold(**given).split(np.zeros(n_rows), None, groups))

@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from tamis.criteria import (
+    Correlation,
     CrossValidated,
     FisherScore,
     Importances,
@@ -102,6 +103,14 @@ class TestBadInput:
         X[3, 2] = bad
         with pytest.raises(ValueError, match=r"NaN|infinity"):
             cls(Scatter(), n_features_to_select=2).fit(X, self.y)
+
+    @pytest.mark.parametrize("bad", [np.inf, -np.inf])
+    @pytest.mark.parametrize("made", [np.asarray, list, pd.Series])
+    def test_an_infinite_target(self, bad, made):
+        y = self.X[:, 0].copy()
+        y[[3, 5]] = bad
+        with pytest.raises(InvalidTarget, match=r"y is infinity in 2 row\(s\): 3, 5\. Leave"):
+            Ranking(Correlation()).fit(self.X, made(y))
 
     def test_shapes(self):
         with pytest.raises(ValueError, match="1 sample"):

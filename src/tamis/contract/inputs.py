@@ -104,6 +104,7 @@ def _explain(estimator: BaseEstimator, X: Any, y: Any, tags: Tags, error: Except
     name = type(estimator).__name__
     if y is not None:
         check_target_rows(name, y)
+        _check_finite(name, y, error)
     if _n_columns(y) > 1 and not tags.target_tags.multi_output:
         raise InvalidTarget(
             f"{name} takes one target, but y should be a 1d array and has {_n_columns(y)} columns. "
@@ -192,6 +193,16 @@ def check_target_rows(name: str, y: Any) -> None:
             f"{name} needs a target in every row, but y is missing (NaN) in {len(rows)} row(s): "
             f"{_some(rows.tolist())}. Leave these rows out of X and y."
         )
+
+
+def _check_finite(name: str, y: Any, error: Exception) -> None:
+    """Refuse a target that is infinite in some rows, and name them."""
+    values = np.asarray(y) if not issparse(y) else np.zeros(0)
+    if values.dtype.kind == "f" and len(rows := np.flatnonzero(_any_of_row(np.isinf(values)))):
+        raise InvalidTarget(
+            f"{name} needs a number in every row, but y is infinity in {len(rows)} row(s): "
+            f"{_some(rows.tolist())}. Leave these rows out of X and y."
+        ) from error
 
 
 def _about_entries(estimator: BaseEstimator, X: Any, tags: Tags) -> str:

@@ -179,7 +179,7 @@ def test_a_target_in_small_or_large_units(product, of_three, exponent):
     assert_allclose(np.ldexp(losses, -2 * exponent), expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize("size", [1e200, 1e-200])
+@pytest.mark.parametrize("size", [1e200, 1e-200, 1e80, 1e-80])  # of losses squares are taken too
 def test_a_target_whose_squares_are_no_numbers(size):
     X, y = signal(n=30)
     with pytest.raises(InvalidTarget, match="other units"):
@@ -442,6 +442,20 @@ def test_rows_of_a_group_stay_together():
     assert clone(QUICK).fit(X, y, groups=groups).support_[[2, 7]].all()
     with pytest.raises(InvalidParameter, match="2 group"):
         clone(QUICK).fit(X, y, groups=groups // 10)
+
+
+@pytest.mark.parametrize(
+    ("groups", "sentence"),
+    [
+        (np.arange(9), r"for each of the 120 rows, not .* \(9,\)"),
+        (np.arange(240), r"for each of the 120 rows, not .* \(240,\)"),
+        (np.zeros((120, 1)), r"\(120, 1\)"),
+        (np.array(["a", 1] * 60, dtype=object), r"of one type.*astype\(str\)"),
+    ],
+)
+def test_groups_that_cannot_be(groups, sentence):
+    with pytest.raises(InvalidParameter, match=sentence):
+        clone(QUICK).fit(*signal(), groups=groups)
 
 
 def test_every_fold_has_a_group():

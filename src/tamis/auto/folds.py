@@ -1,12 +1,33 @@
 """Folds of rows, in which classes are in proportion and rows of a group together."""
 
 import warnings
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
-from tamis._arrays import Subset
+from tamis._arrays import Subset, class_codes
 from tamis.exceptions import InvalidParameter
+
+
+def groups_of(groups: Any, n_rows: int) -> NDArray[np.intp] | None:
+    """The group of every row as a number; None where there are no groups."""
+    if groups is None:
+        return None
+    given = np.asarray(groups)
+    if given.shape != (n_rows,):
+        raise InvalidParameter(
+            f"Auto needs groups with one label for each of the {n_rows} rows, not an array of "
+            f"shape {given.shape}."
+        )
+    try:
+        return class_codes(given)[1]
+    except TypeError as error:  # labels of several types have no order
+        raise InvalidParameter(
+            f"Auto needs groups with labels of one type, but they mix several ({error}). Convert "
+            "them, for example with groups.astype(str)."
+        ) from error
 
 
 def dealt(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, class_codes, is_int, is_real, target_kind
 from tamis._random import seed_of, stream
+from tamis.auto.folds import groups_of
 from tamis.auto.held_out import (
     AutoOutcome,
     CurvePoint,
@@ -52,8 +53,9 @@ SIZES = {"balanced": Allowed(1 / 3, 0.05), "short": Allowed(1.0), "best": Allowe
 #: The clock stops at so many times the budget, but not before so many seconds: a machine that is
 #: busy or slow shall come to the same answer, and nobody shall wait for costs that were all wrong.
 PATIENCE, LEAST_SECONDS = 3.0, 300.0
-#: Targets span more than the first and less than the second: squares stay numbers.
-SQUARED = 1e-150, 1e150
+#: Targets span more than the first and less than the second: squares of squares, which the spread
+#: of losses is made of, stay numbers.
+SQUARED = 1e-75, 1e75
 #: Rows without which no fold can be made that leaves two.
 FEWEST = 4
 
@@ -276,7 +278,7 @@ class Auto(InRounds):
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
     ) -> Given:
         params = dict(params)
-        self._groups = params.pop("groups", None)
+        self._groups = groups_of(params.pop("groups", None), len(X))
         return super()._open(X, y, params, done)
 
     def _stages(
@@ -294,7 +296,7 @@ class Auto(InRounds):
         plan = self._planned(len(X), len(self._offered), len(columns), task)
         codes = class_codes(y)[1] if task == "classification" else None
         rows = sample_of(codes, len(X), plan.n_rows, stream(seed, "rows"))
-        groups = None if self._groups is None else class_codes(np.asarray(self._groups)[rows])[1]
+        groups = None if self._groups is None else class_codes(self._groups[rows])[1]
         unit = unit_of(y, task)
         self._work = Work(plan, task, units.restricted(self._offered), groups, unit)
         if "rest" not in state:  # what is through has its answer, whatever was compared for it

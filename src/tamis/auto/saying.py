@@ -16,8 +16,8 @@ SPOKEN = {
 MODELS = {"ridge": "ridge regression", "machine": "an RBF machine", "trees": "a forest"}
 #: How a size is chosen.
 WITHIN = {
-    "balanced": "the smallest number whose squared loss is within a third of a standard error, and "
-    "5 %, of the least",
+    "balanced": "the smallest number whose squared loss is within one standard error, and 5 %, of "
+    "the least",
     "short": "the smallest number whose squared loss is within one standard error of the least",
     "best": "the number with the least squared loss",
 }

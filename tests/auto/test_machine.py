@@ -14,7 +14,7 @@ from tamis.auto.machine import (
     TUBE,
     WIDTH,
     WIDTHS,
-    Tuning,
+    KernelTuning,
     machine_answers,
     machine_of,
     tuned,
@@ -53,7 +53,7 @@ def lost_by_loops(X, y, task, width, slope, seed):
 @pytest.mark.parametrize("bends", [0.0, 1.0, 4.0])
 def test_inner_folds_choose_width_and_slope(task, bends):
     X, y = problem(task, bends=bends)
-    slopes = SLOPES if task == "classification" else (Tuning().slope,)
+    slopes = SLOPES if task == "classification" else (KernelTuning().slope,)
     lost = {
         (width, slope): lost_by_loops(X, y, task, width, slope, 7)
         for width in WIDTHS
@@ -84,7 +84,7 @@ def test_what_bends_much_has_a_narrow_kernel(task):
 )
 def test_where_no_folds_can_be_made_the_usual_one_stays(y, task):
     X = np.random.default_rng(0).normal(size=(len(y), 2))
-    assert tuned(X, Truth.of(y, task), 0) == Tuning()
+    assert tuned(X, Truth.of(y, task), 0) == KernelTuning()
     assert np.isfinite(machine_answers(X, Truth.of(y, task), X, 0)).all()
 
 
@@ -107,7 +107,9 @@ def test_rows_of_a_group_are_left_out_together(task):
     assert tuned(X, alone, 0).width == max(WIDTHS)
     assert tuned(X, together, 0).width <= WIDTH
     assert tuned(X, together, 0).slope <= tuned(X, alone, 0).slope
-    assert tuned(X, Truth.of(y, task, groups // 15), 0) == Tuning()  # two groups make no folds
+    assert (
+        tuned(X, Truth.of(y, task, groups // 15), 0) == KernelTuning()
+    )  # two groups make no folds
     some = together.take(np.arange(100, 180))
     assert_array_equal(some.groups, groups[100:])
     assert tuned(X[100:], some, 0).width in WIDTHS

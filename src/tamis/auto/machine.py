@@ -32,7 +32,7 @@ SLOPE, SLOPES = 1.5, (1.0, 1.5, 2.0, 3.0, 4.5, 7.0)
 INNER_FOLDS, INNER_ROWS = 3, 500
 
 
-class Tuning(NamedTuple):
+class KernelTuning(NamedTuple):
     """Gamma times the number of columns, and the slope of the probabilities."""
 
     width: float = WIDTH
@@ -57,14 +57,14 @@ def machine_of(n_columns: int, task: str, width: float) -> Any:
     return TransformedTargetRegressor(machine, transformer=StandardScaler())
 
 
-def tuned(known: Array, truth: Truth, seed: int) -> Tuning:
+def tuned(known: Array, truth: Truth, seed: int) -> KernelTuning:
     """Width and slope that lose least on rows which inner folds leave out.
 
     The usual width stays where no other one is clearly better, and both where no folds can be made.
     """
     rows = _inner_rows(truth, seed)
     if not len(rows):
-        return Tuning()
+        return KernelTuning()
     known, truth = known[rows], truth.take(rows)
     slopes = (SLOPE,) if truth.codes is None else SLOPES
     lost = np.zeros((len(WIDTHS), len(slopes)))
@@ -74,11 +74,11 @@ def tuned(known: Array, truth: Truth, seed: int) -> Tuning:
             for of, width in zip(lost, WIDTHS, strict=True):
                 of += _lost(known, truth, train, test, width)
     if not lost.any():  # no fold could be made
-        return Tuning()
+        return KernelTuning()
     least, usual = lost.min(axis=1), WIDTHS.index(WIDTH)
     best = int(least.argmin())
     best = best if least[best] < (1 - MARGIN) * least[usual] else usual
-    return Tuning(WIDTHS[best], slopes[int(lost[best].argmin())])
+    return KernelTuning(WIDTHS[best], slopes[int(lost[best].argmin())])
 
 
 def _inner_rows(truth: Truth, seed: int) -> Subset:
@@ -109,7 +109,7 @@ def _inner_folds(truth: Truth, seed: int) -> Iterator[tuple[Subset, Subset]]:
     if groups is not None and groups.max() + 1 < INNER_FOLDS:
         return
     for train, test in dealt(truth.codes, len(truth.values), groups, INNER_FOLDS, seed):
-        if len(test) and not truth.take(train).is_one:
+        if not truth.take(train).is_one:
             yield train, test
 
 

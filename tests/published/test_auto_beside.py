@@ -1,0 +1,66 @@
+"""AUTO beside fixed methods, by the stored results of ``auto-1`` and ``auto-2``.
+
+That these are what the code computes is told by the slow tests of the book, which compute two
+realizations of every stored experiment again.
+"""
+
+import numpy as np
+import pytest
+
+from docs.book_pages import results_path
+from tamis.reproduction.keeping import kept
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """The rows of each table."""
+    tables = {}
+    for name in ("auto-1", "auto-2"):
+        stored = kept(results_path(name))
+        assert stored.is_current
+        for table, results in stored.found.results.items():
+            tables[table] = list(results.rows())
+    return tables
+
+
+def errors(rows):
+    """Methods by realizations."""
+    found = {}
+    for row in rows:
+        found.setdefault(row.method, {})[row.realization] = row.value
+    return {method: np.array([of[k] for k in sorted(of)]) for method, of in found.items()}
+
+
+def is_within_one_standard_error(own, others):
+    """Of the method that the other realizations name as the best.
+
+    The standard error is that of the differences, or that of the named errors if it is larger.
+    """
+    n = len(own)
+    best = [np.delete(others, k, axis=1).mean(axis=1).argmin() for k in range(n)]
+    named = others[best, np.arange(n)]
+    spread = max((own - named).std(ddof=1), named.std(ddof=1)) / np.sqrt(n)
+    return np.mean(own - named) <= spread
+
+
+def test_a_method_that_is_clearly_behind_is_seen():
+    others = np.array([[0.1, 0.2, 0.1, 0.2, 0.1], [0.3, 0.3, 0.4, 0.3, 0.3]])
+    assert is_within_one_standard_error(others[0], others)
+    assert not is_within_one_standard_error(others[1], others)
+
+
+def test_it_is_as_good_as_the_best_fixed_method_on_most_tables(rows):
+    good = []
+    for of in rows.values():
+        by_method = errors(of)
+        own = by_method.pop("AUTO")
+        assert len(own) == 5
+        good.append(is_within_one_standard_error(own, np.array(list(by_method.values()))))
+    assert len(good) == 12
+    assert sum(good) >= 9
+
+
+def test_it_keeps_few_columns(rows):
+    kept_columns = [row.size for of in rows.values() for row in of if row.method == "AUTO"]
+    assert len(kept_columns) == 60
+    assert np.median(kept_columns) <= 12

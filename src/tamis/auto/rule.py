@@ -69,6 +69,7 @@ def _kept(means: Array, errors: Array, sizes: Subset, allowed: Allowed) -> Subse
     draws = np.arange(len(means))
     best = means.argmin(axis=1)
     least = means[draws, best]
+    # no share of a loss of 0 is without bound
     above = least * allowed.share if np.isfinite(allowed.share) else np.inf
     limit = least + np.minimum(allowed.n_errors * errors[draws, best], above)
     close = means <= limit[:, None]

@@ -126,16 +126,16 @@ def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
 def substitutes(
     selection: Selection,
     X: Any,
-    y: Any = None,
+    y: Any,
     *,
-    estimator: Any = None,
-    max_loss: float | None = None,
-    min_correlation: float = 0.7,
-    n_candidates: int = 3,
-    n_folds: int = 5,
-    random_state: Any = None,
-    n_jobs: int | None = None,
-    sample_weight: Any = None,
+    estimator: Any,
+    max_loss: float | None,
+    min_correlation: float,
+    n_candidates: int,
+    n_folds: int,
+    random_state: Any,
+    n_jobs: int | None,
+    sample_weight: Any,
 ) -> Substitutes:
     """Work of :meth:`tamis.contract.Selection.substitutes`, where the parameters are described."""
     _check(max_loss, min_correlation, n_candidates, n_folds)

@@ -16,8 +16,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import tamis
 from tamis.auto import Auto, selection
-from tamis.auto.folds import dealt
 from tamis.auto.plan import planned
+from tamis.auto.splits import deal_folds
+from tamis.auto.truth import Truth
 from tamis.auto.work import Work
 from tamis.contract import Grouping, Record
 from tamis.criteria import JMI, Correlation
@@ -87,8 +88,9 @@ def test_classes_that_look_like_numbers(n_classes):
     X, y = signal(n=4 * n_classes, d=3)
     order = np.argsort(np.argsort(y))
     classes = order // 4 + 0.5  # halves, and more of them than classes usually are
-    work = Work(planned(len(X), 3, 3, budget=9, n_folds=2, sizes=(1, 2), task="classification"),
-                "classification", Grouping(3), None)  # fmt: skip
+    task = "classification"
+    plan = planned(len(X), 3, 3, budget=9, n_folds=2, sizes=(1, 2), task=task)
+    work = Work(plan, task, Grouping(3), Truth.of(classes, task), [])
     names = np.array([f"{code:03d}" for code in order // 4])
     for path in ("information", "forest"):
         found = work.ordered(path, X, classes, np.arange(len(X)), 0)
@@ -123,12 +125,14 @@ def test_noise_is_nothing(of_classes):
 
 def test_nothing_is_an_answer_with_a_warning():
     X, y = noise(seed=1)
-    with pytest.warns(NothingFound, match="took no part in the choosing"):
+    with pytest.warns(NothingFound, match="significantly better than the baseline"):
         found = clone(QUICK).fit(X, y)
     assert not found.support_.any()
-    assert "a guess without columns" in found.summary()
-    assert "no list that was tried is better" in found.summary()
-    first = Forward(JMI(task="regression"), n_features_to_select=3).fit(X, y).order_[:3]
+    assert "baseline (mean)" in found.summary()
+    assert "no list that was tried is significantly better" in found.summary()
+    first = (
+        Forward(JMI(task="regression", adjusted=True), n_features_to_select=3).fit(X, y).order_[:3]
+    )
     assert_array_equal(found.order_[:3], first)  # of chance, but not as they stand in the table
     assert found.stability_ is None
     saved = Record.from_dict(json.loads(json.dumps(found.record_.to_dict())))
@@ -150,7 +154,7 @@ def test_columns_that_matter_only_together():
 def test_a_step_of_one_column():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 6))
-    found = Auto(budget=4, n_folds=3, random_state=0).fit(X, (X[:, 4] > 0).astype(int))
+    found = Auto(budget=4, cv=3, random_state=0).fit(X, (X[:, 4] > 0).astype(int))
     assert (found.columns, found.model_) == ([4], "trees")
 
 
@@ -164,7 +168,7 @@ def product():
 
 @pytest.fixture(scope="module")
 def of_three(product):
-    return Auto(budget=2, n_features_to_select=3, n_folds=2, random_state=0).fit(*product)
+    return Auto(budget=2, n_features_to_select=3, cv=2, random_state=0).fit(*product)
 
 
 @pytest.mark.parametrize("exponent", [-30, 60])
@@ -205,10 +209,9 @@ def test_the_plan_the_curve_and_the_summary(fitted):
     points = {(point.path, point.model, point.size): point for point in fitted.curve_}
     kept = points[fitted.path_, fitted.model_, fitted.n_features_]
     least = min(fitted.curve_, key=lambda point: point.loss)
-    assert kept.loss <= least.loss + 0.25 * least.standard_error
-    smaller = [point for point in fitted.curve_ if point.size < kept.size]
-    assert all(p.loss > least.loss + 0.25 * least.standard_error for p in smaller)
-    assert "rows that took no part in the choosing" in fitted.choice_.reason
+    assert kept.loss <= 1.05 * least.loss
+    assert all(p.loss > least.loss for p in fitted.curve_ if p.size < kept.size)
+    assert "held-out rows" in fitted.choice_.reason
     lines = fitted.summary().splitlines()
     assert lines[0] == "2 of 10 columns are kept: 2, 7"
     assert any(line.startswith("with all columns: ") for line in lines)
@@ -233,7 +236,7 @@ def test_a_number_that_is_asked_for(fitted):
     drawn = noise(d=6, seed=1)
     kept = clone(QUICK).set_params(n_features_to_select=2).fit(*drawn)
     assert kept.n_features_ == 2
-    assert "no better than the guess" in kept.choice_.reason
+    assert "not significantly better than the baseline" in kept.choice_.reason
 
 
 def test_the_estimator_is_for_the_columns_kept(fitted):
@@ -305,7 +308,7 @@ def test_places_are_no_scores(fitted):
 
 def test_the_least_loss_is_said_as_such():
     found = clone(QUICK).set_params(size="best").fit(*signal(n=60))
-    assert ": the number with the least squared loss; on rows" in found.choice_.reason
+    assert ": the number with the least loss; held-out rows" in found.choice_.reason
 
 
 def test_columns_of_words_are_called_columns():
@@ -325,7 +328,7 @@ def test_stability_counts_all_columns_and_all_folds():
     X, _ = signal(n=60, d=4)
     y = X[:, 2] - X[:, 3]
     X = np.insert(X, 0, 3.0, axis=1)  # says nothing, so that folds count without it
-    found = Auto(budget=4, n_features_to_select=2, n_folds=2, random_state=0).fit(X, y)
+    found = Auto(budget=4, n_features_to_select=2, cv=2, random_state=0).fit(X, y)
     assert found.stability_.n_selections == 4  # folds were dealt twice
     assert found.stability_.frequency.shape == (5,)
     assert_array_equal(found.stability_.frequency[[0, 3, 4]], [0, 1, 1])
@@ -369,7 +372,7 @@ def test_the_clock_stops_with_what_is_through(monkeypatch):
     assert found.stopped_
     assert {point.path for point in found.curve_} == {"information"}
     assert found.columns == [2, 5]
-    assert "the clock stopped" in found.summary()
+    assert "stopped early" in found.summary()
     again = Auto(budget=5, random_state=0).resume(X, y, record=found.record_)
     assert again.stopped_
 
@@ -436,7 +439,7 @@ def test_rows_are_sampled_and_columns_screened(monkeypatch):
 def test_rows_of_a_group_stay_together():
     groups = np.repeat(np.arange(20), 6)
     codes = np.tile([0, 1], 60)
-    for train, test in dealt(codes, 120, groups, 5, 0):
+    for train, test in deal_folds(codes, 120, groups, 5, 0):
         assert not set(groups[train]) & set(groups[test])
     X, y = signal()
     assert clone(QUICK).fit(X, y, groups=groups).support_[[2, 7]].all()
@@ -463,7 +466,7 @@ def test_every_fold_has_a_group():
     groups = np.repeat(np.arange(5), np.sum(of_groups, axis=1))
     codes = np.concatenate([np.repeat([0, 1], rows) for rows in of_groups])
     for seed in range(3):
-        folds = dealt(codes, 31, groups, 5, seed)
+        folds = deal_folds(codes, 31, groups, 5, seed)
         assert sorted(groups[test[0]] for _, test in folds) == list(range(5))
     X = np.random.default_rng(0).normal(size=(31, 2))
     asked = Auto(budget=0.01, n_features_to_select=1, random_state=0)

@@ -1,98 +1,173 @@
-"""What few columns lose against all of them is a mean of differences, row by row."""
+"""The outcome of Auto from held-out predictions: what is selected, and its errors."""
 
 import json
 
 import numpy as np
 import pytest
 
-from tamis.auto.held_out import AutoOutcome, Gathered, HeldOut, outcome_of
+from tamis.auto.held_out import (
+    AutoOutcome,
+    Gathered,
+    HeldOut,
+    decide,
+    gather,
+    pack_predictions,
+)
+from tamis.auto.measures import SQUARED, Measures, Predictions, measures_of
 from tamis.auto.rule import Allowed
-from tamis.auto.saying import spoken
+from tamis.auto.sentences import describe_error
+from tamis.auto.truth import Truth
 
 N = 400
+FOLDS = np.arange(N)[None] % 5
 
 
-def gathered(classes):
-    """Losses of two sizes, of all columns and of a guess: rows that are hard are so for all."""
-    rng = np.random.default_rng(0)
-    hard = rng.exponential(size=N)
-    whole = 0.5 * hard
-    losses = np.column_stack([0.9 * hard, whole + 0.02 + 0.01 * rng.normal(size=N)])
+def predictions(values):
+    """Predictions of one repeat of five folds."""
+    return Predictions(np.asarray(values, dtype=float).reshape(1, N, -1), FOLDS)
+
+
+def problem(classes, seed=0):
+    """A target that a list of three columns predicts nearly as well as all nine, and one does not.
+
+    What is hard to predict is so for all of them.
+    """
+    rng = np.random.default_rng(seed)
+    signal, hard = rng.normal(size=N), 0.7 * rng.normal(size=N)
+    y = (signal + hard > 0).astype(int) if classes else signal + hard
+
+    def predicted(noise):
+        found = signal + noise * rng.normal(size=N)
+        if not classes:
+            return predictions(found)
+        share = 1 / (1 + np.exp(-2 * found))
+        return predictions(np.column_stack([1 - share, share]))
+
+    truth = Truth.of(y, "classification" if classes else "regression")
     keys = [("information", "ridge", 1), ("information", "ridge", 3)]
-    wrong = (losses > 0.6).astype(float) if classes else None
-    everything = {"ridge": (whole, (whole > 0.58).astype(float) if classes else None)}
-    guess = (hard + 1, np.ones(N) if classes else None)
-    return Gathered(keys, losses, wrong, everything, guess, 9)
+    candidates = dict(zip(keys, [predicted(0.8), predicted(0.12)], strict=True))
+    baseline = predictions(np.broadcast_to(truth.mean, (N, truth.values.shape[1])))
+    return Gathered(candidates, {"ridge": predicted(0.1)}, baseline, 9), truth
+
+
+ONE_ERROR, PLAIN = Allowed(1.0), Measures(SQUARED)
+
+
+def decided(gathered, truth, allowed=ONE_ERROR, measures=PLAIN, asked=False):
+    return decide(gathered, truth, measures, allowed, np.random.default_rng(0), asked=asked)
 
 
 @pytest.mark.parametrize("classes", [False, True])
 def test_the_loss_is_compared_row_by_row(classes):
-    found = gathered(classes)
-    outcome = outcome_of(found, Allowed(1.0), np.random.default_rng(0), None, True)
-    column = found.keys.index((outcome.path, outcome.model, outcome.size))
-    mine, whole = found.losses[:, column], found.everything["ridge"][0]
+    gathered, truth = problem(classes)
+    outcome = decided(gathered, truth)
+    assert (outcome.size, outcome.found) == (3, True)
+    mine = gathered.candidates["information", "ridge", 3].values[0]
+    whole = gathered.everything["ridge"].values[0]
+    rows = [((values - truth.values) ** 2).sum(axis=1) for values in (mine, whole)]
     lost = outcome.lost
-    assert lost.loss == outcome.error.loss - outcome.error_all.loss
-    assert lost.standard_error == pytest.approx(np.std(mine - whole, ddof=1) / N**0.5)
-    assert lost.standard_error < outcome.error.standard_error / 5  # the hard rows do not count
+    assert lost.loss == pytest.approx(outcome.error.loss - outcome.error_all.loss)
+    apart = np.std(rows[0] - rows[1], ddof=1) / N**0.5
+    assert lost.standard_error == pytest.approx(apart, rel=0.2)
+    assert lost.standard_error < outcome.error.standard_error / 2  # the hard rows do not count
     if classes:
-        apart = found.wrong[:, column] - found.everything["ridge"][1]
-        assert lost.wrong == outcome.error.wrong - outcome.error_all.wrong
-        assert lost.wrong_error == pytest.approx(np.std(apart, ddof=1) / N**0.5)
+        wrong = [values.argmax(axis=1) != truth.codes for values in (mine, whole)]
+        assert outcome.error.wrong == pytest.approx(wrong[0].mean(), abs=0.01)
+        spread = np.std(wrong[0] - wrong[1].astype(float), ddof=1) / N**0.5
+        assert lost.wrong_error == pytest.approx(spread, rel=0.25)
     else:
         assert lost.rmse == pytest.approx(outcome.error.rmse - outcome.error_all.rmse)
-        draws = np.random.default_rng(1).integers(N, size=(2000, N))
-        roots = np.sqrt(mine[draws].mean(axis=1)) - np.sqrt(whole[draws].mean(axis=1))
-        assert lost.rmse_error == pytest.approx(roots.std(), rel=0.15)  # the bootstrap's
+        assert outcome.error.r2 == pytest.approx(1 - rows[0].mean() / truth.values.var(), abs=0.02)
 
 
-def test_it_survives_a_record_and_older_ones_are_read():
-    outcome = outcome_of(gathered(True), Allowed(1.0), np.random.default_rng(0), None, True)
+def test_it_survives_a_record():
+    gathered, truth = problem(True)
+    measures = measures_of("roc_auc", "classification", np.array([0, 1]), [200, 200])
+    outcome = decided(gathered, truth, measures=measures)
     plain = json.loads(json.dumps(outcome.to_dict()))
     assert AutoOutcome.from_dict(plain) == outcome
-    del plain["lost"], plain["curve_all"]
-    plain["all_model"] = "ridge"
-    older = AutoOutcome.from_dict(plain)
-    assert older.lost is older.curve_all is None
-    assert older.error_all == outcome.error_all
+    assert outcome.error.scores["roc_auc"][0] == pytest.approx(1 - outcome.error.loss)
 
 
 def test_all_columns_are_corrected_on_the_same_draws():
-    found = gathered(False)
-    both = found._replace(everything={"ridge": (found.losses[:, 1], None)})
-    outcome = outcome_of(both, Allowed(1.0), np.random.default_rng(0), None, True)
+    gathered, truth = problem(False)
+    same = gathered.candidates["information", "ridge", 3]
+    outcome = decided(gathered._replace(everything={"ridge": same}), truth)
     assert outcome.size == 3
-    assert outcome.lost == (0.0, 0.0, None, None, 0.0, 0.0)
-    assert outcome.curve_all.loss == found.losses[:, 1].mean()
-    rng = np.random.default_rng(1)  # the better of two that are the same is no better
-    chance = {name: (rng.exponential(size=N), None) for name in ("ridge", "trees")}
-    outcome = outcome_of(found._replace(everything=chance), Allowed(1.0), rng, None, True)
+    assert outcome.lost.loss == outcome.lost.standard_error == outcome.lost.rmse == 0
+    rng = np.random.default_rng(1)  # the better of two equally good ones is not better
+    chance = {name: predictions(rng.normal(size=N)) for name in ("ridge", "trees")}
+    outcome = decided(gathered._replace(everything=chance), truth)
     assert outcome.error_all.loss > outcome.curve_all.loss
 
 
-def test_doubt_of_the_choice_is_in_the_standard_error():
-    """Rows that decide what is chosen: without them another candidate is taken, and fails there."""
-    losses = np.column_stack([np.full(N, 1.0), np.full(N, 1.1)])
-    losses[0, 0] = 400.0  # one row speaks for the second
-    both = Gathered(
-        [("information", "ridge", 1), ("information", "machine", 1)], losses, None,
-        {"ridge": (losses[:, 1], None)}, (np.full(N, 9.0), None), 5,
-    )  # fmt: skip
-    outcome = outcome_of(both, Allowed(0.0), np.random.default_rng(0), None, False)
+def test_doubt_of_the_choice_is_in_the_error():
+    """One row decides what is selected: without it another candidate is taken, and fails there."""
+    truth = Truth.of(np.zeros(N), "regression")
+    one, two = np.ones(N), np.full(N, 1.05)
+    one[0] = 20.0
+    keys = [("information", "ridge", 1), ("information", "machine", 1)]
+    candidates = {keys[0]: predictions(one), keys[1]: predictions(two)}
+    both = Gathered(candidates, {}, predictions(np.full(N, 3.0)), 5)
+    outcome = decided(both, truth, Allowed(0.0))
     assert outcome.model == "machine"
-    assert outcome.error.loss > 1.5  # by the draws that had not seen that row
-    assert outcome.lost.loss < 2 * outcome.lost.standard_error
+    assert outcome.error.loss > 1.2  # by the draws without that row
 
 
-def test_where_all_columns_are_kept_nothing_is_lost():
-    found = gathered(True)._replace(n_units=3)
-    outcome = outcome_of(found, Allowed(1.0), np.random.default_rng(0), None, True)
+def test_nothing_is_lost_if_all_columns_are_selected():
+    gathered, truth = problem(True)
+    outcome = decided(gathered._replace(n_units=3), truth)
     assert outcome.size == 3
     assert outcome.error_all == outcome.error
     assert outcome.lost is None
 
 
+def test_a_list_that_is_not_significantly_better_than_the_baseline_is_not_offered():
+    gathered, truth = problem(False)
+    rng = np.random.default_rng(3)
+    mean = gathered.baseline.values[0, :, 0]
+    key = ("information", "ridge", 1)
+    for gain, found in ((0.0, False), (0.004, False), (0.3, True)):
+        shifted = mean + gain * truth.values[:, 0] + 0.05 * rng.normal(size=N)
+        only = gathered._replace(candidates={key: predictions(shifted)})
+        outcome = decided(only, truth)
+        assert outcome.found is found
+        assert outcome.size == found
+        assert decided(only, truth, asked=True).size == 1
+    assert outcome.error != outcome.error_guess
+
+
+def test_rows_of_several_repeats_are_averaged_and_rows_without_a_fold_left_out():
+    truth = Truth.of(np.arange(6.0), "regression")
+    rounds = []
+    for repeat, shift in enumerate((0.0, 0.4)):
+        for rows in ([1, 3], [2, 5]):  # rows 0 and 4 are in no test fold
+            values = truth.values[rows] + shift
+            packed = pack_predictions(values, truth.centre)
+            base = pack_predictions(np.full((2, 1), 2.0 + repeat), truth.centre)
+            rounds.append(["information", rows, [0], [["ridge", 1, packed]]])
+            rounds.append(["all columns", rows, [], [["none", 0, base]]])
+    gathered = gather(rounds, truth)
+    held = gathered.candidates["information", "ridge", 1]
+    assert held.values.shape == (2, 6, 1)
+    np.testing.assert_array_equal(np.flatnonzero(gathered.is_held_out), [1, 2, 3, 5])
+    rows = np.flatnonzero(gathered.is_held_out)
+    losses = SQUARED.losses(
+        Predictions(held.values[:, rows], held.folds[:, rows]), truth.take(rows), np.ones((1, 4))
+    )
+    assert losses == pytest.approx([0.08], rel=1e-5)
+
+
+def test_predictions_far_from_0_keep_their_digits():
+    truth = Truth.of(1e9 + np.arange(5.0), "regression")
+    packed = pack_predictions(truth.values + 0.25, truth.centre)
+    found = gather([["all columns", list(range(5)), [], [["none", 0, packed]]]], truth)
+    np.testing.assert_allclose(found.baseline.values[0] - truth.values, 0.25, atol=1e-6)
+
+
 def test_a_spread_that_would_be_written_as_0_is_not():
-    assert spoken(HeldOut(0.1, 0.1, 0.005, 0.0004)) == "0.5 % wrong"
-    assert spoken(HeldOut(0.1, 0.1, 0.005, None)) == "0.5 % wrong"
-    assert spoken(HeldOut(0.1, 0.1, 0.024, 0.006)) == "2.4 ± 0.6 % wrong"
+    assert describe_error(HeldOut(0.1, 0.1, 0.005, 0.0004)) == "0.5 % error"
+    assert describe_error(HeldOut(0.1, 0.1, 0.005, None)) == "0.5 % error"
+    assert describe_error(HeldOut(0.1, 0.1, 0.024, 0.006)) == "2.4 ± 0.6 % error"
+    rare = HeldOut(0.1, 0.1, 0.03, 0.002, scores={"roc_auc": (0.8123, 0.02)})
+    assert describe_error(rare) == "3.0 ± 0.2 % error, AUC 0.812 ± 0.020"

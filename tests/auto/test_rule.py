@@ -1,26 +1,25 @@
-"""The rule of AUTO, against loops over its definition."""
+"""The rule of Auto, against loops over its definition."""
 
 import numpy as np
 import pytest
 
 from tamis.auto.machine import coupled
-from tamis.auto.rule import Allowed, corrected, kept_candidate
+from tamis.auto.rule import Allowed, Draws, Losses, paired_errors, select_candidates
 
 #: Standard errors, and shares of the loss that they may not pass.
 RULES = [Allowed(0.0), Allowed(0.25), Allowed(1.0), Allowed(1.0, 0.03)]
 
 
-def kept_by_loops(losses, sizes, allowed):
+def selected_by_loops(losses, errors, sizes, allowed):
     """Smallest size that is allowed; there the least, the first."""
-    n = len(losses)
-    means = [sum(row[c] for row in losses) / n for c in range(len(sizes))]
-    best = min(range(len(sizes)), key=lambda c: means[c])
-    spread = sum((row[best] - means[best]) ** 2 for row in losses) / (n - 1)
-    error = (spread / n) ** 0.5
-    limit = means[best] + min(allowed.n_errors * error, allowed.share * means[best])
-    close = [c for c in range(len(sizes)) if means[c] <= limit]
+    best = min(range(len(sizes)), key=lambda c: losses[c])
+    close = []
+    for c in range(len(sizes)):
+        limit = min(allowed.n_errors * errors[c][best], allowed.share * losses[best])
+        if losses[c] <= losses[best] + limit:
+            close.append(c)
     size = min(sizes[c] for c in close)
-    return min((c for c in close if sizes[c] == size), key=lambda c: (means[c], c))
+    return min((c for c in close if sizes[c] == size), key=lambda c: (losses[c], c))
 
 
 def tables(n_tables=60):
@@ -32,66 +31,82 @@ def tables(n_tables=60):
 
 
 @pytest.mark.parametrize("allowed", RULES)
-def test_the_kept_candidate(allowed):
-    kept = [kept_candidate(losses, sizes, allowed) for losses, sizes in tables()]
-    loops = [kept_by_loops(losses.tolist(), sizes, allowed) for losses, sizes in tables()]
-    assert kept == loops
-    assert len(set(kept)) > 3
+def test_the_selected_candidate(allowed):
+    found, loops = [], []
+    for losses, sizes in tables():
+        errors = paired_errors(losses)
+        found += select_candidates(losses, errors, sizes, allowed).tolist()
+        loops += [selected_by_loops(row, errors, sizes, allowed) for row in losses.tolist()]
+    assert found == loops
+    assert len(set(found)) > 3
 
 
-def test_of_equals_the_first_is_kept():
-    losses = np.array([[1.0, 0.5, 0.5, 0.5], [1.0, 0.5, 0.5, 0.5]])
-    assert kept_candidate(losses, np.array([1, 2, 2, 5]), Allowed(0.25)) == 1
+def test_ties_go_to_the_first():
+    losses = np.array([[1.0, 0.5, 0.5, 0.5]])
+    errors = np.full((4, 4), 0.1)
+    assert select_candidates(losses, errors, np.array([1, 2, 2, 5]), Allowed(0.25)) == [1]
+
+
+def test_the_standard_error_is_that_of_the_paired_differences():
+    """Candidates that fail on the same rows differ by little, though each loss varies a lot."""
+    rng = np.random.default_rng(0)
+    hard = rng.exponential(size=300)
+    rows = np.column_stack([hard + 0.05, hard + 0.02 * rng.normal(size=300)])
+    draws = Draws.of(300, np.random.default_rng(1))
+    losses = draws.part(draws.weights @ rows / draws.weights.sum(axis=1, keepdims=True))
+    errors = paired_errors(losses.drawn)
+    apart = np.std(rows[:, 0] - rows[:, 1], ddof=1) / np.sqrt(300)
+    assert errors[0, 1] == pytest.approx(apart, rel=0.15)
+    sizes = np.array([1, 5])  # alone, the standard error of each loss is larger than 0.05
+    assert losses.drawn[:, 0].std() > 0.05
+    assert select_candidates(losses.whole[None], errors, sizes, Allowed(1.0)) == [1]
 
 
 def test_few_rows_that_lose_nearly_all_hide_no_better_list():
-    """Of 60 rows three lose 1: a third of a standard error is a fifth of that loss."""
-    losses = np.zeros((60, 2))
-    losses[:3] = 1.0
-    losses[3:6, 0] = 0.17
-    assert kept_candidate(losses, np.array([1, 5]), Allowed(1 / 3)) == 0
-    assert kept_candidate(losses, np.array([1, 5]), Allowed(1 / 3, 0.05)) == 1
+    losses, errors = np.array([[0.06, 0.05]]), np.full((2, 2), 0.02)
+    sizes = np.array([1, 5])
+    assert select_candidates(losses, errors, sizes, Allowed(1.0)) == [0]
+    assert select_candidates(losses, errors, sizes, Allowed(1.0, 0.05)) == [1]
 
 
-def test_where_the_least_loss_is_none_no_loss_is_allowed():
-    losses = np.array([[0.1, 0.0, 0.0], [0.0, 0.0, 0.0]])
+def test_no_loss_is_allowed_above_a_least_loss_of_0():
+    losses, errors = np.array([[0.05, 0.0, 0.0]]), np.zeros((3, 3))
     for allowed in RULES:
-        assert kept_candidate(losses, np.array([1, 2, 5]), allowed) == 1
+        assert select_candidates(losses, errors, np.array([1, 2, 5]), allowed) == [1]
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-@pytest.mark.parametrize("allowed", RULES[1:])
-def test_the_corrected_error(allowed, grouped):
-    for losses, sizes in tables(8):
-        n = len(losses)
-        groups = np.arange(n) // 3 if grouped else None
-        wrong, nothing = (losses > 0.6).astype(float), np.linspace(0, 1, n)
-        priced = [(losses, nothing), (wrong, nothing**2)]
-        found = corrected(
-            losses, sizes, allowed, priced, np.random.default_rng(3), groups, n_draws=70
-        )
-        labels = np.arange(n) if groups is None else groups
-        n_labels = labels.max() + 1
-        rng, sums = np.random.default_rng(3), []
-        drawn = np.concatenate([rng.integers(n_labels, size=(k, n_labels)) for k in (50, 20)])
-        for draw in drawn:
-            rows = [row for label in draw for row in np.flatnonzero(labels == label)]
-            left = [row for row in range(n) if row not in rows]
-            if left:
-                kept = kept_by_loops(losses[rows].tolist(), sizes, allowed)
-                sums.append([p[left, kept].mean() for p, _ in priced])
-                sums[-1] += [none[left].mean() for _, none in priced]
-        np.testing.assert_allclose([*found.kept, *found.nothing], np.mean(sums, axis=0), rtol=1e-9)
+def test_draws_are_rows_or_groups_and_what_they_left_out(grouped):
+    groups = np.arange(30) // 3 if grouped else None
+    weights = np.linspace(1, 2, 30)
+    draws = Draws.of(30, np.random.default_rng(3), groups, weights, n_draws=40)
+    whole, drawn, left_out = draws.part(draws.weights)
+    assert len(drawn) == len(left_out) == 40
+    np.testing.assert_allclose(whole, weights)
+    assert (((drawn > 0) + (left_out > 0)) == 1).all()  # each row is drawn or left out
+    counts = drawn / weights
+    np.testing.assert_allclose(counts, np.rint(counts))
+    np.testing.assert_allclose(counts.sum(axis=1), 30)
+    if grouped:
+        assert (np.ptp(counts.reshape(40, 10, 3), axis=2) < 1e-12).all()
 
 
 def test_the_best_of_many_is_corrected():
     rng = np.random.default_rng(0)
-    losses = 1 + 0.5 * rng.normal(size=(40, 60))  # nothing to find: all have the mean 1
+    rows = 1 + 0.5 * rng.normal(size=(40, 60))  # nothing to find: all have the mean 1
     sizes = np.repeat([1, 2, 5], 20)
-    kept = kept_candidate(losses, sizes, Allowed(0.0))
-    found = corrected(losses, sizes, Allowed(0.0), [(losses, np.ones(40))], rng)
-    assert losses[:, kept].mean() < 0.88
-    assert abs(found.kept[0] - 1) < 0.06
+    draws = Draws.of(40, rng)
+    losses = draws.part(draws.weights @ rows / draws.weights.sum(axis=1, keepdims=True))
+    errors = paired_errors(losses.drawn)
+    (best,) = select_candidates(losses.whole[None], errors, sizes, Allowed(0.0))
+    of_draw = select_candidates(losses.drawn, errors, sizes, Allowed(0.0))
+    assert losses.whole[best] < 0.88
+    assert abs(losses.of(of_draw).honest - 1) < 0.06
+
+
+def test_a_draw_that_leaves_no_row_out_does_not_count():
+    losses = Losses(np.array([1.0]), np.array([1.0, 2.0]), np.array([np.nan, 3.0]))
+    assert losses.honest == 3.0
 
 
 def test_shares_of_several_classes_from_those_of_pairs():

@@ -1,37 +1,51 @@
-"""What the rows left out say: losses gathered from rounds, what is kept, and its error."""
+"""Held-out predictions of all candidates, the candidate that is selected, and its error."""
 
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset
+from tamis.auto.measures import SQUARED, WRONG, Measure, Measures, Predictions
 from tamis.auto.models import ANSWERS
 from tamis.auto.paths import PATHS
 from tamis.auto.plan import ALL
-from tamis.auto.rule import Allowed, Corrected, corrected, kept_candidate
+from tamis.auto.rule import (
+    SIGNIFICANT,
+    Allowed,
+    Draws,
+    Losses,
+    paired_errors,
+    select_candidates,
+)
+from tamis.auto.truth import Truth
 from tamis.evaluation.stability import Stability, stability
 from tamis.exceptions import InvalidParameter
 
-#: What answers without columns.
+#: The model that predicts without columns.
 NONE = "none"
+#: Values and their standard errors by the names of scores.
+Scores = dict[str, tuple[float, float]]
 
 
 class HeldOut(NamedTuple):
-    """An error on rows that took no part.
+    """An error on held-out rows.
 
     Attributes
     ----------
     loss, standard_error : float
-        Mean squared loss (for classes of the probabilities, summed over the classes: the Brier
-        score), and its standard error over rows.
+        The loss that decides, and its standard error: the mean squared loss (for classes of the
+        probabilities, summed over the classes: the Brier score), unless ``scoring`` names another.
     wrong, wrong_error : float or None
         For classes, the share of rows whose class is predicted wrongly, and its standard error.
     rmse, r2 : float or None
-        For numbers, the root of the loss, and the share of the guess's loss that is gone.
+        For numbers, the root of the mean squared error, and the share of the baseline's mean
+        squared error that is explained.
+    scores : dict of str to (float, float)
+        Scores by name with their standard errors: the one that was asked for, and AUC and average
+        precision if a class is rare.
     """
 
     loss: float
@@ -40,20 +54,22 @@ class HeldOut(NamedTuple):
     wrong_error: float | None = None
     rmse: float | None = None
     r2: float | None = None
+    scores: Scores = {}  # noqa: RUF012 (never written to)
 
 
 class LostError(NamedTuple):
-    """How much worse the kept columns are than all, row by row on rows that took no part.
+    """How much worse the selected columns are than all, compared on the same held-out rows.
 
-    Parameters
+    Attributes
     ----------
     loss, standard_error : float
-        Difference of the mean squared losses, and the standard error of the rows' differences:
-        what is hard for both does not count.
+        Difference of the losses, and the standard error of the paired differences.
     wrong, wrong_error : float or None
         The same of the shares of wrong classes.
     rmse, rmse_error : float or None
-        The same of the roots of the losses, for numbers.
+        The same of the roots of the mean squared errors, for numbers.
+    scores : dict of str to (float, float)
+        How much better each score of all columns is, with the standard error of that difference.
     """
 
     loss: float
@@ -62,18 +78,19 @@ class LostError(NamedTuple):
     wrong_error: float | None = None
     rmse: float | None = None
     rmse_error: float | None = None
+    scores: Scores = {}  # noqa: RUF012 (never written to)
 
 
 class CurvePoint(NamedTuple):
-    """What rows left out say of the first columns of a path.
+    """Held-out loss of the first columns of a path.
 
     Attributes
     ----------
     path, model : str
     size : int
-        How many units of the path the model was given.
+        Number of units of the path that the model was trained on.
     loss, standard_error : float
-        Mean squared loss, and its standard error over rows.
+        The loss that decides, and its standard error.
     """
 
     path: str
@@ -83,52 +100,88 @@ class CurvePoint(NamedTuple):
     standard_error: float
 
 
+Key = tuple[str, str, int]
+
+
 class Gathered(NamedTuple):
-    """Losses of every row, a mean over the times that folds were dealt.
+    """Held-out predictions of every candidate (path, model, size), of all columns and of none."""
 
-    ``keys`` are (path, model, size) of the candidates; ``wrong`` is None for numbers. ``n_units``
-    is how many ``everything`` has.
-    """
-
-    keys: list[tuple[str, str, int]]
-    losses: Array
-    wrong: Array | None
-    everything: dict[str, tuple[Array, Array | None]]
-    guess: tuple[Array, Array | None]
+    candidates: dict[Key, Predictions]
+    everything: dict[str, Predictions]
+    baseline: Predictions
     n_units: int
 
+    @property
+    def is_held_out(self) -> Any:
+        """Rows of at least one test fold."""
+        return np.asarray((self.baseline.folds >= 0).any(axis=0))
 
-def gather(found: Sequence[Sequence[Any]], n_rows: int) -> Gathered:
-    """The losses of all rounds, candidates in the order in which one of several equals is taken."""
-    sums: dict[tuple[str, str, int], NDArray[Any]] = {}
-    for path, rows, _, entries in found:
-        for model, size, squared, wrong in entries:
-            held = sums.setdefault((path, model, int(size)), np.zeros((3, n_rows)))
-            here = np.array(rows, dtype=np.intp)
-            held[0, here] += squared
-            held[1, here] += 0 if wrong is None else np.array(wrong, dtype=float)
-            held[2, here] += 1
-    of_classes = any(entry[3] is not None for one in found for entry in one[3])
-    means = {key: (held[0] / held[2], held[1] / held[2]) for key, held in sums.items()}
-    columns = {key: (loss, wrong if of_classes else None) for key, (loss, wrong) in means.items()}
-    keys = sorted((key for key in columns if key[0] != ALL), key=_order)
+    def take(self, rows: Subset) -> "Gathered":
+        """Return the predictions of some rows."""
+
+        def taken(of: Predictions) -> Predictions:
+            return Predictions(of.values[:, rows], of.folds[:, rows])
+
+        return Gathered(
+            {key: taken(of) for key, of in self.candidates.items()},
+            {model: taken(of) for model, of in self.everything.items()},
+            taken(self.baseline),
+            self.n_units,
+        )
+
+
+def pack_predictions(predicted: Array, centre: Array) -> str:
+    """Return predictions for a record: their differences from a centre in single precision."""
+    shifted = predicted - centre
+    shifted = shifted[:, 1:] if shifted.shape[1] == 2 else shifted  # shares of two classes
+    return b64encode(shifted.astype("<f4").tobytes()).decode("ascii")
+
+
+def unpack_predictions(text: str, n_rows: int, centre: Array) -> Array:
+    """Return the predictions that :func:`pack_predictions` wrote."""
+    shifted = np.frombuffer(b64decode(text), dtype="<f4").astype(float).reshape(n_rows, -1)
+    if len(centre) == 2:
+        shifted = np.hstack([1 - shifted, shifted])
+    return shifted + centre
+
+
+def gather(found: Sequence[Sequence[Any]], truth: Truth, unit: float = 1.0) -> Gathered:
+    """Return the predictions of all rounds; candidates in the order in which ties are broken.
+
+    Rounds predict a target in multiples of ``unit``; what is returned is in units of 1.
+    """
+    shape = truth.values.shape
+    layers: dict[tuple[str, str, int], list[Predictions]] = {}
+    for fold, (path, rows, _, entries) in enumerate(found):
+        here = np.array(rows, dtype=np.intp)
+        for model, size, packed in entries:
+            held = layers.setdefault((path, model, int(size)), [])
+            free = next((one for one in held if (one.folds[here] < 0).all()), None)
+            if free is None:  # folds were dealt again: a row has a prediction of each repeat
+                free = Predictions(np.full(shape, np.nan), np.full(shape[0], -1))
+                held.append(free)
+            free.values[here] = unit * unpack_predictions(packed, len(here), truth.centre)
+            free.folds[here] = fold
+    stacked = {
+        key: Predictions(*(np.stack(part) for part in zip(*held, strict=True)))
+        for key, held in layers.items()
+    }
+    keys = sorted((key for key in stacked if key[0] != ALL), key=_order)
     return Gathered(
-        keys,
-        np.column_stack([columns[key][0] for key in keys]),
-        np.column_stack([means[key][1] for key in keys]) if of_classes else None,
-        {key[1]: columns[key] for key in columns if key[0] == ALL and key[1] != NONE},
-        columns[ALL, NONE, 0],
-        max(size for path, _, size in columns if path == ALL),
+        {key: stacked[key] for key in keys},
+        {key[1]: stacked[key] for key in stacked if key[0] == ALL and key[1] != NONE},
+        stacked[ALL, NONE, 0],
+        max(size for path, _, size in stacked if path == ALL),
     )
 
 
-def _order(key: tuple[str, str, int]) -> tuple[int, int, int]:
+def _order(key: Key) -> tuple[int, int, int]:
     path, model, size = key
     return PATHS.index(path), list(ANSWERS).index(model), size
 
 
 class AutoOutcome(NamedTuple):
-    """What is kept, and the errors; ``size`` is 0 where that is nothing."""
+    """The selected candidate and the errors; ``size`` is 0 if nothing is selected."""
 
     path: str
     model: str
@@ -142,143 +195,202 @@ class AutoOutcome(NamedTuple):
     lost: LostError | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Lists and numbers for a record."""
+        """Return lists and numbers for a record."""
         plain = self._asdict()
         plain["curve"] = [list(point) for point in self.curve]
-        for name in ("lost", "curve_all"):
+        for name in ("lost", "curve_all", *ERRORS):
             plain[name] = None if plain[name] is None else list(plain[name])
-        return plain | {name: None if plain[name] is None else list(plain[name]) for name in ERRORS}
+        return plain
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> "AutoOutcome":
-        """The outcome that :meth:`to_dict` wrote; older ones say less of all columns."""
+        """Return the outcome that :meth:`to_dict` wrote."""
         plain = {name: plain.get(name) for name in cls._fields}
         curve = [CurvePoint(*point) for point in plain["curve"]]
-        errors = {name: None if plain[name] is None else HeldOut(*plain[name]) for name in ERRORS}
-        lost = None if plain["lost"] is None else LostError(*plain["lost"])
+        errors = {
+            name: None if plain[name] is None else _read(HeldOut, plain[name]) for name in ERRORS
+        }
+        lost = None if plain["lost"] is None else _read(LostError, plain["lost"])
         whole = None if plain["curve_all"] is None else CurvePoint(*plain["curve_all"])
         return cls(**plain | errors | {"curve": curve, "lost": lost, "curve_all": whole})
 
 
-#: What an outcome says of errors.
-ERRORS = ("error", "error_all", "error_guess")
-
-
-def outcome_of(
-    gathered: Gathered, allowed: Allowed, rng: np.random.Generator, groups: Any, asked: bool
-) -> AutoOutcome:
-    """What the rule keeps, and what that costs; ``asked`` says that the size was not its own."""
-    losses, wrong = gathered.losses, gathered.wrong
-    sizes = np.array([size for *_, size in gathered.keys])
-    kept = kept_candidate(losses, sizes, allowed)
-    whole = _whole(gathered, deepcopy(rng), groups)  # the same draws: differences are of the lists
-    honest = corrected(losses, sizes, allowed, _priced(losses, wrong, gathered), rng, groups)
-    guess = _held_out(*gathered.guess)
-    path, model, size = gathered.keys[kept]
-    gain = bool(honest.kept[0] < honest.nothing[0])
-    error, error_all, lost = guess, None if whole is None else whole.error, None
-    if gain or asked:
-        own = _rows_of(honest)
-        error = _held_out(*own, honest.kept, honest.nothing[0])
-        if whole is not None and size == gathered.n_units:
-            error_all = error  # they are all columns
-        elif whole is not None:
-            lost = _lost(error, whole.error, own, whole.rows)
-    return AutoOutcome(
-        path, model, size if gain or asked else 0, gain, error, error_all, guess,
-        _curve(gathered), None if whole is None else whole.point, lost,
-    )  # fmt: skip
-
-
-Rows = tuple[Array, Array | None]
-
-
-class _Whole(NamedTuple):
-    """All columns with the model that loses least: losses of the rows, the point, the error."""
-
-    rows: Rows
-    point: CurvePoint
-    error: HeldOut
-
-
-def _whole(gathered: Gathered, rng: np.random.Generator, groups: Any) -> _Whole | None:
-    """What all columns cost, corrected for having taken the best model as the kept ones are."""
-    models = gathered.everything
-    if not models:
-        return None
-    losses = np.column_stack([loss for loss, _ in models.values()])
-    wrong = None
-    if gathered.guess[1] is not None:
-        wrong = np.column_stack([share for _, share in models.values()])  # type: ignore[misc]
-    sizes = np.full(len(models), gathered.n_units)
-    honest = corrected(losses, sizes, Allowed(0.0), _priced(losses, wrong, gathered), rng, groups)
-    best = min(models, key=lambda model: models[model][0].mean())
-    loss, rows = models[best][0], _rows_of(honest)
-    return _Whole(
-        rows,
-        CurvePoint(ALL, best, gathered.n_units, float(loss.mean()), _standard_error(loss)),
-        _held_out(*rows, honest.kept, honest.nothing[0]),
+def _read(kind: Any, numbers: list[Any] | None) -> Any:
+    *plain, scores = numbers
+    return kind(
+        *plain, {name: (float(value), float(error)) for name, (value, error) in scores.items()}
     )
 
 
-def _rows_of(honest: Corrected) -> Rows:
-    """Losses of the rows by what was chosen without them, and for classes shares of wrong ones."""
-    return honest.rows[0], honest.rows[1] if len(honest.rows) > 1 else None
+#: The errors of an outcome.
+ERRORS = ("error", "error_all", "error_guess")
 
 
-def _priced(losses: Array, wrong: Array | None, gathered: Gathered) -> list[tuple[Array, Array]]:
-    """What is asked of the rows left out of a draw: of candidates, and of a guess."""
-    squared, missed = gathered.guess
-    of_classes = wrong is not None and missed is not None
-    return [(losses, squared), *([(wrong, missed)] if of_classes else [])]  # type: ignore[list-item]
+class Trials(NamedTuple):
+    """Some candidates and the one that each draw selects among them."""
+
+    candidates: list[Predictions]
+    deciding: Losses
+    whole: int
+    of_draw: Subset
 
 
-def _lost(
-    error: HeldOut,
-    error_all: HeldOut,
-    mine: Rows,
-    whole: Rows,
-) -> LostError:
-    """The difference of two errors with the spread of the rows' differences."""
-    loss, spread = error.loss - error_all.loss, _standard_error(mine[0] - whole[0])
-    if error.wrong is not None and error_all.wrong is not None:
-        apart = np.subtract(mine[1], whole[1])  # type: ignore[arg-type]  # both have classes
-        return LostError(loss, spread, error.wrong - error_all.wrong, _standard_error(apart))
-    roots = [float(np.sqrt(one.loss)) for one in (error, error_all)]
-    slopes = [1 / (2 * root) if root else 0.0 for root in roots]
-    rooted = _standard_error(slopes[0] * mine[0] - slopes[1] * whole[0])
-    return LostError(loss, spread, rmse=roots[0] - roots[1], rmse_error=rooted)
+class Judge:
+    """Measures candidates on all rows and on bootstrap draws of them.
+
+    Parameters
+    ----------
+    measures : Measures
+    truth : Truth
+        Of the held-out rows.
+    rng : numpy Generator
+    """
+
+    def __init__(self, measures: Measures, truth: Truth, rng: np.random.Generator):
+        self.measures, self.truth = measures, truth
+        self._draws = Draws.of(len(truth.values), rng, truth.groups, truth.weights)
+
+    def losses(self, measure: Measure, candidates: Sequence[Predictions]) -> Losses:
+        """Return the losses of some candidates."""
+        found = [measure.losses(one, self.truth, self._draws.weights) for one in candidates]
+        return self._draws.part(np.column_stack(found))
+
+    def try_all(self, candidates: Sequence[Predictions], sizes: Subset, allowed: Allowed) -> Trials:
+        """Return the candidate that the rule selects, on all rows and in each draw."""
+        deciding = self.losses(self.measures.decides, candidates)
+        usable = np.isfinite(deciding.drawn).all(axis=1)  # a draw may have no row of a class
+        drawn = np.where(usable[:, None], deciding.drawn, deciding.whole)
+        errors = paired_errors(drawn)
+        (whole,) = select_candidates(deciding.whole[None], errors, sizes, allowed)
+        return Trials(
+            list(candidates),
+            deciding._replace(drawn=drawn),
+            int(whole),
+            select_candidates(drawn, errors, sizes, allowed),
+        )
+
+    def measured(self, trials: Trials, measure: Measure) -> Losses:
+        """Return the losses of what each draw selected, by another measure."""
+        used, place = np.unique(trials.of_draw, return_inverse=True)
+        found = self.losses(measure, [trials.candidates[one] for one in used])
+        return found.of(place)
+
+    @property
+    def _others(self) -> list[Measure]:
+        """What is reported besides the error rate and the squared error."""
+        every = (self.measures.decides, *self.measures.reported)
+        return [measure for measure in every if measure not in (SQUARED, WRONG)]
+
+    def error(self, trials: Trials, baseline: "Trials | None" = None) -> HeldOut:
+        """Return the error of what the draws selected."""
+        decided = trials.deciding.of(trials.of_draw)
+        loss = decided.honest, decided.standard_error
+        scores = {}
+        for measure in self._others:
+            found = self.measured(trials, measure)
+            scores[measure.name] = float(measure.shown(found.honest)), found.standard_error
+        if self.truth.codes is not None:
+            wrong = self.measured(trials, WRONG)
+            return HeldOut(*loss, wrong.honest, wrong.standard_error, scores=scores)
+        if self.truth.censored is not None:
+            return HeldOut(*loss, scores=scores)
+        mean, r2 = self.measured(trials, SQUARED).honest, 0.0
+        if baseline is not None and (guessed := self.measured(baseline, SQUARED).honest):
+            r2 = float(1 - mean / guessed)
+        return HeldOut(*loss, rmse=float(np.sqrt(mean)), r2=r2, scores=scores)
+
+    def lost(self, mine: Trials, others: Trials, error: HeldOut, error_all: HeldOut) -> LostError:
+        """Return the difference of two errors with the spread of the paired differences."""
+
+        def spread(measure: Measure, shown: Any = lambda loss: loss) -> float:
+            one, two = (shown(self.measured(of, measure).drawn) for of in (mine, others))
+            return float(np.nanstd(one - two, ddof=1))
+
+        loss = error.loss - error_all.loss, spread(self.measures.decides)
+        scores = {
+            measure.name: (
+                error_all.scores[measure.name][0] - error.scores[measure.name][0],
+                spread(measure),
+            )
+            for measure in self._others
+        }
+        if error.wrong is not None and error_all.wrong is not None:
+            wrong = error.wrong - error_all.wrong, spread(WRONG)
+            return LostError(*loss, *wrong, scores=scores)
+        if error.rmse is not None and error_all.rmse is not None:
+            rmse = error.rmse - error_all.rmse, spread(SQUARED, np.sqrt)
+            return LostError(*loss, None, None, *rmse, scores)
+        return LostError(*loss, scores=scores)
+
+    def curve(self, trials: Trials, keys: Sequence[Key]) -> list[CurvePoint]:
+        """Return the loss of every candidate on all rows."""
+        spread = trials.deciding.drawn.std(axis=0, ddof=1)
+        points = zip(keys, trials.deciding.whole, spread, strict=True)
+        return [CurvePoint(*key, float(loss), float(error)) for key, loss, error in points]
 
 
-def _held_out(
-    losses: Array,
-    wrong: Array | None,
-    said: tuple[float, ...] | None = None,
-    guess: float | None = None,
-) -> HeldOut:
-    """An error from those of the rows; ``said`` is what is said in place of their means."""
-    loss = float(losses.mean()) if said is None else said[0]
-    error = _standard_error(losses)
-    if wrong is None:
-        r2 = 0.0 if guess is None else 1 - loss / guess if guess else 0.0
-        return HeldOut(loss, error, rmse=float(np.sqrt(loss)), r2=float(r2))
-    share = float(wrong.mean()) if said is None else said[1]
-    return HeldOut(loss, error, share, _standard_error(wrong))
+def _spread(values: Array) -> float:
+    return float(np.nanstd(values, ddof=1))
 
 
-def _standard_error(values: Array) -> float:
-    return float(values.std(ddof=1) / np.sqrt(len(values)))
+def decide(
+    gathered: Gathered,
+    truth: Truth,
+    measures: Measures,
+    allowed: Allowed,
+    rng: np.random.Generator,
+    *,
+    asked: bool,
+) -> AutoOutcome:
+    """Return what the rule selects, and its error.
+
+    Parameters
+    ----------
+    asked : bool
+        Whether the number of columns was given, so that a list is returned in any case.
+    """
+    rows = np.flatnonzero(gathered.is_held_out)
+    gathered, truth = gathered.take(rows), truth.take(rows)
+    judge = Judge(measures, truth, rng)
+    keys = list(gathered.candidates)
+    sizes = np.array([size for *_, size in keys])
+    mine = judge.try_all(list(gathered.candidates.values()), sizes, allowed)
+    nothing = judge.try_all([gathered.baseline], np.zeros(1, dtype=np.intp), allowed)
+    path, model, size = keys[mine.whole]
+    found = _is_significant(mine, nothing)
+    guess = judge.error(nothing)
+    error, error_all, lost, point = guess, None, None, None
+    if found or asked:
+        error = judge.error(mine, nothing)
+    if gathered.everything:
+        models = list(gathered.everything)
+        every = np.full(len(models), gathered.n_units)
+        whole = judge.try_all(list(gathered.everything.values()), every, Allowed(0.0))
+        point = judge.curve(whole, [(ALL, name, gathered.n_units) for name in models])[whole.whole]
+        error_all = judge.error(whole, nothing)
+        if found or asked:
+            if size == gathered.n_units:
+                error_all = error
+            else:
+                lost = judge.lost(mine, whole, error, error_all)
+    return AutoOutcome(
+        path, model, size if found or asked else 0, found, error, error_all, guess,
+        judge.curve(mine, keys), point, lost,
+    )  # fmt: skip
 
 
-def _curve(gathered: Gathered) -> list[CurvePoint]:
-    columns = zip(gathered.keys, gathered.losses.T, strict=True)
-    return [CurvePoint(*key, float(of.mean()), _standard_error(of)) for key, of in columns]
+def _is_significant(mine: Trials, nothing: Trials) -> bool:
+    """Whether what the draws select beats the baseline on the rows that they left out."""
+    own = mine.deciding.of(mine.of_draw)
+    base = nothing.deciding.of(nothing.of_draw)
+    gain = base.honest - own.honest
+    return bool(gain > 0 and gain > SIGNIFICANT * _spread(base.drawn - own.drawn))
 
 
 def stability_of(
     found: Sequence[Sequence[Any]], path: str, size: int, offered: Subset, n_units: int
 ) -> Stability | None:
-    """How far the folds agree on the first columns of a path; None where all are kept.
+    """Return the stability of the first columns of a path across folds; None if all are kept.
 
     Folds count the units that were ``offered`` to them; of the others none holds any.
     """

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from tamis._arrays import EMPTY, Array, Subset, class_codes
-from tamis.auto.folds import dealt
+from tamis.auto.splits import deal_folds
 from tamis.auto.truth import Truth
 from tamis.evaluation.dealing import parts_of
 from tamis.svm.relative import RelativeSVR
@@ -43,8 +43,8 @@ def machine_answers(known: Array, truth: Truth, asked: Array, seed: int) -> Arra
     """What a tuned machine says of rows; columns are scaled."""
     tuning = tuned(known, truth, seed)
     if truth.codes is None:
-        return _numbers(known, truth.values[:, 0], asked, tuning.width)[:, None]
-    decisions, classes = _decisions(known, truth.codes, asked, tuning.width)
+        return _numbers(known, truth, asked, tuning.width)[:, None]
+    decisions, classes = _decisions(known, truth, asked, tuning.width)
     return _shares(decisions, tuning.slope, classes, truth.values.shape[1])
 
 
@@ -108,33 +108,41 @@ def _inner_folds(truth: Truth, seed: int) -> Iterator[tuple[Subset, Subset]]:
     groups = None if truth.groups is None else class_codes(truth.groups)[1]
     if groups is not None and groups.max() + 1 < INNER_FOLDS:
         return
-    for train, test in dealt(truth.codes, len(truth.values), groups, INNER_FOLDS, seed):
+    for train, test in deal_folds(truth.codes, len(truth.values), groups, INNER_FOLDS, seed):
         if not truth.take(train).is_one:
             yield train, test
 
 
 def _lost(known: Array, truth: Truth, train: Subset, test: Subset, width: float) -> Array:
     """Squared losses of a machine of some width: one for each slope of its probabilities."""
-    there = truth.values[test]
+    there, weights = truth.values[test], 1.0
+    if truth.weights is not None:
+        weights = truth.weights[test]  # type: ignore[assignment]
     if truth.codes is None:
-        numbers = _numbers(known[train], truth.values[train, 0], known[test], width)
-        return np.array([((numbers - there[:, 0]) ** 2).sum()])
-    decisions, classes = _decisions(known[train], truth.codes[train], known[test], width)
+        numbers = _numbers(known[train], truth.take(train), known[test], width)
+        return np.array([(weights * (numbers - there[:, 0]) ** 2).sum()])
+    decisions, classes = _decisions(known[train], truth.take(train), known[test], width)
     found = [_shares(decisions, slope, classes, there.shape[1]) for slope in SLOPES]
-    return np.array([((shares - there) ** 2).sum() for shares in found])
+    return np.array([(weights * ((shares - there) ** 2).sum(axis=1)).sum() for shares in found])
 
 
-def _numbers(known: Array, values: Array, asked: Array, width: float) -> Array:
-    machine = RelativeSVR(COST, tube=TUBE, scale=width).fit(known, values)
+def _numbers(known: Array, truth: Truth, asked: Array, width: float) -> Array:
+    machine = RelativeSVR(COST, tube=TUBE, scale=width)
+    machine.fit(known, truth.values[:, 0], _relative(truth))
     return np.asarray(machine.predict(asked))
 
 
+def _relative(truth: Truth) -> Array | None:
+    """Weights with a mean of 1, so that C keeps its meaning."""
+    return None if truth.weights is None else truth.weights / truth.weights.mean()
+
+
 def _decisions(
-    known: Array, codes: NDArray[np.intp], asked: Array, width: float
+    known: Array, truth: Truth, asked: Array, width: float
 ) -> tuple[Array, NDArray[np.intp]]:
     """Decision values of each pair of classes, and the classes that the machine knows."""
     machine = SVC(C=COST, gamma=width / known.shape[1], decision_function_shape="ovo")
-    machine.fit(known, codes)
+    machine.fit(known, truth.codes, _relative(truth))
     return machine.decision_function(asked), machine.classes_
 
 

@@ -1,4 +1,4 @@
-"""Models that are trained on chosen columns and answer for rows they have not seen."""
+"""Models that are trained on selected columns and predict held-out rows."""
 
 import warnings
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tamis._arrays import Array, Subset, scaled_columns
+from tamis.auto.cox import RidgeCoxCV
 from tamis.auto.machine import WIDTH, machine_answers, machine_of, tuned
 from tamis.auto.truth import Truth
 
@@ -28,10 +29,13 @@ Answers = Callable[[Array, Truth, Array, int], Array]
 
 
 def answers(model: str, X: Array, truth: Truth, train: Subset, test: Subset, seed: int) -> Array:
-    """What a model that was trained on some rows says of others."""
+    """Return what a model that was trained on some rows predicts for others."""
     known = truth.take(train)
+    if known.weights is not None and not known.weights.all():  # solvers refuse a weight of 0
+        train = train[known.weights > 0]
+        known = truth.take(train)
     if not X.shape[1] or known.is_one:
-        return np.broadcast_to(known.values.mean(axis=0), (len(test), truth.values.shape[1]))
+        return np.broadcast_to(known.mean, (len(test), truth.values.shape[1]))
     Z, scale = scaled_columns(X[train], "K")
     with warnings.catch_warnings():  # classes of a row or two each may be numbers, it says
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
@@ -47,22 +51,31 @@ def _as_shares(found: Array) -> Array:
 
 
 def _ridge(known: Array, truth: Truth, asked: Array, seed: int) -> Array:
-    model = RidgeCV(PENALTIES).fit(known, truth.values)
+    model = RidgeCV(PENALTIES).fit(known, truth.values, sample_weight=truth.weights)
     return np.asarray(model.predict(asked)).reshape(len(asked), -1)
 
 
 def _trees(known: Array, truth: Truth, asked: Array, seed: int) -> Array:
     if truth.codes is None:
         model = ExtraTreesRegressor(N_TREES, max_features=SHARE, random_state=seed)
-        return np.asarray(model.fit(known, truth.values[:, 0]).predict(asked))[:, None]
-    model = ExtraTreesClassifier(N_TREES, random_state=seed).fit(known, truth.codes)
+        model.fit(known, truth.values[:, 0], sample_weight=truth.weights)
+        return np.asarray(model.predict(asked))[:, None]
+    model = ExtraTreesClassifier(N_TREES, random_state=seed)
+    model.fit(known, truth.codes, sample_weight=truth.weights)
     found = np.zeros((len(asked), truth.values.shape[1]))
     found[:, model.classes_] = model.predict_proba(asked)
     return found
 
 
-#: The models, in the order in which one of several equals is taken.
-ANSWERS: dict[str, Answers] = {"ridge": _ridge, "machine": machine_answers, "trees": _trees}
+def _cox(known: Array, truth: Truth, asked: Array, seed: int) -> Array:
+    model = RidgeCoxCV().fit(known, truth.censored, sample_weight=truth.weights)
+    return np.asarray(model.predict(asked))[:, None]
+
+
+#: The models, in the order in which one of several ties is taken.
+ANSWERS: dict[str, Answers] = {
+    "ridge": _ridge, "machine": machine_answers, "trees": _trees, "cox": _cox,
+}  # fmt: skip
 
 
 def width_of(model: str, X: Array, truth: Truth, seed: int) -> float:
@@ -78,6 +91,8 @@ def estimator_of(model: str, n_columns: int, task: str, seed: int, width: float 
     ``width`` is that of the kernel machine, see :func:`tamis.auto.machine.tuned`.
     """
     classes = task == "classification"
+    if model == "cox":
+        return make_pipeline(StandardScaler(), RidgeCoxCV())
     if model == "ridge":
         last = RidgeClassifierCV(PENALTIES) if classes else RidgeCV(PENALTIES)
         return make_pipeline(StandardScaler(), last)

@@ -1,4 +1,4 @@
-"""What AUTO will try, from the size of the table and the seconds that it may take.
+"""The plan of Auto: what it tries on a table of some size in the seconds that it may take.
 
 The plan follows from rows, columns and the costs below, never from a clock: the same table gets the
 same plan on every machine. Seconds are those of one core of an ordinary machine.
@@ -14,11 +14,14 @@ from tamis.auto.machine import INNER_FOLDS, INNER_ROWS, WIDTHS
 from tamis.auto.models import N_TREES as TREES
 from tamis.auto.paths import LEAVING, N_TREES, PATHS, SCREENED, path_of
 from tamis.choice.inner_search import walk_cost
+from tamis.contract import SURVIVAL
 from tamis.response.cost import model_cost
 
 #: Rows that are looked at, at most: an error of so many is known to 0.7 %, and a forest can still
 #: be asked in every fold, without which nothing but lines is seen in a long table.
 MOST_ROWS = 5_000
+#: Rows of a censored target that are used, at most: their pairs are compared.
+MOST_CENSORED_ROWS = 2_000
 #: Rows beyond which no kernel machine answers: it takes the square of their number.
 MOST_MACHINE_ROWS = 2000
 #: Rows below which folds are dealt anew as long as seconds are left, and how often at most: the
@@ -136,6 +139,8 @@ class Costs(NamedTuple):
     def walk(self, path: str) -> float:
         """Of one walk."""
         n, d = self._fold_rows, min(self.n_columns, SCREENED[path])
+        if path == "cox":
+            return 5e-8 * n * self.n_columns
         if path == "forest":
             held = [d]
             while held[-1] > 1:
@@ -166,6 +171,8 @@ class Costs(NamedTuple):
         n = self._fold_rows
         if model == "trees":
             return forest_seconds(n, k, TREES, self.task)
+        if model == "cox":  # Newton steps of some penalties in some folds
+            return 0.1 + 2e-6 * n * min(n, k)
         if model == "ridge":
             return 3e-3 + 4e-9 * n * k * min(n, k)
         machine = model_cost(SVC())
@@ -195,9 +202,10 @@ def planned(
     n_folds: int,
     sizes: tuple[int, ...],
     task: str,
+    repeats: bool = True,
 ) -> AutoPlan:
-    """The plan for a table."""
-    return _Planning(n_rows, n_units, n_columns, budget, n_folds, sizes, task).plan()
+    """Return the plan for a table; ``repeats`` allows folds to be dealt more than once."""
+    return _Planning(n_rows, n_units, n_columns, budget, n_folds, sizes, task, repeats).plan()
 
 
 class _Planning:
@@ -212,10 +220,13 @@ class _Planning:
         n_folds: int,
         sizes: tuple[int, ...],
         task: str,
+        repeats: bool,
     ):
         self.steps: list[Planned] = []
-        self.budget, self.left = budget, float(budget)
-        self.costs = Costs(min(n_rows, MOST_ROWS), n_units, n_columns, n_folds, sizes, task)
+        self.budget, self.left, self.repeats = budget, float(budget), repeats
+        most = MOST_CENSORED_ROWS if task == SURVIVAL else MOST_ROWS
+        self.costs = Costs(min(n_rows, most), n_units, n_columns, n_folds, sizes, task)
+        self.first = ("cox", "cox") if task == SURVIVAL else ("information", "ridge")
         while self._base() > budget / 2 and self.costs.n_rows >= 2 * FEWEST_ROWS:
             self.costs = self.costs._replace(n_rows=self.costs.n_rows // 2)
         if self.costs.n_rows < n_rows:
@@ -223,29 +234,21 @@ class _Planning:
             self.steps.append(Planned(ROWS, True, 0.0, drawn))
 
     def _base(self) -> float:
-        return self.costs.walks("information") + self.costs.judged("ridge")
+        path, model = self.first
+        return self.costs.walks(path) + self.costs.judged(model)
 
     def plan(self) -> AutoPlan:
-        """Information and ridge always; then what fits, the most useful first."""
+        """Plan the first order and the linear model always; then what fits, most useful first."""
         costs = self.costs
-        self._take(
-            "path: information", self._base(), always="always tried, with a ridge regression"
-        )
-        everything = ["ridge"] if self._fits(f"{ALL}: ridge", costs.everything("ridge")) else []
-        paths, models = ["information"], ["ridge"]
-        if self._machine():
-            models.append("machine")
-        # some model must see more than a line
-        elif self._fits("model: trees", costs.judged("trees")):
-            models.append("trees")
-        if self._fits("path: forest", costs.walks("forest") + self._judged(models)):
-            paths.append("forest")
-        in_turn = "machine" in models  # otherwise trees were asked above
-        if in_turn and self._fits("model: trees", costs.judged("trees", len(paths))):
-            models.append("trees")
-        for model in models[1:]:
-            if self._fits(f"{ALL}: {model}", costs.everything(model)):
-                everything.append(model)
+        path, model = self.first
+        self._take(f"path: {path}", self._base(), always="always tried, with a linear model")
+        everything = [model] if self._fits(f"{ALL}: {model}", costs.everything(model)) else []
+        paths, models = [path], [model]
+        if costs.task != SURVIVAL:
+            self._add_others(paths, models)
+        for other in models[1:]:
+            if self._fits(f"{ALL}: {other}", costs.everything(other)):
+                everything.append(other)
         trees_at = self._trees_at(models, len(paths))
         spent = self.budget - self.left
         n_repeats = self._repeats(spent)
@@ -254,6 +257,19 @@ class _Planning:
             costs.n_rows, costs.n_folds, n_repeats, in_order, tuple(models), tuple(everything),
             costs.sizes, trees_at, tuple(self.steps),
         )  # fmt: skip
+
+    def _add_others(self, paths: list[str], models: list[str]) -> None:
+        """Add the kernel machine, the forest's order and the forest, if they fit."""
+        if self._machine():
+            models.append("machine")
+        # some model must see more than a line
+        elif self._fits("model: trees", self.costs.judged("trees")):
+            models.append("trees")
+        if self._fits("path: forest", self.costs.walks("forest") + self._judged(models)):
+            paths.append("forest")
+        in_turn = "machine" in models  # otherwise trees were asked above
+        if in_turn and self._fits("model: trees", self.costs.judged("trees", len(paths))):
+            models.append("trees")
 
     def _judged(self, models: list[str]) -> float:
         return sum(self.costs.judged(model) for model in models)
@@ -290,9 +306,11 @@ class _Planning:
         self.steps.append(Planned(name, True, seconds, always or "fits into the seconds left"))
 
     def _repeats(self, spent: float) -> int:
-        """How often the folds are dealt."""
+        """Return the number of times that the folds are dealt."""
+        if not self.repeats:
+            return 1
         if self.costs.n_rows >= FEW_ROWS:
-            reason = f"folds are dealt more than once where there are fewer than {FEW_ROWS} rows"
+            reason = f"repeated cross-validation is only used below {FEW_ROWS} rows"
             self.steps.append(Planned("repeats", False, 0.0, reason))
             return 1
         room = max(0.0, REPEATING * self.budget - spent)
@@ -301,5 +319,5 @@ class _Planning:
             reason = f"takes about {spent:.2g} s more, and {room:.2g} s are kept for it"
             self.steps.append(Planned("repeats", False, spent, reason))
             return 1
-        self._take("repeats", (n_repeats - 1) * spent, f"folds are dealt {n_repeats} times")
+        self._take("repeats", (n_repeats - 1) * spent, f"{n_repeats} times")
         return n_repeats

@@ -1,4 +1,4 @@
-"""The work of AUTO: a path through the rows of a fold, and models on its first columns."""
+"""The work of Auto: a path through the training rows of a fold, and models on its first columns."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from tamis._arrays import EMPTY, Array, Subset, class_codes, target_kind
 from tamis._parallel import told
 from tamis._random import seed_of
-from tamis.auto.folds import dealt
-from tamis.auto.held_out import NONE
+from tamis.auto.held_out import NONE, pack_predictions
 from tamis.auto.models import answers
 from tamis.auto.paths import SCREENED, path_of
 from tamis.auto.plan import ALL, AutoPlan
-from tamis.auto.truth import Truth, losses
+from tamis.auto.splits import Split
+from tamis.auto.truth import Truth
 from tamis.choice.inner_search import walk_of, walked
-from tamis.contract import Grouping
+from tamis.contract import SURVIVAL, Grouping
 from tamis.evaluation.dealing import parts_of
 from tamis.exceptions import RecordMismatch
 
@@ -24,29 +24,36 @@ from tamis.exceptions import RecordMismatch
 #: of a unit, and trees at squares of 1e-16: at 0.03 losses of a machine were 4 % off, at 0.0001 it
 #: answered one number. Far above, that thousandth is below rounding, and solvers do not end.
 AS_IT_IS = 0.1, 1e6
-#: Digits that are kept of a loss: a record holds one for every row and candidate.
-DIGITS = 6
 
 
 class Work(NamedTuple):
-    """What rounds need to know beside the table: ``units`` and ``groups`` are those of it.
+    """What rounds need besides the table and its target.
 
-    A target of numbers is counted in multiples of ``unit``, losses are not.
+    Attributes
+    ----------
+    plan : AutoPlan
+    task : str
+    units : Grouping
+        Of the columns.
+    truth : Truth
+        The target, in multiples of ``unit``.
+    splits : list of pairs of arrays
+        Training and test rows, fold after fold and repeat after repeat.
+    unit : float
     """
 
     plan: AutoPlan
     task: str
     units: Grouping
-    groups: NDArray[np.intp] | None
+    truth: Truth
+    splits: list[Split]
     unit: float = 1.0
 
     def round(self, X: Array, y: NDArray[Any], seed: int, index: int) -> list[Any]:
-        """One path in one fold: its name, the rows left out, its order, and their losses."""
+        """One path in one fold: its name, the test rows, its order, and their predictions."""
         repeat, path, fold = self.plan.rounds[index]
-        truth = Truth.of(y, self.task, self.groups)
-        dealing = seed_of(seed, "folds", repeat)
-        train, test = dealt(truth.codes, len(y), self.groups, self.plan.n_folds, dealing)[fold]
-        trial = Trial(X, truth, self.units, train, test, seed_of(seed, "models", index), self.unit)
+        train, test = self.splits[repeat * self.plan.n_folds + fold]
+        trial = Trial(X, self.truth, self.units, train, test, seed_of(seed, "models", index))
         if path == ALL:
             entries = trial.entries((NONE,), EMPTY)
             if self.plan.everything:
@@ -78,7 +85,7 @@ class Work(NamedTuple):
 
     def ordered(self, path: str, X: Array, y: NDArray[Any], rows: Subset, seed: int) -> Subset:
         """All units in the order of a path through some rows; by index where those tell nothing."""
-        rows = self._telling(y, rows)
+        rows = self._telling(y, self._resampled(rows, seed))
         if not len(rows):
             everything = np.arange(self.units.n_units)
             free = np.setdiff1d(everything, self.units.fixed_units)
@@ -92,11 +99,22 @@ class Work(NamedTuple):
         read = as_classes(y[rows]) if self.task == "classification" else y[rows]
         return walked(search, X[rows], read, seed, max(size, len(fixed)), labels).order_
 
-    def _telling(self, y: NDArray[Any], rows: Subset) -> Subset:
-        """Those of the rows that a search can learn from: a class of one row has no fold to be in.
+    def _resampled(self, rows: Subset, seed: int) -> Subset:
+        """Return the rows as often as their weights demand: the orders take no weights."""
+        if self.truth.weights is None:
+            return rows
+        ends = np.cumsum(self.truth.weights[rows])
+        start = np.random.default_rng(seed).random()  # systematic resampling
+        marks = (np.arange(len(rows)) + start) * ends[-1] / len(rows)
+        return rows[np.minimum(np.searchsorted(ends, marks, side="right"), len(rows) - 1)]
 
-        None where all are of one class, or have one value.
+    def _telling(self, y: NDArray[Any], rows: Subset) -> Subset:
+        """Return the rows that a search can learn from: those of classes with several rows.
+
+        None if all are of one class, have one value, or if there is no event.
         """
+        if self.task == SURVIVAL:
+            return rows if y["event"][rows].any() else EMPTY
         if self.task == "regression":
             return rows if (y[rows] != y[rows[0]]).any() else EMPTY
         codes = class_codes(y[rows])[1]
@@ -124,18 +142,15 @@ class Trial(NamedTuple):
     train: Subset
     test: Subset
     seed: int
-    unit: float = 1.0
 
     def entries(self, models: Sequence[str], units: Subset) -> list[list[Any]]:
-        """Of each model its name, the number of units, and the losses of the rows left out."""
+        """Return for each model its name, the number of units, and its held-out predictions."""
         X = self.X[:, self.units.columns(np.sort(units))]
-        return [[model, len(units), *self._losses(model, X)] for model in models]
+        return [[model, len(units), self._predict(model, X)] for model in models]
 
-    def _losses(self, model: str, X: Array) -> tuple[list[float], list[int] | None]:
+    def _predict(self, model: str, X: Array) -> str:
         found = answers(model, X, self.truth, self.train, self.test, self.seed)
-        squared, wrong = losses(found, self.truth, self.test)
-        rounded = [float(f"{loss:.{DIGITS}g}") for loss in (self.unit**2 * squared).tolist()]
-        return rounded, None if wrong is None else wrong.astype(int).tolist()
+        return pack_predictions(found, self.truth.centre)
 
 
 def varying_units(X: Array, units: Grouping) -> Subset:

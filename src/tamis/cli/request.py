@@ -39,6 +39,11 @@ class Request(NamedTuple):
     report: bool = False
     resamples: int | None = None
     budget: str | None = None
+    scoring: str | None = None
+    cv: str | None = None
+    row_groups: str | None = None
+    weights: str | None = None
+    class_weight: str | None = None
     quiet: bool = False
     json: bool = False
     dask: str | None = None
@@ -71,6 +76,11 @@ class Request(NamedTuple):
             "--seed": self.seed or None,
             "--jobs": self.n_jobs,
             "--budget": self.budget,
+            "--scoring": self.scoring,
+            "--cv": self.cv,
+            "--groups": self.row_groups,
+            "--weights": self.weights,
+            "--class-weight": self.class_weight,
             "--dask": self.dask,
             "--device": self.device,
             "--report": self.report,

@@ -43,13 +43,15 @@ def run(
     record: Record | None = None,
     save_to: Path | None = None,
     *,
+    metadata: dict[str, Any] | None = None,
     interrupted: Interrupted | None = None,
     quiet: bool = False,
     device: str | None = None,
 ) -> Selection:
     """Fit a selector, or continue from a record; warnings are said after success only.
 
-    ``save_to`` is where the record goes at the end, ``interrupted`` where it goes after Ctrl-C.
+    ``metadata`` are groups and weights of the rows. ``save_to`` is where the record goes at the
+    end, ``interrupted`` where it goes after Ctrl-C.
     """
     bar = SearchBar(stderr(), quiet=quiet)
     if not isinstance(
@@ -62,10 +64,11 @@ def run(
             if device is not None:
                 warn_of_device(selector, f"device={device!r}")
             with computing_on(device):
+                params = metadata or {}
                 if record is None:
-                    selector.fit(data.X, data.y)
+                    selector.fit(data.X, data.y, **params)
                 else:
-                    selector.resume(data.X, data.y, record=record)
+                    selector.resume(data.X, data.y, record=record, **params)
     except KeyboardInterrupt:
         bar.stop = True
     except NotEnoughMemory:

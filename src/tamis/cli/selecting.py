@@ -45,6 +45,7 @@ from tamis.cli.printing import (
 )
 from tamis.cli.ranking import ranked_columns
 from tamis.cli.request import Request, seconds_of
+from tamis.cli.rows import folds_of, row_metadata, sort_by_time
 from tamis.cli.running import (
     Interrupted,
     feature_groups,
@@ -78,7 +79,9 @@ def run_select(asked: Request) -> None:
     else:
         _select_in_parts(asked)
         return
+    sort_by_time(content, asked.cv)
     happened = None if asked.event is None else events_of(content.frame, asked.event)
+    metadata = row_metadata(content.frame, asked.row_groups, asked.weights)
     with on_rows_drawn(drawn):
         table = _table(asked, content)
     if asked.dry_run:
@@ -95,7 +98,7 @@ def run_select(asked: Request) -> None:
         say(f"{asked.spoken}: {data}")
         say_alerts(alerts)
     with on_rows_drawn(drawn):
-        selection = _run(asked, selector, data, record)
+        selection = _run(asked, selector, data, record, metadata)
     if not (asked.quiet or watched):
         say_alerts(alerts)
     _tell(asked, data, selection, alerts)
@@ -110,6 +113,8 @@ def _select_in_parts(asked: Request) -> None:
         "time": asked.time,
         "event": asked.event,
         "dry-run": asked.dry_run,
+        "groups": asked.row_groups,
+        "weights": asked.weights,
     }
     with opened_parts(asked, **refused) as data:
         record = None if asked.resume is None else load_record(asked.resume)
@@ -120,14 +125,19 @@ def _select_in_parts(asked: Request) -> None:
 
 
 def _run(
-    asked: Request, selector: Selection, data: LabelledTable | LabelledParts, record: Record | None
+    asked: Request,
+    selector: Selection,
+    data: LabelledTable | LabelledParts,
+    record: Record | None,
+    metadata: dict[str, Any] | None = None,
 ) -> Selection:
-    """The selector fitted, or resumed, as asked."""
+    """Fit the selector, or resume it, as asked."""
     return run(
         selector,
         data,
         record,
         asked.save_record,
+        metadata=metadata,
         interrupted=_interrupted(asked),
         quiet=asked.quiet,
         device=asked.device,
@@ -169,6 +179,9 @@ def _prepared(asked: Request, y: NDArray[Any], record: Record | None) -> Selecti
         n_jobs=asked.n_jobs,
         feature_groups=feature_groups(asked.groups),
         fixed_features=names_in(asked.fixed) or None,
+        scoring=asked.scoring,
+        cv=folds_of(asked.cv),
+        class_weight=asked.class_weight,
     )
     if asked.budget is not None and isinstance(selector, Auto):
         selector.set_params(budget=seconds_of(asked.budget))
@@ -251,7 +264,8 @@ def _table(asked: Request, content: FileTable) -> Table:
             "Which column is the target? Write --target with one of "
             f"{listed(content.frame.columns[::-1])}."
         )
-    name, drop = asked.spoken, asked.drop
+    name = asked.spoken
+    drop = (*asked.drop, *filter(None, dict.fromkeys((asked.row_groups, asked.weights))))
     if asked.time is None:
         return table_of(content, asked.target, drop, asked.keep, asked.task, name=name)
     drop = (*drop, str(asked.event))

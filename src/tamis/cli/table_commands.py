@@ -101,6 +101,29 @@ def select(
         str | None,
         typer.Option(metavar="TIME", help="Time that may be taken without a METHOD: 60s, 5m."),
     ] = None,
+    scoring: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Score that decides without METHOD: roc_auc, neg_log_loss, r2, ..."
+        ),
+    ] = None,
+    cv: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDS", help="Number of folds without METHOD, or time:COLUMN for time order."
+        ),
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Keep rows with the same value in the same fold."),
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Weights of the rows.")
+    ] = None,
+    class_weight: Annotated[
+        str | None,
+        typer.Option(metavar="WEIGHT", help="balanced: every class counts the same."),
+    ] = None,
     quiet: options.Quiet = False,
     json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
     format: options.Format = None,
@@ -109,8 +132,8 @@ def select(
 ) -> None:
     """Select columns of a table.
 
-    Without a METHOD several ways are tried, and what is kept, its error and a page to send on are
-    in the folder tamis-NAME.
+    Without METHOD, tamis tries several methods and writes the selected columns, their estimated
+    error and an HTML report to tamis-NAME/.
 
     tamis select data.csv --target y
 
@@ -120,7 +143,9 @@ def select(
 
     tamis select data.csv --target y 'Forward(CrossValidated(SVC(C=10)))' -k 5
 
-    tamis select patients.csv --time days --event died -k 20
+    tamis select data.csv --target y --scoring roc_auc --groups customer
+
+    tamis select patients.csv --time days --event died
     """
     from tamis.cli.request import Request
     from tamis.cli.selecting import run_select
@@ -155,6 +180,11 @@ def select(
             report=report,
             resamples=resamples,
             budget=budget,
+            scoring=scoring,
+            cv=cv,
+            row_groups=groups,
+            weights=weights,
+            class_weight=class_weight,
             quiet=quiet,
             json=json,
         )

@@ -9,10 +9,12 @@ from warnings import warn
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from sklearn.model_selection import TimeSeriesSplit
 
 from tamis._arrays import target_kind
 from tamis._namespace import computing_on
 from tamis._random import fix_seeds
+from tamis.auto import Auto
 from tamis.choice.search_rounds import Rounds
 from tamis.contract import SURVIVAL, TASKS, Criterion, Selection
 from tamis.contract.drawn import on_rows_drawn
@@ -38,15 +40,17 @@ from tamis.recipes.book import (
 )
 from tamis.spec import did_you_mean, parse, write
 from tamis.table import TableSelector
-from tamis.table.frames import as_polars, is_frame, library_of, without
+from tamis.table.frames import as_polars, is_frame, library_of, take_rows, without
 from tamis.table.parts.drawing import draw_rows
 
 #: What :func:`select` runs when no method is named.
 DEFAULTS = {
     "classification": "Auto()",
     "regression": "Auto()",
-    SURVIVAL: "Ranking(CoxScore())",
+    SURVIVAL: "Auto()",
 }
+#: Start of ``cv`` for folds in the time order of a column.
+TIME = "time:"
 
 
 def method(text: str) -> Selection:
@@ -92,8 +96,11 @@ def prepare(
     n_jobs: int | None = None,
     feature_groups: Any = None,
     fixed_features: Any = None,
+    scoring: Any = None,
+    cv: Any = None,
+    class_weight: Any = None,
 ) -> Selection:
-    """Selector that :func:`select` would fit.
+    """Return the selector that :func:`select` would fit.
 
     Parameters
     ----------
@@ -101,7 +108,8 @@ def prepare(
         The method.
     y : array or None, default=None
         The target, which says what kind of method is needed.
-    n_features_to_select, task, random_state, n_jobs, feature_groups, fixed_features
+    n_features_to_select, task, random_state, n_jobs, feature_groups, fixed_features, scoring, cv, \
+    class_weight
         As of :func:`select`.
     """
     kind = _kind(y, task)
@@ -125,6 +133,7 @@ def prepare(
     for name, given in (("feature_groups", feature_groups), ("fixed_features", fixed_features)):
         if given is not None:
             _set_units(selector, name, given)
+    _set_measures(selector, asked, scoring=scoring, cv=cv, class_weight=class_weight)
     if random_state is not None:
         fix_seeds(selector, root=random_state)
     if n_jobs is not None:
@@ -145,6 +154,9 @@ def select(
     keep: Sequence[str] = (),
     feature_groups: Any = None,
     fixed_features: Any = None,
+    scoring: Any = None,
+    cv: Any = None,
+    class_weight: Any = None,
     device: str | None = None,
     **params: Any,
 ) -> Selection:
@@ -162,10 +174,9 @@ def select(
         A censored target is a structured array of event and time.
     method : str or Selection, optional
         A recipe such as "svm-rfe", an expression such as ``Forward(Scatter("J3"))``, or a selector.
-        The default is :class:`tamis.auto.Auto`, which orders the columns in up to two ways inside
-        of folds, keeps the shortest list that predicts rows left out as well as any, and says how
-        well; it takes up to a minute, and may keep nothing. For a censored target it is
-        ``Ranking(CoxScore())``.
+        The default is :class:`tamis.auto.Auto`, which orders the columns in several ways inside
+        each fold, selects the smallest set of columns that predicts held-out rows about as well as
+        the best one, and reports its error. It takes up to a minute, and may select nothing.
     target : str, optional
         Name of a column of the frame ``X`` that is the target: it is taken out of ``X`` and stands
         for ``y``, which is then left out. The table is looked through as :func:`tamis.inspect`
@@ -185,13 +196,23 @@ def select(
         :class:`tamis.search.Forward`. ``n_features_to_select`` then counts units.
     fixed_features : str, int or list of them, optional
         Columns, or names of groups, that are always kept, and count among those kept.
+    scoring : str or scorer, optional
+        The score that decides without a method, such as "roc_auc" or "neg_log_loss"; see
+        :class:`tamis.auto.Auto`.
+    cv : int, splitter, list of (train, test) or "time:COLUMN", optional
+        Folds without a method; see :class:`tamis.auto.Auto`. With "time:COLUMN" the rows of a frame
+        are sorted by that column, and every test fold lies after its training rows.
+    class_weight : dict or "balanced", optional
+        Weights of the classes without a method; see :class:`tamis.auto.Auto`.
     device : str, optional
         A device of torch, such as "cuda": kernel criteria (``HSIC``, ``ParzenInformation``,
         ``WeightNorm``, sensitivities of machines with a Gaussian kernel) compute their scores
         there, in double precision, ``NewtonSVC`` and ``NewtonSVR`` train there, and what else there
         is on the processor, with a warning. ``record_.places`` says where each part ran.
     **params
-        Per-row metadata for ``fit``, such as ``sample_weight``.
+        Per-row metadata for ``fit``: ``groups``, whose rows stay together in all folds, and
+        ``sample_weight``. The name of a column of the frame ``X`` stands for its values; the column
+        is then taken out of ``X``.
 
     Returns
     -------
@@ -213,6 +234,9 @@ def select(
         "n_jobs": n_jobs,
         "feature_groups": feature_groups,
         "fixed_features": fixed_features,
+        "scoring": scoring,
+        "cv": cv,
+        "class_weight": class_weight,
     }
     if in_parts(X):
         if device is not None:
@@ -243,6 +267,9 @@ def select(
     looked_through = target is not None
     if looked_through:
         X, y = _without_target(X, y, target)
+    X = _take_rows_metadata(X, params)
+    if isinstance(cv, str):
+        X, y, options["cv"] = _in_time_order(X, y, cv, params)
     if y is not None:
         check_target_rows("select", y)
     selector = prepare(method, y, **options)
@@ -277,8 +304,8 @@ def _for_table(
     return selector if plain else TableSelector(selector, keep=keep)
 
 
-def _without_target(X: Any, y: Any, target: Any) -> tuple[Any, Any]:
-    """A frame without the column that is the target, and that column."""
+def _without_target(X: Any, y: Any, target: Any, role: str = "target") -> tuple[Any, Any]:
+    """Return a frame without the column that is the target, and that column."""
     if np.ndim(target):
         raise InvalidParameter(
             f"select needs target as the name of a column, not a {type(target).__name__} of "
@@ -291,15 +318,15 @@ def _without_target(X: Any, y: Any, target: Any) -> tuple[Any, Any]:
         )
     if not is_frame(X):
         raise InvalidParameter(
-            f"select needs a frame of pandas, polars or pyarrow to find target={target!r} in, not "
-            f"{type(X).__name__}. Write select(X, y), or give the whole frame."
+            f"select needs a frame of pandas, polars or pyarrow to find {role}={target!r} in, not "
+            f"{type(X).__name__}. Give the values, or the whole frame."
         )
     columns = X.column_names if library_of(X) == "pyarrow" else list(X.columns)
     if columns.count(target) != 1:
         held = f"{columns.count(target)} columns" if target in columns else "no column"
         near = did_you_mean(str(target), map(str, columns)) if target not in columns else ""
         raise InvalidParameter(
-            f"select needs target to name one column of X, which has {held} {target!r}.{near} Its "
+            f"select needs {role} to name one column of X, which has {held} {target!r}.{near} Its "
             f"columns are {_listed(columns)}."
         )
     if library_of(X) == "pandas":
@@ -307,6 +334,29 @@ def _without_target(X: Any, y: Any, target: Any) -> tuple[Any, Any]:
     if library_of(X) == "polars":
         return without(X, [target]), _answers(X.get_column(target))
     return X.drop([target]), np.array(_answers(as_polars(X.select([target]))[target]).to_list())
+
+
+def _take_rows_metadata(X: Any, params: dict[str, Any]) -> Any:
+    """Put the columns that groups and weights name in their place, and return X without them."""
+    for name, column in params.items():
+        if isinstance(column, str):
+            X, params[name] = _without_target(X, None, column, name)
+            params[name] = np.asarray(params[name])
+    return X
+
+
+def _in_time_order(X: Any, y: Any, cv: str, params: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Sort all rows by the column that ``cv`` names; its folds follow the rows."""
+    if not cv.startswith(TIME):
+        raise InvalidParameter(
+            f"select needs cv as a number of folds, a splitter, a list of (train, test) or "
+            f"'{TIME}COLUMN', not {cv!r}."
+        )
+    times = np.asarray(_without_target(X, None, cv.removeprefix(TIME), "cv")[1])
+    order = np.argsort(times, kind="stable")
+    for name, values in params.items():
+        params[name] = None if values is None else np.asarray(values)[order]
+    return take_rows(X, order), None if y is None else np.asarray(y)[order], TimeSeriesSplit()
 
 
 def _answers(column: Any) -> Any:
@@ -386,7 +436,7 @@ def _check_kind(asked: Any, selector: Selection, kind: str) -> None:
     }
     shown = asked if isinstance(asked, str) else write(selector, strict=False)
     if SURVIVAL in (need, kind):
-        instead = "Ranking(CoxScore())" if kind == SURVIVAL else DEFAULTS[kind]
+        instead = "Auto() or Ranking(CoxScore())" if kind == SURVIVAL else DEFAULTS[kind]
         raise IncompatibleCriterion(
             f"{shown} needs {spoken[need]}, but y is {spoken[kind]}. Give another target (a "
             f"structured array of event and time, --time and --event), or use {instead}."
@@ -412,6 +462,22 @@ def _set_units(selector: Any, name: str, given: Any) -> None:
     if name not in selector.get_params(deep=False):
         raise InvalidParameter(f"{type(selector).__name__} takes no {name}. Leave it out.")
     selector.set_params(**{name: given})
+
+
+def _set_measures(selector: Any, asked: Any, **given: Any) -> None:
+    """Set how the automatic selection measures; other methods have no such parameters."""
+    given = {name: value for name, value in given.items() if value is not None}
+    if not given:
+        return
+    while isinstance(selector, TableSelector):
+        selector = selector.search
+    if not isinstance(selector, Auto):
+        names = ", ".join(given)
+        raise InvalidParameter(
+            f"{names} is for the automatic selection, and {asked} has its own. Leave {names} out, "
+            "or name no method."
+        )
+    selector.set_params(**given)
 
 
 def _resize(selector: Selection, n_features_to_select: Any) -> None:

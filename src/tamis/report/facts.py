@@ -41,6 +41,8 @@ class Errors:
         What was trained, in words.
     how : str
         Which rows it was measured on, as a sentence.
+    scores : tuple of NamedScore
+        Other scores, such as AUC if a class is rare.
     """
 
     measure: Measure
@@ -52,6 +54,16 @@ class Errors:
     r2: Estimate | None
     machine: str
     how: str
+    scores: "tuple[NamedScore, ...]" = ()
+
+
+class NamedScore(NamedTuple):
+    """A score with its name, next to that of the baseline; ``lost`` is what all columns gain."""
+
+    name: str
+    kept: Estimate
+    guess: float
+    lost: Estimate | None = None
 
 
 @dataclass(frozen=True, repr=False)

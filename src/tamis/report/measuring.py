@@ -12,6 +12,7 @@ from sklearn.svm import SVC
 
 from tamis._arrays import Array, class_codes, target_kind
 from tamis._expression import write
+from tamis.auto.sentences import SCORES
 from tamis.contract import Grouping
 from tamis.evaluation import Realizations, Results, evaluate, stability
 from tamis.evaluation.sources import Fixed, as_rows
@@ -26,11 +27,12 @@ from tamis.plot.reading import (
     inside,
     measure_of,
 )
-from tamis.report.facts import Agreement, Errors, Estimate, RankSpan
+from tamis.report.facts import Agreement, Errors, Estimate, NamedScore, RankSpan
 from tamis.table.frames import as_polars, is_frame
 
 #: Numbers of columns that resamples measure, beside the one that is kept and all of them.
 SIZES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 60, 100, 200, 500, 1000)
+CONCORDANCE = Measure("concordance", "", greater_is_better=True)
 #: What machines are called in a sentence.
 MACHINES = {
     r"(Linear)?SVC\(.*kernel='linear'|LinearSVC|SVR\(.*kernel='linear'": (
@@ -43,6 +45,7 @@ MACHINES = {
     r"LogisticRegression": "A logistic regression",
     r"Forest|ExtraTrees|trees": "A forest",
     r"Boosting|XGB|LGBM|CatBoost": "A boosting machine",
+    r"cox|Cox": "A Cox regression",
     r"KNeighbors": "A nearest-neighbour rule",
     r"NB$|NB\(": "A naive Bayes rule",
     r"Discriminant": "A discriminant analysis",
@@ -274,9 +277,12 @@ def own_errors(selection: Any, y: Any) -> Errors | None:
     if kept is None or guess is None or not hasattr(kept, "loss"):
         return None
     classes = kept.wrong is not None
-    measure = MEASURES["error" if classes else "mse"]
+    risks = not classes and kept.rmse is None
+    measure = CONCORDANCE if risks else MEASURES["error" if classes else "mse"]
 
     def estimate(held: Any) -> Estimate:
+        if risks:
+            return Estimate(*held.scores["concordance"])
         if classes:
             return Estimate(100 * held.wrong, 100 * (held.wrong_error or float("nan")))
         root = float(np.sqrt(held.loss))
@@ -285,9 +291,9 @@ def own_errors(selection: Any, y: Any) -> Errors | None:
     whole = getattr(selection, "error_all_", None)
     whole = None if whole is None or whole == kept else estimate(whole)  # all may be kept
     mine = estimate(kept)
-    lost = (
-        None if kept == guess else _own_lost(getattr(selection, "error_lost_", None), mine, whole)
-    )  # nothing is kept
+    lost = None
+    if kept != guess and getattr(selection, "significant_", True):  # else nothing can be lost
+        lost = _own_lost(getattr(selection, "error_lost_", None), mine, whole)
     r2 = None if kept.r2 is None else Estimate(float(kept.r2))
     name = getattr(selection, "model_", None) or str(getattr(selection, "estimator_", ""))
     word = guessed("error", y)[1] if classes else ""
@@ -296,13 +302,30 @@ def own_errors(selection: Any, y: Any) -> Errors | None:
         "for having taken the best of many."
     )
     machine = spoken_machine(str(name))
-    return Errors(measure, mine, whole, estimate(guess).value, word, lost, r2, machine, how)
+    scores = () if risks else _named_scores(kept, guess, getattr(selection, "error_lost_", None))
+    return Errors(measure, mine, whole, estimate(guess).value, word, lost, r2, machine, how, scores)
+
+
+def _named_scores(kept: Any, guess: Any, lost: Any) -> tuple[NamedScore, ...]:
+    """Scores that are reported besides the error."""
+    of_all = getattr(lost, "scores", {})
+    return tuple(
+        NamedScore(
+            SCORES.get(name, name.replace("_", " ")),
+            Estimate(*found),
+            guess.scores[name][0],
+            Estimate(*of_all[name]) if name in of_all else None,
+        )
+        for name, found in getattr(kept, "scores", {}).items()
+    )
 
 
 def _own_lost(lost: Any, mine: Estimate, whole: Estimate | None) -> Estimate | None:
     """What few columns lose, compared row by row where the selection did so."""
     if lost is not None and lost.wrong is not None:
         return Estimate(100 * lost.wrong, 100 * lost.wrong_error)
+    if lost is not None and lost.rmse is None:
+        return Estimate(*lost.scores["concordance"])
     if lost is not None:
         return Estimate(lost.rmse, lost.rmse_error)
     if whole is None:

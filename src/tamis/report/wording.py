@@ -9,7 +9,7 @@ from tamis.plot.kept import RIVAL
 from tamis.plot.reading import Measure
 from tamis.plot.style import figure, harmless
 from tamis.plot.tuned import TunedCurve
-from tamis.report.facts import Estimate, Report
+from tamis.report.facts import Errors, Estimate, Report
 
 #: A space that keeps a number and its sign together.
 NBSP = "\u00a0"
@@ -61,10 +61,9 @@ def lead(report: Report) -> Markup:
             _bracketed(errors.whole, errors.measure),
         )  # fmt: skip
     if errors.guess is not None:
-        said += Markup("; guessing the mean every time, {}").format(
-            errors.measure.written(errors.guess)
-        )
-    return said + Markup(".")
+        word = "no columns" if errors.measure.greater_is_better else "guessing the mean every time"
+        said += Markup("; {}, {}").format(word, errors.measure.written(errors.guess))
+    return said + _scores(errors) + Markup(".")
 
 
 def _these(n: int) -> str:
@@ -92,7 +91,16 @@ def _wrong(report: Report) -> Markup:
         said += Markup("; guessing “<bdi>{}</bdi>” every time, on {}").format(
             harmless(errors.guess_word), errors.measure.written(errors.guess)
         )
-    return said + Markup(".")
+    return said + _scores(errors) + Markup(".")
+
+
+def _scores(errors: Errors) -> Markup:
+    """Other scores, each next to that of the baseline."""
+    parts = [
+        Markup("{} <b>{:.2f}</b> (baseline {:.2f})").format(one.name, one.kept.value, one.guess)
+        for one in errors.scores
+    ]
+    return Markup("; ") + Markup(", ").join(parts) if parts else Markup()
 
 
 def _nothing(report: Report) -> str:

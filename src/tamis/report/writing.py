@@ -16,7 +16,7 @@ from tamis.plot.walks import draw_path, draw_values
 from tamis.report import wording
 from tamis.report.drawing import drawn
 from tamis.report.effect_drawing import effect_svg
-from tamis.report.facts import Estimate, Report, Swap, plain
+from tamis.report.facts import Estimate, NamedScore, Report, Swap, plain
 from tamis.report.rendering import WIDE, beside_names, both, rendered
 from tamis.report.strip_drawing import strip_svg
 
@@ -82,7 +82,12 @@ def _figures(report: Report) -> list[tuple[str, str, str]]:
         if errors.r2 is not None:
             notes.append(f"R² {errors.r2.value:.2f}")
         shown.append((name, value, ", ".join(filter(None, notes))))
-        if errors.lost is not None and np.isfinite(errors.lost.value):
+        for score in errors.scores:
+            name = score.name[0].upper() + score.name[1:]
+            shown.append((name, f"{score.kept.value:.2f}", f"baseline {score.guess:.2f}"))
+        if errors.scores:  # the error rate hardly moves if a class is rare
+            shown += _lost_score(errors.scores[0])
+        elif errors.lost is not None and np.isfinite(errors.lost.value):
             shown.append(_lost(errors.lost, measure.percent))
     if agreement is not None:
         words = f"{agreement.word}; 0 chance, 1 always the same"
@@ -101,6 +106,14 @@ def _lost(lost: Estimate, percent: bool) -> tuple[str, str, str]:
         return what, value, ""
     within = size <= lost.error
     return what, value, "within one standard error" if within else "more than one standard error"
+
+
+def _lost_score(score: NamedScore) -> list[tuple[str, str, str]]:
+    """Return what keeping few columns costs in the first of the scores."""
+    if score.lost is None or not np.isfinite(score.lost.value):
+        return []
+    what, value, note = _lost(score.lost, percent=False)
+    return [(f"{what} ({score.name})", value, note)]
 
 
 def _sections(report: Report) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import all_estimators
 
 from tamis import choice, criteria, neural, search
+from tamis.auto import Auto
 from tamis.contract import Choice, Criterion, Selection
 from tamis.table import TableSelector
 
@@ -70,8 +71,7 @@ def catalogue() -> dict[str, dict[str, type]]:
     }
     found = _classes(criteria) | _classes(search) | _classes(choice) | _classes(neural)
     groups["searches"]["TableSelector"] = TableSelector
-    # by its name: it stands above the expressions, which need it to be read
-    groups["auto"]["Auto"] = import_module("tamis.auto").Auto
+    groups["auto"]["Auto"] = Auto
     for name, kind in sorted(found.items()):
         if issubclass(kind, Choice):
             groups["choices"][name] = kind

@@ -119,6 +119,13 @@ def take(X: Any, columns: Subset) -> Any:
     return X[:, positions]
 
 
+def take_rows(X: Any, rows: Subset) -> Any:
+    """Return some rows of a frame, in its own library."""
+    if library_of(X) == "pandas":
+        return X.iloc[rows]
+    return X.take(rows) if library_of(X) == "pyarrow" else X[rows.tolist()]
+
+
 def without(frame: Any, names: Iterable[str]) -> Any:
     """A frame of polars without some columns.
 

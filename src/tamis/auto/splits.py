@@ -1,0 +1,154 @@
+"""Training and test rows: folds that tamis makes, or those of a user's splitter."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
+
+from tamis._arrays import Array, Subset, class_codes, is_int
+from tamis.exceptions import InvalidParameter
+
+#: Training rows and test rows.
+Split = tuple[Subset, Subset]
+
+
+def groups_of(groups: Any, n_rows: int) -> NDArray[np.intp] | None:
+    """Return the group of every row as a number, or None without groups."""
+    if groups is None:
+        return None
+    given = np.asarray(groups)
+    if given.shape != (n_rows,):
+        raise InvalidParameter(
+            f"Auto needs groups with one label for each of the {n_rows} rows, not an array of "
+            f"shape {given.shape}."
+        )
+    try:
+        return class_codes(given)[1]
+    except TypeError as error:  # labels of several types cannot be sorted
+        raise InvalidParameter(
+            f"Auto needs groups with labels of one type, but they mix several ({error}). Convert "
+            "them, for example with groups.astype(str)."
+        ) from error
+
+
+def weights_of(sample_weight: Any, n_rows: int) -> Array | None:
+    """Return the weight of every row, or None if all weigh the same."""
+    if sample_weight is None:
+        return None
+    try:
+        given = np.asarray(sample_weight, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InvalidParameter(f"Auto needs sample_weight as numbers ({error}).") from error
+    if given.shape != (n_rows,):
+        raise InvalidParameter(
+            f"Auto needs sample_weight with one number for each of the {n_rows} rows, not an array "
+            f"of shape {given.shape}."
+        )
+    if not np.isfinite(given).all() or given.min() < 0:
+        raise InvalidParameter("Auto needs sample_weight as finite numbers of at least 0.")
+    if (given > 0).sum() < 4:
+        raise InvalidParameter("Auto needs at least 4 rows with a sample_weight above 0.")
+    return given
+
+
+def deal_folds(
+    strata: Subset | None, n_rows: int, groups: Subset | None, n_folds: int, seed: int
+) -> list[Split]:
+    """Return shuffled folds with classes in proportion and the rows of a group together."""
+    if groups is not None and groups.max() + 1 < n_folds:
+        raise InvalidParameter(
+            f"Auto cannot make {n_folds} folds of {groups.max() + 1} group(s) of rows. Ask for "
+            "fewer folds (cv=2), or leave groups out."
+        )
+    # StratifiedKFold refuses data in which no class has as many rows as there are folds
+    stratified = strata is not None and np.bincount(strata).max() >= n_folds
+    given = {"n_splits": n_folds, "shuffle": True, "random_state": seed}
+    if groups is None:
+        folds = StratifiedKFold(**given) if stratified else KFold(**given)
+    else:
+        folds = StratifiedGroupKFold(**given) if stratified else GroupKFold(**given)
+    with warnings.catch_warnings():  # a class of few rows is missing in some folds
+        warnings.simplefilter("ignore", UserWarning)
+        found = list(folds.split(np.zeros(n_rows), strata, groups))
+    if all(len(test) for _, test in found):
+        return found
+    # with a few large groups of one class each, stratification may leave a fold empty
+    return list(GroupKFold(**given).split(np.zeros(n_rows), None, groups))
+
+
+def check_cv(cv: Any) -> None:
+    """Refuse what cannot split rows."""
+    if is_int(cv) and cv >= 2:
+        return
+    if isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, list | tuple)):
+        raise InvalidParameter(
+            f"Auto needs cv as a number of folds of at least 2, a splitter of scikit-learn, or a "
+            f"list of pairs (train, test), not {cv!r}."
+        )
+
+
+def make_splits(
+    cv: Any,
+    y: NDArray[Any],
+    groups: NDArray[Any] | None,
+    rows: Subset,
+    n_rows: int,
+    seed: int,
+) -> list[Split]:
+    """Return the splits of a user's ``cv`` as positions among the ``rows`` that are used.
+
+    Parameters
+    ----------
+    cv : splitter or iterable of pairs (train, test)
+        Pairs hold indices or masks of all ``n_rows`` rows of the table.
+    y, groups : array
+        Target and groups of the rows that are used.
+    """
+    if hasattr(cv, "split"):
+        if getattr(cv, "random_state", 0) is None:  # all processes must make the same splits
+            cv = clone(cv, safe=False)
+            cv.random_state = seed
+        try:
+            found = list(cv.split(np.zeros((len(rows), 1)), y, groups))
+        except ValueError as error:
+            raise InvalidParameter(
+                f"cv={cv} cannot split the {len(rows)} rows: {error}."
+            ) from error
+        splits = [(np.asarray(train), np.asarray(test)) for train, test in found]
+    else:
+        position = np.full(n_rows, -1, dtype=np.intp)
+        position[rows] = np.arange(len(rows))
+        splits = [
+            tuple(_positions(part, position) for part in _pair(pair))  # type: ignore[misc]
+            for pair in cv
+        ]
+    splits = [(train, test) for train, test in splits if len(test) and len(train) > 1]
+    if len(splits) < 2:
+        raise InvalidParameter(
+            f"Auto needs cv with at least 2 pairs of training and test rows, got {len(splits)}."
+        )
+    return splits
+
+
+def _pair(pair: Any) -> Any:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise InvalidParameter(
+            f"Auto needs every item of cv as a pair (train, test) of row indices, not {pair!r}."
+        )
+    return pair
+
+
+def _positions(part: Any, position: NDArray[np.intp]) -> Subset:
+    """Return where some rows of the table are among those that are used."""
+    given, n_rows = np.asarray(part), len(position)
+    if given.dtype == bool and given.shape == (n_rows,):
+        given = np.flatnonzero(given)
+    if given.ndim != 1 or given.dtype.kind not in "iu" or (given.size and given.max() >= n_rows):
+        raise InvalidParameter(
+            f"Auto needs the rows of cv as indices below {n_rows} or as masks of that length."
+        )
+    found: Subset = position[given]
+    return found[found >= 0]

@@ -1,0 +1,135 @@
+"""Measures of held-out predictions against scikit-learn and loops."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import (
+    average_precision_score,
+    f1_score,
+    get_scorer,
+    log_loss,
+    make_scorer,
+    max_error,
+    roc_auc_score,
+)
+
+from tamis.auto.measures import (
+    Predictions,
+    area_under_curve,
+    average_precision,
+    check_scoring,
+    measures_of,
+)
+from tamis.auto.truth import Truth
+from tamis.exceptions import InvalidParameter
+
+
+def scores(n=200, seed=0, ties=False):
+    rng = np.random.default_rng(seed)
+    positive = rng.random(n) < 0.2
+    score = positive + rng.normal(size=n)
+    weights = rng.integers(0, 4, size=(6, n)).astype(float)
+    return (score.round(1) if ties else score), positive, weights
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize(
+    ("measure", "oracle"),
+    [(area_under_curve, roc_auc_score), (average_precision, average_precision_score)],
+)
+def test_ranks_of_one_fold_are_those_of_scikit_learn(measure, oracle, ties):
+    score, positive, weights = scores(ties=ties)
+    found = measure(score, positive, np.zeros(200, dtype=int), weights)
+    expected = [oracle(positive, score, sample_weight=of) for of in weights]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_only_rows_of_one_fold_are_compared():
+    score, positive, weights = scores(seed=1)
+    folds = np.arange(200) % 3
+    shifted = score + 100 * folds  # models of different folds have different offsets
+    same = area_under_curve(score, positive, folds, weights)
+    np.testing.assert_allclose(area_under_curve(shifted, positive, folds, weights), same)
+    pairs, right = 0.0, 0.0
+    of = weights[0]
+    for i in np.flatnonzero(positive):
+        for j in np.flatnonzero(~positive & (folds == folds[i])):
+            pairs += of[i] * of[j]
+            right += of[i] * of[j] * ((score[i] > score[j]) + (score[i] == score[j]) / 2)
+    assert same[0] == pytest.approx(right / pairs)
+    # the share of positives in the other folds says nothing of a row: pooled, it would
+    constant = np.array([positive[folds != k].mean() for k in range(3)])[folds]
+    np.testing.assert_allclose(area_under_curve(constant, positive, folds, weights), 0.5)
+
+
+def shares(n=150, n_classes=3, seed=0):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(n_classes, size=n)
+    values = rng.dirichlet(np.ones(n_classes), size=n) + 0.5 * np.eye(n_classes)[codes]
+    values /= values.sum(axis=1, keepdims=True)
+    return codes, values, rng.integers(0, 3, size=(4, n)).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("scoring", "n_classes"),
+    [("roc_auc", 2), ("average_precision", 2), ("neg_log_loss", 3), ("neg_brier_score", 3),
+     ("roc_auc_ovr", 3), ("f1", 2), ("accuracy", 3), ("f1_macro", 3), ("balanced_accuracy", 2)],
+)  # fmt: skip
+def test_scores_of_classes_are_those_of_scikit_learn(scoring, n_classes):
+    codes, values, weights = shares(n_classes=n_classes)
+    labels = np.array([f"c{k}" for k in range(n_classes)])
+    truth = Truth.of(labels[codes], "classification")
+    found = measures_of(scoring, "classification", labels, np.bincount(codes))
+    decides = scoring in ("roc_auc", "average_precision", "neg_log_loss", "neg_brier_score",
+                          "roc_auc_ovr")  # fmt: skip
+    measure = found.decides if decides else found.reported[-1]
+    folds = np.zeros((1, len(codes)), dtype=int)
+    losses = measure.losses(Predictions(values[None], folds), truth, weights)
+    positive = values[:, 1] if n_classes == 2 else values
+    for loss, of in zip(losses, weights, strict=True):
+        if scoring == "neg_log_loss":
+            expected = log_loss(codes, values, sample_weight=of)
+        elif scoring == "neg_brier_score":
+            expected = np.average(((values - np.eye(3)[codes]) ** 2).sum(axis=1), weights=of)
+        elif scoring == "roc_auc_ovr":
+            each = [roc_auc_score(codes == k, values[:, k], sample_weight=of) for k in range(3)]
+            expected = np.mean(each)
+        else:
+            scorer = get_scorer(scoring)
+            answer = positive if scoring in ("roc_auc", "average_precision") else values.argmax(1)
+            options = {} if scoring not in ("f1",) else {"pos_label": 1}
+            kwargs = {k: v for k, v in scorer._kwargs.items() if k != "pos_label"} | options
+            expected = scorer._score_func(codes, answer, sample_weight=of, **kwargs)
+        assert measure.shown(loss) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_rare_class_has_its_auc_and_average_precision_reported():
+    labels = np.array(["no", "yes"])
+    found = measures_of(None, "classification", labels, [970, 30])
+    assert [measure.name for measure in found.reported] == ["roc_auc", "average_precision"]
+    assert measures_of(None, "classification", labels, [700, 300]).reported == ()
+    decides = measures_of("roc_auc", "classification", labels, [970, 30])
+    assert decides.decides.name == "roc_auc"
+    assert [measure.name for measure in decides.reported] == ["average_precision"]
+    # whichever class it is: the average precision is that of the rare one
+    codes = np.array([0] * 3 + [1] * 97)
+    share = np.linspace(0.1, 0.9, 100)
+    values = np.column_stack([1 - share, share])
+    folds = np.zeros((1, 100), dtype=int)
+    _, precision = measures_of(None, "classification", labels, [3, 97]).reported
+    truth = Truth.of(codes, "classification")
+    loss = precision.losses(Predictions(values[None], folds), truth, np.ones((1, 100)))
+    assert 1 - loss[0] == pytest.approx(average_precision_score(codes == 0, values[:, 0]))
+
+
+def test_what_is_not_a_score_is_refused():
+    for scoring in ("roc_acu", 3, lambda model, X, y: 0.0):
+        with pytest.raises(InvalidParameter, match="Auto needs scoring as"):
+            check_scoring(scoring)
+    with pytest.raises(InvalidParameter, match="takes sample_weight"):
+        check_scoring(make_scorer(max_error))
+    check_scoring(make_scorer(f1_score))
+    three = np.array(["a", "b", "c"])
+    with pytest.raises(InvalidParameter, match="roc_auc_ovr"):
+        measures_of("roc_auc", "classification", three, [5, 5, 5])
+    with pytest.raises(InvalidParameter, match="concordance"):
+        measures_of("r2", "survival", None, None)

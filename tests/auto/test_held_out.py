@@ -54,7 +54,9 @@ ONE_ERROR, PLAIN = Allowed(1.0), Measures(SQUARED)
 
 
 def decided(gathered, truth, allowed=ONE_ERROR, measures=PLAIN, asked=False):
-    return decide(gathered, truth, measures, allowed, np.random.default_rng(0), asked=asked)
+    return decide(
+        gathered, truth, measures, allowed, allowed, np.random.default_rng(0), asked=asked
+    )
 
 
 @pytest.mark.parametrize("classes", [False, True])

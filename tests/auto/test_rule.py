@@ -7,19 +7,25 @@ from tamis.auto.machine import coupled
 from tamis.auto.rule import Allowed, Draws, Losses, paired_errors, select_candidates
 
 #: Standard errors, and shares of the loss that they may not pass.
-RULES = [Allowed(0.0), Allowed(0.25), Allowed(1.0), Allowed(1.0, 0.03)]
+RULES = [Allowed(0.0), Allowed(0.25), Allowed(1.0), Allowed(1.0, 0.03), Allowed(2.0, gain=0.1)]
 
 
-def selected_by_loops(losses, errors, sizes, allowed):
+def selected_by_loops(losses, errors, sizes, allowed, baseline):
     """Smallest size that is allowed; there the least, the first."""
     best = min(range(len(sizes)), key=lambda c: losses[c])
     close = []
     for c in range(len(sizes)):
+        gain = max(baseline - losses[best], 0.0)
         limit = min(allowed.n_errors * errors[c][best], allowed.share * losses[best])
+        limit = min(limit, allowed.gain * gain) if allowed.gain < 9 else limit
         if losses[c] <= losses[best] + limit:
             close.append(c)
     size = min(sizes[c] for c in close)
     return min((c for c in close if sizes[c] == size), key=lambda c: (losses[c], c))
+
+
+#: Loss of the baseline.
+HIGH = np.array([9.0])
 
 
 def tables(n_tables=60):
@@ -35,8 +41,12 @@ def test_the_selected_candidate(allowed):
     found, loops = [], []
     for losses, sizes in tables():
         errors = paired_errors(losses)
-        found += select_candidates(losses, errors, sizes, allowed).tolist()
-        loops += [selected_by_loops(row, errors, sizes, allowed) for row in losses.tolist()]
+        base = np.linspace(0.5, 1.5, len(losses))
+        found += select_candidates(losses, errors, sizes, allowed, base).tolist()
+        loops += [
+            selected_by_loops(row, errors, sizes, allowed, nothing)
+            for row, nothing in zip(losses.tolist(), base, strict=True)
+        ]
     assert found == loops
     assert len(set(found)) > 3
 
@@ -44,7 +54,7 @@ def test_the_selected_candidate(allowed):
 def test_ties_go_to_the_first():
     losses = np.array([[1.0, 0.5, 0.5, 0.5]])
     errors = np.full((4, 4), 0.1)
-    assert select_candidates(losses, errors, np.array([1, 2, 2, 5]), Allowed(0.25)) == [1]
+    assert select_candidates(losses, errors, np.array([1, 2, 2, 5]), Allowed(0.25), HIGH) == [1]
 
 
 def test_the_standard_error_is_that_of_the_paired_differences():
@@ -59,20 +69,28 @@ def test_the_standard_error_is_that_of_the_paired_differences():
     assert errors[0, 1] == pytest.approx(apart, rel=0.15)
     sizes = np.array([1, 5])  # alone, the standard error of each loss is larger than 0.05
     assert losses.drawn[:, 0].std() > 0.05
-    assert select_candidates(losses.whole[None], errors, sizes, Allowed(1.0)) == [1]
+    assert select_candidates(losses.whole[None], errors, sizes, Allowed(1.0), HIGH) == [1]
+
+
+def test_a_small_list_keeps_most_of_a_small_gain():
+    """With 3 % positives, a noise column has nearly the loss of the best list."""
+    losses, errors = np.array([[0.0581, 0.0565]]), np.full((2, 2), 0.001)
+    sizes, baseline = np.array([1, 5]), np.array([0.0582])
+    assert select_candidates(losses, errors, sizes, Allowed(2.0, 0.05), baseline) == [0]
+    assert select_candidates(losses, errors, sizes, Allowed(2.0, 0.05, 0.2), baseline) == [1]
 
 
 def test_few_rows_that_lose_nearly_all_hide_no_better_list():
     losses, errors = np.array([[0.06, 0.05]]), np.full((2, 2), 0.02)
     sizes = np.array([1, 5])
-    assert select_candidates(losses, errors, sizes, Allowed(1.0)) == [0]
-    assert select_candidates(losses, errors, sizes, Allowed(1.0, 0.05)) == [1]
+    assert select_candidates(losses, errors, sizes, Allowed(1.0), HIGH) == [0]
+    assert select_candidates(losses, errors, sizes, Allowed(1.0, 0.05), HIGH) == [1]
 
 
 def test_no_loss_is_allowed_above_a_least_loss_of_0():
     losses, errors = np.array([[0.05, 0.0, 0.0]]), np.zeros((3, 3))
     for allowed in RULES:
-        assert select_candidates(losses, errors, np.array([1, 2, 5]), allowed) == [1]
+        assert select_candidates(losses, errors, np.array([1, 2, 5]), allowed, HIGH) == [1]
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -98,8 +116,8 @@ def test_the_best_of_many_is_corrected():
     draws = Draws.of(40, rng)
     losses = draws.part(draws.weights @ rows / draws.weights.sum(axis=1, keepdims=True))
     errors = paired_errors(losses.drawn)
-    (best,) = select_candidates(losses.whole[None], errors, sizes, Allowed(0.0))
-    of_draw = select_candidates(losses.drawn, errors, sizes, Allowed(0.0))
+    (best,) = select_candidates(losses.whole[None], errors, sizes, Allowed(0.0), HIGH)
+    of_draw = select_candidates(losses.drawn, errors, sizes, Allowed(0.0), np.full(200, 9.0))
     assert losses.whole[best] < 0.88
     assert abs(losses.of(of_draw).honest - 1) < 0.06
 

@@ -181,7 +181,10 @@ def _order(key: Key) -> tuple[int, int, int]:
 
 
 class AutoOutcome(NamedTuple):
-    """The selected candidate and the errors; ``size`` is 0 if nothing is selected."""
+    """The selected candidate and the errors; ``size`` is 0 if nothing is selected.
+
+    ``n_short`` is the size that the rule for short lists would select.
+    """
 
     path: str
     model: str
@@ -193,6 +196,7 @@ class AutoOutcome(NamedTuple):
     curve: list[CurvePoint]
     curve_all: CurvePoint | None
     lost: LostError | None = None
+    n_short: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return lists and numbers for a record."""
@@ -227,12 +231,20 @@ ERRORS = ("error", "error_all", "error_guess")
 
 
 class Trials(NamedTuple):
-    """Some candidates and the one that each draw selects among them."""
+    """Some candidates, their losses, and the candidate that each draw selects among them."""
 
     candidates: list[Predictions]
+    sizes: Subset
     deciding: Losses
-    whole: int
+    errors: Array
+    baseline: float
     of_draw: Subset
+    measured: dict[Measure, Losses]
+
+    def selected(self, allowed: Allowed) -> int:
+        """Return the candidate that a rule selects on all rows."""
+        given = self.errors, self.sizes, allowed, np.array([self.baseline])
+        return int(select_candidates(self.deciding.whole[None], *given)[0])
 
 
 class Judge:
@@ -243,12 +255,16 @@ class Judge:
     measures : Measures
     truth : Truth
         Of the held-out rows.
+    baseline : Predictions
     rng : numpy Generator
     """
 
-    def __init__(self, measures: Measures, truth: Truth, rng: np.random.Generator):
+    def __init__(
+        self, measures: Measures, truth: Truth, baseline: Predictions, rng: np.random.Generator
+    ):
         self.measures, self.truth = measures, truth
         self._draws = Draws.of(len(truth.values), rng, truth.groups, truth.weights)
+        self._baseline = self.losses(measures.decides, [baseline])
 
     def losses(self, measure: Measure, candidates: Sequence[Predictions]) -> Losses:
         """Return the losses of some candidates."""
@@ -256,24 +272,29 @@ class Judge:
         return self._draws.part(np.column_stack(found))
 
     def try_all(self, candidates: Sequence[Predictions], sizes: Subset, allowed: Allowed) -> Trials:
-        """Return the candidate that the rule selects, on all rows and in each draw."""
+        """Return the losses of candidates, and the one that the rule selects in each draw."""
         deciding = self.losses(self.measures.decides, candidates)
         usable = np.isfinite(deciding.drawn).all(axis=1)  # a draw may have no row of a class
         drawn = np.where(usable[:, None], deciding.drawn, deciding.whole)
         errors = paired_errors(drawn)
-        (whole,) = select_candidates(deciding.whole[None], errors, sizes, allowed)
-        return Trials(
-            list(candidates),
-            deciding._replace(drawn=drawn),
-            int(whole),
-            select_candidates(drawn, errors, sizes, allowed),
-        )
+        nothing = np.where(usable, self._baseline.drawn[:, 0], self._baseline.whole)
+        of_draw = select_candidates(drawn, errors, sizes, allowed, nothing)
+        whole = float(self._baseline.whole[0])
+        deciding = deciding._replace(drawn=drawn)
+        return Trials(list(candidates), sizes, deciding, errors, whole, of_draw, {})
 
     def measured(self, trials: Trials, measure: Measure) -> Losses:
-        """Return the losses of what each draw selected, by another measure."""
-        used, place = np.unique(trials.of_draw, return_inverse=True)
-        found = self.losses(measure, [trials.candidates[one] for one in used])
-        return found.of(place)
+        """Return the losses of what each draw selected, by any measure."""
+        if measure not in trials.measured:
+            n_draws = len(trials.of_draw)
+            found = np.empty((2, n_draws))
+            for one in np.unique(trials.of_draw):
+                own = np.flatnonzero(trials.of_draw == one)
+                weights = self._draws.weights[np.concatenate([1 + own, 1 + n_draws + own])]
+                losses = measure.losses(trials.candidates[one], self.truth, weights)
+                found[:, own] = losses.reshape(2, -1)
+            trials.measured[measure] = Losses(trials.deciding.whole, *found)
+        return trials.measured[measure]
 
     @property
     def _others(self) -> list[Measure]:
@@ -338,6 +359,7 @@ def decide(
     truth: Truth,
     measures: Measures,
     allowed: Allowed,
+    short: Allowed,
     rng: np.random.Generator,
     *,
     asked: bool,
@@ -346,17 +368,19 @@ def decide(
 
     Parameters
     ----------
+    allowed, short : Allowed
+        How much worse the selected number of columns may be, and that of a short list.
     asked : bool
         Whether the number of columns was given, so that a list is returned in any case.
     """
     rows = np.flatnonzero(gathered.is_held_out)
     gathered, truth = gathered.take(rows), truth.take(rows)
-    judge = Judge(measures, truth, rng)
+    judge = Judge(measures, truth, gathered.baseline, rng)
     keys = list(gathered.candidates)
     sizes = np.array([size for *_, size in keys])
     mine = judge.try_all(list(gathered.candidates.values()), sizes, allowed)
     nothing = judge.try_all([gathered.baseline], np.zeros(1, dtype=np.intp), allowed)
-    path, model, size = keys[mine.whole]
+    path, model, size = keys[mine.selected(allowed)]
     found = _is_significant(mine, nothing)
     guess = judge.error(nothing)
     error, error_all, lost, point = guess, None, None, None
@@ -366,7 +390,8 @@ def decide(
         models = list(gathered.everything)
         every = np.full(len(models), gathered.n_units)
         whole = judge.try_all(list(gathered.everything.values()), every, Allowed(0.0))
-        point = judge.curve(whole, [(ALL, name, gathered.n_units) for name in models])[whole.whole]
+        points = judge.curve(whole, [(ALL, name, gathered.n_units) for name in models])
+        point = points[whole.selected(Allowed(0.0))]
         error_all = judge.error(whole, nothing)
         if found or asked:
             if size == gathered.n_units:
@@ -375,7 +400,7 @@ def decide(
                 lost = judge.lost(mine, whole, error, error_all)
     return AutoOutcome(
         path, model, size if found or asked else 0, found, error, error_all, guess,
-        judge.curve(mine, keys), point, lost,
+        judge.curve(mine, keys), point, lost, int(sizes[mine.selected(short)]),
     )  # fmt: skip
 
 

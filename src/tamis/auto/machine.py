@@ -128,13 +128,8 @@ def _lost(known: Array, truth: Truth, train: Subset, test: Subset, width: float)
 
 def _numbers(known: Array, truth: Truth, asked: Array, width: float) -> Array:
     machine = RelativeSVR(COST, tube=TUBE, scale=width)
-    machine.fit(known, truth.values[:, 0], _relative(truth))
+    machine.fit(known, truth.values[:, 0], truth.weights)
     return np.asarray(machine.predict(asked))
-
-
-def _relative(truth: Truth) -> Array | None:
-    """Weights with a mean of 1, so that C keeps its meaning."""
-    return None if truth.weights is None else truth.weights / truth.weights.mean()
 
 
 def _decisions(
@@ -142,7 +137,7 @@ def _decisions(
 ) -> tuple[Array, NDArray[np.intp]]:
     """Decision values of each pair of classes, and the classes that the machine knows."""
     machine = SVC(C=COST, gamma=width / known.shape[1], decision_function_shape="ovo")
-    machine.fit(known, truth.codes, _relative(truth))
+    machine.fit(known, truth.codes, truth.weights)
     return machine.decision_function(asked), machine.classes_
 
 

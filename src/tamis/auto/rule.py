@@ -27,10 +27,23 @@ class Allowed(NamedTuple):
         Standard errors of the difference, paired by rows.
     share : float
         Share of the least loss, at most.
+    gain : float
+        Share of the best candidate's gain over the baseline, at most: with a rare class or a weak
+        signal, all of the gain may be less than a few per cent of the loss.
     """
 
     n_errors: float
     share: float = float("inf")
+    gain: float = float("inf")
+
+    def limit(self, least: Array, errors: Array, baseline: Array) -> Array:
+        """Return how much above the least loss each candidate may be."""
+        limit = self.n_errors * errors
+        if np.isfinite(self.share):  # an infinite share of a loss of 0 is not a number
+            limit = np.minimum(limit, self.share * least)
+        if np.isfinite(self.gain):
+            limit = np.minimum(limit, self.gain * np.maximum(baseline - least, 0.0))
+        return np.asarray(limit)
 
 
 class Draws(NamedTuple):
@@ -100,7 +113,9 @@ def paired_errors(drawn: Array) -> Array:
     return np.sqrt(np.maximum(variance[:, None] + variance - 2 * covariance, 0.0))
 
 
-def select_candidates(losses: Array, errors: Array, sizes: Subset, allowed: Allowed) -> Subset:
+def select_candidates(
+    losses: Array, errors: Array, sizes: Subset, allowed: Allowed, baseline: Array
+) -> Subset:
     """Return for each row of losses the smallest size that is allowed; there the least loss.
 
     Parameters
@@ -111,21 +126,21 @@ def select_candidates(losses: Array, errors: Array, sizes: Subset, allowed: Allo
     sizes : array of int
         Of each candidate.
     allowed : Allowed
+    baseline : array of shape (n_draws,)
+        Loss of the baseline.
 
     Examples
     --------
     >>> losses, errors = np.array([[3.0, 1.1, 1.0]]), np.full((3, 3), 0.2)
-    >>> select_candidates(losses, errors, np.array([1, 2, 5]), Allowed(1.0))
+    >>> sizes, baseline = np.array([1, 2, 5]), np.array([5.0])
+    >>> select_candidates(losses, errors, sizes, Allowed(1.0), baseline)
     array([1])
-    >>> select_candidates(losses, errors, np.array([1, 2, 5]), Allowed(1.0, share=0.02))
+    >>> select_candidates(losses, errors, sizes, Allowed(1.0, share=0.02), baseline)
     array([2])
     """
     best = losses.argmin(axis=1)
     least = losses.min(axis=1, keepdims=True)
-    above = allowed.n_errors * errors[best]
-    if np.isfinite(allowed.share):  # an infinite share of a loss of 0 is not a number
-        above = np.minimum(above, allowed.share * least)
-    close = losses <= least + above
+    close = losses <= least + allowed.limit(least, errors[best], baseline[:, None])
     smallest = np.where(close, sizes, sizes.max() + 1).min(axis=1)
     there = close & (sizes == smallest[:, None])
     return np.asarray(np.where(there, losses, np.inf).argmin(axis=1))

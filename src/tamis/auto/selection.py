@@ -55,7 +55,11 @@ from tamis.evaluation.stability import Stability
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 
 #: How much worse a smaller number of columns may be.
-SIZES = {"balanced": Allowed(1.0, 0.05), "short": Allowed(1.64, 0.1), "best": Allowed(0.0)}
+SIZES = {
+    "balanced": Allowed(2.0, 0.05, 0.2),
+    "short": Allowed(2.0, 0.2, 0.2),
+    "best": Allowed(0.0),
+}
 #: The clock stops at this multiple of the budget, but not before this number of seconds: a busy or
 #: slow machine shall give the same answer, and nobody shall wait for costs that were all wrong.
 PATIENCE, LEAST_SECONDS = 3.0, 300.0
@@ -174,6 +178,10 @@ class Auto(InRounds):
     counts_places: ClassVar[bool] = True
     fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), Auto())"
     quick: ClassVar[str] = "correlation"
+
+    #: Groups and weights of the rows of a fit.
+    _groups: NDArray[np.intp] | None = None
+    _weights: Array | None = None
 
     path_: str | None
     model_: str | None
@@ -369,6 +377,8 @@ class Auto(InRounds):
             except ValueError as error:
                 raise InvalidParameter(f"Auto cannot use class_weight: {error}") from error
             weights = by_class[codes] * (1.0 if weights is None else weights)
+        if weights is not None:  # a mean of 1, so that penalties keep their meaning
+            weights = weights / weights.mean()
         return Truth.of(y, task, groups, weights)
 
     def _measured(self, y: NDArray[Any], truth: Truth) -> Measures:
@@ -419,7 +429,8 @@ class Auto(InRounds):
             predicted = gather(found, work.truth, work.unit)
         truth = work.truth._replace(values=work.unit * work.truth.values)
         rng = stream(seed, "draws")
-        outcome = decide(predicted, truth, self._measures, SIZES[self.size], rng, asked=asked)
+        rules = SIZES[self.size], SIZES["short"]
+        outcome = decide(predicted, truth, self._measures, *rules, rng, asked=asked)
         # if nothing is selected, the order is what there is to see
         order = work.ordered(outcome.path, X, y, np.arange(len(X)), seed_of(seed, "all"))
         columns = work.units.columns(np.sort(order[: outcome.size]))

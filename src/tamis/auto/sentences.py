@@ -98,8 +98,12 @@ def reasons_of(auto: Any) -> list[str]:
         lines.append(
             f"stability across folds: {auto.stability_.nogueira:.2f} (1 = identical, 0 = chance)"
         )
+    if auto.path_ is not None and auto.size == "balanced" and found.n_short < found.size:
+        lines.append(f'a shorter list: {auto._counted(found.n_short)}, by Auto(size="short")')
     if auto.plan_:
-        lines.append(f"tried: orders by {_tried(auto, ORDERS)}; models: {_tried(auto, MODELS)}")
+        orders = _listed(ORDERS, {point.path for point in auto.curve_})
+        models = _listed(MODELS, {point.model for point in auto.curve_})
+        lines.append(f"tried: orders by {orders}; models: {models}")
     else:
         lines.append(auto.choice_.reason)
     lines += [f"skipped {one.name}: {one.reason}" for one in auto.plan_ if not one.tried]
@@ -108,7 +112,6 @@ def reasons_of(auto: Any) -> list[str]:
     return lines
 
 
-def _tried(auto: Any, words: dict[str, str]) -> str:
-    """Return the paths, or the models, that were tried."""
-    tried = {one.name.split(": ")[-1] for one in auto.plan_ if one.tried}
+def _listed(words: dict[str, str], tried: set[str]) -> str:
+    """Return the orders, or the models, that were tried."""
     return ", ".join(words[name].removeprefix("ordered by ") for name in words if name in tried)

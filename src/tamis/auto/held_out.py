@@ -219,7 +219,7 @@ class AutoOutcome(NamedTuple):
         return cls(**plain | errors | {"curve": curve, "lost": lost, "curve_all": whole})
 
 
-def _read(kind: Any, numbers: list[Any] | None) -> Any:
+def _read(kind: Any, numbers: Any) -> Any:
     *plain, scores = numbers
     return kind(
         *plain, {name: (float(value), float(error)) for name, (value, error) in scores.items()}
@@ -274,7 +274,7 @@ class Judge:
     def try_all(self, candidates: Sequence[Predictions], sizes: Subset, allowed: Allowed) -> Trials:
         """Return the losses of candidates, and the one that the rule selects in each draw."""
         deciding = self.losses(self.measures.decides, candidates)
-        usable = np.isfinite(deciding.drawn).all(axis=1)  # a draw may have no row of a class
+        usable: Any = np.isfinite(deciding.drawn).all(axis=1)  # a draw may have no row of a class
         drawn = np.where(usable[:, None], deciding.drawn, deciding.whole)
         errors = paired_errors(drawn)
         nothing = np.where(usable, self._baseline.drawn[:, 0], self._baseline.whole)

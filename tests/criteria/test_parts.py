@@ -370,6 +370,10 @@ INFORMATION = [
     CIFE(n_bins=4),
     JMI(),
     DISR(n_bins=3),
+    MutualInformation(adjusted=True),
+    MRMR(adjusted=True),
+    CMIM(n_bins=40, adjusted=True),
+    DISR(adjusted=True),
 ]
 
 

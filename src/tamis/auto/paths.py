@@ -32,7 +32,7 @@ def path_of(name: str, task: str, n_units: int) -> Selection:
 def _search(name: str, task: str) -> Selection:
     classes = task == "classification"
     if name == "information":
-        return Forward(JMI(task=task))
+        return Forward(JMI(adjusted=True, task=task))
     forest: Any = (
         ExtraTreesClassifier(N_TREES)
         if classes

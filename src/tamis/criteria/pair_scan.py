@@ -331,10 +331,16 @@ class PairMRMR(MRMR):
         binning: str = "frequency",
         categories: ArrayLike | None = None,
         missing: str = "level",
+        adjusted: bool | str = "auto",
         task: str = "auto",
     ):
         super().__init__(
-            n_bins=n_bins, binning=binning, categories=categories, missing=missing, task=task
+            n_bins=n_bins,
+            binning=binning,
+            categories=categories,
+            missing=missing,
+            adjusted=adjusted,
+            task=task,
         )
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array
 from tamis._namespace import host, move, namespace, note, placed, spare_memory
+from tamis.density.chance import Chance
 
 #: Rows up to which single precision counts exactly.
 EXACT = 1 << 24
@@ -59,19 +60,26 @@ class OneHotLevels:
         room = KEPT if spare is None else KEPT_SHARE * spare
         return list(self._blocks()) if 4 * self.levels * self.n_samples <= room else None
 
-    def sums(self, pivot: NDArray[np.intp], n_pivot: int) -> Array:
-        """Sum of the table's values at the counts of each column and a pivot, on the host."""
+    def sums(self, pivot: NDArray[np.intp], n_pivot: int, chance: Chance | None = None) -> Array:
+        """Sum of the table's values at the counts of each column and a pivot, on the host.
+
+        Values of its own may be given for each level of the pivot.
+        """
         # half the bytes on their way: a pivot of a million rows takes longer to send than to count
-        return self._sums(placed(pivot.astype(np.int32)), n_pivot)
+        return self._sums(placed(pivot.astype(np.int32)), n_pivot, chance)
 
     def sums_with(self, j: int) -> Array:
         """The same with one of the columns as the pivot, which is there already."""
         return self._sums(self._codes[j, :], int(self._n_levels[j]))
 
-    def _sums(self, pivot: Any, n_pivot: int) -> Array:
+    def _sums(self, pivot: Any, n_pivot: int, chance: Chance | None = None) -> Array:
         xp = namespace(self._like)
+        values, start = self._values, 0
+        if chance is not None:
+            values = move(chance.values, self._like)
+            start = move(chance.start[:, None], self._like, exact=True)
         parts = [
-            xp.sum(looked_up(self._values, counts), axis=0)
+            xp.sum(looked_up(values, counts if chance is None else counts + start), axis=0)
             for counts in self._counts(pivot, n_pivot)
         ]
         found = xp.concat(parts)

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, Mask, Subset
 from tamis.compiled import thresholds
 from tamis.contract import Reducible, RowStatistic, TableInParts
-from tamis.density.discrete import category_mask, check_missing, number_of_bins, settled
+from tamis.density.chance import chance_of
+from tamis.density.discrete import (
+    category_mask,
+    check_missing,
+    number_of_bins,
+    rounded,
+    settled,
+)
 from tamis.density.joined import JoinedPacking, joined_cuts
 from tamis.density.levels import Cuts, Packing, cuts_in_parts, target_cuts
 from tamis.density.scan import PairBlock
@@ -146,8 +153,31 @@ class PartsCoded:
         """Entropy of the pair (column, column j) for each column, in nats."""
         return self.joint_entropy(self.column(j))
 
-    def information(self, variable: Variable) -> Array:
+    def chance_entropy(self, variable: Variable, given: Variable | None = None) -> Array:
+        """As :meth:`tamis.density.discrete.Coded.chance_entropy`."""
+        if given is None:
+            sizes = self._sizes[variable[0]]
+            values = chance_of(np.zeros(np.count_nonzero(sizes), np.intp), sizes[sizes > 0]).values
+            return self._from_sums(values[self._sizes[:-1]].sum(axis=1))
+        pivot = given + variable
+        levels = self._levels[list(pivot)]
+        joint, expected, chance = [], [], None
+        for some in self._parts(int(np.prod(levels)), 0):
+            tables = self._tables(pivot, some)
+            joint.append(self._entropies(tables.reshape(len(tables), -1)))
+            tables = tables.reshape(len(tables), *levels, -1)
+            if chance is None:
+                margins = tables[0].sum(axis=2)
+                chance = chance_of(np.nonzero(margins)[0], margins[margins > 0], len(margins))
+            cells = chance.start[:, None] + tables.sum(axis=2)
+            expected.append(self._from_sums(chance.values[cells].sum(axis=(1, 2))))
+        self._kept = pivot, np.concatenate(joint)  # which is asked for next
+        return np.concatenate(expected)
+
+    def information(self, variable: Variable, *, adjusted: bool = False) -> Array:
         """Mutual information of each column with a variable, in nats."""
+        if adjusted:
+            return rounded(self.chance_entropy(variable) - self.joint_entropy(variable))
         found = self.entropy + self.entropy_of(variable) - self.joint_entropy(variable)
         return np.asarray(settled(found))
 
@@ -213,7 +243,10 @@ class PartsCoded:
 
     def _entropies(self, counts: NDArray[np.int64]) -> Array:
         """Entropy of each row of counts, in nats."""
-        sums = (counts * np.log(np.maximum(counts, 1))).sum(axis=1)
+        return self._from_sums((counts * np.log(np.maximum(counts, 1))).sum(axis=1))
+
+    def _from_sums(self, sums: Array) -> Array:
+        """Entropies from sums of n log n, or of what is expected of them."""
         return np.asarray(settled(np.log(self.n_samples) - sums / self.n_samples))
 
 

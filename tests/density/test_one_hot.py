@@ -78,7 +78,9 @@ def test_scores_have_the_same_bits(criterion):
     assert_array_equal(here, there)
 
 
-@pytest.mark.parametrize("criterion", [PairInformation(), PairMRMR()], ids=str)
+@pytest.mark.parametrize(
+    "criterion", [PairInformation(), PairMRMR(), PairInformation(adjusted=True)], ids=str
+)
 @pytest.mark.parametrize("levels", [8, 4096])
 def test_pairs_have_the_same_bits(criterion, levels, monkeypatch):
     from tamis.density import scan

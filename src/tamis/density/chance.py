@@ -72,6 +72,11 @@ def chance_of(level: NDArray[Any], size: NDArray[Any], n_pivot: int = 1) -> Chan
     return Chance(np.concatenate(values), start)
 
 
+def chance_within(margins: NDArray[Any]) -> Chance:
+    """The same from a table of the levels of a pivot and of a variable."""
+    return chance_of(np.nonzero(margins)[0], margins[margins > 0], len(margins))
+
+
 def _tables(total: int, sizes: list[NDArray[np.int64]]) -> Array:
     """One row for each list of sizes of a total, one column for each count up to it."""
     nodes = _nodes(total)

@@ -6,10 +6,12 @@ from math import log
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_selection import SelectFromModel
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.cluster import contingency_matrix, expected_mutual_information
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import StandardScaler
@@ -63,14 +65,22 @@ def contingency(a, b):
     return told
 
 
-def by_hand(kind, relevance, x, pick, y):
+def told(a, b, adjusted):
+    """I(a; b), less its expectation by scikit-learn if adjusted."""
+    if not adjusted:
+        return contingency(a, b)
+    return contingency(a, b) - expected_mutual_information(contingency_matrix(a, b), len(a))
+
+
+def by_hand(kind, relevance, x, pick, y, adjusted):
     """The gain of x beside one pick, from labels of the rows that count."""
-    shared = entropy(x) + entropy(pick) - entropy(x, pick)
-    told = entropy(pick) + entropy(y) - entropy(pick, y)
-    own = entropy(x) + entropy(y) - entropy(x, y)
-    conditional = entropy(x, pick) - entropy(pick) - entropy(x, pick, y) + entropy(pick, y)
-    together = entropy(x, pick) + entropy(y) - entropy(x, pick, y)
-    share = told / entropy(pick) if entropy(pick) else 0.0
+    shared, of_pick, own = (told(*two, adjusted) for two in ((x, pick), (pick, y), (x, y)))
+    conditional = 0.0
+    for level in set(pick):
+        rows = [(a, c) for a, b, c in zip(x, pick, y, strict=True) if b == level]
+        conditional += len(rows) / len(pick) * told(*map(list, zip(*rows, strict=True)), adjusted)
+    together = of_pick + conditional
+    share = max(of_pick, 0.0) / entropy(pick) if entropy(pick) else 0.0
     least = min(entropy(x), entropy(pick))
     return {
         MIFS: relevance - 0.5 * shared,
@@ -78,7 +88,7 @@ def by_hand(kind, relevance, x, pick, y):
         MRMR: relevance - shared,
         NMIFS: relevance - (shared / least if least else 0.0),
         CMIM: conditional,
-        CIFE: relevance - (told + own - together),
+        CIFE: relevance - (of_pick + own - together),
         JMI: together,
         DISR: together / entropy(x, pick, y),
     }[kind]
@@ -101,34 +111,40 @@ def labels(X):
     return [["gone" if v != v else v for v in column] for column in X.T.tolist()]
 
 
+@pytest.mark.parametrize("adjusted", [False, True])
 @pytest.mark.parametrize("kind", FAMILY)
-def test_gaps_are_a_level(kind):
+def test_gaps_are_a_level(kind, adjusted):
     X, y = mixed()
-    criterion = kind(categories=[1]).fit(X, y)
+    criterion = kind(categories=[1], adjusted=adjusted).fit(X, y)
     columns, target = labels(X), y.tolist()
-    relevance = [contingency(x, target) for x in columns]
-    assert_allclose(criterion.relevance_, relevance, atol=1e-11)
+    relevance = [told(x, target, adjusted) for x in columns]
+    assert_allclose(criterion.relevance_, relevance, atol=1e-10)
     for pick in range(5):
         others = np.delete(np.arange(5), pick)
-        expected = [by_hand(kind, relevance[j], columns[j], columns[pick], target) for j in others]
-        assert_allclose(criterion.gain(np.array([pick]), others), expected, atol=1e-10)
+        triples = [(columns[j], columns[pick], target) for j in others]
+        wanted = [
+            by_hand(kind, relevance[j], *triple, adjusted)
+            for j, triple in zip(others, triples, strict=True)
+        ]
+        assert_allclose(criterion.gain(np.array([pick]), others), wanted, atol=1e-10)
 
 
+@pytest.mark.parametrize("adjusted", [False, True])
 @pytest.mark.parametrize("kind", FAMILY)
-def test_gaps_by_pairs(kind):
+def test_gaps_by_pairs(kind, adjusted):
     X, y = mixed()
-    criterion = kind(categories=[1], missing="pairs").fit(X, y)
+    criterion = kind(categories=[1], missing="pairs", adjusted=adjusted).fit(X, y)
 
     def there(*js):
         rows = ~np.isnan(X[:, js]).any(axis=1)
         return [X[rows, j].tolist() for j in js] + [y[rows].tolist()]
 
-    relevance = [contingency(*there(j)) for j in range(5)]
-    assert_allclose(criterion.relevance_, relevance, atol=1e-11)
+    relevance = [told(*there(j), adjusted) for j in range(5)]
+    assert_allclose(criterion.relevance_, relevance, atol=1e-10)
     for pick in range(5):
         others = np.delete(np.arange(5), pick)
-        expected = [by_hand(kind, relevance[j], *there(j, pick)) for j in others]
-        assert_allclose(criterion.gain(np.array([pick]), others), expected, atol=1e-10)
+        wanted = [by_hand(kind, relevance[j], *there(j, pick), adjusted) for j in others]
+        assert_allclose(criterion.gain(np.array([pick]), others), wanted, atol=1e-10)
 
 
 @pytest.mark.parametrize("missing", ["level", "pairs"])
@@ -156,12 +172,13 @@ def test_a_category_is_never_cut(shape):
     X = rng.normal(size=shape)
     X[:, 2] = rng.integers(0, 30, shape[0])
     y = (X[:, 2] % 2).astype(int)
-    cut, whole = (MutualInformation(n_bins=3, categories=c).fit(X, y).scores_ for c in ([], [2]))
+    plain = MutualInformation(n_bins=3, adjusted=False)
+    cut, whole = (clone(plain).set_params(categories=c).fit(X, y).scores_ for c in ([], [2]))
     assert_allclose(whole[2], contingency(X[:, 2].tolist(), y.tolist()), atol=1e-11)
     assert cut[2] < whole[2] / 2
     assert_array_equal(np.delete(cut, 2), np.delete(whole, 2))
     mask = np.arange(shape[1]) == 2
-    assert_array_equal(MutualInformation(n_bins=3, categories=mask).fit(X, y).scores_, whole)
+    assert_array_equal(plain.set_params(categories=mask).fit(X, y).scores_, whole)
 
 
 def test_large_tables_have_gaps_too():
@@ -218,6 +235,7 @@ def test_copies_have_gaps_in_the_same_rows():
         ({"categories": [9]}, "among the columns 0 to 4"),
         ({"categories": [True, False]}, "one boolean for each of the 5"),
         ({"categories": ["a"]}, "indices of columns"),
+        ({"adjusted": "yes"}, "adjusted='auto', True or False"),
     ],
 )
 def test_parameters_that_cannot_work(parameters, said):

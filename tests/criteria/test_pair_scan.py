@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import mutual_info_score
+from sklearn.metrics.cluster import contingency_matrix, expected_mutual_information
 
 from tamis._random import stream
 from tamis.contract import Record
@@ -25,13 +27,23 @@ def conditional(i, y, j):
     return entropy(i, j) - entropy(j) - entropy(i, j, y) + entropy(j, y)
 
 
-def by_loop(codes, y):
+def adjusted_conditional(i, y, j):
+    """I(i; y | j), less its expectation within each level of j."""
+    total = 0.0
+    for level in np.unique(j):
+        x, z = i[j == level], y[j == level]
+        expected = expected_mutual_information(contingency_matrix(x, z), len(x))
+        total += len(x) / len(y) * (mutual_info_score(x, z) - expected)
+    return total
+
+
+def by_loop(codes, y, term=conditional):
     d = codes.shape[1]
     told = np.full((d, d), -1.0)
     for i in range(d):
         for j in range(d):
             if i != j:
-                told[i, j] = conditional(codes[:, i], y, codes[:, j])
+                told[i, j] = term(codes[:, i], y, codes[:, j])
     return told
 
 
@@ -54,6 +66,28 @@ def test_the_scores_are_those_of_a_loop_over_tables(monkeypatch, rows, top):
     if top == 1:
         chosen = told[np.arange(len(told)), criterion.partners_]
         np.testing.assert_allclose(chosen, best, atol=1e-12)
+
+
+@pytest.mark.parametrize("rows", [2**20, 5], ids=["one block", "many blocks"])
+def test_scores_corrected_for_chance_are_those_of_a_loop(monkeypatch, rows):
+    monkeypatch.setattr(scan, "LEVELS", rows)
+    X, y = table(n=70, d=7, levels=(2, 3, 20, 1))
+    criterion = PairInformation(binning="codes", adjusted=True).fit(X, y)
+    told = by_loop(X, y, adjusted_conditional)
+    np.testing.assert_allclose(criterion.scores_, told.max(axis=1), atol=1e-10)
+    own = MutualInformation(binning="codes", adjusted=True).fit(X, y).scores_
+    beyond = (told - own[:, None] + told.T - own) / 2
+    for first, second, information, _ in criterion.interactions_:
+        assert information == pytest.approx(beyond[first, second], abs=1e-10)
+    inside = Ranking(PairInformation(binning="codes", adjusted=True), standardize=False)
+    inside.fit(MemoryMap(X, y, block_rows=20))
+    np.testing.assert_allclose(inside.scores_, criterion.scores_, atol=1e-12)
+    wanted = [
+        PairInformation(binning="codes", adjusted=True).fit(X, other).scores_.max()
+        for other in (stream(3, "null", draw).permutation(y) for draw in range(3))
+    ]
+    found = criterion.null_maxima(X, y, n_permutations=3, random_state=3)
+    np.testing.assert_allclose(found, wanted, atol=1e-12)
 
 
 def test_rows_in_parts_count_the_same(monkeypatch):

@@ -74,7 +74,11 @@ def test_scores_are_those_of_the_table_written_out(cls, kind):
         assert_array_equal(sparse.idle_, dense.idle_)
 
 
-@pytest.mark.parametrize("criterion", [MRMR(), JMI(), CMIM(n_bins=4)], ids=str)
+@pytest.mark.parametrize(
+    "criterion",
+    [MRMR(), JMI(), CMIM(n_bins=4), MRMR(adjusted=True), JMI(adjusted=True)],
+    ids=str,
+)
 @pytest.mark.parametrize("form", [csc_array, csr_array, csc_matrix, csr_matrix])
 def test_the_order_is_that_of_the_table_written_out(criterion, form):
     X, y, _ = made()

@@ -64,7 +64,9 @@ def test_more_rows_than_single_precision_counts(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "criterion", [MIFS(), MRMR(), NMIFS(), CMIM(), JMI(n_bins=5), DISR(), MRMR(missing="pairs")],
+    "criterion",
+    [MIFS(), MRMR(), NMIFS(), CMIM(), JMI(n_bins=5), DISR(), MRMR(missing="pairs"),
+     MRMR(adjusted=True), JMI(adjusted=True)],
     ids=str,
 )  # fmt: skip
 def test_scores_have_the_same_bits(criterion):
@@ -76,7 +78,9 @@ def test_scores_have_the_same_bits(criterion):
     assert_array_equal(here, there)
 
 
-@pytest.mark.parametrize("criterion", [PairInformation(), PairMRMR()], ids=str)
+@pytest.mark.parametrize(
+    "criterion", [PairInformation(), PairMRMR(), PairInformation(adjusted=True)], ids=str
+)
 @pytest.mark.parametrize("levels", [8, 4096])
 def test_pairs_have_the_same_bits(criterion, levels, monkeypatch):
     from tamis.density import scan

@@ -66,7 +66,11 @@ def by_columns(criterion):
     if not isinstance(criterion, Univariate):
         return lambda subset: plain.value(columns_of(subset))
     if isinstance(criterion, MutualInformation | PairInformation):
-        joint = clone(criterion).set_params(binning="codes").fit(joint_codes(criterion, X), y)
+        joint = (
+            clone(criterion)
+            .set_params(binning="codes", adjusted=True)
+            .fit(joint_codes(criterion, X), y)
+        )
         scores = joint.scores_
     elif isinstance(criterion, PValue):  # Bonferroni
         p = np.exp(-plain.scores_)
@@ -74,6 +78,13 @@ def by_columns(criterion):
     else:
         scores = [plain.scores_[unit].max() for unit in UNITS]
     return lambda subset: np.sum([scores[unit] for unit in subset])
+
+
+def joint_of(criterion):
+    """Fit the criterion to codes of the units, corrected for chance as groups are."""
+    X, y = table()
+    of_codes = clone(criterion).set_params(binning="codes", adjusted=True)
+    return of_codes.fit(joint_codes(criterion, X), y)
 
 
 def joint_codes(criterion, X):
@@ -110,7 +121,11 @@ def a_group_is_one_discrete_variable(criterion):
     """For the criteria of pairs: as of a table that has the combinations of levels as columns."""
     X, y = table()
     judge = grouped(criterion)
-    joint = clone(criterion).set_params(binning="codes").fit(joint_codes(criterion, X), y)
+    joint = (
+        clone(criterion)
+        .set_params(binning="codes", adjusted=True)
+        .fit(joint_codes(criterion, X), y)
+    )
     for subset in SUBSETS[:-1]:
         others = np.setdiff1d(ALL, subset)
         assert_allclose(judge.gain(subset, others), joint.gain(subset, others), **TOLERANCE)

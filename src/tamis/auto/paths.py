@@ -35,7 +35,7 @@ def _search(name: str, task: str) -> Selection:
     if name == "cox":
         return Ranking(CoxScore())
     if name == "information":
-        return Forward(JMI(task=task))
+        return Forward(JMI(adjusted=True, task=task))
     forest: Any = (
         ExtraTreesClassifier(N_TREES)
         if classes

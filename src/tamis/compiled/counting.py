@@ -108,11 +108,20 @@ def encode(columns: Any, cuts: Any, n_levels: Any, codes: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def sums_by_bits(
-    bits: Any, sizes: Any, start: Any, pivot: Any, pivot_sizes: Any, table: Any
+    bits: Any,
+    sizes: Any,
+    start: Any,
+    pivot: Any,
+    pivot_sizes: Any,
+    n_samples: int,
+    table: Any,
+    offset: Any,
 ) -> Any:
-    """Sum of n log n over the contingency table of the pivot with each column."""
+    """Sum of a table's values over the counts of the pivot with each column.
+
+    The values of a level of the pivot begin at its offset.
+    """
     n_columns, n_pivot, n_words = len(start) - 1, len(pivot), bits.shape[1]
-    n_samples = len(table) - 1
     sums = np.empty(n_columns)
     left = np.empty(n_pivot, dtype=np.int64)
     for j in range(n_columns):
@@ -126,21 +135,21 @@ def sums_by_bits(
                 row, both = pivot[a], uint64(0)
                 for word in range(n_words):
                     both += popcount(members[word] & row[word])
-                total += table[np.int64(both)]
+                total += table[offset[a + 1] + np.int64(both)]
                 left[a] -= np.int64(both)
                 rest -= np.int64(both)
-            total += table[rest]
+            total += table[offset[0] + rest]
         for a in range(n_pivot):
-            total += table[left[a]]
+            total += table[offset[a + 1] + left[a]]
             first_level -= left[a]
-        sums[j] = total + table[first_level]
+        sums[j] = total + table[offset[0] + first_level]
     return sums
 
 
 @njit(cache=True, nogil=True)
-def sums_by_histogram(codes: Any, n_levels: Any, pivot: Any, n_pivot: int, table: Any) -> Any:
+def sums_by_histogram(codes: Any, n_levels: Any, pivot: Any, table: Any, offset: Any) -> Any:
     """The same sums for columns of many levels."""
-    sums = np.empty(len(codes))
+    n_pivot, sums = len(offset), np.empty(len(codes))
     for j in range(len(codes)):
         column, width = codes[j], n_levels[j]
         # four tables: increments of one cell that follow each other would wait for each other
@@ -148,15 +157,24 @@ def sums_by_histogram(codes: Any, n_levels: Any, pivot: Any, n_pivot: int, table
         for i in range(len(column)):
             counts[i & 3, pivot[i] * width + np.int64(column[i])] += 1
         total = 0.0
-        for cell in range(n_pivot * width):
-            total += table[counts[0, cell] + counts[1, cell] + counts[2, cell] + counts[3, cell]]
+        for a in range(n_pivot):
+            for cell in range(a * width, (a + 1) * width):
+                count = counts[0, cell] + counts[1, cell] + counts[2, cell] + counts[3, cell]
+                total += table[offset[a] + count]
         sums[j] = total
     return sums
 
 
 @njit(cache=True, nogil=True)
 def sums_by_entries(
-    start: Any, rows: Any, levels: Any, n_levels: Any, pivot: Any, pivot_sizes: Any, table: Any
+    start: Any,
+    rows: Any,
+    levels: Any,
+    n_levels: Any,
+    pivot: Any,
+    pivot_sizes: Any,
+    table: Any,
+    offset: Any,
 ) -> Any:
     """The same sums from the entries of each column that are not at its level 0."""
     n_pivot = len(pivot_sizes)
@@ -171,7 +189,8 @@ def sums_by_entries(
             counts[a] -= 1
             counts[levels[index] * n_pivot + a] += 1
         total = 0.0
-        for cell in range(n_cells):
-            total += table[counts[cell]]
+        for cell in range(0, n_cells, n_pivot):
+            for a in range(n_pivot):
+                total += table[offset[a] + counts[cell + a]]
         sums[j] = total
     return sums

@@ -30,8 +30,9 @@ from tamis.density.discrete import (
     coded_columns,
     coded_target,
     coding_cost,
+    is_adjusted,
 )
-from tamis.density.joint import AvailablePair, Pair, available_relevance
+from tamis.density.joint import AdjustedPair, AvailablePair, Pair, available_relevance
 from tamis.density.planes import PartsCoded, learnt_in_parts
 from tamis.exceptions import InvalidParameter
 
@@ -65,12 +66,14 @@ class PairwiseInformation(ForwardCriterion):
         binning: str = "frequency",
         categories: ArrayLike | None = None,
         missing: str = "level",
+        adjusted: bool | str = "auto",
         task: str = "auto",
     ):
         self.n_bins = n_bins
         self.binning = binning
         self.categories = categories
         self.missing = missing
+        self.adjusted = adjusted
         self.task = task
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
@@ -79,6 +82,7 @@ class PairwiseInformation(ForwardCriterion):
         self._check(name)
         check_missing(name, self.missing)
         categories = category_mask(name, self.categories, X.shape[1])
+        self._adjusted = is_adjusted(self, X.shape[1])
         coded = coded_columns(name, X, self.n_bins, self.binning, categories)
         if self._unit_columns is not None:
             coded = coded.joined(self._unit_columns, self.missing)
@@ -88,6 +92,7 @@ class PairwiseInformation(ForwardCriterion):
 
     def _learn_parts(self, table: TableInParts) -> None:
         self._check(type(self).__name__)
+        self._adjusted = is_adjusted(self, table.shape[1])
         self._coded = coded = learnt_in_parts(self, table)
         self._target = coded.target
         self._single = self._weighed()
@@ -99,10 +104,12 @@ class PairwiseInformation(ForwardCriterion):
         """Learn what each unit tells; which of them, cut into bins, do not vary."""
         coded: Any = self._coded
         self._by_pairs = self.missing == "pairs" and bool(coded.gaps.any())
+        adjusted = self._adjusted
         if self._by_pairs:
-            self.relevance_, entropy = available_relevance(coded, self._target)
+            told, entropy = available_relevance(coded, self._target, adjusted=adjusted)
         else:
-            self.relevance_, entropy = coded.information(self._target), coded.entropy
+            told, entropy = coded.information(self._target, adjusted=adjusted), coded.entropy
+        self.relevance_ = self._told = told
         self._forget()
         return np.asarray(entropy == 0)
 
@@ -138,11 +145,16 @@ class PairwiseInformation(ForwardCriterion):
         if len(np.setdiff1d(self._chosen, chosen, assume_unique=True)):
             self._forget()
         for i in np.setdiff1d(chosen, self._chosen, assume_unique=True):
-            kind: Any = AvailablePair if self._by_pairs else Pair
-            term = self._term(kind(self._coded, self._target, int(i)))
+            term = self._term(self._pair(int(i)))
             self._total = self._fold(self._total, np.rint(term / QUANTUM).astype(np.int64))
         self._chosen = chosen.copy()
         return self._total
+
+    def _pair(self, i: int) -> AnyPair:
+        known: Any = (self._coded, self._target, i)
+        if self._by_pairs:
+            return AvailablePair(*known, adjusted=self._adjusted)
+        return AdjustedPair(*known, self._told) if self._adjusted else Pair(*known)
 
     @staticmethod
     def _fold(total: NDArray[np.int64], term: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -169,6 +181,18 @@ class MIFS(PairwiseInformation):
     missing : {"level", "pairs"}, default="level"
         NaN is a level of its own; or a term is computed from the rows in which the columns that it
         is about are there, all its entropies included. Bins are cut from what is there.
+    adjusted : {"auto", True, False}, default="auto"
+        Whether information is corrected for chance: every term less its expectation if the columns
+        were independent and the counts of their levels given,
+
+        .. math:: I(x; y) - \frac1N \Big( \sum_{a, b} E[h_{ab} \log h_{ab}]
+            - \sum_a n_a \log n_a - \sum_b n_b \log n_b \Big) - \log N, \quad
+            h_{ab} \sim \mathrm{Hypergeometric}(N, n_a, n_b)
+
+        and conditional terms so within each level of the chosen column. A variable of many levels,
+        such as a group of columns or a category, then has about 0 if it tells nothing, or a little
+        less. "auto" corrects the terms of all columns if there are categories or groups of several
+        columns.
     task : {"auto", "classification", "regression"}, default="auto"
         How to read ``y``; a real target is cut like a column.
 
@@ -176,6 +200,8 @@ class MIFS(PairwiseInformation):
     ----------
     Battiti (1994), Using mutual information for selecting features in supervised neural net
     learning, IEEE Trans. Neural Networks 5.
+    Vinh, Epps and Bailey (2010), Information theoretic measures for clusterings comparison:
+    variants, properties, normalization and correction for chance, JMLR 11.
 
     Examples
     --------
@@ -193,10 +219,16 @@ class MIFS(PairwiseInformation):
         binning: str = "frequency",
         categories: ArrayLike | None = None,
         missing: str = "level",
+        adjusted: bool | str = "auto",
         task: str = "auto",
     ):
         super().__init__(
-            n_bins=n_bins, binning=binning, categories=categories, missing=missing, task=task
+            n_bins=n_bins,
+            binning=binning,
+            categories=categories,
+            missing=missing,
+            adjusted=adjusted,
+            task=task,
         )
         self.beta = beta
 
@@ -221,7 +253,7 @@ class MIFSU(PairwiseInformation):
     Parameters
     ----------
     beta : float, default=1
-    n_bins, binning, categories, missing, task
+    n_bins, binning, categories, missing, adjusted, task
         As in :class:`MIFS`.
 
     References
@@ -245,10 +277,16 @@ class MIFSU(PairwiseInformation):
         binning: str = "frequency",
         categories: ArrayLike | None = None,
         missing: str = "level",
+        adjusted: bool | str = "auto",
         task: str = "auto",
     ):
         super().__init__(
-            n_bins=n_bins, binning=binning, categories=categories, missing=missing, task=task
+            n_bins=n_bins,
+            binning=binning,
+            categories=categories,
+            missing=missing,
+            adjusted=adjusted,
+            task=task,
         )
         self.beta = beta
 
@@ -274,7 +312,7 @@ class MRMR(PairwiseInformation):
 
     Parameters
     ----------
-    n_bins, binning, categories, missing, task
+    n_bins, binning, categories, missing, adjusted, task
         As in :class:`MIFS`.
 
     References
@@ -307,7 +345,7 @@ class NMIFS(PairwiseInformation):
 
     Parameters
     ----------
-    n_bins, binning, categories, missing, task
+    n_bins, binning, categories, missing, adjusted, task
         As in :class:`MIFS`.
 
     References
@@ -338,7 +376,7 @@ class CMIM(PairwiseInformation):
 
     Parameters
     ----------
-    n_bins, binning, categories, missing, task
+    n_bins, binning, categories, missing, adjusted, task
         As in :class:`MIFS`.
 
     References
@@ -373,7 +411,7 @@ class CIFE(PairwiseInformation):
 
     Parameters
     ----------
-    n_bins, binning, categories, missing, task
+    n_bins, binning, categories, missing, adjusted, task
         As in :class:`MIFS`.
 
     References
@@ -403,7 +441,7 @@ class JMI(PairwiseInformation):
 
     Parameters
     ----------
-    n_bins, binning, categories, missing, task
+    n_bins, binning, categories, missing, adjusted, task
         As in :class:`MIFS`.
 
     References
@@ -433,7 +471,7 @@ class DISR(PairwiseInformation):
 
     Parameters
     ----------
-    n_bins, binning, categories, missing, task
+    n_bins, binning, categories, missing, adjusted, task
         As in :class:`MIFS`.
 
     References

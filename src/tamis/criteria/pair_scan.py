@@ -18,6 +18,8 @@ from tamis.density.discrete import (
     coded_columns,
     coded_target,
     coding_cost,
+    is_adjusted,
+    rounded,
     settled,
 )
 from tamis.density.planes import PartsCoded, learnt_in_parts
@@ -32,9 +34,14 @@ N_BINS = 4
 class Scan:
     """All pairs of coded columns: for each column the most that it tells beside another."""
 
-    def __init__(self, coded: Any, target: Any, top: int, n_interactions: int):
-        self._own = coded.information(target)
+    def __init__(
+        self, coded: Any, target: Any, top: int, n_interactions: int, *, adjusted: bool = False
+    ):
+        self._own = coded.information(target, adjusted=adjusted)
         self._left = coded.entropy_of(target) - self._own  # H(x_j, y) - H(x_j)
+        if adjusted:  # blocks have it in them
+            self._left = np.zeros(len(self._own))
+        self._settled = rounded if adjusted else settled
         n, self._kept = len(self._own), n_interactions
         self.best = np.full((n, min(top, max(1, n - 1))), -np.inf)
         if n == 1:  # there is no other: what it tells alone
@@ -45,21 +52,24 @@ class Scan:
     @property
     def scores(self) -> Array:
         """The mean over the best partners."""
-        return settled(self.best.mean(axis=1))
+        return np.asarray(self._settled(self.best.mean(axis=1)))
 
     def take(self, block: PairBlock) -> None:
         """Look at the pairs of a block."""
-        rows, columns, told = block
+        rows, columns, told, turned = block
         if len(self.best) > 1:
             self._take(rows, columns, told)
         if rows != columns:
-            self._take(columns, rows, told.T)
-        found = self._strongest(rows, columns, told, self._kept)
+            self._take(columns, rows, (told if turned is None else turned).T)
+        beyond = told + self._left[columns] - self._own[rows, None]
+        if turned is not None:  # the two ways differ by what is expected of them
+            beyond = (beyond + turned - self._own[columns]) / 2
+        found = self._strongest(rows, columns, beyond, self._kept)
         self.interactions = nlargest(self._kept, self.interactions + found, key=_strength)
 
     def _take(self, of: slice, beside: slice, told: Array) -> None:
         """Keep the most that columns tell beside others, I(x_i; y | x_j), and beside which."""
-        conditional = settled(told + self._left[beside])
+        conditional = self._settled(told + self._left[beside])
         if of == beside:
             np.fill_diagonal(conditional, -np.inf)
         partner, before = conditional.argmax(axis=1), self.best[of].max(axis=1)
@@ -71,9 +81,8 @@ class Scan:
         cut = known.shape[1] - self.best.shape[1]
         self.best[of] = np.partition(known, cut, axis=1)[:, cut:]
 
-    def _strongest(self, of: slice, beside: slice, told: Array, n: int) -> list[Interaction]:
+    def _strongest(self, of: slice, beside: slice, beyond: Array, n: int) -> list[Interaction]:
         """The pairs of a block that tell most beyond the two alone."""
-        beyond = told + self._left[beside] - self._own[of, None]
         pairs = np.arange(beyond.size).reshape(beyond.shape)
         pairs = pairs[np.triu_indices(len(pairs), 1)] if of == beside else pairs.ravel()
         values = beyond.ravel()[pairs]
@@ -87,11 +96,16 @@ class Scan:
         ]
 
 
-def scanned(coded: Any, target: Any, top: int, n_interactions: int) -> Scan:
+def scanned(
+    coded: Any, target: Any, top: int, n_interactions: int, *, adjusted: bool = False
+) -> Scan:
     """All pairs, looked at."""
-    scan = Scan(coded, target, top, n_interactions)
-    in_parts = isinstance(coded, PartsCoded)
-    for block in coded.pair_blocks() if in_parts else pair_blocks(coded, target):
+    scan = Scan(coded, target, top, n_interactions, adjusted=adjusted)
+    if isinstance(coded, PartsCoded):
+        blocks = coded.pair_blocks(adjusted=adjusted)
+    else:
+        blocks = pair_blocks(coded, target, adjusted=adjusted)
+    for block in blocks:
         scan.take(block)
     return scan
 
@@ -103,11 +117,13 @@ class Null(NamedTuple):
     pairs: Array
 
 
-def null_of(coded: Coded, target: NDArray[np.intp], top: int, n: int, seed: int) -> Null:
+def null_of(
+    coded: Coded, target: NDArray[np.intp], top: int, n: int, seed: int, *, adjusted: bool = False
+) -> Null:
     """Maxima of a table whose target is permuted so many times."""
     permuted = [stream(seed, "null", draw).permutation(target) for draw in range(n)]
-    scans = [Scan(coded, other, top, 1) for other in permuted]
-    for index, block in permuted_blocks(coded, permuted):
+    scans = [Scan(coded, other, top, 1, adjusted=adjusted) for other in permuted]
+    for index, block in permuted_blocks(coded, permuted, adjusted=adjusted):
         scans[index].take(block)
     pairs = [scan.interactions[0].information for scan in scans if scan.interactions]
     return Null(np.array([scan.scores.max() for scan in scans]), np.array(pairs))
@@ -151,7 +167,7 @@ class PairInformation(Univariate):
         half of the work. P-values are then there for columns and pairs.
     random_state : int, generator or None, default=0
         Seed of the permutations.
-    binning, categories, task
+    binning, categories, adjusted, task
         As in :class:`MIFS`; NaN is a level of its own.
 
     Attributes
@@ -203,6 +219,7 @@ class PairInformation(Univariate):
         random_state: Any = 0,
         binning: str = "frequency",
         categories: ArrayLike | None = None,
+        adjusted: bool | str = "auto",
         task: str = "auto",
     ):
         self.top = top
@@ -212,7 +229,13 @@ class PairInformation(Univariate):
         self.random_state = random_state
         self.binning = binning
         self.categories = categories
+        self.adjusted = adjusted
         self.task = task
+
+    @property
+    def monotone(self) -> bool:
+        """Scores are never negative, unless they are corrected for chance."""
+        return not is_adjusted(self)
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
         once = scan_cost(n_samples, n_features, self.n_bins)
@@ -241,26 +264,31 @@ class PairInformation(Univariate):
                 "given a source of row blocks. Leave n_permutations out, or take rows of it: "
                 "tamis.table.parts.sample."
             )
+        self._adjusted = is_adjusted(self, table.shape[1])
         coded = learnt_in_parts(self, table)
         self._scan(coded, coded.target)
 
     def _scan(self, coded: Any, target: Any) -> None:
-        scan = scanned(coded, target, self.top, self.n_interactions)
+        scan = scanned(coded, target, self.top, self.n_interactions, adjusted=self._adjusted)
         self.scores_ = scan.scores
         self.partners_, self.interactions_ = scan.partners, scan.interactions
 
     def _permute(self, coded: Coded, target: NDArray[np.intp]) -> None:
         """Set beside scores and pairs what permuted targets have for greatest."""
         seed = draw_seed(self.random_state)
-        null = null_of(coded, target, self.top, self.n_permutations, seed)
+        null = self._null(coded, target, self.n_permutations, seed)
         self.null_maxima_ = null.scores
         self.p_values_ = p_values_of(null.scores, self.scores_)
         told = np.array([pair.information for pair in self.interactions_])
         found = zip(self.interactions_, p_values_of(null.pairs, told), strict=True)
         self.interactions_ = [pair._replace(p_value=float(p)) for pair, p in found]
 
+    def _null(self, coded: Coded, target: NDArray[np.intp], n: int, seed: int) -> Null:
+        return null_of(coded, target, self.top, n, seed, adjusted=self._adjusted)
+
     def _coded(self, X: Array) -> Coded:
         name = type(self).__name__
+        self._adjusted = is_adjusted(self, X.shape[1])
         kinds = category_mask(name, self.categories, X.shape[1])
         coded = coded_columns(name, X, self.n_bins, self.binning, kinds)
         return coded if self._unit_columns is None else coded.joined(self._unit_columns)
@@ -288,7 +316,7 @@ class PairInformation(Univariate):
         assert answers is not None
         coded = self._coded(table)
         target = coded_target(type(self).__name__, answers, self.task_, self.n_bins, self.binning)
-        return null_of(coded, target, self.top, n_permutations, random_state).scores
+        return self._null(coded, target, n_permutations, random_state).scores
 
 
 class PairMRMR(MRMR):
@@ -302,7 +330,7 @@ class PairMRMR(MRMR):
     Parameters
     ----------
     n_bins : int or None, default=4
-    binning, categories, missing, task
+    binning, categories, missing, adjusted, task
         As in :class:`MIFS`; ``missing`` is about what columns share, to the scan over pairs NaN is
         a level.
 
@@ -331,10 +359,16 @@ class PairMRMR(MRMR):
         binning: str = "frequency",
         categories: ArrayLike | None = None,
         missing: str = "level",
+        adjusted: bool | str = "auto",
         task: str = "auto",
     ):
         super().__init__(
-            n_bins=n_bins, binning=binning, categories=categories, missing=missing, task=task
+            n_bins=n_bins,
+            binning=binning,
+            categories=categories,
+            missing=missing,
+            adjusted=adjusted,
+            task=task,
         )
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
@@ -351,7 +385,7 @@ class PairMRMR(MRMR):
         self._scan()
 
     def _scan(self) -> None:
-        scan = scanned(self._coded, self._target, 1, 100)
+        scan = scanned(self._coded, self._target, 1, 100, adjusted=self._adjusted)
         self.relevance_, self.interactions_ = scan.best[:, 0], scan.interactions
 
 

@@ -17,6 +17,7 @@ from tamis.density.discrete import (
     coded_columns,
     coded_target,
     coding_cost,
+    is_adjusted,
 )
 from tamis.density.distributions import largest_distances
 from tamis.density.joint import available_relevance
@@ -325,6 +326,10 @@ class MutualInformation(Univariate):
         level, whatever ``n_bins``.
     missing : {"level", "pairs"}, default="level"
         NaN is a level of its own; or a column is judged by the rows in which it is there.
+    adjusted : {"auto", True, False}, default="auto"
+        Whether the information is corrected for chance, as in :class:`MIFS`: less its expectation
+        if column and target were independent. "auto" corrects all columns if there are categories
+        or groups of several columns.
     task : {"auto", "classification", "regression"}, default="auto"
         How to read ``y``; "auto" takes numbers of more than 20 distinct values as real.
 
@@ -349,13 +354,20 @@ class MutualInformation(Univariate):
         binning: str = "frequency",
         categories: ArrayLike | None = None,
         missing: str = "level",
+        adjusted: bool | str = "auto",
         task: str = "auto",
     ):
         self.n_bins = n_bins
         self.binning = binning
         self.categories = categories
         self.missing = missing
+        self.adjusted = adjusted
         self.task = task
+
+    @property
+    def monotone(self) -> bool:
+        """Scores are never negative, unless they are corrected for chance."""
+        return not is_adjusted(self)
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
         return coding_cost(n_samples, n_features)
@@ -365,6 +377,7 @@ class MutualInformation(Univariate):
         name = type(self).__name__
         check_missing(name, self.missing)
         kinds = category_mask(name, self.categories, X.shape[1])
+        self._adjusted = is_adjusted(self, X.shape[1])
         rule = (self.n_bins, self.binning)
         targets = [coded_target(name, target, self.task_, *rule) for target in targets_of(y)]
         if self._unit_columns is not None:
@@ -379,13 +392,14 @@ class MutualInformation(Univariate):
         self.scores_ = np.concatenate(found)
 
     def _learn_parts(self, table: TableInParts) -> None:
+        self._adjusted = is_adjusted(self, table.shape[1])
         coded = learnt_in_parts(self, table)
         self.scores_ = self._information(coded, coded.target)
 
     def _information(self, coded: Any, codes: Any) -> Array:
         if self.missing == "pairs" and coded.gaps.any():
-            return available_relevance(coded, codes)[0]
-        return np.asarray(coded.information(codes))
+            return available_relevance(coded, codes, adjusted=self._adjusted)[0]
+        return np.asarray(coded.information(codes, adjusted=self._adjusted))
 
 
 def ratio(above: Array, below: Array) -> Array:

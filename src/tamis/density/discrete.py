@@ -14,6 +14,7 @@ from tamis._sparse import is_sparse
 from tamis.compiled import thresholds
 from tamis.compiled.thresholds import shared_calls
 from tamis.contract import Cost
+from tamis.density.chance import Chance, chance_of
 from tamis.density.one_hot import OneHotLevels
 from tamis.exceptions import InvalidParameter
 
@@ -156,29 +157,46 @@ class Coded:
             counts = np.bincount(cells[codes != last[:, None]], minlength=n_cells)
             yield counts.reshape(len(codes), *shape, width)
 
-    def joint_entropy(self, pivot: NDArray[np.intp]) -> Array:
+    def joint_entropy(self, pivot: NDArray[np.intp], chance: Chance | None = None) -> Array:
         """Entropy of the pair (column, pivot) for each column, in nats.
 
         H = log N - (sum of n log n over the contingency table) / N: no logarithm is taken, and
-        the counts are exact.
+        the counts are exact. Other values than n log n may be given for each level of the pivot.
         """
         n_pivot = int(pivot.max()) + 1
         if device_asked() is not None:
-            return self._entropies(self._one_hot.sums(pivot, n_pivot))
+            return self._entropies(self._one_hot.sums(pivot, n_pivot, chance))
+        values = chance or self._plain(n_pivot)
         if not self.compiled:
-            sums = self._sums_by_bincount(pivot, n_pivot)
+            sums = self._sums_by_bincount(pivot, *values)
         elif (n_pivot - 1) * (self.n_levels.mean() - 1) <= thresholds.CELLS_BY_BITS:
-            sums = self._sums_by_bits(pivot, n_pivot)
+            sums = self._sums_by_bits(pivot, *values)
         else:
             from tamis.compiled.counting import sums_by_histogram
 
-            codes, fixed = self.codes, (pivot, n_pivot, self._table)
+            codes, fixed = self.codes, (pivot, *values)
             parts = shared_calls(
                 lambda some: sums_by_histogram(codes[some], self.n_levels[some], *fixed),
                 len(codes), self.n_samples,
             )  # fmt: skip
             sums = np.concatenate(parts)
         return self._entropies(sums)
+
+    def _plain(self, n_pivot: int) -> Chance:
+        """n log n for every level of a pivot."""
+        return Chance(self._table, np.zeros(n_pivot, dtype=np.int64))
+
+    def chance_entropy(
+        self, variable: NDArray[np.intp], given: NDArray[np.intp] | None = None
+    ) -> Array:
+        """Expected entropy of (column, given, variable) for each column, in nats.
+
+        The variable is shuffled within the levels of ``given``, or among all rows.
+        """
+        pivot = np.zeros(self.n_samples, dtype=np.intp) if given is None else given
+        width = int(variable.max()) + 1
+        cells, sizes = np.unique(pivot * width + variable, return_counts=True)
+        return self.joint_entropy(pivot, chance_of(cells // width, sizes, int(pivot.max()) + 1))
 
     def joint_with(self, j: int) -> Array:
         """Entropy of the pair (column, column j) for each column, in nats."""
@@ -193,26 +211,34 @@ class Coded:
     def _one_hot(self) -> OneHotLevels:
         return OneHotLevels(self.codes, self.n_levels, self._table)
 
-    def information(self, codes: NDArray[np.intp]) -> Array:
+    def information(self, codes: NDArray[np.intp], *, adjusted: bool = False) -> Array:
         """Mutual information of each column with a coded variable, in nats."""
+        if adjusted:
+            return rounded(self.chance_entropy(codes) - self.joint_entropy(codes))
         return settled(self.entropy + entropy_of(codes) - self.joint_entropy(codes))
 
-    def _sums_by_bincount(self, pivot: NDArray[np.intp], n_pivot: int) -> Array:
+    def _sums_by_bincount(
+        self, pivot: NDArray[np.intp], values: Array, start: NDArray[np.int64]
+    ) -> Array:
         width = int(self.n_levels.max(initial=1))
-        n_cells = n_pivot * width
+        n_cells = len(start) * width
         cells = np.arange(len(self.codes))[:, None] * n_cells + pivot * width + self.codes
         counts = np.bincount(cells.ravel(), minlength=len(self.codes) * n_cells)
-        return self._table[counts].reshape(-1, n_cells).sum(axis=1)
+        counts = counts.reshape(-1, n_cells) + np.repeat(start, width)
+        return np.asarray(values[counts].sum(axis=1))
 
-    def _sums_by_bits(self, pivot: NDArray[np.intp], n_pivot: int) -> Array:
+    def _sums_by_bits(
+        self, pivot: NDArray[np.intp], values: Array, offset: NDArray[np.int64]
+    ) -> Array:
         from tamis.compiled.counting import pack, sums_by_bits
 
+        n_pivot = len(offset)
         bits, sizes, start = self._bits
         one = np.array([n_pivot])
         cuts = np.arange(1.0, n_pivot)[None, :]
         row = pivot[None, :].astype(float)
         pivot_bits, pivot_sizes = pack(row, cuts, one, np.array([0, n_pivot - 1]))
-        pivot_sets = pivot_bits, pivot_sizes, self._table
+        pivot_sets = pivot_bits, pivot_sizes, self.n_samples, values, offset
         parts = self._by_columns(
             lambda some: sums_by_bits(bits, sizes, start[some.start : some.stop + 1], *pivot_sets),
             self.n_samples / 64 * n_pivot,
@@ -412,3 +438,26 @@ def entropy_of(codes: NDArray[np.intp]) -> float:
 def settled(information: Any) -> Any:
     """Information without its rounding, and never negative."""
     return np.maximum(np.rint(information / QUANTUM), 0.0) * QUANTUM
+
+
+def rounded(information: Any) -> Any:
+    """Information less what chance makes of it, without its rounding; it may be negative."""
+    return np.rint(information / QUANTUM) * QUANTUM + 0.0  # no -0.0
+
+
+def is_adjusted(criterion: Any, n_columns: int | None = None) -> bool:
+    """Whether a criterion corrects information for chance.
+
+    "auto" corrects where there are categories or groups of several columns. Before the number of
+    columns is known, ``categories`` that are given count as some.
+    """
+    name, adjusted, units = type(criterion).__name__, criterion.adjusted, criterion._unit_columns
+    if isinstance(adjusted, bool | np.bool_):
+        return bool(adjusted)
+    if not (isinstance(adjusted, str) and adjusted == "auto"):
+        raise InvalidParameter(f"{name} needs adjusted='auto', True or False, not {adjusted!r}.")
+    if units is not None and any(len(columns) > 1 for columns in units):
+        return True
+    if n_columns is None or criterion.categories is None:
+        return criterion.categories is not None
+    return bool(np.any(category_mask(name, criterion.categories, n_columns)))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array
 from tamis._namespace import host, move, namespace, note, placed, spare_memory
+from tamis.density.chance import Chance
 
 #: Rows up to which single precision counts exactly.
 EXACT = 1 << 24
@@ -42,6 +43,7 @@ class OneHotLevels:
 
     def __init__(self, codes: NDArray[Any], n_levels: NDArray[Any], table: Array):
         self.n_samples = codes.shape[1]
+        self._own_levels = n_levels
         widest = int(n_levels.max(initial=1))
         self._even = widest * len(n_levels) <= EVEN * int(n_levels.sum())
         self._n_levels = np.full(len(n_levels), widest) if self._even else n_levels
@@ -59,19 +61,26 @@ class OneHotLevels:
         room = KEPT if spare is None else KEPT_SHARE * spare
         return list(self._blocks()) if 4 * self.levels * self.n_samples <= room else None
 
-    def sums(self, pivot: NDArray[np.intp], n_pivot: int) -> Array:
-        """Sum of the table's values at the counts of each column and a pivot, on the host."""
+    def sums(self, pivot: NDArray[np.intp], n_pivot: int, chance: Chance | None = None) -> Array:
+        """Sum of the table's values at the counts of each column and a pivot, on the host.
+
+        Values of its own may be given for each level of the pivot.
+        """
         # half the bytes on their way: a pivot of a million rows takes longer to send than to count
-        return self._sums(placed(pivot.astype(np.int32)), n_pivot)
+        return self._sums(placed(pivot.astype(np.int32)), n_pivot, chance)
 
     def sums_with(self, j: int) -> Array:
         """The same with one of the columns as the pivot, which is there already."""
         return self._sums(self._codes[j, :], int(self._n_levels[j]))
 
-    def _sums(self, pivot: Any, n_pivot: int) -> Array:
+    def _sums(self, pivot: Any, n_pivot: int, chance: Chance | None = None) -> Array:
         xp = namespace(self._like)
+        values, start = self._values, 0
+        if chance is not None:
+            values = move(chance.values, self._like)
+            start = move(chance.start[:, None], self._like, exact=True)
         parts = [
-            xp.sum(looked_up(self._values, counts), axis=0)
+            xp.sum(looked_up(values, counts if chance is None else counts + start), axis=0)
             for counts in self._counts(pivot, n_pivot)
         ]
         found = xp.concat(parts)
@@ -100,8 +109,13 @@ class OneHotLevels:
         level = placed(self._level[some].astype(np.int32))
         return xp.astype(xp.take(self._codes, columns, axis=0) == level[:, None], xp.float32)
 
-    def beside(self, rows: slice, columns: slice, classes: list[slice]) -> Array:
-        """For pairs of columns, sums of the table's values at counts of classes, less of all."""
+    def beside(
+        self, rows: slice, columns: slice, classes: list[slice], chance: Chance | None = None
+    ) -> list[Array]:
+        """For pairs of columns, sums of the table's values at counts of classes, less of all.
+
+        Or less the values for the levels of the second columns, and for those of the first.
+        """
         note("scores", self._like)
         values = self._values
         one, other = (self._indicators(self._levels_of(part)) for part in (rows, columns))
@@ -109,9 +123,23 @@ class OneHotLevels:
         for members in classes:
             found = counted(one[:, members], other[:, members].T)
             total, sums = total + found, sums + looked_up(values, found)
-        sums = sums - looked_up(values, total)
+        without = [looked_up(values, total)]
+        if chance is not None:
+            expected = move(chance.values, self._like)
+            own, others = (self._offsets(chance, part) for part in (rows, columns))
+            places = total + others[None, :], total + own[:, None]
+            without = [looked_up(expected, place) for place in places]
         first, second = (self._membership(part) for part in (rows, columns))
-        return host(first.T @ sums @ second)
+        return [host(first.T @ (sums - other) @ second) for other in without]
+
+    def _offsets(self, chance: Chance, part: slice) -> Any:
+        """Where the values for each level begin; a level that only makes columns even has none."""
+        some = self._levels_of(part)
+        columns, level = self._columns[some], self._level[some]
+        there = level < self._own_levels[columns]
+        first = (np.cumsum(self._own_levels) - self._own_levels)[columns]
+        offsets = np.where(there, chance.start[np.where(there, first + level, 0)], 0)
+        return move(offsets, self._like, exact=True)
 
     def _levels_of(self, part: slice) -> slice:
         ends = np.append(self.starts, self.levels)

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, Mask, Subset
 from tamis.compiled import thresholds
 from tamis.contract import Reducible, RowStatistic, TableInParts
-from tamis.density.discrete import category_mask, check_missing, number_of_bins, settled
+from tamis.density.chance import chance_within
+from tamis.density.discrete import (
+    category_mask,
+    check_missing,
+    number_of_bins,
+    rounded,
+    settled,
+)
 from tamis.density.joined import JoinedPacking, joined_cuts
 from tamis.density.levels import Cuts, Packing, cuts_in_parts, target_cuts
 from tamis.density.scan import PairBlock
@@ -146,13 +153,37 @@ class PartsCoded:
         """Entropy of the pair (column, column j) for each column, in nats."""
         return self.joint_entropy(self.column(j))
 
-    def information(self, variable: Variable) -> Array:
+    def chance_entropy(self, variable: Variable, given: Variable | None = None) -> Array:
+        """As :meth:`tamis.density.discrete.Coded.chance_entropy`."""
+        if given is None:
+            values = chance_within(self._sizes[variable[0]][None]).values
+            return self._from_sums(values[self._sizes[:-1]].sum(axis=1))
+        pivot = given + variable
+        levels = self._levels[list(pivot)]
+        joint, expected, chance = [], [], None
+        for some in self._parts(int(np.prod(levels)), 0):
+            tables = self._tables(pivot, some)
+            joint.append(self._entropies(tables.reshape(len(tables), -1)))
+            tables = tables.reshape(len(tables), *levels, -1)
+            if chance is None:
+                chance = chance_within(tables[0].sum(axis=2))
+            cells = chance.start[:, None] + tables.sum(axis=2)
+            expected.append(self._from_sums(chance.values[cells].sum(axis=(1, 2))))
+        self._kept = pivot, np.concatenate(joint)  # which is asked for next
+        return np.concatenate(expected)
+
+    def information(self, variable: Variable, *, adjusted: bool = False) -> Array:
         """Mutual information of each column with a variable, in nats."""
+        if adjusted:
+            return rounded(self.chance_entropy(variable) - self.joint_entropy(variable))
         found = self.entropy + self.entropy_of(variable) - self.joint_entropy(variable)
         return np.asarray(settled(found))
 
-    def pair_blocks(self) -> Iterator[PairBlock]:
+    def pair_blocks(self, *, adjusted: bool = False) -> Iterator[PairBlock]:
         """All pairs of columns, each once, those of a column with the later ones from one pass."""
+        if adjusted:
+            yield from self._adjusted_blocks()
+            return
         for i in range(len(self.n_levels)):
             alone = slice(i, i + 1)
             yield PairBlock(alone, alone, self._target_told[alone, None])
@@ -160,6 +191,28 @@ class PartsCoded:
                 joint, without = self._joint((i, *self.target), i + 1)
                 assert without is not None
                 yield PairBlock(alone, slice(i + 1, len(self.n_levels)), (without - joint)[None])
+
+    def _adjusted_blocks(self) -> Iterator[PairBlock]:
+        n_columns, n_target = len(self.n_levels), int(self._levels[self.target[0]])
+        margins = np.zeros((n_columns, int(self.n_levels.max()), n_target), dtype=np.int64)
+        for some in self._parts(n_target, 0):
+            tables = self._tables(self.target, some)
+            margins[some, : tables.shape[2]] = tables.transpose(0, 2, 1)
+        values, start = chance_within(margins.reshape(-1, n_target))
+        start = start.reshape(n_columns, -1)
+        for i in range(n_columns):
+            alone, n_levels = slice(i, i + 1), int(self.n_levels[i])
+            yield PairBlock(alone, alone, np.zeros((1, 1)), np.zeros((1, 1)))
+            for some in self._parts(n_levels * n_target, i + 1):
+                tables = self._tables((i, *self.target), some)
+                tables = tables.reshape(len(tables), n_levels, n_target, -1)
+                found = (tables * np.log(np.maximum(tables, 1))).sum(axis=(1, 2, 3))
+                cells = tables.sum(axis=2)
+                given = start[some, None, : cells.shape[2]], start[i, :n_levels, None]
+                told, turned = (
+                    (found - values[cells + own].sum(axis=(1, 2))) / self.n_samples for own in given
+                )
+                yield PairBlock(alone, some, told[None], turned[None])
 
     @property
     def _target_told(self) -> Array:
@@ -213,7 +266,10 @@ class PartsCoded:
 
     def _entropies(self, counts: NDArray[np.int64]) -> Array:
         """Entropy of each row of counts, in nats."""
-        sums = (counts * np.log(np.maximum(counts, 1))).sum(axis=1)
+        return self._from_sums((counts * np.log(np.maximum(counts, 1))).sum(axis=1))
+
+    def _from_sums(self, sums: Array) -> Array:
+        """Entropies from sums of n log n, or of what is expected of them."""
         return np.asarray(settled(np.log(self.n_samples) - sums / self.n_samples))
 
 

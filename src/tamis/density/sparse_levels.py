@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, Mask, column_blocks
 from tamis._sparse import entry_columns
+from tamis.density.chance import Chance
 from tamis.density.discrete import Coded, level_cuts, n_log_n
 
 
@@ -55,15 +56,14 @@ class SparseCoded(Coded):
         levels[self._rows[some]] = self._levels[some]
         return levels
 
-    def joint_entropy(self, pivot: NDArray[np.intp]) -> Array:
+    def joint_entropy(self, pivot: NDArray[np.intp], chance: Chance | None = None) -> Array:
         """Entropy of the pair (column, pivot) for each column, in nats."""
         from tamis.compiled.counting import sums_by_entries
 
         sizes = np.bincount(pivot)
-        sums = sums_by_entries(
-            self._start, self._rows, self._levels, self.n_levels, pivot, sizes, self._table
-        )
-        return self._entropies(sums)
+        entries = self._start, self._rows, self._levels, self.n_levels
+        values = chance or self._plain(len(sizes))
+        return self._entropies(sums_by_entries(*entries, pivot, sizes, *values))
 
     def joint_with(self, j: int) -> Array:
         """Entropy of the pair (column, column j) for each column, in nats."""

@@ -90,7 +90,7 @@ def _parts(dates: pl.Series) -> list[pl.Series]:
     """The parts of a column of dates that vary."""
     if dates.dtype == pl.Duration:  # a span has no place in the calendar
         return []
-    parts = {pl.Time: ("hour",), pl.Date: PARTS[:-1]}.get(dates.dtype.base_type(), PARTS)
+    parts = ("hour",) if dates.dtype == pl.Time else PARTS[: 3 if dates.dtype == pl.Date else 4]
     found = [getattr(dates.dt, part)().alias(f"{dates.name}_{part}") for part in parts]
     return [part for part in found if part.drop_nulls().n_unique() > 1]
 

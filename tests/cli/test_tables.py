@@ -85,7 +85,7 @@ def test_standard_input(tamis, folder, frame, monkeypatch):
 
 @pytest.mark.parametrize("like", ["passengers", "incomes", "houses", "visits"])
 def test_mixed_tables(tamis, folder, like):
-    made = make_mixed(300, random_state=0, like=like)
+    made = make_mixed(400, random_state=0, like=like)
     frame = made.to_frame().with_columns(pl.Series("y", made.y))
     frame.write_parquet("t.parquet")
     frame.write_csv("t.csv")

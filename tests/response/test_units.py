@@ -1,4 +1,7 @@
-"""Units of several columns change together: every engine against explicitly altered copies."""
+"""Units of several columns change together: every engine against explicitly altered copies.
+
+How the losses of such units are compared with chance is tested in ``criteria/test_chance.py``.
+"""
 
 import numpy as np
 import pytest
@@ -28,16 +31,16 @@ GROUPS = [[1, 4], [0], [2, 3, 5], [6]]
 ALL = np.arange(len(GROUPS))
 
 
-def grouped(kind):
+def grouped(kind, **always):
     """Makes a criterion whose units are the groups above."""
-    return lambda *args, **options: kind(*args, **options).grouped(GROUPS)
+    return lambda *args, **options: kind(*args, **always, **options).grouped(GROUPS)
 
 
-GroupedPosterior = grouped(PosteriorSensitivity)
-GroupedDensity = grouped(DensitySensitivity)
-GroupedScore = grouped(ScoreSensitivity)
+GroupedPosterior = grouped(PosteriorSensitivity, adjusted=False)
+GroupedDensity = grouped(DensitySensitivity, adjusted=False)
+GroupedScore = grouped(ScoreSensitivity, adjusted=False)
 GroupedInformation = grouped(OutputInformation)
-GroupedImportances = grouped(Importances)
+GroupedImportances = grouped(Importances, adjusted=False)
 
 
 def table(n_classes=2, n_samples=50):

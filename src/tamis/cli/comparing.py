@@ -74,6 +74,7 @@ class CompareRequest(NamedTuple):
     header: bool
     safe_csv: bool
     quiet: bool
+    calendar: bool = False
     groups: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
 
@@ -120,6 +121,7 @@ class CompareRequest(NamedTuple):
                 "--seed": self.seed or None,
                 "--drop": self.drop,
                 "--keep": self.keep,
+                "--calendar": self.calendar,
                 "--task": None if self.task == "auto" else self.task,
                 "--format": self.format,
                 "--no-header": not self.header,
@@ -203,7 +205,8 @@ def _table(asked: CompareRequest, file: Path) -> Table:
             f"{listed(content.frame.columns[::-1])}."
         )
     name = "standard input" if str(file) == STDIN else file.name
-    return table_of(content, asked.target, asked.drop, asked.keep, asked.task, name=name)
+    given = asked.target, asked.drop, asked.keep, asked.task
+    return table_of(content, *given, name=name, calendar=asked.calendar)
 
 
 def _name(file: Path, files: Sequence[Path]) -> str:

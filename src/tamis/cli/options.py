@@ -54,6 +54,10 @@ Fixed = Annotated[
     list[str] | None,
     typer.Option(metavar="A,B", help="Columns or groups that are always kept."),
 ]
+Calendar = Annotated[
+    bool,
+    typer.Option("--calendar", help="Add month, day, weekday and hour of dates as columns."),
+]
 Format = Annotated[
     str | None, typer.Option(metavar="NAME", help=f"The format: {', '.join(FORMATS)}.")
 ]

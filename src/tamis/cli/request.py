@@ -30,6 +30,7 @@ class Request(NamedTuple):
     format: str | None
     header: bool
     safe_csv: bool
+    calendar: bool = False
     groups: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
     time: str | None = None
@@ -70,6 +71,7 @@ class Request(NamedTuple):
             "--features": self.n_features_to_select,
             "--drop": self.drop,
             "--keep": self.keep,
+            "--calendar": self.calendar,
             "--group": self.groups,
             "--fixed": self.fixed,
             "--task": None if self.task == "auto" else self.task,

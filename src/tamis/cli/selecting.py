@@ -115,6 +115,7 @@ def _select_in_parts(asked: Request) -> None:
         "dry-run": asked.dry_run,
         "groups": asked.row_groups,
         "weights": asked.weights,
+        "calendar": asked.calendar,
     }
     with opened_parts(asked, **refused) as data:
         record = None if asked.resume is None else load_record(asked.resume)
@@ -264,12 +265,11 @@ def _table(asked: Request, content: FileTable) -> Table:
             "Which column is the target? Write --target with one of "
             f"{listed(content.frame.columns[::-1])}."
         )
-    name = asked.spoken
     drop = (*asked.drop, *filter(None, dict.fromkeys((asked.row_groups, asked.weights))))
-    if asked.time is None:
-        return table_of(content, asked.target, drop, asked.keep, asked.task, name=name)
-    drop = (*drop, str(asked.event))
-    return table_of(content, asked.time, drop, asked.keep, "regression", name=name)
+    given = asked.target, drop, asked.keep, asked.task
+    if asked.time is not None:
+        given = asked.time, (*drop, str(asked.event)), asked.keep, "regression"
+    return table_of(content, *given, name=asked.spoken, calendar=asked.calendar)
 
 
 def _facts(

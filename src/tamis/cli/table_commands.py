@@ -46,6 +46,7 @@ def select(
     ] = None,
     drop: options.Drop = None,
     keep: options.Keep = None,
+    calendar: options.Calendar = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what the table holds.")
     ] = False,
@@ -158,6 +159,7 @@ def select(
             n_features_to_select=features,
             drop=(*(drop or ()), *(id_columns or ())),
             keep=tuple(keep or ()),
+            calendar=calendar,
             dry_run=dry_run,
             task=task.value,
             output=output,
@@ -247,6 +249,7 @@ def compare(
     force: Annotated[bool, typer.Option("--force", help="Replace what --folder holds.")] = False,
     drop: options.Drop = None,
     keep: options.Keep = None,
+    calendar: options.Calendar = False,
     group: Annotated[
         list[str] | None,
         typer.Option(
@@ -293,6 +296,7 @@ def compare(
             force=force,
             drop=tuple(drop or ()),
             keep=tuple(keep or ()),
+            calendar=calendar,
             task=task.value,
             format=format,
             header=header,

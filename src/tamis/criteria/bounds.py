@@ -18,9 +18,15 @@ class BoundCriterion(MachineCriterion):
     """Criterion that ranks by the bound without each column: the least bound leaves first."""
 
     def __init__(
-        self, estimator: Any, *, order: int = 0, retrain: bool = False, soft_margin: bool = False
+        self,
+        estimator: Any,
+        *,
+        order: int = 0,
+        retrain: bool = False,
+        soft_margin: bool = False,
+        adjusted: str | bool = "auto",
     ):
-        super().__init__(estimator, order=order, retrain=retrain)
+        super().__init__(estimator, order=order, retrain=retrain, adjusted=adjusted)
         self.soft_margin = soft_margin
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
@@ -66,6 +72,8 @@ class RadiusMargin(BoundCriterion):
         Whether slacks are counted. The second factor is then twice the dual programme, whose value
         with the multipliers kept grows by half of what ‖w‖² loses: a useful column has a large
         loss, with or without training anew.
+    adjusted : "auto" or bool, default="auto"
+        Whether losses are compared with chance if columns are grouped, see :class:`WeightNorm`.
 
     Notes
     -----
@@ -175,6 +183,8 @@ class Span(BoundCriterion):
     soft_margin : bool, default=False
         Whether slacks are added, those of the best intercept. They have kinks where the multipliers
         are kept, so that this needs ``order=0``.
+    adjusted : "auto" or bool, default="auto"
+        Whether losses are compared with chance if columns are grouped, see :class:`WeightNorm`.
 
     Notes
     -----

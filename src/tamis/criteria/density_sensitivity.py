@@ -50,6 +50,8 @@ class DensitySensitivity(Sensitivity):
         Threads over which a forest or boosting deals out rows; the scores do not depend on it.
     precision : {"double", "single"}, default="double"
         Of the kernels on a device, see :class:`PosteriorSensitivity`.
+    adjusted : "auto" or bool, default="auto"
+        Whether losses are compared with chance, see :class:`PosteriorSensitivity`.
 
     References
     ----------
@@ -80,6 +82,7 @@ class DensitySensitivity(Sensitivity):
         random_state: Any = None,
         n_jobs: int | None = None,
         precision: str = "double",
+        adjusted: str | bool = "auto",
     ):
         self.estimator = estimator
         self.noise = noise
@@ -91,6 +94,7 @@ class DensitySensitivity(Sensitivity):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.precision = precision
+        self.adjusted = adjusted
 
     _kind = DensityOutput
 

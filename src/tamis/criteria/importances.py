@@ -11,7 +11,8 @@ from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
 from tamis._arrays import FARTHEST, Array, Subset
-from tamis.contract import BackwardCriterion, Cost
+from tamis.contract import Cost
+from tamis.criteria.chance import ChanceAdjusted
 from tamis.criteria.model import OpenCriterion
 from tamis.exceptions import (
     IncompatibleCriterion,
@@ -20,20 +21,23 @@ from tamis.exceptions import (
     MissingExtra,
 )
 from tamis.response.cost import NetworkCost, RidgeCost, model_cost
-from tamis.response.units import Units
 
 Getter: TypeAlias = "str | Callable[[Any], Any]"
 
 
-class Importances(OpenCriterion, BackwardCriterion):
+class Importances(OpenCriterion, ChanceAdjusted):
     """Squared coefficients, or importances, of one model trained on the subset.
 
     The loss of member j is Σ_o w_oj², the squared coefficients summed over outputs, where the model
     has ``coef_``, and its ``feature_importances_`` as they are otherwise:
     ``RecursiveElimination(Importances(estimator))`` ranks as scikit-learn's ``RFE`` does.
-    Coefficients compare columns only if these have one scale, which the searches see to. The loss
-    of a group is the sum over its columns. ``y`` may have several columns, or be censored, where
-    the estimator takes that.
+    Coefficients compare columns only if these have one scale, which the searches see to. ``y`` may
+    have several columns, or be censored, where the estimator takes that.
+
+    The loss of a group is the sum over its columns. Importances of noise are not 0, and such a sum
+    grows with the number of columns. In a table with groups the model is therefore trained on the
+    columns together with a copy whose rows are permuted, and the loss of a unit is its importance
+    less that of its copy, as in the actual impurity reduction of Nembrini et al. (2018).
 
     Parameters
     ----------
@@ -47,9 +51,15 @@ class Importances(OpenCriterion, BackwardCriterion):
         a forest or boosting on the rows of the training, summed over outputs, by the package shap.
         ``"gains"`` is how far an input of a network reaches its outputs, the product of the sizes
         of the weights on the way, summed over all ways.
+    adjusted : "auto" or bool, default="auto"
+        Whether losses are compared with those of a permuted copy of the columns: "auto" does so if
+        a unit has more than one column, True always. Training then takes twice the columns.
 
     References
     ----------
+    S. Nembrini, I. R. König, M. N. Wright, "The revival of the Gini importance?", Bioinformatics
+    34, 2018.
+
     I. Guyon, J. Weston, S. Barnhill, V. Vapnik, "Gene selection for cancer classification using
     support vector machines", Machine Learning 46, 2002.
 
@@ -63,16 +73,23 @@ class Importances(OpenCriterion, BackwardCriterion):
     array([0.4, 5.8, 4. ])
     """
 
-    def __init__(self, estimator: Any, *, importance_getter: Getter = "auto"):
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        importance_getter: Getter = "auto",
+        adjusted: str | bool = "auto",
+    ):
         self.estimator = estimator
         self.importance_getter = importance_getter
+        self.adjusted = adjusted
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
         """Known for ridge regression and networks; nobody can say what other estimators take."""
         model = model_cost(self.estimator)
         if not isinstance(model, RidgeCost | NetworkCost):
             return None
-        once = model.training(n_samples, n_features)
+        once = model.training(n_samples, self._n_trained(n_features))
         return Cost(n_rounds * once.operations, once.bytes)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
@@ -81,7 +98,7 @@ class Importances(OpenCriterion, BackwardCriterion):
                 "Importances needs importance_getter as 'auto', 'shap', 'gains', the path of an "
                 f"attribute or a function, not {self.importance_getter!r}."
             )
-        self._learn_model(X, y, self._routed(params, X.shape[0]))
+        self._learn_model(self._with_copies(X, y), y, self._routed(params, X.shape[0]))
 
     def _prepare(self, estimator: Any) -> None:
         # the commonest mistake is known before any training: a kernel machine without coefficients
@@ -90,7 +107,8 @@ class Importances(OpenCriterion, BackwardCriterion):
             raise IncompatibleCriterion(_without_coefficients(estimator))
 
     def loss(self, subset: Subset) -> Array:
-        model, units = self._fitted(subset), Units.of(self.columns, subset)
+        units = self._units(subset)
+        model = self._fitted(units.columns)
         if self.importance_getter == "shap":
             found = shap_sizes(model, self._X[:, units.columns])
         elif self.importance_getter == "gains":
@@ -104,7 +122,7 @@ class Importances(OpenCriterion, BackwardCriterion):
                 "columns, such as PCA, cannot be traced back: use CrossValidated, or select before "
                 "it."
             )
-        return units.summed(found)
+        return self._above_chance(units.summed(found))
 
 
 def importances(model: Any, getter: Getter = "auto") -> Array:

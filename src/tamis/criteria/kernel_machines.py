@@ -9,8 +9,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR
 
 from tamis._arrays import Array, Subset
-from tamis.contract import BackwardCriterion, Cost
-from tamis.criteria.model import ModelCriterion, is_tuner
+from tamis.contract import Cost
+from tamis.criteria.chance import ChanceAdjusted
+from tamis.criteria.model import is_tuner
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 from tamis.response.cost import machine_training
 from tamis.response.training import some_rows
@@ -33,7 +34,7 @@ class MachineView(NamedTuple):
     columns: ColumnKernel
 
 
-class MachineCriterion(ModelCriterion, BackwardCriterion):
+class MachineCriterion(ChanceAdjusted):
     """Criterion that scores columns by a quantity of a support vector machine.
 
     The quantity is summed over the machines of an ``SVC``, one for each pair of classes. A subclass
@@ -48,10 +49,18 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
     #: Kernels are of whole rows.
     takes_missing = False
 
-    def __init__(self, estimator: Any, *, order: int = 0, retrain: bool = False):
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        order: int = 0,
+        retrain: bool = False,
+        adjusted: str | bool = "auto",
+    ):
         self.estimator = estimator
         self.order = order
         self.retrain = retrain
+        self.adjusted = adjusted
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         name = type(self).__name__
@@ -62,13 +71,13 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
             )
         if not isinstance(self.retrain, bool | np.bool_):
             raise InvalidParameter(f"{name} needs retrain=True or False, not {self.retrain!r}.")
-        self._learn_model(X, y, self._routed(params, len(X)))
+        self._learn_model(self._with_copies(X, y), y, self._routed(params, len(X)))
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
         """Known unless a search over hyper-parameters is to be run."""
         if is_tuner(self.estimator):
             return None
-        n, d = float(n_samples), float(n_features)
+        n, d = float(n_samples), float(self._n_trained(n_features))
         training = machine_training(n, d)
         if is_newton(self.estimator):  # some ten Cholesky factors, at 50 operations a nanosecond
             training = 1e6 + 0.1 * n**3 + 0.04 * n**2 * d
@@ -104,7 +113,11 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
             )
 
     def loss(self, subset: Subset) -> Array:
-        units, model = Units.of(self.columns, subset), self._fitted(subset)
+        return self._above_chance(self._unit_losses(self._units(subset)))
+
+    def _unit_losses(self, units: Units) -> Array:
+        """Losses of units, their copies included if there are any."""
+        model = self._fitted(units.columns)
         single = len(units.sizes) == len(units.columns)
         if single and self.runs_on_device:
             views = self._views(model, self._trained_on(units.columns))
@@ -114,7 +127,7 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
             return np.abs(units.summed(np.sum([self._slopes(view) for view in views], axis=0)))
         hints = [self._hint(view) for view in views]
         if self.retrain:
-            return self._scored(self._lost_anew(subset, units, views, hints))
+            return self._scored(self._lost_anew(units, views, hints))
         pairs = zip(views, hints, strict=True)
         return self._scored(np.sum([self._lost(view, units, hint) for view, hint in pairs], axis=0))
 
@@ -145,20 +158,18 @@ class MachineCriterion(ModelCriterion, BackwardCriterion):
         left = [self._quantity(machine, K, hint) for K in gone]
         return self._quantity(machine, columns.K, hint) - np.array(left)
 
-    def _lost_anew(
-        self, subset: Subset, units: Units, views: list[MachineView], hints: list[Any]
-    ) -> Array:
+    def _lost_anew(self, units: Units, views: list[MachineView], hints: list[Any]) -> Array:
         """How much smaller the quantity is for machines trained without each unit."""
         pairs = zip(views, hints, strict=True)
         held = sum(self._quantity(v.machine, v.columns.K, hint) for v, hint in pairs)
-        each = range(len(subset))
-        return held - np.array([self._retrained(subset, units, k, views, hints) for k in each])
+        each = range(len(units.sizes))
+        return held - np.array([self._retrained(units, k, views, hints) for k in each])
 
     def _retrained(
-        self, subset: Subset, units: Units, index: int, views: list[MachineView], hints: list[Any]
+        self, units: Units, index: int, views: list[MachineView], hints: list[Any]
     ) -> float:
-        """The quantity of machines trained without one member."""
-        kept, gone = np.delete(subset, index), units.positions(index)
+        """The quantity of machines trained without one unit."""
+        kept, gone = units.without(index), units.positions(index)
         if not len(kept):
             return sum(self._of_nothing(view.machine) for view in views)
         model = self._fitted(kept)

@@ -50,6 +50,11 @@ class WeightNorm(MachineCriterion):
         Whether the multipliers follow. At order 0 one machine is trained without each column (with
         ``gamma="scale"`` its kernel is as wide as its columns ask for); at order 1 the conditions
         of optimality are differentiated, and nothing is trained.
+    adjusted : "auto" or bool, default="auto"
+        Whether losses are compared with chance: the machine is trained on the columns together with
+        a copy whose rows are permuted, and the loss of a unit is how far it exceeds that of its
+        copy. "auto" does so if a unit has more than one column, because losses of columns that say
+        nothing add up.
 
     Notes
     -----
@@ -100,7 +105,7 @@ class WeightNorm(MachineCriterion):
         whole = super().cost(n_samples, n_features, n_rounds)
         if whole is None or not self._can_follow(self.estimator, n_samples):
             return whole
-        n, d = float(n_samples), float(n_features)
+        n, d = float(n_samples), float(self._n_trained(n_features))
         first, each = 3e6 + 1.5 * n**3, 5e4 + 10 * n**2 + n * d
         # fewer columns than half the rows part classes no longer: many multipliers change with a
         # column, each at a square of the free ones. 0.05 lies between classes that a plane parts
@@ -115,29 +120,26 @@ class WeightNorm(MachineCriterion):
         # all at once by matrix products, or a form for each
         return d * (1e5 + 2 * n**2) if self.retrain else 2e6 + 0.5 * n**2 * d
 
-    def loss(self, subset: Subset) -> Array:
-        return self._followed(subset) if self._follows else super().loss(subset)
+    def _unit_losses(self, units: Units) -> Array:
+        return self._followed(units) if self._follows else super()._unit_losses(units)
 
-    def _followed(self, subset: Subset) -> Array:
+    def _followed(self, units: Units) -> Array:
         """Squared weights of linear machines, from those of the last subset where there are any."""
         if self._machines_left is None:
             from tamis.svm.shrinking import ShrinkingMachine  # compiled when it is first used
 
-            machines = self._machines(self._begun(subset))
+            machines = self._machines(self._begun(units.columns))
             self._machines_left = [ShrinkingMachine(m, self._X) for m in machines]
-        columns = self.columns(subset)
-        squares = [machine.squared_weights(columns) for machine in self._machines_left]
+        squares = [machine.squared_weights(units.columns) for machine in self._machines_left]
         total: Array = squares[0] if len(squares) == 1 else np.sum(squares, axis=0)
-        single = len(columns) == len(subset)  # which most are, thousands of times
-        return total if single else Units.of(self.columns, subset).summed(total)
+        return units.summed(total)
 
-    def _begun(self, subset: Subset) -> Any:
+    def _begun(self, columns: Subset) -> Any:
         """A model after one step: its rows, bounds and targets, and multipliers to begin from."""
-        columns = self._X[:, self.columns(subset)]
         begun = clone(self.estimator_).set_params(max_iter=1)
         with catch_warnings():
             simplefilter("ignore", ConvergenceWarning)
-            return trained(begun, columns, self._y, self._metadata.fit)
+            return trained(begun, self._X[:, columns], self._y, self._metadata.fit)
 
     def _quantity(self, machine: Multipliers, K: Array, hint: Any = None) -> float:
         if machine.coef is not None:

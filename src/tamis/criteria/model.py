@@ -115,10 +115,10 @@ class ModelCriterion(Criterion):
     def _prepare(self, estimator: Any) -> None:
         """Refuse an estimator that is of no use; make what depends on it alone."""
 
-    def _fitted(self, subset: Subset) -> Any:
-        """A clone of the estimator trained on all rows and the columns of the subset."""
-        columns = self.columns(subset)
-        estimator = for_columns(self.estimator_, columns, self._X.shape[1])
+    def _fitted(self, columns: Subset) -> Any:
+        """A clone of the estimator trained on all rows and some columns."""
+        n_columns = self.n_features_in_  # a permuted copy of them may stand behind
+        estimator = for_columns(self.estimator_, columns % n_columns, n_columns)
         given = self._trained_on(columns), self._y, self._metadata.fit
         return trained(estimator, *given, self._begun_with)
 

@@ -49,7 +49,9 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
 
     The rule by shares is a reading of the heuristic that agrees with published results; ``I`` is
     common to all columns, so it ranks nothing within one step and serves to compare subsets, see
-    :meth:`information`. Where the answers tell nothing, 1e-12 bits are shared.
+    :meth:`information`. Where the answers tell nothing, 1e-12 bits are shared. The share of a group
+    is the sum over its columns, which favours groups of many columns; use ``credit="knockout"`` for
+    tables with groups.
 
     Parameters
     ----------
@@ -213,7 +215,7 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
     def _trained(self, subset: Subset) -> Any:
         """The classifier of the subset; the last one is remembered."""
         if self._last is None or not np.array_equal(self._last[0], subset):
-            self._last = subset.copy(), self._fitted(subset)
+            self._last = subset.copy(), self._fitted(self.columns(subset))
         return self._last[1]
 
     def _confusion(self, answered: NDArray[np.intp]) -> Array:

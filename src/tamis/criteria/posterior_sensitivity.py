@@ -77,6 +77,12 @@ class PosteriorSensitivity(Sensitivity):
     precision : {"double", "single"}, default="double"
         Of the kernels on a device; single precision keeps the order of columns, and is worth it on
         cards that are slow in double. A processor computes in double.
+    adjusted : "auto" or bool, default="auto"
+        Whether losses are compared with chance: the model is trained on the columns together with a
+        copy whose rows are permuted, and the loss of a unit is how far it exceeds that of its copy.
+        "auto" does so if a unit has more than one column, because outputs move further the more
+        columns change, even if these say nothing. The exception is ``by="derivative"``: it favours
+        groups of many columns, and ``by="marginal"`` is advisable for tables with groups.
 
     References
     ----------
@@ -111,6 +117,7 @@ class PosteriorSensitivity(Sensitivity):
         random_state: Any = None,
         n_jobs: int | None = None,
         precision: str = "double",
+        adjusted: str | bool = "auto",
     ):
         self.estimator = estimator
         self.by = by
@@ -123,6 +130,7 @@ class PosteriorSensitivity(Sensitivity):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.precision = precision
+        self.adjusted = adjusted
 
     _kind = ProbabilityOutput
 

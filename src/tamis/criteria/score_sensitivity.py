@@ -35,6 +35,8 @@ class ScoreSensitivity(Sensitivity):
         Threads over which a forest or boosting deals out rows; the scores do not depend on it.
     precision : {"double", "single"}, default="double"
         Of the kernels on a device, see :class:`PosteriorSensitivity`.
+    adjusted : "auto" or bool, default="auto"
+        Whether losses are compared with chance, see :class:`PosteriorSensitivity`.
 
     References
     ----------
@@ -63,6 +65,7 @@ class ScoreSensitivity(Sensitivity):
         random_state: Any = None,
         n_jobs: int | None = None,
         precision: str = "double",
+        adjusted: str | bool = "auto",
     ):
         self.estimator = estimator
         self.scoring = scoring
@@ -73,6 +76,7 @@ class ScoreSensitivity(Sensitivity):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.precision = precision
+        self.adjusted = adjusted
 
     _kind = ScoreOutput
 

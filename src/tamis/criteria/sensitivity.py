@@ -13,8 +13,9 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from tamis._arrays import Array, Subset
 from tamis._namespace import device_asked
 from tamis._random import draw_seed
-from tamis.contract import BackwardCriterion, Cost
-from tamis.criteria.model import GROUPS, ModelCriterion, is_tuner, names_by_position
+from tamis.contract import Cost
+from tamis.criteria.chance import ChanceAdjusted
+from tamis.criteria.model import GROUPS, is_tuner, names_by_position
 from tamis.density.sums import check_precision
 from tamis.exceptions import IncompatibleCriterion
 from tamis.response.cost import ComparisonCost, tuned_model
@@ -22,14 +23,13 @@ from tamis.response.left_out import check_left_out
 from tamis.response.losses import losses, mean_and_error
 from tamis.response.opening import check_usable, last_step
 from tamis.response.outputs import Output
-from tamis.response.perturbations import Replacement, Zero, resolve
+from tamis.response.perturbations import Derivative, Replacement, Zero, resolve
 from tamis.response.training import SensitivityTraining, holds_out, labelled_rows
-from tamis.response.units import Units
 from tamis.svm.machine import is_newton
 from tamis.svm.tuned import TunedMachine
 
 
-class Sensitivity(ModelCriterion, BackwardCriterion):
+class Sensitivity(ChanceAdjusted):
     """Loss of a unit: how far a trained model's output moves when its columns are perturbed.
 
     A subclass says which output that is (:meth:`_output`).
@@ -70,7 +70,8 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
         Nobody can say what any other estimator takes.
         """
         name = type(self).__name__
-        model, tuning = tuned_model(self.estimator, n_samples, n_features)
+        n_trained = self._n_trained(n_features)
+        model, tuning = tuned_model(self.estimator, n_samples, n_trained)
         if model is None:
             return None
         way = resolve(name, self.by, self.n_repeats, self.n_values)
@@ -78,8 +79,14 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
         comparison = ComparisonCost(
             model, way, held_out, self._calibrated_by(model.estimator), self._copied
         )
-        one = comparison.cost(n_samples, n_features)
+        one = comparison.cost(n_samples, n_trained)
         return Cost(tuning + n_rounds * one.operations, one.bytes)
+
+    @property
+    def _grows_with_columns(self) -> bool:
+        """Whether columns are replaced or removed: one scale of a group is one direction."""
+        way = resolve(type(self).__name__, self.by, self.n_repeats, self.n_values)
+        return not isinstance(way, Derivative)
 
     def _calibrated_by(self, estimator: Any) -> int | float | None:
         """Where the sigmoids of probabilities come from, None where there are none."""
@@ -108,10 +115,11 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
         check_usable(name, self.estimator)
         rows = labelled_rows(name, y, self.unlabelled, len(X))
         metadata = self._routed(params, len(X))
+        table = self._with_copies(X, y)
         classification = self.task_ == "classification"
         self._said: tuple[Subset, Array] | None = None
         self._training = SensitivityTraining(
-            name, X, y, rows, self.task_,
+            name, table, y, rows, self.task_,
             held_out=holds_out(name, self.on, X.shape[1], len(rows)),
             left_out=self.on == "left-out",
             stratified=classification and is_classifier(self.estimator),
@@ -120,14 +128,14 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
             place=device_asked(), precision=self.precision,
         )  # fmt: skip
         _ = self._training.parts  # folds that cannot be made are said before any training
-        self._learn_model(X, y, metadata, rows)
+        self._learn_model(table, y, metadata, rows)
 
     def _prepare(self, estimator: Any) -> None:
         self._compared = self._output(self._training, estimator)
 
     def loss(self, subset: Subset) -> Array:
         way = resolve(type(self).__name__, self.by, self.n_repeats, self.n_values)
-        units = Units.of(self.columns, subset)
+        units = self._units(subset)
         if len(units.columns) < self._X.shape[1] and names_by_position(self.estimator_):
             raise IncompatibleCriterion(
                 f"{type(self).__name__} trains {type(self.estimator_).__name__} on some of the "
@@ -138,10 +146,12 @@ class Sensitivity(ModelCriterion, BackwardCriterion):
             repeats = losses(self._compared, way, units)
         self._said = None
         if len(repeats) == 1:
-            return repeats[0]
+            return self._above_chance(repeats[0])
         means, errors = mean_and_error(repeats)
+        if self._has_copies:
+            errors = np.hypot(*np.split(errors, 2))
         self._said = (subset.copy(), errors)
-        return means
+        return self._above_chance(means)
 
     def errors(self, subset: Subset) -> Array | None:
         """Standard errors over the shuffles of the last losses; None where there is one draw."""

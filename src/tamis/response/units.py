@@ -42,6 +42,14 @@ class Units(NamedTuple):
         members = order[np.searchsorted(columns, np.concatenate(parts), sorter=order)]
         return cls(columns, members, np.array([len(part) for part in parts]))
 
+    def with_copies(self, n_columns: int) -> "Units":
+        """The units and, behind them, those of a copy of the table, ``n_columns`` further on."""
+        return Units(
+            np.r_[self.columns, self.columns + n_columns],
+            np.r_[self.members, self.members + len(self.columns)],
+            np.r_[self.sizes, self.sizes],
+        )
+
     @property
     def _starts(self) -> Subset:
         return np.cumsum(self.sizes) - self.sizes

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tamis._arrays import Array, Subset
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.table.alerts import LEFT_OUT, kept_kinds
+from tamis.table.dates import days_of
 from tamis.table.frames import as_polars, check_names, is_frame
 from tamis.table.kinds import SeenColumns, as_dates, blocks, columns_of, numbers
 
@@ -28,10 +29,6 @@ MOST_LEVELS = 20
 RARE_SHARE, FEWEST_ROWS, ENOUGH_ROWS = 0.03, 2, 20
 #: What may become of categories, and of gaps.
 OUTCOMES = {"levels": ("columns", "codes"), "gaps": ("fill", "keep")}
-#: What a date tells beside its place in time.
-PARTS = ("year", "month", "day", "weekday", "hour")
-#: Seconds of a day: the number of a date is in days.
-DAY = 86_400
 
 
 class Encoded(NamedTuple):
@@ -45,16 +42,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """Numbers of a frame of any kinds, made by scikit-learn's parts.
 
     Numbers with gaps are filled with the median, beside a column that marks the gaps; categories
-    become one column per level, rare levels sharing one; dates a number of days and their parts.
-    Text, identifiers and constants are left out.
+    become one column per level, rare levels sharing one. A date becomes its position in time, a
+    number of days; :func:`add_calendar` adds month, weekday and hour as columns of their own. Text,
+    identifiers and constants are left out.
 
     Parameters
     ----------
     max_levels : int, default=20
         Columns that one category can become at most.
     levels : {"columns", "codes"}, default="columns"
-        Whether a category becomes columns, or one column of integers, none of them pooled; with
-        codes a date is its number of days alone.
+        Whether a category becomes columns, or one column of integers, none of them pooled.
     gaps : {"fill", "keep"}, default="fill"
         Whether gaps are filled and marked, or are NaN, in codes as well.
     keep : list of str
@@ -127,7 +124,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return Z
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Names of the outputs: that of the column, and behind it the level or the part."""
+        """Names of the outputs: that of the column, and behind it the level."""
         check_is_fitted(self)
         return np.array(list(self.output_to_input_), dtype=object)
 
@@ -145,7 +142,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for kinds in (("number", "boolean"), ("category",), ("date",))
         )
         self._written, self._names = seen.written, seen.names
-        self._parts = [(j, part) for j in self._dates for part in self._varying(frame, j)]
         self._imputer = SimpleImputer(
             strategy="median", add_indicator=True, keep_empty_features=True
         )
@@ -159,7 +155,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     @property
     def _fills(self) -> bool:
         """Whether there are numbers whose gaps are to be filled."""
-        return self.gaps == "fill" and bool(self._numbers or self._parts)
+        return self.gaps == "fill" and bool(self._numbers or self._dates)
 
     def _level_encoder(self, n_rows: int) -> Any:
         if self.levels == "codes":
@@ -177,16 +173,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _name_outputs(self) -> None:
         """Which column of which name each output is, in the order of the columns."""
-        held = [(j, "") for j in self._numbers] + [(j, f"_{part}") for j, part in self._parts]
+        held = [*self._numbers, *self._dates]
         marked = self._imputer.indicator_.features_.tolist() if self._fills else []
-        made = held + [(held[i][0], "_missing") for i in marked]
-        # the parts of a date are missing together: one mark is enough
-        doubled = [len(held) + i for i, at in enumerate(marked) if held[at][1] not in ("", "_days")]
+        made = [(j, "") for j in held] + [(held[i], "_missing") for i in marked]
         for j, endings in zip(self._words, self._level_endings(), strict=True):
             made += [(j, ending) for ending in endings]
         origin = np.array([j for j, _ in made], dtype=np.intp)
-        order = np.argsort(origin, kind="stable")
-        self._order = order[~np.isin(order, doubled)]
+        self._order = np.argsort(origin, kind="stable")
         self.origin_ = origin[self._order]
         self.coded_ = np.isin(self.origin_, self._words) & (self.levels == "codes")
         self.output_to_input_ = {
@@ -207,7 +200,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _encode(self, frame: pl.DataFrame) -> Array:
         parts = []
-        if self._numbers or self._parts:
+        if self._numbers or self._dates:
             held = self._held(frame)
             parts.append(self._imputer.transform(held) if self._fills else held)
         if self._words:
@@ -220,14 +213,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return Z if as_it_is else np.asfortranarray(Z[:, self._order])
 
     def _held(self, frame: pl.DataFrame) -> Array:
-        """Numbers and the parts of dates, NaN where there are gaps."""
-        held = np.empty((frame.height, len(self._numbers) + len(self._parts)), order="F")
+        """Numbers, and the days of dates, NaN where there are gaps."""
+        held = np.empty((frame.height, len(self._numbers) + len(self._dates)), order="F")
         done = 0
         for block in blocks(frame, self._numbers):
             held[:, done : done + len(block)] = numbers(frame, block)
             done += len(block)
-        for i, (j, part) in enumerate(self._parts, len(self._numbers)):
-            held[:, i] = self._part(frame, j, part)
+        for i, j in enumerate(self._dates, len(self._numbers)):
+            held[:, i] = days_of(as_dates(frame.to_series(j), self._written.get(j)))
         return held
 
     def _worded(self, frame: pl.DataFrame) -> NDArray[Any]:
@@ -237,41 +230,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             words[words == None] = np.nan  # noqa: E711 (entry by entry)
         return words
 
-    def _varying(self, frame: pl.DataFrame, j: int) -> list[str]:
-        """The number of a date, and those of its parts that are not always the same."""
-        if self.levels == "codes":  # as one discrete variable the parts together would name rows
-            return ["days"]
-        parts = {part: self._part(frame, j, part) for part in PARTS}
-        return ["days", *(p for p, x in parts.items() if len(np.unique(x[~np.isnan(x)])) > 1)]
-
-    def _part(self, frame: pl.DataFrame, j: int, part: str) -> Array:
-        dates = as_dates(frame.to_series(j), self._written.get(j))
-        if part == "days":
-            return _days(dates)
-        clock = dates.dtype in (pl.Duration, pl.Time)
-        if clock or (part == "hour" and dates.dtype == pl.Date):
-            return np.zeros(frame.height)
-        values: Array = getattr(dates.dt, part)().cast(pl.Float64).to_numpy()
-        return values
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _days(dates: pl.Series) -> Array:
-    """Days since 1970, or of a span or a time of day."""
-    if dates.dtype == pl.Date:
-        days: Array = dates.to_physical().cast(pl.Float64).to_numpy()
-        return days
-    if dates.dtype == pl.Duration:
-        seconds = dates.dt.total_microseconds().cast(pl.Float64) / 1e6
-    elif dates.dtype == pl.Time:
-        seconds = dates.to_physical().cast(pl.Float64) / 1e9
-    else:
-        seconds = dates.dt.epoch("us").cast(pl.Float64) / 1e6
-    return (seconds / DAY).to_numpy()
 
 
 def read_frame(estimator: Any, X: Any, *, reset: bool) -> pl.DataFrame:

@@ -61,6 +61,8 @@ class TableSelector(MetaEstimatorMixin, Selection):
     learnt from rows that are held out. A search whose criterion takes NaN gets gaps as they are,
     and one whose criterion takes categories, as the information family does, each as one discrete
     variable; for the others gaps are filled and marked, and a category has a column for each level.
+    A date is used as its position in time, one number; :func:`add_calendar` adds month, weekday and
+    hour as columns of their own.
     All numbers that come of one column are taken or left together, and ``transform`` gives the
     original columns back, as a frame of the library that came in. Identifiers and exact codes of
     the target are left out, and a warning says so.

@@ -14,6 +14,7 @@ from tamis.contract import SparseColumns
 from tamis.datasets.memory import NUMBER, check_fits
 from tamis.exceptions import InvalidTable
 from tamis.table.alerts import Alert, TableProfile, profiled, way_out
+from tamis.table.dates import add_calendar
 from tamis.table.files import FileTable, read_file
 from tamis.table.frames import as_polars, is_frame, without
 from tamis.table.kinds import columns_of
@@ -241,10 +242,14 @@ def table_of(
     *,
     name: str = "",
     takes_text: bool = False,
+    calendar: bool = False,
 ) -> Table:
-    """Kinds and alerts of what a file holds."""
+    """Kinds and alerts of what a file holds, with the calendar parts of its dates if asked for."""
     target = _target_name(content, target)
     frame, sparse = content.take(), content.sparse
+    if calendar and sparse is None:
+        others = without(frame, () if target is None else (target,))
+        frame = frame.hstack(add_calendar(others)[:, others.width :])
     columns = frame.columns if sparse is None else [*sparse.names, *frame.columns]
     for column in (*(() if target is None else (target,)), *drop, *keep):
         check_column(column, columns)

@@ -96,8 +96,8 @@ def make_table(seed: int, *, noise: bool = False, max_rows: int = max(ROWS)) -> 
     if rng.random() < 0.3:
         frame["noise_id"] = 100_000 + rng.permutation(n)
     groups = {}
-    if rng.random() < 0.25:
-        others = [name for name in frame if name not in relevant]
+    others = [name for name in frame if name not in relevant]
+    if rng.random() < 0.25 and len(others) >= 3:
         groups["group"] = rng.permutation(others)[: rng.integers(3, 7)].tolist()
     task = "regression" if rate is None else "classification"
     facts = {

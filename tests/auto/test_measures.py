@@ -131,5 +131,10 @@ def test_what_is_not_a_score_is_refused():
     three = np.array(["a", "b", "c"])
     with pytest.raises(InvalidParameter, match="roc_auc_ovr"):
         measures_of("roc_auc", "classification", three, [5, 5, 5])
+    for scoring in ("roc_auc", "f1", "neg_log_loss"):
+        with pytest.raises(InvalidParameter, match="for regression"):
+            measures_of(scoring, "regression", None, None)
+    with pytest.raises(InvalidParameter, match="for classification"):
+        measures_of("r2", "classification", three[:2], [5, 5])
     with pytest.raises(InvalidParameter, match="concordance"):
         measures_of("r2", "survival", None, None)

@@ -193,6 +193,21 @@ class AnyScore(Measure):
                 "scoring out, and compute it for the selected columns yourself."
             )
 
+    def check(self, task: str) -> None:
+        """Refuse a score of another kind of target."""
+        n = 3 if self._labels is None else len(self._labels)
+        there: NDArray[Any] = np.array([0.25, 1.5, 0.75]) if self._labels is None else self._labels
+        values = there[:, None] if self._labels is None else np.eye(n)
+        given = there, self._answers(values)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self._function(*given, sample_weight=np.ones(n), **self._options)
+        except (TypeError, ValueError) as error:
+            raise InvalidParameter(
+                f"Auto cannot use scoring={self.name!r} for {task}: {error}"
+            ) from error
+
     def losses(self, predictions: Predictions, truth: Truth, weights: Array) -> Array:
         return np.array([self._loss(predictions, truth, of) for of in weights])
 
@@ -309,7 +324,9 @@ def measures_of(scoring: Any, task: str, labels: NDArray[Any] | None, counts: An
         classes = (1,) if len(labels) == 2 else tuple(range(len(labels)))
         decides = RankMeasure(scoring, by_class, classes)
         return Measures(decides, tuple(one for one in rare if one.name != scoring))
-    return Measures(SQUARED, (*rare, _any_score(scoring, task, labels)))
+    other = _any_score(scoring, task, labels)
+    other.check(task)
+    return Measures(SQUARED, (*rare, other))
 
 
 def _rare_measures(labels: Any, counts: Any) -> tuple[Measure, ...]:
@@ -326,7 +343,7 @@ def _rare_measures(labels: Any, counts: Any) -> tuple[Measure, ...]:
     )
 
 
-def _any_score(scoring: Any, task: str, labels: NDArray[Any] | None) -> Measure:
+def _any_score(scoring: Any, task: str, labels: NDArray[Any] | None) -> AnyScore:
     if isinstance(scoring, str):
         try:
             scorer = get_scorer(scoring)

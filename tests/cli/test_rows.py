@@ -1,0 +1,86 @@
+"""``tamis select`` with options about rows: folds, groups, weights and scores."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import tamis as library
+from tamis.auto import Auto
+
+QUICK = ("--budget", "0.3s", "--quiet", "--json", "--force")
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """A table with an identifier that repeats, a date and weights."""
+    rng = np.random.default_rng(0)
+    n = 240
+    a, b = rng.normal(size=(2, n))
+    day = np.datetime64("2024-01-01") + rng.permutation(n).astype("timedelta64[D]")
+    frame = pl.DataFrame(
+        {"a": a, "b": b, "c": rng.normal(size=n), "customer": rng.integers(60, size=n),
+         "weight": rng.uniform(1, 2, size=n), "when": day.astype(str),
+         "y": np.where(a + b + 0.5 * rng.normal(size=n) > 0.9, "yes", "no")}
+    )  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    frame.write_csv("shop.csv")
+    return frame
+
+
+def answer(result):
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_groups_and_weights_are_columns_that_are_not_offered(tamis, table):
+    found = answer(tamis("select", "shop.csv", "-t", "y", "--groups", "customer", "--weights",
+                         "weight", *QUICK))  # fmt: skip
+    assert found["selected"] == ["a", "b"]
+    names = {row["column"] for row in found["ranking"]}
+    assert names == {"a", "b", "c", "when"}
+    frame = table.drop("weight", "customer").with_columns(pl.col("when").str.to_date())
+    same = library.select(
+        frame, target="y", method=Auto(budget=0.3), random_state=0,
+        groups=table["customer"].cast(str).to_numpy(), sample_weight=table["weight"].to_numpy(),
+    )  # fmt: skip
+    assert found["summary"] == same.summary().splitlines()
+
+
+def test_folds_in_time_order(tamis, table):
+    found = answer(tamis("select", "shop.csv", "-t", "y", "--cv", "time:when", *QUICK))
+    assert "TimeSeriesSplit" in found["method"]
+    assert set(found["selected"]) >= {"a", "b"}
+    other = answer(tamis("select", "shop.csv", "-t", "y", "--cv", "3", *QUICK))
+    assert "cv=3" in other["method"]
+
+
+def test_scores(tamis, table):
+    found = answer(tamis("select", "shop.csv", "-t", "y", "--scoring", "roc_auc", *QUICK))
+    assert any(
+        line.startswith("held-out rows: ") and "AUC 0.9" in line for line in found["summary"]
+    )
+    weighed = answer(tamis("select", "shop.csv", "-t", "y", "--class-weight", "balanced", *QUICK))
+    assert any("baseline (majority class): 5" in line for line in weighed["summary"])
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--cv", "weeks"), "--cv needs a number of folds or time:COLUMN, not 'weeks'."),
+        (("--cv", "time:y"), "needs dates or numbers, but 'y' holds values such as"),
+        (("--cv", "time:wen"), "There is no column 'wen'. Did you mean when?"),
+        (("--cv", "1"), "number of folds of at least 2"),
+        (("--groups", "client"), "There is no column 'client'."),
+        (("--weights", "y"), "--weights needs numbers, but 'y' holds values such as"),
+        (("--scoring", "auc"), "such as 'roc_auc'"),
+        (("--scoring", "r2"), "cannot use scoring='r2' for classification"),
+        (("mrmr", "--scoring", "roc_auc"), "scoring is for the automatic selection, and mrmr"),
+        (("--class-weight", "even"), "cannot use class_weight"),
+    ],
+)
+def test_options_that_cannot_be(tamis, table, options, sentence):
+    result = tamis("select", "shop.csv", "-t", "y", *options, "--quiet")
+    assert result.exit_code == 2, result.output
+    assert sentence in " ".join(result.stderr.split())

@@ -112,6 +112,20 @@ def test_compiled_counts_give_the_bits_of_numpy(monkeypatch, kind, levels):
     assert_array_equal(*found)
 
 
+@pytest.mark.parametrize("kind", [MRMR, JMI, PairMRMR])
+@pytest.mark.parametrize("even", [0, 9], ids=["levels as they are", "evened out"])
+def test_products_of_indicators_give_the_bits_of_numpy(monkeypatch, kind, even):
+    X, y = noisy(150)
+    X[:, 3], X[:, 4] = np.random.default_rng(1).integers(0, 2, 150), 1.0
+    fitted = kind(adjusted=True)
+    wanted = fitted.fit(X, y).gain(np.array([0, 2]), np.array([1, 3, 4, 5]))
+    monkeypatch.setattr("tamis.density.one_hot.EVEN", even)
+    for module in ("discrete", "scan"):  # as on a device, with the arrays of the host
+        monkeypatch.setattr(f"tamis.density.{module}.device_asked", lambda: "cpu")
+    found = fitted.fit(X, y).gain(np.array([0, 2]), np.array([1, 3, 4, 5]))
+    assert_array_equal(found, wanted)
+
+
 @pytest.mark.parametrize("kind", EVERY)
 def test_columns_that_do_not_vary_tell_nothing_and_copies_tie(kind):
     rng = np.random.default_rng(0)

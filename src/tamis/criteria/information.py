@@ -6,7 +6,9 @@ for all candidates at once; they are sums of n log n over integer counts.
 
 The estimates are plug-in ones of columns cut into bins, in nats. Every criterion gives
 :math:`I(x_j; y)` while nothing is chosen. Columns may be categories, and NaN may stand in them. A
-group of columns is one variable, whose levels are the combinations of theirs that occur.
+group of columns is one variable, whose levels are the combinations of theirs that occur. Groups and
+categories have so many levels that plug-in estimates of noise are high; ``adjusted`` subtracts what
+is expected by chance.
 
 References
 ----------
@@ -151,10 +153,12 @@ class PairwiseInformation(ForwardCriterion):
         return self._total
 
     def _pair(self, i: int) -> AnyPair:
-        known: Any = (self._coded, self._target, i)
+        coded, target = self._coded, self._target
         if self._by_pairs:
-            return AvailablePair(*known, adjusted=self._adjusted)
-        return AdjustedPair(*known, self._told) if self._adjusted else Pair(*known)
+            return AvailablePair(coded, target, i, adjusted=self._adjusted)
+        if self._adjusted:
+            return AdjustedPair(coded, target, i, self._told)
+        return Pair(coded, target, i)
 
     @staticmethod
     def _fold(total: NDArray[np.int64], term: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -189,10 +193,10 @@ class MIFS(PairwiseInformation):
             - \sum_a n_a \log n_a - \sum_b n_b \log n_b \Big) - \log N, \quad
             h_{ab} \sim \mathrm{Hypergeometric}(N, n_a, n_b)
 
-        and conditional terms so within each level of the chosen column. A variable of many levels,
-        such as a group of columns or a category, then has about 0 if it tells nothing, or a little
-        less. "auto" corrects the terms of all columns if there are categories or groups of several
-        columns.
+        and conditional terms within each level of the chosen column. A column that tells nothing
+        then scores about 0, and may score a little less, however many levels it has. "auto"
+        corrects all terms of all columns if there are categories or groups of several columns;
+        without these the criterion is the published one.
     task : {"auto", "classification", "regression"}, default="auto"
         How to read ``y``; a real target is cut like a column.
 

@@ -311,8 +311,9 @@ class MutualInformation(Univariate):
 
     A column with at most ``n_bins`` distinct values is used as it is, and so are classes; a real
     target is cut like a column. The estimate is the plug-in one: deterministic, biased upwards by
-    about (bins - 1)(classes - 1)/(2N). With several targets it is the mean of the informations with
-    each. A group of columns is one variable, whose levels are the combinations of theirs.
+    about (bins - 1)(classes - 1)/(2N) unless it is corrected (``adjusted``). With several targets
+    it is the mean of the informations with each. A group of columns is one variable, whose levels
+    are the combinations of theirs.
 
     Parameters
     ----------

@@ -21,8 +21,8 @@ from scipy.interpolate import make_interp_spline
 
 from tamis._arrays import BLOCK, Array
 
-#: Expected count from which E[h log h] is a Taylor series around it: its error is then below 1e-9
-#: of the count. Below, the distribution is summed.
+#: Expected count from which E[h log h] is a Taylor series around it, with an error below 1e-9 of
+#: the count. Below, the distribution is summed.
 SERIES_FROM = 100.0
 #: Standard deviations around the expected count that a sum covers; the rest weighs below 1e-16.
 REACH = 10
@@ -106,8 +106,8 @@ def _nodes(total: int) -> NDArray[np.int64]:
 def expected_n_log_n(n: Any, a: Any, b: Any) -> Array:
     """E[h log h] for h rows in a cell of margins a and b of a table of n rows.
 
-    >>> expected_n_log_n(4, np.array([1, 2]), 2).round(4)
-    array([0.    , 0.231 ])
+    >>> expected_n_log_n(4, np.array([1, 2]), 2).round(3)
+    array([0.   , 0.231])
     """
     n, a, b = (np.asarray(part, dtype=float) for part in np.broadcast_arrays(n, a, b))
     shape = n.shape

@@ -84,7 +84,7 @@ class AdjustedPair(Pair):
         return np.asarray(rounded(expected - self.joint))
 
     @property
-    def relevance(self) -> float:  # type: ignore[override]
+    def relevance(self) -> float:
         """I(x_i; y)."""
         return float(self._told[self._i])
 
@@ -95,7 +95,7 @@ class AdjustedPair(Pair):
         return np.asarray(rounded(expected - self.triple))
 
     @property
-    def together(self) -> Array:  # type: ignore[override]
+    def together(self) -> Array:
         """I(x_j, x_i; y)."""
         return self.relevance + self.conditional
 

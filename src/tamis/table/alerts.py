@@ -288,11 +288,12 @@ def _mixed(frame: pl.DataFrame, names: NDArray[Any], found: NDArray[np.intp]) ->
 
 def _dated(frame: pl.DataFrame, seen: SeenColumns, codes: Sequence[int]) -> Alert | None:
     """Dates that vary: how they are used, and the folds that respect them."""
-    clock = (pl.Duration, pl.Time)
     held = [
         seen.names[j]
         for j in seen.of_kind("date")
-        if seen.n_levels[j] > FEW_DATES and j not in codes and frame.dtypes[j] not in clock
+        if seen.n_levels[j] > FEW_DATES
+        and j not in codes
+        and frame.to_series(j).dtype not in (pl.Duration, pl.Time)
     ]
     if not held:
         return None
@@ -312,17 +313,19 @@ def _repeated_ids(frame: pl.DataFrame, seen: SeenColumns) -> Alert | None:
     found = {}
     called = {j for j in seen.of_kind("number", "category", "text") if is_called_id(seen.names[j])}
     for j in sorted({*seen.of_kind("category", "text"), *called}):
-        held, dtype = frame.to_series(j).drop_nulls(), frame.dtypes[j]
-        if dtype.is_nested() or dtype in (pl.Object, pl.Binary):
+        held = frame.to_series(j)
+        if held.dtype.is_nested() or held.dtype in (pl.Object, pl.Binary):
             continue
+        held = held.drop_nulls()
         n_values = held.n_unique()
         if not FEW_LEVELS < n_values <= MOST_DIFFERENT * len(held):
             continue
         if seen.kind[j] == "number":
-            is_id = not (numbers(frame, [j])[:, 0] % 1 > 0).any()
+            values = numbers(frame, [j])
+            shares_id = not (np.isfinite(values) & (np.floor(values) != values)).any()
         else:
-            is_id = j in called or are_codes(held.cast(pl.String))
-        if is_id:
+            shares_id = j in called or are_codes(held.cast(pl.String))
+        if shares_id:
             found[seen.names[j]] = n_values
     if not found:
         return None

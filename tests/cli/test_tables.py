@@ -34,9 +34,10 @@ def test_the_hard_table_needs_no_options(tamis, genes):
     said = " ".join(notes(result))
     for words in ("'sample' is left out", "'code' is left out", "9 columns have gaps", "'g3_copy'"):
         assert words in said
+    assert "'taken' is used as its position in time" in said
     with open("r.json") as stream:
         written = json.load(stream)
-    assert len(written["alerts"]) == len(notes(result)) == 4
+    assert len(written["alerts"]) == len(notes(result)) == 5
     assert sorted(written["selected"]) == sorted(kept(result))
     assert written["method"].startswith("TableSelector(Auto(")
 

@@ -12,7 +12,7 @@ import tamis
 from tamis.contract.drawn import RowDraw, on_rows_drawn
 from tamis.datasets import make_genes, make_mixed
 from tamis.exceptions import InvalidTable
-from tamis.table import inspect
+from tamis.table import add_calendar, inspect
 from tamis.table.kinds import all_numbers, columns_of, date_format
 from tamis.table.labelled import plain_numbers
 from tamis.table.leaks import CODED_ROWS, LEAKS, Foresight, is_code
@@ -341,3 +341,77 @@ def test_classes_of_which_none_can_be_learned_are_said():
     (alert,) = [a for a in inspect(days, "y").alerts if a.sort == "rare classes"]
     assert alert.sentence.startswith("All 9 classes have fewer than 5 rows: '2020-01-01' (1), ")
     assert alert.sentence.endswith("If they are dates or quantities, give them as numbers.")
+
+
+def note(frame, sort, target=None):
+    """The sentence of one sort of alert, or None."""
+    found = [alert for alert in inspect(frame, target).alerts if alert.sort == sort]
+    assert all(not alert.grave for alert in found)
+    return found[0].sentence if found else None
+
+
+def days(n, n_values=None):
+    start = np.datetime64("2021-03-01")
+    return pl.Series((start + RNG.integers(0, n_values or 900, n)).astype("datetime64[us]"))
+
+
+def test_dates_are_said_to_be_positions_in_time():
+    frame = pl.DataFrame({"x": RNG.normal(size=300), "sold on": days(300)})
+    sentence = note(frame, "dates")
+    assert sentence == (
+        "'sold on' is used as its position in time; write --calendar for month, weekday and hour "
+        "as columns. If rows depend on time, errors of random folds are optimistic: write --cv "
+        'time:"sold on" for folds in order of time.'
+    )
+    assert "--calendar" not in note(add_calendar(frame), "dates")
+    texts = frame.with_columns(pl.col("sold on").dt.strftime("%d.%m.%Y"))
+    assert note(texts, "dates") == sentence
+    two = note(frame.with_columns(back=days(300)), "dates")
+    assert two.startswith("'sold on', 'back' are used as their positions in time")
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        days(300, n_values=4),
+        pl.Series([dt.timedelta(hours=j) for j in range(300)]),
+        pl.Series([dt.time(j % 24, j // 24) for j in range(300)]),
+        pl.Series(["2021-01-05"] * 300),
+    ],
+    ids=["few occasions", "spans", "times of day", "constant"],
+)
+def test_what_is_not_a_date_that_varies(column):
+    assert note(pl.DataFrame({"x": RNG.normal(size=300), "when": column}), "dates") is None
+
+
+DRAWN = np.random.default_rng(5).integers(0, 300, 1500)
+SHARED = {
+    "integers": ("customer_id", DRAWN + 70_000),
+    "with gaps": ("PatientID", np.where(DRAWN > 3, DRAWN, np.nan)),
+    "codes": ("buyer", [f"C-{k:05}" for k in DRAWN]),
+    "words": ("user_id", [f"{k:x}" for k in DRAWN]),
+}
+NOT_SHARED = {
+    "counts": ("visits", DRAWN),
+    "few levels": ("shop_id", DRAWN % 12),
+    "towns": ("town", [f"town {k}" for k in DRAWN % 100]),
+    "years of models": ("model", [f"{'abc'[k % 3] * (1 + k % 4)}{1900 + k % 90}" for k in DRAWN]),
+    "post codes": ("postcode", [f"{k:05}" for k in DRAWN]),
+    "reals": ("weight_id", DRAWN / 7),
+    "unique": ("customer_id", np.random.default_rng(0).permutation(1500)),
+}
+
+
+@pytest.mark.parametrize("kind", SHARED)
+def test_identifiers_that_rows_share_are_said(kind):
+    name, values = SHARED[kind]
+    sentence = note(pl.DataFrame({"x": RNG.normal(size=1500), name: values}), "repeated ids")
+    assert sentence.startswith(f"{name!r} looks like an identifier that rows share: ")
+    assert sentence.endswith(f"should stay in one fold: write --groups {name}.")
+
+
+@pytest.mark.parametrize("kind", NOT_SHARED)
+def test_ordinary_columns_are_not_taken_for_shared_identifiers(kind):
+    name, values = NOT_SHARED[kind]
+    frame = pl.DataFrame({"x": RNG.normal(size=1500), name: values})
+    assert note(frame, "repeated ids") is None

@@ -8,6 +8,7 @@ import pytest
 import sklearn
 from sklearn.compose import ColumnTransformer
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -429,3 +430,22 @@ def test_a_date_does_not_name_the_rows_to_the_information_family():
     frame = pl.DataFrame({"when": when, "gene": y + 0.3 * rng.normal(size=len(when))})
     search = TableSelector(Forward(MRMR(), n_features_to_select=1)).fit(frame, y)
     assert search.columns == ["gene"]
+
+
+def test_a_noise_date_and_a_noise_category_do_not_come_first():
+    rng = np.random.default_rng(0)
+    n = 1500
+    a, b = rng.normal(size=(2, n))
+    y = (0.8 * a + 0.6 * b + rng.logistic(size=n) > 0).astype(int)
+    hours = rng.integers(0, 24 * 700, n).astype("timedelta64[h]")
+    frame = pl.DataFrame(
+        {
+            "when": np.datetime64("2021-01-01T00", "us") + hours,
+            "city": rng.choice([f"city {k}" for k in range(20)], n),
+            "a": a,
+            "b": b,
+        }
+    )
+    forest = ExtraTreesClassifier(60, random_state=0)
+    search = RecursiveElimination(Importances(forest), n_features_to_select=2)
+    assert TableSelector(search).fit(frame, y).columns == ["a", "b"]

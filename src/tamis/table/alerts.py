@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from tamis._arrays import Array
 from tamis._wording import counted, listed, shell_word
 from tamis.contract.drawn import rows_drawn
-from tamis.table.kinds import SeenColumns
+from tamis.table.dates import PARTS
+from tamis.table.kinds import FEW_LEVELS, SeenColumns, are_codes, is_called_id, numbers
 from tamis.table.leaks import LEAKS, copies, foresights, is_code, repeated_rows
 
 #: Rows below which a class is called rare: five folds could not each have one of it.
@@ -22,6 +23,10 @@ RARE = 5
 FAR = 0.99
 #: Rows below which a target may look anyhow.
 ENOUGH = 20
+#: Values up to which dates only name a few occasions.
+FEW_DATES = 5
+#: Share of different values above which an identifier hardly repeats.
+MOST_DIFFERENT = 0.9
 #: Kinds that no search is offered, unless an encoder of the user's takes them.
 LEFT_OUT = ("identifier", "text", "constant")
 
@@ -33,7 +38,7 @@ class Alert:
     Attributes
     ----------
     sort : {"identifier", "code", "text", "leak", "copies", "constant", "gaps", "mixed", \
-"rare classes", "far rows", "repeated rows", "unnamed", "sample"}
+"rare classes", "far rows", "repeated rows", "repeated ids", "dates", "unnamed", "sample"}
     columns : tuple of str
         The columns it is about.
     sentence : str
@@ -98,6 +103,8 @@ def profiled(
     names = np.array(seen.names, dtype=object)
     codes = [j for j in _codes(frame, seen, power, y, task) if names[j] not in keep]
     more = [
+        _dated(frame, seen, codes),
+        _repeated_ids(frame, seen),
         _mixed(frame, names, np.flatnonzero(seen.mixed)),
         None if y is None else target_alert(y, task),
         None if y is None else _repeated(repeated_rows(frame, seen, y), len(y)),
@@ -276,6 +283,60 @@ def _mixed(frame: pl.DataFrame, names: NDArray[Any], found: NDArray[np.intp]) ->
         f"{listed(held)} mix{'es' * (len(held) == 1)} numbers and words, such as {odd!r} in "
         f"{held[0]!r}: read as words. Correct the file where numbers were meant.",
         grave=True,
+    )
+
+
+def _dated(frame: pl.DataFrame, seen: SeenColumns, codes: Sequence[int]) -> Alert | None:
+    """Dates that vary: how they are used, and the folds that respect them."""
+    held = [
+        seen.names[j]
+        for j in seen.of_kind("date")
+        if seen.n_levels[j] > FEW_DATES
+        and j not in codes
+        and frame.to_series(j).dtype not in (pl.Duration, pl.Time)
+    ]
+    if not held:
+        return None
+    used = "is used as its position" if len(held) == 1 else "are used as their positions"
+    asked = any(f"{name}_{part}" in seen.names for name in held for part in PARTS)
+    parts = "" if asked else "; write --calendar for month, weekday and hour as columns"
+    return Alert(
+        "dates",
+        tuple(held),
+        f"{listed(held)} {used} in time{parts}. If rows depend on time, errors of random folds are "
+        f"optimistic: write --cv time:{shell_word(held[0])} for folds in order of time.",
+    )
+
+
+def _repeated_ids(frame: pl.DataFrame, seen: SeenColumns) -> Alert | None:
+    """Identifiers that several rows share, which folds should not part."""
+    found = {}
+    called = {j for j in seen.of_kind("number", "category", "text") if is_called_id(seen.names[j])}
+    for j in sorted({*seen.of_kind("category", "text"), *called}):
+        held = frame.to_series(j)
+        if held.dtype.is_nested() or held.dtype in (pl.Object, pl.Binary):
+            continue
+        held = held.drop_nulls()
+        n_values = held.n_unique()
+        if not FEW_LEVELS < n_values <= MOST_DIFFERENT * len(held):
+            continue
+        if seen.kind[j] == "number":
+            values = numbers(frame, [j])
+            shares_id = not (np.isfinite(values) & (np.floor(values) != values)).any()
+        else:
+            shares_id = j in called or are_codes(held.cast(pl.String))
+        if shares_id:
+            found[seen.names[j]] = n_values
+    if not found:
+        return None
+    first, n_values = next(iter(found.items()))
+    others = f" (also {listed(list(found)[1:])})" if len(found) > 1 else ""
+    return Alert(
+        "repeated ids",
+        tuple(found),
+        f"{first!r} looks like an identifier that rows share: {n_values} values in {frame.height} "
+        f"rows{others}. Rows of one value should stay in one fold: write --groups "
+        f"{shell_word(first)}.",
     )
 
 

@@ -38,6 +38,9 @@ CALLED_ID = re.compile(
     r"(?i:(^|[\W_])(id|ids|uuid|guid|index|idx|rownames|row\.names)$)|[a-z](Id|ID)$"
 )
 
+#: Codes such as C-0017, with a for letters and 0 for digits.
+CODE_SHAPE = re.compile(r"(?=.*a)\S*000\S*")
+
 
 @dataclass(frozen=True)
 class SeenColumns:
@@ -139,8 +142,27 @@ def counts_rows(x: Array, name: str, made_up: bool) -> bool:
         return False
     steps = np.diff(x)
     in_order = steps[0] != 0 and bool((steps == steps[0]).all())
-    named = made_up or CALLED_ID.search(name) is not None
+    named = made_up or is_called_id(name)
     return in_order or (named and len(np.unique(x)) == len(x))
+
+
+def is_called_id(name: str) -> bool:
+    """Whether a column is named as identifiers are.
+
+    >>> [is_called_id(name) for name in ("customer_id", "PatientID", "acid")]
+    [True, True, False]
+    """
+    return CALLED_ID.search(name) is not None
+
+
+def are_codes(words: pl.Series) -> bool:
+    """Whether all texts have one shape, of letters and at least three digits in a row.
+
+    >>> are_codes(pl.Series(["C-0017", "C-0423"])), are_codes(pl.Series(["Ulm 1000", "Bonn 1"]))
+    (True, False)
+    """
+    shapes = words.str.replace_all(r"\d", "0").str.replace_all(r"[a-zA-Z]", "a").unique()
+    return len(shapes) == 1 and CODE_SHAPE.fullmatch(shapes[0]) is not None
 
 
 def _look_at_others(column: pl.Series, j: int, seen: SeenColumns) -> None:

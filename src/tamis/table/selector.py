@@ -51,7 +51,7 @@ class Inside:
     @property
     def parts(self) -> tuple[Record, ...]:
         """The record of the search."""
-        return (self.run.settled() if self.run.ended else self.run.record,)
+        return (self.run.record,)
 
 
 class TableSelector(MetaEstimatorMixin, Selection):
@@ -155,11 +155,7 @@ class TableSelector(MetaEstimatorMixin, Selection):
     def _steps(
         self, criterion: Inside, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Event]:
-        outside = self._offered.outside
-        for event in criterion.run:
-            if not len(done):  # a walk from everything starts from all that it is offered
-                done.start[outside] = criterion.run.trace.start
-            yield event.on(outside)
+        return criterion.run.on(self._offered.outside, done)
 
     def _size(self, n_units: int) -> int | None:
         """As the search counts what it is offered."""
@@ -171,9 +167,6 @@ class TableSelector(MetaEstimatorMixin, Selection):
 
     def _unsized(self, bare: Any) -> Any:
         return bare.set_params(search=bare.search._unsized(bare.search))
-
-    def _common(self, done: Record, size: int | None) -> int:
-        return int(self.search._common(done.parts[0], size)) if done.parts else 0
 
     @property
     def extends(self) -> bool:  # type: ignore[override]

@@ -22,7 +22,14 @@ from tamis.contract.fitted import Reread
 from tamis.contract.parted import in_parts
 from tamis.contract.record import outside_pairs
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TableAlert
-from tamis.table.frames import as_library, check_names, is_frame, need_polars, take
+from tamis.table.frames import (
+    as_library,
+    check_names,
+    is_frame,
+    need_polars,
+    need_threads,
+    take,
+)
 
 #: What is said of a column that the search never saw, by the reason it was left out for.
 WHY = {
@@ -287,4 +294,5 @@ class TableSelector(MetaEstimatorMixin, Selection):
 def _reader() -> Any:
     """What reads frames, imported where it is needed: polars is no need of those who have none."""
     need_polars()
+    need_threads()
     return import_module("tamis.table.offering")

@@ -7,56 +7,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from tamis._arrays import Array, Subset
 
-# Values that wait in a list before they are written: their objects take four times the memory of
-# an array, and writing a thousand takes no longer for each than writing a million.
-_PUSHED = 1000
-
 
 class Growing:
-    """An array that grows at its end in constant time."""
+    """Array that grows at its end in constant time.
+
+    Its owner counts the values. Values behind the counted ones are overwritten.
+    """
 
     def __init__(self, dtype: Any, values: ArrayLike = ()):
-        self._held: NDArray[Any] = np.array(values, dtype=dtype)
-        self._n = len(self._held)
-        self._pushed: list[Any] = []  # single values, which a list takes faster
+        self.held: NDArray[Any] = np.array(values, dtype=dtype)
 
-    def __len__(self) -> int:
-        return self._n + len(self._pushed)
-
-    def extend(self, values: ArrayLike) -> None:
-        """Add values behind the last."""
-        values = np.asarray(values)
-        if len(values) == 1:
-            self.push(values[0])
-        else:
-            self._settle()
-            self._add(values)
-
-    def push(self, value: float) -> None:
-        """Add one value."""
-        self._pushed.append(value)
-        if len(self._pushed) == _PUSHED:
-            self._settle()
-
-    def _settle(self) -> None:
-        if self._pushed:
-            pushed, self._pushed = self._pushed, []
-            self._add(np.array(pushed, dtype=self._held.dtype))
-
-    def _add(self, values: NDArray[Any]) -> None:
-        end = self._n + len(values)
-        if end > len(self._held):
-            larger = np.empty(max(end, 2 * self._n), dtype=self._held.dtype)
-            larger[: self._n] = self._held[: self._n]
-            self._held = larger
-        self._held[self._n : end] = values
-        self._n = end
-
-    @property
-    def array(self) -> NDArray[Any]:
-        """What has been added so far."""
-        self._settle()
-        return self._held[: self._n]
+    def write(self, start: int, end: int, values: ArrayLike) -> None:
+        """Write values, or one value several times, behind the first ``start`` ones."""
+        if end > len(self.held):
+            larger = np.empty(max(end, 2 * start, 32), dtype=self.held.dtype)
+            larger[:start] = self.held[:start]
+            self.held = larger
+        self.held[start:end] = values
 
 
 #: Columns of a trace: one entry a step, a moved unit, a scored candidate.
@@ -70,6 +37,10 @@ PER_STEP = {
 }
 PER_MOVE = {"moved": np.intp, "score": float, "error": float}
 PER_CANDIDATE = {"candidate": np.intp, "candidate_score": float}
+#: For each column which of the three counts is its length.
+COUNTED_BY = {
+    name: count for count, names in enumerate((PER_STEP, PER_MOVE, PER_CANDIDATE)) for name in names
+}
 
 
 def occurrences(units: Subset) -> Subset:

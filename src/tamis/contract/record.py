@@ -6,6 +6,7 @@ import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -252,19 +253,25 @@ class Record:
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dictionaries."""
         apart = {"trace", "parts", *(name for name in OPTIONAL if not getattr(self, name))}
-        plain = {k: v for k, v in vars(self).items() if k not in apart}
-        return {
+        plain = {
             "format": FORMAT,
-            **plain,
+            **{k: v for k, v in vars(self).items() if k not in apart},
             "trace": self.trace.to_dict(),
             "parts": [part.to_dict() for part in self.parts],
         }
+        return {**plain, "checksum": _checksum(plain)}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
         """The record that :meth:`to_dict` wrote; anything else is refused."""
         check_record(plain, FORMAT)
         plain = dict(plain)
+        checksum = plain.pop("checksum", None)  # records of early versions have none
+        if checksum is not None and checksum != _checksum(plain):
+            raise InvalidTable(
+                "This is a damaged record: it was changed after it was written, so its checksum "
+                "does not fit. Start the search anew."
+            )
         del plain["format"]
         trace = Trace.from_dict(plain.pop("trace"))
         parts = tuple(cls.from_dict(part) for part in plain.pop("parts"))
@@ -367,6 +374,12 @@ def _spoken(grouping: Grouping) -> str:
     more = ", ..." if len(grouping.groups) > 3 else ""
     said = f"the groups {groups}{more}" if groups else "no groups"
     return f"{said} and {len(grouping.fixed)} fixed unit(s)"
+
+
+def _checksum(plain: Mapping[str, Any]) -> str:
+    """Digest of the text of a record."""
+    text = json.dumps(plain, sort_keys=True, default=_plain)
+    return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _plain(value: Any) -> Any:

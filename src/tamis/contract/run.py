@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array
+from tamis._arrays import Array, Subset
 from tamis._namespace import PROCESSOR, device_asked
 from tamis.contract.choice import Choice, Context
 from tamis.contract.record import Interaction, Record
@@ -92,6 +92,7 @@ class Run:
         self.grouping = self.start.grouping
         self.source: StepSource | None = None
         self.ended, self.working = False, 0.0
+        self._settled = self.start if self.start.finished else None
 
     def _sized(self, grouping: Grouping) -> int | None:
         """Number of units to walk to; where it cannot be, a word on what is counted."""
@@ -146,14 +147,15 @@ class Run:
 
     @property
     def record(self) -> Record:
-        """What has been done so far."""
+        """What has been done so far; it is finished once a step has been chosen."""
+        if self._settled is not None:
+            return self._settled
         source = self.source
         return replace(
             self.start,
             trace=self.trace,
             chosen=max(0, len(self.trace) - 1),
             n_evaluations=self.start.n_evaluations if source is None else source.n_evaluations,
-            finished=self.ended and self.selection._complete(self.trace),
             parts=self.start.parts if source is None else source.parts,
             interactions=self._interactions(),
             ran_on=self._ran_on(),
@@ -182,8 +184,12 @@ class Run:
 
     def settled(self) -> Record:
         """The record of a run that ended, with the step that was chosen."""
-        if self.start.finished:
-            return self.start
+        if self._settled is None:
+            self._settled = self._with_choice()
+        return self._settled
+
+    def _with_choice(self) -> Record:
+        """The record with the step that the selection picks."""
         record, sizes = self.record, self.trace.sizes
         if not sizes.any():
             raise NothingSelected(
@@ -202,7 +208,12 @@ class Run:
                 f"{self.name} needs a choice that returns a step and a reason, not {picked!r}. "
                 "Write return Chosen(step, 'why this one.') in its pick."
             )
-        return replace(record, chosen=int(picked[0]), reason=str(picked[1]))
+        return replace(
+            record,
+            chosen=int(picked[0]),
+            reason=str(picked[1]),
+            finished=self.selection._complete(self.trace),
+        )
 
     @cached_property
     def choice(self) -> Choice:
@@ -239,6 +250,19 @@ class Run:
             if self.size is not None:
                 raise
         self.ended = True
+
+    def on(self, units: Subset, done: Trace, n_evaluations: int = 0) -> Iterator[Event]:
+        """Make the steps, as steps of a wider table whose trace is ``done``, and choose one.
+
+        ``done`` first takes over the steps that this run resumes from: an interrupt may have come
+        after this run took a step and before the run on the wider table took it.
+        """
+        done.become(self.trace.on(units, done.n_units, n_evaluations))
+        for event in self:
+            if not len(done):  # a walk from everything starts from all that it is offered
+                done.start[units] = self.trace.start
+            yield event.on(units)
+        self.settled()
 
     def _restarted(self, steps: Iterator[Event]) -> Iterator[Event]:
         """The steps, where those of a record have a state that the search can read."""

@@ -260,14 +260,16 @@ class Selection(FittedSelection, CallbackSupportMixin, BaseEstimator):
         """
         try:
             self._consume(run)
-        except (RuntimeError, MemoryError) as error:
+            if run.ended:
+                run.settled()
+            self.trace_, self.record_ = run.trace, run.record
+        except BaseException as error:  # a finally clause would lose all to an interrupt inside it
+            self.trace_, self.record_ = run.trace, run.record
+            if not isinstance(error, RuntimeError | MemoryError):
+                raise
             if told := out_of_memory(self, error, len(run.trace)):
                 raise NotEnoughMemory(told) from error
             raise
-        finally:
-            self.trace_, self.record_ = run.trace, run.record
-        if run.ended:
-            self.record_ = run.settled()
         if len(run.trace):
             self._settle(self.record_, run.X, run.y)
         if run.ended:

@@ -27,7 +27,7 @@ def check_record(plain: Any, number: int, depth: int = 0) -> None:
     _need(depth <= DEEPEST, "parts", "fewer levels")
     for name, (wanted, good) in FIELDS.items():
         _need(name in plain and good(plain[name]), name, wanted)
-    unknown = sorted(set(plain) - set(FIELDS) - {"format", *OPTIONAL})
+    unknown = sorted(set(plain) - set(FIELDS) - {"format", "checksum", *OPTIONAL})
     _need(not unknown, ", ".join(map(str, unknown)), "no such entry")
     _check_trace(plain["trace"])
     n_units, n_steps = plain["trace"]["n_units"], len(plain["trace"]["value"])

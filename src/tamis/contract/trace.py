@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tamis._arrays import EMPTY, Array, Mask, Subset
 from tamis._frame import frame
 from tamis.contract.columns import (
+    COUNTED_BY,
     PER_CANDIDATE,
     PER_MOVE,
     PER_STEP,
@@ -73,6 +74,7 @@ class Trace(Sequence[TracedStep]):
         self._columns = {
             name: Growing(dtype) for name, dtype in (PER_STEP | PER_MOVE | PER_CANDIDATE).items()
         }
+        self._counts = (0, 0, 0)  # of steps, moves and candidates
         self._sided: tuple[Step, tuple[Mask, Mask, Subset]] | None = (
             None  # of the step last looked at
         )
@@ -113,8 +115,8 @@ class Trace(Sequence[TracedStep]):
     @property
     def growing(self) -> bool | None:
         """Whether the first unit that moved entered; None where none has moved."""
-        if self._growing is None and len(self._columns["moved"]):
-            self._growing = not self.start[self._columns["moved"].array[0]]
+        if self._growing is None and self._counts[1]:
+            self._growing = not self.start[self._array("moved")[0]]
         return self._growing
 
     def append(self, step: Step, *, n_evaluations: int = 0, seconds: float = 0.0) -> None:
@@ -123,32 +125,32 @@ class Trace(Sequence[TracedStep]):
         scores = checked(Scores(EMPTY, NOTHING) if step.scores is None else step.scores)
         adding, index = bool(np.count_nonzero(after[moved])), len(self)
         moved = best_first_moved(moved, scores, adding)
-        if not index:
-            self.start[:] = before
-        self.state = step.state
-        if step.params:
-            self.params[index] = step.params
-        self._give(scores, index)
-        score = self.given[moved]
-        score[self.given_at[moved] != index] = np.nan
+        given, given_at = self._given(scores, index)
+        score = given[moved]
+        score[given_at[moved] != index] = np.nan
         best = self._candidates.best(scores, moved, score, adding=adding)
-        self._write(
-            moved=moved,
-            score=score,
-            error=looked_up(moved, scores.units, scores.errors),
-            candidate=best.units,
-            candidate_score=best.values,
+        self._add(
+            (1, len(moved), len(best.units)),
+            {
+                "moved": moved,
+                "score": score,
+                "error": looked_up(moved, scores.units, scores.errors),
+                "candidate": best.units,
+                "candidate_score": best.values,
+                "n_moved": len(moved),
+                "n_scored": len(best.units),
+                "n_equal": count_equal(scores, moved, adding=adding),
+                "n_evaluations": n_evaluations,
+                "seconds": seconds,
+                "value": float(step.value),
+            },
+            start=self.start if index else before.copy(),
+            state=step.state,
+            params={**self.params, index: step.params} if step.params else self.params,
+            given=given,
+            given_at=given_at,
+            _held=after,
         )
-        for name, value in (
-            ("n_moved", len(moved)),
-            ("n_scored", len(best.units)),
-            ("n_equal", count_equal(scores, moved, adding=adding)),
-            ("n_evaluations", n_evaluations),
-            ("seconds", seconds),
-            ("value", float(step.value)),
-        ):
-            self._columns[name].push(value)
-        self._held, self._sided = after, None
 
     def extend(self, entries: Entries, *, n_evaluations: int = 0, seconds: float = 0.0) -> None:
         """Add one step for each unit that enters, in one go."""
@@ -160,22 +162,27 @@ class Trace(Sequence[TracedStep]):
         values = entries.values if len(entries.values) else np.full(n, np.nan)
         score = looked_up(units, scores.units, scores.values)
         best = self._candidates.best(scores, units[:1], score[:1], adding=True)
-        self.state = entries.state
-        self._give(scores, len(self))
-        self._write(
-            value=values,
-            n_moved=np.ones(n, dtype=np.intp),
-            n_scored=np.r_[len(best.units), np.zeros(n - 1, dtype=np.intp)],
-            n_equal=equal_from_here_on(score),
-            n_evaluations=np.full(n, n_evaluations),
-            seconds=np.r_[seconds, np.zeros(n - 1)],
-            moved=units,
-            score=score,
-            error=looked_up(units, scores.units, scores.errors),
-            candidate=best.units,
-            candidate_score=best.values,
+        given, given_at = self._given(scores, len(self))
+        self._add(
+            (n, n, len(best.units)),
+            {
+                "value": values,
+                "n_moved": 1,
+                "n_scored": np.r_[len(best.units), np.zeros(n - 1, dtype=np.intp)],
+                "n_equal": equal_from_here_on(score),
+                "n_evaluations": n_evaluations,
+                "seconds": np.r_[seconds, np.zeros(n - 1)],
+                "moved": units,
+                "score": score,
+                "error": looked_up(units, scores.units, scores.errors),
+                "candidate": best.units,
+                "candidate_score": best.values,
+            },
+            state=entries.state,
+            given=given,
+            given_at=given_at,
+            _held=self._newest() | fresh,
         )
-        self._held = self._newest() | fresh
 
     def _mask_of(self, subset: ArrayLike) -> Mask:
         """A subset as a mask; refused where it is none."""
@@ -196,27 +203,58 @@ class Trace(Sequence[TracedStep]):
             raise InvalidStep(f"holds unit {twice} twice")
         return mask
 
-    def _give(self, scores: Scores, index: int) -> None:
-        self.given[scores.units] = scores.values
-        self.given_at[scores.units] = index
+    def _given(self, scores: Scores, index: int) -> tuple[Array, Subset]:
+        """The score that each unit was last given, and the step, after those of a step."""
+        given, given_at = self.given.copy(), self.given_at.copy()
+        given[scores.units] = scores.values
+        given_at[scores.units] = index
+        return given, given_at
 
-    def _write(self, **values: Any) -> None:
-        self._moves = None
-        for name, column in values.items():
-            self._columns[name].extend(column)
+    def _add(self, added: tuple[int, int, int], columns: dict[str, Any], **changed: Any) -> None:
+        """Add steps, moves and candidates, and change what else the last step changes.
+
+        An interrupt may come between any two lines, and the trace must be resumable then: columns
+        are written behind what is counted, and one call changes the counts and all the rest.
+        """
+        counts = self._counts
+        ends = (counts[0] + added[0], counts[1] + added[1], counts[2] + added[2])
+        for name, values in columns.items():
+            by = COUNTED_BY[name]
+            self._columns[name].write(counts[by], ends[by], values)
+        vars(self).update(changed, _counts=ends, _moves=None, _sided=None)
+
+    def become(self, other: "Trace") -> None:
+        """Take over the steps of another trace, all at once."""
+        vars(self).update(vars(other))
+
+    def on(self, units: Subset, n_units: int, n_evaluations: int = 0) -> "Trace":
+        """The same steps on a table of which only ``units`` were seen, after some evaluations."""
+        trace = Trace(n_units)
+        for name in ("start", "given", "given_at"):
+            getattr(trace, name)[units] = getattr(self, name)
+        trace.state, trace.params, trace._counts = self.state, self.params, self._counts
+        for name, column in trace._columns.items():
+            held = self._array(name)
+            column.held = units[held] if name in ("moved", "candidate") else held.copy()
+        trace._columns["n_evaluations"].held += n_evaluations
+        return trace
 
     # -- reading --------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return len(self._columns["value"])
+        return self._counts[0]
+
+    def _array(self, name: str) -> NDArray[Any]:
+        """A column, as far as it is counted."""
+        return self._columns[name].held[: self._counts[COUNTED_BY[name]]]
 
     def _newest(self) -> Mask:
         return self.mask(len(self) - 1) if self._held is None else self._held
 
     def mask(self, index: int) -> Mask:
         """The units held after a step, or before the first one for index -1."""
-        n_moves = int(self._columns["n_moved"].array[: index + 1].sum())
-        crossed = np.bincount(self._columns["moved"].array[:n_moves], minlength=self.n_units)
+        n_moves = int(self._array("n_moved")[: index + 1].sum())
+        crossed = np.bincount(self._array("moved")[:n_moves], minlength=self.n_units)
         held: Mask = self.start ^ (crossed % 2 == 1)
         return held
 
@@ -232,20 +270,20 @@ class Trace(Sequence[TracedStep]):
 
     def __iter__(self) -> Iterator[TracedStep]:
         mask = self.start.copy()
-        ends = np.cumsum(self._columns["n_moved"].array)
+        ends = np.cumsum(self._array("n_moved"))
         for index, end in enumerate(ends):
             start = 0 if index == 0 else ends[index - 1]
-            mask[self._columns["moved"].array[start:end]] ^= True
+            mask[self._array("moved")[start:end]] ^= True
             yield self._step(index, mask)
 
     def _step(self, index: int, mask: Mask) -> TracedStep:
-        of_step = {name: self._columns[name].array[index] for name in PER_STEP}
+        of_step = {name: self._array(name)[index] for name in PER_STEP}
         moves, scored = (self._slice(name, index) for name in ("n_moved", "n_scored"))
-        moved = self._columns["moved"].array[moves].copy()
+        moved = self._array("moved")[moves].copy()
         entered = mask[moved]
         scores = Scores(
-            self._columns["candidate"].array[scored],
-            self._columns["candidate_score"].array[scored],
+            self._array("candidate")[scored],
+            self._array("candidate_score")[scored],
             n_equal=int(of_step["n_equal"]),
         )
         return TracedStep(
@@ -253,8 +291,8 @@ class Trace(Sequence[TracedStep]):
             value=float(of_step["value"]),
             moved=moved,
             entered=entered,
-            score=self._columns["score"].array[moves].copy(),
-            error=self._columns["error"].array[moves].copy(),
+            score=self._array("score")[moves].copy(),
+            error=self._array("error")[moves].copy(),
             scores=in_order(scores, adding=bool(entered.any())),
             n_evaluations=int(of_step["n_evaluations"]),
             params=self.params.get(index, {}),
@@ -262,7 +300,7 @@ class Trace(Sequence[TracedStep]):
         )
 
     def _slice(self, counts: str, index: int) -> slice:
-        n = self._columns[counts].array
+        n = self._array(counts)
         start = int(n[:index].sum())
         return slice(start, start + int(n[index]))
 
@@ -273,14 +311,14 @@ class Trace(Sequence[TracedStep]):
         return self._moves
 
     def _all_moves(self) -> "Moves":
-        counts, moved = self._columns["n_moved"].array, self._columns["moved"].array
+        counts, moved = self._array("n_moved"), self._array("moved")
         # a unit enters with its first, third, ... move unless it was there from the start
         nth = occurrences(moved)
         return Moves(
             step=np.repeat(np.arange(len(counts)), counts),
             unit=moved.copy(),
             entered=self.start[moved] ^ (nth % 2 == 0),
-            score=self._columns["score"].array.copy(),
+            score=self._array("score").copy(),
         )
 
     @property
@@ -294,33 +332,33 @@ class Trace(Sequence[TracedStep]):
     @property
     def values(self) -> Array:
         """Value after each step."""
-        return self._columns["value"].array.copy()
+        return self._array("value").copy()
 
     @property
     def n_equal(self) -> Subset:
         """How many units scored as the last one that moved did, itself included; 0 is unknown."""
-        return self._columns["n_equal"].array.copy()
+        return self._array("n_equal").copy()
 
     @property
     def n_moved(self) -> Subset:
         """How many units moved at each step."""
-        return self._columns["n_moved"].array.copy()
+        return self._array("n_moved").copy()
 
     @property
     def n_candidates(self) -> Subset:
         """How many scores of each step are kept."""
-        return self._columns["n_scored"].array.copy()
+        return self._array("n_scored").copy()
 
     @property
     def n_evaluations(self) -> int:
         """Scores asked of the criterion up to the last step."""
-        asked = self._columns["n_evaluations"].array
+        asked = self._array("n_evaluations")
         return int(asked[-1]) if len(asked) else 0
 
     @property
     def seconds(self) -> float:
         """Time of all steps together."""
-        return float(self._columns["seconds"].array.sum())
+        return float(self._array("seconds").sum())
 
     def head(self, n_steps: int) -> "Trace":
         """The first steps alone; scores given to units that they did not keep are not known."""
@@ -328,17 +366,16 @@ class Trace(Sequence[TracedStep]):
         if n_steps:
             kept.start = self.start.copy()
         kept.params = {step: params for step, params in self.params.items() if step < n_steps}
-        for names, count in (
-            (PER_STEP, n_steps),
-            (PER_MOVE, int(self._columns["n_moved"].array[:n_steps].sum())),
-            (PER_CANDIDATE, int(self._columns["n_scored"].array[:n_steps].sum())),
-        ):
-            for name in names:
-                kept._columns[name].extend(self._columns[name].array[:count])
+        n_moves, n_scored = (
+            int(self._array(name)[:n_steps].sum()) for name in ("n_moved", "n_scored")
+        )
+        kept._counts = (n_steps, n_moves, n_scored)
+        for name, column in kept._columns.items():
+            column.held = self._array(name)[: kept._counts[COUNTED_BY[name]]].copy()
         for index in range(n_steps):
             scored = kept._slice("n_scored", index)
-            units = kept._columns["candidate"].array[scored]
-            kept.given[units] = kept._columns["candidate_score"].array[scored]
+            units = kept._array("candidate")[scored]
+            kept.given[units] = kept._array("candidate_score")[scored]
             kept.given_at[units] = index
         return kept
 
@@ -349,7 +386,7 @@ class Trace(Sequence[TracedStep]):
     def to_frame(self) -> Any:
         """One row for each step: size, value, what moved and what it scored."""
         moves = self.moves()
-        ends = np.cumsum(self._columns["n_moved"].array)[:-1]
+        ends = np.cumsum(self._array("n_moved"))[:-1]
         split = {
             name: [part.tolist() for part in np.split(getattr(moves, name), ends)]
             for name in ("unit", "entered", "score")
@@ -363,8 +400,8 @@ class Trace(Sequence[TracedStep]):
                 "left": _chosen(split["unit"], split["entered"], False),
                 "score": split["score"],
                 "n_equal": self.n_equal.tolist(),
-                "n_evaluations": self._columns["n_evaluations"].array.tolist(),
-                "seconds": self._columns["seconds"].array.tolist(),
+                "n_evaluations": self._array("n_evaluations").tolist(),
+                "seconds": self._array("seconds").tolist(),
             }
         )
 
@@ -379,7 +416,7 @@ class Trace(Sequence[TracedStep]):
             "given_at": self.given_at.tolist(),
             "state": self.state,
             "params": {str(step): params for step, params in self.params.items()},
-            **{name: plain_numbers(held.array) for name, held in self._columns.items()},
+            **{name: plain_numbers(self._array(name)) for name in self._columns},
         }
 
     @classmethod
@@ -394,6 +431,7 @@ class Trace(Sequence[TracedStep]):
         for name, dtype in (PER_STEP | PER_MOVE | PER_CANDIDATE).items():
             held = numbers_of(plain[name]) if dtype is float else plain[name]
             trace._columns[name] = Growing(dtype, held)
+        trace._counts = (len(plain["value"]), len(plain["moved"]), len(plain["candidate"]))
         return trace
 
     def __repr__(self) -> str:

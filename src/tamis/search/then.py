@@ -48,7 +48,6 @@ class PartRuns:
         self._selections, self._X, self._y, self._shares = selections, X, y, shares
         self._done, self._grouping = done, grouping
         self._runs: list[Run] = []
-        self._records: list[Record] = []
 
     def run(self, index: int, units: Subset) -> Run:
         """One part on some units, from where its record left it."""
@@ -62,16 +61,10 @@ class PartRuns:
         self._runs.append(run)
         return run
 
-    def settle(self, run: Run) -> Record:
-        """The record of a part that ended."""
-        self._records.append(run.settled())
-        return self._records[-1]
-
     @property
     def parts(self) -> tuple[Record, ...]:
-        """The records of the parts begun."""
-        n_ended = len(self._records)
-        return (*self._records, *(run.record for run in self._runs[n_ended:]))
+        """The records of the parts begun, now or in the run that is resumed."""
+        return (*(run.record for run in self._runs), *self._done[len(self._runs) :])
 
     @property
     def n_evaluations(self) -> int:
@@ -130,17 +123,14 @@ class Then(MetaEstimatorMixin, Selection):
         first = criterion.run(0, np.arange(n_units))
         for _ in first:
             yield Progress({})
-        kept = criterion.settle(first)
+        kept = first.settled()
         units = kept.kept_units
         if not len(units):
             raise NothingSelected(
                 f"Then: nothing is left for {type(self.second).__name__}, as "
                 f"{type(self.first).__name__} keeps no column: {kept.reason}"
             )
-        second = criterion.run(1, units)
-        for event in second:
-            yield event.on(units)
-        criterion.settle(second)
+        yield from criterion.run(1, units).on(units, done, kept.n_evaluations)
 
     def _open(
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
@@ -153,9 +143,6 @@ class Then(MetaEstimatorMixin, Selection):
 
     def _unsized(self, bare: Any) -> Any:
         return bare.set_params(second=bare.second._unsized(bare.second))
-
-    def _common(self, done: Record, size: int | None) -> int:
-        return int(self.second._common(done.parts[1], size)) if len(done.parts) == 2 else 0
 
     @property
     def extends(self) -> bool:  # type: ignore[override]

@@ -1,14 +1,22 @@
 """Frames of pandas, polars and pyarrow: into polars, and their own columns back."""
 
+import os
 import sys
 from collections.abc import Iterable
+from functools import cache
 from importlib.util import find_spec
+from threading import Event, Thread
 from typing import Any
 
 from sklearn.utils.validation import validate_data
 
 from tamis._arrays import Subset
 from tamis.exceptions import InvalidTable, MissingExtra
+
+#: The process that imported this module: another one was forked from it.
+FIRST_PROCESS = os.getpid()
+#: Seconds that the threads of polars have for a tiny sum before they count as gone.
+PATIENCE = 5.0
 
 
 def library_of(X: Any) -> str | None:
@@ -30,6 +38,31 @@ def need_polars() -> None:
         )
 
 
+def need_threads() -> None:
+    """Refuse a forked process that lacks the threads of polars, in which polars would hang."""
+    if os.getpid() != FIRST_PROCESS and not _has_threads(os.getpid()):
+        raise InvalidTable(
+            "This process was forked after polars had started its threads, which a fork does not "
+            "copy, so polars cannot read a table here. Start processes by "
+            "multiprocessing.get_context('spawn') or by joblib, or give an array of numbers."
+        )
+
+
+@cache
+def _has_threads(process: int) -> bool:
+    """Whether polars computes a sum in this process, asked in a thread that may never end."""
+    import polars as pl
+
+    done = Event()
+
+    def compute() -> None:
+        pl.DataFrame({"a": [1], "b": [2]}).select(pl.all().sum())
+        done.set()
+
+    Thread(target=compute, daemon=True).start()
+    return done.wait(PATIENCE)
+
+
 def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
     """Keep the names of the columns, or hold them to those that were kept."""
     named = as_polars(X) if library_of(X) == "pyarrow" else X
@@ -49,6 +82,9 @@ def as_polars(X: Any) -> Any:
     library = library_of(X)
     if library == "polars":
         return X
+    # frames of numbers are converted without threads
+    if library == "pyarrow" or any(dtype.kind not in "biuf" for dtype in X.dtypes):
+        need_threads()
     if library == "pyarrow":
         return pl.from_arrow(X)
     names = _names(X)

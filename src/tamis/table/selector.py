@@ -22,7 +22,14 @@ from tamis.contract.fitted import Reread
 from tamis.contract.parted import in_parts
 from tamis.contract.record import outside_pairs
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TableAlert
-from tamis.table.frames import as_library, check_names, is_frame, need_polars, take
+from tamis.table.frames import (
+    as_library,
+    check_names,
+    is_frame,
+    need_polars,
+    need_threads,
+    take,
+)
 
 #: What is said of a column that the search never saw, by the reason it was left out for.
 WHY = {
@@ -51,7 +58,7 @@ class Inside:
     @property
     def parts(self) -> tuple[Record, ...]:
         """The record of the search."""
-        return (self.run.settled() if self.run.ended else self.run.record,)
+        return (self.run.record,)
 
 
 class TableSelector(MetaEstimatorMixin, Selection):
@@ -157,11 +164,7 @@ class TableSelector(MetaEstimatorMixin, Selection):
     def _steps(
         self, criterion: Inside, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Event]:
-        outside = self._offered.outside
-        for event in criterion.run:
-            if not len(done):  # a walk from everything starts from all that it is offered
-                done.start[outside] = criterion.run.trace.start
-            yield event.on(outside)
+        return criterion.run.on(self._offered.outside, done)
 
     def _size(self, n_units: int) -> int | None:
         """As the search counts what it is offered."""
@@ -173,9 +176,6 @@ class TableSelector(MetaEstimatorMixin, Selection):
 
     def _unsized(self, bare: Any) -> Any:
         return bare.set_params(search=bare.search._unsized(bare.search))
-
-    def _common(self, done: Record, size: int | None) -> int:
-        return int(self.search._common(done.parts[0], size)) if done.parts else 0
 
     @property
     def extends(self) -> bool:  # type: ignore[override]
@@ -296,4 +296,5 @@ class TableSelector(MetaEstimatorMixin, Selection):
 def _reader() -> Any:
     """What reads frames, imported where it is needed: polars is no need of those who have none."""
     need_polars()
+    need_threads()
     return import_module("tamis.table.offering")

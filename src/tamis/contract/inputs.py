@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from tamis._arrays import Array
+from tamis._arrays import Array, times_as_days
 from tamis._sparse import canonical
 from tamis.contract.censored import censored_target
 from tamis.contract.elsewhere import as_numpy
@@ -90,8 +90,9 @@ def check_data(
     except (ValueError, TypeError) as error:
         _explain(estimator, X, y, tags, error)
         raise
-    if target.dtype == object:
+    if target.dtype.kind in "OmM":
         check_target_rows(name, target)
+        target = times_as_days(target)
     return _settled(table), (target if censored is None else censored)
 
 

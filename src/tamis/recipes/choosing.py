@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from tamis._arrays import target_kind
+from tamis._arrays import target_kind, times_as_days
 from tamis._namespace import computing_on
 from tamis._random import fix_seeds
 from tamis.choice.search_rounds import Rounds
@@ -245,6 +245,7 @@ def select(
         X, y = _without_target(X, y, target)
     if y is not None:
         check_target_rows("select", y)
+        y = times_as_days(y)
     selector = prepare(method, y, **options)
     selector = _for_table(selector, X, y, keep, looked_through=looked_through)
     if device is not None:
@@ -317,10 +318,11 @@ def _answers(column: Any) -> Any:
         raise InvalidTarget(
             f"The target {name!r} holds {column.dtype} values. Give one class or number per row."
         )
-    if column.dtype.is_decimal():
-        return column.cast(float)
-    # days and hours are classes, as in a file
-    return column.cast(str) if column.dtype.is_temporal() else column
+    if column.dtype.is_temporal():
+        from tamis.table.kinds import days_of
+
+        return type(column)(days_of(column))
+    return column.cast(float) if column.dtype.is_decimal() else column
 
 
 def _listed(columns: list[Any], most: int = 10) -> str:

@@ -18,7 +18,7 @@ from tamis._arrays import Array, Subset
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.table.alerts import LEFT_OUT, kept_kinds
 from tamis.table.frames import as_polars, check_names, is_frame
-from tamis.table.kinds import SeenColumns, as_dates, blocks, columns_of, numbers
+from tamis.table.kinds import SeenColumns, as_dates, blocks, columns_of, days_of, numbers
 
 #: Levels of a category that have a column of their own; the rarest share one.
 MOST_LEVELS = 20
@@ -30,8 +30,6 @@ RARE_SHARE, FEWEST_ROWS, ENOUGH_ROWS = 0.03, 2, 20
 OUTCOMES = {"levels": ("columns", "codes"), "gaps": ("fill", "keep")}
 #: What a date tells beside its place in time.
 PARTS = ("year", "month", "day", "weekday", "hour")
-#: Seconds of a day: the number of a date is in days.
-DAY = 86_400
 
 
 class Encoded(NamedTuple):
@@ -247,7 +245,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _part(self, frame: pl.DataFrame, j: int, part: str) -> Array:
         dates = as_dates(frame.to_series(j), self._written.get(j))
         if part == "days":
-            return _days(dates)
+            return days_of(dates)
         clock = dates.dtype in (pl.Duration, pl.Time)
         if clock or (part == "hour" and dates.dtype == pl.Date):
             return np.zeros(frame.height)
@@ -258,20 +256,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _days(dates: pl.Series) -> Array:
-    """Days since 1970, or of a span or a time of day."""
-    if dates.dtype == pl.Date:
-        days: Array = dates.to_physical().cast(pl.Float64).to_numpy()
-        return days
-    if dates.dtype == pl.Duration:
-        seconds = dates.dt.total_microseconds().cast(pl.Float64) / 1e6
-    elif dates.dtype == pl.Time:
-        seconds = dates.to_physical().cast(pl.Float64) / 1e9
-    else:
-        seconds = dates.dt.epoch("us").cast(pl.Float64) / 1e6
-    return (seconds / DAY).to_numpy()
 
 
 def read_frame(estimator: Any, X: Any, *, reset: bool) -> pl.DataFrame:

@@ -111,9 +111,24 @@ def _explain(estimator: BaseEstimator, X: Any, y: Any, tags: Tags, error: Except
             f"{name} takes one target, but y should be a 1d array and has {_n_columns(y)} columns. "
             f"Give one of them{_taking_several(estimator)}."
         ) from error
-    told = _about_columns(estimator, X, tags) or _about_entries(estimator, X, tags)
+    told = (
+        _about_rows(name, X)
+        or _about_columns(estimator, X, tags)
+        or _about_entries(estimator, X, tags)
+    )
     if told:
         raise InvalidTable(told) from error
+
+
+def _about_rows(name: str, X: Any) -> str:
+    """What is said of a table of fewer than two rows; empty where it has more."""
+    shape = getattr(X, "shape", ())
+    if len(shape) != 2 or shape[0] >= 2:
+        return ""
+    return (
+        f"{name} needs a table of at least 2 rows, but X has n_samples = {shape[0]}. Check "
+        "the file or the filter that its rows come from."
+    )
 
 
 def _about_columns(estimator: Any, X: Any, tags: Tags) -> str:

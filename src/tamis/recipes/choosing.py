@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from tamis._arrays import target_kind, times_as_days
+from tamis._frame import collected
 from tamis._namespace import computing_on
 from tamis._random import fix_seeds
 from tamis.choice.search_rounds import Rounds
@@ -159,7 +160,8 @@ def select(
         of Dask is read in blocks of rows, for methods that can learn from them; where no method is
         named, at most 20 000 rows are drawn from it in one pass, and the answer says so.
     y : array of shape (n_samples,), optional
-        A censored target is a structured array of event and time.
+        A censored target is a structured array of event and time. Dates and durations are read as
+        numbers of days.
     method : str or Selection, optional
         A recipe such as "svm-rfe", an expression such as ``Forward(Scatter("J3"))``, or a selector.
         The default is :class:`tamis.auto.Auto`, which orders the columns in up to two ways inside
@@ -237,7 +239,7 @@ def select(
             f"select needs y as one value a row, not a name. Write target={y!r} for a column of a "
             f"frame, or method={y!r} for a method."
         )
-    y = as_numpy("select", y)
+    X, y = collected(X), as_numpy("select", y)
     if device is not None:
         X = as_numpy("select", X)  # the device that is named, not that of a tensor
     looked_through = target is not None

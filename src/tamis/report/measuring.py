@@ -12,6 +12,7 @@ from sklearn.svm import SVC
 
 from tamis._arrays import Array, class_codes, target_kind, times_as_days
 from tamis._expression import write
+from tamis._frame import collected
 from tamis.contract import Grouping
 from tamis.evaluation import Realizations, Results, evaluate, stability
 from tamis.evaluation.sources import Fixed, as_rows
@@ -108,7 +109,7 @@ def resampled(
     >>> resampled(chosen, wine.X, wine.y, 3)
     <Results: 1 methods, 1 data sets, 3 tasks>
     """
-    y = np.asarray(times_as_days(y))
+    X, y = collected(X), np.asarray(times_as_days(y))
     classes = is_classifier(estimator) if estimator is not None else _has_classes(y)
     if estimator is None:
         estimator = SVC(kernel="linear") if classes else Ridge()

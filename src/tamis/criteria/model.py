@@ -24,6 +24,7 @@ from tamis.contract import SURVIVAL, TASKS, Criterion
 from tamis.density.discrete import category_mask
 from tamis.exceptions import InvalidParameter
 from tamis.folds.rows import folds_of
+from tamis.response.scores import check_scored
 from tamis.response.training import rows_of, trained
 from tamis.svm.machine import is_newton
 
@@ -331,6 +332,9 @@ def check_trainable(criterion: Criterion, estimator: Any) -> None:
             f"{name} needs a scikit-learn estimator (with fit and get_params), not {estimator!r}. "
             f"Write for example {name}(LogisticRegression())."
         )
+    if is_tuner(estimator) and hasattr(estimator, "estimator"):
+        scoring = estimator.get_params(deep=False).get("scoring")
+        check_scored(type(estimator).__name__, estimator.estimator, scoring)
 
 
 def is_tuner(estimator: Any) -> bool:

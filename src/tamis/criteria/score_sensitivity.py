@@ -5,7 +5,7 @@ from typing import Any
 from tamis.criteria.sensitivity import Sensitivity
 from tamis.exceptions import IncompatibleCriterion
 from tamis.response.outputs import Output
-from tamis.response.scores import ScoreOutput, plain_score
+from tamis.response.scores import ScoreOutput, check_scored, plain_score
 from tamis.response.training import SensitivityTraining
 
 
@@ -78,6 +78,7 @@ class ScoreSensitivity(Sensitivity):
 
     def check(self) -> None:
         super().check()
+        check_scored(type(self).__name__, self.estimator, self.scoring)
         if self.on == "left-out":
             raise IncompatibleCriterion(
                 "ScoreSensitivity has no machine for each row. Use on='held-out', or "

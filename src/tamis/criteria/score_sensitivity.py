@@ -1,6 +1,6 @@
 """How far a score falls when a column is perturbed: permutation importance and its relatives."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from tamis.criteria.sensitivity import Sensitivity
 from tamis.exceptions import IncompatibleCriterion
@@ -75,6 +75,7 @@ class ScoreSensitivity(Sensitivity):
         self.precision = precision
 
     _kind = ScoreOutput
+    loses_score: ClassVar[bool] = True
 
     def check(self) -> None:
         super().check()

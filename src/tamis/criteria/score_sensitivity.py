@@ -18,6 +18,9 @@ class ScoreSensitivity(Sensitivity):
     expectation over shuffles. Accuracy, R² and the mean squared error come from the engines of
     :class:`PosteriorSensitivity`; for any other score altered copies of the rows are made.
 
+    ``sample_weight`` given to ``fit`` reaches the training alone: the average over rows is not
+    weighted.
+
     Parameters
     ----------
     estimator : classifier or regressor

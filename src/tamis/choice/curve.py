@@ -90,7 +90,8 @@ def _values(trace: Trace) -> Array:
     if not np.isnan(trace.values).all():
         return trace.values
     moves = trace.moves()
-    return -np.cumsum(np.bincount(moves.step, moves.score, len(trace)))
+    lost: Array = np.bincount(moves.step, moves.score, len(trace)).astype(float)
+    return -np.cumsum(lost)
 
 
 class Knee(Choice):

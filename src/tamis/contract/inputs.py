@@ -122,7 +122,7 @@ def _explain(estimator: BaseEstimator, X: Any, y: Any, tags: Tags, error: Except
 
 def _about_rows(name: str, X: Any) -> str:
     """What is said of a table of fewer than two rows; empty where it has more."""
-    shape = getattr(X, "shape", ())
+    shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) != 2 or shape[0] >= 2:
         return ""
     return (

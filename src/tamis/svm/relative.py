@@ -101,4 +101,4 @@ def width(scale: float, X: Any) -> float:
     else:
         X = np.asarray(X)
         varies = (X[:1] != X).any(axis=0)
-    return float(scale / max(1, np.count_nonzero(varies)))
+    return float(scale / max(1, int(np.count_nonzero(varies))))

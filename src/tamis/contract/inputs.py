@@ -126,8 +126,8 @@ def _about_rows(name: str, X: Any) -> str:
     if len(shape) != 2 or shape[0] >= 2:
         return ""
     return (
-        f"{name} needs a table of at least 2 rows, but X has n_samples = {shape[0]}. Check "
-        "the file or the filter that its rows come from."
+        f"{name} needs a table of at least 2 rows, but X has {shape[0]} sample(s). Check the file "
+        "or the filter that its rows come from."
     )
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar
 
+from tamis.criteria.model import check_trainable
 from tamis.criteria.sensitivity import Sensitivity
 from tamis.exceptions import IncompatibleCriterion
 from tamis.response.outputs import Output
@@ -82,6 +83,7 @@ class ScoreSensitivity(Sensitivity):
 
     def check(self) -> None:
         super().check()
+        check_trainable(self, self.estimator)
         check_scored(type(self).__name__, self.estimator, self.scoring)
         if self.on == "left-out":
             raise IncompatibleCriterion(

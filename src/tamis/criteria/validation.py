@@ -25,7 +25,7 @@ from tamis.criteria.fold_training import (
     scored_folds,
     validated,
 )
-from tamis.criteria.model import Metadata, OpenCriterion, for_columns
+from tamis.criteria.model import Metadata, OpenCriterion, check_trainable, for_columns
 from tamis.criteria.summed_lda import SummedLDA
 from tamis.exceptions import InvalidParameter
 from tamis.folds import FoldAccuracies, most_frequent
@@ -131,6 +131,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
                 f"CrossValidated needs ties='loss' or 'index', not {self.ties!r}."
             )
         super().check()
+        check_trainable(self, self.estimator)
         check_scored(type(self).__name__, self.estimator, self.scoring)
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:

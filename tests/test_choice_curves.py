@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csc_array
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import scale
 from sklearn.svm import SVC
 
 from tamis.choice import Information, Knee, OneStandardError, Patience, Threshold
@@ -22,11 +24,13 @@ from tamis.criteria import (
     MRMR,
     Correlation,
     CrossValidated,
+    DensitySensitivity,
     FisherScore,
     Importances,
     MutualInformation,
     Remembered,
     Scatter,
+    ScoreSensitivity,
 )
 from tamis.exceptions import (
     IncompatibleCriterion,
@@ -96,6 +100,40 @@ def test_a_choice_in_the_second_search_stops_that_one():
     search = Then(Ranking(FisherScore(), n_features_to_select=8), second).fit(X, y)
     assert len(search.trace_) < 8
     assert search.choice_.reason == search.second_.choice_.reason
+
+
+@pytest.mark.parametrize("steps", [1, 2, 4])
+def test_patience_adds_up_falls_of_a_score(steps):
+    """With ``by="removal"`` their sum is the fall of the held-out score itself."""
+    X, y = load_diabetes(return_X_y=True)
+    X, y = scale(np.column_stack([X[:60], np.random.default_rng(0).normal(size=(60, 6))])), y[:60]
+    criterion = ScoreSensitivity(Ridge(), by="removal", on="held-out", random_state=0)
+    whole = RecursiveElimination(criterion, n_features_to_select=1).fit(X, y)
+    folds = clone(criterion).fit(X, y)._training.parts
+
+    def held_out(columns):
+        models = [Ridge().fit(X[train][:, columns], y[train]) for train, _ in folds]
+        rest = [(X[test][:, columns], y[test]) for _, test in folds]
+        return np.mean([model.score(*rows) for model, rows in zip(models, rest, strict=True)])
+
+    subsets = [step.subset for step in whole.trace_]
+    best, waited = subsets[0], 0
+    for subset in subsets[1:]:
+        better = held_out(subset) >= held_out(best)
+        best, waited = (subset, 0) if better else (best, waited + 1)
+        if waited == steps:
+            break
+    search = RecursiveElimination(criterion, n_features_to_select=Patience(steps)).fit(X, y)
+    assert_array_equal(search.get_support(indices=True), best)
+    assert 1 < search.n_features_ < 16
+    rise = held_out(best) - held_out(subsets[0])
+    assert f"of value {rise:.4g}: {steps} more step(s)" in search.choice_.reason
+
+
+@pytest.mark.parametrize("criterion", [DensitySensitivity(Ridge()), Importances(Ridge())])
+def test_patience_refuses_losses_that_are_never_negative(criterion):
+    with pytest.raises(IncompatibleCriterion, match="value of each subset"):
+        RecursiveElimination(criterion, n_features_to_select=Patience()).fit(*unit_table())
 
 
 def test_patience_needs_values():

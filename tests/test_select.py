@@ -60,7 +60,6 @@ def test_an_unknown_column(frame):
             "needs a frame of pandas, polars or pyarrow .* not ndarray",
         ),
         ([[1, 2], [3, 4]], None, "species", "not list"),
-        (pl.from_pandas(FRAME).lazy(), None, "species", "not LazyFrame"),
         (pd.concat([FRAME, FRAME], axis=1), None, "species", "which has 2 columns 'species'"),
         (FRAME, None, IRIS["target"], r"not a Series of values. Write select\(X, y\)"),
     ],

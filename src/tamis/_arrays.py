@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
+from datetime import date, timedelta
 from hashlib import sha256
 from math import isfinite
 from numbers import Integral, Real
@@ -65,6 +66,31 @@ def target_kind(y: NDArray[Any] | None) -> str:
         return "regression" if "regression" in kinds else "classification"
     numeric = np.issubdtype(y.dtype, np.number)
     return "regression" if numeric and len(np.unique(y)) > MOST_CLASSES else "classification"
+
+
+def times_as_days(y: Any) -> Any:
+    """A target of dates (since 1970) or durations as numbers of days; any other as it is.
+
+    >>> times_as_days(np.array(["1970-01-02T12", "1969-12-31T00"], dtype="datetime64[h]"))
+    array([ 1.5, -1. ])
+    """
+    times = np.asarray(y)
+    if times.dtype.kind == "O" and times.size:
+        for kind, dtype in ((date, "datetime64[us]"), (timedelta, "timedelta64[us]")):
+            if all(isinstance(value, kind) for value in times.flat):
+                naive = [_without_zone(value) for value in times.flat]
+                times = np.array(naive, dtype=dtype).reshape(times.shape)
+    if times.dtype.kind not in "mM":
+        return y
+    start = np.datetime64(0, "Y")  # durations in months and years have a length from there on
+    days = (times if times.dtype.kind == "M" else start + times) - start.astype("datetime64[D]")
+    return days / np.timedelta64(1, "D")
+
+
+def _without_zone(time: Any) -> Any:
+    """A moment in universal time, as numpy needs it; any other date or duration as it is."""
+    offset = time.utcoffset() if hasattr(time, "utcoffset") else None
+    return time if offset is None else time.replace(tzinfo=None) - offset
 
 
 def class_codes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:

@@ -19,6 +19,12 @@ def frame(columns: Mapping[str, Sequence[Any]]) -> Any:
     )
 
 
+def collected(X: Any) -> Any:
+    """The frame that a lazy frame of polars stands for; anything else as it is."""
+    lazy = type(X).__name__ == "LazyFrame" and type(X).__module__.startswith("polars.")
+    return X.collect() if lazy else X
+
+
 def frame_of(rows: Sequence[Any], fields: Sequence[str]) -> Any:
     """Frame with one column per field of the rows."""
     return frame({name: [getattr(row, name) for row in rows] for name in fields})

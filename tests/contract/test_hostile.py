@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
+import tamis
 from tamis._arrays import target_kind
 from tamis.criteria import (
     HSIC,
@@ -30,6 +31,7 @@ from tamis.exceptions import (
 )
 from tamis.folds.rows import retold
 from tamis.search import FloatingBackward, Forward, Ranking, RecursiveElimination
+from tamis.table import TableSelector
 
 
 def test_numbers_near_the_largest_are_fitted_and_transformed_without_a_warning():
@@ -118,3 +120,43 @@ def test_tables_that_are_no_numbers_are_sentences():
     ):
         with pytest.raises(InvalidTable, match=re.escape(said)):
             Forward(HSIC(), n_features_to_select=1).fit(table, y)
+
+
+DRAW = np.random.default_rng(0)
+GROUPS = DRAW.integers(0, 2, 40)
+LAZY = pl.LazyFrame({"a": DRAW.normal(size=40), "b": GROUPS + DRAW.normal(size=40)})
+
+
+def test_a_lazy_frame_is_collected():
+    ranked = Ranking(FisherScore(), n_features_to_select=1)
+    for search in (ranked, TableSelector(ranked)):
+        found = search.fit(LAZY, GROUPS)
+        assert found.columns == ["b"]
+        assert found.transform(LAZY).shape == (40, 1)
+    assert FisherScore().fit(LAZY, GROUPS).scores_.argmax() == 1
+    assert tamis.select(LAZY, GROUPS, ranked).columns == ["b"]
+    assert tamis.select(LAZY, method="correlation", target="a").columns == ["b"]
+    assert tamis.inspect(LAZY, "a").task == "regression"
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas", "pyarrow", "numpy"])
+@pytest.mark.parametrize("n_rows", [0, 1])
+def test_a_table_of_few_rows_is_a_sentence(library, n_rows):
+    frame = LAZY.collect()[:n_rows]
+    makers = {"pandas": frame.to_pandas, "pyarrow": frame.to_arrow, "numpy": frame.to_numpy}
+    table, y = makers.get(library, frame.clone)(), GROUPS[:n_rows]
+    for fit in (
+        Ranking(FisherScore()).fit,
+        lambda X, y: tamis.select(X, y, "correlation"),
+        lambda X, y: tamis.select(X, y),
+    ):
+        with pytest.raises(InvalidTable, match=rf"at least 2 rows.* {n_rows}\b"):
+            fit(table, y)
+    if library != "numpy":
+        with pytest.raises(InvalidTable, match=rf"at least 2 rows.* {n_rows}\b"):
+            TableSelector(Ranking(FisherScore())).fit(table, y)
+    if n_rows == 0 and library != "numpy":
+        with pytest.raises(InvalidTable, match="The frame has no rows"):
+            tamis.inspect(table)
+        with pytest.raises(InvalidTable, match="at least 2 rows"):
+            tamis.select(table, target="b", method="correlation")

@@ -8,7 +8,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR
 
 from tamis._arrays import check_range, column_means, in_range
 from tamis.criteria import (
@@ -35,6 +35,7 @@ from tamis.criteria import (
     Remembered,
     Scatter,
     ScoreSensitivity,
+    WeightNorm,
 )
 from tamis.exceptions import (
     DegenerateData,
@@ -235,6 +236,29 @@ def test_a_weight_beyond_any_number_of_rows_is_a_sentence():
     weights = np.where(np.arange(len(y)) % 3, 1.0, 1e200)
     with pytest.raises(InvalidParameter, match=r"at most 1e\+09, not 1e\+200.*Divide the weights"):
         Backward(Importances(Ridge())).fit(X, X[:, 0], sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    ("weights", "sentence"),
+    [
+        (np.r_[1.0, 1.0, -2.0, np.ones(57)], r"at least 0 for each row.*-2\.0 in row 2\. Leave"),
+        (np.r_[np.nan, np.ones(59)], "nan in row 0"),
+        (np.r_[np.ones(59), np.inf], "inf in row 59"),
+        (np.zeros(60), "and one above 0, but got only 0"),
+        (["heavy"] * 60, "heavy in row 0"),
+        (np.ones((60, 2)), r"\[1\. 1\.\] in row 0"),
+        (3.0, r"one sample_weight per row: 60, not 3\.0"),
+    ],
+)
+@pytest.mark.parametrize(
+    "criterion",
+    [Importances(Ridge()), WeightNorm(SVR()), DensitySensitivity(Ridge()), CrossValidated(Ridge())],
+    ids=lambda criterion: type(criterion).__name__,
+)
+def test_weights_that_no_rows_have_are_a_sentence(criterion, weights, sentence):
+    X, _ = table()
+    with pytest.raises(InvalidParameter, match=sentence):
+        criterion.fit(X, X[:, 0], sample_weight=weights)
 
 
 @pytest.mark.parametrize("machine", [SVC(C=1e3), make_pipeline(StandardScaler(), SVC(C=1e3))])

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 from tamis.compiled import thresholds
 from tamis.criteria import Relief
 from tamis.exceptions import InvalidParameter
+from tamis.search import Ranking
 
 ALGORITHMS = ["relieff", "surf", "multisurf"]
 
@@ -163,3 +164,20 @@ def test_parameters_that_cannot_work_are_refused():
 def test_of_a_target_that_never_changes_nothing_is_told(algorithm):
     X = np.random.default_rng(0).normal(size=(30, 3))
     assert not Relief(algorithm).fit(X, np.full(30, 2.5)).scores_.any()
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_constant_column_is_ranked_behind_noise(algorithm):
+    """It scores 0, and noise scores less."""
+    X, y, _ = problem("numbers")
+    X = np.column_stack([np.full(len(X), 3.0), X])
+    search = Ranking(Relief(algorithm, n_neighbors=5), n_features_to_select=7).fit(X, y)
+    assert (search.scores_ < 0).any()
+    assert search.order_[-1] == 0
+    assert not search.support_[0]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_table_without_any_value_scores_nothing_without_a_warning(algorithm):
+    scores = Relief(algorithm).fit(np.full((30, 2), np.nan), np.arange(30) % 3).scores_
+    assert not scores.any()

@@ -38,14 +38,21 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from tamis._arrays import EMPTY
+from tamis.choice import BestPrefix
 from tamis.compiled import thresholds
 from tamis.contract import SubsetCriterion, with_unit
-from tamis.criteria.validation import CrossValidated
-from tamis.exceptions import InvalidParameter, InvalidScore, InvalidTarget
+from tamis.criteria import CrossValidated, PValue, ScoreSensitivity
+from tamis.exceptions import (
+    IncompatibleCriterion,
+    InvalidParameter,
+    InvalidScore,
+    InvalidTarget,
+)
 from tamis.folds import knn
 from tamis.folds.knn import KNNFolds
 from tamis.folds.lda import LDAFolds
-from tamis.search import Forward
+from tamis.search import Backward, Forward, Ranking
+from tests.laws.catalogue import name
 
 LDA, KNN = LinearDiscriminantAnalysis, KNeighborsClassifier
 
@@ -550,6 +557,24 @@ class TestBadInput:
     def test_several_scores(self):
         with pytest.raises(InvalidParameter, match="needs one score"):
             CrossValidated(SVC(), scoring=["accuracy", "f1"]).fit(*load_iris(return_X_y=True))
+
+    @pytest.mark.parametrize(
+        "criterion",
+        [
+            CrossValidated(StandardScaler()),
+            CrossValidated(StandardScaler(), scoring="accuracy"),
+            CrossValidated(make_pipeline(SVC(), StandardScaler())),
+            CrossValidated(GridSearchCV(StandardScaler(), {"with_mean": [True, False]})),
+            ScoreSensitivity(StandardScaler()),
+        ],
+        ids=name,
+    )
+    def test_an_estimator_that_does_not_predict(self, criterion):
+        X, y = load_iris(return_X_y=True)
+        with pytest.raises(IncompatibleCriterion, match=r"predicts the target, but .* does not"):
+            Backward(criterion).fit(X, y)
+        with pytest.raises(IncompatibleCriterion, match=r"StandardScaler does not\. Give a class"):
+            Ranking(PValue(), n_features_to_select=BestPrefix(StandardScaler())).fit(X, y)
 
     @pytest.mark.parametrize("model", [LDA(), KNN()])
     def test_tiny_classes(self, model):

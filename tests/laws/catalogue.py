@@ -65,6 +65,7 @@ EXAMPLES = {
     "ReducedParzenInformation": [
         ReducedParzenInformation(),
         ReducedParzenInformation(by="removal", sigma=1.0),
+        ReducedParzenInformation(by="permutation", n_repeats=2),
     ],
     "Relief": [Relief(), Relief("surf"), Relief("relieff", n_neighbors=5)],
     "Scatter": [Scatter("J1"), Scatter("J2"), Scatter("J3"), Scatter("J3", ridge=1e-3)],

@@ -146,6 +146,34 @@ def rows_may_come_in_any_order(criterion):
         assert_allclose(prices(judge, subset), prices(moved, subset), **TOLERANCE)
 
 
+def a_weight_of_two_is_a_copied_row(criterion):
+    X, y = table()
+    heavy = np.arange(0, len(y), 4)
+    weights = np.ones(len(y))
+    weights[heavy] = 2
+    weighted = clone(criterion).fit(X, y, sample_weight=weights)
+    copied = clone(criterion).fit(np.vstack([X, X[heavy]]), np.r_[y, y[heavy]])
+    for subset in SUBSETS:
+        assert_allclose(prices(weighted, subset), prices(copied, subset), rtol=1e-6, atol=1e-8)
+
+
+def a_constant_column_changes_no_score(criterion):
+    """A column of zeros, as a search makes of a constant one, in the middle of the table."""
+    X, y = table()
+    plain, more = clone(criterion).fit(X, y), clone(criterion).fit(np.insert(X, 3, 0.0, axis=1), y)
+    for subset in SUBSETS:
+        there = subset + (subset >= 3)
+        if isinstance(criterion, ForwardCriterion):
+            others = without(subset)
+            gains = more.gain(there, others + (others >= 3))
+            assert_allclose(gains, plain.gain(subset, others), **TOLERANCE)
+        if isinstance(criterion, BackwardCriterion) and len(subset):
+            losses = more.loss(np.sort(np.r_[there, 3]))
+            position = np.searchsorted(there, 3)
+            assert_allclose(np.delete(losses, position), plain.loss(subset), **TOLERANCE)
+            assert abs(losses[position]) <= 1e-9
+
+
 def candidates_may_be_some_and_in_any_order(criterion):
     judge = fitted(criterion)
     subset, all_others = np.array([1, 4]), np.array([0, 2, 3, 5, 6])

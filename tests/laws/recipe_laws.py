@@ -133,3 +133,39 @@ def takes_no_constant_column(make, problems):
     for problem in problems:
         selection = make(problem.size).fit(problem.X, problem.y)
         assert not set(np.flatnonzero(selection.support_)) & set(problem.constant)
+
+
+#: What scores may differ by, as a share of the greatest: LIBSVM stops a thousandth short.
+SHORT = 5e-3
+
+
+def agree(one: Selection, other: Selection, units: np.ndarray, *, scaled: bool = False) -> None:
+    """Whether a selection keeps and scores its units as another one does ``units``."""
+    np.testing.assert_array_equal(one.support_, other.support_[units])
+    scores, others = np.asarray(one.scores_, float), np.asarray(other.scores_, float)[units]
+    both = np.isfinite(scores) & np.isfinite(others)
+    scores, others = scores[both], others[both]
+    size = np.abs(scores).max(initial=0.0) or 1.0
+    other_size = (np.abs(others).max(initial=0.0) or 1.0) if scaled else size
+    np.testing.assert_allclose(others / other_size, scores / size, rtol=0, atol=SHORT)
+
+
+def rows_may_come_in_any_order(make, X, y):
+    order = np.random.default_rng(1).permutation(len(y))
+    agree(make(3).fit(X, y), make(3).fit(X[order], y[order]), np.arange(X.shape[1]))
+
+
+def columns_may_come_in_any_order(make, X, y):
+    order = np.random.default_rng(2).permutation(X.shape[1])
+    agree(make(3).fit(X, y), make(3).fit(X[:, order], y), np.argsort(order))
+
+
+def a_constant_column_changes_nothing(make, X, y):
+    more = make(3).fit(np.insert(X, 2, 3.0, axis=1), y)
+    agree(make(3).fit(X, y), more, np.delete(np.arange(X.shape[1] + 1), 2))
+    assert not more.support_[2]
+
+
+def the_unit_of_the_target_does_not_matter(make, X, y):
+    units = np.arange(X.shape[1])
+    agree(make(3).fit(X, y), make(3).fit(X, 1000 * y + 5), units, scaled=True)

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 from tamis.contract import (
     BackwardCriterion,
@@ -22,12 +23,13 @@ from tamis.criteria import (
     Correlation,
     CrossValidated,
     FisherScore,
+    Importances,
     MutualInformation,
     Penalised,
     Scatter,
     ScoreSensitivity,
 )
-from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.exceptions import InvalidParameter, InvalidTable, TamisError
 from tamis.table.parts import MemoryMap
 from tests.laws import criteria_laws as laws
 from tests.laws.catalogue import every, name, table
@@ -80,6 +82,60 @@ def test_what_calls_itself_additive_is(criterion):
 )
 def test_rows_may_come_in_any_order(criterion):
     laws.rows_may_come_in_any_order(criterion)
+
+
+#: Criteria to which a constant column makes a difference, and why.
+COUNT_CONSTANTS = {
+    "CrossValidated(BernoulliNB(), cv=2, scoring='neg_log_loss')": "its priors smooth every column",
+    "Divergence()": "without a ridge it refuses constant columns",
+    "Divergence(ridge=0.001)": "the ridge is a share of the mean variance of all columns",
+    "Scatter(measure='J2')": "without a ridge it refuses constant columns",
+    "Scatter()": "without a ridge it refuses constant columns",
+    "Scatter(ridge=0.001)": "the ridge is a share of the mean variance of all columns",
+    "Remembered(Scatter(measure='J2'))": "as what it remembers",
+    "Penalised(Scatter(), per_feature=0.5)": "as what it penalises",
+    "Penalised(FisherScore())": "every column has its price",
+    "PosteriorSensitivity(SVC(), by='derivative')": "gamma='scale' has one mean for all columns",
+    "PosteriorSensitivity(LinearDiscriminantAnalysis(), by='removal')": "trains on it alone",
+    "PosteriorSensitivity(SVC(), by='permutation', on='held-out', random_state=0)": (
+        "shuffles are drawn by the number of columns"
+    ),
+    "Span(SVC(gamma=0.1, tol=1e-11), retrain=True)": "trains on it alone",
+}
+
+
+@pytest.mark.parametrize("criterion", every(Criterion), ids=name)
+def test_a_constant_column_changes_no_score(criterion):
+    if name(criterion) not in COUNT_CONSTANTS:
+        laws.a_constant_column_changes_no_score(criterion)
+        return
+    with pytest.raises((AssertionError, TamisError)):
+        laws.a_constant_column_changes_no_score(criterion)
+
+
+#: Criteria to which a weight of 2 is not a copied row, and why.
+COUNT_ROWS = {
+    "CrossValidated": "folds are dealt out by rows",
+    "OutputInformation": "the rows for validation are drawn",
+    "PosteriorSensitivity": "weights train; the average over rows is not weighted",
+    "DensitySensitivity": "weights train; the average over rows is not weighted",
+    "ScoreSensitivity": "weights train; the average over rows is not weighted",
+    "Span": "one of two copies can be left out at no cost",
+}
+WEIGHTED = [
+    c
+    for c in every(Criterion)
+    if c.takes_metadata and has_fit_parameter(c.estimator, "sample_weight")
+]
+
+
+@pytest.mark.parametrize("criterion", WEIGHTED, ids=name)
+def test_a_weight_of_two_is_a_copied_row(criterion):
+    if type(criterion).__name__ not in COUNT_ROWS:
+        laws.a_weight_of_two_is_a_copied_row(criterion)
+        return
+    with pytest.raises((AssertionError, InvalidParameter)):
+        laws.a_weight_of_two_is_a_copied_row(criterion)
 
 
 @pytest.mark.parametrize(
@@ -249,6 +305,16 @@ class LikesTheFirstRow(FisherScore):
         return super()._scores(X[:-5], y[:-5])
 
 
+class CountsColumns(FisherScore):
+    def _scores(self, X, y):
+        return super()._scores(X, y) / X.shape[1]
+
+
+class ForgetsWeights(Importances):
+    def fit(self, X, y=None, **params):
+        return super().fit(X, y)
+
+
 class IgnoresCandidates(FisherScore):
     def gain(self, subset, candidates):
         return super().gain(subset, np.sort(candidates))
@@ -324,6 +390,8 @@ class LosesOnCopies(BackwardCriterion):
         (laws.a_price_depends_on_the_subset_alone, Forgetful()),
         (laws.columns_may_come_in_any_order, LikesTheFirstColumn()),
         (laws.rows_may_come_in_any_order, LikesTheFirstRow()),
+        (laws.a_constant_column_changes_no_score, CountsColumns()),
+        (laws.a_weight_of_two_is_a_copied_row, ForgetsWeights(RidgeClassifier())),
         (laws.candidates_may_be_some_and_in_any_order, IgnoresCandidates()),
         (laws.the_input_stays_as_it_is, WritesIntoTheData()),
         (laws.a_fitted_criterion_can_be_stored, HoldsALock()),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tamis.contract import Scores, Step
-from tamis.criteria import FisherScore
+from tamis.criteria import Correlation, FisherScore
 from tamis.exceptions import TamisWarning
 from tamis.recipes import names, recipe
 from tamis.recipes.book import BOOK
@@ -145,6 +145,70 @@ def test_the_lists_name_recipes():
     assert all(name.endswith("-printed") for name in PRINTED)
 
 
+#: Networks, forests and genetic searches draw weights, columns and rows by their positions.
+DRAWN = SLOW | DECIDE
+
+#: For each law the recipes that it does not hold for, and why.
+EXEMPT = {
+    laws.rows_may_come_in_any_order: {
+        "folds are dealt out by rows": {
+            *(n for n in names() if n.startswith(("fspp", "sd-"))),
+            *("sfs-lda", "sfs-knn", "sffs-knn", "sfs-linear-regression"),
+        },
+    },
+    laws.columns_may_come_in_any_order: {
+        "gates start from draws by column, and end in local minima": {"ufescor"},
+    },
+    laws.a_constant_column_changes_nothing: {
+        "columns that move from both ends are scored at other steps": {"bidirectional-j3"},
+    },
+    laws.the_unit_of_the_target_does_not_matter: {
+        "C and epsilon are in the units of the target": {"svr-rfe"},
+    },
+}
+
+
+def small_table(kind):
+    """Three of seven columns matter, one of them half as much."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 7))
+    y = X[:, 0] - X[:, 2] + 0.5 * X[:, 4] + 0.7 * rng.normal(size=60)
+    return X, y if kind == "regression" else (y > 0).astype(int)
+
+
+def kind_for(law, name):
+    """The kind of target of a recipe for a law; None where the law has none for it."""
+    kinds = BOOK[name].targets
+    if law is laws.the_unit_of_the_target_does_not_matter:
+        return "regression" if "regression" in kinds else None
+    return "classification" if "classification" in kinds else "regression"
+
+
+#: A second or more, and in a setting alone different from a recipe that is tried.
+TRIED_SLOWLY = {n for n in names() if n.startswith(("fspp", "sd-"))} - {"fspp2-init", "sd-g-init"}
+TRIED_SLOWLY |= {"sffs-knn", "span-rfe-retrain-printed", "rmb-rfe-retrain-printed"}
+
+
+@pytest.mark.parametrize(
+    ("law", "name"),
+    [
+        pytest.param(law, n, marks=pytest.mark.slow if n in TRIED_SLOWLY | TWINS else ())
+        for law in EXEMPT
+        for n in names()
+        if n not in DRAWN and kind_for(law, n)
+    ],
+    ids=lambda part: getattr(part, "__name__", part),
+)
+def test_every_recipe_keeps_to_what_does_not_matter(law, name):
+    exempt = {n for names_of_reason in EXEMPT[law].values() for n in names_of_reason}
+    if name in exempt:
+        pytest.skip("; ".join(why for why, some in EXEMPT[law].items() if name in some))
+    X, y = small_table(kind_for(law, name))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TamisWarning)
+        law(made(name), X, y)
+
+
 #: That wrong members keep columns which tell nothing is said, and is what they are for.
 KEPT_CONSTANTS = pytest.mark.filterwarnings("ignore::tamis.exceptions.DegenerateData")
 
@@ -201,6 +265,42 @@ def test_the_law_rejects_a_wrong_member(make):
     )
     with pytest.raises(AssertionError):
         laws.finds_what_matters(make, problems)
+
+
+@KEPT_CONSTANTS
+class CountsRows(FisherScore):
+    """Scores by the first half of the rows."""
+
+    def _scores(self, X, y):
+        half = len(y) // 2
+        return super()._scores(X[:half], y[:half])
+
+
+class CountsColumns(FisherScore):
+    def _scores(self, X, y):
+        return super()._scores(X, y) * np.arange(1, X.shape[1] + 1)
+
+
+class LikesSmallTargets(Correlation):
+    def _scores(self, X, y):
+        return super()._scores(X, np.tanh(y))
+
+
+@pytest.mark.parametrize(
+    ("law", "criterion"),
+    [
+        (laws.rows_may_come_in_any_order, CountsRows()),
+        (laws.columns_may_come_in_any_order, CountsColumns()),
+        (laws.a_constant_column_changes_nothing, CountsColumns()),
+        (laws.the_unit_of_the_target_does_not_matter, LikesSmallTargets()),
+    ],
+    ids=str,
+)
+def test_a_law_of_what_does_not_matter_rejects_a_wrong_member(law, criterion):
+    X, y = small_table("regression" if isinstance(criterion, Correlation) else "classification")
+    law(lambda size: Ranking(Correlation(), n_features_to_select=size), X, y)
+    with pytest.raises(AssertionError):
+        law(lambda size: Ranking(criterion, n_features_to_select=size), X, y)
 
 
 @KEPT_CONSTANTS

@@ -154,6 +154,13 @@ def test_a_file_of_ones_own(written):
         ('estimator = "svm"', 'estimator = "svn"', "one of the names under"),
         ('"Ranking(FisherScore())"', "3", "a text for every name"),
         ("[[parts]]", "[[part]]", "unknown word 'part'.*mean parts"),
+        ("realizations = 4", "realizations = inf", "realizations needs whole numbers, not inf"),
+        ("realizations = 4", "realizations = 4.5", "realizations needs whole numbers, not 4.5"),
+        ("realizations = 4", "seed = nan", "seed needs whole numbers, not nan"),
+        ("train = 100", "train = 100\nsizes = [1, inf]", "sizes needs whole numbers, not inf"),
+        ("train = 100", "train = 100\nsteps = [-inf]", "steps needs whole numbers, not -inf"),
+        ("train = 100", "train = inf", "train as a number of rows or a share"),
+        ("train = 100", "folds = inf", "n_folds as a whole number of at least 2"),
     ],
 )
 def test_a_wrong_file_gets_a_sentence(written, old, new, sentence):

@@ -52,6 +52,8 @@ class BestPrefix(Choice):
         super().check(search, criterion)
         if not (is_int(self.cv) and self.cv >= 2):
             raise InvalidParameter(f"BestPrefix needs an int cv of at least 2, not {self.cv!r}.")
+        if self.estimator is not None:
+            CrossValidated(self.estimator, cv=self.cv).check()
         if not getattr(criterion, "needs_target", True):
             raise IncompatibleCriterion(
                 f"BestPrefix predicts the target, and {type(criterion).__name__} has none. Ask for "

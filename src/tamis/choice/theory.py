@@ -10,7 +10,7 @@ All bounds but the last three hold for every distribution, which makes them wide
 models, and are no estimates of an error.
 """
 
-from math import comb, e, exp, log, sqrt
+from math import comb, e, exp, floor, log, log2, sqrt
 from numbers import Real
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ class Range(NamedTuple):
     """What a number lies between."""
 
     lower: int
-    upper: float
+    upper: int
 
 
 def shatter_coefficient(n_samples: int, n_features: int) -> int:
@@ -79,20 +79,25 @@ def vc_of_mlp(n_features: int, n_hidden: int, *, n_nodes: int, n_weights: int) -
     """What the VC dimension of a network of threshold units lies between.
 
     2 floor(k_h / 2) l <= V <= 2 k_w log2(e k_n) for k_h hidden nodes, k_n nodes and k_w weights.
+    The upper bound is rounded down, since V is a whole number. Lecture notes print the ceiling of
+    k_h / 2 in the lower bound, which is proved for the floor (Baum and
+    Haussler 1989).
 
-    >>> vc_of_mlp(10, 5, n_nodes=6, n_weights=61).lower
-    40
+    >>> vc_of_mlp(10, 5, n_nodes=6, n_weights=61)
+    Range(lower=40, upper=491)
     """
     _whole("vc_of_mlp", n_features=n_features, n_hidden=n_hidden)
     _whole("vc_of_mlp", n_nodes=n_nodes, n_weights=n_weights)
-    return Range(2 * (n_hidden // 2) * n_features, 2 * n_weights * float(np.log2(e * n_nodes)))
+    upper = floor(2 * n_weights * log2(e * n_nodes))
+    return Range(2 * (n_hidden // 2) * n_features, upper)
 
 
 def vc_of_margin(radius: float, squared_norm: float, n_features: int) -> int:
     """Bound on the VC dimension of hyperplanes with a margin: min(r^2 c, l) + 1.
 
     Points lie in a ball of radius r, and ``|w|^2 <= c`` where every row is at least 1 away; the
-    bound does not grow with the number of columns once the margin is wide.
+    bound does not grow with the number of columns once the margin is wide. Lecture notes print it
+    without the + 1, which belongs to the intercept (Vapnik 1998).
 
     >>> vc_of_margin(2.0, 1.5, 1000)
     7
@@ -156,7 +161,8 @@ def vc_confidence(n_samples: int, vc_dimension: int, rho: float = 0.05) -> float
     """What to add to a training error so that, with probability 1 - rho, the truth is below.
 
     Phi = sqrt((V (ln(2 N / V) + 1) - ln(rho / 4)) / N); infinite where V >= 2 N, of which the
-    bound says nothing.
+    bound says nothing. Lecture notes print the + 1 inside the logarithm and ln(rho / 4) multiplied
+    by V; this is the form of Vapnik (1998).
 
     >>> round(vc_confidence(1000, 10), 4)
     0.2595

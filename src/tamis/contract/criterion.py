@@ -66,6 +66,8 @@ class Criterion(BaseEstimator, ABC):
     runs_on_device: ClassVar[bool] = False
     #: Whether scores are about the scale of the columns, so that no search may change it.
     reads_scale: ClassVar[bool] = False
+    #: Whether a loss is the fall of a score, so that removing a column of negative loss is a gain.
+    loses_score: ClassVar[bool] = False
     #: What breaks ties of scores, in words, such as "squared loss on the same folds"; empty where
     #: :meth:`second_opinion` is not to be asked.
     opinion: ClassVar[str] = ""

@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from tamis._frame import collected
 from tamis._namespace import (
     Place,
     computing_on,
@@ -98,6 +99,8 @@ def warn_of_device(selector: Any, device: str) -> None:
 def as_numpy(name: str, x: Any) -> Any:
     """Numbers of another library as a numpy array; anything else as it is.
 
+    A lazy frame is collected.
+
     Parameters
     ----------
     name : str
@@ -105,7 +108,7 @@ def as_numpy(name: str, x: Any) -> Any:
     x : array, or anything
     """
     if not is_elsewhere(x):
-        return x
+        return collected(x)
     _check_plain(name, x)
     return host(x)
 

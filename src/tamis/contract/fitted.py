@@ -15,6 +15,7 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import Array, Mask
+from tamis._frame import collected
 from tamis._namespace import is_elsewhere
 from tamis.contract.choice import Chosen
 from tamis.contract.elsewhere import columns_of
@@ -76,6 +77,7 @@ class FittedSelection(SelectorMixin):
             a table; of :class:`SparseColumns` the
             columns are found by their names.
         """
+        X = collected(X)
         if isinstance(X, SparseColumns):
             return self._taken(X)
         check_held(type(self).__name__, X)

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from tamis._arrays import Array
+from tamis._arrays import Array, times_as_days
 from tamis._sparse import canonical
 from tamis.contract.censored import censored_target
 from tamis.contract.elsewhere import as_numpy
@@ -90,8 +90,9 @@ def check_data(
     except (ValueError, TypeError) as error:
         _explain(estimator, X, y, tags, error)
         raise
-    if target.dtype == object:
+    if target.dtype.kind in "OmM":
         check_target_rows(name, target)
+        target = times_as_days(target)
     return _settled(table), (target if censored is None else censored)
 
 
@@ -110,9 +111,24 @@ def _explain(estimator: BaseEstimator, X: Any, y: Any, tags: Tags, error: Except
             f"{name} takes one target, but y should be a 1d array and has {_n_columns(y)} columns. "
             f"Give one of them{_taking_several(estimator)}."
         ) from error
-    told = _about_columns(estimator, X, tags) or _about_entries(estimator, X, tags)
+    told = (
+        _about_rows(name, X)
+        or _about_columns(estimator, X, tags)
+        or _about_entries(estimator, X, tags)
+    )
     if told:
         raise InvalidTable(told) from error
+
+
+def _about_rows(name: str, X: Any) -> str:
+    """What is said of a table of fewer than two rows; empty where it has more."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if len(shape) != 2 or shape[0] >= 2:
+        return ""
+    return (
+        f"{name} needs a table of at least 2 rows, but X has {shape[0]} sample(s). Check the file "
+        "or the filter that its rows come from."
+    )
 
 
 def _about_columns(estimator: Any, X: Any, tags: Tags) -> str:

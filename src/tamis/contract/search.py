@@ -196,7 +196,9 @@ class Search(MetaEstimatorMixin, Selection):
         choice such as ``Threshold(0.1)``.
     standardize : bool, default=True
         Whether the criterion sees columns of mean 0 and standard deviation 1; ``y`` is never
-        scaled, and ``transform`` always gives the original columns. NaN stays what it is, sparse
+        scaled, and ``transform`` always gives the original columns. Weights of rows do not enter
+        the mean and the deviation: standardise yourself if a row of weight 2 is to count as two
+        rows. NaN stays what it is, sparse
         columns are not centred, and a criterion that is about the scale, ``Variance``, sees the
         columns as they are.
     feature_groups : mapping, sequence or None, default=None

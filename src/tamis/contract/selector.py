@@ -190,8 +190,9 @@ class Selection(FittedSelection, CallbackSupportMixin, BaseEstimator):
             For criteria that take parts, a table larger than memory: the path of a Parquet file or
             folder, a source of :mod:`tamis.table.parts`, or a collection of Dask.
         y : array of shape (n_samples,) or (n_samples, n_targets)
-            Classes (of any type) or real numbers, as the criterion needs; a censored target is a
-            structured array of event and time, or two columns, time and event.
+            Classes (of any type) or real numbers, as the criterion needs; dates and durations are
+            numbers of days; a censored target is a structured array of event and time, or two
+            columns, time and event.
         **params
             Per-row metadata (``sample_weight``, ``groups``) for the criterion: routed by requests
             when scikit-learn's metadata routing is enabled, passed on as they are otherwise.

@@ -93,7 +93,8 @@ class RadiusMargin(BoundCriterion):
     known answer it finds it about never, and with ``retrain=True`` nearly always, if ``epsilon`` is
     not so small that most multipliers sit at C.
 
-    Without any column the bound is 0. Copies of a row do not change the sphere.
+    Without any column the bound is 0. Copies of a row do not change the sphere, and a row of weight
+    2 counts as two rows.
 
     References
     ----------
@@ -122,12 +123,12 @@ class RadiusMargin(BoundCriterion):
         radius2 = sphere_around(K, hint).radius2
         if not self.soft_margin:
             return radius2 * _size(machine, K)
-        return (radius2 + 1 / machine.box.mean()) * _slackened(machine, K)
+        return (radius2 + 1 / machine.C) * _slackened(machine, K)
 
     def _of_nothing(self, machine: Multipliers) -> float:
         if not self.soft_margin:
             return 0.0
-        return 2 * machine.slack(np.zeros(len(machine.rows))) / float(machine.box.mean())
+        return 2 * machine.slack(np.zeros(len(machine.rows))) / machine.C
 
     def _scoring_cost(self, n: float, d: float) -> float:
         return d * (1.5e5 + 25 * n**2)  # a sphere for each
@@ -142,7 +143,7 @@ class RadiusMargin(BoundCriterion):
         widening = columns.slopes(np.diag(g) - np.outer(g, g))
         if self.soft_margin:
             # the multipliers are optimal for the dual programme, which changes as if they stayed
-            shrinking = (radius2 + 1 / machine.box.mean()) * norm_slopes(view, follow=False)
+            shrinking = (radius2 + 1 / machine.C) * norm_slopes(view, follow=False)
             return widening * _slackened(machine, columns.K) - shrinking
         widening *= _size(machine, columns.K)
         if not machine.regression:
@@ -202,9 +203,10 @@ class Span(BoundCriterion):
     bound only with the number of support vectors on their bound added, which is not done: a count
     of rows is no score of columns.
 
-    A free vector that depends on other free ones (a copy of a row) has a span of 0. Where no other
-    vector is free (every multiplier on its bound), the distance is that to the
-    origin, :math:`S_p^2 = K_{pp}`: with a Gaussian kernel this is 1 with any columns, so that all
+    A free vector that depends on other free ones (a copy of a row) has a span of 0, so that a row
+    of weight 2 does not count as two rows: one of two copies can be left out at no cost. Where
+    no other vector is free (every multiplier on its bound), the distance is that to the origin,
+    :math:`S_p^2 = K_{pp}`: with a Gaussian kernel this is 1 with any columns, so that all
     have the score 0. Without any column the bound is 0.
 
     References
@@ -250,7 +252,7 @@ class Span(BoundCriterion):
 
     def _slack(self, machine: Multipliers, outputs: Array) -> float:
         """Σ ξ, where the rows are weighed as their bounds are."""
-        return machine.slack(outputs) / float(machine.box.mean()) if self.soft_margin else 0.0
+        return machine.slack(outputs) / machine.C if self.soft_margin else 0.0
 
     def _slopes(self, view: MachineView) -> Array:
         machine, columns = view

@@ -28,6 +28,9 @@ class DensitySensitivity(Sensitivity):
 
     Of two copies of a column both look important until one is eliminated.
 
+    ``sample_weight`` given to ``fit`` reaches the training alone: the average over rows is not
+    weighted.
+
     Parameters
     ----------
     estimator : regressor

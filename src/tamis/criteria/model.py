@@ -24,6 +24,7 @@ from tamis.contract import SURVIVAL, TASKS, Criterion
 from tamis.density.discrete import category_mask
 from tamis.exceptions import InvalidParameter
 from tamis.folds.rows import folds_of
+from tamis.response.scores import check_scored
 from tamis.response.training import rows_of, trained
 from tamis.svm.machine import is_newton
 
@@ -331,6 +332,9 @@ def check_trainable(criterion: Criterion, estimator: Any) -> None:
             f"{name} needs a scikit-learn estimator (with fit and get_params), not {estimator!r}. "
             f"Write for example {name}(LogisticRegression())."
         )
+    if is_tuner(estimator) and hasattr(estimator, "estimator"):
+        scoring = estimator.get_params(deep=False).get("scoring")
+        check_scored(type(estimator).__name__, estimator.estimator, scoring)
 
 
 def is_tuner(estimator: Any) -> bool:
@@ -396,22 +400,33 @@ def check_fit_takes(criterion: Criterion, estimator: Any, name: str) -> None:
 
 def _per_row(criterion: Criterion, name: str, value: Any, n_samples: int) -> Any:
     """Metadata as an array with one entry per row; a single value stays what it is."""
-    if isinstance(value, str | dict) or not hasattr(value, "__len__"):
+    weights = name.endswith("sample_weight")
+    if not weights and (isinstance(value, str | dict) or not hasattr(value, "__len__")):
         return value
-    if len(value) != n_samples:
+    found = len(value) if np.ndim(value) else repr(value)
+    if found != n_samples:
         raise InvalidParameter(
-            f"{type(criterion).__name__} needs one {name} per row: {n_samples}, not {len(value)}."
+            f"{type(criterion).__name__} needs one {name} per row: {n_samples}, not {found}."
         )
-    values = np.asarray(value)
-    if name.endswith("sample_weight") and values.dtype.kind in "iuf":
-        _check_weights(type(criterion).__name__, name, values)
-    return values
+    return _weights(type(criterion).__name__, name, value) if weights else np.asarray(value)
 
 
-def _check_weights(name: str, weights: str, values: NDArray[Any]) -> None:
-    """Refuse weights that stand for more rows than there can be."""
+def _weights(name: str, weights: str, value: Any) -> Array:
+    """Weights of rows; refused if they are not numbers of rows that there can be."""
+    try:
+        values = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.full(len(value), np.nan)
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0))) if values.ndim == 1 else [0]
+    if len(wrong) or not values.any():
+        found = f"{np.asarray(value)[wrong[0]]!s} in row {wrong[0]}" if len(wrong) else "only 0"
+        raise InvalidParameter(
+            f"{name} needs a {weights} of at least 0 for each row, and one above 0, but got "
+            f"{found}. Leave rows out that should not count, or give them the weight 0."
+        )
     if (largest := float(values.max())) > HEAVIEST:
         raise InvalidParameter(
             f"{name} needs a {weights} of at most {HEAVIEST:.0e}, not {largest:.3g}: a model that "
             "multiplies its penalty by it may never come to rest. Divide the weights by their mean."
         )
+    return values

@@ -29,6 +29,9 @@ class PosteriorSensitivity(Sensitivity):
     ``RecursiveElimination``. Scores on training rows say little where a kernel machine is nearly
     diagonal (gamma times the number of columns of 4 or more); ``on="held-out"`` does not suffer.
 
+    ``sample_weight`` given to ``fit`` reaches the training alone: the average over rows is not
+    weighted.
+
     Parameters
     ----------
     estimator : classifier

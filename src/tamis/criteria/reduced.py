@@ -42,8 +42,8 @@ class ReducedParzenInformation(BackwardCriterion):
     n_values : int or None, default=16
         Number of quantiles of a column with ``by="marginal"``; None is every value.
     random_state : int, None or Generator, default=0
-        Seed of the permutations, which depend on it and on the subset alone, and of the folds that
-        choose the width.
+        Seed of the permutations, which do not depend on the order of rows and columns, and of the
+        folds that choose the width.
     task
         As in :class:`ParzenInformation`.
 
@@ -152,16 +152,16 @@ class ReducedParzenInformation(BackwardCriterion):
         told = np.array([len(unit) > 0 for unit in units], dtype=bool)
         if told.any():
             units = [unit for unit in units if len(unit)]
-            losses[told] = self._losses(subset[told], units, Z[:, varies])
+            losses[told] = self._losses(units, Z[:, varies])
         return losses
 
-    def _losses(self, subset: Subset, units: list[Subset], Z: Array) -> Array:
+    def _losses(self, units: list[Subset], Z: Array) -> Array:
         """Information lost with the columns of each unit, none of them constant."""
         mixture = _Mixture(Z, self._codes, self._log_priors, self.sigma_)
         if self.by == "removal":
             without = self._of_units(lambda u: self._information(np.delete(Z, u, axis=1)), units)
         else:
-            both = list(zip(units, self._values(subset, units, Z), strict=True))
+            both = list(zip(units, self._values(units, Z), strict=True))
             without = self._of_units(lambda pair: mixture.information(*pair), both)
         return mixture.information() - np.array(without)
 
@@ -176,23 +176,26 @@ class ReducedParzenInformation(BackwardCriterion):
             return 0.0
         return _Mixture(Z, self._codes, self._log_priors, self.sigma_).information()
 
-    def _values(self, subset: Subset, units: list[Subset], Z: Array) -> list[Array]:
+    def _values(self, units: list[Subset], Z: Array) -> list[Array]:
         """For each unit what replaces its values: arrays of (column, repeat, sample)."""
-        if self.by == "permutation":
-            draws = stream(self._seed, "permutation", subset)
-            orders = [
-                np.array([draws.permutation(len(Z)) for _ in range(self.n_repeats)]) for _ in units
-            ]
-            return [Z.T[unit][:, order] for unit, order in zip(units, orders, strict=True)]
-        return [self._points(subset, Z.T[unit]) for unit in units]
+        # draws count the rows by their norms and classes, so that neither the order of the rows
+        # nor that of the columns matters
+        squares = np.sort(Z**2, axis=1)
+        rows = np.lexsort((self._codes, squares.sum(axis=1)))
+        draws, n_rows = stream(self._seed, self.by, len(units)), len(rows)
+        if self.by == "permutation":  # one shuffle for all units of a repeat
+            rank = np.argsort(rows)
+            shuffles = [rows[draws.permutation(n_rows)[rank]] for _ in range(self.n_repeats)]
+            return [Z.T[unit][:, np.array(shuffles)] for unit in units]
+        drawn = rows[draws.permutation(n_rows)[: self.n_values]]
+        return [self._points(Z.T[unit], drawn) for unit in units]
 
-    def _points(self, subset: Subset, columns: Array) -> Array:
+    def _points(self, columns: Array, drawn: Subset) -> Array:
         """Values that every sample gets: quantiles of a column, whole rows of a group."""
         n_samples = columns.shape[1]
         if self.n_values is None or self.n_values >= n_samples:
             grid = columns if len(columns) > 1 else np.sort(columns, axis=1)
         elif len(columns) > 1:
-            drawn = stream(self._seed, "values", subset).permutation(n_samples)[: self.n_values]
             grid = columns[:, drawn]
         else:
             shares = (np.arange(self.n_values) + 0.5) / self.n_values

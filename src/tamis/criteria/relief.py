@@ -296,7 +296,8 @@ class _Neighbours:
         """Mean of all distances, those of rows to themselves included."""
         if self.scales.gaps:
             sums = [_sum_and_count(self._distances(rows)) for rows in self._parts()]
-            return float(np.divide(*np.sum(sums, axis=0)))
+            total, count = np.sum(sums, axis=0)
+            return float(total / max(count, 1))  # no two rows may have a column in common
         n_rows = len(self._numbers)
         # in order, a value is above as many as are before it and below those behind it
         above = 2 * np.arange(n_rows) - n_rows + 1.0

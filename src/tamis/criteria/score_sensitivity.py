@@ -1,11 +1,12 @@
 """How far a score falls when a column is perturbed: permutation importance and its relatives."""
 
-from typing import Any
+from typing import Any, ClassVar
 
+from tamis.criteria.model import check_trainable
 from tamis.criteria.sensitivity import Sensitivity
 from tamis.exceptions import IncompatibleCriterion
 from tamis.response.outputs import Output
-from tamis.response.scores import ScoreOutput, plain_score
+from tamis.response.scores import ScoreOutput, check_scored, plain_score
 from tamis.response.training import SensitivityTraining
 
 
@@ -17,6 +18,9 @@ class ScoreSensitivity(Sensitivity):
     its values, which for scores that are means over rows (accuracy, R², log-loss) is the
     expectation over shuffles. Accuracy, R² and the mean squared error come from the engines of
     :class:`PosteriorSensitivity`; for any other score altered copies of the rows are made.
+
+    ``sample_weight`` given to ``fit`` reaches the training alone: the average over rows is not
+    weighted.
 
     Parameters
     ----------
@@ -79,9 +83,12 @@ class ScoreSensitivity(Sensitivity):
         self.adjusted = adjusted
 
     _kind = ScoreOutput
+    loses_score: ClassVar[bool] = True
 
     def check(self) -> None:
         super().check()
+        check_trainable(self, self.estimator)
+        check_scored(type(self).__name__, self.estimator, self.scoring)
         if self.on == "left-out":
             raise IncompatibleCriterion(
                 "ScoreSensitivity has no machine for each row. Use on='held-out', or "

@@ -25,7 +25,7 @@ from tamis.criteria.fold_training import (
     scored_folds,
     validated,
 )
-from tamis.criteria.model import Metadata, OpenCriterion, for_columns
+from tamis.criteria.model import Metadata, OpenCriterion, check_trainable, for_columns
 from tamis.criteria.summed_lda import SummedLDA
 from tamis.exceptions import InvalidParameter
 from tamis.folds import FoldAccuracies, most_frequent
@@ -33,6 +33,7 @@ from tamis.folds.knn import KNNFolds
 from tamis.folds.lda import LDAFolds, is_plain_lda
 from tamis.folds.parts import folds_in_parts
 from tamis.folds.rows import retold
+from tamis.response.scores import check_scored, one_scorer
 
 
 class CrossValidated(OpenCriterion, SubsetCriterion):
@@ -130,6 +131,8 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
                 f"CrossValidated needs ties='loss' or 'index', not {self.ties!r}."
             )
         super().check()
+        check_trainable(self, self.estimator)
+        check_scored(type(self).__name__, self.estimator, self.scoring)
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
         """Known where all candidates are scored together, on a number of folds."""
@@ -178,12 +181,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
 
     def _prepare(self, estimator: Any) -> None:
         self._best: tuple[Subset, Subset, float] = EMPTY, EMPTY, 0.0
-        self._scorer = check_scoring(estimator, scoring=self.scoring)
-        if not callable(self._scorer) or isinstance(self.scoring, list | tuple | set | dict):
-            raise InvalidParameter(
-                f"CrossValidated needs one score, not {self.scoring!r}. Write scoring='accuracy' "
-                "or a function of (estimator, X, y)."
-            )
+        self._scorer = one_scorer(type(self).__name__, estimator, self.scoring)
         self._folds = self._shortcut(estimator)
         if self._folds is not None:
             self._X = self._folds.X

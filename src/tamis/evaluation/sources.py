@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, fingerprint, is_int
+from tamis._arrays import Array, fingerprint, is_int, times_as_days
+from tamis._frame import collected
 from tamis._random import seed_of, stream
 from tamis.contract.narrowed import Sampled
 from tamis.contract.parted import in_parts, read_parts
@@ -196,10 +197,10 @@ def as_rows(data: Any, name: str) -> Rows:
     """Checked float64 rows of anything with X and y, or of a pair of them."""
     X, y = (data.X, data.y) if hasattr(data, "X") else _pair(data, name)
     try:
-        X = np.asfortranarray(X, dtype=np.float64)
+        X = np.asfortranarray(collected(X), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidTable(f"evaluate needs numbers in X of {name}: {error}.") from error
-    y = np.asarray(y)
+    y = np.asarray(times_as_days(y))
     if X.ndim != 2 or y.ndim != 1 or len(X) != len(y):
         raise InvalidTable(
             f"evaluate needs X with one row per target; {name} has X of shape {X.shape} and y of "

@@ -62,6 +62,8 @@ class UFeSCoR(Embedded):
     max_rows : int, default=200
         Rows whose distances are kept; of more a sample is drawn. A step costs O(rows^2 p).
     random_state : int, Generator or None, default=None
+        Seed of the starting points. They are drawn by the positions of the columns, so that columns
+        in another order may end in another local minimum.
     feature_groups : mapping, sequence or None, default=None
         Columns that share a gate, and are taken or left as one unit: ``{"name": ["a", "b"]}`` or
         one label per column, as in :class:`tamis.search.Forward`. p and r then count units, and the

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import TimeSeriesSplit
 
-from tamis._arrays import target_kind
+from tamis._arrays import target_kind, times_as_days
+from tamis._frame import collected
 from tamis._namespace import computing_on
 from tamis._random import fix_seeds
 from tamis.auto import Auto
@@ -171,7 +172,8 @@ def select(
         of Dask is read in blocks of rows, for methods that can learn from them; where no method is
         named, at most 20 000 rows are drawn from it in one pass, and the answer says so.
     y : array of shape (n_samples,), optional
-        A censored target is a structured array of event and time.
+        A censored target is a structured array of event and time. Dates and durations are read as
+        numbers of days.
     method : str or Selection, optional
         A recipe such as "svm-rfe", an expression such as ``Forward(Scatter("J3"))``, or a selector.
         The default is :class:`tamis.auto.Auto`, which orders the columns in several ways inside
@@ -261,7 +263,7 @@ def select(
             f"select needs y as one value a row, not a name. Write target={y!r} for a column of a "
             f"frame, or method={y!r} for a method."
         )
-    y = as_numpy("select", y)
+    X, y = collected(X), as_numpy("select", y)
     if device is not None:
         X = as_numpy("select", X)  # the device that is named, not that of a tensor
     looked_through = target is not None
@@ -272,6 +274,7 @@ def select(
         X, y, options["cv"] = _in_time_order(X, y, cv, params)
     if y is not None:
         check_target_rows("select", y)
+        y = times_as_days(y)
     selector = prepare(method, y, **options)
     selector = _for_table(selector, X, y, keep, looked_through=looked_through)
     if device is not None:
@@ -367,10 +370,11 @@ def _answers(column: Any) -> Any:
         raise InvalidTarget(
             f"The target {name!r} holds {column.dtype} values. Give one class or number per row."
         )
-    if column.dtype.is_decimal():
-        return column.cast(float)
-    # days and hours are classes, as in a file
-    return column.cast(str) if column.dtype.is_temporal() else column
+    if column.dtype.is_temporal():
+        from tamis.table.kinds import days_of
+
+        return type(column)(days_of(column))
+    return column.cast(float) if column.dtype.is_decimal() else column
 
 
 def _listed(columns: list[Any], most: int = 10) -> str:

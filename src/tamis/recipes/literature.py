@@ -24,6 +24,7 @@ from tamis.criteria import (
     MutualInformation,
     PValue,
     RadiusMargin,
+    RelativeSVR,
     Relief,
     Remembered,
     Scatter,
@@ -180,7 +181,11 @@ def svr_rfe(
     epsilon: float = 0.1,
     **options: Any,
 ) -> RecursiveElimination:
-    """Drop the column that moves the norm of a support vector regression least, train again."""
+    """Drop the column that moves the norm of a support vector regression least, train again.
+
+    C and epsilon are in the units of the target, so that another unit may give another order:
+    standardise the target first.
+    """
     machine = SVR(C=C, kernel=kernel, gamma=gamma, epsilon=epsilon)
     return RecursiveElimination(WeightNorm(machine), **options)
 
@@ -204,7 +209,8 @@ def rmb_rfe(estimator: Any = None, **options: Any) -> RecursiveElimination:
 
     The bound is that of a soft margin, which counts slacks: see :class:`RadiusMargin` for what it
     finds and the printed one does not. The estimator is an ``SVC()`` unless another, or an
-    ``SVR``, is given.
+    ``SVR``, is given. A row of weight 2 counts as two rows with ``standardize=False`` and a number
+    for the estimator's ``gamma``: mean, deviation and ``gamma="scale"`` are found without weights.
     """
     return RecursiveElimination(RadiusMargin(_machine(estimator), soft_margin=True), **options)
 
@@ -239,8 +245,11 @@ def rmb_rfe_retrain_printed(estimator: Any = None, **options: Any) -> RecursiveE
 def rmb_regression_rfe(
     C: float = 1.0, epsilon: float = 0.1, **options: Any
 ) -> RecursiveElimination:
-    """Drop the tenth without which the radius-margin bound of a new regression is least."""
-    criterion = RadiusMargin(SVR(C=C, epsilon=epsilon), retrain=True)
+    """Drop the tenth without which the radius-margin bound of a new regression is least.
+
+    C and epsilon are counted in standard deviations of the target.
+    """
+    criterion = RadiusMargin(RelativeSVR(C, tube=epsilon), retrain=True)
     return RecursiveElimination(criterion, **{"step": 0.1} | options)
 
 
@@ -248,8 +257,11 @@ def rmb_regression_rfe(
 def span_regression_rfe(
     C: float = 1.0, epsilon: float = 0.1, **options: Any
 ) -> RecursiveElimination:
-    """Drop the tenth without which the span estimate of a new regression is least."""
-    criterion = Span(SVR(C=C, epsilon=epsilon), retrain=True)
+    """Drop the tenth without which the span estimate of a new regression is least.
+
+    C and epsilon are counted in standard deviations of the target.
+    """
+    criterion = Span(RelativeSVR(C, tube=epsilon), retrain=True)
     return RecursiveElimination(criterion, **{"step": 0.1} | options)
 
 

@@ -197,7 +197,11 @@ def nnfs(n_hidden: int = 6, decay: float = 1.0, **options: Any) -> RecursiveElim
 
 @published("Hsu, Huang and Schuschel (2002), The ANNIGMA-wrapper approach to neural nets")
 def annigma(n_hidden: int = 6, decay: float = 1.0, **options: Any) -> RecursiveElimination:
-    """Drop the column that reaches a network's outputs by the least weights, train again."""
+    """Drop the column that reaches a network's outputs by the least weights, train again.
+
+    With ``standardize=False`` a row of weight 2 counts as two rows; columns are standardised
+    without weights.
+    """
     criterion = Importances(plain_network(n_hidden, decay), importance_getter="gains")
     return RecursiveElimination(criterion, **options)
 

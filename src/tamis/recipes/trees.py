@@ -53,7 +53,8 @@ def boosting_rfe(estimator: Any = None, **options: Any) -> RecursiveElimination:
     """Drop the fifth whose perturbation moves boosted trees least on rows they have not seen.
 
     The estimator is a ``HistGradientBoostingClassifier()`` unless another is given, such as
-    ``LGBMClassifier(verbose=-1)``.
+    ``LGBMClassifier(verbose=-1)``. A row of weight 2 does not count as two rows: folds and the
+    least size of a leaf count rows, and the average over rows is not weighted.
     """
     trees = HistGradientBoostingClassifier() if estimator is None else estimator
     return _eliminated(PosteriorSensitivity(trees, on="held-out"), options)
@@ -64,7 +65,8 @@ def boosting_regression_rfe(estimator: Any = None, **options: Any) -> RecursiveE
     """Drop the fifth whose perturbation moves the density of boosted trees least, train again.
 
     The estimator is a ``HistGradientBoostingRegressor()`` unless another is given, such as
-    ``LGBMRegressor(verbose=-1)``.
+    ``LGBMRegressor(verbose=-1)``. A row of weight 2 does not count as two rows, see
+    ``boosting-rfe``.
     """
     trees = HistGradientBoostingRegressor() if estimator is None else estimator
     return _eliminated(DensitySensitivity(trees, on="held-out"), options)

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, Subset, target_kind
+from tamis._arrays import Array, Subset, target_kind, times_as_days
 from tamis._expression import write
+from tamis._frame import collected
 from tamis._wording import counted
 from tamis.contract.record import installed_versions
 from tamis.evaluation import Results
@@ -201,7 +202,7 @@ def _given(
         source = source or getattr(X, "name", "") or None
         alerts = [*alerts, *(alert for alert in getattr(X, "alerts", ()) if alert.grave)]
         X = X.X
-    y = None if y is None else np.asarray(y)
+    X, y = collected(X), None if y is None else np.asarray(times_as_days(y))
     n_rows, _ = shape_of(X)
     if y is not None and len(y) != n_rows:
         raise InvalidTable(

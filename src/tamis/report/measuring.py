@@ -10,8 +10,9 @@ from sklearn.base import clone, is_classifier
 from sklearn.linear_model import Ridge
 from sklearn.svm import SVC
 
-from tamis._arrays import Array, class_codes, target_kind
+from tamis._arrays import Array, class_codes, target_kind, times_as_days
 from tamis._expression import write
+from tamis._frame import collected
 from tamis.auto.sentences import SCORES
 from tamis.contract import Grouping
 from tamis.evaluation import Realizations, Results, evaluate, stability
@@ -111,7 +112,7 @@ def resampled(
     >>> resampled(chosen, wine.X, wine.y, 3)
     <Results: 1 methods, 1 data sets, 3 tasks>
     """
-    y = np.asarray(y)
+    X, y = collected(X), np.asarray(times_as_days(y))
     classes = is_classifier(estimator) if estimator is not None else _has_classes(y)
     if estimator is None:
         estimator = SVC(kernel="linear") if classes else Ridge()

@@ -58,6 +58,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tamis._arrays import is_int
 from tamis.evaluation import Realizations
 from tamis.exceptions import InvalidSpec, TamisError
 from tamis.reproduction.experiment import Experiment, Part
@@ -162,9 +163,9 @@ def _experiment(name: str, plain: dict[str, Any], folder: Path) -> Experiment:
         source=str(plain["source"]),
         metric=str(plain.get("metric", "error")),
         agreement=_agreement(plain.get("agreement", "chance")),
-        realizations=int(plain.get("realizations", 30)),
+        realizations=_whole("realizations", plain.get("realizations", 30)),
         scale=float(plain.get("scale", 1)),
-        seed=int(plain.get("seed", 0)),
+        seed=_whole("seed", plain.get("seed", 0)),
         methods=methods,
         baselines=_texts("baselines", plain.get("baselines", {})),
         estimators=estimators,
@@ -204,7 +205,9 @@ def _part(plain: dict[str, Any], methods: Mapping[str, str], folder: Path) -> Pa
     own = _texts("methods", plain.get("methods", {}))
     if not methods and not own:
         raise InvalidSpec(f"part {name} needs methods, its own or those of the file.")
-    sizes, steps = (tuple(int(k) for k in plain.get(word, ())) for word in ("sizes", "steps"))
+    sizes, steps = (
+        tuple(_whole(word, k) for k in plain.get(word, ())) for word in ("sizes", "steps")
+    )
     if sum(word in plain for word in ("train", "folds", "splits")) != 1 or (sizes and steps):
         raise InvalidSpec(
             f"part {name} needs one of train, folds and splits; and sizes or steps, or neither."
@@ -240,6 +243,13 @@ def _part(plain: dict[str, Any], methods: Mapping[str, str], folder: Path) -> Pa
         unsound_above=None if above is None else float(above),
         note=str(plain.get("note", "")),
     )
+
+
+def _whole(word: str, given: Any) -> int:
+    """A whole number."""
+    if not is_int(given):
+        raise InvalidSpec(f"{word} needs whole numbers, not {given!r}.")
+    return int(given)
 
 
 def _agreement(given: Any) -> str | float:

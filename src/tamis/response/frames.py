@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, get_tags
 
 from tamis._arrays import Array
+from tamis._frame import collected
 from tamis.exceptions import InvalidTable
 
 #: What a model may be asked; all of them take a table first.
@@ -23,6 +24,7 @@ class FrameCodes:
     """A table, its numbers, and the way back."""
 
     def __init__(self, X: Any):
+        X = collected(X)
         self.is_frame = hasattr(X, "columns")
         self.frame = X
         if not self.is_frame:

@@ -154,6 +154,7 @@ class CopyComparison:
 
 def one_scorer(name: str, estimator: Any, scoring: Any) -> Any:
     """The scorer that a parameter names; several are refused."""
+    check_scored(name, estimator, scoring)
     scorer = check_scoring(estimator, scoring=scoring)
     if not callable(scorer) or isinstance(scoring, list | tuple | set | dict):
         raise InvalidParameter(
@@ -161,6 +162,17 @@ def one_scorer(name: str, estimator: Any, scoring: Any) -> Any:
             "or a function of (estimator, X, y)."
         )
     return scorer
+
+
+def check_scored(name: str, estimator: Any, scoring: Any) -> None:
+    """Refuse an estimator without predictions that a score could be computed from."""
+    named = ("predict", "predict_proba", "decision_function") if scoring is not None else ("score",)
+    if callable(scoring) or any(hasattr(estimator, method) for method in named):
+        return
+    raise IncompatibleCriterion(
+        f"{name} needs an estimator that predicts the target, but {type(estimator).__name__} does "
+        "not. Give a classifier or a regressor, or scoring as a function of (estimator, X, y)."
+    )
 
 
 def plain_score(estimator: Any, scoring: Any) -> str | None:

@@ -92,10 +92,19 @@ class Ranking(Search):
         return scores, errors[free] if len(errors) else errors
 
     def _ordered(self, criterion: Counted, free: Subset, scores: Array, n_units: int) -> Subset:
+        """Positions from the best score to the worst; of equals the best by opinion, or first.
+
+        Constant columns come last: they score 0, and noise scores less where scores may be
+        negative.
+        """
+        order = self._by_score(criterion, free, scores, n_units)
+        constant = (np.isin(free, criterion.idle) & (scores == 0))[order]
+        return np.concatenate([order[~constant], order[constant]])
+
+    def _by_score(self, criterion: Counted, free: Subset, scores: Array, n_units: int) -> Subset:
         """Positions from the best score to the worst; of equals the best by opinion, or first."""
-        order = best_first(scores)
         if not criterion.has_opinion:
-            return order
+            return best_first(scores)
         cut = snapped(scores)
         _, group, count = np.unique(cut, return_inverse=True, return_counts=True)
         tied = np.flatnonzero(count[group] > 1)

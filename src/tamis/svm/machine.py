@@ -76,6 +76,8 @@ class Multipliers:
     coef : array or None
         The weights of the columns of a linear machine of squared losses. They are Σ βᵢ xᵢ, but
         with a large C, or columns that are large or far from 0, such sums have no digits left.
+    C : float
+        The bound of a row of weight 1.
     """
 
     rows: NDArray[np.intp]
@@ -84,6 +86,7 @@ class Multipliers:
     target: Array
     tube: float | None = None
     coef: Array | None = None
+    C: float = 1.0
 
     @property
     def regression(self) -> bool:
@@ -104,7 +107,7 @@ class Multipliers:
         """The same machine as one of its support vectors alone."""
         held = self.beta != 0
         parts = (self.rows[held], self.beta[held], self.box[held], self.target[held])
-        return Multipliers(*parts, self.tube, self.coef)
+        return Multipliers(*parts, self.tube, self.coef, self.C)
 
     def dual(self, norm2: float) -> float:
         """Value of the dual programme, where the machine has this norm.
@@ -212,7 +215,8 @@ def multipliers(fitted: Any, y: NDArray[Any], weight: Array | None = None) -> li
     beta[:, trained[fitted.support_]] = weights.T
     if not hasattr(fitted, "classes_"):
         box, target = fitted.C * weight[trained], np.asarray(y, dtype=float)[trained]
-        return [Multipliers(trained, beta[0, trained], box, target, float(fitted.epsilon))]
+        tube = float(fitted.epsilon)
+        return [Multipliers(trained, beta[0, trained], box, target, tube, C=fitted.C)]
     codes = np.searchsorted(fitted.classes_, y)
     box = fitted.C * weight * np.asarray(fitted.class_weight_)[codes]
     found = []
@@ -222,7 +226,7 @@ def multipliers(fitted: Any, y: NDArray[Any], weight: Array | None = None) -> li
         # of two classes scikit-learn turns the signs of LIBSVM round
         positive = pair[1] if len(pairs) == 1 else pair[0]
         target = np.where(codes[rows] == positive, 1.0, -1.0)
-        found.append(Multipliers(rows, beta[index, rows], box[rows], target))
+        found.append(Multipliers(rows, beta[index, rows], box[rows], target, C=fitted.C))
     return found
 
 

@@ -8,14 +8,15 @@ from typing import Any, Self
 import numpy as np
 from sklearn.svm import SVC, SVR
 
+from tamis._sparse import extremes, is_sparse
 from tamis.exceptions import InvalidParameter
 
 
 class RelativeSVC(SVC):
     """RBF support vector classifier whose width follows the number of columns.
 
-    ``gamma`` is ``scale / n_features``: with standardised columns ``scale=1`` is scikit-learn's
-    ``gamma="scale"``.
+    ``gamma`` is ``scale / n_features``, where constant columns do not count: with standardised
+    columns ``scale=1`` is scikit-learn's ``gamma="scale"``.
 
     Parameters
     ----------
@@ -86,4 +87,18 @@ def _width(machine: Any, X: Any) -> float:
         raise InvalidParameter(
             f"{type(machine).__name__} needs scale as a number above 0, not {machine.scale!r}."
         )
-    return float(machine.scale / max(1, np.shape(X)[1]))
+    return width(machine.scale, X)
+
+
+def width(scale: float, X: Any) -> float:
+    """gamma of a table: the scale over the number of columns that vary.
+
+    Constant columns are in no distance, and ``gamma="scale"`` of scikit-learn counts them neither.
+    """
+    if is_sparse(X):
+        low, high = extremes(X)
+        varies = low < high
+    else:
+        X = np.asarray(X)
+        varies = (X[:1] != X).any(axis=0)
+    return float(scale / max(1, int(np.count_nonzero(varies))))

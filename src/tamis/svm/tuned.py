@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tamis._arrays import Array
 from tamis._random import draw_seed
 from tamis.folds.rows import Rows, folds_of
-from tamis.svm.relative import RelativeSVR
+from tamis.svm.relative import RelativeSVR, width
 
 #: Rows that a search over hyper-parameters looks at: the time of a machine grows with their square.
 MOST_ROWS = {"classification": 1000, "regression": 500}
@@ -93,7 +93,7 @@ def least_squares(X: Array, y: Array, groups: Any = None) -> dict[str, float]:
     choices = [(cost, tube) for tube in TUBES for cost in COSTS]
     errors = np.empty((len(SCALES), len(choices), len(folds)))
     for i, scale in enumerate(SCALES):
-        K = rbf_kernel(X, gamma=scale / X.shape[1])
+        K = rbf_kernel(X, gamma=width(scale, X))
         for k, (train, test) in enumerate(folds):
             seen, unseen = K[np.ix_(train, train)], K[np.ix_(test, train)]
             spread = float(y[train].std()) or 1.0

@@ -1,11 +1,10 @@
-"""Dates: a number of days each, and the parts of the calendar as columns where asked for."""
+"""Parts of the calendar as columns of their own."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 
-from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.table.frames import as_polars, library_of
 from tamis.table.kinds import as_dates, columns_of
@@ -13,22 +12,6 @@ from tamis.table.labelled import check_column
 
 #: Parts of the calendar; the year is left to the number of days.
 PARTS = ("month", "day", "weekday", "hour")
-#: Seconds of a day.
-DAY = 86_400
-
-
-def days_of(dates: pl.Series) -> Array:
-    """Days since 1970, or of a span or a time of day."""
-    if dates.dtype == pl.Date:
-        days: Array = dates.to_physical().cast(pl.Float64).to_numpy()
-        return days
-    if dates.dtype == pl.Duration:
-        seconds = dates.dt.total_microseconds().cast(pl.Float64) / 1e6
-    elif dates.dtype == pl.Time:
-        seconds = dates.to_physical().cast(pl.Float64) / 1e9
-    else:
-        seconds = dates.dt.epoch("us").cast(pl.Float64) / 1e6
-    return (seconds / DAY).to_numpy()
 
 
 def add_calendar(frame: Any, columns: Sequence[str] | None = None) -> Any:

@@ -17,9 +17,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tamis._arrays import Array, Subset
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.table.alerts import LEFT_OUT, kept_kinds
-from tamis.table.dates import days_of
 from tamis.table.frames import as_polars, check_names, is_frame
-from tamis.table.kinds import SeenColumns, as_dates, blocks, columns_of, numbers
+from tamis.table.kinds import SeenColumns, as_dates, blocks, columns_of, days_of, numbers
 
 #: Levels of a category that have a column of their own; the rarest share one.
 MOST_LEVELS = 20

@@ -33,6 +33,8 @@ DATE_FORMATS = (
     "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y/%m/%d",
     "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%b-%Y", "%d %b %Y",
 )  # fmt: skip
+#: Seconds of a day: the number of a date is in days.
+DAY = 86_400
 #: Names that people give to identifiers: id, patient_id, PassengerId, SampleID, uuid, row.names.
 CALLED_ID = re.compile(
     r"(?i:(^|[\W_])(id|ids|uuid|guid|index|idx|rownames|row\.names)$)|[a-z](Id|ID)$"
@@ -221,3 +223,17 @@ def _dates(words: pl.Series, written: str) -> pl.Series:
 def as_dates(column: pl.Series, written: str | None) -> pl.Series:
     """A column of dates, from one that holds dates or texts of them."""
     return column if written is None else _dates(column.cast(pl.String), written)
+
+
+def days_of(dates: pl.Series) -> Array:
+    """Days since 1970, or of a span or a time of day."""
+    if dates.dtype == pl.Date:
+        days: Array = dates.to_physical().cast(pl.Float64).to_numpy()
+        return days
+    if dates.dtype == pl.Duration:
+        seconds = dates.dt.total_microseconds().cast(pl.Float64) / 1e6
+    elif dates.dtype == pl.Time:
+        seconds = dates.to_physical().cast(pl.Float64) / 1e9
+    else:
+        seconds = dates.dt.epoch("us").cast(pl.Float64) / 1e6
+    return (seconds / DAY).to_numpy()

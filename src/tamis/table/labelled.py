@@ -11,7 +11,7 @@ from tamis._arrays import Array, target_kind
 from tamis._wording import counted, did_you_mean, listed
 from tamis.contract import SURVIVAL, SparseColumns
 from tamis.exceptions import InvalidTable, InvalidTarget
-from tamis.table.kinds import CELLS, all_numbers
+from tamis.table.kinds import CELLS, all_numbers, as_dates, date_format, days_of
 
 
 class LabelledTable(NamedTuple):
@@ -56,6 +56,9 @@ def target_of(column: pl.Series, task: str) -> tuple[NDArray[Any], str]:
             f"The target {column.name!r} holds {column.dtype} values. Give one class or number per "
             "row."
         )
+    days = None if task == "classification" else _days(column)
+    if days is not None and (task == "regression" or target_kind(days) == "regression"):
+        return _varying(column.name, days), "regression"
     text = not (column.dtype.is_numeric() or column.dtype == pl.Boolean)
     if task == "regression" and text:
         raise InvalidTarget(
@@ -66,12 +69,25 @@ def target_of(column: pl.Series, task: str) -> tuple[NDArray[Any], str]:
         y: NDArray[Any] = np.array(column.cast(pl.String).to_list())
     else:
         y = column.to_numpy()
+    return _varying(column.name, y), target_kind(y) if task == "auto" else task
+
+
+def _days(column: pl.Series) -> Array | None:
+    """Dates, durations or texts of dates as numbers of days; None of anything else."""
+    if column.dtype.is_temporal():
+        return days_of(column)
+    written = date_format(column) if column.dtype == pl.String else None
+    return None if written is None else days_of(as_dates(column, written))
+
+
+def _varying(name: str, y: NDArray[Any]) -> NDArray[Any]:
+    """A target; refused where it has one value."""
     if len(values := np.unique(y)) < 2:
         raise InvalidTarget(
-            f"The target {column.name!r} has the same value, {values[0]}, in every row: there is "
+            f"The target {name!r} has the same value, {values[0]}, in every row: there is "
             "nothing to tell apart. Check the column, or the rows that were kept."
         )
-    return y, target_kind(y) if task == "auto" else task
+    return y
 
 
 def check_complete(column: pl.Series, way_out: str) -> None:

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_y, check_consistent_length
 
-from tamis._arrays import Array, Subset, target_kind
+from tamis._arrays import Array, Subset, target_kind, times_as_days
 from tamis._wording import listed
 from tamis.contract.inputs import check_target_rows
 from tamis.contract.units import Grouping, resolve_units
@@ -104,7 +104,7 @@ def _target(selector: Any, X: Any, y: Any) -> NDArray[Any] | None:
     if hasattr(y, "to_numpy") and not hasattr(y, "iloc"):
         y = y.to_numpy()
     check_target_rows(type(selector).__name__, y)
-    checked: NDArray[Any] = np.asarray(y)
+    checked: NDArray[Any] = np.asarray(times_as_days(y))
     if checked.dtype.names is None:  # a censored target is checked by who takes it
         several = selector.search.__sklearn_tags__().target_tags.multi_output
         several = several and checked.ndim == 2

@@ -18,6 +18,8 @@ def is_plain(X: Any, y: Any, keep: Sequence[str] = ()) -> bool:
     With a target also whether no column would be set aside: no identifier, no code of ``y``.
     """
     frame = as_polars(X)
+    if frame.height < 2:
+        return True  # too few rows, of which whoever fits the table speaks
     if any(not (dtype.is_numeric() or dtype == pl.Boolean) for dtype in frame.dtypes):
         return False
     seen = columns_of(frame)

@@ -16,6 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array
+from tamis._frame import collected
 from tamis.contract import FITTING, Choice, Chosen, Event, Record, Run, Selection, Trace
 from tamis.contract.explain import column_index
 from tamis.contract.fitted import Reread
@@ -231,6 +232,7 @@ class TableSelector(MetaEstimatorMixin, Selection):
         X : frame of pandas, polars or pyarrow, or array of numbers
         """
         check_is_fitted(self)
+        X = collected(X)
         kept = np.flatnonzero(self.support_)
         if not is_frame(X):
             array = validate_data(
@@ -265,7 +267,7 @@ class TableSelector(MetaEstimatorMixin, Selection):
     def _reread(self, X: Any, y: Any) -> Reread:
         """The numbers of the table of the fit once more."""
         fresh = clone(self)
-        offered = _reader().offered(fresh, X, y)
+        offered = _reader().offered(fresh, collected(X), y)
         names, others = (getattr(s, "feature_names_in_", None) for s in (self, fresh))
         self._check_same(len(self.support_), fresh.n_features_in_, names, others)
         n_numbers = offered.Z.shape[1]

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tamis._frame import collected
 from tamis._wording import listed
 from tamis.contract import SparseColumns
 from tamis.datasets.memory import NUMBER, check_fits
@@ -228,8 +229,11 @@ def inspect(
     Table
         Its ``repr`` is one table to look at.
     """
+    data = collected(data)
     if not is_frame(data):
         return read(data, target, task=task, drop=drop, keep=keep)
+    if not data.shape[0]:
+        raise InvalidTable("The frame has no rows. Give a frame with data.")
     return table_of(FileTable(as_polars(data)), target, drop, keep, task)
 
 

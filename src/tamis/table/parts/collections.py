@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._arrays import times_as_days
 from tamis._parallel import need_dask
 from tamis._wording import did_you_mean, listed
 from tamis.contract import Parts, Reducible, RowBlock, RowStatistic
@@ -134,7 +135,7 @@ def _each(make: Callable[[RowBlock], Any], blocks: list[RowBlock]) -> list[Any]:
 def _block(table: Any, target: Any, names: list[str] | None, start: int, index: int) -> RowBlock:
     """A block from some rows as Dask has them."""
     where = f"block {index} of the collection"
-    y = np.asarray(table[target] if isinstance(target, str) else target)
+    y = times_as_days(np.asarray(table[target] if isinstance(target, str) else target))
     X = np.asarray(table if names is None else table[names])
     if X.dtype.kind not in "biuf":
         raise InvalidTable(

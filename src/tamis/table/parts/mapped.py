@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import is_int
+from tamis._arrays import is_int, times_as_days
 from tamis.contract import RowBlock
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.table.parts.local import BLOCK_NUMBERS, LocalParts, checked_names, plain_numbers
@@ -64,7 +64,12 @@ class MemoryMap(LocalParts):
     def chunk(self, index: int, *, target_only: bool = False) -> Iterator[RowBlock]:
         rows = slice(index * self._rows, (index + 1) * self._rows)
         X = self._X[rows, :0] if target_only else plain_numbers(self._X[rows])
-        yield RowBlock(X, np.asarray(self._y[rows]), rows.start, f"block {index} of {self._where}")
+        yield RowBlock(
+            X,
+            times_as_days(np.asarray(self._y[rows])),
+            rows.start,
+            f"block {index} of {self._where}",
+        )
 
     def __reduce__(self) -> Any:
         """By the paths, where there are some: a map of a file is not sent, but opened anew."""
@@ -143,7 +148,7 @@ class BlockIterator(LocalParts):
         start = 0
         for number, (X, y) in enumerate(self.factory()):
             where = f"block {number} of the iterator"
-            rows, target = np.asarray(X), np.asarray(y)
+            rows, target = np.asarray(X), times_as_days(np.asarray(y))
             if rows.ndim != 2 or rows.shape[1] != self.n_columns or rows.dtype.kind not in "biuf":
                 raise InvalidTable(
                     f"{where} needs {self.n_columns} columns of numbers as the first has, but has "

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._arrays import times_as_days
 from tamis._wording import did_you_mean, listed
 from tamis.contract import RowBlock
 from tamis.exceptions import InvalidTable, InvalidTarget, MissingExtra
@@ -353,7 +354,7 @@ def _values(column: Any) -> NDArray[Any]:
     if kinds.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     values = column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(False)
-    return np.asarray(values)
+    return np.asarray(times_as_days(values))
 
 
 def _alike(tables: list[Any]) -> list[Any]:

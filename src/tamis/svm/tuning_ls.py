@@ -17,7 +17,8 @@ from tamis.svm.kernels import resolve_kernel
 from tamis.svm.least_squares import LeastSquaresPath, RationalOutputs, kernel_numbers
 from tamis.svm.machine import KERNELS
 from tamis.svm.newton import NewtonSVR
-from tamis.svm.searching import splits_of
+from tamis.svm.path.base import check_gammas, gammas_of
+from tamis.svm.searching import TuningRows, splits_of
 
 #: Largest C, and one over the least: products of two multipliers of such are numbers.
 LARGEST_C = 1e100
@@ -152,10 +153,9 @@ class LSSVCPathCV(ClassifierMixin, BaseEstimator):
                 f"{len(self.classes_)} classes. Write OneVsRestClassifier(LSSVCPathCV()) for more."
             )
         signs = np.where(codes == 1, 1.0, -1.0)
-        splits = splits_of(self.cv, X, y, groups, classifier=True)
-        if not splits or not all(len(test) for _, test in splits):
-            raise InvalidParameter("LSSVCPathCV needs at least one fold in cv, and rows in each.")
-        gammas = self.gamma if isinstance(self.gamma, list | tuple) else [self.gamma]
+        rows = TuningRows(X, y, signs, np.ones(len(y)))
+        splits = splits_of(self, rows, groups, classifier=True)
+        gammas = gammas_of(self.gamma)
         found = [self._brackets(gamma, X, signs, splits) for gamma in gammas]
         # of equals the first
         best = min(range(len(found)), key=lambda k: found[k].pessimistic.best)
@@ -183,8 +183,7 @@ class LSSVCPathCV(ClassifierMixin, BaseEstimator):
                 f"LSSVCPathCV needs C_range between {1 / LARGEST_C:.0e} and {LARGEST_C:.0e}, whose "
                 f"squares are numbers, not {ends!r}."
             )
-        if isinstance(self.gamma, list | tuple) and not self.gamma:
-            raise InvalidParameter("LSSVCPathCV needs at least one gamma, not an empty list.")
+        check_gammas("LSSVCPathCV", self.gamma)
 
     def _brackets(self, gamma: Any, X: Array, signs: Array, splits: Sequence[Any]) -> Brackets:
         """The mean over folds of the error, and what it can be."""

@@ -138,6 +138,7 @@ class TriedGamma(NamedTuple):
     gamma: Any
     curve: ValidationCurve
     interval: IntervalOfC
+    C: float  # of the interval
     certificate: Certificate
     trials: FoldTrials
 

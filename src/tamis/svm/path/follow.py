@@ -259,7 +259,7 @@ def _still(
     """The path of a programme without a linear term: x = 0 and an intercept of 0."""
     lam = np.array(lambda_range[::-1])
     zeros, none = np.zeros(2), np.zeros((2, 0))
-    proof = Proof(np.zeros(1), np.ones(1), *(np.zeros(1) for _ in range(5)))
+    proof = Proof(np.zeros(1), np.ones(1), *(np.zeros(1) for _ in range(6)))
     x = np.zeros(len(programme.sign))
     segment = Segment(lam, zeros, np.empty(0, np.int64), none, x, zeros, proof)
     check = OptimalityCheck(lambda_range[0], 0.0, 0.0)

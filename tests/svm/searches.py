@@ -263,7 +263,10 @@ def look_at_grid(made, C):
     found = peer(made, C)
     wanted = [params.get("machine__C", params.get("C")) for params in found["params"]]
     gammas = [params.get("machine__gamma", params.get("gamma")) for params in found["params"]]
-    regressor, sign = isinstance(search, SVRPathCV), 1.0 if search.curve_.greater_is_better else -1.0
+    regressor, sign = (
+        isinstance(search, SVRPathCV),
+        1.0 if search.curve_.greater_is_better else -1.0,
+    )
     best = sign * proof.lower + (1.0 if search.scoring is None and not regressor else 0.0)
     complaints = []
     for c, gamma, score in zip(wanted, gammas, found["mean_test_score"], strict=True):

@@ -4,13 +4,11 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
 from sklearn.utils import Tags
 
-from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, InvalidTarget
 from tamis.folds.rows import Fold, retold
 from tamis.svm.curves.scores import graded

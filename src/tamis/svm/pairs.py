@@ -123,7 +123,9 @@ class _Counting:
         """Correct predictions at best (1) or at worst (-1)."""
         if len(machines) > 1:
             pairs = zip(class_pairs(self.n_classes), machines, strict=True)
-            return self._voted([Ballot(i, j, [(m.lam, m.h)], [m.error]) for (i, j), m in pairs], way)
+            return self._voted(
+                [Ballot(i, j, [(m.lam, m.h)], [m.error]) for (i, j), m in pairs], way
+            )
         (machine,) = machines
         # outputs moved to the benefit (1) or the detriment (-1) of the true labels
         moved = machine.h + way * np.where(self.target == 1, 1.0, -1.0) * machine.error

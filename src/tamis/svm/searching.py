@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 from warnings import warn
 
@@ -186,6 +187,9 @@ class PathSearch(CallbackSupportMixin, ABC):
             self._tried(gammas[g], [found[g, k] for k in known], parts, rows) for g in done or [0]
         ]
         self._settle(tried, len(known))
+        weighted = bool((rows.weight != 1).any())
+        stated = problem_of(self, len(known), weighted, self.certificate_.measure)
+        self.certificate_ = replace(self.certificate_, problem=stated)
 
     @abstractmethod
     def _explore(self, gamma: Any, rows: TuningRows, split: Fold) -> FoldFound:
@@ -233,6 +237,25 @@ class PathSearch(CallbackSupportMixin, ABC):
         name = "sample_weight" if self.preprocessor is None else "machine__sample_weight"
         with retold():
             return machine.fit(X, y, **({} if sample_weight is None else {name: sample_weight}))
+
+
+def problem_of(search: Any, n_splits: int, weighted: bool, measure: str) -> str:
+    """State the problem that a certificate is about: kernel, weights, folds and score."""
+    names = {"rbf": ["gamma"], "poly": ["gamma", "degree", "coef0"]}.get(search.kernel, [])
+    names += ["epsilon"] if hasattr(search, "epsilon") else []
+    numbers = "".join(f", {name}={getattr(search, name)!r}" for name in names)
+    parts = [f"kernel={search.kernel!r}{numbers}"]
+    if getattr(search, "preprocessor", None) is not None:
+        parts.append("preprocessor learned from each training part")
+    class_weight = getattr(search, "class_weight", None)
+    if isinstance(class_weight, str):
+        parts.append("class weights balanced on each training part")
+    elif class_weight is not None:
+        parts.append(f"class weights {class_weight!r}")
+    parts.append("sample weights in training and score" if weighted else "no sample weights")
+    pooled = getattr(search, "pool", "folds") == "samples"
+    how = "of all test rows together" if pooled else "averaged over the folds"
+    return "; ".join([*parts, f"{n_splits} folds", f"{measure} {how}"])
 
 
 def _explored(

@@ -18,7 +18,7 @@ from tamis.svm.least_squares import LeastSquaresPath, RationalOutputs, kernel_nu
 from tamis.svm.machine import KERNELS
 from tamis.svm.newton import NewtonSVR
 from tamis.svm.path.base import check_gammas, gammas_of
-from tamis.svm.searching import TuningRows, splits_of
+from tamis.svm.searching import TuningRows, problem_of, splits_of
 
 #: Largest C, and one over the least: products of two multipliers of such are numbers.
 LARGEST_C = 1e100
@@ -160,7 +160,8 @@ class LSSVCPathCV(ClassifierMixin, BaseEstimator):
         # of equals the first
         best = min(range(len(found)), key=lambda k: found[k].pessimistic.best)
         self.best_gamma_, self.curve_ = gammas[best], found[best].curve
-        self._conclude(found[best], min(one.optimistic.best for one in found), len(gammas))
+        stated = problem_of(self, len(splits), False, "error")
+        self._conclude(found[best], min(one.optimistic.best for one in found), len(gammas), stated)
         self.best_estimator_ = NewtonSVR(
             self.best_C_, epsilon=0.0, kernel=self.kernel, gamma=self.best_gamma_,
             degree=self.degree, coef0=self.coef0,
@@ -208,7 +209,7 @@ class LSSVCPathCV(ClassifierMixin, BaseEstimator):
         path = LeastSquaresPath(own.values, signs[train], float(own.size.max()))
         return path.outputs(rows.values, rows.size)
 
-    def _conclude(self, best: Brackets, lower: float, n_gammas: int) -> None:
+    def _conclude(self, best: Brackets, lower: float, n_gammas: int, stated: str) -> None:
         """The best C, and what is certain of it."""
         upper = best.pessimistic.best
         interval = max(best.pessimistic.argmin, key=lambda one: one.width)
@@ -223,6 +224,7 @@ class LSSVCPathCV(ClassifierMixin, BaseEstimator):
             reason="" if closed else f"an error of {lower:.4g} is possible within rounding",
             optimistic=best.optimistic, pessimistic=best.pessimistic,
             checkpoints=np.empty((0, 3)), interval=interval, measure="error", n_gammas=n_gammas,
+            problem=stated,
         )  # fmt: skip
 
     def decision_function(self, X: Any) -> Array:

@@ -83,7 +83,10 @@ class SVCPathCV(PathSearch, TunedClassifier):
     coef0 : float, default=0.0
         Constant of the kernel "poly".
     class_weight : dict, "balanced" or None, default=None
-        Weights that multiply C, as in SVC.
+        Weights that multiply C, as in SVC. Balanced ones are those of each training part. They make
+        the two classes equally heavy up to rounding: for a C so small that every sample is on its
+        bound, rounding alone decides the intercept of SVC, and the certificate may stay open. Raise
+        the smallest C of ``C_range`` then.
     refit : bool, default=True
         Whether to train ``best_estimator_`` on all samples.
 
@@ -104,7 +107,8 @@ class SVCPathCV(PathSearch, TunedClassifier):
     curves_ : list of ValidationCurve
         One for each gamma.
     certificate_ : Certificate
-        What is proved of the optimum; printed, it is a sentence.
+        What is proved of the optimum; printed, it is a sentence. ``certificate_.problem`` states
+        what it is proved for.
     cv_results_ : dict
         As of ``GridSearchCV``, for the powers of two of the range and the best C of each gamma.
     best_index_ : int
@@ -174,7 +178,8 @@ class SVCPathCV(PathSearch, TunedClassifier):
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights that multiply C.
+            Weights that multiply C, and count in the score of the test parts, as in
+            ``GridSearchCV``. ``gamma="scale"`` does not see them, as in SVC.
         groups : array-like of shape (n_samples,), optional
             Rows of a group stay on one side of every fold.
         """

@@ -149,7 +149,8 @@ class SVRPathCV(PathSearch, RegressorMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Numbers.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights that multiply C.
+            Weights that multiply C, and count in the error of the test parts, as in
+            ``GridSearchCV``. ``gamma="scale"`` does not see them, as in SVR.
         groups : array-like of shape (n_samples,), optional
             Rows of a group stay on one side of every fold.
         """

@@ -44,7 +44,7 @@ def vote_steps(
             tally.doubt[i].add(pair)
     now = np.array([tally.judge(i, way) for i in range(len(target))])
     weight, total = class_weights(weight, target, n_classes)
-    first = np.bincount(target, now * weight, n_classes)
+    first = np.bincount(target, now * weight, n_classes).astype(np.float64)
     order = np.argsort(-lam, kind="stable")
     change, change_at = np.zeros((len(lam), n_classes)), np.zeros((len(lam), n_classes))
     for e, k in enumerate(order):

@@ -85,16 +85,14 @@ def class_weights(
 ) -> tuple[Array, Array]:
     """Weights of the samples, exact within each class, and their sums by class."""
     if weight is None:
-        return np.ones(len(target)), np.bincount(target, minlength=n_classes).astype(float)
+        weight = np.ones(len(target))
     exact = np.empty(len(target))
     for c in range(n_classes):
         exact[target == c] = exact_weights(weight[target == c])
-    return exact, np.bincount(target, exact, n_classes)
+    return exact, np.bincount(target, exact, n_classes).astype(np.float64)
 
 
-def label_steps(
-    lines: Lines, target: NDArray[np.int64], weight: Array | None = None
-) -> StepCounts:
+def label_steps(lines: Lines, target: NDArray[np.int64], weight: Array | None = None) -> StepCounts:
     """Correct predictions of two classes, ``target`` 0 or 1, from the values of one path."""
     found = crossings(lines)
     mine = target[found.point]
@@ -104,7 +102,7 @@ def label_steps(
     change[np.arange(len(mine)), mine] = gain
     right = found.first == (target == 1)
     return StepCounts(
-        first=np.bincount(target, right * weight, 2),
+        first=np.bincount(target, right * weight, 2).astype(np.float64),
         lam=found.lam,
         change=change,
         change_at=change * found.plus[:, None],
@@ -181,9 +179,7 @@ def _swapped(
         while True:
             trial = state.copy()
             out_lam, out_change = np.empty(size), np.empty(size)
-            count = swaps(
-                lam[part], h[part], tie[part], *pairs[:3], trial, out_lam, out_change
-            )
+            count = swaps(lam[part], h[part], tie[part], *pairs[:3], trial, out_lam, out_change)
             if count <= size:
                 break
             size = count

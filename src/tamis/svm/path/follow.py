@@ -96,8 +96,10 @@ class SolutionPath:
         with np.errstate(over="ignore", invalid="ignore"):
             for part in self.segments:
                 # what lies outside of its bounds is clipped, which moves an output by this at most
+                still = np.delete(np.maximum(-part.start, part.start - upper), part.variables)
                 beyond = np.maximum(-part.x, part.x - upper[part.variables])
-                clipped = np.maximum(beyond, 0.0).sum(axis=1) * reach
+                clipped = np.maximum(beyond, 0.0).sum(axis=1) + np.maximum(still, 0.0).sum()
+                clipped *= reach
                 wrong = part.violation + self.blur * part.mass + clipped
                 found.append((wrong / part.lam).max() / self.programme.scale)
                 # a kernel far below lambda does not show that the constraint is missed

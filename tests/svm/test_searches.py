@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
 from sklearn.svm import SVC, SVR
 
@@ -153,6 +154,23 @@ def test_the_error_of_a_regression_has_the_sample_weights(scoring):
     grid = GridSearchCV(SVR(tol=1e-10), {"C": C}, cv=cv, scoring=scoring)
     theirs = grid.fit(X, z, sample_weight=weight).cv_results_["mean_test_score"]
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], theirs, rtol=1e-5)
+
+
+def test_pooled_scores_have_the_sample_weights():
+    X, y, rng = clouds()
+    weight, cv = rng.uniform(0.1, 3, 60), KFold(4)
+    options = {"gamma": 0.3, "cv": cv, "pool": "samples", "refit": False, "C_range": (0.5, 8)}
+    labels, numbers = np.empty(60), np.empty(60)
+    found = SVCPathCV(**options).fit(X, y, weight)
+    tubes = SVRPathCV(scoring="r2", **options).fit(X, X[:, 0], weight)
+    for train, test in cv.split(X):
+        machine = SVC(C=found.best_C_, gamma=0.3, tol=1e-9).fit(X[train], y[train], weight[train])
+        labels[test] = machine.predict(X[test])
+        tube = SVR(C=tubes.best_C_, gamma=0.3, tol=1e-9).fit(X[train], X[train, 0], weight[train])
+        numbers[test] = tube.predict(X[test])
+    assert found.best_score_ == pytest.approx(np.average(labels == y, weights=weight))
+    expected = r2_score(X[:, 0], numbers, sample_weight=weight)
+    assert tubes.best_score_ == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("search", SEARCHES)

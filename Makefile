@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-gpu test-slow loops lint bench fuzz fuzz-paths docs format clean reproduce-fast book screenshots
+.PHONY: demo test test-gpu test-slow loops lint bench fuzz fuzz-paths fuzz-searches docs format clean reproduce-fast book screenshots
 
 demo: $(VENV)/.app
 	$(BIN)/tamis demo
@@ -61,6 +61,10 @@ fuzz: $(VENV)/.test
 # ARGS="first count".
 fuzz-paths: $(VENV)/.test
 	$(BIN)/python -m tests.svm.adversarial $(or $(ARGS),0 10000)
+
+# 500 random searches for C against GridSearchCV (a few minutes), or ARGS="first count".
+fuzz-searches: $(VENV)/.test
+	$(BIN)/python -m tests.svm.searches $(or $(ARGS),0 500)
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W -b html docs docs/_build

@@ -40,7 +40,7 @@ class TestAgainstExplicitKernels:
     @pytest.mark.parametrize("retrain", [False, True])
     def test_removal(self, problem, criterion, quantity, kernel, retrain):
         X, y, machine = problem
-        model = machine(C=2.0, **kernel)
+        model = machine(C=2.0, tol=1e-9, **kernel)
         held, left = explicit.removed(quantity, model, X, y, retrain)
         found = criterion(model, retrain=retrain).fit(X, y).loss(np.arange(X.shape[1]))
         # spans are 0 where more vectors are free than there are dimensions, up to rounding
@@ -48,7 +48,7 @@ class TestAgainstExplicitKernels:
 
     def test_derivative_with_the_multipliers_kept(self, problem, criterion, quantity, kernel):
         X, y, machine = problem
-        model = machine(C=2.0, **kernel)
+        model = machine(C=2.0, tol=1e-9, **kernel)
         expected = explicit.differences(quantity, model, X, y)
         found = criterion(model, order=1).fit(X, y).loss(np.arange(X.shape[1]))
         explicit.assert_slopes(found, expected, 1e-4)
@@ -184,3 +184,17 @@ def test_known_answers_of_thirty_draws(problem, n_samples, criterion, least):
 def test_kept_machines_do_not_find_them(problem, n_samples, criterion):
     """Yang (2011), table 4.1: 0 or 1 of 30, for the reason that the docstrings give."""
     assert hits(problem, n_samples, criterion, 30) <= 5
+
+
+@pytest.mark.parametrize("scale_of_target", [1.0, 1e-6])
+def test_spans_do_not_depend_on_the_tolerance_of_the_estimator(scale_of_target):
+    """Spans jump with the set of free vectors: LIBSVM's default tolerance is off by a third."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = scale_of_target * (X[:, 0] + np.sin(X[:, 1]) + 0.2 * rng.normal(size=60))
+    numbers = {"epsilon": 0.1 * scale_of_target, "C": scale_of_target}
+    losses = [
+        Span(SVR(tol=tol, **numbers), retrain=True).fit(X, y).loss(np.arange(4))
+        for tol in (1e-3, 1e-12 * scale_of_target)
+    ]
+    assert_allclose(*losses, rtol=1e-5, atol=1e-5 * np.abs(losses[1]).max())

@@ -378,7 +378,8 @@ def error_bounds(p, train, test, C):
     low, high = np.maximum(away - found[1], 0), away + found[1]
     if p.scoring == "mse":
         low, high = low**2, high**2
-    return float(low.mean()), float(high.mean())
+    weight = None if p.weight is None else p.weight[test]
+    return tuple(float(np.average(part, weights=weight)) for part in (low, high))
 
 
 def class_bounds(p, train, test, C):
@@ -399,14 +400,15 @@ def class_bounds(p, train, test, C):
     mine = np.arange(len(test)), label
     # of equal votes the lowest class has it
     order = np.arange(n_classes) > label[:, None]
-    total = np.bincount(label, minlength=n_classes).astype(float)
+    weight = np.ones(len(test)) if p.weight is None else p.weight[test]
+    total = np.bincount(label, weight, n_classes)
     score, _ = scorer(p.scoring)
     bounds = []
     for own, others in ((surely[mine], perhaps), (perhaps[mine], surely)):
         margin = own[:, None] - others
         beats = np.where(order, margin >= 0, margin > 0)
         beats[mine] = True
-        right = np.bincount(label, beats.all(axis=1), n_classes)
+        right = np.bincount(label, beats.all(axis=1) * weight, n_classes)
         bounds.append(float(score(right[:, None], total[:, None])[0]))
     return min(bounds), max(bounds)
 

@@ -1,13 +1,16 @@
 """No closed certificate that is wrong, no gap without a word: a sample of the ten thousand."""
 
+import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from tamis.svm import SVCPath
+from tamis.exceptions import NotCertified
+from tamis.svm import SVCPath, SVRPath
 
-from .adversarial import contradictions, look, path_gap, problem, values_at
+from .adversarial import Problem, contradictions, look, path_gap, problem, values_at
 
 
 @pytest.mark.parametrize("first", range(0, 40, 10))
@@ -54,3 +57,27 @@ def test_a_wrong_certificate_is_seen():
         proof = SimpleNamespace(value=value, lower=value, upper=value)
         search = SimpleNamespace(certificate_=proof, curve_=curve, best_C_=C)
         assert bool(contradictions(search, C, (low, high))) == bool(n)
+
+
+@pytest.mark.parametrize("seed", [10, 11, 26])
+def test_a_kernel_far_larger_than_the_target_leaves_no_gap_unsaid(seed):
+    """Events come a rounding late, and variables off the margin set were then not on a bound."""
+    rng = np.random.default_rng(seed)
+    X, y = 2 * rng.normal(size=(33, 3)), 1e-6 * rng.normal(size=33)
+    p = Problem(X, y, "poly", 0.2, 4, 1.0, (1e-6, 6.0), None, "", epsilon=0.0)
+    path = SVRPath("poly", epsilon=0.0, lambda_range=p.lambda_range, **p.numbers)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        path.fit(X, y)
+    warned = any(one.category is NotCertified for one in caught)
+    assert warned or path_gap(p, path, 1e6) <= 1e-6
+
+
+def test_a_still_variable_outside_of_its_bounds_is_a_violation():
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
+    path = SVCPath("linear").fit(X, y)._machines.paths[0].solution
+    segment = path.segments[-1]
+    still = np.setdiff1d(np.flatnonzero(segment.start == 0), segment.variables)[0]
+    assert path.violation < 1e-8
+    segment.start[still] = -1e-3
+    assert replace(path).violation > 1e-3

@@ -23,8 +23,10 @@ from tamis.svm.curves.doubt import Bracketed, doubt_of
 from tamis.svm.curves.errors import error_pieces, mean_curve
 from tamis.svm.limits import FARTHEST_DOUBT, FARTHEST_OUTPUT
 from tamis.svm.objectives import SmoothError, SmoothObjective
+from tamis.svm.pairs import _Counting
 from tamis.svm.path import follow, homotopy
 from tamis.svm.path.programme import Line, Stuck
+from tamis.svm.searching import TuningRows
 
 from .problems import classification
 
@@ -186,13 +188,8 @@ def test_doubt_without_end_passes_through_the_curve(scoring):
 
 def test_labels_in_doubt_without_end_are_open():
     X, y = classification(n=24, d=4)
-    fold = SVCPathCV("linear")._fold(
-        "scale",
-        X,
-        y,
-        np.ones(24),
-        (np.arange(16), np.arange(16, 24)),
-    )
+    rows = TuningRows(X, y, y, np.ones(24))
+    fold = SVCPathCV("linear")._fold("scale", rows, (np.arange(16), np.arange(16, 24)))
     (path,), (gram,) = fold.machines.paths, fold.machines.grams
     rows = gram.rows(fold.X)
     blocks = path.outputs(rows)
@@ -202,9 +199,8 @@ def test_labels_in_doubt_without_end_are_open():
     assert doubt.unsure().all()
     for scoring in ("error", "roc_auc"):
         bracket = doubt.bracketed(np.ones(len(doubt.zone), bool))
-        best, worst = (
-            fold.machines._bracketed([bracket], fold.target, scoring, way) for way in (1, -1)
-        )
+        count = _Counting(fold.target, scoring, 2, None, fold.X)
+        best, worst = (count.bracket([bracket], way) for way in (1, -1))
         assert (best.first == best.total).all()
         assert (worst.first == 0).all()
         assert not len(best.lam)
@@ -246,7 +242,8 @@ class Sized:
 
 def test_the_smoothed_error_is_that_of_outputs_of_any_size():
     X, y = classification(n=24, d=4)
-    fold = SVCPathCV("linear")._fold("scale", X, y, np.ones(24), (np.arange(16), np.arange(16, 24)))
+    rows = TuningRows(X, y, y, np.ones(24))
+    fold = SVCPathCV("linear")._fold("scale", rows, (np.arange(16), np.arange(16, 24)))
     smooth = SmoothError([fold])
     ((path, rows, signs),) = smooth.folds
     expected = smooth.value(0.5)

@@ -153,7 +153,7 @@ def test_the_path_does_not_see_where_the_origin_is(kernel, shift):
         ({"gamma": []}, "at least one gamma"),
         ({"C_range": (1e-300, 1e300)}, "needs C_range between 1e-100"),
         ({"cv": []}, "at least one fold"),
-        ({"cv": [(np.arange(40), np.arange(0))]}, "rows in each"),
+        ({"cv": [(np.arange(40), np.arange(0))]}, "needs rows in both parts"),
     ],
 )
 def test_what_has_no_path(options, match):

@@ -65,9 +65,10 @@ def test_rules_choose_among_the_best():
     X, y = classification(n=80, seed=5)
     found = {
         rule: SVCPathCV("rbf", gamma=0.3, rule=rule).fit(X, y)
-        for rule in ("largest-lambda", "widest", "one-standard-error")
+        for rule in ("first", "largest-lambda", "widest", "one-standard-error")
     }
     intervals = found["widest"].curve_.argmin
+    assert found["first"].best_interval_ == intervals[0]
     assert found["largest-lambda"].best_interval_ == intervals[0]
     assert found["widest"].best_interval_.width == max(i.width for i in intervals)
     loose = found["one-standard-error"]

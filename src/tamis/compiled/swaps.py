@@ -6,10 +6,11 @@ from numba import njit
 
 
 @njit(cache=True)
-def swaps(lam, h, tie, positive, negative, state, out_lam, out_change):
+def swaps(lam, h, tie, positive, negative, weight, state, out_lam, out_change):
     """Order changes of all pairs of opposite classes over one block; state is 0, 1/2 or 1.
 
-    Returns how many there are, which may be more than there was room for.
+    Changes are multiplied by the weights of the pairs. Returns how many there are, which may be
+    more than there was room for.
     """
     count = 0
     for row in range(h.shape[0]):
@@ -25,11 +26,15 @@ def swaps(lam, h, tie, positive, negative, state, out_lam, out_change):
                 state[a, b] = new
                 if count < out_lam.shape[0]:
                     where = lam[row]
-                    if row > 0 and new != 0.5 and old != 0.5:
-                        before = h[row - 1, positive[a]] - h[row - 1, negative[b]]
-                        share = before / (before - d)
+                    if row > 0:
+                        # a tie begins and ends on the edge of its band
+                        edge = new + old - 1.0 if new == 0.5 or old == 0.5 else 0.0
+                        side = 1.0 if edge > 0 else (-1.0 if edge < 0 else 0.0)
+                        last = tie[row - 1, positive[a]] + tie[row - 1, negative[b]]
+                        before = h[row - 1, positive[a]] - h[row - 1, negative[b]] - side * last
+                        share = before / (before - d + side * band)
                         where = lam[row - 1] + (lam[row] - lam[row - 1]) * share
                     out_lam[count] = where
-                    out_change[count] = new - old
+                    out_change[count] = (new - old) * weight[a, b]
                 count += 1
     return count

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.svm import SVR
 
 from tamis._arrays import Array
 from tamis.criteria.kernel_machines import MachineCriterion, MachineView
@@ -12,6 +13,9 @@ from tamis.exceptions import InvalidParameter
 from tamis.svm.machine import Multipliers
 from tamis.svm.radius import sphere_around
 from tamis.svm.span import feet, margin_system, squared_spans
+
+#: Violation of the optimality conditions at which LIBSVM stops, which computes in single precision.
+SOLVED = 1e-8
 
 
 class BoundCriterion(MachineCriterion):
@@ -235,6 +239,13 @@ class Span(BoundCriterion):
                 "Span needs order=0 with soft_margin=True: slacks have no derivative where the "
                 "multipliers are kept. Write Span(..., soft_margin=True), or leave it out."
             )
+
+    def _prepare(self, estimator: Any) -> None:
+        super()._prepare(estimator)
+        # Spans jump where a multiplier leaves its bound, which LIBSVM's default tolerance does not
+        # settle. The tolerance of a regression is in the units of its target.
+        spread = float(np.std(np.asarray(self._y, float))) if isinstance(estimator, SVR) else 1.0
+        estimator.tol = min(estimator.tol, SOLVED * (spread or 1.0))
 
     def _scoring_cost(self, n: float, d: float) -> float:
         return d * (5e4 + 5 * n**2 + 0.02 * n**3)  # a linear system for each

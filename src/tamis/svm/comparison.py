@@ -4,15 +4,13 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
 from sklearn.utils import Tags
 
-from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, InvalidTarget
-from tamis.folds.rows import retold
+from tamis.folds.rows import Fold, retold
 from tamis.svm.curves.scores import graded
 from tamis.svm.curves.steps import curve_of
 from tamis.svm.kernels import check_single, resolve_kernel
@@ -26,6 +24,7 @@ from tamis.svm.objectives import (
 from tamis.svm.pairs import pairwise_paths
 from tamis.svm.path.base import RANGE, check_refit, lambdas_of
 from tamis.svm.path.binary import check_size
+from tamis.svm.searching import TuningRows
 from tamis.svm.tuning import PathFold, TunedClassifier
 
 OBJECTIVES = ("error", "radius-margin", "span")
@@ -102,12 +101,13 @@ class GridC(TunedClassifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Try the grid and train with its best C."""
-        X, y, target, bounds = self._begin(X, y, sample_weight)
+        rows = self._begin(X, y, sample_weight)
+        X, y = rows.X, rows.y
         kernel = resolve_kernel("GridC", self.kernel, self.gamma, self.degree, self.coef0, X)
         self._check()
         if self.solver == "libsvm" or self.refit:
             check_single("GridC", kernel, X, ", or write solver='path', refit=False")
-        value = self._function(X, y, target, bounds)
+        value = self._function(rows)
         top, bottom = (-np.log2(end) for end in lambdas_of(self))
         exponents = np.arange(bottom, top + 1e-9, self.step)
         tried = {float(e): value(e) for e in exponents}
@@ -141,27 +141,19 @@ class GridC(TunedClassifier):
     def _best_of(self, tried: dict[float, float]) -> float:
         return max(sorted(tried), key=lambda e: round(tried[e], 12))
 
-    def _function(
-        self, X: Array, y: NDArray[Any], target: NDArray[np.int64], bounds: Array
-    ) -> Callable[[float], float]:
+    def _function(self, rows: TuningRows) -> Callable[[float], float]:
         """The score as a function of log2 C."""
-        splits = self._splits(X, y, target, bounds)
+        splits = self._splits(rows)
         if self.solver == "libsvm":
-            return lambda exponent: self._value(exponent, X, target, bounds, splits)
-        check_size("GridC", len(X))
-        folds = [self._fold(self.gamma, X, target, bounds, split) for split in splits]
+            return lambda exponent: self._value(exponent, rows, splits)
+        check_size("GridC", len(rows.X))
+        folds = [self._fold(self.gamma, rows, split) for split in splits]
         score = _score(self, folds)
         return lambda exponent: score(2.0**exponent)
 
-    def _value(
-        self,
-        exponent: float,
-        X: Array,
-        target: NDArray[np.int64],
-        bounds: Array,
-        splits: list[Any],
-    ) -> float:
+    def _value(self, exponent: float, rows: TuningRows, splits: list[Fold]) -> float:
         """The score at ``C = 2 ** exponent``."""
+        X, target, weights = rows.X, rows.target, rows.weight / rows.weight.max()
         right, total = [], []
         for train, test in splits:
             machine = SVC(
@@ -177,16 +169,18 @@ class GridC(TunedClassifier):
             inner = X[np.ix_(train, train)] if pairwise else X[train]
             outer = X[np.ix_(test, train)] if pairwise else X[test]
             with retold():
-                machine.fit(inner, target[train], bounds[train])
-            counts = np.bincount(target[test], minlength=len(self.classes_)).astype(float)
+                machine.fit(inner, target[train], self._bounds(rows, train))
+            weight = weights[test]
+            counts = np.bincount(target[test], weight, len(self.classes_))
             if self.scoring == "roc_auc":
                 pairs = np.array([counts.prod()])
-                area = roc_auc_score(target[test], machine.decision_function(outer))
+                decisions = machine.decision_function(outer)
+                area = roc_auc_score(target[test], decisions, sample_weight=weight)
                 right.append(area * pairs[:, None])
                 total.append(pairs[:, None])
                 continue
             hit = machine.predict(outer) == target[test]
-            right.append(np.bincount(target[test], hit, len(counts))[:, None])
+            right.append(np.bincount(target[test], hit * weight, len(counts))[:, None])
             total.append(counts[:, None])
         score, sign = graded(self.scoring)
         if self.pool == "samples":
@@ -267,17 +261,17 @@ class GradientC(TunedClassifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Descend from ``start`` and train with the C found."""
-        X, y, target, bounds = self._begin(X, y, sample_weight)
+        rows = self._begin(X, y, sample_weight)
+        X, y = rows.X, rows.y
         check_size("GradientC", len(X))
         self._check()
         if self.refit:
             check_refit(self, X)
-        splits = self._splits(X, y, target, bounds)
-        folds = [self._fold(self.gamma, X, target, bounds, split) for split in splits]
+        folds = [self._fold(self.gamma, rows, split) for split in self._splits(rows)]
         lambdas = lambdas_of(self)
         low, high = np.log(lambdas)
         found = minimize(
-            self._function(folds, X, target, bounds).in_log_lambda,
+            self._function(folds, rows).in_log_lambda,
             np.clip(np.log(self.start), low, high),
             jac=True,
             method="L-BFGS-B",
@@ -293,13 +287,13 @@ class GradientC(TunedClassifier):
             self._refit(X, y, sample_weight)
         return self
 
-    def _function(
-        self, folds: list[PathFold], X: Array, target: NDArray[np.int64], bounds: Array
-    ) -> SmoothObjective:
+    def _function(self, folds: list[PathFold], rows: TuningRows) -> SmoothObjective:
         if self.objective == "error":
             return SmoothError(folds)
-        kernel = resolve_kernel("GradientC", self.kernel, self.gamma, self.degree, self.coef0, X)
-        machines = pairwise_paths(kernel, X, target, bounds, lambdas_of(self))
+        numbers = self.kernel, self.gamma, self.degree, self.coef0
+        kernel = resolve_kernel("GradientC", *numbers, rows.X)
+        own = rows.X, rows.target, self._bounds(rows)
+        machines = pairwise_paths(kernel, *own, lambdas_of(self))
         if self.objective == "radius-margin":
             return RadiusMarginObjective(machines)
         return SpanObjective(machines, lambdas_of(self))

@@ -67,7 +67,8 @@ def resolve_kernel(
 ) -> Kernel:
     """Check the kernel's parameters and put numbers for ``"scale"`` and ``"auto"``, as SVC does.
 
-    With sample weights "scale" counts each sample by its weight, as if it were repeated.
+    With ``weight`` "scale" counts each sample by its weight, as if it were repeated. SVC and SVR do
+    not, so their paths leave it out.
     """
     if name not in NAMES:
         raise InvalidParameter(

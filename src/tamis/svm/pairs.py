@@ -8,16 +8,12 @@ from numpy.typing import NDArray
 from tamis._arrays import Array
 from tamis.svm.curves.ballots import Ballot, vote_steps
 from tamis.svm.curves.doubt import Bracketed, Doubt, doubt_of
-from tamis.svm.curves.steps import StepCounts, label_steps, order_steps
+from tamis.svm.curves.steps import Lines, OrderPairs, StepCounts, label_steps, order_steps
 from tamis.svm.kernels import Gram, Kernel
 from tamis.svm.limits import FARTHEST_OUTPUT, within
 from tamis.svm.path.binary import BinaryPath, binary_path
 from tamis.svm.path.follow import Block
 from tamis.svm.votes import class_pairs
-
-# Two outputs are equal within this share of what is not told from 0: the error of the path is
-# common to both.
-TIED = 0.01
 
 
 @dataclass(frozen=True)
@@ -74,11 +70,14 @@ class PairwisePaths:
         scoring: object,
         ways: tuple[int, ...] = (0,),
         own: Array | None = None,
+        weight: Array | None = None,
     ) -> list[StepCounts]:
         """Correct predictions along the path: as they are (0), at best (1) and at worst (-1).
 
-        ``own`` is the kernel of the points with themselves, where it is precomputed.
+        ``own`` is the kernel of the points with themselves, where it is precomputed, ``weight``
+        what each point counts.
         """
+        count = _Counting(target, scoring, self.n_classes, weight, X)
         blocks: list[list[Block]] = []
         doubts: list[Doubt] = []
         for pair, path in enumerate(self.paths):
@@ -87,45 +86,58 @@ class PairwisePaths:
             blocks.append(path.outputs(rows))
             if any(ways):
                 doubts.append(doubt_of(path.solution, blocks[-1], gram, part, rows, own))
+        if not any(ways):
+            return [count.nominal([[(b.lam, b.h, b.band) for b in part] for part in blocks])]
         # an order is of two points: there any zone may matter
         bracketed = [
             d.bracketed(np.ones(len(d.zone), bool) if scoring == "roc_auc" else d.unsure())
             for d in doubts
         ]
-        return [
-            self._bracketed(bracketed, target, scoring, way)
-            if way
-            else self._counted(blocks, target, scoring)
-            for way in ways
-        ]
+        # an output counts as 0 only as far as its sign is not certain
+        lines = [[(m.lam, m.h, np.minimum(m.band, m.error))] for m in bracketed]
+        return [count.bracket(bracketed, way) if way else count.nominal(lines) for way in ways]
 
-    def _counted(
-        self, blocks: list[list[Block]], target: NDArray[np.int64], scoring: object
-    ) -> StepCounts:
-        """Correct predictions as the path makes them."""
-        if scoring == "roc_auc":
-            ties = [b.rounding + TIED * b.zero[:, None] for b in blocks[0]]
-            return order_steps([(b.lam, b.h) for b in blocks[0]], ties, target)
-        lines = [[(b.lam, b.h + b.band) for b in machine] for machine in blocks]
-        if len(lines) == 1:
-            return label_steps(lines[0], target)
-        pairs = zip(class_pairs(self.n_classes), lines, strict=True)
-        return vote_steps([Ballot(i, j, line) for (i, j), line in pairs], target, self.n_classes)
 
-    def _bracketed(
-        self, machines: list[Bracketed], target: NDArray[np.int64], scoring: object, way: int
-    ) -> StepCounts:
+@dataclass(frozen=True)
+class _Counting:
+    """Counts of correct predictions for the points of a validation set."""
+
+    target: NDArray[np.int64]
+    scoring: object
+    n_classes: int
+    weight: Array | None
+    X: Array
+
+    def nominal(self, machines: list[list[tuple[Array, Array, Array]]]) -> StepCounts:
+        """Correct predictions by lambda, outputs and what of them counts as 0, block by block."""
+        if self.scoring == "roc_auc":
+            lines = [(lam, h) for lam, h, _ in machines[0]]
+            return self._ordered(lines, [band for _, _, band in machines[0]])
+        moved = [[(lam, h + band) for lam, h, band in blocks] for blocks in machines]
+        if len(moved) == 1:
+            return label_steps(moved[0], self.target, self.weight)
+        pairs = zip(class_pairs(self.n_classes), moved, strict=True)
+        return self._voted([Ballot(i, j, line) for (i, j), line in pairs], 0)
+
+    def bracket(self, machines: list[Bracketed], way: int) -> StepCounts:
         """Correct predictions at best (1) or at worst (-1)."""
         if len(machines) > 1:
             pairs = zip(class_pairs(self.n_classes), machines, strict=True)
-            ballots = [Ballot(i, j, [(m.lam, m.h + m.band)], [m.error]) for (i, j), m in pairs]
-            return vote_steps(ballots, target, self.n_classes, way)
+            return self._voted(
+                [Ballot(i, j, [(m.lam, m.h)], [m.error]) for (i, j), m in pairs], way
+            )
         (machine,) = machines
         # outputs moved to the benefit (1) or the detriment (-1) of the true labels
-        moved = machine.h + way * np.where(target == 1, 1.0, -1.0) * machine.error
-        if scoring == "roc_auc":
-            return order_steps([(machine.lam, moved)], [TIED * machine.band], target)
-        return label_steps([(machine.lam, moved + machine.band)], target)
+        moved = machine.h + way * np.where(self.target == 1, 1.0, -1.0) * machine.error
+        if self.scoring == "roc_auc":
+            return self._ordered([(machine.lam, moved)], [np.zeros_like(moved)])
+        return label_steps([(machine.lam, moved)], self.target, self.weight)
+
+    def _ordered(self, lines: Lines, ties: list[Array]) -> StepCounts:
+        return order_steps(lines, ties, OrderPairs.of(self.X, self.target, self.weight))
+
+    def _voted(self, ballots: list[Ballot], way: int) -> StepCounts:
+        return vote_steps(ballots, self.target, self.n_classes, way, self.weight)
 
 
 def pairwise_paths(

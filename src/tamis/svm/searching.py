@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 from warnings import warn
 
@@ -23,7 +24,7 @@ from tamis.exceptions import InvalidParameter, NotCertified
 from tamis.folds.rows import Fold, retold
 from tamis.svm.curves.certificate import Certificate, PathAudit, TriedGamma, against
 from tamis.svm.curves.curve import IntervalOfC, ValidationCurve
-from tamis.svm.path.base import checked, checked_rows, gammas_of, lambdas_of
+from tamis.svm.path.base import check_gammas, checked, checked_rows, gammas_of, lambdas_of
 
 #: Values of two gammas that differ by less, relative to them, are equal: the first is taken.
 EQUAL = 1e-12
@@ -35,7 +36,7 @@ class TuningRows(NamedTuple):
     X: Any  # numbers, or what the preprocessor makes numbers of
     y: NDArray[Any]
     target: NDArray[Any]  # numbers of the classes, or y
-    bounds: Array  # weights of the samples
+    weight: Array  # of the samples, in training and in the score
 
 
 class FoldRows(NamedTuple):
@@ -130,6 +131,7 @@ class PathSearch(CallbackSupportMixin, ABC):
 
     def _search(self, rows: TuningRows, splits: list[Fold]) -> None:
         """Follow all paths, and keep what is best; after an interrupt what is known by then."""
+        check_gammas(type(self).__name__, self.gamma)
         gammas = gammas_of(self.gamma)
         found: dict[tuple[int, int], FoldFound] = {}
         try:
@@ -185,6 +187,9 @@ class PathSearch(CallbackSupportMixin, ABC):
             self._tried(gammas[g], [found[g, k] for k in known], parts, rows) for g in done or [0]
         ]
         self._settle(tried, len(known))
+        weighted = bool((rows.weight != 1).any())
+        stated = problem_of(self, len(known), weighted, self.certificate_.measure)
+        self.certificate_ = replace(self.certificate_, problem=stated)
 
     @abstractmethod
     def _explore(self, gamma: Any, rows: TuningRows, split: Fold) -> FoldFound:
@@ -204,7 +209,7 @@ class PathSearch(CallbackSupportMixin, ABC):
         self.n_splits_ = n_splits
         self.curves_ = [one.curve for one in tried]
         self.curve_, self.best_gamma_, self.best_interval_ = best.curve, best.gamma, best.interval
-        self.best_C_ = best.interval.middle
+        self.best_C_ = best.C
         rivals = [one.certificate for one in tried if one is not best]
         self.certificate_ = against(best.certificate, rivals, best.curve.greater_is_better)
         named = self.kernel not in ("linear", "precomputed")
@@ -234,6 +239,25 @@ class PathSearch(CallbackSupportMixin, ABC):
             return machine.fit(X, y, **({} if sample_weight is None else {name: sample_weight}))
 
 
+def problem_of(search: Any, n_splits: int, weighted: bool, measure: str) -> str:
+    """State the problem that a certificate is about: kernel, weights, folds and score."""
+    names = {"rbf": ["gamma"], "poly": ["gamma", "degree", "coef0"]}.get(search.kernel, [])
+    names += ["epsilon"] if hasattr(search, "epsilon") else []
+    numbers = "".join(f", {name}={getattr(search, name)!r}" for name in names)
+    parts = [f"kernel={search.kernel!r}{numbers}"]
+    if getattr(search, "preprocessor", None) is not None:
+        parts.append("preprocessor learned from each training part")
+    class_weight = getattr(search, "class_weight", None)
+    if isinstance(class_weight, str):
+        parts.append("class weights balanced on each training part")
+    elif class_weight is not None:
+        parts.append(f"class weights {class_weight!r}")
+    parts.append("sample weights in training and score" if weighted else "no sample weights")
+    pooled = getattr(search, "pool", "folds") == "samples"
+    how = "of all test rows together" if pooled else "averaged over the folds"
+    return "; ".join([*parts, f"{n_splits} folds", f"{measure} {how}"])
+
+
 def _explored(
     search: PathSearch, place: tuple[int, int], rows: TuningRows, gamma: Any, split: Fold
 ) -> tuple[tuple[int, int], FoldFound]:
@@ -241,14 +265,45 @@ def _explored(
     return place, search._explore(gamma, rows, split)
 
 
-def splits_of(
-    cv: Any, X: Any, y: NDArray[Any], groups: Any, *, classifier: bool
-) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """The folds; a number of folds keeps the rows of a group together where there are groups."""
+def splits_of(search: Any, rows: TuningRows, groups: Any, *, classifier: bool) -> list[Fold]:
+    """Make the folds of ``search.cv`` as row numbers, and refuse folds that no score can come from.
+
+    With groups a number of folds keeps the rows of a group together.
+    """
+    name, cv, n = type(search).__name__, search.cv, len(rows.y)
     if groups is not None and (cv is None or isinstance(cv, int)):
         kind = StratifiedGroupKFold if classifier else GroupKFold
         cv = kind(5 if cv is None else cv)
-    return list(check_cv(cv, y, classifier=classifier).split(X, y, groups))
+    given = check_cv(cv, rows.y, classifier=classifier).split(rows.X, rows.y, groups)
+    splits = [(_row_numbers(name, a, n), _row_numbers(name, b, n)) for a, b in given]
+    if not splits:
+        raise InvalidParameter(
+            f"{name} needs at least one fold in cv, and got none. Write cv=5, a splitter, or a "
+            "list of (training rows, test rows)."
+        )
+    for k, (train, test) in enumerate(splits):
+        for part, numbers in (("training", train), ("test", test)):
+            if not rows.weight[numbers].sum() > 0:
+                lacks = "rows of positive weight" if len(numbers) else "rows"
+                raise InvalidParameter(
+                    f"{name} needs {lacks} in both parts of every fold; the {part} part of fold "
+                    f"{k} has none. Use fewer folds, or leave that fold out of cv."
+                )
+    return splits
+
+
+def _row_numbers(name: str, part: Any, n_rows: int) -> NDArray[np.intp]:
+    """Row numbers from the indices or the mask that a fold gives."""
+    found = np.asarray(part)
+    if found.dtype == bool and found.shape == (n_rows,):
+        return np.flatnonzero(found)
+    whole = found.ndim == 1 and (found.dtype.kind in "iu" or not found.size)
+    if not whole or (found.size and not -n_rows <= found.min() <= found.max() < n_rows):
+        raise InvalidParameter(
+            f"{name} needs folds of row numbers below {n_rows}, or of masks with {n_rows} entries; "
+            f"cv gave an array of type {found.dtype} and shape {found.shape}."
+        )
+    return np.asarray(found, dtype=np.intp) % n_rows
 
 
 def fold_rows(search: Any, X: Any, y: NDArray[Any], split: Fold) -> FoldRows:

@@ -102,12 +102,9 @@ class SVCPath(ClassifierMixin, RegularizationPath):
         check_range(name, self.lambda_range)
         check_size(name, len(X))
         self.classes_, target = encode(name, y)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        bounds = box(name, self.class_weight, X, y, target, sample_weight)
-        kernel = resolve_kernel(
-            name, self.kernel, self.gamma, self.degree, self.coef0, X, sample_weight
-        )
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        bounds = box(name, self.class_weight, y, target, weight)
+        kernel = resolve_kernel(name, self.kernel, self.gamma, self.degree, self.coef0, X)
         self._machines = pairwise_paths(kernel, X, target, bounds, self.lambda_range)
         self.pairs_ = class_pairs(len(self.classes_))
         solutions = [path.solution for path in self._machines.paths]
@@ -175,13 +172,11 @@ def encode(name: str, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]
 def box(
     name: str,
     class_weight: dict[Any, float] | str | None,
-    X: Array,
     y: NDArray[Any],
     target: NDArray[np.int64],
-    sample_weight: ArrayLike | None,
+    weight: Array,
 ) -> Array:
     """Upper bounds of x: sample weight times class weight."""
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
     check_weights(name, weight)
     classes = np.unique(y)
     per_class = compute_class_weight(class_weight, classes=classes, y=y)

@@ -71,7 +71,7 @@ class SVRPath(RegressorMixin, RegularizationPath):
         X, y = checked_numbers(self, X, y)
         name = type(self).__name__
         bounds = check_tube(name, self, X, sample_weight)
-        kernel = resolve_kernel(name, self.kernel, self.gamma, self.degree, self.coef0, X, bounds)
+        kernel = resolve_kernel(name, self.kernel, self.gamma, self.degree, self.coef0, X)
         self._tube = tube_path(kernel, X, y, bounds, self.epsilon, self.lambda_range)
         self.breakpoints_ = breakpoints([self._tube.solution])
         self._vouch([self._tube.solution], self._tube.gram.definite)

@@ -49,17 +49,25 @@ class TubePath:
         coef[self.members] = self.solution.weights(lam)[0] / lam
         return coef
 
-    def errors(self, X: Array, y: Array, scoring: str, own: Array | None = None) -> ErrorPieces:
+    def errors(
+        self,
+        X: Array,
+        y: Array,
+        scoring: str,
+        own: Array | None = None,
+        weight: Array | None = None,
+    ) -> ErrorPieces:
         """Mean error on new points along the path, and how far it may be from the truth.
 
-        ``own`` is the kernel of the points with themselves, where it is precomputed.
+        ``own`` is the kernel of the points with themselves, where it is precomputed, ``weight``
+        what each point counts in the mean.
         """
         part = self._own(X)
         rows = self.gram.rows(part)
         blocks = self.solution.outputs(rows)
         doubt = doubt_of(self.solution, blocks, self.gram, part, rows, own)
         wide = np.ones(len(doubt.zone), bool)
-        return error_pieces(doubt.bracketed(wide), y - self.shift, scoring)
+        return error_pieces(doubt.bracketed(wide), y - self.shift, scoring, weight)
 
 
 def tube_path(
@@ -90,6 +98,7 @@ def tube_path(
         np.concatenate([y - width, -y - width]),
         gram.noise,
         width - epsilon,
+        even=bool((bounds == bounds[0]).all()),
     )
     solution = follow(programme, np.zeros(2 * n), lambda_range, bracketed, gram.unit)
     return TubePath(len(X), members, gram, solution, shift)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.svm import SVC
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, InvalidTarget
@@ -18,7 +18,7 @@ from tamis.svm.kernels import resolve_kernel
 from tamis.svm.machine import most_steps
 from tamis.svm.pairs import PairwisePaths, pairwise_paths
 from tamis.svm.path.base import checked, checked_rows, lambdas_of
-from tamis.svm.searching import fold_rows, splits_of
+from tamis.svm.searching import TuningRows, fold_rows, splits_of
 from tamis.svm.svc import box, encode
 
 POOLS = ("folds", "samples")
@@ -31,10 +31,11 @@ class PathFold(NamedTuple):
     X: Array
     target: NDArray[np.int64]
     own: Array | None  # kernel of the points with themselves, where precomputed
+    weight: Array | None = None  # of the points in the score
 
     def steps(self, scoring: object, ways: tuple[int, ...] = (0,)) -> list[StepCounts]:
         """Correct predictions along the path, as :meth:`PairwisePaths.steps`."""
-        return self.machines.steps(self.X, self.target, scoring, ways, self.own)
+        return self.machines.steps(self.X, self.target, scoring, ways, self.own, self.weight)
 
 
 class TunedClassifier(ClassifierMixin, BaseEstimator):
@@ -77,9 +78,7 @@ class TunedClassifier(ClassifierMixin, BaseEstimator):
             )
         return self.best_estimator_
 
-    def _begin(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Array, NDArray[Any], NDArray[np.int64], Array]:
+    def _begin(self, X: Any, y: Any, sample_weight: Any) -> TuningRows:
         """Validate everything before any work."""
         X, y = self._checked(X, y)
         name = type(self).__name__
@@ -88,51 +87,46 @@ class TunedClassifier(ClassifierMixin, BaseEstimator):
         check_scoring(name, self.scoring, len(self.classes_))
         if self.pool not in POOLS:
             raise InvalidParameter(f"{name} needs pool among {POOLS}; got {self.pool!r}.")
-        return X, y, target, box(name, self.class_weight, X, y, target, sample_weight)
+        rows = TuningRows(X, y, target, _check_sample_weight(sample_weight, X, dtype=np.float64))
+        self._bounds(rows)  # refuses weights that no machine can have
+        return rows
 
-    def _splits(
-        self,
-        X: Any,
-        y: NDArray[Any],
-        target: NDArray[np.int64],
-        bounds: Array,
-        groups: Any = None,
-    ) -> list[Fold]:
+    def _bounds(self, rows: TuningRows, part: Any = slice(None)) -> Array:
+        """Upper bounds of the samples of a training part; class weights are those of the part."""
+        own = rows.y[part], rows.target[part], rows.weight[part]
+        return box(type(self).__name__, self.class_weight, *own)
+
+    def _splits(self, rows: TuningRows, groups: Any = None) -> list[Fold]:
         """The folds; every class has to be in every training part, with a weight."""
         with retold(), np.errstate(invalid="ignore"):  # a cast of large numbers, as in encode
-            splits = splits_of(self.cv, X, y, groups, classifier=True)
+            splits = splits_of(self, rows, groups, classifier=True)
+        target, weight = rows.target, rows.weight
         for k, (train, test) in enumerate(splits):
-            lacking = np.setdiff1d(target, target[train][bounds[train] > 0])
+            lacking = np.setdiff1d(target, target[train][weight[train] > 0])
             if len(lacking):
                 raise InvalidTarget(
                     f"{type(self).__name__} needs every class in every training part; fold {k} "
                     f"trains without class {str(self.classes_[lacking[0]])!r}, or without a weight "
                     "for it. Use fewer folds or StratifiedKFold."
                 )
-            if self.scoring == "roc_auc" and len(np.unique(target[test])) < 2:
+            if self.scoring == "roc_auc" and len(np.unique(target[test][weight[test] > 0])) < 2:
                 raise InvalidTarget(
                     f"{type(self).__name__} needs both classes in every test part for roc_auc; "
-                    f"fold {k} has one. Use fewer folds or StratifiedKFold."
+                    f"fold {k} has one, or a weight for one. Use fewer folds or StratifiedKFold."
                 )
         return splits
 
-    def _fold(
-        self,
-        gamma: Any,
-        X: Array,
-        target: NDArray[np.int64],
-        bounds: Array,
-        split: tuple[NDArray[np.intp], NDArray[np.intp]],
-    ) -> PathFold:
-        """Paths of one training part, with ``gamma`` resolved on it as SVC would."""
-        rows = fold_rows(self, X, target, split)
-        name = type(self).__name__
-        kernel = resolve_kernel(name, self.kernel, gamma, self.degree, self.coef0, rows.train)
+    def _fold(self, gamma: Any, rows: TuningRows, split: Fold) -> PathFold:
+        """Paths of one training part, with gamma and class weights resolved on it as SVC would."""
+        parts = fold_rows(self, rows.X, rows.y, split)
+        numbers = self.kernel, gamma, self.degree, self.coef0
+        kernel = resolve_kernel(type(self).__name__, *numbers, parts.train)
         train, test = split
-        machines = pairwise_paths(
-            kernel, rows.train, target[train], bounds[train], lambdas_of(self), bracketed=True
-        )
-        return PathFold(machines, rows.test, target[test], rows.own)
+        bounds, lambdas = self._bounds(rows, train), lambdas_of(self)
+        own = parts.train, rows.target[train], bounds
+        machines = pairwise_paths(kernel, *own, lambdas, bracketed=True)
+        weight = rows.weight[test] / rows.weight.max()
+        return PathFold(machines, parts.test, rows.target[test], parts.own, weight)
 
     def _best_machine(self, n_rows: int) -> Any:
         """An untrained machine with the best C."""

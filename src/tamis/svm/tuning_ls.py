@@ -17,7 +17,8 @@ from tamis.svm.kernels import resolve_kernel
 from tamis.svm.least_squares import LeastSquaresPath, RationalOutputs, kernel_numbers
 from tamis.svm.machine import KERNELS
 from tamis.svm.newton import NewtonSVR
-from tamis.svm.searching import splits_of
+from tamis.svm.path.base import check_gammas, gammas_of
+from tamis.svm.searching import TuningRows, problem_of, splits_of
 
 #: Largest C, and one over the least: products of two multipliers of such are numbers.
 LARGEST_C = 1e100
@@ -152,15 +153,15 @@ class LSSVCPathCV(ClassifierMixin, BaseEstimator):
                 f"{len(self.classes_)} classes. Write OneVsRestClassifier(LSSVCPathCV()) for more."
             )
         signs = np.where(codes == 1, 1.0, -1.0)
-        splits = splits_of(self.cv, X, y, groups, classifier=True)
-        if not splits or not all(len(test) for _, test in splits):
-            raise InvalidParameter("LSSVCPathCV needs at least one fold in cv, and rows in each.")
-        gammas = self.gamma if isinstance(self.gamma, list | tuple) else [self.gamma]
+        rows = TuningRows(X, y, signs, np.ones(len(y)))
+        splits = splits_of(self, rows, groups, classifier=True)
+        gammas = gammas_of(self.gamma)
         found = [self._brackets(gamma, X, signs, splits) for gamma in gammas]
         # of equals the first
         best = min(range(len(found)), key=lambda k: found[k].pessimistic.best)
         self.best_gamma_, self.curve_ = gammas[best], found[best].curve
-        self._conclude(found[best], min(one.optimistic.best for one in found), len(gammas))
+        stated = problem_of(self, len(splits), False, "error")
+        self._conclude(found[best], min(one.optimistic.best for one in found), len(gammas), stated)
         self.best_estimator_ = NewtonSVR(
             self.best_C_, epsilon=0.0, kernel=self.kernel, gamma=self.best_gamma_,
             degree=self.degree, coef0=self.coef0,
@@ -183,8 +184,7 @@ class LSSVCPathCV(ClassifierMixin, BaseEstimator):
                 f"LSSVCPathCV needs C_range between {1 / LARGEST_C:.0e} and {LARGEST_C:.0e}, whose "
                 f"squares are numbers, not {ends!r}."
             )
-        if isinstance(self.gamma, list | tuple) and not self.gamma:
-            raise InvalidParameter("LSSVCPathCV needs at least one gamma, not an empty list.")
+        check_gammas("LSSVCPathCV", self.gamma)
 
     def _brackets(self, gamma: Any, X: Array, signs: Array, splits: Sequence[Any]) -> Brackets:
         """The mean over folds of the error, and what it can be."""
@@ -209,7 +209,7 @@ class LSSVCPathCV(ClassifierMixin, BaseEstimator):
         path = LeastSquaresPath(own.values, signs[train], float(own.size.max()))
         return path.outputs(rows.values, rows.size)
 
-    def _conclude(self, best: Brackets, lower: float, n_gammas: int) -> None:
+    def _conclude(self, best: Brackets, lower: float, n_gammas: int, stated: str) -> None:
         """The best C, and what is certain of it."""
         upper = best.pessimistic.best
         interval = max(best.pessimistic.argmin, key=lambda one: one.width)
@@ -224,6 +224,7 @@ class LSSVCPathCV(ClassifierMixin, BaseEstimator):
             reason="" if closed else f"an error of {lower:.4g} is possible within rounding",
             optimistic=best.optimistic, pessimistic=best.pessimistic,
             checkpoints=np.empty((0, 3)), interval=interval, measure="error", n_gammas=n_gammas,
+            problem=stated,
         )  # fmt: skip
 
     def decision_function(self, X: Any) -> Array:

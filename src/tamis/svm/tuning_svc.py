@@ -22,7 +22,10 @@ from tamis.svm.path.binary import check_size
 from tamis.svm.searching import FoldFound, PathSearch, TuningRows
 from tamis.svm.tuning import TunedClassifier
 
-RULES = ("largest-lambda", "widest", "one-standard-error")
+RULES = ("first", "largest-lambda", "widest", "one-standard-error")
+#: How far inside an interval, relative to C, its largest lambda is taken: on the end itself a
+#: decision value is 0, and no machine can be asked for its sign.
+INSIDE = 1e-9
 
 
 def _with_probability(search: "SVCPathCV") -> bool:
@@ -57,9 +60,12 @@ class SVCPathCV(PathSearch, TunedClassifier):
         "accuracy", "balanced_accuracy", "precision", "recall", "f1", "matthews_corrcoef" and
         "roc_auc". Losses: "error", "balanced_error" and ("weighted_error", weight of the negative
         class).
-    rule : {"largest-lambda", "widest", "one-standard-error"}, default="largest-lambda"
-        Which of several best intervals of C: the one with the smallest C, the widest, or the widest
-        of those within one standard error (over folds) of the best value.
+    rule : {"first", "largest-lambda", "widest", "one-standard-error"}, default="first"
+        Which of all best C to take. "first" is the middle of the best interval with the smallest C,
+        "widest" that of the widest, "one-standard-error" that of the widest interval within one
+        standard error (over folds) of the best value. "largest-lambda" is the rule of J.-B. Yang's
+        thesis: the largest lambda = 1 / C that is best, which lies on the edge of its interval. A
+        solver with a tolerance may score differently there, so the default stays in the middle.
     pool : {"folds", "samples"}, default="folds"
         Mean of the folds' values, or the value for the predictions of all folds together.
     preprocessor : transformer or None, default=None
@@ -77,7 +83,10 @@ class SVCPathCV(PathSearch, TunedClassifier):
     coef0 : float, default=0.0
         Constant of the kernel "poly".
     class_weight : dict, "balanced" or None, default=None
-        Weights that multiply C, as in SVC.
+        Weights that multiply C, as in SVC. Balanced ones are those of each training part. They make
+        the two classes equally heavy up to rounding: for a C so small that every sample is on its
+        bound, rounding alone decides the intercept of SVC, and the certificate may stay open. Raise
+        the smallest C of ``C_range`` then.
     refit : bool, default=True
         Whether to train ``best_estimator_`` on all samples.
 
@@ -98,7 +107,8 @@ class SVCPathCV(PathSearch, TunedClassifier):
     curves_ : list of ValidationCurve
         One for each gamma.
     certificate_ : Certificate
-        What is proved of the optimum; printed, it is a sentence.
+        What is proved of the optimum; printed, it is a sentence. ``certificate_.problem`` states
+        what it is proved for.
     cv_results_ : dict
         As of ``GridSearchCV``, for the powers of two of the range and the best C of each gamma.
     best_index_ : int
@@ -130,7 +140,7 @@ class SVCPathCV(PathSearch, TunedClassifier):
         C_range: tuple[float, float] | None = None,
         cv: Any = 5,
         scoring: str | tuple[str, float] | None = None,
-        rule: str = "largest-lambda",
+        rule: str = "first",
         pool: str = "folds",
         preprocessor: Any = None,
         n_jobs: int | None = None,
@@ -168,12 +178,13 @@ class SVCPathCV(PathSearch, TunedClassifier):
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights that multiply C.
+            Weights that multiply C, and count in the score of the test parts, as in
+            ``GridSearchCV``. ``gamma="scale"`` does not see them, as in SVC.
         groups : array-like of shape (n_samples,), optional
             Rows of a group stay on one side of every fold.
         """
-        X, y, target, bounds = self._begin(X, y, sample_weight)
-        name = type(self).__name__
+        rows = self._begin(X, y, sample_weight)
+        X, y, name = rows.X, rows.y, type(self).__name__
         check_size(name, len(y))
         if self.rule not in RULES:
             raise InvalidParameter(
@@ -181,8 +192,8 @@ class SVCPathCV(PathSearch, TunedClassifier):
             )
         if self.refit:
             check_refit(self, self._prepared(X, y))
-        splits = self._splits(X, y, target, bounds, groups)
-        self._search(TuningRows(X, y, target, bounds), splits)
+        splits = self._splits(rows, groups)
+        self._search(rows, splits)
         if self.refit:
             self._refit(X, y, sample_weight)
             if self.probability:
@@ -221,7 +232,7 @@ class SVCPathCV(PathSearch, TunedClassifier):
             self.calibrated_estimator_ = calibrated.fit(X, y, sample_weight)
 
     def _explore(self, gamma: Any, rows: TuningRows, split: Fold) -> FoldFound:
-        fold = self._fold(gamma, rows.X, rows.target, rows.bounds, split)
+        fold = self._fold(gamma, rows, split)
         audits = [PathAudit.of(path.solution) for path in fold.machines.paths]
         return FoldFound(fold.steps(self.scoring, (0, 1, -1)), audits)
 
@@ -235,14 +246,16 @@ class SVCPathCV(PathSearch, TunedClassifier):
             curve_of(steps, *score, self.pool) for steps in zip(*counted, strict=True)
         )
         interval = choose(curve, values, self.rule)
+        chosen = C = interval.middle
+        if self.rule == "largest-lambda":
+            chosen = C = largest_lambda(interval, low)
         # a rule may prefer a C that is not quite the best; what is certified is the best
-        C = interval.middle
         if self.rule == "one-standard-error":
             C = max(curve.argmin, key=lambda interval: interval.width).middle
         smallest, measure = lambdas_of(self)[0], words_of(self.scoring)
         proof = certify(curve, C, high, low, audits, smallest, measure)
-        trials = self._trials(interval.middle, [steps[0] for steps in counted])
-        return TriedGamma(gamma, curve, interval, proof, trials)
+        trials = self._trials(chosen, [steps[0] for steps in counted])
+        return TriedGamma(gamma, curve, interval, chosen, proof, trials)
 
     def _trials(self, C: float, folds: list[StepCounts]) -> FoldTrials:
         """What the points of a grid are worth, with the divisions of scikit-learn."""
@@ -258,7 +271,7 @@ class SVCPathCV(PathSearch, TunedClassifier):
 
 def choose(curve: ValidationCurve, fold_values: Array, rule: str) -> IntervalOfC:
     """The interval of C that the rule prefers."""
-    if rule == "largest-lambda":
+    if rule in ("first", "largest-lambda"):
         return curve.argmin[0]
     level = curve.best
     if rule == "one-standard-error" and len(fold_values) > 1:
@@ -266,3 +279,13 @@ def choose(curve: ValidationCurve, fold_values: Array, rule: str) -> IntervalOfC
         error = fold_values[:, piece].std(ddof=1) / np.sqrt(len(fold_values))
         level += -error if curve.greater_is_better else error
     return max(curve.within(level), key=lambda interval: interval.width)
+
+
+def largest_lambda(interval: IntervalOfC, pessimistic: ValidationCurve) -> float:
+    """The smallest C of a best interval whose value is certain, or the smallest if none is."""
+    level = float(pessimistic(interval.middle))
+    certain = [one for one in pessimistic.within(level) if one.low <= interval.middle <= one.high]
+    low = max(interval.low, certain[0].low) if certain else interval.low
+    if low == pessimistic.breakpoints[0]:
+        return low
+    return min(low * (1 + INSIDE), interval.middle)

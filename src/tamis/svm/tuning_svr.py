@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +25,7 @@ from tamis.svm.curves.certificate import (
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.curves.errors import ABSOLUTE, SQUARED, ErrorPieces, mean_curve
 from tamis.svm.kernels import resolve_kernel
+from tamis.svm.limits import check_weights
 from tamis.svm.machine import most_steps
 from tamis.svm.path.base import RANGE, as_target, check_refit, lambdas_of
 from tamis.svm.path.binary import check_size
@@ -148,7 +149,8 @@ class SVRPathCV(PathSearch, RegressorMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Numbers.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights that multiply C.
+            Weights that multiply C, and count in the error of the test parts, as in
+            ``GridSearchCV``. ``gamma="scale"`` does not see them, as in SVR.
         groups : array-like of shape (n_samples,), optional
             Rows of a group stay on one side of every fold.
         """
@@ -156,13 +158,15 @@ class SVRPathCV(PathSearch, RegressorMixin, BaseEstimator):
         y = as_target(self, y)
         self._check(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        splits = splits_of(self.cv, X, y, groups, classifier=False)
+        check_weights(type(self).__name__, weight)
+        rows = TuningRows(X, y, y, weight)
+        splits = splits_of(self, rows, groups, classifier=False)
         check_size(type(self).__name__, 2 * max(len(train) for train, _ in splits))
         if self.refit:
             check_refit(self, self._prepared(X, y))
         if self.scoring == "r2":
-            check_spread(type(self).__name__, y, splits, self.pool)
-        self._search(TuningRows(X, y, y, weight), splits)
+            check_spread(type(self).__name__, rows, splits, self.pool)
+        self._search(rows, splits)
         if self.refit:
             self.best_estimator_ = self._train(self._best_machine(len(y)), X, y, sample_weight)
         return self
@@ -213,13 +217,12 @@ class SVRPathCV(PathSearch, RegressorMixin, BaseEstimator):
     def _explore(self, gamma: Any, rows: TuningRows, split: Fold) -> FoldFound:
         name, (train, test) = type(self).__name__, split
         parts = fold_rows(self, rows.X, rows.y, split)
-        bounds = check_tube(name, self, parts.train, rows.bounds[train])
-        kernel = resolve_kernel(
-            name, self.kernel, gamma, self.degree, self.coef0, parts.train, bounds
-        )
+        bounds = check_tube(name, self, parts.train, rows.weight[train])
+        kernel = resolve_kernel(name, self.kernel, gamma, self.degree, self.coef0, parts.train)
         y, lambdas = rows.y, lambdas_of(self)
         tube = tube_path(kernel, parts.train, y[train], bounds, self.epsilon, lambdas, True)
-        errors = tube.errors(parts.test, y[test], error_of(name, self.scoring), parts.own)
+        error, weight = error_of(name, self.scoring), rows.weight[test] / rows.weight[test].max()
+        errors = tube.errors(parts.test, y[test], error, parts.own, weight)
         return FoldFound(errors, [PathAudit.of(tube.solution)])
 
     def _tried(
@@ -227,7 +230,7 @@ class SVRPathCV(PathSearch, RegressorMixin, BaseEstimator):
     ) -> TriedGamma:
         errors: list[ErrorPieces] = [one.values for one in found]
         audits = [audit for one in found for audit in one.audits]
-        tests = [rows.y[test] for _, test in splits]
+        tests = [WeightedTarget(rows.y[test], rows.weight[test]) for _, test in splits]
         units = _units(tests, self.scoring, self.pool)
         curve, slack = mean_curve(errors, units)
         curve, slack = scaled(curve, units.sum()), slack * units.sum()
@@ -242,16 +245,20 @@ class SVRPathCV(PathSearch, RegressorMixin, BaseEstimator):
             curve, proof = explained(curve), proved_explained(proof)
         proof = replace(proof, measure=MEASURES[self.scoring])
         trials = self._trials(interval.middle, errors, tests, curve)
-        return TriedGamma(gamma, curve, interval, proof, trials)
+        return TriedGamma(gamma, curve, interval, interval.middle, proof, trials)
 
     def _trials(
-        self, C: float, errors: list[ErrorPieces], tests: list[Array], curve: ValidationCurve
+        self,
+        C: float,
+        errors: list[ErrorPieces],
+        tests: list["WeightedTarget"],
+        curve: ValidationCurve,
     ) -> FoldTrials:
         """What the points of a grid are worth."""
         points = self._trial_points(C)
         scores = -np.array([mean_curve([one], np.ones(1))[0](points) for one in errors]).T
         if self.scoring == "r2":
-            spread = np.array([y.var() for y in tests])
+            spread = np.array([test.variance for test in tests])
             # scikit-learn says 0 of a part that does not vary
             scores = np.divide(scores, spread, out=-np.ones_like(scores), where=spread > 0) + 1
         if self.pool == "folds":
@@ -259,14 +266,27 @@ class SVRPathCV(PathSearch, RegressorMixin, BaseEstimator):
         return FoldTrials(points, scores, curve(points) * (1 if curve.greater_is_better else -1))
 
 
-def _units(tests: list[Array], scoring: str | None, pool: str) -> Array:
+class WeightedTarget(NamedTuple):
+    """Target of a test part, and the weights of its samples."""
+
+    y: Array
+    weight: Array
+
+    @property
+    def variance(self) -> float:
+        """Weighted variance."""
+        away = self.y - np.average(self.y, weights=self.weight)
+        return float(np.average(away**2, weights=self.weight))
+
+
+def _units(tests: list[WeightedTarget], scoring: str | None, pool: str) -> Array:
     """What the mean error of each fold is multiplied by; r2 counts in variances."""
     if pool == "folds":
-        spread = [y.var() if scoring == "r2" else 1.0 for y in tests]
+        spread = [test.variance if scoring == "r2" else 1.0 for test in tests]
         return 1.0 / (np.array(spread) * len(tests))
-    sizes = np.array([float(len(y)) for y in tests])
-    whole = np.concatenate(tests).var() if scoring == "r2" else 1.0
-    return sizes / sizes.sum() / whole
+    sizes = np.array([test.weight.sum() for test in tests])
+    whole = WeightedTarget(*(np.concatenate(part) for part in zip(*tests, strict=True)))
+    return sizes / sizes.sum() / (whole.variance if scoring == "r2" else 1.0)
 
 
 def scaled(curve: ValidationCurve, unit: float) -> ValidationCurve:
@@ -331,13 +351,13 @@ def error_of(name: str, scoring: object) -> str:
     return ERRORS[scoring]
 
 
-def check_spread(name: str, y: Array, splits: Sequence[Fold], pool: str) -> None:
+def check_spread(name: str, rows: TuningRows, splits: Sequence[Fold], pool: str) -> None:
     """Refuse R squared of test parts whose target does not vary."""
     for k, (_, test) in enumerate(splits):
-        if pool == "folds" and not y[test].var() > 0:
+        if pool == "folds" and not WeightedTarget(rows.y[test], rows.weight[test]).variance > 0:
             raise InvalidTarget(
                 f'{name} needs a target that varies in every test part for scoring="r2"; that of '
                 f'fold {k} does not. Use fewer folds, pool="samples" or "neg_mean_squared_error".'
             )
-    if not y.var() > 0:
+    if not WeightedTarget(rows.y, rows.weight).variance > 0:
         raise InvalidTarget(f'{name} needs a target that varies for scoring="r2"; y does not.')

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
-from tamis.svm.curves.steps import Crossings, Lines, StepCounts, crossings
+from tamis.svm.curves.steps import Crossings, Lines, StepCounts, class_weights, crossings
 from tamis.svm.votes import vote_counts
 
 
@@ -21,7 +21,11 @@ class Ballot(NamedTuple):
 
 
 def vote_steps(
-    votes: Sequence[Ballot], target: NDArray[np.int64], n_classes: int, way: int = 0
+    votes: Sequence[Ballot],
+    target: NDArray[np.int64],
+    n_classes: int,
+    way: int = 0,
+    weight: Array | None = None,
 ) -> StepCounts:
     """Correct predictions of the one-vs-one vote (ties to the lowest class).
 
@@ -39,7 +43,8 @@ def vote_steps(
         for i in np.flatnonzero(f.first):
             tally.doubt[i].add(pair)
     now = np.array([tally.judge(i, way) for i in range(len(target))])
-    first = np.bincount(target, now, n_classes).astype(float)
+    weight, total = class_weights(weight, target, n_classes)
+    first = np.bincount(target, now * weight, n_classes).astype(np.float64)
     order = np.argsort(-lam, kind="stable")
     change, change_at = np.zeros((len(lam), n_classes)), np.zeros((len(lam), n_classes))
     for e, k in enumerate(order):
@@ -50,10 +55,9 @@ def vote_steps(
         else:
             tally.flip(pair, i, plus)
         new = tally.judge(i, way)
-        change[e, target[i]] = float(new) - float(now[i])
+        change[e, target[i]] = (float(new) - float(now[i])) * weight[i]
         change_at[e] = change[e] * plus
         now[i] = new
-    total = np.bincount(target, minlength=n_classes).astype(float)
     ends = float(votes[0].lines[0][0][0]), max(float(v.lines[-1][0][-1]) for v in votes)
     return StepCounts(first, lam[order], change, change_at, total, *ends)
 

@@ -28,16 +28,30 @@ class PathAudit(NamedTuple):
     reached: float
     violation: float
     checks: list[OptimalityCheck]
+    undecided: float = 0.0  # the largest C at which rounding alone decides the intercept
 
     @classmethod
     def of(cls, path: SolutionPath) -> "PathAudit":
         """What a path says of itself."""
-        return cls(path.reached, path.violation, path.checks)
+        loose = [1 / part.lam[1:][part.proof.loose > 0] for part in path.segments]
+        undecided = float(np.concatenate(loose).max(initial=0.0)) / path.lam_unit
+        return cls(path.reached, path.violation, path.checks, undecided)
 
 
 @dataclass(frozen=True, repr=False)
 class Certificate:
     """The proof that goes with a best C; printed, it is a sentence.
+
+    A proof is about one problem, which :attr:`problem` states: the kernel with its gamma (computed
+    on each training part if it is ``"scale"`` or ``"auto"``), the weights of samples and classes
+    (balanced ones are computed on each training part), the folds, and the score with its weights.
+    It is the problem of ``GridSearchCV`` with the same arguments, solved exactly.
+
+    Two rules belong to it. An output of 0 counts as the second class. If the intercept is not
+    unique, it is the middle of what is allowed. LIBSVM has the same rules, but rounding may move it
+    to an end of what is allowed. If the bounds of two classes have equal sums up to rounding, as
+    with balanced weights and a small C, the rule itself depends on rounding. Then every allowed
+    intercept counts as possible, and the certificate may stay open.
 
     Attributes
     ----------
@@ -67,6 +81,8 @@ class Certificate:
         What the value is called.
     n_gammas : int
         How many gammas were compared.
+    problem : str
+        The problem that the proof is about: kernel, weights, folds and score.
     """
 
     value: float
@@ -83,6 +99,7 @@ class Certificate:
     interval: IntervalOfC | None = None
     measure: str = "value"
     n_gammas: int = 1
+    problem: str = ""
 
     def __repr__(self) -> str:
         return f"{self.found}; {self.verdict}"
@@ -138,6 +155,7 @@ class TriedGamma(NamedTuple):
     gamma: Any
     curve: ValidationCurve
     interval: IntervalOfC
+    C: float  # of the interval
     certificate: Certificate
     trials: FoldTrials
 
@@ -160,6 +178,11 @@ def certify(
             f"a value of {lower:.6g} cannot be excluded elsewhere, "
             f"against {upper:.6g} at C = {C:.6g}"
         )
+        if (undecided := max((path.undecided for path in paths), default=0.0)) > 0:
+            reason += (
+                f"; up to C = {undecided:.3g} both classes weigh the same, and rounding decides "
+                "the intercept: begin C_range above it"
+            )
     return gather(curve, C, optimistic, pessimistic, paths, reason, measure)
 
 

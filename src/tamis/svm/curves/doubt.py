@@ -46,8 +46,7 @@ class Doubt(NamedTuple):
 
     def unsure(self) -> Mask:
         """The zones in which the sign of some value is not certain."""
-        value = np.abs(self.h + self.band)
-        rows = (value <= self.zone[self.zone_of]).any(axis=1)
+        rows = (np.abs(self.h) <= self.zone[self.zone_of]).any(axis=1)
         found = np.zeros(len(self.zone), bool)
         found[self.zone_of[rows]] = True
         return found
@@ -140,8 +139,20 @@ def _doubt(
     computed += np.where(rounding < FARTHEST_OUTPUT, 0.1 * rounding, FARTHEST_DOUBT)
     error = error * solution.unit + np.maximum(computed[known], computed[known + 1])
     zone *= solution.unit
+    loose = np.nan_to_num(proof.loose, nan=0.0) * solution.unit
+    error += loose[known, None]
+    zone += _loosest(loose, known)[:, None]
     np.add.at(zone, np.searchsorted(known, np.arange(len(lam))), computed)
     return Doubt(lam, h, band, known, begin, end, error, zone)
+
+
+def _loosest(loose: Array, known: NDArray[np.intp]) -> Array:
+    """The most that the intercept can move in each zone, with the known parts beside it."""
+    found = np.zeros(len(known) + 1)
+    zone = np.searchsorted(known, np.arange(len(loose)))
+    np.maximum.at(found, zone, loose)
+    np.maximum.at(found, zone[known] + 1, loose[known])
+    return found
 
 
 def _joined(segments: Sequence[Segment]) -> Proof:

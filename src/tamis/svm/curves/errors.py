@@ -5,7 +5,8 @@ is a parabola and the absolute error a line between the zeros of the residuals. 
 their Bernstein coefficients, which lose nothing to cancellation.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -28,8 +29,14 @@ class ErrorPieces(NamedTuple):
     slack: Array  # per piece
 
 
-def error_pieces(outputs: Bracketed, y: Array, scoring: str) -> ErrorPieces:
-    """Mean squared or absolute error from the outputs along a path and bounds on their errors."""
+def error_pieces(
+    outputs: Bracketed, y: Array, scoring: str, weight: Array | None = None
+) -> ErrorPieces:
+    """Mean squared or absolute error from the outputs along a path and bounds on their errors.
+
+    With ``weight`` the mean counts each point by it.
+    """
+    mean = partial(np.average, axis=1, weights=weight)
     C = 1.0 / outputs.lam
     e, doubt = _residuals(outputs, y, C, FARTHEST[scoring])
     long = C[1:] > C[:-1] * (1 + 1e-13)
@@ -38,11 +45,11 @@ def error_pieces(outputs: Bracketed, y: Array, scoring: str) -> ErrorPieces:
     before, after = e[:-1][long], e[1:][long]
     if scoring == SQUARED:
         size = np.maximum(np.abs(before), np.abs(after))
-        part = np.stack([before**2, before * after, after**2], axis=-1).mean(axis=1)
-        slack = (2 * size * wrong + wrong**2).mean(axis=1)
+        part = np.stack([mean(a) for a in (before**2, before * after, after**2)], axis=-1)
+        slack = mean(2 * size * wrong + wrong**2)
         return ErrorPieces(np.append(low, high[-1]), part, slack)
-    edges, part, piece = _absolute(low, high, before, after)
-    return ErrorPieces(edges, part, wrong.mean(axis=1)[piece])
+    edges, part, piece = _absolute(low, high, before, after, mean)
+    return ErrorPieces(edges, part, mean(wrong)[piece])
 
 
 def _residuals(outputs: Bracketed, y: Array, C: Array, limit: float) -> tuple[Array, Array]:
@@ -54,19 +61,19 @@ def _residuals(outputs: Bracketed, y: Array, C: Array, limit: float) -> tuple[Ar
 
 
 def _absolute(
-    low: Array, high: Array, before: Array, after: Array
+    low: Array, high: Array, before: Array, after: Array, mean: Callable[[Array], Array]
 ) -> tuple[Array, Array, NDArray[np.intp]]:
     """Edges, end values and original piece of the mean of |e|, cut where a residual is zero."""
     row, point = np.nonzero((before > 0) != (after > 0))
     t = before[row, point] / (before[row, point] - after[row, point])
     cuts = low[row] + t * (high[row] - low[row])
-    values = np.abs((1 - t)[:, None] * before[row] + t[:, None] * after[row]).mean(axis=1)
+    values = mean(np.abs((1 - t)[:, None] * before[row] + t[:, None] * after[row]))
     piece = np.concatenate([np.arange(len(low)), row])
     starts = np.concatenate([low, cuts])
     order = np.lexsort((starts, piece))
-    begin = np.concatenate([np.abs(before).mean(axis=1), values])[order]
+    begin = np.concatenate([mean(np.abs(before)), values])[order]
     piece, starts = piece[order], starts[order]
-    ends = np.abs(after).mean(axis=1)[piece]
+    ends = mean(np.abs(after))[piece]
     inner = piece[1:] == piece[:-1]
     ends[:-1][inner] = begin[1:][inner]
     return np.append(starts, high[-1]), np.column_stack([begin, ends]), piece

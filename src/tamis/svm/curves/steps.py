@@ -18,7 +18,7 @@ PAIRS = 50_000_000  # of points whose order is looked at in one compiled call, a
 
 
 class StepCounts(NamedTuple):
-    """Numbers of correct predictions, one per class, as step functions of falling lambda."""
+    """Weights of correct predictions, one per class, as step functions of falling lambda."""
 
     first: Array  # (n_classes,) at the largest lambda
     lam: Array  # (n_events,) falling
@@ -66,47 +66,95 @@ def crossings(lines: Lines) -> Crossings:
     return Crossings(first, lam[order], point[order], new[order])
 
 
-def label_steps(lines: Lines, target: NDArray[np.int64]) -> StepCounts:
+def exact_weights(weight: Array) -> Array:
+    """Round weights to multiples of a share of their sum, so that no sum of them is rounded.
+
+    Steps are added up along the path. Sums that depended on the order would make equal scores
+    differ.
+
+    >>> w = exact_weights(np.array([0.1, 0.2, 0.3]))
+    >>> (w[0] + w[1]) + w[2] == w[0] + (w[1] + w[2])
+    np.True_
+    """
+    exponent = int(np.frexp(weight.sum())[1]) - 50
+    return np.asarray(np.ldexp(np.round(np.ldexp(weight, -exponent)), exponent))
+
+
+def class_weights(
+    weight: Array | None, target: NDArray[np.int64], n_classes: int
+) -> tuple[Array, Array]:
+    """Weights of the samples, exact within each class, and their sums by class."""
+    if weight is None:
+        weight = np.ones(len(target))
+    exact = np.empty(len(target))
+    for c in range(n_classes):
+        exact[target == c] = exact_weights(weight[target == c])
+    return exact, np.bincount(target, exact, n_classes).astype(np.float64)
+
+
+def label_steps(lines: Lines, target: NDArray[np.int64], weight: Array | None = None) -> StepCounts:
     """Correct predictions of two classes, ``target`` 0 or 1, from the values of one path."""
     found = crossings(lines)
     mine = target[found.point]
-    gain = np.where(found.plus == (mine == 1), 1.0, -1.0)
+    weight, total = class_weights(weight, target, 2)
+    gain = np.where(found.plus == (mine == 1), 1.0, -1.0) * weight[found.point]
     change = np.zeros((len(mine), 2))
     change[np.arange(len(mine)), mine] = gain
     right = found.first == (target == 1)
     return StepCounts(
-        first=np.bincount(target, right, 2).astype(float),
+        first=np.bincount(target, right * weight, 2).astype(np.float64),
         lam=found.lam,
         change=change,
         change_at=change * found.plus[:, None],
-        total=np.bincount(target, minlength=2).astype(float),
+        total=total,
         largest=float(lines[0][0][0]),
         smallest=float(lines[-1][0][-1]),
     )
 
 
-def order_steps(lines: Lines, ties: Sequence[Array], target: NDArray[np.int64]) -> StepCounts:
+class OrderPairs(NamedTuple):
+    """Pairs of a positive and a negative point, with the product of their weights."""
+
+    positive: NDArray[np.intp]
+    negative: NDArray[np.intp]
+    weight: Array  # (n_positive, n_negative); 0 for pairs of equal points
+    tied: float  # weight of the pairs of equal points, which no machine can order
+
+    @classmethod
+    def of(cls, X: Array, target: NDArray[np.int64], weight: Array | None) -> "OrderPairs":
+        """All pairs of the points ``X``."""
+        positive, negative = np.flatnonzero(target == 1), np.flatnonzero(target == 0)
+        pairs = np.ones((len(positive), len(negative)))
+        if weight is not None:
+            pairs = exact_weights(np.multiply.outer(weight[positive], weight[negative]))
+        number = np.unique(X, axis=0, return_inverse=True)[1].reshape(-1)
+        equal = number[positive][:, None] == number[negative]
+        tied = float(pairs[equal].sum())
+        pairs[equal] = 0.0
+        return cls(positive, negative, pairs, tied)
+
+
+def order_steps(lines: Lines, ties: Sequence[Array], pairs: OrderPairs) -> StepCounts:
     """Pairs in the right order (ties count one half): the area under the ROC curve times pairs.
 
     Two points are tied where their values differ by no more than the sum of their ``ties``.
     """
-    positive, negative = np.flatnonzero(target == 1), np.flatnonzero(target == 0)
-    state = np.full((len(positive), len(negative)), -1.0)
+    state = np.full(pairs.weight.shape, -1.0)
     lams: list[Array] = []
     changes: list[Array] = []
     first = 0.0
     for (lam, h), tie in zip(lines, ties, strict=True):
         if not lams:
             top = slice(0, 1)
-            swaps(lam[top], h[top], tie[top], positive, negative, state, np.empty(0), np.empty(0))
-            first = float(state.sum())
-        where, change = _swapped(lam, h, tie, positive, negative, state)
+            swaps(lam[top], h[top], tie[top], *pairs[:3], state, np.empty(0), np.empty(0))
+            first = float((pairs.weight * state).sum()) + pairs.tied / 2
+        where, change = _swapped(lam, h, tie, pairs, state)
         lams.append(where)
         changes.append(change)
     lam, change = np.concatenate(lams), np.concatenate(changes)
     order = np.argsort(-lam, kind="stable")
     change = change[order, None]
-    total = np.array([float(len(positive) * len(negative))])
+    total = np.array([float(pairs.weight.sum()) + pairs.tied])
     ends = float(lines[0][0][0]), float(lines[-1][0][-1])
     return StepCounts(np.array([first]), lam[order], change, change / 2, total, *ends)
 
@@ -115,8 +163,7 @@ def _swapped(
     lam: Array,
     h: Array,
     tie: Array,
-    positive: NDArray[np.intp],
-    negative: NDArray[np.intp],
+    pairs: OrderPairs,
     state: Array,
 ) -> tuple[Array, Array]:
     """Where the order of pairs changes over the rows of a block, and by how much.
@@ -132,9 +179,7 @@ def _swapped(
         while True:
             trial = state.copy()
             out_lam, out_change = np.empty(size), np.empty(size)
-            count = swaps(
-                lam[part], h[part], tie[part], positive, negative, trial, out_lam, out_change
-            )
+            count = swaps(lam[part], h[part], tie[part], *pairs[:3], trial, out_lam, out_change)
             if count <= size:
                 break
             size = count

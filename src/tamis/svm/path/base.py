@@ -108,6 +108,12 @@ def gammas_of(gamma: Any) -> list[Any]:
     return list(gamma) if several else [gamma]
 
 
+def check_gammas(name: str, gamma: Any) -> None:
+    """Refuse a grid of gammas without members."""
+    if not gammas_of(gamma):
+        raise InvalidParameter(f"{name} needs at least one gamma, and got an empty list.")
+
+
 def check_refit(search: Any, X: Array) -> None:
     """Refuse before any work what the machine with the best C could not be trained on."""
     name = type(search).__name__

@@ -1,6 +1,6 @@
 """The two-class machine as a path: variables, bounds, near duplicates, outputs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,6 +136,7 @@ def _merged_path(
         chosen, noise = sign[representative], noise[representative]
     corner = _vertex(chosen, upper)
     programme = QuadraticProgramme(K, np.arange(n), chosen, upper, np.ones(n), noise)
+    programme = replace(programme, even=bool((bounds == bounds[0]).all()))
     found = follow(programme, corner, lambda_range, bracketed, gram.unit, blur)
     return BinaryPath(found, group, bounds / upper[group], sign)
 

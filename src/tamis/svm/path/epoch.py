@@ -162,6 +162,7 @@ def _move_to(
     programme = state.programme
     state.x[moving], state.side[moving] = log.x[last], log.side[last]
     state.b, state.tau, state.h = float(log.b[last]), float(log.tau[last]), h[last].copy()
+    state.snap()
     state.zeros = int(moved.tally[loops.ZEROS])
     free, n_terms = log.side[last] == FREE, int(log.n_terms[last])
     state.margin = MarginSet.collected(moved, moving, free, n_terms)

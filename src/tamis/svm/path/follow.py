@@ -96,8 +96,10 @@ class SolutionPath:
         with np.errstate(over="ignore", invalid="ignore"):
             for part in self.segments:
                 # what lies outside of its bounds is clipped, which moves an output by this at most
+                still = np.delete(np.maximum(-part.start, part.start - upper), part.variables)
                 beyond = np.maximum(-part.x, part.x - upper[part.variables])
-                clipped = np.maximum(beyond, 0.0).sum(axis=1) * reach
+                clipped = np.maximum(beyond, 0.0).sum(axis=1) + np.maximum(still, 0.0).sum()
+                clipped *= reach
                 wrong = part.violation + self.blur * part.mass + clipped
                 found.append((wrong / part.lam).max() / self.programme.scale)
                 # a kernel far below lambda does not show that the constraint is missed
@@ -259,7 +261,7 @@ def _still(
     """The path of a programme without a linear term: x = 0 and an intercept of 0."""
     lam = np.array(lambda_range[::-1])
     zeros, none = np.zeros(2), np.zeros((2, 0))
-    proof = Proof(np.zeros(1), np.ones(1), *(np.zeros(1) for _ in range(5)))
+    proof = Proof(np.zeros(1), np.ones(1), *(np.zeros(1) for _ in range(6)))
     x = np.zeros(len(programme.sign))
     segment = Segment(lam, zeros, np.empty(0, np.int64), none, x, zeros, proof)
     check = OptimalityCheck(lambda_range[0], 0.0, 0.0)

@@ -26,6 +26,7 @@ class QuadraticProgramme:
     noise: Array  # how far K may be from the truth: an entry by the sum of its points'
     tilt: float = 0.0  # how far the cost is from the truth
     ridge: float = 0.0  # what was added to the diagonal of K
+    even: bool = True  # whether all samples have the same bound, so that sums of bounds are exact
 
     @cached_property
     def kappa(self) -> float:
@@ -68,6 +69,7 @@ class Proof(NamedTuple):
     first: Array  # cost'x at the begin
     last: Array  # cost'x at the end
     doubt: Array  # error of these
+    loose: Array  # how far the intercept can move where rounding alone fixes it
 
     @classmethod
     def none(cls, n_intervals: int) -> "Proof":

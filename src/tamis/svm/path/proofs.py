@@ -16,7 +16,7 @@ import numpy as np
 
 from tamis._arrays import Array
 from tamis.compiled.events import EpochLog
-from tamis.compiled.margin_set import FREE, EpochState
+from tamis.compiled.margin_set import FREE, LOW, EpochState
 from tamis.compiled.proofs import (
     CLOSE_LOOKS,
     MarginInverse,
@@ -61,9 +61,10 @@ def proof_of(
     programme, change = state.programme, log.x - log.x[0]
     excess = state.excess + change @ programme.sign[moving]
     mass = state.x.sum() + change.sum(axis=1)
-    if not state.bracketed or (moved is None and abs(state.excess) > BALANCED * mass.max()):
-        return Proof.none(n_intervals)
     seen = Recorded(log, moving, h, excess, mass)
+    loose = _loose(state, seen)
+    if not state.bracketed or (moved is None and abs(state.excess) > BALANCED * mass.max()):
+        return Proof.none(n_intervals)._replace(loose=loose)
     own = _rounding(state, seen)
     inverse = _inverse(log, moved)
     errors = _errors(state, seen, own, inverse)
@@ -80,7 +81,31 @@ def proof_of(
     unsure = short & (gap > 0) | (log.n_terms[:-1] < 0) | ~np.isfinite(error_w)
     begin[~(begin < end) | unsure] = np.nan
     first, last = (costs[:-1] + share * np.diff(costs) for share in (begin, end))
-    return Proof(begin, end, error_w, error_b, first, last, doubt)
+    return Proof(begin, end, error_w, error_b, first, last, doubt, loose)
+
+
+def _loose(state: SolverState, seen: Recorded) -> Array:
+    """How far the intercept can move on every interval where rounding of the bounds alone fixes it.
+
+    Bounds of both classes may have equal sums but for rounding, as with balanced class weights.
+    Then all variables are on their bounds, or one of them is off by a rounding and fixes the
+    intercept at either end of what is allowed. LIBSVM rounds other sums, and may take another end.
+    """
+    programme, log = state.programme, seen.log
+    found = np.zeros(len(seen.drop))
+    if programme.even or not state.bracketed:
+        return found
+    room = np.minimum(log.x, programme.upper[seen.moving] - log.x).max(axis=1, initial=0.0)
+    bound = (room <= BALANCED * seen.mass) & (seen.mass > 0)
+    for k in np.flatnonzero(bound[1:] & bound[:-1]):
+        ends = slice(k, k + 2)
+        r = programme.sign * seen.h[ends, programme.point]
+        r = np.abs(r - log.tau[ends, None] * programme.cost).max(axis=0)
+        low = state.side == LOW
+        low[seen.moving] = log.x[k] < programme.upper[seen.moving] / 2
+        below = (programme.sign > 0) == low
+        found[k] = max(r[below].min(initial=np.inf), r[~below].min(initial=np.inf))
+    return found
 
 
 def _rounding(state: SolverState, seen: Recorded) -> ResidualErrors:

@@ -159,6 +159,20 @@ class SolverState:
         self.h, self.drift = h, np.zeros(len(h))
         self.slip()
 
+    def snap(self) -> None:
+        """Put variables off the margin set exactly on their bounds.
+
+        An event comes a rounding of lambda late, and where the kernel is far larger than lambda
+        that is a distance which counts.
+        """
+        programme = self.programme
+        bound = np.where(self.side == HIGH, programme.upper, 0.0)
+        off = np.flatnonzero((self.side != FREE) & (self.x != bound))
+        if len(off):
+            move = programme.sign[off] * (bound - self.x)[off]
+            self.h = self.h + move @ programme.K[programme.point[off]]
+            self.x[off] = bound[off]
+
     def slip(self) -> None:
         """Add the rounding of one computation of the outputs to how far they can have drifted."""
         norms = self.programme.norms

@@ -294,7 +294,7 @@ class LikesSmallTargets(Correlation):
         (laws.a_constant_column_changes_nothing, CountsColumns()),
         (laws.the_unit_of_the_target_does_not_matter, LikesSmallTargets()),
     ],
-    ids=str,
+    ids=["rows", "columns", "constants", "units"],
 )
 def test_a_law_of_what_does_not_matter_rejects_a_wrong_member(law, criterion):
     X, y = small_table("regression" if isinstance(criterion, Correlation) else "classification")

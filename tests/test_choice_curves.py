@@ -159,7 +159,7 @@ def trace_of(scores):
     trace = Trace(len(scores))
     for k in range(len(scores)):
         trace.append(Step(np.arange(k + 1), 0.0))
-    trace._columns["score"].array[: len(scores)] = scores
+    trace._columns["score"].held[: len(scores)] = scores
     return trace
 
 
@@ -185,7 +185,7 @@ def test_a_knee_where_all_gains_are_equal_keeps_one():
     trace = Trace(4)
     for k in range(4):
         trace.append(Step(np.arange(k + 1), 0.0))
-    trace._columns["score"].array[:] = 1.0
+    trace._columns["score"].held[:] = 1.0
     assert trace.sizes[Knee().pick(trace).step] == 1
 
 

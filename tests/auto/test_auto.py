@@ -529,8 +529,6 @@ def test_targets_and_tables_that_cannot_be():
         Auto().fit(X[:3], y[:3])
     with pytest.raises(ValueError, match="requires y"):
         Auto().fit(X)
-    with pytest.raises(InvalidParameter, match="cannot use sample_weight"):
-        Auto().fit(X, y, sample_weight=np.ones(120))
 
 
 # ------------------------------------------------------------------------------ where it is used

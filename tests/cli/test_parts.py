@@ -86,12 +86,12 @@ def test_the_automatic_selection_looks_at_rows_of_a_folder(tamis, parquet, monke
     assert found.exit_code == 0, found.output
     told = "120 of 178 rows, drawn at random with seed 0"
     assert f"note: The table is large; {told}, are looked at" in found.stderr
-    assert f"rows looked at: {told}" in found.stdout
+    assert f"rows used: {told}" in found.stdout
     assert f"rows: {told}" in (parquet / "c" / "report.html").read_text()
     assert told in (parquet / "c" / "record.json").read_text()
     again = tamis("select", "wine", "-t", "kind", "--resume", "c/record.json")
     assert again.exit_code == 0, again.output
-    assert f"rows looked at: {told}" in again.stdout
+    assert f"rows used: {told}" in again.stdout
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 
 from tamis._arrays import Array
 from tamis.evaluation import Results
-from tamis.plot.reading import ErrorCurve, Measure, chosen_units, error_curves
+from tamis.plot.reading import ErrorCurve, MetricFormat, chosen_units, error_curves
 from tamis.plot.scales import LOGARITHMIC, sizes_channel, thinned
 from tamis.plot.style import (
     SHAPES,
@@ -125,7 +125,7 @@ def draw_curve(
     return layered(layers, width, height)
 
 
-def _span(lines: Sequence[ErrorCurve], measure: Measure) -> list[float]:
+def _span(lines: Sequence[ErrorCurve], measure: MetricFormat) -> list[float]:
     """From 0 for errors, from a little below the least for scores, to a little above the most."""
     spread = [np.nan_to_num(line.error) for line in lines]
     high = max(float(np.nanmax(c.mean + e)) for c, e in zip(lines, spread, strict=True))
@@ -136,7 +136,7 @@ def _span(lines: Sequence[ErrorCurve], measure: Measure) -> list[float]:
     return [low - edge, high + edge]
 
 
-def _points(line: ErrorCurve, measure: Measure, chosen: int | None) -> list[dict[str, Any]]:
+def _points(line: ErrorCurve, measure: MetricFormat, chosen: int | None) -> list[dict[str, Any]]:
     return [
         {
             "method": harmless(line.method),

@@ -9,7 +9,7 @@ from tamis.evaluation.metrics import metric
 from tamis.exceptions import InvalidParameter
 from tamis.plot.curves import draw_curve
 from tamis.plot.intervals import SpannedNumber, draw_intervals
-from tamis.plot.reading import MEASURES, ErrorCurve, Measure
+from tamis.plot.reading import MEASURES, ErrorCurve, MetricFormat
 from tamis.plot.style import Palette, charted, figure, palette
 from tamis.reproduction import Cell, Experiment, Reproduction
 from tamis.reproduction.cells import agreeing
@@ -91,17 +91,17 @@ def draw_published(
     )
 
 
-def measure_of_experiment(experiment: Experiment) -> Measure:
+def measure_of_experiment(experiment: Experiment) -> MetricFormat:
     """In what the numbers of an experiment are shown: as they are printed."""
     if experiment.metric == "hit":
-        return Measure("hits", "%", greater_is_better=True, percent=True)
+        return MetricFormat("hits", "%", greater_is_better=True, percent=True)
     known = MEASURES.get(experiment.metric)
     if known is not None and known.percent and experiment.scale == 100:
         return known
     words = {"mse": "mean squared error"}.get(experiment.metric)
     words = words or (experiment.metric if known is None else known.words)
     scale = "" if experiment.scale == 1 else f" × {experiment.scale:g}"
-    return Measure(words + scale, "", metric(experiment.metric).greater_is_better)
+    return MetricFormat(words + scale, "", metric(experiment.metric).greater_is_better)
 
 
 def _spanned(cell: Cell, experiment: Experiment) -> SpannedNumber:
@@ -116,7 +116,7 @@ def _spanned(cell: Cell, experiment: Experiment) -> SpannedNumber:
     return SpannedNumber(cell.method, ours, low, high, other, said)
 
 
-def _curve(name: str, cells: Sequence[Cell], measure: Measure) -> ErrorCurve:
+def _curve(name: str, cells: Sequence[Cell], measure: MetricFormat) -> ErrorCurve:
     """Our numbers as a line, with their standard errors."""
     size = np.array([cell.size or 0 for cell in cells], dtype=np.intp)
     mean = np.array([cell.ours for cell in cells])
@@ -124,7 +124,7 @@ def _curve(name: str, cells: Sequence[Cell], measure: Measure) -> ErrorCurve:
     return _line(name, size, mean, error, measure)
 
 
-def _printed(name: str, cells: Sequence[Cell], measure: Measure) -> ErrorCurve | None:
+def _printed(name: str, cells: Sequence[Cell], measure: MetricFormat) -> ErrorCurve | None:
     """The published numbers as a line, None where there are none."""
     known = [cell for cell in cells if cell.published is not None]
     if not known:
@@ -134,7 +134,7 @@ def _printed(name: str, cells: Sequence[Cell], measure: Measure) -> ErrorCurve |
     return _line(name, size, mean, np.full(len(mean), np.nan), measure)
 
 
-def _line(name: str, size: Any, mean: Any, error: Any, measure: Measure) -> ErrorCurve:
+def _line(name: str, size: Any, mean: Any, error: Any, measure: MetricFormat) -> ErrorCurve:
     order = np.argsort(size, kind="stable")
     nothing, nan = np.empty((0, len(size))), float("nan")
     parts = (size[order], mean[order], error[order])

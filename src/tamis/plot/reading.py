@@ -84,7 +84,7 @@ def _column_names(selection: Any, n: int, names: Sequence[str] | None) -> list[s
     return [str(name) for name in names]
 
 
-class Measure(NamedTuple):
+class MetricFormat(NamedTuple):
     """A metric in words: ``values`` are shown as percentages, roots, or as they are."""
 
     words: str
@@ -114,21 +114,21 @@ class Measure(NamedTuple):
 
 
 MEASURES = {
-    "error": Measure("errors", "%", percent=True),
-    "ber": Measure("balanced errors", "%", percent=True),
-    "cv_error": Measure("cross-validated errors", "%", percent=True),
-    "accuracy": Measure("right answers", "%", greater_is_better=True, percent=True),
-    "mse": Measure("root mean squared error", "", rooted=True),
-    "rmse": Measure("root mean squared error", ""),
-    "scc": Measure("squared correlation", "", greater_is_better=True),
-    "auc": Measure("area under the ROC curve", "", greater_is_better=True),
+    "error": MetricFormat("errors", "%", percent=True),
+    "ber": MetricFormat("balanced errors", "%", percent=True),
+    "cv_error": MetricFormat("cross-validated errors", "%", percent=True),
+    "accuracy": MetricFormat("right answers", "%", greater_is_better=True, percent=True),
+    "mse": MetricFormat("root mean squared error", "", rooted=True),
+    "rmse": MetricFormat("root mean squared error", ""),
+    "scc": MetricFormat("squared correlation", "", greater_is_better=True),
+    "auc": MetricFormat("area under the ROC curve", "", greater_is_better=True),
 }
 
 
-def measure_of(results: Results, metric: str) -> Measure:
+def measure_of(results: Results, metric: str) -> MetricFormat:
     """How a metric of some results is shown."""
     known = MEASURES.get(metric)
-    return known or Measure(metric, "", results.metrics[metric].greater_is_better)
+    return known or MetricFormat(metric, "", results.metrics[metric].greater_is_better)
 
 
 @dataclass(frozen=True, repr=False)
@@ -145,7 +145,7 @@ class ErrorCurve:
     values : array of shape (n_realizations, n_sizes)
         NaN where a realization has none.
     n_features : int
-    measure : Measure
+    measure : MetricFormat
     whole : float
         Mean with all columns, NaN where that was not measured.
     inflation : float
@@ -159,7 +159,7 @@ class ErrorCurve:
     error: Array
     values: Array
     n_features: int
-    measure: Measure
+    measure: MetricFormat
     whole: float
     inflation: float
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter
-from tamis.plot.reading import Measure
+from tamis.plot.reading import MetricFormat
 from tamis.plot.scales import PLAIN_POWERS, ticks
 from tamis.plot.style import (
     Layer,
@@ -24,15 +24,15 @@ from tamis.plot.style import (
 
 #: Scores of a search over C.
 TUNED = {
-    None: Measure("errors", "%", percent=True),
-    "error": Measure("errors", "%", percent=True),
-    "balanced_error": Measure("balanced errors", "%", percent=True),
-    "weighted_error": Measure("weighted errors", "%", percent=True),
-    "accuracy": Measure("right answers", "%", greater_is_better=True, percent=True),
-    "mse": Measure("root mean squared error", "", rooted=True),
-    "neg_mean_squared_error": Measure("root mean squared error", "", rooted=True),
-    "mae": Measure("mean absolute error", ""),
-    "neg_mean_absolute_error": Measure("mean absolute error", ""),
+    None: MetricFormat("errors", "%", percent=True),
+    "error": MetricFormat("errors", "%", percent=True),
+    "balanced_error": MetricFormat("balanced errors", "%", percent=True),
+    "weighted_error": MetricFormat("weighted errors", "%", percent=True),
+    "accuracy": MetricFormat("right answers", "%", greater_is_better=True, percent=True),
+    "mse": MetricFormat("root mean squared error", "", rooted=True),
+    "neg_mean_squared_error": MetricFormat("root mean squared error", "", rooted=True),
+    "mae": MetricFormat("mean absolute error", ""),
+    "neg_mean_absolute_error": MetricFormat("mean absolute error", ""),
 }
 
 
@@ -74,7 +74,7 @@ class TunedCurve:
     ----------
     C, value : array of float
         Corners of the curve, from left to right.
-    measure : Measure
+    measure : MetricFormat
     best_C, low, high, at_best : float
         The chosen C, its interval, and the value there.
     n_segments : int
@@ -83,7 +83,7 @@ class TunedCurve:
 
     C: Array
     value: Array
-    measure: Measure
+    measure: MetricFormat
     best_C: float
     low: float
     high: float
@@ -107,7 +107,7 @@ def tuned_curve(search: Any) -> TunedCurve:
     if scoring is None and exact.coefficients.shape[1] > 1:  # of a regression
         scoring = "mse"
     measure = TUNED.get(scoring if isinstance(scoring, str | None) else scoring[0])
-    measure = measure or Measure(str(scoring), "", exact.greater_is_better)
+    measure = measure or MetricFormat(str(scoring), "", exact.greater_is_better)
     C = np.repeat(exact.breakpoints, 2)[1:-1]
     value = np.column_stack([exact.coefficients[:, 0], exact.coefficients[:, -1]]).ravel()
     interval = search.best_interval_

@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.evaluation import Standing, Standings
 from tamis.exceptions import InvalidParameter
-from tamis.plot.reading import MEASURES, ErrorCurve, Measure
+from tamis.plot.reading import MEASURES, ErrorCurve, MetricFormat
 from tamis.plot.style import harmless
 from tamis.report.facts import Care
 from tamis.report.saving import Page
@@ -60,7 +60,7 @@ class ComparisonReport(Page):
     ----------
     standing : Standings
         Where the methods stand on every table, with tests and ranks.
-    measure : Measure
+    measure : MetricFormat
         In which scores are shown.
     outcomes : list of TableOutcome
         Table by table.
@@ -76,7 +76,7 @@ class ComparisonReport(Page):
     drawn_by: ClassVar[str] = "tamis.report.compared_writing"
 
     standing: Standings
-    measure: Measure
+    measure: MetricFormat
     outcomes: Sequence[TableOutcome]
     made: date
     cares: Sequence[Care] = field(default_factory=list)
@@ -157,12 +157,12 @@ def compared(
     )
 
 
-def _measure(standing: Standings) -> Measure:
+def _measure(standing: Standings) -> MetricFormat:
     known = MEASURES.get(standing.metric)
-    return known or Measure(standing.metric, "", standing.greater_is_better)
+    return known or MetricFormat(standing.metric, "", standing.greater_is_better)
 
 
-def _outcome(table: MeasuredTable, standing: Standings, measure: Measure) -> TableOutcome:
+def _outcome(table: MeasuredTable, standing: Standings, measure: MetricFormat) -> TableOutcome:
     rows = standing.of(table.data)
     # in the order of all rows, so that a method has one colour on all tables
     names = list(dict.fromkeys(row.method for row in standing.rows))
@@ -172,7 +172,7 @@ def _outcome(table: MeasuredTable, standing: Standings, measure: Measure) -> Tab
     return TableOutcome(table, rows, curves, verdict_of(rows, standing))
 
 
-def _curve(row: Standing, measure: Measure) -> ErrorCurve:
+def _curve(row: Standing, measure: MetricFormat) -> ErrorCurve:
     """The points of a method as a curve that can be drawn; errors that are infinite cannot."""
     size, mean, error = (np.array(part) for part in zip(*row.curve, strict=True))
     mean = np.where(np.isfinite(mean), mean, np.nan)
@@ -185,7 +185,7 @@ def _curve(row: Standing, measure: Measure) -> ErrorCurve:
     )
 
 
-def shown_error(mean: np.ndarray, error: np.ndarray, measure: Measure) -> np.ndarray:
+def shown_error(mean: np.ndarray, error: np.ndarray, measure: MetricFormat) -> np.ndarray:
     """Standard errors in the units in which means are shown."""
     if measure.rooted:  # the error of a root, by its slope
         root = np.sqrt(mean)

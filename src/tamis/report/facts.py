@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from tamis._arrays import Array, Subset
 from tamis.contract import Interaction
-from tamis.plot.reading import ChosenUnits, CriterionCurve, ErrorCurve, Measure, Walk
+from tamis.plot.reading import ChosenUnits, CriterionCurve, ErrorCurve, MetricFormat, Walk
 from tamis.plot.tuned import TunedCurve
 from tamis.report.saving import Page
 
@@ -25,7 +25,7 @@ class Errors:
 
     Attributes
     ----------
-    measure : Measure
+    measure : MetricFormat
         In which all values are shown.
     kept, whole : Estimate
         With the columns kept; with all of them, None where that was not measured.
@@ -45,7 +45,7 @@ class Errors:
         Other scores, such as AUC if a class is rare.
     """
 
-    measure: Measure
+    measure: MetricFormat
     kept: Estimate
     whole: Estimate | None
     guess: float | None

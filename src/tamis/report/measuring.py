@@ -23,7 +23,7 @@ from tamis.plot.reading import (
     MEASURES,
     ChosenUnits,
     ErrorCurve,
-    Measure,
+    MetricFormat,
     error_curves,
     inside,
     measure_of,
@@ -33,7 +33,7 @@ from tamis.table.frames import as_polars, is_frame
 
 #: Numbers of columns that resamples measure, beside the one that is kept and all of them.
 SIZES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 60, 100, 200, 500, 1000)
-CONCORDANCE = Measure("concordance", "", greater_is_better=True)
+CONCORDANCE = MetricFormat("concordance", "", greater_is_better=True)
 #: What machines are called in a sentence.
 MACHINES = {
     r"(Linear)?SVC\(.*kernel='linear'|LinearSVC|SVR\(.*kernel='linear'": (
@@ -211,7 +211,7 @@ def errors_of_results(
     return Errors(measure, kept, whole, guess, word, lost, r2, machine, how)
 
 
-def _own(results: Results, method: str, metric: str, measure: Measure) -> Estimate:
+def _own(results: Results, method: str, metric: str, measure: MetricFormat) -> Estimate:
     """What was measured at the number of columns that each resample kept."""
     values = [
         row.value
@@ -363,7 +363,7 @@ def own_curve(selection: Any, n_features: int) -> ErrorCurve | None:
 
 def _loss_curve(rows: Any, whole: float, classes: bool, n_features: int) -> ErrorCurve:
     size, loss, error = (np.array(part) for part in zip(*rows, strict=True))
-    measure = Measure("squared loss", "") if classes else MEASURES["mse"]
+    measure = MetricFormat("squared loss", "") if classes else MEASURES["mse"]
     mean: Array = measure.shown(loss)
     if measure.rooted:
         error = np.divide(error, 2 * mean, out=np.zeros(len(mean)), where=mean > 0)

@@ -6,7 +6,7 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from tamis.plot.kept import RIVAL
-from tamis.plot.reading import Measure
+from tamis.plot.reading import MetricFormat
 from tamis.plot.style import figure, harmless
 from tamis.plot.tuned import TunedCurve
 from tamis.report.facts import Errors, Estimate, Report
@@ -29,7 +29,7 @@ def heading(report: Report) -> str:
     return f"{first} {report.n_kept} of {report.n_columns} {noun}{target}"
 
 
-def spread(estimate: Estimate, measure: Measure) -> str:
+def spread(estimate: Estimate, measure: MetricFormat) -> str:
     """± one standard error; nothing where it is not known, 0, or would be written as 0."""
     least = 0.05 if measure.percent else 0.0
     if not np.isfinite(estimate.error) or estimate.error <= least:
@@ -70,7 +70,7 @@ def _these(n: int) -> str:
     return "this column" if n == 1 else f"these {n} columns"
 
 
-def _bracketed(estimate: Estimate, measure: Measure) -> str:
+def _bracketed(estimate: Estimate, measure: MetricFormat) -> str:
     said = spread(estimate, measure)
     return f" ({said})" if said else ""
 
@@ -169,7 +169,7 @@ def size_words(report: Report) -> str:
     return f"{why} {errors.how}"
 
 
-def _exceeding(measure: Measure) -> str:
+def _exceeding(measure: MetricFormat) -> str:
     if measure.words.endswith(("errors", "answers")):
         return f"{measure.words} {'fall short of' if measure.greater_is_better else 'exceed'} those"
     return f"{measure.words} {'falls short of' if measure.greater_is_better else 'exceeds'} that"

@@ -160,7 +160,7 @@ def _leave_last(state: SolverState, line: Line) -> None:
     state.side[i] = side
     tolerance = 1e-11 * line.scale + 1e-14 * float(np.abs(state.h).max())
     if opens(*_bounds(state, line), state.tau, tolerance):
-        state.x[i] = upper[i] if side == HIGH else 0.0
+        state.snap()
         state.margin = MarginSet.empty()
     else:
         state.side[i] = FREE

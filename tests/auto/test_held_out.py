@@ -139,6 +139,21 @@ def test_a_list_that_is_not_significantly_better_than_the_baseline_is_not_offere
     assert outcome.error != outcome.error_guess
 
 
+def test_a_score_by_ranks_leaves_the_test_to_the_squared_loss():
+    """A model of noise may have the better AUC by luck; its squared loss is worse."""
+    rng = np.random.default_rng(0)
+    truth = Truth.of((rng.random(N) < 0.5).astype(int), "classification")
+    share = np.clip(rng.random(N) + 0.2 * (truth.codes - 0.5), 0, 1)  # ordered well, scaled badly
+    candidates = {("information", "ridge", 1): predictions(np.column_stack([1 - share, share]))}
+    baseline = predictions(np.broadcast_to(truth.mean, (N, 2)))
+    gathered = Gathered(candidates, {}, baseline, 9)
+    by_auc = measures_of("roc_auc", "classification", np.arange(2), (N // 2, N // 2))
+    outcome = decided(gathered, truth, measures=by_auc, asked=True)
+    value, error = outcome.error.scores["roc_auc"]
+    assert value - 0.5 > 3 * error
+    assert not outcome.found
+
+
 def test_rows_of_several_repeats_are_averaged_and_rows_without_a_fold_left_out():
     truth = Truth.of(np.arange(6.0), "regression")
     rounds = []

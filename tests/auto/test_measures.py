@@ -121,6 +121,27 @@ def test_a_rare_class_has_its_auc_and_average_precision_reported():
     assert 1 - loss[0] == pytest.approx(average_precision_score(codes == 0, values[:, 0]))
 
 
+def test_the_partial_likelihood_is_summed_over_events_within_folds():
+    rng = np.random.default_rng(0)
+    n = 60
+    y = np.empty(n, dtype=[("event", bool), ("time", float)])
+    y["event"], y["time"] = rng.random(n) < 0.6, rng.exponential(size=n).round(1)  # with ties
+    risk, folds = rng.normal(size=n), np.arange(n) % 4
+    weights = rng.integers(0, 3, size=(5, n)).astype(float)
+    measures = measures_of(None, "survival", None, None)
+    predictions = Predictions(risk.reshape(1, n, 1), folds[None])
+    found = measures.decides.losses(predictions, Truth.of(y, "survival"), weights)
+    assert measures.tests is measures.decides
+    assert [one.name for one in measures.reported] == ["concordance"]
+    for of, loss in zip(weights, found, strict=True):
+        total = 0.0
+        for i in np.flatnonzero(y["event"]):
+            later = (folds == folds[i]) & (y["time"] >= y["time"][i])
+            if of[i]:
+                total += of[i] * (risk[i] - np.log(of[later] @ np.exp(risk[later])))
+        assert loss == pytest.approx(-total / of[y["event"]].sum())
+
+
 def test_what_is_not_a_score_is_refused():
     for scoring in ("roc_acu", 3, lambda model, X, y: 0.0):
         with pytest.raises(InvalidParameter, match="Auto needs scoring as"):

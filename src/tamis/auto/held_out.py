@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis._arrays import Array, Subset
-from tamis.auto.measures import SQUARED, WRONG, Measure, Measures, Predictions
+from tamis.auto.measures import PARTIAL, SQUARED, WRONG, Measure, Measures, Predictions
 from tamis.auto.models import ANSWERS
 from tamis.auto.paths import PATHS
 from tamis.auto.plan import ALL
@@ -264,24 +264,51 @@ class Judge:
     ):
         self.measures, self.truth = measures, truth
         self._draws = Draws.of(len(truth.values), rng, truth.groups, truth.weights)
-        self._baseline = self.losses(measures.decides, [baseline])
+        self._baseline = baseline
 
     def losses(self, measure: Measure, candidates: Sequence[Predictions]) -> Losses:
         """Return the losses of some candidates."""
         found = [measure.losses(one, self.truth, self._draws.weights) for one in candidates]
         return self._draws.part(np.column_stack(found))
 
-    def try_all(self, candidates: Sequence[Predictions], sizes: Subset, allowed: Allowed) -> Trials:
-        """Return the losses of candidates, and the one that the rule selects in each draw."""
-        deciding = self.losses(self.measures.decides, candidates)
+    def try_all(
+        self,
+        candidates: Sequence[Predictions],
+        sizes: Subset,
+        allowed: Allowed,
+        measure: Measure | None = None,
+    ) -> Trials:
+        """Return the losses of candidates, and the one that the rule selects in each draw.
+
+        They are those by ``measure``, or by the one that decides.
+        """
+        measure = self.measures.decides if measure is None else measure
+        deciding, baseline = (
+            self.losses(measure, candidates),
+            self.losses(measure, [self._baseline]),
+        )
         usable: Any = np.isfinite(deciding.drawn).all(axis=1)  # a draw may have no row of a class
         drawn = np.where(usable[:, None], deciding.drawn, deciding.whole)
         errors = paired_errors(drawn)
-        nothing = np.where(usable, self._baseline.drawn[:, 0], self._baseline.whole)
+        nothing = np.where(usable, baseline.drawn[:, 0], baseline.whole)
         of_draw = select_candidates(drawn, errors, sizes, allowed, nothing)
-        whole = float(self._baseline.whole[0])
         deciding = deciding._replace(drawn=drawn)
+        whole = float(baseline.whole[0])
         return Trials(list(candidates), sizes, deciding, errors, whole, of_draw, {})
+
+    def is_significant(self, trials: Trials, allowed: Allowed) -> bool:
+        """Return whether what the draws select beats the baseline on the rows that they left out.
+
+        Both are compared by the measure that tests, which may select other candidates.
+        """
+        tests = self.measures.tests
+        if tests is not self.measures.decides:
+            trials = self.try_all(trials.candidates, trials.sizes, allowed, tests)
+        own = trials.deciding.of(trials.of_draw)
+        nothing = self.losses(tests, [self._baseline])
+        base = nothing.of(np.zeros(len(nothing.drawn), dtype=np.intp))
+        gain = base.honest - own.honest
+        return bool(gain > 0 and gain > SIGNIFICANT * _spread(base.drawn - own.drawn))
 
     def measured(self, trials: Trials, measure: Measure) -> Losses:
         """Return the losses of what each draw selected, by any measure."""
@@ -299,8 +326,8 @@ class Judge:
     @property
     def _others(self) -> list[Measure]:
         """What is reported besides the error rate and the squared error."""
-        every = (self.measures.decides, *self.measures.reported)
-        return [measure for measure in every if measure not in (SQUARED, WRONG)]
+        every = dict.fromkeys((self.measures.decides, *self.measures.reported))
+        return [measure for measure in every if measure not in (SQUARED, WRONG, PARTIAL)]
 
     def error(self, trials: Trials, baseline: "Trials | None" = None) -> HeldOut:
         """Return the error of what the draws selected."""
@@ -381,7 +408,7 @@ def decide(
     mine = judge.try_all(list(gathered.candidates.values()), sizes, allowed)
     nothing = judge.try_all([gathered.baseline], np.zeros(1, dtype=np.intp), allowed)
     path, model, size = keys[mine.selected(allowed)]
-    found = _is_significant(mine, nothing)
+    found = judge.is_significant(mine, allowed)
     guess = judge.error(nothing)
     error, error_all, lost, point = guess, None, None, None
     if found or asked:
@@ -402,14 +429,6 @@ def decide(
         path, model, size if found or asked else 0, found, error, error_all, guess,
         judge.curve(mine, keys), point, lost, int(sizes[mine.selected(short)]),
     )  # fmt: skip
-
-
-def _is_significant(mine: Trials, nothing: Trials) -> bool:
-    """Whether what the draws select beats the baseline on the rows that they left out."""
-    own = mine.deciding.of(mine.of_draw)
-    base = nothing.deciding.of(nothing.of_draw)
-    gain = base.honest - own.honest
-    return bool(gain > 0 and gain > SIGNIFICANT * _spread(base.drawn - own.drawn))
 
 
 def stability_of(

@@ -16,6 +16,7 @@ from sklearn.metrics import get_scorer
 
 from tamis._arrays import Array, Mask
 from tamis.auto.concordance import concordances
+from tamis.auto.cox import PartialLikelihood
 from tamis.auto.truth import Truth
 from tamis.contract import SURVIVAL
 from tamis.exceptions import InvalidParameter
@@ -177,6 +178,28 @@ class Concordance(Measure):
         return 1 - np.mean(found, axis=0)
 
 
+class PartialLikelihoodLoss(Measure):
+    """Log partial likelihood of an event within its test fold, with the sign changed."""
+
+    def losses(self, predictions: Predictions, truth: Truth, weights: Array) -> Array:
+        assert truth.censored is not None
+        found = np.zeros(len(weights))
+        for values, folds in zip(predictions.values, predictions.folds, strict=True):
+            for fold in np.unique(folds[folds >= 0]):
+                rows = np.flatnonzero(folds == fold)
+                y = truth.censored[rows]
+                if y["event"].any():
+                    order = np.argsort(y["time"], kind="stable")
+                    likelihood = PartialLikelihood(y[order], weights[:, rows[order]].T)
+                    found -= likelihood.value(values[rows[order]])
+        events = weights @ (truth.censored["event"] * (predictions.folds >= 0).sum(axis=0))
+        with np.errstate(invalid="ignore"):  # a draw may have no event
+            return np.asarray(found / events)
+
+    def shown(self, loss: Any) -> Any:
+        return loss
+
+
 class AnyScore(Measure):
     """Any score of scikit-learn, which is reported and does not decide."""
 
@@ -264,6 +287,8 @@ def _log_loss(values: Array, truth: Truth) -> Array:
 
 SQUARED = RowMean("squared loss", _squared)
 WRONG = RowMean("error", _wrong)
+CONCORDANCE = Concordance("concordance")
+PARTIAL = PartialLikelihoodLoss("partial likelihood")
 #: Scores that are means over rows, and decide.
 BY_ROWS = {
     "classification": {"neg_brier_score": SQUARED, "neg_log_loss": RowMean("log_loss", _log_loss)},
@@ -283,10 +308,23 @@ BY_RANKS: dict[str, tuple[Ranked, bool]] = {
 
 
 class Measures(NamedTuple):
-    """What decides, and what is reported besides."""
+    """Measures of a fit.
+
+    Attributes
+    ----------
+    decides : Measure
+        Selects the list.
+    reported : tuple of Measure
+        Reported besides it.
+    tests : Measure
+        Tests whether any list beats the baseline. It is a loss that noise makes worse: by a rank
+        measure such as AUC, a model of noise is as good as the baseline on average, and the best
+        of many such models often passes for a discovery.
+    """
 
     decides: Measure
     reported: tuple[Measure, ...] = ()
+    tests: Measure = SQUARED
 
 
 def measures_of(scoring: Any, task: str, labels: NDArray[Any] | None, counts: Any) -> Measures:
@@ -307,12 +345,13 @@ def measures_of(scoring: Any, task: str, labels: NDArray[Any] | None, counts: An
                 f"Auto measures a censored target by its concordance, not by {scoring!r}. Leave "
                 "scoring out."
             )
-        return Measures(Concordance("concordance"))
+        return Measures(PARTIAL if scoring is None else CONCORDANCE, (CONCORDANCE,), PARTIAL)
     rare = _rare_measures(labels, counts) if task == "classification" else ()
     if scoring is None:
         return Measures(SQUARED, rare)
     if scoring in BY_ROWS[task]:
-        return Measures(BY_ROWS[task][scoring], rare)
+        by_rows = BY_ROWS[task][scoring]
+        return Measures(by_rows, rare, by_rows)
     if scoring in BY_RANKS and task == "classification":
         by_class, several = BY_RANKS[scoring]
         assert labels is not None
@@ -322,8 +361,8 @@ def measures_of(scoring: Any, task: str, labels: NDArray[Any] | None, counts: An
                 "scoring='roc_auc_ovr' or 'neg_log_loss'."
             )
         classes = (1,) if len(labels) == 2 else tuple(range(len(labels)))
-        decides = RankMeasure(scoring, by_class, classes)
-        return Measures(decides, tuple(one for one in rare if one.name != scoring))
+        by_ranks = RankMeasure(scoring, by_class, classes)
+        return Measures(by_ranks, tuple(one for one in rare if one.name != scoring))
     other = _any_score(scoring, task, labels)
     other.check(task)
     return Measures(SQUARED, (*rare, other))

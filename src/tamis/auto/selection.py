@@ -82,18 +82,20 @@ class Auto(InRounds):
     with the target (JMI corrected for chance, forward), and by a forest of extremely randomised
     trees (elimination). On the first 1, 2, 3, 4, 5, 7, 10, 14, 20, 28 and 40 columns of each order
     a ridge regression, an RBF SVM (whose width inner folds choose) and a forest are trained, which
-    predict the held-out rows. For a censored target the columns are ordered by the Cox score, and
-    the model is a Cox regression with a ridge penalty.
+    predict the held-out rows. For a censored target the columns are ordered by the Cox score, the
+    model is a Cox regression with a ridge penalty, the loss is its partial likelihood within test
+    folds, and the concordance is reported.
 
     The smallest number of columns is selected whose mean squared loss (for classes that of the
-    probabilities, the Brier score) is within one standard error of the least, compared in pairs on
-    the same rows, and at most 5 % above it. The best order and model at that number are then
-    fitted on all rows.
+    probabilities, the Brier score) is close to the least: within two standard errors of the
+    difference, paired by rows, within 5 % of the loss, and within a fifth of the gain over the
+    baseline. The best order and model at that number are then fitted on all rows.
 
     The reported error comes from held-out rows and is corrected for the choice among many
     candidates: rows are drawn with replacement, the rule selects on them, and its selection is
     measured on the rows that were not drawn. Nothing is selected, with a warning, unless that error
-    is significantly (at the 5 % level) below that of the baseline, which uses no columns.
+    is significantly (at the 5 % level) below that of the baseline, which uses no columns. Scores by
+    ranks, such as AUC, leave this test to the squared loss.
 
     What is tried follows from the size of the table and ``budget``, by a table of costs and not by
     a clock, so that the answer is the same on every machine; ``plan_`` lists it.
@@ -105,8 +107,8 @@ class Auto(InRounds):
         tried. A clock stops after three times as long, and not before five minutes, with the orders
         that are finished.
     size : {"balanced", "short", "best"}, default="balanced"
-        How much worse a smaller number of columns may be: one paired standard error and 5 % at
-        most, 1.64 standard errors and 10 %, or nothing.
+        How much worse a smaller number of columns may be. "balanced" is described above, "short"
+        allows 20 % of the loss in place of 5 %, and "best" selects the least loss.
     n_features_to_select : int, float or None, default=None
         The number of columns (or the share of them) to select, if it is known: order and model are
         then chosen at that number.

@@ -22,10 +22,9 @@ MODELS = {
 }
 #: How a size is chosen.
 WITHIN = {
-    "balanced": "the smallest number whose loss is within one standard error, and 5 %, of the "
+    "balanced": "the smallest number whose loss is within two standard errors, and 5 %, of the "
     "least",
-    "short": "the smallest number whose loss is within 1.64 standard errors, and 10 %, of the "
-    "least",
+    "short": "the smallest number whose loss is within two standard errors, and 20 %, of the least",
     "best": "the number with the least loss",
 }
 #: Names of scores in a sentence.

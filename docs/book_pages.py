@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tamis._wording import counted
+from tamis._format import format_count
 from tamis.plot.published import cells_of, draw_published
 from tamis.plot.style import LIGHT
 from tamis.report import reproduced
@@ -210,7 +210,7 @@ def _pictures(report: ReproductionReport, folder: Path) -> list[str]:
         lines += [f".. figure:: pictures/{name}-{number}.svg", f"   :alt: {_plain(part)}", ""]
         lines += [f"   {_plain(part)}", ""]
     if left := len(report.parts) - DRAWN:
-        lines += [f"{counted(left, 'part')} more in the tables above.", ""] if left > 0 else []
+        lines += [f"{format_count(left, 'part')} more in the tables above.", ""] if left > 0 else []
     return lines
 
 
@@ -248,7 +248,7 @@ def _computed(experiment: Experiment, one: KeptReproduction | None = None) -> li
     if one is not None:
         versions = ", ".join(f"{name} {v}" for name, v in one.versions.items())
         lines += [
-            f"{counted(one.realizations, 'realization')} from seed {one.seed}, computed until "
+            f"{format_count(one.realizations, 'realization')} from seed {one.seed}, computed until "
             f"{one.made.day} {one.made:%B %Y} with {versions}; fitting took "
             f"{_spoken_time(one.seconds)} on a machine that did other work besides.",
             "",

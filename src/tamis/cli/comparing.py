@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from tamis._wording import listed
+from tamis._format import format_names
 from tamis.cli.answer import command_of
 from tamis.cli.compared import print_compared, print_ranks
 from tamis.cli.comparison_files import comparison_page, written
@@ -202,7 +202,7 @@ def _table(asked: CompareRequest, file: Path) -> Table:
     if asked.target is None and content.target is None:
         raise InvalidTable(
             "Which column is the target? Write --target with one of "
-            f"{listed(content.frame.columns[::-1])}."
+            f"{format_names(content.frame.columns[::-1])}."
         )
     name = "standard input" if str(file) == STDIN else file.name
     given = asked.target, asked.drop, asked.keep, asked.task

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tamis._wording import counted
+from tamis._format import format_count
 from tamis.cli.contest import Rules
 from tamis.cli.sheets import Sheet, Value
 from tamis.evaluation import Standing, Standings
@@ -37,8 +37,8 @@ def heading(one: Compared, standing: Standings) -> list[str]:
     n = len(rules.plan)
     return [
         f"{one.data}: {rules.spoken}",
-        f"{counted(n, 'resample')}: chosen and trained on {n_train} rows, measured on the other "
-        f"{n_rows - n_train}",
+        f"{format_count(n, 'resample')}: chosen and trained on {n_train} rows, measured on "
+        f"the other {n_rows - n_train}",
         f"{spoken_metric(standing)} of {write(rules.estimator, strict=False)}",
     ]
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 import polars as pl
 
 from tamis._arrays import target_kind
+from tamis._format import format_names
 from tamis._parallel import cluster_client
-from tamis._wording import listed
 from tamis.contract import Parts, Record, TableInParts
 from tamis.contract.cost import free_memory
 from tamis.contract.drawn import RowDraw
@@ -156,7 +156,7 @@ def labelled_parts(asked: PartsRequest, client: Any, **options: Any) -> Labelled
     known = Parquet(where).names
     if asked.target is None:
         raise InvalidTable(
-            f"Which column is the target? Write --target with one of {listed(known[::-1])}."
+            f"Which column is the target? Write --target with one of {format_names(known[::-1])}."
         )
     for name in asked.drop:
         check_column(name, known)

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from tamis._wording import counted
+from tamis._format import format_count
 from tamis.cli.answer import command_of
 from tamis.cli.failing import INTERRUPTED
 from tamis.cli.output import check_output, check_place, replace_file
@@ -96,7 +96,8 @@ def run_experiments(
         if not quiet:
             say(f"the page is {report}.")
     if folder is not None and not quiet:
-        say(f"{folder} holds a page, tables and pictures of {counted(len(done), 'experiment')}.")
+        of = format_count(len(done), "experiment")
+        say(f"{folder} holds a page, tables and pictures of {of}.")
 
 
 def _check_pages(report: Path | None, folder: Path | None, n_experiments: int) -> None:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 import typer
 from numpy.typing import NDArray
 
+from tamis._format import format_count
 from tamis._namespace import computing_on
 from tamis._parallel import listening
-from tamis._wording import counted
 from tamis.choice.rounds import InRounds
 from tamis.cli.failing import INTERRUPTED
 from tamis.cli.parts import LabelledParts
@@ -147,7 +147,7 @@ def _done(selector: Any) -> str:
     if isinstance(inside(selector), InRounds):
         return f"what is known after {progress_of(selector)[1]} is"
     n = len(selector.trace_)
-    return f"{counted(n, 'step')} {'is' if n == 1 else 'are'}"
+    return f"{format_count(n, 'step')} {'is' if n == 1 else 'are'}"
 
 
 def load_record(path: Path) -> Record:

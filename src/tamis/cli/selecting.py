@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tamis import spec
-from tamis._wording import listed
+from tamis._format import format_names
 from tamis.auto import Auto
 from tamis.choice import Fraction, Size
 from tamis.choice.inner_search import walk_of
@@ -263,7 +263,7 @@ def _table(asked: Request, content: FileTable) -> Table:
     if not asked.dry_run and named is None:
         raise InvalidTable(
             "Which column is the target? Write --target with one of "
-            f"{listed(content.frame.columns[::-1])}."
+            f"{format_names(content.frame.columns[::-1])}."
         )
     drop = (*asked.drop, *filter(None, dict.fromkeys((asked.row_groups, asked.weights))))
     given = asked.target, drop, asked.keep, asked.task

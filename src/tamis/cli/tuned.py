@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from tamis._arrays import Array
-from tamis._wording import counted
+from tamis._format import format_count
 from tamis.cli.output import plain, replace_file
 from tamis.cli.printing import stdout, text
 from tamis.svm.curves.curve import IntervalOfC, ValidationCurve
@@ -160,7 +160,7 @@ def _how(found: Tuned) -> str:
     prepared = "encoded and standardised" if found.encodes else "standardised"
     return (
         f"support vector machine, {search.kernel} kernel{gamma}{tube}; "
-        f"{counted(found.folds, 'fold')}{times}; columns {prepared} on training rows"
+        f"{format_count(found.folds, 'fold')}{times}; columns {prepared} on training rows"
     )
 
 
@@ -223,7 +223,7 @@ def _value(found: Tuned, value: float) -> str:
 def _error(found: Tuned) -> str:
     error = found.standard_error
     shown = f"{100 * error:.2f}" if _percent(found) else f"{error:.2g}"
-    folds = counted(found.folds, "fold")
+    folds = format_count(found.folds, "fold")
     return (
         f"{shown} (standard error over {folds}); C was chosen by it: expect a little worse on "
         "new rows"

@@ -20,7 +20,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tamis._wording import counted, listed
+from tamis._format import format_count, format_names
 from tamis.cli.counting import Counter, counted_bar
 from tamis.cli.failing import INTERRUPTED
 from tamis.cli.output import check_output
@@ -168,7 +168,7 @@ def _data(asked: TuneRequest) -> tuple[Table, TuningTable]:
     if asked.target is None and content.target is None:
         raise InvalidTable(
             "Which column is the target? Write --target with one of "
-            f"{listed(content.frame.columns[::-1])}."
+            f"{format_names(content.frame.columns[::-1])}."
         )
     groups, drop = None, asked.drop
     if asked.groups is not None:
@@ -270,9 +270,9 @@ def _check_cost(asked: TuneRequest, data: TuningTable, n_gammas: int) -> None:
     seconds = _seconds(n, asked, data, n_gammas)
     if seconds > LONG and not asked.quiet:
         say(
-            f"note: {counted(n_gammas * asked.folds * asked.repeats, 'path')} of {n} rows will "
-            f"take about {spoken_time(seconds)}; --sample {short} takes seconds, and --jobs shares "
-            "the work."
+            f"note: {format_count(n_gammas * asked.folds * asked.repeats, 'path')} of {n} rows "
+            f"will take about {spoken_time(seconds)}; --sample {short} takes seconds, and --jobs "
+            "shares the work."
         )
 
 
@@ -352,10 +352,10 @@ def _fitted(search: Any, data: TuningTable, asked: TuneRequest) -> list[warnings
 
 def _leave(search: Any, bar: Counter) -> None:
     """Say what was known when it was stopped."""
-    stopped = f"stopped after {bar.done} of {counted(bar.total, 'path')}"
+    stopped = f"stopped after {bar.done} of {format_count(bar.total, 'path')}"
     if not hasattr(search, "certificate_"):
         say(f"{stopped}; nothing is known yet.")
         return
     proof, gamma = search.certificate_, search.best_params_.get("gamma")
     where = "" if gamma is None else f" with gamma = {gamma}"
-    say(f"{stopped}. Known from {counted(search.n_splits_, 'fold')}{where}: {proof.found}.")
+    say(f"{stopped}. Known from {format_count(search.n_splits_, 'fold')}{where}: {proof.found}.")

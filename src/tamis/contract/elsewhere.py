@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from tamis._format import format_count
 from tamis._frame import collected
 from tamis._namespace import (
     Place,
@@ -32,7 +33,6 @@ from tamis._namespace import (
     namespace,
     on_host,
 )
-from tamis._wording import counted
 from tamis.exceptions import DeviceWarning, InvalidTable
 
 #: Types that scikit-learn checks by itself where it is told to.
@@ -230,7 +230,9 @@ def out_of_memory(selection: Any, error: Exception, n_steps: int) -> str:
     params = {key.split("__")[-1] for key in selection.get_params()}
     smaller = "write precision='single', " if "precision" in params else ""
     smaller += "write n_landmarks=4096, " if "n_landmarks" in params else ""
-    done = f"{counted(n_steps, 'step')} made so far {'is' if n_steps == 1 else 'are'} in record_"
+    done = (
+        f"{format_count(n_steps, 'step')} made so far {'is' if n_steps == 1 else 'are'} in record_"
+    )
     go_on = f"The {done}: go on by resume(X, y, record=...) with" if n_steps else "Give"
     return (
         f"{name} ran out of memory on {where}: {wanted}{left}. {go_on} a table of numpy, which is "

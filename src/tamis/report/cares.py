@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis._wording import counted
+from tamis._format import format_count
 from tamis.evaluation import Results
 from tamis.plot.style import figure, harmless
 from tamis.report.facts import Care, Report
@@ -155,7 +155,7 @@ def _failed(results: Results | None, certified: bool) -> Iterator[Care]:
     if results is not None and results.failures:
         n, first = len(results.failures), results.failures[0]
         yield Care(
-            f"{counted(n, 'resample')} failed;",
+            f"{format_count(n, 'resample')} failed;",
             f"the others stand. The first: {harmless(first.reason)}",
         )
     if not certified:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from tamis._wording import counted
+from tamis._format import format_count
 from tamis.evaluation import Standing
 from tamis.evaluation.standings import PairTest
 from tamis.plot.curves import draw_curve
@@ -84,7 +84,7 @@ def _heading(report: ComparisonReport) -> str:
         return f"{harmless(best)} ranks best of {n} methods on {ranks.n_rows} tables"
     verdicts = [outcome.verdict for outcome in report.outcomes if outcome.verdict is not None]
     if len(report.outcomes) > 1 or not verdicts:
-        return f"{counted(n, 'method')} on {counted(len(report.outcomes), 'table')}"
+        return f"{format_count(n, 'method')} on {format_count(len(report.outcomes), 'table')}"
     (verdict,) = verdicts
     if not verdict.found:
         who = f"None of {n} methods is" if n > 1 else f"{harmless(verdict.best.method)} is not"

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset, target_kind, times_as_days
 from tamis._expression import write
+from tamis._format import format_count
 from tamis._frame import collected
-from tamis._wording import counted
 from tamis.contract.record import installed_versions
 from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter, InvalidTable
@@ -294,8 +294,8 @@ def _details(
             word = "Tried" if planned.tried else "Skipped"
             lines.append((word, f"{planned.name}: {planned.reason}".removesuffix(": ")))
     if record is not None:
-        asked = f"{counted(len(record.trace), 'step')}, {counted(record.n_evaluations, 'score')}"
-        asked += f", {record.seconds:.1f} s"
+        asked = f"{format_count(len(record.trace), 'step')}, "
+        asked += f"{format_count(record.n_evaluations, 'score')}, {record.seconds:.1f} s"
         lines.append(("Steps", asked))
     if results is not None and results.tasks:
         outcome = results.tasks[0].outcome
@@ -304,7 +304,7 @@ def _details(
     if record is not None and record.seeds:
         seeds = ", ".join(f"{name} {seed}" for name, seed in record.seeds.items())
         lines.append(("Seeds", seeds))
-    shape = f"{counted(n_rows, 'row')}, {counted(shape_of(given.X)[1], 'column')}"
+    shape = f"{format_count(n_rows, 'row')}, {format_count(shape_of(given.X)[1], 'column')}"
     shape += "" if record is None else f", fingerprint {record.data}"
     lines.append(("Data", f"{given.source}, {shape}" if given.source else shape))
     if record is not None and record.places:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import ClassVar
 
-from tamis._wording import counted
+from tamis._format import format_count
 from tamis.contract.record import installed_versions
 from tamis.evaluation import Contrast
 from tamis.exceptions import InvalidParameter
@@ -111,7 +111,7 @@ def _cares(found: Reproduction) -> list[Care]:
         cares.insert(
             0,
             Care(
-                f"{counted(n, 'realization')} of {found.experiment.realizations}.",
+                f"{format_count(n, 'realization')} of {found.experiment.realizations}.",
                 "Fewer than were published: only large differences show.",
             ),
         )

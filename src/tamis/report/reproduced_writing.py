@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tamis._wording import counted
+from tamis._format import format_count
 from tamis.evaluation import Contrast
 from tamis.plot.published import cells_of, draw_published
 from tamis.plot.style import PAGE, figure, harmless
@@ -87,16 +87,18 @@ def lead_of(report: ReproductionReport) -> str:
         # chance is measured by the spread of several
         rest = f"{beside} published beside them, which more could be compared with"
         return (
-            f"{counted(len(cells), 'number')} over {counted(n, 'realization')}; "
+            f"{format_count(len(cells), 'number')} over {format_count(n, 'realization')}; "
             f"{rest if beside else 'none is published'}."
         )
-    said = [f"{counts.get('=', 0)} of {counted(sound, 'number')} agree with those published."]
+    said = [f"{counts.get('=', 0)} of {format_count(sound, 'number')} agree with those published."]
     if better := counts.get("+", 0):
         said.append(f"Ours {'is' if better == 1 else 'are'} better in {better}.")
     if worse := counts.get("-", 0):
         said.append(f"Ours {'is' if worse == 1 else 'are'} worse in {worse}.")
     if unsound := counts.get("?", 0):
-        said.append(f"{counted(unsound, 'published number')} cannot be a target, see the notes.")
+        said.append(
+            f"{format_count(unsound, 'published number')} cannot be a target, see the notes."
+        )
     return " ".join(said)
 
 
@@ -162,5 +164,5 @@ def _caption(cells: Sequence[Cell]) -> str:
     """What a picture shows, for those who do not see it."""
     marks = [cell.mark for cell in cells if cell.mark and cell.mark != "?"]
     if not marks:
-        return f"{counted(len(cells), 'number')} of ours."
-    return f"{marks.count('=')} of {counted(len(marks), 'number')} agree."
+        return f"{format_count(len(cells), 'number')} of ours."
+    return f"{marks.count('=')} of {format_count(len(marks), 'number')} agree."

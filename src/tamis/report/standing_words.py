@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tamis._wording import counted
+from tamis._format import format_count
 from tamis.evaluation import Standing, Standings
 
 #: Metrics that are shares, which people read in percent.
@@ -181,7 +181,7 @@ def _is_worse(row: Standing, best: Standing, standing: Standings) -> bool:
 
 def failed_words(one: Failed) -> str:
     """A method that failed, with the beginning of what it said."""
-    where = f" in {counted(one.times, 'resample')}" if one.times else ""
+    where = f" in {format_count(one.times, 'resample')}" if one.times else ""
     return f"{one.method} failed{where}: {_begun(one.sentence)}"
 
 

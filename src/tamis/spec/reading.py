@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from inspect import Parameter
 from typing import Any
 
-from tamis._wording import did_you_mean
+from tamis._format import did_you_mean
 from tamis.exceptions import InvalidSpec
 from tamis.spec import vocabulary
 from tamis.spec.rule import check_argument, check_one_word

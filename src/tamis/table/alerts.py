@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
-from tamis._wording import counted, listed, shell_word
+from tamis._format import format_count, format_names, quote_for_shell
 from tamis.contract.drawn import rows_drawn
 from tamis.table.dates import PARTS
 from tamis.table.kinds import FEW_LEVELS, SeenColumns, are_codes, is_called_id, numbers
@@ -171,7 +171,7 @@ def _codes(
 
 def way_out(option: str, names: Sequence[str]) -> str:
     """What to write for these columns, in Python and on the command line."""
-    words = " ".join(f"--{option} {shell_word(name)}" for name in names[:5])
+    words = " ".join(f"--{option} {quote_for_shell(name)}" for name in names[:5])
     shown = ", ".join(map(repr, names[:5]))
     more = ", ..." if len(names) > 5 else ""
     return f"{option}=[{shown}{more}] ({words}{' ...' if more else ''})"
@@ -188,14 +188,14 @@ def _left_out(
     return Alert(
         sort,
         tuple(names),
-        f"{listed(names)} {'is' if one else 'are'} left out: {why[not one]} Write {instead}"
+        f"{format_names(names)} {'is' if one else 'are'} left out: {why[not one]} Write {instead}"
         f"{way_out('keep', names)} {for_use}.",
         grave=True,
     )
 
 
 def _identifiers(names: Sequence[str], sorted_with: Sequence[str]) -> Alert | None:
-    betrays = f" {listed(sorted_with)} even foretells the target." if sorted_with else ""
+    betrays = f" {format_names(sorted_with)} even foretells the target." if sorted_with else ""
     what = f"another value in every row, as an identifier has.{betrays}"
     return _left_out("identifier", names, (f"it has {what}", f"they have {what}"))
 
@@ -219,8 +219,8 @@ def _constants(names: NDArray[Any]) -> Alert | None:
     return Alert(
         "constant",
         tuple(held),
-        f"{listed(held)} {'has' if len(held) == 1 else 'have'} one value, or none, in all rows: "
-        "left out.",
+        f"{format_names(held)} {'has' if len(held) == 1 else 'have'} one value, or none, in all "
+        "rows: left out.",
     )
 
 
@@ -231,7 +231,7 @@ def _leaks(names: NDArray[Any], power: Array) -> Alert | None:
     return Alert(
         "leak",
         tuple(held),
-        f"{listed(held)} foretell{'s' * (len(held) == 1)} the target almost alone "
+        f"{format_names(held)} foretell{'s' * (len(held) == 1)} the target almost alone "
         f"({100 * power.max():.0f} % of the errors are gone, cross-validated): a leak, perhaps. If "
         f"so, write {way_out('drop', held)}.",
         grave=True,
@@ -245,7 +245,7 @@ def _gaps(seen: SeenColumns, n_rows: int, aside: dict[str, str]) -> Alert | None
     worst = sorted(holes, key=lambda j: -seen.n_missing[j])
     held = [seen.names[j] for j in worst]
     share = f"{100 * seen.n_missing[worst[0]] / n_rows:.0f} %"
-    n_most = counted(int(seen.n_missing[worst[0]]), "gap")
+    n_most = format_count(int(seen.n_missing[worst[0]]), "gap")
     first = f"{held[0]!r} has {n_most} ({share})"
     if len(held) > 1:
         first = f"{len(held)} columns have gaps, {held[0]!r} the most ({n_most}, {share})"
@@ -266,7 +266,7 @@ def _copied(names: NDArray[Any], found: dict[int, int], aside: dict[str, str]) -
     return Alert(
         "copies",
         tuple(held),
-        f"{counted(len(held), 'column')} "
+        f"{format_count(len(held), 'column')} "
         f"repeat{'s' * (len(held) == 1)} another, {shown}{more}: taken last.",
     )
 
@@ -280,7 +280,7 @@ def _mixed(frame: pl.DataFrame, names: NDArray[Any], found: NDArray[np.intp]) ->
     return Alert(
         "mixed",
         tuple(held),
-        f"{listed(held)} mix{'es' * (len(held) == 1)} numbers and words, such as {odd!r} in "
+        f"{format_names(held)} mix{'es' * (len(held) == 1)} numbers and words, such as {odd!r} in "
         f"{held[0]!r}: read as words. Correct the file where numbers were meant.",
         grave=True,
     )
@@ -303,8 +303,9 @@ def _dated(frame: pl.DataFrame, seen: SeenColumns, codes: Sequence[int]) -> Aler
     return Alert(
         "dates",
         tuple(held),
-        f"{listed(held)} {used} in time{parts}. If rows depend on time, errors of random folds are "
-        f"optimistic: write --cv time:{shell_word(held[0])} for folds in order of time.",
+        f"{format_names(held)} {used} in time{parts}. If rows depend on time, errors of random "
+        f"folds are optimistic: write --cv time:{quote_for_shell(held[0])} for folds in "
+        "order of time.",
     )
 
 
@@ -330,13 +331,13 @@ def _repeated_ids(frame: pl.DataFrame, seen: SeenColumns) -> Alert | None:
     if not found:
         return None
     first, n_values = next(iter(found.items()))
-    others = f" (also {listed(list(found)[1:])})" if len(found) > 1 else ""
+    others = f" (also {format_names(list(found)[1:])})" if len(found) > 1 else ""
     return Alert(
         "repeated ids",
         tuple(found),
         f"{first!r} looks like an identifier that rows share: {n_values} values in {frame.height} "
         f"rows{others}. Rows of one value should stay in one fold: write --groups "
-        f"{shell_word(first)}.",
+        f"{quote_for_shell(first)}.",
     )
 
 
@@ -428,6 +429,6 @@ def _unnamed(names: list[str]) -> Alert | None:
     return Alert(
         "unnamed",
         tuple(names),
-        f"{listed(names)} had no name in the file. Name the column there, or write "
+        f"{format_names(names)} had no name in the file. Name the column there, or write "
         f"{way_out('drop', names)}.",
     )

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from sklearn.datasets import load_svmlight_file
 
+from tamis._format import did_you_mean
 from tamis._sparse import canonical
-from tamis._wording import did_you_mean
 from tamis.contract import SparseColumns
 from tamis.datasets.memory import NUMBER, check_fits
 from tamis.exceptions import InvalidTable, MissingExtra

@@ -11,7 +11,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array, Subset
-from tamis._wording import listed
+from tamis._format import format_names
 from tamis.exceptions import InvalidParameter
 from tamis.table.encoder import Encoded
 from tamis.table.frames import is_frame
@@ -71,7 +71,7 @@ def _origins(fitted: Any, outputs: list[str], names: list[str]) -> Subset:
         if source is None:
             raise InvalidParameter(
                 f"TableSelector needs to know which column the output {output!r} of "
-                f"{type(fitted).__name__} came of; the columns are {listed(names)}. Give an "
+                f"{type(fitted).__name__} came of; the columns are {format_names(names)}. Give an "
                 "encoder with output_to_input_ (as skrub's TableVectorizer), a ColumnTransformer, "
                 "or outputs that begin with the name of their column."
             )

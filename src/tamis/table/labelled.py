@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, target_kind
-from tamis._wording import counted, did_you_mean, listed
+from tamis._format import did_you_mean, format_count, format_names
 from tamis.contract import SURVIVAL, SparseColumns
 from tamis.exceptions import InvalidTable, InvalidTarget
 from tamis.table.kinds import CELLS, all_numbers, as_dates, date_format, days_of
@@ -28,7 +28,7 @@ class LabelledTable(NamedTuple):
         return self.X.names if isinstance(self.X, SparseColumns) else self.X.columns
 
     def __str__(self) -> str:
-        size = f"{counted(len(self.y), 'row')}, {counted(len(self.names), 'column')}"
+        size = f"{format_count(len(self.y), 'row')}, {format_count(len(self.names), 'column')}"
         return f"{size}, target {self.target} ({spoken_task(self.y, self.task)})"
 
 
@@ -44,7 +44,7 @@ def check_column(name: str, columns: Sequence[str]) -> None:
     if name not in columns:
         raise InvalidTable(
             f"There is no column {name!r}.{did_you_mean(name, columns)} The columns are "
-            f"{listed(columns)}."
+            f"{format_names(columns)}."
         )
 
 
@@ -97,8 +97,8 @@ def check_complete(column: pl.Series, way_out: str) -> None:
         missing += int(column.is_nan().sum())
     if missing:
         raise InvalidTable(
-            f"The column {name!r} has {counted(missing, 'missing value')} in {len(column)} rows. "
-            f"Fill them in, or remove those rows{way_out}."
+            f"The column {name!r} has {format_count(missing, 'missing value')} in {len(column)} "
+            f"rows. Fill them in, or remove those rows{way_out}."
         )
     check_finite(column, way_out)
 
@@ -108,7 +108,7 @@ def check_finite(column: pl.Series, way_out: str = "") -> None:
     infinite = int(column.is_infinite().sum()) if column.dtype.is_float() else 0
     if infinite:
         raise InvalidTable(
-            f"The column {column.name!r} has {counted(infinite, 'infinite value')}. Correct "
+            f"The column {column.name!r} has {format_count(infinite, 'infinite value')}. Correct "
             f"them{way_out}."
         )
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_y, check_consistent_length
 
 from tamis._arrays import Array, Subset, target_kind, times_as_days
-from tamis._wording import listed
+from tamis._format import format_names
 from tamis.contract.inputs import check_target_rows
 from tamis.contract.units import Grouping, resolve_units
 from tamis.density.discrete import category_mask
@@ -183,7 +183,7 @@ def _check_features(frame: pl.DataFrame, profile: TableProfile, fixed: Sequence[
             check_finite(frame.to_series(j), way)
     if not used:
         raise InvalidTable(
-            f"TableSelector finds no column to choose from: {listed(profile.aside)} "
+            f"TableSelector finds no column to choose from: {format_names(profile.aside)} "
             f"{'is' if len(profile.aside) == 1 else 'are'} left out "
             f"({', '.join(sorted(set(profile.aside.values())))}). 0 feature(s) are left while a "
             "minimum of 1 is required."

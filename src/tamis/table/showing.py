@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from tamis._wording import counted
+from tamis._format import format_count
 from tamis.table.labelled import spoken_task
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def shown(table: "Table", width: int | None = None) -> str:
 def _heading(table: "Table") -> str:
     seen = table.profile.columns
     what = f"{table.name}: " if table.name else ""
-    size = f"{counted(table.frame.height, 'row')}, {counted(len(seen.names), 'column')}"
+    size = f"{format_count(table.frame.height, 'row')}, {format_count(len(seen.names), 'column')}"
     if table.y is None:
         return f"{what}{size}, no target"
     return f"{what}{size}, target {table.target} ({spoken_task(table.y, table.task)})"

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
-from tamis._wording import did_you_mean
+from tamis._format import did_you_mean
 from tamis.datasets.memory import check_fits
 from tamis.exceptions import InvalidTable
 from tamis.table.formats import BEGINNINGS, COMPRESSIONS, EXTENSIONS

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tamis._format import format_names
 from tamis._frame import collected
-from tamis._wording import listed
 from tamis.contract import SparseColumns
 from tamis.datasets.memory import NUMBER, check_fits
 from tamis.exceptions import InvalidTable
@@ -151,9 +151,9 @@ class Table:
         """What became of all features, and what to do."""
         constant = [name for name, why in self.aside.items() if why == "constant"]
         others = [name for name in self.aside if name not in set(constant)]
-        found = [f"{listed(others)} left out"] if others else []
+        found = [f"{format_names(others)} left out"] if others else []
         if constant:
-            found.append(f"{listed(constant)} with one value, or none, in all rows")
+            found.append(f"{format_names(constant)} with one value, or none, in all rows")
         instead = "Give a table with columns that vary."
         if others:
             instead = f"Write {way_out('keep', others)} to use them, or give a table with features."

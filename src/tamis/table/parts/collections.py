@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import times_as_days
+from tamis._format import did_you_mean, format_names
 from tamis._parallel import need_dask
-from tamis._wording import did_you_mean, listed
 from tamis.contract import Parts, Reducible, RowBlock, RowStatistic
 from tamis.exceptions import InvalidTable, InvalidTarget
 from tamis.table.parts.cluster import KeptThere, cluster_errors
@@ -175,7 +175,7 @@ def _of_frame(
         near = "" if target is None else did_you_mean(target, names)
         raise InvalidTarget(
             "A Dask DataFrame needs target= with the name of one of its columns, or a Series y "
-            f"beside it; got target={target!r}.{near} The columns are {listed(names)}."
+            f"beside it; got target={target!r}.{near} The columns are {format_names(names)}."
         )
     tables = X.to_delayed()
     if target is not None:

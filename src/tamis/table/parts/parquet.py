@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import times_as_days
-from tamis._wording import did_you_mean, listed
+from tamis._format import did_you_mean, format_names
 from tamis.contract import RowBlock
 from tamis.exceptions import InvalidTable, InvalidTarget, MissingExtra
 from tamis.table.parts.local import BLOCK_NUMBERS, LocalParts
@@ -105,8 +105,8 @@ class Parquet(LocalParts):
         if len(found) < len(schema):
             twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
             raise InvalidTable(
-                f"{file} has several columns of the name {listed(twice)}. Write the file with a "
-                "name for each column."
+                f"{file} has several columns of the name {format_names(twice)}. Write the file "
+                "with a name for each column."
             )
         if not self._kinds:
             self._kinds = found
@@ -129,7 +129,7 @@ class Parquet(LocalParts):
                 raise InvalidTable(
                     f"{self.where} has no column {name!r}.{did_you_mean(str(name), known)} Write "
                     "one of "
-                    f"{listed(known)}."
+                    f"{format_names(known)}."
                 )
         self._check_target()
         names = [name for name in asked if name != self.target]
@@ -137,7 +137,7 @@ class Parquet(LocalParts):
         if wrong and self.target is not None:
             raise InvalidTable(
                 f"{self.where} is read in blocks of rows, which takes numbers, but column(s) "
-                f"{listed(wrong)} hold {self._kinds[wrong[0]]}. Leave them out "
+                f"{format_names(wrong)} hold {self._kinds[wrong[0]]}. Leave them out "
                 "(--drop, or Parquet(..., columns=[...])), or write them as numbers."
             )
         if not names:
@@ -157,7 +157,7 @@ class Parquet(LocalParts):
         if self.target is None:
             raise InvalidTarget(
                 f"Which column of {self.where} is the target? Write target= with one of "
-                f"{listed(list(self._kinds)[::-1])}."
+                f"{format_names(list(self._kinds)[::-1])}."
             )
         names = [self.target] if target_only else [*self.names, self.target]
         start = group.start

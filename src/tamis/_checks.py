@@ -1,0 +1,180 @@
+"""Declared constraints of parameters, and the one sentence that reports a violation.
+
+A class states what its parameters may be::
+
+    class Threshold(Choice):
+        _constraints = {"minimum": number()}
+
+and :func:`check_parameters` reads the declarations of a class and of all its bases.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tamis._arrays import is_int, is_real
+from tamis._format import did_you_mean, join_words
+from tamis.exceptions import InvalidParameter
+
+
+class Constraint:
+    """What a parameter may be.
+
+    Parameters
+    ----------
+    words : tuple of str
+        The alternatives in words, such as ("a number above 0", "None").
+    accepts : function
+        Whether a value is one of them.
+    names : tuple of str, default=()
+        Texts among the alternatives, which a misspelt value is compared with.
+    """
+
+    def __init__(
+        self, words: tuple[str, ...], accepts: Callable[[Any], bool], names: tuple[str, ...] = ()
+    ):
+        self.words, self.accepts, self.names = words, accepts, names
+
+    def __or__(self, other: "Constraint") -> "Constraint":
+        """Either of two constraints.
+
+        >>> (number(above=0) | one_of("scale", "auto") | NONE).words
+        ('a number above 0', "'scale'", "'auto'", 'None')
+        """
+        return Constraint(
+            self.words + other.words,
+            lambda value: self.accepts(value) or other.accepts(value),
+            self.names + other.names,
+        )
+
+    def refuse(self, owner: str, name: str, value: Any) -> NoReturn:
+        """Raise the sentence."""
+        near = did_you_mean(value, self.names) if isinstance(value, str) else ""
+        raise InvalidParameter(
+            f"{owner} needs {name} to be {join_words(self.words, 'or')}, got {value!r}.{near}"
+        )
+
+
+def number(
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
+) -> Constraint:
+    """A finite number, within limits if there are some.
+
+    >>> number(above=0, below=1).words, number(least=0).words, number(above=0, most=1).words
+    (('a number in (0, 1)',), ('a number of at least 0',), ('a number in (0, 1]',))
+    """
+    limits = least, above, most, below
+    return Constraint((_range(*limits),), _within(is_real, *limits))
+
+
+def integer(least: int | None = None, most: int | None = None) -> Constraint:
+    """An int, within limits if there are some.
+
+    >>> integer(1).words, integer(1, 5).words
+    (('an int of at least 1',), ('an int from 1 to 5',))
+    """
+    words = "an int"
+    if least is not None:
+        words += f" of at least {least}" if most is None else f" from {least} to {most}"
+    elif most is not None:
+        words += f" of at most {most}"
+    return Constraint((words,), _within(is_int, least, None, most, None))
+
+
+def one_of(*values: Any) -> Constraint:
+    """One of some values.
+
+    >>> one_of("a", 3).accepts("a"), one_of("a", 3).accepts("b"), one_of(0, 1).accepts(False)
+    (True, False, False)
+    """
+    return Constraint(
+        tuple(repr(value) for value in values),
+        lambda value: any(type(value) is type(one) and value == one for one in values),
+        tuple(value for value in values if isinstance(value, str)),
+    )
+
+
+def instance_of(kind: type | tuple[type, ...], words: str) -> Constraint:
+    """An instance of a class, described in words."""
+    return Constraint((words,), lambda value: isinstance(value, kind))
+
+
+def having(method: str, words: str) -> Constraint:
+    """An object with a method, described in words."""
+    return Constraint(
+        (words,), lambda value: hasattr(value, method) and not isinstance(value, type)
+    )
+
+
+#: True or False.
+BOOLEAN = Constraint(("True", "False"), lambda value: isinstance(value, bool | np.bool_))
+#: Nothing given.
+NONE = Constraint(("None",), lambda value: value is None)
+#: A function, or anything that can be called.
+FUNCTION = Constraint(("a function",), callable)
+
+Constraints = Mapping[str, Constraint]
+
+
+def check_parameters(owner: Any) -> None:
+    """Refuse parameters that the classes of an object do not allow.
+
+    A class declares ``_constraints``; those of a subclass come before those of its bases.
+    """
+    declared: dict[str, Constraint] = {}
+    for kind in type(owner).__mro__:
+        declared = {**vars(kind).get("_constraints", {}), **declared}
+    check_values(
+        type(owner).__name__, declared, **{name: getattr(owner, name) for name in declared}
+    )
+
+
+def check_values(owner: str, constraints: Constraints, **values: Any) -> None:
+    """Refuse arguments of a function that its constraints do not allow.
+
+    >>> check_values("Probes", {"n_rounds": integer(1)}, n_rounds=0)
+    Traceback (most recent call last):
+    ...
+    tamis.exceptions.InvalidParameter: Probes needs n_rounds to be an int of at least 1, got 0.
+    """
+    for name, constraint in constraints.items():
+        if not constraint.accepts(values[name]):
+            constraint.refuse(owner, name, values[name])
+
+
+def _within(
+    is_kind: Callable[[Any], bool],
+    least: float | None,
+    above: float | None,
+    most: float | None,
+    below: float | None,
+) -> Callable[[Any], bool]:
+    def accepts(value: Any) -> bool:
+        return (
+            is_kind(value)
+            and (least is None or value >= least)
+            and (above is None or value > above)
+            and (most is None or value <= most)
+            and (below is None or value < below)
+        )
+
+    return accepts
+
+
+def _range(
+    least: float | None, above: float | None, most: float | None, below: float | None
+) -> str:
+    low, high = (above if least is None else least), (below if most is None else most)
+    if low is not None and high is not None:
+        left, right = "(" if least is None else "[", ")" if most is None else "]"
+        return f"a number in {left}{low:g}, {high:g}{right}"
+    if low is not None:
+        return f"a number {'above' if least is None else 'of at least'} {low:g}"
+    if high is not None:
+        return f"a number {'below' if most is None else 'of at most'} {high:g}"
+    return "a finite number"

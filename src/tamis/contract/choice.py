@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from tamis._arrays import Array, Subset, improves, is_int, is_real
+from tamis._checks import check_parameters
 from tamis.contract.criterion import SubsetCriterion
 from tamis.contract.trace import Trace
 from tamis.contract.units import Grouping
@@ -102,7 +103,8 @@ class Choice(BaseEstimator, ABC):
         return False
 
     def check(self, search: Walker, criterion: Any) -> None:
-        """Refuse a search or criterion that this choice cannot work with."""
+        """Refuse parameters, and a search or criterion that this choice cannot work with."""
+        check_parameters(self)
         name = type(search).__name__
         if self.needs_nested and not search.nested:
             raise IncompatibleCriterion(

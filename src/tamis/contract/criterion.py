@@ -28,6 +28,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 
 from tamis._arrays import EMPTY, Array, Mask, Subset, idle_columns, target_kind
+from tamis._checks import check_parameters
 from tamis.contract.censored import SURVIVAL, censored_columns
 from tamis.contract.cost import Cost
 from tamis.contract.elsewhere import where_it_is
@@ -78,7 +79,11 @@ class Criterion(BaseEstimator, ABC):
     _unit_columns: tuple[Subset, ...] | None = None
 
     def check(self) -> None:
-        """Refuse parameters that cannot work, before any data are seen."""
+        """Refuse parameters that cannot work, before any data are seen.
+
+        What a single parameter may be is declared in ``_constraints``.
+        """
+        check_parameters(self)
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> Self:
         """Learn the data; ``params`` are per-row metadata such as ``sample_weight``.

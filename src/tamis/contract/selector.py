@@ -18,6 +18,7 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import Tags
 
 from tamis._arrays import Array
+from tamis._checks import check_parameters
 from tamis._parallel import heard
 from tamis._random import draw_seed, fix_seeds
 from tamis.contract.choice import Choice, Chosen, SizeLike, resolve_choice
@@ -227,6 +228,7 @@ class Selection(FittedSelection, CallbackSupportMixin, BaseEstimator):
     @with_callbacks
     def _run(self, X: Any, y: Any, params: dict[str, Any], done: Record | None) -> None:
         self._forget()
+        check_parameters(self)
         self._check()
         target = params.pop("target", None)
         if in_parts(X):

@@ -154,6 +154,20 @@ def test_a_score_by_ranks_leaves_the_test_to_the_squared_loss():
     assert not outcome.found
 
 
+@pytest.mark.parametrize(("effect", "found"), [(1.5, True), (0.0, False)])
+def test_a_clear_signal_of_a_rare_class_is_found_by_its_auc(effect, found):
+    """With 20 positives a forest's probabilities are too rough for the squared loss."""
+    rng = np.random.default_rng(0)
+    truth = Truth.of((np.arange(N) % 20 == 0).astype(int), "classification")
+    share = np.clip(0.1 * (rng.normal(size=N) + effect * truth.codes) + 0.2, 0, 1)
+    candidates = {("information", "ridge", 1): predictions(np.column_stack([1 - share, share]))}
+    baseline = predictions(np.broadcast_to(truth.mean, (N, 2)))
+    gathered = Gathered(candidates, {}, baseline, 9)
+    rare = measures_of(None, "classification", np.arange(2), (N - 20, 20))
+    assert not decided(gathered, truth, measures=rare._replace(rare_auc=None)).found
+    assert decided(gathered, truth, measures=rare).found is found
+
+
 def test_rows_of_several_repeats_are_averaged_and_rows_without_a_fold_left_out():
     truth = Truth.of(np.arange(6.0), "regression")
     rounds = []

@@ -121,6 +121,24 @@ def test_a_rare_class_has_its_auc_and_average_precision_reported():
     assert 1 - loss[0] == pytest.approx(average_precision_score(codes == 0, values[:, 0]))
 
 
+def test_the_error_of_an_auc_by_chance_is_that_of_permuted_predictions():
+    rng = np.random.default_rng(0)
+    codes, folds = (np.arange(120) % 10 == 0).astype(int), rng.integers(5, size=120)
+    folds[:7] = -1  # in no test fold
+    auc = measures_of(None, "classification", np.arange(2), [108, 12]).rare_auc
+    found = auc.null_error(folds, Truth.of(codes, "classification"))
+    known = folds >= 0
+    weights = np.ones((1, known.sum()))
+    drawn = [
+        area_under_curve(rng.random(known.sum()), codes[known] == 1, folds[known], weights)[0]
+        for _ in range(2000)
+    ]
+    assert found == pytest.approx(np.std(drawn), rel=0.06)
+    one_class = Truth.of(np.array([0, 1]), "classification").take(np.zeros(120, dtype=int))
+    assert auc.null_error(folds, one_class) == np.inf
+    assert measures_of(None, "classification", np.arange(2), [60, 60]).rare_auc is None
+
+
 def test_the_partial_likelihood_is_summed_over_events_within_folds():
     rng = np.random.default_rng(0)
     n = 60

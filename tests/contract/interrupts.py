@@ -52,8 +52,8 @@ def forward(size=2):
 
 #: Compositions and selections around a search, which no recipe shows in all their forms.
 COMPOSED = {
-    "auto": lambda: Auto(budget=1, n_folds=2),
-    "auto of a frame": lambda: TableSelector(Auto(budget=1, n_folds=2)),
+    "auto": lambda: Auto(budget=1, cv=2),
+    "auto of a frame": lambda: TableSelector(Auto(budget=1, cv=2)),
     "probes": lambda: Probes(Ranking(FisherScore()), n_rounds=4),
     "honest size": lambda: HonestSize(Ranking(FisherScore()), n_folds=2),
     "contest": lambda: Contest(backward(), n_rounds=8, early_rejection=True),

@@ -14,6 +14,7 @@ from tamis.auto.paths import PATHS
 from tamis.auto.plan import ALL
 from tamis.auto.rule import (
     SIGNIFICANT,
+    SIGNIFICANT_AUC,
     Allowed,
     Draws,
     Losses,
@@ -299,16 +300,27 @@ class Judge:
     def is_significant(self, trials: Trials, allowed: Allowed) -> bool:
         """Return whether what the draws select beats the baseline on the rows that they left out.
 
-        Both are compared by the measure that tests, which may select other candidates.
+        Both are compared by the measure that tests, which may select other candidates. The squared
+        loss misses clear signals if a class has a few dozen rows: its AUC is tested as well.
         """
-        tests = self.measures.tests
-        if tests is not self.measures.decides:
-            trials = self.try_all(trials.candidates, trials.sizes, allowed, tests)
+        gain, error = self._gain(trials, allowed, self.measures.tests)
+        if gain > 0 and gain > SIGNIFICANT * error:
+            return True
+        auc = self.measures.rare_auc
+        if auc is None:
+            return False
+        gain, error = self._gain(trials, allowed, auc)
+        null_error = auc.null_error(self._baseline.folds[0], self.truth)
+        return bool(gain > SIGNIFICANT_AUC * max(error, null_error))
+
+    def _gain(self, trials: Trials, allowed: Allowed, measure: Measure) -> tuple[float, float]:
+        """Return the gain over the baseline by a measure, and its standard error."""
+        if measure is not self.measures.decides:
+            trials = self.try_all(trials.candidates, trials.sizes, allowed, measure)
         own = trials.deciding.of(trials.of_draw)
-        nothing = self.losses(tests, [self._baseline])
+        nothing = self.losses(measure, [self._baseline])
         base = nothing.of(np.zeros(len(nothing.drawn), dtype=np.intp))
-        gain = base.honest - own.honest
-        return bool(gain > 0 and gain > SIGNIFICANT * _spread(base.drawn - own.drawn))
+        return float(base.honest - own.honest), _spread(base.drawn - own.drawn)
 
     def measured(self, trials: Trials, measure: Measure) -> Losses:
         """Return the losses of what each draw selected, by any measure."""

@@ -101,6 +101,21 @@ class RankMeasure(Measure):
             warnings.simplefilter("ignore", RuntimeWarning)  # a draw without positives is NaN
             return 1 - np.nanmean(found, axis=0)
 
+    def null_error(self, folds: NDArray[np.intp], truth: Truth) -> float:
+        """Return the standard error of the AUC of a class if predictions are unrelated to it.
+
+        A bootstrap underestimates it if the class has a few rows only, or is well separated.
+        """
+        positive = truth.codes == self._classes[0]
+        own, others = (
+            np.bincount(folds[of & (folds >= 0)], minlength=folds.max() + 1)
+            for of in (positive, ~positive)
+        )
+        pairs = own * others
+        if not pairs.any():
+            return float("inf")
+        return float(np.sqrt((pairs * (own + others + 1)).sum() / 12) / pairs.sum())
+
 
 #: Scores, which rows are positive, folds, weightings -> a value of each weighting.
 Ranked = Callable[[Array, Mask, NDArray[np.intp], Array], Array]
@@ -320,11 +335,14 @@ class Measures(NamedTuple):
         Tests whether any list beats the baseline. It is a loss that noise makes worse: by a rank
         measure such as AUC, a model of noise is as good as the baseline on average, and the best
         of many such models often passes for a discovery.
+    rare_auc : RankMeasure or None
+        AUC of the rarer of two classes, if it is rare.
     """
 
     decides: Measure
     reported: tuple[Measure, ...] = ()
     tests: Measure = SQUARED
+    rare_auc: RankMeasure | None = None
 
 
 def measures_of(scoring: Any, task: str, labels: NDArray[Any] | None, counts: Any) -> Measures:
@@ -347,11 +365,12 @@ def measures_of(scoring: Any, task: str, labels: NDArray[Any] | None, counts: An
             )
         return Measures(PARTIAL if scoring is None else CONCORDANCE, (CONCORDANCE,), PARTIAL)
     rare = _rare_measures(labels, counts) if task == "classification" else ()
+    rare_auc = next((one for one in rare if one.name == "roc_auc"), None)
     if scoring is None:
-        return Measures(SQUARED, rare)
+        return Measures(SQUARED, rare, SQUARED, rare_auc)
     if scoring in BY_ROWS[task]:
         by_rows = BY_ROWS[task][scoring]
-        return Measures(by_rows, rare, by_rows)
+        return Measures(by_rows, rare, by_rows, rare_auc)
     if scoring in BY_RANKS and task == "classification":
         by_class, several = BY_RANKS[scoring]
         assert labels is not None
@@ -362,13 +381,14 @@ def measures_of(scoring: Any, task: str, labels: NDArray[Any] | None, counts: An
             )
         classes = (1,) if len(labels) == 2 else tuple(range(len(labels)))
         by_ranks = RankMeasure(scoring, by_class, classes)
-        return Measures(by_ranks, tuple(one for one in rare if one.name != scoring))
+        others = tuple(one for one in rare if one.name != scoring)
+        return Measures(by_ranks, others, SQUARED, rare_auc)
     other = _any_score(scoring, task, labels)
     other.check(task)
-    return Measures(SQUARED, (*rare, other))
+    return Measures(SQUARED, (*rare, other), SQUARED, rare_auc)
 
 
-def _rare_measures(labels: Any, counts: Any) -> tuple[Measure, ...]:
+def _rare_measures(labels: Any, counts: Any) -> tuple[RankMeasure, ...]:
     """AUC and average precision of the rarest class; with several a mean over them."""
     if len(labels) < 2 or min(counts) >= RARE * sum(counts):
         return ()

@@ -18,7 +18,7 @@ from tamis.criteria import (
 from tamis.exceptions import InvalidParameter
 from tamis.recipes import recipe
 from tamis.response.tuned import least_error, scale_by_thirds
-from tamis.svm.tuned import COSTS, SCALES, TUBES, UNTUNED, least_squares
+from tamis.svm.relative import COSTS, SCALES, TUBES, UNTUNED, least_squares
 
 
 def hidden_xor(n_samples=240, n_features=40, seed=0):

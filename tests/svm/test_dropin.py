@@ -25,7 +25,6 @@ from tamis.exceptions import InvalidParameter, InvalidTarget
 from tamis.svm import SVCPathCV, SVRPathCV
 from tamis.svm.curves.curve import IntervalOfC
 from tamis.svm.curves.scores import SCORES
-from tamis.svm.curves.speaking import round_number, rounded_ends
 from tamis.table import TableEncoder
 
 from .problems import classification
@@ -308,11 +307,11 @@ def test_numbers_in_words_lie_inside(seed):
     rng = np.random.default_rng(seed)
     low = 10.0 ** rng.uniform(-12, 12)
     interval = IntervalOfC(low, low * (1 + 10.0 ** rng.uniform(-13, 2)), False, False)
-    first, last = rounded_ends(interval)
+    first, last = interval.rounded_ends
     assert interval.low <= first <= last <= interval.high
-    assert interval.low < round_number(interval) < interval.high
+    assert interval.low < interval.round_number < interval.high
     # nobody writes fewer digits
-    digits = len(f"{round_number(interval):.17g}".replace(".", "").strip("0").split("e")[0])
+    digits = len(f"{interval.round_number:.17g}".replace(".", "").strip("0").split("e")[0])
     if 1 < digits < 12:
         fewer = [float(f"{interval.middle * s:.{digits - 2}e}") for s in np.linspace(0.5, 2, 301)]
         assert not any(interval.low < number < interval.high for number in fewer)

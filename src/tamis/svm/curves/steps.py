@@ -1,6 +1,7 @@
-"""From outputs along paths to step functions: crossings, order swaps, sums over folds."""
+"""From outputs along paths to step functions: labels, votes, order of pairs, sums over folds."""
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, Mask
 from tamis.compiled.swaps import swaps
 from tamis.svm.curves.curve import ValidationCurve
+from tamis.svm.machine import class_pairs, vote_counts
 
 #: Falling lambdas and values (rows x points) that are affine between the rows, block by block.
 Lines = Sequence[tuple[Array, Array]]
@@ -110,6 +112,98 @@ def label_steps(lines: Lines, target: NDArray[np.int64], weight: Array | None = 
         largest=float(lines[0][0][0]),
         smallest=float(lines[-1][0][-1]),
     )
+
+
+def vote_steps(
+    machines: Sequence[Lines],
+    target: NDArray[np.int64],
+    n_classes: int,
+    weight: Array | None = None,
+    way: int = 0,
+    errors: Sequence[Array] = (),
+) -> StepCounts:
+    """Correct predictions of the one-vs-one vote (ties to the lowest class).
+
+    There is a machine for each pair of classes, whose second class wins where its values are not
+    negative. With ``way`` = 1 (-1) a point is counted right (wrong) wherever the votes on it that
+    are not certain, being no larger than their ``errors``, can make it so.
+    """
+    found = [crossings(lines) for lines in machines]
+    tally = _Tally(found, target, n_classes)
+    doubts = [_uncertain(*lines[0], e) for lines, e in zip(machines, errors, strict=False)]
+    for pair, doubt in enumerate(doubts):
+        for i in np.flatnonzero(doubt.first):
+            tally.doubt[i].add(pair)
+    now = np.array([tally.judge(i, way) for i in range(len(target))])
+    weight, total = class_weights(weight, target, n_classes)
+    first = np.bincount(target, now * weight, n_classes).astype(np.float64)
+    events = found + doubts
+    lam, point, plus = (
+        np.concatenate([getattr(e, name) for e in events]) for name in ("lam", "point", "plus")
+    )
+    source = np.repeat(np.arange(len(events)), [len(e.lam) for e in events])
+    order = np.argsort(-lam, kind="stable")
+    change, change_at = np.zeros((2, len(lam), n_classes))
+    for e, k in enumerate(order):
+        i = point[k]
+        (tally.flip if source[k] < len(found) else tally.set_doubt)(
+            source[k] % len(found), i, plus[k]
+        )
+        new = tally.judge(i, way)
+        change[e, target[i]] = (float(new) - float(now[i])) * weight[i]
+        change_at[e] = change[e] * plus[k]
+        now[i] = new
+    ends = float(machines[0][0][0][0]), max(float(lines[-1][0][-1]) for lines in machines)
+    return StepCounts(first, lam[order], change, change_at, total, *ends)
+
+
+class _Tally:
+    """Which class won which vote, and which votes are uncertain."""
+
+    def __init__(self, found: Sequence[Crossings], target: NDArray[np.int64], n_classes: int):
+        self.target, self.pairs = target, class_pairs(n_classes)
+        self.plus = np.array([c.first for c in found])
+        self.count = vote_counts(self.plus.T, n_classes)
+        self.doubt: list[set[int]] = [set() for _ in target]
+
+    def flip(self, pair: int, i: int, plus: bool) -> None:
+        """Let the other class of a pair win point ``i``."""
+        self.plus[pair, i] = plus
+        first, second = self.pairs[pair]
+        self.count[i, second] += 1 if plus else -1
+        self.count[i, first] -= 1 if plus else -1
+
+    def set_doubt(self, pair: int, i: int, plus: bool) -> None:
+        """Make the vote of a pair on point ``i`` uncertain, or certain again."""
+        (self.doubt[i].add if plus else self.doubt[i].discard)(pair)
+
+    def judge(self, i: int, way: int) -> bool:
+        """Whether point ``i`` is right; with doubts whether it can (1) or must (-1) be right."""
+        right, doubt = bool(self.count[i].argmax() == self.target[i]), sorted(self.doubt[i])
+        if not way or not doubt or right == (way > 0):
+            return right
+        if len(doubt) > 6:
+            return way > 0
+        second = np.tile(self.plus[:, i], (2 ** len(doubt), 1))
+        second[:, doubt] = list(product([False, True], repeat=len(doubt)))
+        outcomes = vote_counts(second, self.count.shape[1]).argmax(axis=1) == self.target[i]
+        return bool(outcomes.any() if way > 0 else outcomes.all())
+
+
+def _uncertain(lam: Array, value: Array, error: Array) -> Crossings:
+    """Where votes become uncertain (plus) and certain again.
+
+    |value| has a kink at its zero: a row there keeps every segment affine.
+    """
+    row, point = np.nonzero((value[1:] >= 0) != (value[:-1] >= 0))
+    top, bottom = value[row, point], value[row + 1, point]
+    t = top / (top - bottom)
+    zeros = (1 - t)[:, None] * value[row] + t[:, None] * value[row + 1]
+    where = np.concatenate([lam, lam[row] + (lam[row + 1] - lam[row]) * t])
+    limit = np.concatenate([error, np.maximum(error[row], error[row + 1])])
+    order = np.argsort(-where, kind="stable")
+    margin = limit - np.abs(np.concatenate([value, zeros]))
+    return crossings([(where[order], margin[order])])
 
 
 class OrderPairs(NamedTuple):

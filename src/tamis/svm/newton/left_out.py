@@ -15,9 +15,8 @@ from tamis._namespace import (
     with_diagonal,
 )
 from tamis.svm.machine import KernelMachine
-from tamis.svm.newton.losses import SquaredLoss
 from tamis.svm.newton.machine import NewtonMachine, TargetUnits
-from tamis.svm.newton.spaces import KernelSpace, MachinePoint, kernel_matrix
+from tamis.svm.newton.spaces import KernelSpace, MachinePoint, SquaredLoss, kernel_matrix
 
 
 class LeftOut(NamedTuple):

@@ -6,10 +6,10 @@ from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from tamis._arrays import Array, is_int, is_real
+from tamis._arrays import Array
+from tamis._checks import NONE, Constraints, check_parameters, integer, number, one_of
 from tamis._namespace import (
     diagonal,
     double,
@@ -17,22 +17,22 @@ from tamis._namespace import (
     is_elsewhere,
     move,
     namespace,
+    placed,
     rows_taken,
     same_place,
 )
 from tamis._random import draw_seed, stream
 from tamis.contract.elsewhere import validated
 from tamis.exceptions import InvalidParameter, NotConverged
-from tamis.svm.kernels import Kernel, resolve_kernel
-from tamis.svm.limits import check_weights
-from tamis.svm.machine import KERNELS
-from tamis.svm.newton.linear import LinearSpace
-from tamis.svm.newton.losses import SquaredLoss
+from tamis.svm.inputs import weigh_samples
+from tamis.svm.kernels import Kernel, KernelEstimator
 from tamis.svm.newton.solver import Optimum, newton
 from tamis.svm.newton.spaces import (
     KernelSpace,
     LandmarkSpace,
+    LinearSpace,
     Space,
+    SquaredLoss,
     kernel_matrix,
 )
 
@@ -98,36 +98,28 @@ class PosedMachine(NamedTuple):
         return move(1 / (2 * self.bounds[self.rows]), self.X)
 
 
-class NewtonMachine(BaseEstimator):
-    """What both machines share: the space of their functions, one optimum for each output."""
+class NewtonMachine(KernelEstimator):
+    """What both SVMs share: the space of their functions, one optimum for each output."""
 
     #: Whether it trains on the device that is asked for, such as a GPU.
     runs_on_device: ClassVar[bool] = True
-    _parameters: ClassVar[tuple[str, ...]] = ("C",)
+    _constraints: ClassVar[Constraints] = {
+        "kernel": one_of("rbf", "linear", "poly"),
+        "C": number(above=0),
+        "max_iter": integer(1),
+        "n_landmarks": integer(1) | NONE,
+    }
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
         return tags
 
-    def _check(self) -> None:
-        name = type(self).__name__
-        if not isinstance(self.kernel, str) or self.kernel not in KERNELS:
-            raise InvalidParameter(
-                f"{name} needs kernel='rbf', 'linear' or 'poly', not {self.kernel!r}."
-            )
-        for parameter in self._parameters:
-            value, zero = getattr(self, parameter), parameter == "epsilon"
-            if not is_real(value) or value < 0 or (value == 0 and not zero):
-                least = "of at least 0" if zero else "above 0"
-                raise InvalidParameter(f"{name} needs {parameter} {least}, not {value!r}.")
-        if not is_int(self.max_iter) or self.max_iter < 1:
-            raise InvalidParameter(f"{name} needs max_iter of at least 1, not {self.max_iter!r}.")
-        few = self.n_landmarks
-        if few is not None and (not is_int(few) or few < 1):
-            raise InvalidParameter(
-                f"{name} needs n_landmarks of at least 1, or None for every row, not {few!r}."
-            )
+    def _checked(self, X: Any, y: Any, **options: Any) -> tuple[Any, NDArray[Any]]:
+        """The table on the device that is asked for, and the target on the host."""
+        check_parameters(self)
+        X, y = validated(self, X, y, **options)
+        return placed(double(X)), host(y)
 
     def _resolved(self, X: Any, weight: Array) -> Kernel:
         """The kernel with numbers; "scale" counts a sample by its weight."""
@@ -137,8 +129,7 @@ class NewtonMachine(BaseEstimator):
             if equal and gamma == "scale":  # on the device: the table need not come to the host
                 gamma = 1 / (X.shape[1] * (float(namespace(X).var(X)) or 1 / X.shape[1]))
             X = host(X) if gamma == "scale" else np.empty((1, X.shape[1]))
-        numbers = self.kernel, gamma, self.degree, self.coef0
-        return resolve_kernel(type(self).__name__, *numbers, X, rows)
+        return self._resolve(X, gamma, rows)
 
     def _fit_outputs(self, posed: PosedMachine) -> None:
         """One optimum for each loss; attributes as those of SVC."""
@@ -315,8 +306,7 @@ class NewtonMachine(BaseEstimator):
 
 
 def weights_of(machine: Any, sample_weight: Any, y: NDArray[Any]) -> Array:
+    """Return the weights of the samples, on the host."""
     if sample_weight is not None and not isinstance(sample_weight, Real):
         sample_weight = host(sample_weight)
-    weight = _check_sample_weight(sample_weight, y, dtype=np.float64)
-    check_weights(type(machine).__name__, weight)
-    return np.asarray(weight, dtype=np.float64)
+    return weigh_samples(type(machine).__name__, sample_weight, y)

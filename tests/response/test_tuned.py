@@ -145,5 +145,5 @@ def test_tiny_classes():
 
 
 def test_a_scale_must_be_positive():
-    with pytest.raises(InvalidParameter, match="scale as a number above 0"):
+    with pytest.raises(InvalidParameter, match="scale to be a number above 0"):
         RelativeSVC(scale=0.0).fit([[0.0], [1.0]], [0, 1])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from tamis._arrays import Array, class_codes
 from tamis._checks import Constraint, check_parameters
@@ -58,7 +58,8 @@ def check_rows(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, NDArray
 
 
 def check_new_rows(estimator: BaseEstimator, X: Any) -> Array:
-    """Return finite float64 rows for a fitted estimator."""
+    """Return finite float64 rows for a fitted estimator; refuse one that is not fitted."""
+    check_is_fitted(estimator)
     with np.errstate(invalid="ignore"):
         rows: Array = validate_data(estimator, X, dtype=np.float64, reset=False)
     return rows

@@ -51,10 +51,6 @@ class RegularizationPath(KernelEstimator):
             )
         return 1.0 / C
 
-    def _rows(self, X: ArrayLike) -> Array:
-        check_is_fitted(self)
-        return check_new_rows(self, X)
-
     def _keep(self, paths: list[SolutionPath], definite: bool) -> None:
         """Set what is known of the paths, and warn if it is not what is promised."""
         lams = [segment.lam * path.lam_unit for path in paths for segment in path.segments]
@@ -165,7 +161,7 @@ class SVCPath(ClassifierMixin, RegularizationPath):
 
     def decision_function(self, X: ArrayLike, C: float = 1.0) -> Array:
         """Decision values at ``C``: one column per class, or one value for two classes."""
-        X = self._rows(X)
+        X = check_new_rows(self, X)
         lam = self._lambda(C)
         with np.errstate(over="ignore"):
             f = within(self._machines.outputs(X, lam) / lam, FARTHEST_OUTPUT)
@@ -173,7 +169,7 @@ class SVCPath(ClassifierMixin, RegularizationPath):
 
     def predict(self, X: ArrayLike, C: float = 1.0) -> NDArray[Any]:
         """Classes at ``C``."""
-        X = self._rows(X)
+        X = check_new_rows(self, X)
         h = self._machines.outputs(X, self._lambda(C))
         return self.classes_[vote_counts(h >= 0, len(self.classes_)).argmax(axis=1)]
 
@@ -193,7 +189,7 @@ class SVCPath(ClassifierMixin, RegularizationPath):
         self, X: ArrayLike, y: ArrayLike, scoring: str | tuple[str, float] = "error"
     ) -> ValidationCurve:
         """The exact validation curve over C on a validation set."""
-        X = self._rows(X)
+        X = check_new_rows(self, X)
         check_scoring(type(self).__name__, scoring, len(self.classes_))
         target = np.searchsorted(self.classes_, y)
         target = np.minimum(target, len(self.classes_) - 1)
@@ -270,8 +266,7 @@ class SVRPath(RegressorMixin, RegularizationPath):
 
     def predict(self, X: ArrayLike, C: float = 1.0) -> Array:
         """Predictions at ``C``."""
-        X = self._rows(X)
-        return self._tube.predict(X, self._lambda(C))
+        return self._tube.predict(check_new_rows(self, X), self._lambda(C))
 
     def dual_coef(self, C: float = 1.0) -> Array:
         """Coefficients of all samples at ``C``."""
@@ -280,7 +275,7 @@ class SVRPath(RegressorMixin, RegularizationPath):
 
     def curve(self, X: ArrayLike, y: ArrayLike, scoring: str = SQUARED) -> ValidationCurve:
         """The exact mean squared ("mse") or absolute ("mae") error over C on a validation set."""
-        X = self._rows(X)
+        X = check_new_rows(self, X)
         errors = {"scoring": one_of(SQUARED, ABSOLUTE)}
         check_values(f"{type(self).__name__}.curve", errors, scoring=scoring)
         return mean_curve([self._tube.errors(X, np.asarray(y, float), scoring)], np.ones(1))[0]

@@ -129,65 +129,45 @@ def vote_steps(
     are not certain, being no larger than their ``errors``, can make it so.
     """
     found = [crossings(lines) for lines in machines]
-    tally = _Tally(found, target, n_classes)
-    doubts = [_uncertain(*lines[0], e) for lines, e in zip(machines, errors, strict=False)]
-    for pair, doubt in enumerate(doubts):
-        for i in np.flatnonzero(doubt.first):
-            tally.doubt[i].add(pair)
-    now = np.array([tally.judge(i, way) for i in range(len(target))])
-    weight, total = class_weights(weight, target, n_classes)
-    first = np.bincount(target, now * weight, n_classes).astype(np.float64)
-    events = found + doubts
+    found += [_uncertain(*lines[0], e) for lines, e in zip(machines, errors, strict=False)]
     lam, point, plus = (
-        np.concatenate([getattr(e, name) for e in events]) for name in ("lam", "point", "plus")
+        np.concatenate([getattr(e, name) for e in found]) for name in ("lam", "point", "plus")
     )
-    source = np.repeat(np.arange(len(events)), [len(e.lam) for e in events])
     order = np.argsort(-lam, kind="stable")
-    change, change_at = np.zeros((2, len(lam), n_classes))
-    for e, k in enumerate(order):
-        i = point[k]
-        (tally.flip if source[k] < len(found) else tally.set_doubt)(
-            source[k] % len(found), i, plus[k]
-        )
-        new = tally.judge(i, way)
-        change[e, target[i]] = (float(new) - float(now[i])) * weight[i]
-        change_at[e] = change[e] * plus[k]
-        now[i] = new
+    source = np.repeat(np.arange(len(found)), [len(e.lam) for e in found])[order]
+    lam, point, plus = lam[order], point[order], plus[order]
+    weight, total = class_weights(weight, target, n_classes)
+    first, change = np.zeros(n_classes), np.zeros((len(lam), n_classes))
+    by_point = np.argsort(point, kind="stable")
+    events = np.split(by_point, np.searchsorted(point[by_point], np.arange(1, len(target))))
+    for i, (label, own) in enumerate(zip(target, events, strict=True)):
+        states = np.tile([e.first[i] for e in found], (len(own) + 1, 1))
+        for k, event in enumerate(own):
+            states[k + 1 :, source[event]] = plus[event]
+        right = _judge(states, label, n_classes, way) * weight[i]
+        first[label] += right[0]
+        change[own, label] = np.diff(right)
     ends = float(machines[0][0][0][0]), max(float(lines[-1][0][-1]) for lines in machines)
-    return StepCounts(first, lam[order], change, change_at, total, *ends)
+    return StepCounts(first, lam, change, change * plus[:, None], total, *ends)
 
 
-class _Tally:
-    """Which class won which vote, and which votes are uncertain."""
+def _judge(states: Mask, label: int, n_classes: int, way: int) -> Array:
+    """Whether rows of votes are right; with doubts whether they can (1) or must (-1) be right.
 
-    def __init__(self, found: Sequence[Crossings], target: NDArray[np.int64], n_classes: int):
-        self.target, self.pairs = target, class_pairs(n_classes)
-        self.plus = np.array([c.first for c in found])
-        self.count = vote_counts(self.plus.T, n_classes)
-        self.doubt: list[set[int]] = [set() for _ in target]
-
-    def flip(self, pair: int, i: int, plus: bool) -> None:
-        """Let the other class of a pair win point ``i``."""
-        self.plus[pair, i] = plus
-        first, second = self.pairs[pair]
-        self.count[i, second] += 1 if plus else -1
-        self.count[i, first] -= 1 if plus else -1
-
-    def set_doubt(self, pair: int, i: int, plus: bool) -> None:
-        """Make the vote of a pair on point ``i`` uncertain, or certain again."""
-        (self.doubt[i].add if plus else self.doubt[i].discard)(pair)
-
-    def judge(self, i: int, way: int) -> bool:
-        """Whether point ``i`` is right; with doubts whether it can (1) or must (-1) be right."""
-        right, doubt = bool(self.count[i].argmax() == self.target[i]), sorted(self.doubt[i])
-        if not way or not doubt or right == (way > 0):
-            return right
-        if len(doubt) > 6:
-            return way > 0
-        second = np.tile(self.plus[:, i], (2 ** len(doubt), 1))
-        second[:, doubt] = list(product([False, True], repeat=len(doubt)))
-        outcomes = vote_counts(second, self.count.shape[1]).argmax(axis=1) == self.target[i]
-        return bool(outcomes.any() if way > 0 else outcomes.all())
+    The columns are the votes of the pairs, and then whether each of them is uncertain.
+    """
+    n_pairs = len(class_pairs(n_classes))
+    votes, doubts = states[:, :n_pairs], states[:, n_pairs:]
+    right = vote_counts(votes, n_classes).argmax(axis=1) == label
+    for k in np.flatnonzero(doubts.any(axis=1) & (right != (way > 0))):
+        doubt = np.flatnonzero(doubts[k])
+        outcomes = np.array([way > 0])  # of more than 6 anything can be
+        if len(doubt) <= 6:
+            second = np.tile(votes[k], (2 ** len(doubt), 1))
+            second[:, doubt] = list(product([False, True], repeat=len(doubt)))
+            outcomes = vote_counts(second, n_classes).argmax(axis=1) == label
+        right[k] = outcomes.any() if way > 0 else outcomes.all()
+    return right.astype(np.float64)
 
 
 def _uncertain(lam: Array, value: Array, error: Array) -> Crossings:

@@ -1,16 +1,16 @@
 """NewtonSVC and NewtonSVR: SVMs of squared losses, exact, on a CPU or a GPU."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
+from tamis._arrays import Array
 from tamis._checks import Constraints, number, one_of
 from tamis._namespace import host, move
-from tamis.exceptions import InvalidTarget
-from tamis.svm.inputs import check_bounds, encode_classes, weigh_classes
-from tamis.svm.newton.machine import NewtonMachine, PosedMachine, TargetUnits, weights_of
+from tamis.svm.inputs import encode_classes, weigh_classes
+from tamis.svm.newton.machine import Losses, NewtonMachine, TargetUnits
 from tamis.svm.newton.spaces import SquaredLoss
 
 #: Half width of a tube that holds all targets of the size of 1, and that can be counted with.
@@ -109,39 +109,16 @@ class NewtonSVC(ClassifierMixin, NewtonMachine):
         self.n_landmarks = n_landmarks
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train the machine.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Classes.
-        sample_weight : array of shape (n_samples,) or None
-            What multiplies C for each sample.
-
-        Returns
-        -------
-        NewtonSVC
-        """
-        self._fit_outputs(self._posed(X, y, sample_weight))
-        return self
-
-    def _posed(self, X: Any, y: Any, sample_weight: Any) -> PosedMachine:
-        X, y = self._checked(X, y)
-        weight = weights_of(self, sample_weight, y)
+    def _losses(self, X: Any, y: NDArray[Any], weight: Array) -> Losses:
         self.classes_, codes = encode_classes("NewtonSVC", y)
-        self._kernel = self._resolved(X, weight)
+        bounds = weigh_classes("NewtonSVC", self.class_weight, y, weight, weight)
         positive = range(len(self.classes_)) if len(self.classes_) > 2 else (1,)
         one_sided, kept = self.loss == "squared_hinge", codes[weight > 0]
         losses = [
             SquaredLoss(move(np.where(kept == k, 1.0, -1.0), X), one_sided=one_sided)
             for k in positive
         ]
-        with np.errstate(over="ignore", under="ignore"):  # refused where it is no number
-            bounds = self.C * weigh_classes("NewtonSVC", self.class_weight, y, weight, weight)
-        check_bounds("NewtonSVC", bounds[weight > 0])
-        return PosedMachine(X, losses, bounds)
+        return losses, bounds, TargetUnits()
 
     def decision_function(self, X: Any) -> Any:
         """Outputs of the machine.
@@ -258,51 +235,12 @@ class NewtonSVR(RegressorMixin, NewtonMachine):
         self.n_landmarks = n_landmarks
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train the machine.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Numbers.
-        sample_weight : array of shape (n_samples,) or None
-            What multiplies C for each sample.
-
-        Returns
-        -------
-        NewtonSVR
-        """
-        posed = self._posed(X, y, sample_weight)
-        self._fit_outputs(posed)
-        self._in_units(posed.units)
-        return self
-
-    def _posed(self, X: Any, y: Any, sample_weight: Any) -> PosedMachine:
-        X, y = self._checked(X, y, y_numeric=True)
-        y = y.astype(np.float64)
-        weight = weights_of(self, sample_weight, y)
-        self._kernel = self._resolved(X, weight)
-        units = TargetUnits.of(y[weight > 0], shiftable=self.fit_intercept)
-        target = move((y[weight > 0] - units.middle) / units.size, X)
-        tube = SquaredLoss(target, min(float(self.epsilon) / units.size, LARGEST_EPSILON))
-        with np.errstate(over="ignore", under="ignore"):  # refused where it is no number
-            bounds = self.C * weight
-        check_bounds("NewtonSVR", bounds[weight > 0])
-        return PosedMachine(X, [tube], bounds, units)
-
-    def _in_units(self, units: TargetUnits) -> None:
-        """Go back to the units of the targets."""
-        with np.errstate(over="ignore"):
-            self.dual_coef_ = self.dual_coef_ * units.size
-            self._coef = None if self._coef is None else self._coef * units.size
-            self.intercept_ = self.intercept_ * units.size + units.middle
-            self._levels = self._levels * units.size + units.middle
-        if not np.isfinite(host(self.dual_coef_)).all():
-            raise InvalidTarget(
-                f"NewtonSVR with C={self.C!r} needs smaller targets: its multipliers are too large "
-                "for a number. Divide the targets by their standard deviation."
-            )
+    def _losses(self, X: Any, y: NDArray[Any], weight: Array) -> Losses:
+        y = y.astype(np.float64)[weight > 0]
+        units = TargetUnits.of(y, shiftable=self.fit_intercept)
+        target = move((y - units.middle) / units.size, X)
+        epsilon = min(float(self.epsilon) / units.size, LARGEST_EPSILON)
+        return [SquaredLoss(target, epsilon)], weight, units
 
     def predict(self, X: Any) -> Any:
         """What the machine answers for each row, where the rows are.

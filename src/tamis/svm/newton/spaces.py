@@ -113,6 +113,11 @@ class KernelSpace(NamedTuple):
         found, b = _system(own, xp.take(ridge, index), xp.take(target, index), intercept)
         return filled(found, active, ridge), b
 
+    def multipliers(
+        self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint, intercept: bool
+    ) -> Any:
+        return found.beta
+
     def inner(self, one: MachinePoint, other: MachinePoint) -> Any:
         return namespace(self.K).sum(one.beta * (other.outputs - other.intercept))
 
@@ -193,6 +198,12 @@ class FeatureSpace:
     def _weights(self, A: Any, target: Any) -> Any:
         """w of (I + A A') w = A target."""
 
+    @abstractmethod
+    def multipliers(
+        self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint, intercept: bool
+    ) -> Any:
+        """What multiplies the kernel of each row, or of each landmark."""
+
     def inner(self, one: MachinePoint, other: MachinePoint) -> Any:
         return namespace(self.F).sum(one.beta * other.beta)
 
@@ -228,9 +239,10 @@ class LandmarkSpace(FeatureSpace):
         self.off = solve((A @ (target - w @ A) - w)[:, None])[:, 0]
         return w + self.off
 
-    def coefficients(self, w: Any) -> Any:
-        """The weight of each landmark's kernel."""
-        return lower_solve(self.factor, w[:, None], transposed=True)[:, 0]
+    def multipliers(
+        self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint, intercept: bool
+    ) -> Any:
+        return lower_solve(self.factor, found.beta[:, None], transposed=True)[:, 0]
 
 
 class LinearSpace(FeatureSpace):
@@ -263,10 +275,6 @@ class LinearSpace(FeatureSpace):
         """The weight of each column."""
         return w if self.basis is None else self.basis @ w
 
-    def coefficients(self, w: Any) -> Any:
-        """The weight of each landmark."""
-        return self.made_of @ w
-
     def _weights(self, A: Any, target: Any) -> Any:
         xp = namespace(A)
         U, sizes, V = xp.linalg.svd(A, full_matrices=False)
@@ -283,7 +291,8 @@ class LinearSpace(FeatureSpace):
     def multipliers(
         self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint, intercept: bool
     ) -> Any:
-        """Those of the rows, of which the weights are a sum."""
+        if self.basis is not None:
+            return self.made_of @ found.beta
         xp, active = namespace(ridge), np.flatnonzero(host(sides))
         off = loss.targets(sides) - found.outputs
         off = xp.where(sides != 0, off, xp.zeros_like(off))

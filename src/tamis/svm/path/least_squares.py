@@ -109,18 +109,6 @@ class LeastSquaresPath:
         offset = float(self.y.mean())
         return RationalOutputs(rows @ self.vectors, self.along, self.values, offset, doubts)
 
-    def multipliers(self, lam: float) -> Array:
-        """β at one λ."""
-        found: Array = self.vectors @ (self.along / (self.values + lam))
-        return found
-
-    def left_out(self, lam: float) -> Array:
-        """Output of each training sample by the machine without it, in closed form."""
-        shrunk = 1 / (self.values + lam)
-        # the constant vector, of eigenvalue 0, belongs to the border of the system
-        diagonal = self.vectors**2 @ shrunk - 1 / (len(self.y) * lam)
-        return np.asarray(self.y - self.multipliers(lam) / diagonal)
-
 
 class SignChange(NamedTuple):
     """A bracket of λ in which an output is or may be 0; certain signs on both of its sides."""

@@ -58,14 +58,6 @@ class TuningRows(NamedTuple):
     sample_weight: Any = None  # as they came
 
 
-class FoldRows(NamedTuple):
-    """Training and test rows of a fold as numbers."""
-
-    train: Array
-    test: Array
-    own: Array | None  # kernel of the test points with themselves, where precomputed
-
-
 class FoldFound(NamedTuple):
     """What the paths of one fold are worth on its test rows, and what is known of them."""
 
@@ -172,16 +164,20 @@ class TunedSVM(KernelEstimator):
                     )
         return splits
 
-    def _fold_rows(self, rows: TuningRows, split: Fold) -> FoldRows:
-        """Rows of a fold as numbers; a preprocessor learns from the training rows alone."""
+    def _fold_rows(self, rows: TuningRows, split: Fold) -> tuple[Array, Array, Array | None]:
+        """Training and test rows of a fold as numbers.
+
+        A preprocessor learns from the training rows alone. The third array is the kernel of the
+        test points with themselves, if it is precomputed.
+        """
         X, (train, test) = rows.X, split
         if self.kernel == "precomputed":
-            return FoldRows(X[np.ix_(train, train)], X[np.ix_(test, train)], np.diagonal(X)[test])
+            return X[np.ix_(train, train)], X[np.ix_(test, train)], np.diagonal(X)[test]
         if self.preprocessor is None:
-            return FoldRows(X[train], X[test], None)
+            return X[train], X[test], None
         prepare = clone(self.preprocessor)
         inner = _as_numbers(prepare.fit_transform(_safe_indexing(X, train), rows.y[train]))
-        return FoldRows(inner, _as_numbers(prepare.transform(_safe_indexing(X, test))), None)
+        return inner, _as_numbers(prepare.transform(_safe_indexing(X, test))), None
 
     def _check_refit(self, rows: TuningRows, remedy: str = "refit=False") -> None:
         """Refuse before any work kernels that LIBSVM, with single precision, cannot hold."""

@@ -83,12 +83,12 @@ class TunedClassifier(ClassifierMixin, TunedSVM):
 
     def _fold(self, gamma: Any, rows: TuningRows, split: Fold) -> PathFold:
         """Paths of one training part, with gamma and class weights resolved on it as SVC would."""
-        parts, (train, test) = self._fold_rows(rows, split), split
-        kernel, bounds = self._resolve(parts.train, gamma), self._bounds(rows, train)
-        own = parts.train, rows.target[train], bounds
-        machines = pairwise_paths(kernel, *own, self._lambdas, bracketed=True)
+        (train, test), (inner, outer, own) = split, self._fold_rows(rows, split)
+        known = inner, rows.target[train], self._bounds(rows, train)
+        kernel = self._resolve(inner, gamma)
+        machines = pairwise_paths(kernel, *known, self._lambdas, bracketed=True)
         weight = rows.weight[test] / rows.weight.max()
-        return PathFold(machines, parts.test, rows.target[test], parts.own, weight)
+        return PathFold(machines, outer, rows.target[test], own, weight)
 
 
 def _with_probability(search: "SVCPathCV") -> bool:

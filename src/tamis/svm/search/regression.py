@@ -151,12 +151,11 @@ class SVRPathCV(PathSearch, RegressorMixin, TunedSVM):
         return splits
 
     def _explore(self, gamma: Any, rows: TuningRows, split: Fold) -> FoldFound:
-        parts, (train, test) = self._fold_rows(rows, split), split
-        kernel, y = self._resolve(parts.train, gamma), rows.y
-        own = parts.train, y[train], rows.weight[train], self.epsilon
-        tube = tube_path(kernel, *own, self._lambdas, bracketed=True)
+        (train, test), (inner, outer, own) = split, self._fold_rows(rows, split)
+        known = inner, rows.y[train], rows.weight[train], self.epsilon
+        tube = tube_path(self._resolve(inner, gamma), *known, self._lambdas, bracketed=True)
         weight = rows.weight[test] / rows.weight[test].max()
-        errors = tube.errors(parts.test, y[test], ERRORS[self.scoring], parts.own, weight)
+        errors = tube.errors(outer, rows.y[test], ERRORS[self.scoring], own, weight)
         return FoldFound(errors, [PathAudit.of(tube.solution)])
 
     def _tried(

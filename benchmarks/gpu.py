@@ -29,9 +29,8 @@ from tamis._namespace import computing_on, host, namespace
 from tamis.density.pairs import TargetKernel
 from tamis.density.posteriors import ObservedClass
 from tamis.svm.kernels import Kernel
-from tamis.svm.newton.losses import Hinge
 from tamis.svm.newton.solver import newton
-from tamis.svm.newton.spaces import KernelSpace, kernel_matrix
+from tamis.svm.newton.spaces import KernelSpace, SquaredLoss, kernel_matrix
 
 #: Most seconds of one round of 20 000 rows and 2 000 columns on one H200, in double precision.
 MUSTS = {
@@ -234,7 +233,8 @@ class Problem:
 
         def work() -> None:
             K = kernel_matrix(Kernel("rbf", gamma), self.X, self.X)
-            found = newton(KernelSpace(K), half, Hinge(self.sign), intercept=True, most_steps=50)
+            loss = SquaredLoss(self.sign, one_sided=True)
+            found = newton(KernelSpace(K), half, loss, intercept=True, most_steps=50)
             steps.append(found.n_steps if found.converged else -1)
 
         return self.seconds(work), steps[-1]

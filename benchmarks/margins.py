@@ -16,8 +16,8 @@ from sklearn.svm import SVC
 from benchmarks import medians
 from tamis.criteria import WeightNorm
 from tamis.svm.columns import ColumnKernel
+from tamis.svm.geometry import sphere_around
 from tamis.svm.machine import kernel_machine, multipliers
-from tamis.svm.radius import sphere_around
 
 N_SAMPLES, N_FEATURES = 2000, 500
 #: Columns that the explicit kernels are built for; the time is scaled up.

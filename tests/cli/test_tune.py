@@ -24,9 +24,9 @@ from sklearn.svm import SVC, SVR
 
 from tamis.cli import tuned, tuning
 from tamis.cli.tuned import around, best_between, figure, scale
-from tamis.svm import tuning_svc
 from tamis.svm.curves.certificate import certify
 from tamis.svm.curves.curve import ValidationCurve
+from tamis.svm.search import classification
 
 DIABETES = load_diabetes()
 
@@ -294,7 +294,7 @@ def test_what_is_not_proved_is_said_in_one_place(tamis, cancer, monkeypatch, rea
     def doubtful(*args):
         return replace(certify(*args), closed=False, reason=reason, lower=0.01)
 
-    monkeypatch.setattr(tuning_svc, "certify", doubtful)
+    monkeypatch.setattr(classification, "certify", doubtful)
     result = tamis("tune", "cancer.csv", "-t", "y")
     assert result.exit_code == 0
     assert line(result, "not proved").startswith("that no C from 0.00195 to 256 " + said)

@@ -55,8 +55,7 @@ from tamis.exceptions import NotEnoughMemory
 from tamis.neural import NetworkClassifier
 from tamis.response.tuned import TunedSVC
 from tamis.search import Forward, Ranking
-from tamis.svm.relative import RelativeSVC, RelativeSVR
-from tamis.svm.tuned import TunedSVR
+from tamis.svm.relative import RelativeSVC, RelativeSVR, TunedSVR
 from tests.laws.catalogue import name
 
 FILTERS = [

@@ -18,7 +18,7 @@ from tamis.criteria import (
 from tamis.exceptions import InvalidParameter
 from tamis.recipes import recipe
 from tamis.response.tuned import least_error, scale_by_thirds
-from tamis.svm.tuned import COSTS, SCALES, TUBES, UNTUNED, least_squares
+from tamis.svm.relative import COSTS, SCALES, TUBES, UNTUNED, least_squares
 
 
 def hidden_xor(n_samples=240, n_features=40, seed=0):
@@ -145,5 +145,5 @@ def test_tiny_classes():
 
 
 def test_a_scale_must_be_positive():
-    with pytest.raises(InvalidParameter, match="scale as a number above 0"):
+    with pytest.raises(InvalidParameter, match="scale to be a number above 0"):
         RelativeSVC(scale=0.0).fit([[0.0], [1.0]], [0, 1])

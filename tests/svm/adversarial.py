@@ -21,7 +21,7 @@ from sklearn.svm import SVC, SVR, LinearSVC
 from tamis.exceptions import NotCertified, TamisError
 from tamis.svm import SVCPath, SVCPathCV, SVRPath, SVRPathCV
 from tamis.svm.curves.scores import scorer
-from tamis.svm.votes import class_pairs
+from tamis.svm.machine import class_pairs
 
 GAP = 1e-6  # of the optimality conditions, above which a path has to warn
 LONG = np.longdouble

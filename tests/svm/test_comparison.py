@@ -9,9 +9,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from tamis.exceptions import InvalidParameter, InvalidTarget
 from tamis.svm import GradientC, GridC, SVCPath, SVCPathCV
+from tamis.svm.geometry import sphere_around
 from tamis.svm.objectives import RadiusMarginObjective, SmoothError, SpanObjective
-from tamis.svm.radius import sphere_around
-from tamis.svm.tuning import PathFold
+from tamis.svm.search.classification import PathFold
 
 from .problems import classification
 
@@ -122,13 +122,13 @@ def test_descent_ends_no_higher_than_it_began(objective):
 
 def test_bad_requests_are_refused():
     X, y = classification(n=40)
-    with pytest.raises(InvalidParameter, match="step above 0"):
+    with pytest.raises(InvalidParameter, match="step to be a number above 0"):
         GridC(step=0).fit(X, y)
-    with pytest.raises(InvalidParameter, match="solver among libsvm, path; got 'smo'"):
+    with pytest.raises(InvalidParameter, match="solver to be 'libsvm' or 'path', got 'smo'"):
         GridC(solver="smo").fit(X, y)
-    with pytest.raises(InvalidParameter, match="objective among"):
+    with pytest.raises(InvalidParameter, match="objective to be 'error'"):
         GradientC(objective="hinge").fit(X, y)
-    with pytest.raises(InvalidParameter, match="start above 0"):
+    with pytest.raises(InvalidParameter, match="start to be a number above 0"):
         GradientC(start=-1.0).fit(X, y)
     with pytest.raises(InvalidTarget, match="two classes"):
         GradientC().fit(X, np.arange(40) % 3)

@@ -25,7 +25,6 @@ from tamis.exceptions import InvalidParameter, InvalidTarget
 from tamis.svm import SVCPathCV, SVRPathCV
 from tamis.svm.curves.curve import IntervalOfC
 from tamis.svm.curves.scores import SCORES
-from tamis.svm.curves.speaking import round_number, rounded_ends
 from tamis.table import TableEncoder
 
 from .problems import classification
@@ -133,7 +132,7 @@ def test_the_range_of_C():
     powers = sorted({*by_C.cv_results_["param_C"].tolist()} - {by_C.best_C_})
     assert powers == [0.125, 0.25, 0.5, 1, 2, 4]
     for wrong in ((4.0, 0.125), (0, 1), 3.0, "all", (1e-320, 1.0)):
-        with pytest.raises(InvalidParameter, match=r"C_range = .smallest, largest"):
+        with pytest.raises(InvalidParameter, match="C_range to be a pair of rising numbers"):
             SVCPathCV(C_range=wrong).fit(X, y)
     with pytest.raises(InvalidParameter, match="not both"):
         SVRPathCV(C_range=(1, 2), lambda_range=(1, 2)).fit(X, y)
@@ -308,11 +307,11 @@ def test_numbers_in_words_lie_inside(seed):
     rng = np.random.default_rng(seed)
     low = 10.0 ** rng.uniform(-12, 12)
     interval = IntervalOfC(low, low * (1 + 10.0 ** rng.uniform(-13, 2)), False, False)
-    first, last = rounded_ends(interval)
+    first, last = interval.rounded_ends
     assert interval.low <= first <= last <= interval.high
-    assert interval.low < round_number(interval) < interval.high
+    assert interval.low < interval.round_number < interval.high
     # nobody writes fewer digits
-    digits = len(f"{round_number(interval):.17g}".replace(".", "").strip("0").split("e")[0])
+    digits = len(f"{interval.round_number:.17g}".replace(".", "").strip("0").split("e")[0])
     if 1 < digits < 12:
         fewer = [float(f"{interval.middle * s:.{digits - 2}e}") for s in np.linspace(0.5, 2, 301)]
         assert not any(interval.low < number < interval.high for number in fewer)

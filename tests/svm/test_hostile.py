@@ -18,15 +18,15 @@ from tamis.exceptions import (
     TamisWarning,
 )
 from tamis.svm import GradientC, GridC, SVCPath, SVCPathCV, SVRPath, SVRPathCV
-from tamis.svm.curves.certificate import doubts
-from tamis.svm.curves.doubt import Bracketed, doubt_of
+from tamis.svm.curves.bounds import Bracketed, bound_errors
+from tamis.svm.curves.certificate import find_fault
 from tamis.svm.curves.errors import error_pieces, mean_curve
-from tamis.svm.limits import FARTHEST_DOUBT, FARTHEST_OUTPUT
+from tamis.svm.inputs import FARTHEST_DOUBT, FARTHEST_OUTPUT
 from tamis.svm.objectives import SmoothError, SmoothObjective
-from tamis.svm.pairs import _Counting
 from tamis.svm.path import follow, homotopy
+from tamis.svm.path.classification import StepCounter
 from tamis.svm.path.programme import Line, Stuck
-from tamis.svm.searching import TuningRows
+from tamis.svm.search.base import TuningRows
 
 from .problems import classification
 
@@ -89,7 +89,7 @@ def test_a_fold_without_weight_for_a_class_is_refused(cls, capfd):
 
 def test_a_machine_that_never_comes_to_rest_is_bounded(monkeypatch):
     # training by pairs does not end where bounds differ by so much
-    monkeypatch.setattr("tamis.svm.tuning.most_steps", lambda n_rows: 20)
+    monkeypatch.setattr("tamis.svm.search.base.most_steps", lambda n_rows: 20)
     X, y = classification(n=40)
     with pytest.warns(NotConverged, match="did not come to rest"):
         SVCPathCV("linear", cv=2).fit(X, y)
@@ -194,12 +194,12 @@ def test_labels_in_doubt_without_end_are_open():
     rows = gram.rows(fold.X)
     blocks = path.outputs(rows)
     # the kernel of the points with themselves is infinite: nothing is known of their distance
-    doubt = doubt_of(path.solution, blocks, gram, fold.X, rows, np.full(8, np.inf))
+    doubt = bound_errors(path.solution, blocks, gram, fold.X, rows, np.full(8, np.inf))
     assert doubt.zone.min() == doubt.bound.min() == FARTHEST_DOUBT
     assert doubt.unsure().all()
     for scoring in ("error", "roc_auc"):
         bracket = doubt.bracketed(np.ones(len(doubt.zone), bool))
-        count = _Counting(fold.target, scoring, 2, None, fold.X)
+        count = StepCounter(fold.target, scoring, 2, None, fold.X)
         best, worst = (count.bracket([bracket], way) for way in (1, -1))
         assert (best.first == best.total).all()
         assert (worst.first == 0).all()
@@ -224,7 +224,7 @@ def test_a_violation_that_is_no_number_is_without_end():
     path.segments[-1].violation[0] = np.nan
     fresh = dataclasses.replace(path)
     assert fresh.violation == np.inf
-    assert doubts([fresh], 1.0).startswith("a path violates")
+    assert find_fault([fresh], 1.0).startswith("a path violates")
 
 
 class Sized:
@@ -319,7 +319,7 @@ def test_a_gap_that_is_no_number_is_without_end(monkeypatch):
     # nothing times a residual without end
     monkeypatch.setattr(state, "residuals", lambda g: np.full(len(g), np.inf))
     with np.errstate(invalid="ignore"):
-        check = follow._check(state, 1.0, [])
+        check = follow._check(state, 1.0, [], 1.0)
     assert (check.violation, check.gap) == (0.0, np.inf)
 
 

@@ -19,9 +19,8 @@ from tamis.exceptions import InvalidTable, NotConverged
 from tamis.search import RecursiveElimination
 from tamis.svm import NewtonSVC, NewtonSVR
 from tamis.svm.machine import kernel_machine
-from tamis.svm.newton.linear import LinearSpace
-from tamis.svm.newton.losses import Hinge, Tube
 from tamis.svm.newton.solver import newton
+from tamis.svm.newton.spaces import LinearSpace, SquaredLoss
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -35,6 +34,10 @@ TABLES = {
     "twice": lambda X: X[:, [0, 1, 0, 2]] * 1e6,
 }
 PAIRS = [np.array([0, 1]), np.array([2, 3])]
+
+
+def hinge(y):
+    return SquaredLoss(y, one_sided=True)
 
 
 def problem(n=30, d=4, seed=1):
@@ -269,7 +272,7 @@ def test_other_libraries_agree(library):
     other = pytest.importorskip(library, reason=f"{library} is not installed")
     X, y, f = problem()
     X, ridge = X * 1e6, np.full(30, 1 / 2e6)
-    for make, target in ((Hinge, y.astype(float)), (lambda v: Tube(v, 0.2), f)):
+    for make, target in ((hinge, y.astype(float)), (lambda v: SquaredLoss(v, 0.2), f)):
         options = {"intercept": True, "most_steps": 50}
         here = newton(LinearSpace(X), ridge, make(target), **options)
         moved = other.asarray(X), other.asarray(ridge), make(other.asarray(target))

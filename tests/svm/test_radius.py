@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import OneClassSVM
 
 from tamis.density.simplex import smallest_sphere
-from tamis.svm.radius import sphere_around
+from tamis.svm.geometry import sphere_around
 
 
 def brute_radius2(points):

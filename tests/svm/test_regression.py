@@ -127,9 +127,9 @@ def test_all_targets_equal_give_a_constant():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"epsilon": -1.0}, "not negative"),
-        ({"kernel": "cosine"}, "kernel among"),
-        ({"lambda_range": (2, 1)}, "smallest < largest"),
+        ({"epsilon": -1.0}, "epsilon to be a number of at least 0"),
+        ({"kernel": "cosine"}, "kernel to be 'linear'"),
+        ({"lambda_range": (2, 1)}, "a pair of rising numbers"),
     ],
 )
 def test_bad_parameters_are_refused(options, sentence):

@@ -6,8 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 from sklearn.svm import SVC
 
-from tamis.svm.relative import RelativeSVC, RelativeSVR
-from tamis.svm.tuned import least_squares
+from tamis.svm.relative import RelativeSVC, RelativeSVR, least_squares
 
 
 @pytest.mark.parametrize("exponent", [-40, -10, 60])

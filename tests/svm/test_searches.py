@@ -199,7 +199,7 @@ def test_folds_that_give_no_score_are_a_sentence(search, cv, match):
     X, y, _ = clouds()
     with pytest.raises(InvalidParameter, match=match):
         search(cv=cv).fit(X, y)
-    with pytest.raises(InvalidParameter, match="at least one gamma"):
+    with pytest.raises(InvalidParameter, match="needs gamma to be a number above 0"):
         search(gamma=[]).fit(X, y)
 
 

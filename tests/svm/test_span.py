@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
+from tamis.svm.geometry import feet, margin_system, squared_spans
 from tamis.svm.machine import multipliers
-from tamis.svm.span import feet, margin_system, squared_spans
 from tests.explicit_machines import squared_distance
 
 

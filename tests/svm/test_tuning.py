@@ -137,9 +137,9 @@ def test_a_bracket_that_does_not_close_says_so():
 
 def test_bad_requests_are_refused():
     X, y = classification(n=40)
-    with pytest.raises(InvalidParameter, match="rule among"):
+    with pytest.raises(InvalidParameter, match="rule to be 'first'"):
         SVCPathCV(rule="smallest").fit(X, y)
-    with pytest.raises(InvalidParameter, match="pool among"):
+    with pytest.raises(InvalidParameter, match="pool to be 'folds'"):
         SVCPathCV(pool="all").fit(X, y)
     with pytest.raises(InvalidTarget, match="every training part"):
         SVCPathCV(cv=KFold(2)).fit(X, np.repeat([0, 1], 20))

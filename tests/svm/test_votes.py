@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
-from tamis.svm.votes import vote_counts, vote_values
+from tamis.svm.machine import vote_counts, vote_values
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4, 7])

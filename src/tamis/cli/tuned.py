@@ -15,7 +15,6 @@ from tamis._format import format_count
 from tamis.cli.output import plain, replace_file
 from tamis.cli.printing import stdout, text
 from tamis.svm.curves.curve import IntervalOfC, ValidationCurve
-from tamis.svm.curves.speaking import round_number, rounded_ends
 
 #: Size of the curve in characters, where the terminal is not narrower.
 WIDTH, HEIGHT = 64, 7
@@ -57,10 +56,10 @@ class Tuned(NamedTuple):
     def C(self) -> float:
         """A short number inside the interval, near the best."""
         if self.task == "classification":
-            return round_number(self.interval)
+            return self.interval.round_number
         best, end = self.search.best_C_, self.interval
         low, high = max(end.low, best / NEAR), min(end.high, best * NEAR)
-        return round_number(IntervalOfC(low, high, True, True))
+        return IntervalOfC(low, high, True, True).round_number
 
     @property
     def standard_error(self) -> float:
@@ -180,7 +179,7 @@ def _lines(found: Tuned) -> list[tuple[str, str]]:
     lines.append((_measure(found), f"{_value(found, proof.value)} ± {_error(found)}"))
     lines.append(("proved" if proof.closed else "not proved", _verdict(found)))
     if not every:
-        low, high = rounded_ends(found.within_error)
+        low, high = found.within_error.rounded_ends
         lines.append(("within 1 SE", f"C from {figure(low)} to {figure(high)}"))
     lines.append(("a grid", _grid(found)))
     best = found.search.best_interval_
@@ -191,7 +190,7 @@ def _lines(found: Tuned) -> list[tuple[str, str]]:
 
 def _best(found: Tuned, every: bool) -> str:
     """The C to write, and which others would do."""
-    low, high = (figure(end, 9) for end in rounded_ends(found.interval))
+    low, high = (figure(end, 9) for end in found.interval.rounded_ends)
     good = f"within {100 * AS_GOOD:g} % of the best" if found.task == "regression" else "as good"
     if every:
         return f"{figure(found.C, 9)}, or any other: all from {low} to {high} are {good}"

@@ -37,10 +37,8 @@ from tamis.exceptions import (
 )
 from tamis.svm import SVCPathCV, SVRPathCV
 from tamis.svm.curves.scores import check_scoring
-from tamis.svm.path.base import RANGE
-from tamis.svm.path.binary import MAX_SAMPLES
-from tamis.svm.path.cost import paths_cost
-from tamis.svm.tuning_svr import error_of
+from tamis.svm.inputs import MAX_SAMPLES, RANGE, paths_cost
+from tamis.svm.search.regression import error_of
 from tamis.table import Table, TableEncoder
 from tamis.table.files import read_file
 from tamis.table.labelled import check_column

@@ -31,8 +31,7 @@ from tamis.criteria.wrappers import Penalised, Remembered, Scored
 from tamis.response.hidden import TunedMLP
 from tamis.response.perturbations import Derivative, Marginal, Permutation, Removal, Zero
 from tamis.response.tuned import TunedSVC
-from tamis.svm.relative import RelativeSVC, RelativeSVR
-from tamis.svm.tuned import TunedSVR
+from tamis.svm.relative import RelativeSVC, RelativeSVR, TunedSVR
 
 __all__ = [  # noqa: RUF022 (plain alphabetical order)
     "CIFE",

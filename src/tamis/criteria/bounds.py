@@ -10,9 +10,8 @@ from tamis._arrays import Array
 from tamis.criteria.kernel_machines import MachineCriterion, MachineView
 from tamis.criteria.margins import multiplier_slopes, norm_slopes
 from tamis.exceptions import InvalidParameter
+from tamis.svm.geometry import feet, margin_system, sphere_around, squared_spans
 from tamis.svm.machine import Multipliers
-from tamis.svm.radius import sphere_around
-from tamis.svm.span import feet, margin_system, squared_spans
 
 #: Violation of the optimality conditions at which LIBSVM stops, which computes in single precision.
 SOLVED = 1e-8

@@ -14,8 +14,8 @@ from tamis.criteria.kernel_machines import MachineCriterion, MachineView
 from tamis.criteria.model import is_tuner
 from tamis.response.training import trained
 from tamis.response.units import Units
+from tamis.svm.geometry import followed, margin_system
 from tamis.svm.machine import Multipliers
-from tamis.svm.span import followed, margin_system
 
 if TYPE_CHECKING:
     from tamis.svm.shrinking import ShrinkingMachine

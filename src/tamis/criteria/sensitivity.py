@@ -26,7 +26,7 @@ from tamis.response.outputs import Output
 from tamis.response.perturbations import Derivative, Replacement, Zero, resolve
 from tamis.response.training import SensitivityTraining, holds_out, labelled_rows
 from tamis.svm.machine import is_newton
-from tamis.svm.tuned import TunedMachine
+from tamis.svm.relative import TunedMachine
 
 
 class Sensitivity(ChanceAdjusted):

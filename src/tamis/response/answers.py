@@ -17,7 +17,7 @@ from tamis._arrays import Array
 from tamis._namespace import host
 from tamis.response.engine import Model, Outputs, asked
 from tamis.response.opening import is_followed, last_step
-from tamis.svm.votes import vote_counts
+from tamis.svm.machine import vote_counts
 
 
 def probabilities_of(fitted: Any, classes: NDArray[Any]) -> Model:

@@ -40,8 +40,7 @@ from tamis.response.training import (
 )
 from tamis.response.tuned import N_VALUES, TunedSVC
 from tamis.svm.machine import KERNELS
-from tamis.svm.relative import RelativeSVC, RelativeSVR
-from tamis.svm.tuned import COSTS, SCALES, TUBES, TunedSVR
+from tamis.svm.relative import COSTS, SCALES, TUBES, RelativeSVC, RelativeSVR, TunedSVR
 
 #: Operations of a product and sum inside a matrix product.
 PRODUCT = 0.06

@@ -20,8 +20,7 @@ from tamis.response.outputs import ProbabilityOutput
 from tamis.response.perturbations import Marginal
 from tamis.response.training import MANY_COLUMNS, SensitivityTraining, holds_out
 from tamis.response.units import Units
-from tamis.svm.relative import RelativeSVC
-from tamis.svm.tuned import TunedMachine, of_rows, some_rows
+from tamis.svm.relative import RelativeSVC, TunedMachine, of_rows, some_rows
 
 #: Sizes of subsets that are tried on the held-out third: smaller ones depend on luck, larger ones
 #: hardly differ between widths.

@@ -1,46 +1,23 @@
 """Support vector machines for every C at once, and the C that is provably best."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from tamis.svm.comparison import GradientC, GridC
-    from tamis.svm.curves.certificate import Certificate
-    from tamis.svm.curves.curve import ValidationCurve
-    from tamis.svm.newton import NewtonSVC, NewtonSVR
-    from tamis.svm.svc import SVCPath
-    from tamis.svm.svr import SVRPath
-    from tamis.svm.tuning_ls import LSSVCPathCV
-    from tamis.svm.tuning_svc import SVCPathCV
-    from tamis.svm.tuning_svr import SVRPathCV
-
-__all__ = [
-    "Certificate",
-    "GradientC",
-    "GridC",
-    "LSSVCPathCV",
-    "NewtonSVC",
-    "NewtonSVR",
-    "SVCPath",
-    "SVCPathCV",
-    "SVRPath",
-    "SVRPathCV",
-    "ValidationCurve",
-]
+from typing import Any
 
 _HOMES = {
     "Certificate": "curves.certificate",
     "GradientC": "comparison",
     "GridC": "comparison",
-    "LSSVCPathCV": "tuning_ls",
+    "LSSVCPathCV": "search.least_squares",
     "NewtonSVC": "newton",
     "NewtonSVR": "newton",
-    "SVCPath": "svc",
-    "SVCPathCV": "tuning_svc",
-    "SVRPath": "svr",
-    "SVRPathCV": "tuning_svr",
+    "SVCPath": "paths",
+    "SVCPathCV": "search.classification",
+    "SVRPath": "paths",
+    "SVRPathCV": "search.regression",
     "ValidationCurve": "curves.curve",
 }
+
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

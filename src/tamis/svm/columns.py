@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dtrmm
+from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import euclidean_distances
 
 from tamis._arrays import Array
@@ -84,24 +85,14 @@ class ColumnKernel:
 
         By another kernel of the same family if one is given.
         """
-        if np.ndim(j) and np.size(j) > 1:
-            return kernel_of(kernel or self.kernel, self._base_without(np.asarray(j)))
-        x = self.X[:, np.atleast_1d(j)[0]]
+        X = self.X[:, np.atleast_1d(j)]
         if self.kernel.name == "rbf":
-            base = np.subtract.outer(x, x)
-            np.multiply(base, base, out=base)
+            base = cdist(X, X, "sqeuclidean")
             np.subtract(self.base, base, out=base)
             np.maximum(base, 0, out=base)
         else:
-            base = self.base - np.multiply.outer(x, x)
+            base = self.base - X @ X.T
         return kernel_of(kernel or self.kernel, base)
-
-    def _base_without(self, columns: NDArray[np.intp]) -> Array:
-        """Squared distances or inner products of the other columns."""
-        X = self.X[:, columns]
-        if self.kernel.name != "rbf":
-            return self.base - X @ X.T
-        return np.maximum(self.base - euclidean_distances(X, squared=True), 0)
 
     def restricted(self, rows: NDArray[np.intp]) -> "ColumnKernel":
         """The same for some of the rows, without computing anything again."""
@@ -141,7 +132,7 @@ class ColumnKernel:
         for q in range(1, degree + 1):
             u *= self.X
             sign = comb(degree, q) * (-gamma) ** q
-            lost -= sign * _forms(_half(_power(B, degree - q)), u)
+            lost -= sign * _forms(_power(B, degree - q), u)
         return lost
 
     def slopes(self, weights: Array) -> Array:
@@ -178,13 +169,8 @@ def _power(base: Array, degree: int) -> Array:
     return result
 
 
-def _half(K: Array) -> Array:
-    """The triangle T of a symmetric matrix with u'Ku = 2u'Tu, column-major for LAPACK."""
-    half = np.array(K, order="F")
+def _forms(K: Array, u: Array) -> Array:
+    """u'Ku for every column u, by the triangle T of K with u'Ku = 2u'Tu: half of the product Ku."""
+    half = np.array(K, order="F")  # column-major for BLAS
     half[np.diag_indices_from(half)] /= 2
-    return half
-
-
-def _forms(half: Array, u: Array) -> Array:
-    """u'Ku for every column u, at half the cost of the product Ku."""
     return 2 * np.einsum("ij,ij->j", u, dtrmm(1.0, half, u, lower=1))

@@ -1,7 +1,7 @@
 """Other ways to choose C, for comparison: a grid, and descent on a smooth function."""
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import minimize
@@ -9,11 +9,13 @@ from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
 from sklearn.utils import Tags
 
-from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis._checks import Constraints, integer, number, one_of
+from tamis.exceptions import InvalidTarget
 from tamis.folds.rows import Fold, retold
 from tamis.svm.curves.scores import graded
 from tamis.svm.curves.steps import curve_of
-from tamis.svm.kernels import check_single, resolve_kernel
+from tamis.svm.inputs import RANGE, check_size
+from tamis.svm.kernels import GAMMA
 from tamis.svm.machine import most_steps
 from tamis.svm.objectives import (
     RadiusMarginObjective,
@@ -21,14 +23,9 @@ from tamis.svm.objectives import (
     SmoothObjective,
     SpanObjective,
 )
-from tamis.svm.pairs import pairwise_paths
-from tamis.svm.path.base import RANGE, check_refit, lambdas_of
-from tamis.svm.path.binary import check_size
-from tamis.svm.searching import TuningRows
-from tamis.svm.tuning import PathFold, TunedClassifier
-
-OBJECTIVES = ("error", "radius-margin", "span")
-SOLVERS = ("libsvm", "path")
+from tamis.svm.path.classification import pairwise_paths
+from tamis.svm.search.base import TuningRows
+from tamis.svm.search.classification import PathFold, TunedClassifier
 
 
 class GridC(TunedClassifier):
@@ -66,6 +63,13 @@ class GridC(TunedClassifier):
     (9, 0.015625)
     """
 
+    _constraints: ClassVar[Constraints] = {
+        "gamma": GAMMA,
+        "step": number(above=0),
+        "refine": integer(0),
+        "solver": one_of("libsvm", "path"),
+    }
+
     def __init__(
         self,
         kernel: str = "rbf",
@@ -102,13 +106,11 @@ class GridC(TunedClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Try the grid and train with its best C."""
         rows = self._begin(X, y, sample_weight)
-        X, y = rows.X, rows.y
-        kernel = resolve_kernel("GridC", self.kernel, self.gamma, self.degree, self.coef0, X)
-        self._check()
         if self.solver == "libsvm" or self.refit:
-            check_single("GridC", kernel, X, ", or write solver='path', refit=False")
-        value = self._function(rows)
-        top, bottom = (-np.log2(end) for end in lambdas_of(self))
+            self._check_refit(rows, "solver='path', refit=False")
+        splits = self._splits(rows)
+        value = self._function(rows, splits)
+        top, bottom = (-np.log2(end) for end in self._lambdas)
         exponents = np.arange(bottom, top + 1e-9, self.step)
         tried = {float(e): value(e) for e in exponents}
         step = self.step
@@ -124,26 +126,14 @@ class GridC(TunedClassifier):
         self.scores_ = np.array([tried[e] for e in sorted(tried)])
         self.best_score_ = tried[self._best_of(tried)]
         if self.refit:
-            self._refit(X, y, sample_weight)
+            self._refit(rows, splits)
         return self
-
-    def _check(self) -> None:
-        if not (isinstance(self.step, int | float) and self.step > 0) or self.refine < 0:
-            raise InvalidParameter(
-                f"GridC needs a step above 0 (in log2) and a refine of at least 0; got "
-                f"step={self.step!r}, refine={self.refine!r}."
-            )
-        if self.solver not in SOLVERS:
-            raise InvalidParameter(
-                f"GridC needs a solver among {', '.join(SOLVERS)}; got {self.solver!r}."
-            )
 
     def _best_of(self, tried: dict[float, float]) -> float:
         return max(sorted(tried), key=lambda e: round(tried[e], 12))
 
-    def _function(self, rows: TuningRows) -> Callable[[float], float]:
+    def _function(self, rows: TuningRows, splits: list[Fold]) -> Callable[[float], float]:
         """The score as a function of log2 C."""
-        splits = self._splits(rows)
         if self.solver == "libsvm":
             return lambda exponent: self._value(exponent, rows, splits)
         check_size("GridC", len(rows.X))
@@ -223,6 +213,12 @@ class GradientC(TunedClassifier):
     True
     """
 
+    _constraints: ClassVar[Constraints] = {
+        "gamma": GAMMA,
+        "objective": one_of("error", "radius-margin", "span"),
+        "start": number(above=0),
+    }
+
     def __init__(
         self,
         kernel: str = "rbf",
@@ -262,13 +258,17 @@ class GradientC(TunedClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Descend from ``start`` and train with the C found."""
         rows = self._begin(X, y, sample_weight)
-        X, y = rows.X, rows.y
-        check_size("GradientC", len(X))
-        self._check()
+        check_size("GradientC", len(rows.y))
+        if len(self.classes_) > 2:
+            # the first words are the ones scikit-learn looks for
+            raise InvalidTarget(
+                "Only binary classification is supported by GradientC: its objectives are defined "
+                f"for two classes; y has {len(self.classes_)}. Use SVCPathCV."
+            )
         if self.refit:
-            check_refit(self, X)
-        folds = [self._fold(self.gamma, rows, split) for split in self._splits(rows)]
-        lambdas = lambdas_of(self)
+            self._check_refit(rows)
+        splits, lambdas = self._splits(rows), self._lambdas
+        folds = [self._fold(self.gamma, rows, split) for split in splits]
         low, high = np.log(lambdas)
         found = minimize(
             self._function(folds, rows).in_log_lambda,
@@ -284,36 +284,17 @@ class GradientC(TunedClassifier):
         self.n_evaluations_ = int(found.nfev)
         self.best_score_ = _score(self, folds)(self.best_C_)
         if self.refit:
-            self._refit(X, y, sample_weight)
+            self._refit(rows, splits)
         return self
 
     def _function(self, folds: list[PathFold], rows: TuningRows) -> SmoothObjective:
         if self.objective == "error":
             return SmoothError(folds)
-        numbers = self.kernel, self.gamma, self.degree, self.coef0
-        kernel = resolve_kernel("GradientC", *numbers, rows.X)
         own = rows.X, rows.target, self._bounds(rows)
-        machines = pairwise_paths(kernel, *own, lambdas_of(self))
+        machines = pairwise_paths(self._resolve(rows.X), *own, self._lambdas)
         if self.objective == "radius-margin":
             return RadiusMarginObjective(machines)
-        return SpanObjective(machines, lambdas_of(self))
-
-    def _check(self) -> None:
-        if self.objective not in OBJECTIVES:
-            raise InvalidParameter(
-                f"GradientC needs an objective among {', '.join(OBJECTIVES)}; "
-                f"got {self.objective!r}."
-            )
-        if not (isinstance(self.start, int | float) and self.start > 0):
-            raise InvalidParameter(
-                f"GradientC needs a start above 0, a value of lambda = 1 / C; got {self.start!r}."
-            )
-        if len(self.classes_) > 2:
-            # the first words are the ones scikit-learn looks for
-            raise InvalidTarget(
-                "Only binary classification is supported by GradientC: its objectives are defined "
-                f"for two classes; y has {len(self.classes_)}. Use SVCPathCV."
-            )
+        return SpanObjective(machines, self._lambdas)
 
 
 def _score(search: Any, folds: list[PathFold]) -> Callable[[float], float]:

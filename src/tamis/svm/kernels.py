@@ -2,18 +2,26 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
 
-from tamis._arrays import Array, is_int, is_real
+from tamis._arrays import Array, is_real
+from tamis._checks import Constraint, Constraints, integer, number, one_of
 from tamis.exceptions import InvalidParameter, InvalidTable
 
-NAMES = ("linear", "rbf", "poly", "precomputed")
 EPS = float(np.finfo(float).eps)
-#: Kernel values that leave single precision room for the sums made of them.
-LARGEST_SINGLE = 1e36
 TINY = 100 * float(np.finfo(float).smallest_subnormal)
+GAMMA = Constraint(
+    ("a number above 0", "'scale'", "'auto'"),
+    lambda gamma: (
+        gamma in ("scale", "auto") if isinstance(gamma, str) else is_real(gamma) and gamma > 0
+    ),
+    ("scale", "auto"),
+)
 
 
 @dataclass(frozen=True)
@@ -62,42 +70,50 @@ class Kernel:
             return np.asarray((self.gamma * squares + self.coef0) ** self.degree)
 
 
-def resolve_kernel(
-    asker: str, name: Any, gamma: Any, degree: Any, coef0: Any, X: Array, weight: Any = None
-) -> Kernel:
-    """Check the kernel's parameters and put numbers for ``"scale"`` and ``"auto"``, as SVC does.
+class KernelEstimator(BaseEstimator):
+    """Estimator with the kernel parameters of SVC."""
 
-    With ``weight`` "scale" counts each sample by its weight, as if it were repeated. SVC and SVR do
-    not, so their paths leave it out.
-    """
-    if name not in NAMES:
-        raise InvalidParameter(
-            f"{asker} needs a kernel among {', '.join(NAMES)}; got {name!r}. For another kernel "
-            'compute its matrix and write kernel="precomputed".'
-        )
-    if name == "precomputed":
-        if X.shape[0] != X.shape[1]:
-            raise InvalidParameter(
-                f'{asker} with kernel="precomputed" needs a square matrix of kernel values between '
-                f"the samples; got the shape {X.shape}."
-            )
-        return Kernel(name)
-    if isinstance(gamma, str) and gamma in ("scale", "auto"):
-        spread = _variance(X, weight) if gamma == "scale" and name != "linear" else 1.0
-        if not np.isfinite(spread):
-            raise InvalidTable(
-                f'{asker} with gamma="scale" needs columns whose variance is a number; they reach '
-                f"{np.abs(X).max():.3g}. Scale the columns, for example by StandardScaler()."
-            )
-        gamma = 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
-    if not (isinstance(gamma, int | float | np.number) and gamma > 0 and np.isfinite(gamma)):
-        raise InvalidParameter(f'{asker} needs a gamma above 0, "scale" or "auto"; got {gamma!r}.')
-    if name == "poly" and (not is_int(degree) or degree < 0 or not is_real(coef0)):
-        raise InvalidParameter(
-            f'{asker} with kernel="poly" needs degree as a whole number of at least 0 and coef0 as '
-            f"a number; got {degree!r} and {coef0!r}."
-        )
-    return Kernel(name, float(gamma), degree, float(coef0) if is_real(coef0) else 0.0)
+    kernel: str
+    gamma: Any
+    degree: int
+    coef0: float
+
+    _constraints: ClassVar[Constraints] = {
+        "kernel": one_of("linear", "rbf", "poly", "precomputed"),
+        "gamma": GAMMA,
+        "degree": integer(0),
+        "coef0": number(),
+    }
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def _resolve(self, X: Array, gamma: Any = None, weight: Array | None = None) -> Kernel:
+        """Put numbers for ``"scale"`` and ``"auto"``, as SVC does.
+
+        With ``weight`` "scale" counts each sample by its weight, as if it were repeated. SVC and
+        SVR do not, so their paths leave it out.
+        """
+        name, gamma = type(self).__name__, self.gamma if gamma is None else gamma
+        if self.kernel == "precomputed":
+            if X.shape[0] != X.shape[1]:
+                raise InvalidParameter(
+                    f'{name} with kernel="precomputed" needs a square matrix of kernel values '
+                    f"between the samples; got the shape {X.shape}."
+                )
+            return Kernel("precomputed")
+        if isinstance(gamma, str):
+            spread = _variance(X, weight) if gamma == "scale" and self.kernel != "linear" else 1.0
+            if not np.isfinite(spread):
+                raise InvalidTable(
+                    f'{name} with gamma="scale" needs columns whose variance is a number; they '
+                    f"reach {np.abs(X).max():.3g}. Scale the columns, for example by "
+                    "StandardScaler()."
+                )
+            gamma = 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
+        return Kernel(self.kernel, float(gamma), self.degree, float(self.coef0))
 
 
 def _variance(X: Array, weight: Any) -> float:
@@ -108,21 +124,8 @@ def _variance(X: Array, weight: Any) -> float:
         return float(np.average((X - mean) ** 2, axis=0, weights=weight).mean())
 
 
-def check_single(asker: str, kernel: Kernel, X: Array, remedy: str) -> None:
-    """Refuse a kernel that LIBSVM, which keeps its values in single precision, cannot hold."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        own = np.diagonal(X) if kernel.name == "precomputed" else kernel.diagonal(X)
-        largest = float(np.abs(own).max(initial=0.0))
-    if not largest < LARGEST_SINGLE:
-        raise InvalidTable(
-            f"{asker} trains LIBSVM, which keeps kernel values up to {LARGEST_SINGLE:.0e}; those "
-            f"of these columns reach {largest:.3g}. Scale the columns, for example by "
-            f"StandardScaler(){remedy}."
-        )
-
-
 class Gram:
-    """Centred kernel matrix of a training set, and kernel rows of new points to go with it.
+    """Centred kernel matrix of some training rows, and kernel rows of new points to go with it.
 
     Since ``s'x = 0`` on the whole path, adding a function of the row or of the column to the kernel
     changes the intercept alone. Centring makes nearly constant kernels usable; there the constant 1
@@ -132,29 +135,27 @@ class Gram:
     unit is the same for a kernel of any size, and nothing is rounded by it.
     """
 
-    def __init__(self, kernel: Kernel, X: Array) -> None:
-        self.kernel, self.X = kernel, X
-        # both kernels are blind to a shift, and lose fewer digits without it
-        shiftable = kernel.name in ("linear", "rbf")
+    def __init__(self, kernel: Kernel, X: Array, members: NDArray[np.intp]) -> None:
+        self.kernel, self.members = kernel, members
+        self.precomputed = kernel.name == "precomputed"
+        self.X = X[np.ix_(members, members)] if self.precomputed else X[members]
+        self.origin = np.zeros(())
         with np.errstate(over="ignore", invalid="ignore"):
-            self.origin = X.mean(axis=0) if shiftable else np.zeros(())
-            if shiftable:
-                self.X = X - self.origin
-            named = kernel.name != "precomputed"
-            self.squares = _squares(self.X) if named else np.zeros(len(X))
+            if kernel.name in ("linear", "rbf"):
+                # both kernels are blind to a shift, and lose fewer digits without it
+                self.origin = self.X.mean(axis=0)
+                self.X = self.X - self.origin
+            self.squares = np.zeros(len(members)) if self.precomputed else _squares(self.X)
             self.flat = kernel.name == "rbf" and 4 * kernel.gamma * self.squares.max() < 1e-2
-            K = self._raw(self.X, moved=True)
+            K = self._raw(self.X)
             largest = float(np.abs(K).max())
             self.means = K.mean(axis=0)
             self.mean = float(self.means.mean())
         if not np.isfinite(largest + self.mean):
-            raise InvalidTable(
-                f"The {kernel.name} kernel of these columns is too large for a number. Scale the "
-                "columns, for example by StandardScaler()."
-            )
+            raise too_large(kernel.name)
         K -= self.means
         K -= self.means[:, None] - self.mean
-        if kernel.name == "precomputed":
+        if self.precomputed:
             K = np.ascontiguousarray((K + K.T) / 2)
         size = float(np.abs(np.diagonal(K)).max())
         self.unit = 2.0 ** int(np.frexp(size)[1]) if size > 0 else 1.0
@@ -167,7 +168,7 @@ class Gram:
     @cached_property
     def definite(self) -> bool:
         """Whether the kernel has no negative eigenvalue beyond rounding: some have by nature."""
-        if self.kernel.name != "precomputed" and self.kernel.coef0 >= 0:
+        if not self.precomputed and self.kernel.coef0 >= 0:
             return True
         try:
             np.linalg.cholesky(self.K + 32 * EPS * len(self.K) * np.eye(len(self.K)))
@@ -180,16 +181,11 @@ class Gram:
         """The centred kernel matrix in its own size."""
         return self.K * self.unit
 
-    def _raw(self, X: Array, moved: bool = False) -> Array:
-        if not moved and self.kernel.name != "precomputed":
-            X = X - self.origin
-        if self.flat:
-            return np.expm1(self.kernel.exponent(X, self.X))
-        if self.kernel.name == "linear":
-            return X @ self.X.T
-        K = self.kernel(X, self.X)
-        return K.copy() if self.kernel.name == "precomputed" else K
+    def _raw(self, X: Array) -> Array:
+        """Kernel of rows, from the origin, with the training rows."""
+        return np.expm1(self.kernel.exponent(X, self.X)) if self.flat else self.kernel(X, self.X)
 
+    @np.errstate(over="ignore", invalid="ignore")  # nothing is known of points far off
     def _rounding(self, largest: Any, squares: Any, product: Any) -> Any:
         """Shares of points in the rounding of their kernel values: of two points add both.
 
@@ -197,36 +193,30 @@ class Gram:
         with the others. A sum of d products is exact to about sqrt(d) roundings of its size; an
         exponent is a difference of squared norms; four more are for the centring.
         """
-        with np.errstate(over="ignore", invalid="ignore"):  # of points far off nothing is known
-            return self._shares(largest, squares, product)
-
-    def _shares(self, largest: Any, squares: Any, product: Any) -> Any:
-        numbers = self.kernel
-        if numbers.name == "precomputed":
+        kernel = self.kernel
+        if self.precomputed:
             return 4 * EPS * largest
         sums = (4 + np.sqrt(self.X.shape[1])) * EPS
-        if numbers.name == "linear":
+        if kernel.name == "linear":
             return sums * product + 4 * EPS * largest
-        if numbers.name == "rbf":
-            exponent = 2 * numbers.gamma * sums * squares
+        if kernel.name == "rbf":
+            exponent = 2 * kernel.gamma * sums * squares
             return exponent if self.flat else largest * exponent + 4 * EPS
-        inner = numbers.gamma * product + abs(numbers.coef0)
-        return sums * (numbers.degree + 1) * np.maximum(inner**numbers.degree, largest)
+        inner = kernel.gamma * product + abs(kernel.coef0)
+        return sums * (kernel.degree + 1) * np.maximum(inner**kernel.degree, largest)
 
     def rows(self, X: Array) -> Array:
         """Kernel rows of new points, up to what the path cannot see, in the kernel's own size."""
         with np.errstate(over="ignore", invalid="ignore"):
-            found = self._raw(X) - self.means
+            found = self._raw(X[:, self.members] if self.precomputed else X - self.origin)
+            found = found - self.means
         if len(far := np.flatnonzero(~np.isfinite(found).all(axis=1))):
-            raise InvalidTable(
-                f"The {self.kernel.name} kernel of row {far[0]} with the rows of the training is "
-                "too large for a number. Scale the columns, for example by StandardScaler()."
-            )
+            raise too_large(self.kernel.name, f"row {far[0]} with the training rows")
         return found
 
     def rounding(self, X: Array, rows: Array) -> Array:
         """Shares of new points in the rounding of their kernel rows, in the kernel's own size."""
-        squares = 0.0 if self.kernel.name == "precomputed" else _squares(X - self.origin)
+        squares = 0.0 if self.precomputed else _squares(X - self.origin)
         product = np.sqrt(squares) * np.sqrt(self.squares.max())
         found = self._rounding(np.abs(rows).max(axis=1), squares, product)
         return found + 4 * EPS * np.abs(self.means).max()
@@ -238,12 +228,20 @@ class Gram:
         point with itself, ``own``, has to be given.
         """
         if own is None:
-            if self.kernel.name == "precomputed":
+            if self.precomputed:
                 return np.full(len(X), np.inf)
             own = self.kernel.diagonal(X - self.origin) - (1.0 if self.flat else 0.0)
         mean = rows.mean(axis=1)
         rounding = 8 * EPS * (np.abs(own) + np.abs(rows).max(axis=1) + abs(self.mean))
         return np.sqrt(np.maximum(own - 2 * mean - self.mean, 0.0) + rounding)
+
+
+def too_large(kernel: str, rows: str = "these columns") -> InvalidTable:
+    """An error for kernel values that overflow."""
+    return InvalidTable(
+        f"The {kernel} kernel of {rows} is too large for a number. Scale the columns, for example "
+        "by StandardScaler()."
+    )
 
 
 def _squares(X: Array) -> Array:

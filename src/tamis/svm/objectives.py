@@ -7,12 +7,10 @@ import numpy as np
 from scipy.special import expit
 
 from tamis._arrays import Array
-from tamis.svm.limits import FARTHEST_OUTPUT, within
-from tamis.svm.pairs import PairwisePaths
-from tamis.svm.path.binary import BinaryPath
-from tamis.svm.radius import sphere_around
-from tamis.svm.span import margin_system, squared_spans
-from tamis.svm.tuning import PathFold
+from tamis.svm.geometry import margin_system, sphere_around, squared_spans
+from tamis.svm.inputs import FARTHEST_OUTPUT, within
+from tamis.svm.path.classification import BinaryPath, PairwisePaths
+from tamis.svm.search.classification import PathFold
 
 
 class SmoothObjective(ABC):
@@ -40,7 +38,7 @@ class SmoothError(SmoothObjective):
 
     def __init__(self, folds: Sequence[PathFold]) -> None:
         self.folds = [
-            (f.machines.paths[0], f.machines.rows(0, f.X), np.where(f.target == 1, 1.0, -1.0))
+            (f.machines.paths[0], f.machines.grams[0].rows(f.X), np.where(f.target == 1, 1.0, -1.0))
             for f in folds
         ]
 

@@ -1,7 +1,7 @@
 """What can be proved about a validation curve and its optimum.
 
 A label is certain where its output exceeds what the path and rounding can have done to it
-(:mod:`tamis.svm.curves.doubt`). Counting the uncertain labels once as right and once as wrong
+(:mod:`tamis.svm.curves.bounds`). Counting the uncertain labels once as right and once as wrong
 brackets the validation function: the best C is certain if it is worth, at worst, what no other can
 exceed at best.
 """
@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis._arrays import Array
-from tamis.exceptions import MissingExtra
-from tamis.svm.curves.curve import IntervalOfC, ValidationCurve
-from tamis.svm.curves.speaking import rounded_ends
+from tamis.svm.curves.curve import IntervalOfC, ValidationCurve, pandas_frame
 from tamis.svm.path.follow import ACCEPTED, OptimalityCheck, SolutionPath
 
 UNSOUND = "a path"  # how a reason begins that leaves nothing certain
@@ -114,7 +112,7 @@ class Certificate:
         """The best value and where it is, in words."""
         if self.interval is None or self.interval.low == self.interval.high:
             return f"{self.measure} {self.value:.4g} at C = {self.C:.4g}"
-        low, high = rounded_ends(self.interval)
+        low, high = self.interval.rounded_ends
         return f"{self.measure} {self.value:.4g} for every C in [{low:.9g}, {high:.9g}]"
 
     @property
@@ -132,13 +130,10 @@ class Certificate:
 
     def to_frame(self) -> Any:
         """The checkpoints of all paths as a pandas DataFrame."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingExtra(
-                "Certificate.to_frame needs pandas, which is not installed: pip install pandas."
-            ) from None
-        return pd.DataFrame(self.checkpoints, columns=["lambda", "violation", "gap"])
+        return pandas_frame(
+            "Certificate",
+            dict(zip(("lambda", "violation", "gap"), self.checkpoints.T, strict=True)),
+        )
 
 
 class FoldTrials(NamedTuple):
@@ -168,64 +163,31 @@ def certify(
     paths: Sequence[PathAudit],
     smallest: float,
     measure: str = "value",
+    tolerance: float = 1e-12,
 ) -> Certificate:
-    """Put the bracket together and say whether it closes at ``C``."""
+    """Put the bracket together and say whether it closes at ``C``, up to a tolerance."""
     lower, upper = optimistic.best, float(pessimistic(C))
-    better = upper >= lower - 1e-12 if curve.greater_is_better else upper <= lower + 1e-12
-    reason = doubts(paths, smallest)
-    if not reason and not better:
+    gap = lower - upper if curve.greater_is_better else upper - lower
+    reason = find_fault(paths, smallest)
+    if not reason and not gap <= tolerance:
         reason = (
             f"a value of {lower:.6g} cannot be excluded elsewhere, "
             f"against {upper:.6g} at C = {C:.6g}"
         )
-        if (undecided := max((path.undecided for path in paths), default=0.0)) > 0:
+        if curve.continuous:
+            reason = f"the least error is known only to lie in [{lower:.8g}, {upper:.8g}]"
+        elif (undecided := max((path.undecided for path in paths), default=0.0)) > 0:
             reason += (
                 f"; up to C = {undecided:.3g} both classes weigh the same, and rounding decides "
                 "the intercept: begin C_range above it"
             )
-    return gather(curve, C, optimistic, pessimistic, paths, reason, measure)
-
-
-def against(best: Certificate, rivals: list[Certificate], greater: bool) -> Certificate:
-    """The certificate of the best of several curves: no other may be better for all one knows."""
-    best = replace(best, n_gammas=1 + len(rivals))
-    for other in rivals:
-        better = other.lower > best.upper + 1e-12 if greater else other.lower < best.upper - 1e-12
-        reason = f"a value of {other.lower:.6g} cannot be excluded" if better else ""
-        if other.reason.startswith(UNSOUND):
-            reason = other.reason
-        if reason and best.closed:
-            return replace(best, closed=False, reason=f"{reason} with another gamma")
-    return best
-
-
-def doubts(paths: Sequence[PathAudit], smallest: float) -> str:
-    """Why paths cannot be vouched for, whatever they say; empty if they can."""
-    if any(path.reached > smallest * (1 + 1e-9) for path in paths):
-        return f"{UNSOUND} ended before the end of the range"
-    worst = max((path.violation for path in paths), default=0.0)
-    if worst > ACCEPTED:
-        return f"{UNSOUND} violates the optimality conditions by {worst:.1e}"
-    return ""
-
-
-def gather(
-    curve: ValidationCurve,
-    C: float,
-    optimistic: ValidationCurve,
-    pessimistic: ValidationCurve,
-    paths: Sequence[PathAudit],
-    reason: str,
-    measure: str,
-) -> Certificate:
-    """A certificate with the checkpoints of all paths."""
     rows = [(c.lam, c.violation, c.gap) for path in paths for c in path.checks]
     checks = np.array(rows).reshape(-1, 3)
     return Certificate(
         value=float(curve(C)),
         C=C,
-        lower=optimistic.best,
-        upper=float(pessimistic(C)),
+        lower=lower,
+        upper=upper,
         closed=not reason,
         violation=max((path.violation for path in paths), default=0.0),
         gap=float(checks[:, 2].max(initial=0.0)),
@@ -236,3 +198,25 @@ def gather(
         interval=next((i for i in curve.argmin if i.low <= C <= i.high), None),
         measure=measure,
     )
+
+
+def against(best: Certificate, rivals: list[Certificate], greater: bool) -> Certificate:
+    """The certificate of the best of several curves: no other may be better for all one knows."""
+    best = replace(best, n_gammas=1 + len(rivals))
+    for other in rivals:
+        better = other.lower > best.upper + 1e-12 if greater else other.lower < best.upper - 1e-12
+        reason = f"a value of {other.lower:.6g} cannot be excluded" if better else ""
+        reason = reason if other.sound else other.reason
+        if reason and best.closed:
+            return replace(best, closed=False, reason=f"{reason} with another gamma")
+    return best
+
+
+def find_fault(paths: Sequence[PathAudit], smallest: float) -> str:
+    """Say why paths cannot be vouched for; empty if they can."""
+    if any(path.reached > smallest * (1 + 1e-9) for path in paths):
+        return f"{UNSOUND} ended before the end of the range"
+    worst = max((path.violation for path in paths), default=0.0)
+    if worst > ACCEPTED:
+        return f"{UNSOUND} violates the optimality conditions by {worst:.1e}"
+    return ""

@@ -1,7 +1,9 @@
 """Exact validation curves: what they are worth at every C, and where they are best."""
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from functools import cached_property
+from math import inf, nextafter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from tamis._arrays import Array
 from tamis.exceptions import MissingExtra
+
+#: Digits beyond which two neighbouring floats are the same number on paper.
+MOST_DIGITS = 17
 
 
 class IntervalOfC(NamedTuple):
@@ -31,6 +36,50 @@ class IntervalOfC(NamedTuple):
     def width(self) -> float:
         """Width in log2."""
         return float(np.log2(self.high / self.low))
+
+    @property
+    def inside(self) -> tuple[float, float]:
+        """The smallest and the largest number that belong to the interval."""
+        low = self.low if self.low_closed else nextafter(self.low, inf)
+        high = self.high if self.high_closed else nextafter(self.high, 0.0)
+        return low, high
+
+    @property
+    def rounded_ends(self) -> tuple[float, float]:
+        """The ends with three digits, or as many as it takes, rounded into the interval.
+
+        >>> IntervalOfC(1.23456, 3.45678, False, True).rounded_ends
+        (1.24, 3.45)
+        >>> IntervalOfC(1.23456, 1.23459, False, False).rounded_ends
+        (1.23457, 1.23458)
+        """
+        first, last = self.inside
+        for digits in range(3, MOST_DIGITS):
+            low, high = _round(first, digits, ROUND_CEILING), _round(last, digits, ROUND_FLOOR)
+            # rounding may take two thirds of the interval, not more
+            if first <= low <= high <= last and high - low >= (last - first) / 3:
+                return low, high
+        return first, last
+
+    @property
+    def round_number(self) -> float:
+        """The number of fewest digits inside the interval, nearest to its middle.
+
+        >>> IntervalOfC(1.23456, 3.45678, False, False).round_number
+        2.0
+        >>> IntervalOfC(1.23456, 1.23459, False, False).round_number
+        1.23457
+        """
+        (first, last), middle = self.inside, self.middle
+        for digits in range(1, MOST_DIGITS):
+            near = [_round(middle, digits, way) for way in (ROUND_FLOOR, ROUND_CEILING)]
+            if inside := [number for number in near if first <= number <= last]:
+                return min(inside, key=lambda number: abs(number - middle))
+        return middle
+
+
+def _round(number: float, digits: int, way: str) -> float:
+    return float(Context(prec=digits, rounding=way).create_decimal_from_float(number))
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,13 +135,9 @@ class ValidationCurve:
     def __call__(self, C: ArrayLike) -> Array:
         """Value at each C; outside the range that of the nearest end."""
         at = np.clip(np.asarray(C, dtype=float), self.breakpoints[0], self.breakpoints[-1])
-        piece = np.clip(
-            np.searchsorted(self.breakpoints, at, side="right") - 1, 0, len(self.coefficients) - 1
-        )
-        value = self._within(piece, at)
         near = np.searchsorted(self.breakpoints, at)
-        exact = self.breakpoints[np.minimum(near, len(self.breakpoints) - 1)] == at
-        return np.where(exact, self.at_breakpoints[near], value)
+        value = self._within(np.maximum(near - 1, 0), at)
+        return np.where(self.breakpoints[near] == at, self.at_breakpoints[near], value)
 
     def _within(self, piece: NDArray[np.intp], C: Array) -> Array:
         low, high = self.breakpoints[piece], self.breakpoints[piece + 1]
@@ -101,6 +146,20 @@ class ValidationCurve:
         while c.shape[-1] > 1:  # de Casteljau: stable at every t in [0, 1]
             c = c[..., :-1] * (1 - t)[..., None] + c[..., 1:] * t[..., None]
         return c[..., 0]
+
+    def affine(self, factor: float, offset: float = 0.0) -> "ValidationCurve":
+        """The curve times a factor, plus an offset; a negative factor turns losses to scores."""
+        return ValidationCurve(
+            self.breakpoints,
+            offset + factor * self.coefficients,
+            offset + factor * self.at_breakpoints,
+            self.greater_is_better != (factor < 0),
+        )
+
+    @property
+    def continuous(self) -> bool:
+        """Whether pieces are lines or parabolas, not steps."""
+        return self.coefficients.shape[1] > 1
 
     @property
     def values(self) -> Array:
@@ -139,21 +198,16 @@ class ValidationCurve:
         slack = 1e-12 * max(abs(level), 1e-300)
         inside = sign * (self.values - level) <= slack
         at = sign * (self.at_breakpoints - level) <= slack
-        if self.coefficients.shape[1] > 1:
+        if self.continuous:
             return self._points(inside)
-        found = []
-        k, n = 0, len(inside)
-        while k < n:
-            if not inside[k]:
-                k += 1
-                continue
-            first = k
-            while k + 1 < n and inside[k + 1] and at[k + 1]:
-                k += 1
-            low, high = self.breakpoints[first], self.breakpoints[k + 1]
-            found.append(IntervalOfC(float(low), float(high), bool(at[first]), bool(at[k + 1])))
-            k += 1
-        return found
+        joined = inside[1:] & inside[:-1] & at[1:-1]
+        first = np.flatnonzero(inside & ~np.append(False, joined))
+        last = np.flatnonzero(inside & ~np.append(joined, False)) + 1
+        ends = self.breakpoints
+        return [
+            IntervalOfC(float(ends[a]), float(ends[b]), bool(at[a]), bool(at[b]))
+            for a, b in zip(first, last, strict=True)
+        ]
 
     def _points(self, inside: NDArray[np.bool_]) -> list[IntervalOfC]:
         low, high = self.breakpoints[:-1], self.breakpoints[1:]
@@ -162,18 +216,25 @@ class ValidationCurve:
 
     def to_frame(self) -> Any:
         """The pieces as a pandas DataFrame: ends, value at the ends, best value."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingExtra(
-                "ValidationCurve.to_frame needs pandas, which is not installed: pip install pandas."
-            ) from None
-        return pd.DataFrame(
+        ends, at = self.breakpoints, self.at_breakpoints
+        return pandas_frame(
+            "ValidationCurve",
             {
-                "C_low": self.breakpoints[:-1],
-                "C_high": self.breakpoints[1:],
+                "C_low": ends[:-1],
+                "C_high": ends[1:],
                 "value": self.values,
-                "at_C_low": self.at_breakpoints[:-1],
-                "at_C_high": self.at_breakpoints[1:],
-            }
+                "at_C_low": at[:-1],
+                "at_C_high": at[1:],
+            },
         )
+
+
+def pandas_frame(owner: str, columns: dict[str, Array]) -> Any:
+    """A pandas DataFrame of some columns."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingExtra(
+            f"{owner}.to_frame needs pandas, which is not installed: pip install pandas."
+        ) from None
+    return pd.DataFrame(columns)

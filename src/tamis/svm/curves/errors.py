@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
+from tamis.svm.curves.bounds import Bracketed
 from tamis.svm.curves.curve import ValidationCurve
-from tamis.svm.curves.doubt import Bracketed
-from tamis.svm.limits import FARTHEST_OUTPUT, FARTHEST_SQUARED, within
+from tamis.svm.inputs import FARTHEST_OUTPUT, FARTHEST_SQUARED, within
 
 SQUARED, ABSOLUTE = "mse", "mae"
 FARTHEST = {SQUARED: FARTHEST_SQUARED, ABSOLUTE: FARTHEST_OUTPUT}

@@ -1,6 +1,7 @@
 """Validation functions of the numbers of correct predictions per class."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from sklearn.metrics import get_scorer_names
@@ -8,37 +9,29 @@ from sklearn.metrics import get_scorer_names
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter
 
+#: A function of correct predictions and all samples, each of shape (n_classes, n_pieces).
+Score = Callable[[Array, Array], Array]
 
-def _ratio(a: Array, b: Array, otherwise: float = 0.0) -> Array:
-    """``a / b``, and what scikit-learn answers where b = 0."""
+
+def _ratio(a: Array, b: Array) -> Array:
+    """``a / b``, and 0 where b = 0, as scikit-learn has it."""
     b = np.broadcast_to(np.asarray(b, float), np.shape(a))
-    return np.divide(a, b, out=np.full(np.shape(a), otherwise), where=b != 0)
+    return np.divide(a, b, out=np.zeros(np.shape(a)), where=b != 0)
 
 
 def _error(right: Array, total: Array) -> Array:
     return (total - right).sum(axis=0) / total.sum(axis=0)
 
 
-def _balanced_error(right: Array, total: Array) -> Array:
+def _class_mean(part: Array, total: Array) -> Array:
+    """Mean share over the classes that are there."""
     seen = total[:, 0] > 0
-    return ((total - right)[seen] / total[seen]).mean(axis=0)
+    return (part[seen] / total[seen]).mean(axis=0)
 
 
-def _balanced_accuracy(right: Array, total: Array) -> Array:
-    seen = total[:, 0] > 0
-    return (right[seen] / total[seen]).mean(axis=0)
-
-
-def _precision(right: Array, total: Array) -> Array:
-    return _ratio(right[1], right[1] + total[0] - right[0])
-
-
-def _recall(right: Array, total: Array) -> Array:
-    return _ratio(right[1], total[1])
-
-
-def _f1(right: Array, total: Array) -> Array:
-    return _ratio(2 * right[1], right[1] + total[0] - right[0] + total[1])
+def _weighted_error(right: Array, total: Array, eta: float = 1.0) -> Array:
+    wrong = total - right
+    return (wrong[1] + eta * wrong[0]) / (total[1] + eta * total[0])
 
 
 def _mcc(right: Array, total: Array) -> Array:
@@ -48,17 +41,19 @@ def _mcc(right: Array, total: Array) -> Array:
     return _ratio(tp * tn - fp * fn, scale)
 
 
-LOSSES: dict[str, Callable[[Array, Array], Array]] = {
+LOSSES: dict[str | None, Score] = {
+    None: _error,
     "error": _error,
-    "balanced_error": _balanced_error,
+    "balanced_error": lambda right, total: _class_mean(total - right, total),
+    "weighted_error": _weighted_error,
 }
-SCORES: dict[str, Callable[[Array, Array], Array]] = {
+SCORES: dict[str, Score] = {
     # the divisions of scikit-learn, so that the last digit is the same
     "accuracy": lambda right, total: right.sum(axis=0) / total.sum(axis=0),
-    "balanced_accuracy": _balanced_accuracy,
-    "precision": _precision,
-    "recall": _recall,
-    "f1": _f1,
+    "balanced_accuracy": _class_mean,
+    "precision": lambda right, total: _ratio(right[1], right[1] + total[0] - right[0]),
+    "recall": lambda right, total: _ratio(right[1], total[1]),
+    "f1": lambda right, total: _ratio(2 * right[1], right[1] + total[0] - right[0] + total[1]),
     "matthews_corrcoef": _mcc,
 }
 TWO_CLASSES = ("precision", "recall", "f1", "matthews_corrcoef", "roc_auc", "weighted_error")
@@ -68,7 +63,7 @@ WORDS = {None: "error", "roc_auc": "area under the ROC curve", "f1": "F1"}
 
 def check_scoring(name: str, scoring: object, n_classes: int) -> None:
     """Refuse a validation function that is unknown or not defined for so many classes."""
-    known = [*SCORES, "roc_auc", *LOSSES, "weighted_error"]
+    known = [*SCORES, "roc_auc", "error", "balanced_error", "weighted_error"]
     asked, weight = (scoring, 1.0) if isinstance(scoring, str) else _weighted(scoring)
     if scoring is None:
         return
@@ -103,31 +98,23 @@ def _weighted(scoring: object) -> tuple[object, float]:
     return None, 0.0
 
 
-def scorer(scoring: object) -> tuple[Callable[[Array, Array], Array], bool]:
+def scorer(scoring: object) -> tuple[Score, bool]:
     """The function of (correct, total) per class and whether greater is better.
 
     >>> score, greater_is_better = scorer("f1")
     >>> score(np.array([[8.0], [3.0]]), np.array([[10.0], [4.0]])), greater_is_better
     (array([0.66666667]), True)
     """
-    if scoring is None:
-        return _error, False
     if isinstance(scoring, str) and scoring in SCORES:
         return SCORES[scoring], True
-    if isinstance(scoring, str) and scoring in LOSSES:
-        return LOSSES[scoring], False
     if scoring == "roc_auc":  # one "class": pairs in the right order
         return lambda right, total: right[0] / total[0], True
-    eta = 1.0 if isinstance(scoring, str) else _weighted(scoring)[1]
-
-    def weighted(right: Array, total: Array) -> Array:
-        wrong = total - right
-        return (wrong[1] + eta * wrong[0]) / (total[1] + eta * total[0])
-
-    return weighted, False
+    if isinstance(scoring, str | None):
+        return LOSSES[scoring], False
+    return partial(_weighted_error, eta=_weighted(scoring)[1]), False
 
 
-def graded(scoring: object) -> tuple[Callable[[Array, Array], Array], float]:
+def graded(scoring: object) -> tuple[Score, float]:
     """The function of (correct, total) that ``best_score_`` is, and the sign that makes it a score.
 
     Without a scoring the curve is of errors and the score is the accuracy, as scikit-learn's.

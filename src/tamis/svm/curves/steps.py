@@ -1,6 +1,7 @@
-"""From outputs along paths to step functions: crossings, order swaps, sums over folds."""
+"""From outputs along paths to step functions: labels, votes, order of pairs, sums over folds."""
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, Mask
 from tamis.compiled.swaps import swaps
 from tamis.svm.curves.curve import ValidationCurve
+from tamis.svm.machine import class_pairs, vote_counts
 
 #: Falling lambdas and values (rows x points) that are affine between the rows, block by block.
 Lines = Sequence[tuple[Array, Array]]
@@ -110,6 +112,78 @@ def label_steps(lines: Lines, target: NDArray[np.int64], weight: Array | None = 
         largest=float(lines[0][0][0]),
         smallest=float(lines[-1][0][-1]),
     )
+
+
+def vote_steps(
+    machines: Sequence[Lines],
+    target: NDArray[np.int64],
+    n_classes: int,
+    weight: Array | None = None,
+    way: int = 0,
+    errors: Sequence[Array] = (),
+) -> StepCounts:
+    """Correct predictions of the one-vs-one vote (ties to the lowest class).
+
+    There is a machine for each pair of classes, whose second class wins where its values are not
+    negative. With ``way`` = 1 (-1) a point is counted right (wrong) wherever the votes on it that
+    are not certain, being no larger than their ``errors``, can make it so.
+    """
+    found = [crossings(lines) for lines in machines]
+    found += [_uncertain(*lines[0], e) for lines, e in zip(machines, errors, strict=False)]
+    lam, point, plus = (
+        np.concatenate([getattr(e, name) for e in found]) for name in ("lam", "point", "plus")
+    )
+    order = np.argsort(-lam, kind="stable")
+    source = np.repeat(np.arange(len(found)), [len(e.lam) for e in found])[order]
+    lam, point, plus = lam[order], point[order], plus[order]
+    weight, total = class_weights(weight, target, n_classes)
+    first, change = np.zeros(n_classes), np.zeros((len(lam), n_classes))
+    by_point = np.argsort(point, kind="stable")
+    events = np.split(by_point, np.searchsorted(point[by_point], np.arange(1, len(target))))
+    for i, (label, own) in enumerate(zip(target, events, strict=True)):
+        states = np.tile([e.first[i] for e in found], (len(own) + 1, 1))
+        for k, event in enumerate(own):
+            states[k + 1 :, source[event]] = plus[event]
+        right = _judge(states, label, n_classes, way) * weight[i]
+        first[label] += right[0]
+        change[own, label] = np.diff(right)
+    ends = float(machines[0][0][0][0]), max(float(lines[-1][0][-1]) for lines in machines)
+    return StepCounts(first, lam, change, change * plus[:, None], total, *ends)
+
+
+def _judge(states: Mask, label: int, n_classes: int, way: int) -> Array:
+    """Whether rows of votes are right; with doubts whether they can (1) or must (-1) be right.
+
+    The columns are the votes of the pairs, and then whether each of them is uncertain.
+    """
+    n_pairs = len(class_pairs(n_classes))
+    votes, doubts = states[:, :n_pairs], states[:, n_pairs:]
+    right = vote_counts(votes, n_classes).argmax(axis=1) == label
+    for k in np.flatnonzero(doubts.any(axis=1) & (right != (way > 0))):
+        doubt = np.flatnonzero(doubts[k])
+        outcomes = np.array([way > 0])  # of more than 6 anything can be
+        if len(doubt) <= 6:
+            second = np.tile(votes[k], (2 ** len(doubt), 1))
+            second[:, doubt] = list(product([False, True], repeat=len(doubt)))
+            outcomes = vote_counts(second, n_classes).argmax(axis=1) == label
+        right[k] = outcomes.any() if way > 0 else outcomes.all()
+    return right.astype(np.float64)
+
+
+def _uncertain(lam: Array, value: Array, error: Array) -> Crossings:
+    """Where votes become uncertain (plus) and certain again.
+
+    |value| has a kink at its zero: a row there keeps every segment affine.
+    """
+    row, point = np.nonzero((value[1:] >= 0) != (value[:-1] >= 0))
+    top, bottom = value[row, point], value[row + 1, point]
+    t = top / (top - bottom)
+    zeros = (1 - t)[:, None] * value[row] + t[:, None] * value[row + 1]
+    where = np.concatenate([lam, lam[row] + (lam[row + 1] - lam[row]) * t])
+    limit = np.concatenate([error, np.maximum(error[row], error[row + 1])])
+    order = np.argsort(-where, kind="stable")
+    margin = limit - np.abs(np.concatenate([value, zeros]))
+    return crossings([(where[order], margin[order])])
 
 
 class OrderPairs(NamedTuple):

@@ -15,34 +15,24 @@ from tamis._namespace import (
     with_diagonal,
 )
 from tamis.svm.machine import KernelMachine
-from tamis.svm.newton.losses import SquaredLoss
-from tamis.svm.newton.machine import NewtonMachine, TargetUnits
-from tamis.svm.newton.spaces import KernelSpace, MachinePoint, kernel_matrix
+from tamis.svm.newton.machine import NewtonMachine, PosedMachine
+from tamis.svm.newton.spaces import KernelSpace, MachinePoint, SquaredLoss, kernel_matrix
 
 
 class LeftOut(NamedTuple):
     """One output of such machines."""
 
-    outputs: Any  # of each sample by the machine without it
+    beta: Any  # of the machine with all samples
+    offset: Any
     weights: Any  # (sample left out, sample): the multipliers of that machine
     offsets: Any
-    beta: Any  # of the machine with all samples
-    offset: float
-
-    def in_units(self, units: TargetUnits) -> "LeftOut":
-        """For targets as they were before they were brought to units."""
-        size, middle = units.size, units.middle
-        return LeftOut(
-            self.outputs * size + middle, self.weights * size, self.offsets * size + middle,
-            self.beta * size, self.offset * size + middle,
-        )  # fmt: skip
 
 
 def left_out(K: Any, ridge: Any, y: Any, *, intercept: bool = True) -> LeftOut:
     """Every leave-one-out machine of least squares, for the price of one inverse.
 
     With P the inverse of [[K + ridge, 1], [1', 0]] without its border η, sample i has the
-    multipliers β - P_i βᵢ / P_ii, the offset b - ηᵢ βᵢ / P_ii and the output yᵢ - βᵢ / P_ii.
+    multipliers β - P_i βᵢ / P_ii and the offset b - ηᵢ βᵢ / P_ii.
     """
     xp, n = namespace(K), K.shape[0]
     matrix = with_diagonal(xp.asarray(K, copy=True), ridge)
@@ -58,7 +48,7 @@ def left_out(K: Any, ridge: Any, y: Any, *, intercept: bool = True) -> LeftOut:
     b = float(xp.sum(eta * y))
     step = beta / diagonal(P)
     weights = beta[None, :] - P * step[:, None]
-    return LeftOut(y - step, weights, b - eta * step, beta, b)
+    return LeftOut(beta, b, weights, b - eta * step)
 
 
 class LeftOutMachines(NamedTuple):
@@ -92,7 +82,7 @@ def left_out_machines(
     kept, origin = posed.kept, machine._middle(posed.kept, None)
     near = kept if origin is None else kept - origin
     K = kernel_matrix(machine._kernel, near, near)
-    found = [_of_loss(machine, K, posed.ridge, loss).in_units(posed.units) for loss in posed.losses]
+    found = [_of_loss(machine, K, posed, loss) for loss in posed.losses]
     shift = np.zeros(len(posed.rows)) if origin is None else host(near @ origin)
     trained = rows[posed.rows]
     weights = np.stack([_of_all(one.beta, one.weights, trained, X.shape[0]) for one in found])
@@ -107,8 +97,9 @@ def left_out_machines(
     return LeftOutMachines(view, weights, np.stack(offsets, axis=1) - (weights @ shift).T)
 
 
-def _of_loss(machine: Any, K: Any, ridge: Any, loss: SquaredLoss) -> LeftOut:
+def _of_loss(machine: Any, K: Any, posed: PosedMachine, loss: SquaredLoss) -> LeftOut:
     """The machines of one output; what double precision cannot solve is said as in training."""
+    ridge = posed.ridge
     ones = namespace(K).ones_like(ridge)
     try:
         found = left_out(K, ridge, loss.targets(ones), intercept=machine.fit_intercept)
@@ -116,7 +107,9 @@ def _of_loss(machine: Any, K: Any, ridge: Any, loss: SquaredLoss) -> LeftOut:
         raise machine._indefinite() from None
     whole = MachinePoint(found.beta, found.offset, K @ found.beta + found.offset)
     machine._tell_error(KernelSpace(K).error(ridge, loss, ones, whole))
-    return found
+    scaled = LeftOut(*(posed.units.size * part for part in found))
+    middle = posed.units.middle
+    return scaled._replace(offset=scaled.offset + middle, offsets=scaled.offsets + middle)
 
 
 def _of_all(whole: Any, left: Any, trained: NDArray[np.intp], n_rows: int) -> Array:

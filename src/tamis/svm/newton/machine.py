@@ -1,15 +1,17 @@
 """What machines of squared losses share: kernel, landmarks, one optimum for each output."""
 
+from abc import abstractmethod
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self, cast
 from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
 
-from tamis._arrays import Array, is_int, is_real
+from tamis._arrays import Array
+from tamis._checks import NONE, Constraints, check_parameters, integer, number, one_of
 from tamis._namespace import (
     diagonal,
     double,
@@ -17,22 +19,22 @@ from tamis._namespace import (
     is_elsewhere,
     move,
     namespace,
+    placed,
     rows_taken,
     same_place,
 )
 from tamis._random import draw_seed, stream
 from tamis.contract.elsewhere import validated
-from tamis.exceptions import InvalidParameter, NotConverged
-from tamis.svm.kernels import Kernel, resolve_kernel
-from tamis.svm.limits import check_weights
-from tamis.svm.machine import KERNELS
-from tamis.svm.newton.linear import LinearSpace
-from tamis.svm.newton.losses import SquaredLoss
+from tamis.exceptions import InvalidParameter, InvalidTarget, NotConverged
+from tamis.svm.inputs import check_bounds, weigh_samples
+from tamis.svm.kernels import Kernel, KernelEstimator
 from tamis.svm.newton.solver import Optimum, newton
 from tamis.svm.newton.spaces import (
     KernelSpace,
     LandmarkSpace,
+    LinearSpace,
     Space,
+    SquaredLoss,
     kernel_matrix,
 )
 
@@ -98,36 +100,60 @@ class PosedMachine(NamedTuple):
         return move(1 / (2 * self.bounds[self.rows]), self.X)
 
 
-class NewtonMachine(BaseEstimator):
-    """What both machines share: the space of their functions, one optimum for each output."""
+#: Losses of the outputs, weights that multiply C, and units of the targets.
+Losses = tuple[list[SquaredLoss], Array, TargetUnits]
+
+
+class NewtonMachine(KernelEstimator):
+    """What both SVMs share: the space of their functions, one optimum for each output."""
 
     #: Whether it trains on the device that is asked for, such as a GPU.
     runs_on_device: ClassVar[bool] = True
-    _parameters: ClassVar[tuple[str, ...]] = ("C",)
+    _constraints: ClassVar[Constraints] = {
+        "kernel": one_of("rbf", "linear", "poly"),
+        "C": number(above=0),
+        "max_iter": integer(1),
+        "n_landmarks": integer(1) | NONE,
+    }
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
         return tags
 
-    def _check(self) -> None:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train the SVM.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Classes or numbers.
+        sample_weight : array of shape (n_samples,) or None
+            What multiplies C for each sample.
+        """
+        self._fit_outputs(self._posed(X, y, sample_weight))
+        return self
+
+    def _posed(self, X: Any, y: Any, sample_weight: Any) -> PosedMachine:
+        """Validate everything; the table is on the device that is asked for."""
+        check_parameters(self)
         name = type(self).__name__
-        if not isinstance(self.kernel, str) or self.kernel not in KERNELS:
-            raise InvalidParameter(
-                f"{name} needs kernel='rbf', 'linear' or 'poly', not {self.kernel!r}."
-            )
-        for parameter in self._parameters:
-            value, zero = getattr(self, parameter), parameter == "epsilon"
-            if not is_real(value) or value < 0 or (value == 0 and not zero):
-                least = "of at least 0" if zero else "above 0"
-                raise InvalidParameter(f"{name} needs {parameter} {least}, not {value!r}.")
-        if not is_int(self.max_iter) or self.max_iter < 1:
-            raise InvalidParameter(f"{name} needs max_iter of at least 1, not {self.max_iter!r}.")
-        few = self.n_landmarks
-        if few is not None and (not is_int(few) or few < 1):
-            raise InvalidParameter(
-                f"{name} needs n_landmarks of at least 1, or None for every row, not {few!r}."
-            )
+        X, y = validated(self, X, y, y_numeric=not is_classifier(self))
+        X, y = placed(double(X)), host(y)
+        if sample_weight is not None and not isinstance(sample_weight, Real):
+            sample_weight = host(sample_weight)
+        weight = weigh_samples(name, sample_weight, y)
+        losses, bounds, units = self._losses(X, y, weight)
+        self._kernel = self._resolved(X, weight)
+        with np.errstate(over="ignore", under="ignore"):  # refused where it is no number
+            bounds = self.C * bounds
+        check_bounds(name, bounds[weight > 0])
+        return PosedMachine(X, losses, bounds, units)
+
+    @abstractmethod
+    def _losses(self, X: Any, y: NDArray[Any], weight: Array) -> Losses:
+        """The loss of each output on the rows of positive weight; their bounds over C; units."""
 
     def _resolved(self, X: Any, weight: Array) -> Kernel:
         """The kernel with numbers; "scale" counts a sample by its weight."""
@@ -137,8 +163,7 @@ class NewtonMachine(BaseEstimator):
             if equal and gamma == "scale":  # on the device: the table need not come to the host
                 gamma = 1 / (X.shape[1] * (float(namespace(X).var(X)) or 1 / X.shape[1]))
             X = host(X) if gamma == "scale" else np.empty((1, X.shape[1]))
-        numbers = self.kernel, gamma, self.degree, self.coef0
-        return resolve_kernel(type(self).__name__, *numbers, X, rows)
+        return self._resolve(X, gamma, rows)
 
     def _fit_outputs(self, posed: PosedMachine) -> None:
         """One optimum for each loss; attributes as those of SVC."""
@@ -153,9 +178,13 @@ class NewtonMachine(BaseEstimator):
             self._optimum(space, near, ridge, *both) for both in zip(losses, before, strict=True)
         ]
         self._sides = [one.sides for one in found] if self.warm_start else None
-        both = list(zip(found, losses, strict=True))
-        beta = xp.stack([self._coefficients(ridge, *one) for one in both])
-        self._coef = self._of_columns(found, beta, near)
+        beta = xp.stack(
+            [
+                one.space.multipliers(ridge, loss, one.sides, one.point, self.fit_intercept)
+                for one, loss in zip(found, losses, strict=True)
+            ]
+        )
+        coef = self._of_columns(found, beta, near)
         used = landmarks
         if used is None:
             used = np.flatnonzero(host(xp.any(beta != 0, axis=0)))
@@ -163,11 +192,20 @@ class NewtonMachine(BaseEstimator):
         index = move(used, X, exact=True)
         self.support_ = rows[used]
         self.support_vectors_ = xp.take(kept, index, axis=0)
-        self.dual_coef_ = beta
-        self._levels = self.intercept_ = np.array([one.point.intercept for one in found])
-        if self._origin is not None:
-            self.intercept_ = self._levels - host(self._coef @ self._origin)
+        levels = np.array([one.point.intercept for one in found])
+        shift = 0.0 if self._origin is None else host(coef @ self._origin)
+        size, middle = posed.units.size, posed.units.middle
+        with np.errstate(over="ignore"):
+            self.dual_coef_ = beta * size
+            self._coef = None if coef is None else coef * size
+            self._levels = levels * size + middle
+            self.intercept_ = (levels - shift) * size + middle
         self._tell(found)
+        if not np.isfinite(host(self.dual_coef_)).all():
+            raise InvalidTarget(
+                f"{type(self).__name__} with C={self.C!r} needs smaller targets: its multipliers "
+                "are too large for a number. Divide the targets by their standard deviation."
+            )
 
     def _landmarks(self, n_rows: int) -> NDArray[np.intp] | None:
         """Some of the rows by chance, in their order; None where there are no more of them."""
@@ -201,15 +239,6 @@ class NewtonMachine(BaseEstimator):
         # multipliers of the size of 2C, as those of rows that no plane can part
         hopeless = linear and n > d and space.rounding(1 / ridge) > HOPELESS
         return LinearSpace(X) if hopeless else space
-
-    def _coefficients(self, ridge: Any, found: Optimum, loss: SquaredLoss) -> Any:
-        """What multiplies the kernel of each row, or of each landmark."""
-        space = found.space
-        if isinstance(space, LinearSpace) and space.basis is None:
-            return space.multipliers(ridge, loss, found.sides, found.point, self.fit_intercept)
-        if isinstance(space, LandmarkSpace | LinearSpace):
-            return space.coefficients(found.point.beta)
-        return found.point.beta
 
     def _of_columns(self, found: list[Optimum], beta: Any, near: Any) -> Any:
         """The weights of columns of a linear machine, of shape (outputs, columns); else None."""
@@ -312,11 +341,3 @@ class NewtonMachine(BaseEstimator):
             products = (rows if self._origin is None else rows - self._origin) @ self._coef.T
         found = products + move(self._levels, rows)
         return found if near else move(host(found), X)
-
-
-def weights_of(machine: Any, sample_weight: Any, y: NDArray[Any]) -> Array:
-    if sample_weight is not None and not isinstance(sample_weight, Real):
-        sample_weight = host(sample_weight)
-    weight = _check_sample_weight(sample_weight, y, dtype=np.float64)
-    check_weights(type(machine).__name__, weight)
-    return np.asarray(weight, dtype=np.float64)

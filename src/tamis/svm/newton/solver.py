@@ -11,8 +11,7 @@ that would raise the objective ends where this is least. Arrays are those of any
 from typing import Any, NamedTuple
 
 from tamis._namespace import namespace
-from tamis.svm.newton.losses import SquaredLoss
-from tamis.svm.newton.spaces import MachinePoint, Space
+from tamis.svm.newton.spaces import MachinePoint, Space, SquaredLoss
 
 #: Distance from the edge of the active set below which a sample may be on either side: rounding.
 ON_EDGE = 1e-12

@@ -1,7 +1,7 @@
-"""Where the weights of a machine live: spanned by all its rows, or by some of them."""
+"""Squared losses, and the functions that an SVM may be: of all rows, of some, or of columns."""
 
 from abc import abstractmethod
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,9 +16,14 @@ from tamis._namespace import (
     namespace,
     with_diagonal,
 )
-from tamis.exceptions import InvalidTable
-from tamis.svm.kernels import EPS, Kernel
-from tamis.svm.newton.losses import SquaredLoss
+from tamis.svm.kernels import EPS, Kernel, too_large
+
+#: Times that weights are put right by what rounding left: beside a column 1e10 times as large the
+#: first brings a small one from 1e-5 to 1e-10, and the second says that it did.
+CORRECTIONS = 2
+#: Distance of outputs from their targets, beside targets of the size of 1, below which multipliers
+#: are not told by it, but by the weights that they sum to: both then have 8 digits.
+REACHED = 1e-8
 
 
 class MachinePoint(NamedTuple):
@@ -37,26 +42,41 @@ class MachinePoint(NamedTuple):
     outputs: Any
 
 
-class Space(Protocol):
-    """What Newton's method asks of the functions that a machine may be."""
+class SquaredLoss(NamedTuple):
+    """Square of how far an output is outside a tube around y, or on the wrong side of y = ±1.
+
+    With ``one_sided`` it is the squared hinge max(0, 1 - y f)².
+    """
+
+    y: Any
+    epsilon: float = 0.0
+    one_sided: bool = False
 
     @property
-    def size(self) -> float:
-        """The largest kernel of a row with itself."""
+    def takes_all(self) -> bool:
+        """Whether every sample is active, whatever its output."""
+        return self.epsilon == 0 and not self.one_sided
 
-    def start(self, ridge: Any) -> MachinePoint:
-        """The machine that is 0."""
+    def sides(self, outputs: Any) -> Any:
+        """For each sample 0 where it loses nothing, else the side that it is on."""
+        xp, off = namespace(self.y), self.y - outputs
+        if self.takes_all:
+            return xp.ones_like(off)
+        return xp.where(self.beyond(outputs) > 0, xp.sign(off), xp.zeros_like(off))
 
-    def solved(
-        self, ridge: Any, loss: SquaredLoss, sides: Any, now: MachinePoint, intercept: bool
-    ) -> MachinePoint:
-        """The optimum for given active samples; the intercept of now where nobody is active."""
+    def targets(self, sides: Any) -> Any:
+        """What active samples are drawn to."""
+        return self.y - self.epsilon * sides
 
-    def inner(self, one: MachinePoint, other: MachinePoint) -> Any:
-        """Product of two functions, their intercepts aside."""
+    def beyond(self, outputs: Any) -> Any:
+        """How far each output is beyond its edge; negative where nothing is lost."""
+        off = self.y - outputs
+        return (self.y * off if self.one_sided else namespace(off).abs(off)) - self.epsilon
 
-    def error(self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint) -> float:
-        """How far outputs of a solution are off, by what rounding left of its equations."""
+    def pull(self, outputs: Any) -> Any:
+        """The same with the sign of where the output should go; 0 where nothing is lost."""
+        xp, over = namespace(self.y), self.beyond(outputs)
+        return xp.sign(self.y - outputs) * xp.where(over > 0, over, xp.zeros_like(over))
 
 
 class KernelSpace(NamedTuple):
@@ -92,6 +112,11 @@ class KernelSpace(NamedTuple):
         own = xp.take(xp.take(K, index, axis=0), index, axis=1)
         found, b = _system(own, xp.take(ridge, index), xp.take(target, index), intercept)
         return filled(found, active, ridge), b
+
+    def multipliers(
+        self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint, intercept: bool
+    ) -> Any:
+        return found.beta
 
     def inner(self, one: MachinePoint, other: MachinePoint) -> Any:
         return namespace(self.K).sum(one.beta * (other.outputs - other.intercept))
@@ -173,6 +198,12 @@ class FeatureSpace:
     def _weights(self, A: Any, target: Any) -> Any:
         """w of (I + A A') w = A target."""
 
+    @abstractmethod
+    def multipliers(
+        self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint, intercept: bool
+    ) -> Any:
+        """What multiplies the kernel of each row, or of each landmark."""
+
     def inner(self, one: MachinePoint, other: MachinePoint) -> Any:
         return namespace(self.F).sum(one.beta * other.beta)
 
@@ -208,9 +239,89 @@ class LandmarkSpace(FeatureSpace):
         self.off = solve((A @ (target - w @ A) - w)[:, None])[:, 0]
         return w + self.off
 
-    def coefficients(self, w: Any) -> Any:
-        """The weight of each landmark's kernel."""
-        return lower_solve(self.factor, w[:, None], transposed=True)[:, 0]
+    def multipliers(
+        self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint, intercept: bool
+    ) -> Any:
+        return lower_solve(self.factor, found.beta[:, None], transposed=True)[:, 0]
+
+
+class LinearSpace(FeatureSpace):
+    """All linear functions, by the weights of the columns: for those that kernels lose digits of.
+
+    In a kernel matrix columns are squared, and multipliers of the size of C must cancel in sums
+    that are the weights; here neither happens, for a decomposition in each step. Of landmarks it
+    is the functions whose weights are a sum of these rows.
+    """
+
+    def __init__(self, X: Any, own: Any = None):
+        xp = namespace(X)
+        with np.errstate(over="ignore"):
+            squares = xp.sum(X * X, axis=0)
+        if not bool(xp.all(xp.isfinite(squares))):
+            raise too_large("linear")
+        #: Directions of the landmarks, which features are along, and what makes these of them.
+        self.basis = self.made_of = None
+        if own is not None:
+            U, sizes, V = xp.linalg.svd(own, full_matrices=False)
+            there = _above_rounding(sizes, max(own.shape))
+            self.basis = V.T * xp.astype(there, X.dtype)
+            self.made_of = xp.where(there, U, xp.zeros_like(U)) / xp.where(
+                there, sizes, xp.ones_like(sizes)
+            )
+            X = X @ self.basis
+        super().__init__(X.T)
+
+    def columns(self, w: Any) -> Any:
+        """The weight of each column."""
+        return w if self.basis is None else self.basis @ w
+
+    def _weights(self, A: Any, target: Any) -> Any:
+        xp = namespace(A)
+        U, sizes, V = xp.linalg.svd(A, full_matrices=False)
+        # directions that active rows do not have, but for rounding: w is a sum of rows
+        there = _above_rounding(sizes, max(A.shape))
+        sizes, nothing = xp.where(there, sizes, xp.ones_like(sizes)), xp.zeros_like(sizes)
+        w = U @ xp.where(there, (V @ target) / (sizes + 1 / sizes), nothing)
+        for _ in range(CORRECTIONS):
+            left = U.T @ (A @ (target - w @ A) - w)
+            self.off = U @ xp.where(there, left / sizes / (sizes + 1 / sizes), nothing)
+            w = w + self.off
+        return w
+
+    def multipliers(
+        self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint, intercept: bool
+    ) -> Any:
+        if self.basis is not None:
+            return self.made_of @ found.beta
+        xp, active = namespace(ridge), np.flatnonzero(host(sides))
+        off = loss.targets(sides) - found.outputs
+        off = xp.where(sides != 0, off, xp.zeros_like(off))
+        reached = float(xp.max(xp.abs(off))) < REACHED
+        if not reached or not 0 < len(active) <= self.F.shape[0] + intercept:
+            return off / ridge
+        own = self._summing(active, found.beta, intercept)
+        return off / ridge if own is None else filled(own, active, ridge)
+
+    def _summing(self, active: Any, w: Any, intercept: bool) -> Any:
+        """The multipliers of active rows whose sum is w; None where more than one set has it."""
+        xp = namespace(w)
+        A = xp.take(self.F, move(active, w, exact=True), axis=1)
+        if intercept:  # they sum to 0 too
+            A = xp.concat([A, xp.zeros_like(A[:1, :]) + xp.max(xp.abs(A))])
+            w = xp.concat([w, xp.zeros_like(w[:1])])
+        U, sizes, V = xp.linalg.svd(A, full_matrices=False)
+        if not bool(_above_rounding(sizes, max(A.shape))[-1]):
+            return None
+        return V.T @ ((U.T @ w) / sizes)
+
+
+def _above_rounding(sizes: Any, n: int) -> Any:
+    """Which singular values are not what rounding makes of 0, in sums of n numbers."""
+    return sizes > n * EPS * sizes[0]
+
+
+#: The functions that a machine may be.
+Space = KernelSpace | FeatureSpace
 
 
 def kernel_matrix(kernel: Kernel, X: Any, Y: Any) -> Any:
@@ -222,13 +333,6 @@ def kernel_matrix(kernel: Kernel, X: Any, Y: Any) -> Any:
     if not finite:
         raise too_large(kernel.name)
     return K
-
-
-def too_large(kernel: str) -> InvalidTable:
-    return InvalidTable(
-        f"The {kernel} kernel of these columns is too large for a number. Scale the columns, for "
-        "example by StandardScaler()."
-    )
 
 
 def _kernel_values(kernel: Kernel, X: Any, Y: Any) -> Any:

@@ -48,7 +48,7 @@ def run_epoch(state: SolverState, line: Line, end: float) -> int:
     else:
         state.width = max(int(0.97 * state.width), 32)
     _move_to(state, line, moved, moving, log, h, last)
-    if state.bracketed and line.record:
+    if state.programme.bracketed and line.record:
         _look_at_inverse(state, line.record[-1])
     return _settle(state, code, last)
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter, PathLost
+from tamis.svm.inputs import FARTHEST_OUTPUT, within
 from tamis.svm.kernels import EPS
-from tamis.svm.limits import FARTHEST_OUTPUT, within
 from tamis.svm.path.homotopy import REPAIR, keep_to, repair, start, trace
 from tamis.svm.path.programme import Line, Proof, QuadraticProgramme, Segment, Stuck
 from tamis.svm.path.state import SolverState
@@ -33,17 +33,12 @@ RIDGES = (0.0, 1e-12, 1e-11, 1e-10, 1e-9)
 USELESS = 1e-3
 
 
-@dataclass(frozen=True)
-class OptimalityCheck:
+class OptimalityCheck(NamedTuple):
     """What was found on recomputing everything at one lambda."""
 
     lam: float
     violation: float  # of the optimality conditions, relative to lambda, after repair
     gap: float  # duality gap of the programme scaled by lambda**2, relative to lambda and cost
-
-    def scaled(self, lam_unit: float) -> "OptimalityCheck":
-        """The same with lambda in another unit; the rest is relative to it."""
-        return replace(self, lam=self.lam * lam_unit)
 
 
 class Block(NamedTuple):
@@ -64,8 +59,8 @@ class Block(NamedTuple):
 class SolutionPath:
     """The solutions of one programme: segments of lambda, affine between their rows.
 
-    Segments and checks are in the units of the programme; what is given and answered is in the
-    kernel's and the cost's own.
+    Segments are in the units of the programme; what is given and answered is in the kernel's and
+    the cost's own.
     """
 
     programme: QuadraticProgramme = field(repr=False)
@@ -73,9 +68,7 @@ class SolutionPath:
     checks: list[OptimalityCheck] = field(repr=False)
     n_repairs: int
     reached: float  # the smallest lambda that was reached
-    unit: float  # of the kernel
-    lam_unit: float  # of lambda
-    blur: float = 0.0  # how far the kernel was changed on purpose
+    lam_unit: float = 1.0  # of lambda
 
     @cached_property
     def violation(self) -> float:
@@ -100,7 +93,7 @@ class SolutionPath:
                 beyond = np.maximum(-part.x, part.x - upper[part.variables])
                 clipped = np.maximum(beyond, 0.0).sum(axis=1) + np.maximum(still, 0.0).sum()
                 clipped *= reach
-                wrong = part.violation + self.blur * part.mass + clipped
+                wrong = part.violation + self.programme.blur * part.mass + clipped
                 found.append((wrong / part.lam).max() / self.programme.scale)
                 # a kernel far below lambda does not show that the constraint is missed
                 found.append(np.abs(part.total(self.programme.sign)).max() / upper.sum())
@@ -126,7 +119,7 @@ class SolutionPath:
         x[part.variables] = (1 - t) * part.x[row - 1] + t * part.x[row]
         x = np.clip(x, 0.0, self.programme.upper)
         b = (1 - t) * part.b[row - 1] + t * part.b[row]
-        return self._per_point(x), float(b) * self.unit
+        return self.programme.per_point(x), float(b) * self.programme.unit
 
     def slopes(self, lam: float) -> tuple[Array, float]:
         """Derivatives of :meth:`weights` by lambda (from below, on a breakpoint)."""
@@ -134,10 +127,10 @@ class SolutionPath:
         dx = np.zeros_like(part.start)
         drop = (part.lam[row] - part.lam[row - 1]) * self.lam_unit
         if drop == 0:
-            return self._per_point(dx), 0.0
+            return self.programme.per_point(dx), 0.0
         dx[part.variables] = (part.x[row] - part.x[row - 1]) / drop
-        db = (part.b[row] - part.b[row - 1]) * self.unit / drop
-        return self._per_point(dx), float(db)
+        db = (part.b[row] - part.b[row - 1]) * self.programme.unit / drop
+        return self.programme.per_point(dx), float(db)
 
     def band(self, lam: float, sizes: Array) -> Array:
         """What counts as 0 at ``lam``, for points whose kernel rows have entries of such sizes."""
@@ -149,7 +142,7 @@ class SolutionPath:
     def _doubtful(self, part: Segment, sizes: Array) -> tuple[Array, Array]:
         """Outputs that may be rounding alone, and those that are not told from 0, of a segment."""
         terms = np.multiply.outer(part.mass, sizes)
-        terms += np.abs(part.b[:, None]) * self.unit
+        terms += np.abs(part.b[:, None]) * self.programme.unit
         zero = ZERO * self.lam_unit if len(part.variables) else 0.0
         return ROUNDED * terms, zero * part.lam
 
@@ -162,18 +155,13 @@ class SolutionPath:
             change = (part.x - part.x[0]) * s
             with np.errstate(over="ignore", invalid="ignore"):  # of rows far off
                 h = change @ K[:, point[part.variables]].T
-                h += K @ self._per_point(part.start)
-                h += part.b[:, None] * self.unit
+                h += K @ self.programme.per_point(part.start)
+                h += part.b[:, None] * self.programme.unit
                 rounding, zero = self._doubtful(part, sizes)
             rounding = np.where(np.abs(h) < FARTHEST_OUTPUT, rounding, FARTHEST_OUTPUT)
             h, rounding = (within(a, FARTHEST_OUTPUT) for a in (h, rounding))
             blocks.append(Block(part.lam * self.lam_unit, h, rounding, zero))
         return blocks
-
-    def _per_point(self, x: Array) -> Array:
-        programme = self.programme
-        weight = np.bincount(programme.point, programme.sign * x, len(programme.K))
-        return weight.astype(np.float64)
 
     @property
     def margin_set_sizes(self) -> NDArray[np.intp]:
@@ -190,52 +178,42 @@ def _worst(violations: Sequence[float]) -> float:
     return np.inf if np.isnan(worst) else worst
 
 
-def breakpoints(paths: Sequence[SolutionPath]) -> Array:
-    """Increasing values of C at which a path changes its course."""
-    lams = [segment.lam * path.lam_unit for path in paths for segment in path.segments]
-    return 1.0 / np.unique(np.concatenate(lams))[::-1]
-
-
 def follow(
-    programme: QuadraticProgramme,
-    first: Array,
-    lambda_range: tuple[float, float],
-    bracketed: bool = False,
-    unit: float = 1.0,
-    blur: float = 0.0,
+    programme: QuadraticProgramme, first: Array, lambda_range: tuple[float, float]
 ) -> SolutionPath:
     """Trace ``g = lambda cost`` over a range (smallest, largest) from a feasible ``first``.
 
     A walk that ends early or inexact is walked again with a ridge on the kernel, small enough to
-    be within what is promised; the ridge is counted as a violation. Only a ``bracketed`` path can
-    say how far its outputs may be from the truth. The kernel is in units of ``unit``, and its
-    entries were changed by up to ``blur``.
+    be within what is promised; the ridge is counted as a violation.
     """
-    target, (programme, lam_unit) = programme.scale, _normalised(programme, unit)
-    if programme.scale == 0:  # nothing to gain: x = 0 for every lambda
-        return _still(programme, lambda_range, unit)
+    # the cost is brought near 1, by a unit of lambda
+    target, exponent = programme.scale, int(np.frexp(programme.scale)[1]) - 1
+    cost, tilt = np.ldexp(programme.cost, -exponent), float(np.ldexp(programme.tilt, -exponent))
+    programme = replace(programme, cost=cost, tilt=tilt)
+    if target == 0:  # nothing to gain: x = 0 for every lambda
+        return _still(programme, lambda_range)
+    with np.errstate(over="ignore"):  # of a kernel and a target that lambda is too far from
+        lam_unit = float(np.ldexp(programme.unit, -exponent))
     low, high = (end / lam_unit if lam_unit > 0 else np.inf for end in lambda_range)
     if not SMALLEST <= low < high <= LARGEST:
         raise InvalidParameter(
             f"A regularization path needs a lambda = 1 / C of the size of the kernel: from "
             f"{lambda_range[0]:.3g} to {lambda_range[1]:.3g} is too far from kernel values of "
-            f"{unit:.3g} and a target of {target:.3g}. Scale the columns and the target, "
+            f"{programme.unit:.3g} and a target of {target:.3g}. Scale the columns and the target, "
             "or give another lambda_range."
         )
     best: SolutionPath | None = None
     for ridge in RIDGES:
         size = ridge * programme.kappa
         K = programme.K + size * np.eye(len(programme.K)) if ridge else programme.K
-        tried = replace(programme, K=K, noise=programme.noise + blur / 2, ridge=size)
+        tried = replace(programme, K=K, noise=programme.noise + programme.blur / 2, ridge=size)
         with np.errstate(over="ignore", invalid="ignore"):  # an indefinite kernel may explode
-            found = _walk(SolverState(tried, bracketed), first, (low, high))
-        found = replace(found, reached=found.reached * lam_unit, unit=unit, lam_unit=lam_unit)
-        found = replace(found, blur=blur, checks=[c.scaled(lam_unit) for c in found.checks])
-        if best is None or _merit(found) < _merit(best):
+            found = _walk(SolverState(tried), first, (low, high), lam_unit)
+        if best is None or (found.reached, found.violation) < (best.reached, best.violation):
             best = found
         arrived = best.reached <= lambda_range[0] * (1 + 1e-12)
-        cost = _cost_of(programme, ridge, low)
-        if (arrived and best.missed <= max(WANTED, cost)) or cost > USELESS:
+        cost_of_next = _cost_of(programme, ridge, low)
+        if (arrived and best.missed <= max(WANTED, cost_of_next)) or cost_of_next > USELESS:
             break
     assert best is not None
     begun = best.segments and best.reached < lambda_range[1] * (1 - 1e-12)
@@ -247,17 +225,7 @@ def follow(
     return best
 
 
-def _normalised(programme: QuadraticProgramme, unit: float) -> tuple[QuadraticProgramme, float]:
-    """The programme with a cost near 1, and the unit of lambda that goes with it."""
-    exponent = int(np.frexp(programme.scale)[1]) - 1
-    cost, tilt = np.ldexp(programme.cost, -exponent), float(np.ldexp(programme.tilt, -exponent))
-    with np.errstate(over="ignore"):  # of a kernel and a target that lambda is too far from
-        return replace(programme, cost=cost, tilt=tilt), float(np.ldexp(unit, -exponent))
-
-
-def _still(
-    programme: QuadraticProgramme, lambda_range: tuple[float, float], unit: float
-) -> SolutionPath:
+def _still(programme: QuadraticProgramme, lambda_range: tuple[float, float]) -> SolutionPath:
     """The path of a programme without a linear term: x = 0 and an intercept of 0."""
     lam = np.array(lambda_range[::-1])
     zeros, none = np.zeros(2), np.zeros((2, 0))
@@ -266,7 +234,7 @@ def _still(
     segment = Segment(lam, zeros, np.empty(0, np.int64), none, x, zeros, proof)
     check = OptimalityCheck(lambda_range[0], 0.0, 0.0)
     programme = replace(programme, cost=np.full_like(programme.cost, np.finfo(float).tiny))
-    return SolutionPath(programme, [segment], [check], 0, lambda_range[0], unit, 1.0)
+    return SolutionPath(programme, [segment], [check], 0, lambda_range[0])
 
 
 def _cost_of(programme: QuadraticProgramme, ridge: float, low: float) -> float:
@@ -275,35 +243,34 @@ def _cost_of(programme: QuadraticProgramme, ridge: float, low: float) -> float:
     return following * programme.kappa * float(programme.upper.max()) / (low * programme.scale)
 
 
-def _merit(found: SolutionPath) -> tuple[float, float]:
-    return found.reached, found.violation
-
-
-def _walk(state: SolverState, first: Array, lambda_range: tuple[float, float]) -> SolutionPath:
-    smallest, largest = lambda_range
+def _walk(
+    state: SolverState, first: Array, lambda_range: tuple[float, float], lam_unit: float
+) -> SolutionPath:
+    smallest, lam = lambda_range
     programme = state.programme
-    cost = programme.cost
     segments: list[Segment] = []
     checks: list[OptimalityCheck] = []
-    lam = largest
     try:
         start(state, lam, first)
         while True:
-            checks.append(_check(state, lam, segments))
+            checks.append(_check(state, lam, segments, lam_unit))
             if lam <= smallest:
                 break
             below = max(lam / SPACING, smallest)
             below = smallest if below < smallest * SPACING**0.5 else below
-            state.tau = lam
+            state.tau, cost = lam, programme.cost
             line = Line(np.zeros_like(cost), cost, 0.0, below * programme.scale, record=segments)
             trace(state, line, below)
             lam = below
     except Stuck:
         lam = segments[-1].lam[-1] if segments else np.inf
-    return SolutionPath(programme, segments, checks, state.n_repairs, float(lam), 1.0, 1.0)
+    reached = float(lam) * lam_unit
+    return SolutionPath(programme, segments, checks, state.n_repairs, reached, lam_unit)
 
 
-def _check(state: SolverState, lam: float, record: list[Segment]) -> OptimalityCheck:
+def _check(
+    state: SolverState, lam: float, record: list[Segment], lam_unit: float
+) -> OptimalityCheck:
     programme, ridge = state.programme, state.programme.ridge
     g, scale = lam * programme.cost, lam * programme.scale
     state.refresh(record)
@@ -313,4 +280,4 @@ def _check(state: SolverState, lam: float, record: list[Segment]) -> OptimalityC
     x, rest = state.x, programme.upper - state.x
     gap = float(x @ np.maximum(r, 0) + rest @ np.maximum(-r, 0)) + ridge * float(x @ x)
     violation = state.violation(g) + ridge * float(programme.upper.max())
-    return OptimalityCheck(lam, _worst([violation / scale]), _worst([gap / scale]))
+    return OptimalityCheck(lam * lam_unit, _worst([violation / scale]), _worst([gap / scale]))

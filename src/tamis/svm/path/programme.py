@@ -24,9 +24,12 @@ class QuadraticProgramme:
     upper: Array
     cost: Array  # the linear term of the path is lambda times this
     noise: Array  # how far K may be from the truth: an entry by the sum of its points'
+    unit: float = 1.0  # of K
     tilt: float = 0.0  # how far the cost is from the truth
     ridge: float = 0.0  # what was added to the diagonal of K
+    blur: float = 0.0  # how far entries of K were changed on purpose
     even: bool = True  # whether all samples have the same bound, so that sums of bounds are exact
+    bracketed: bool = False  # whether to prove how far outputs may be from the truth
 
     @cached_property
     def kappa(self) -> float:
@@ -51,9 +54,13 @@ class QuadraticProgramme:
         """
         return self.noise + self.ridge / 2
 
+    def per_point(self, x: Array) -> Array:
+        """``s x`` summed over the variables of each point."""
+        return np.bincount(self.point, self.sign * x, len(self.K)).astype(np.float64)
+
     def outputs(self, x: Array) -> Array:
         """``K (s x)`` at all points, by one product: gathering rows would cost more."""
-        return self.K @ np.bincount(self.point, self.sign * x, len(self.K))
+        return self.K @ self.per_point(x)
 
 
 class Proof(NamedTuple):

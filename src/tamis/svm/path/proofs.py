@@ -63,7 +63,7 @@ def proof_of(
     mass = state.x.sum() + change.sum(axis=1)
     seen = Recorded(log, moving, h, excess, mass)
     loose = _loose(state, seen)
-    if not state.bracketed or (moved is None and abs(state.excess) > BALANCED * mass.max()):
+    if not programme.bracketed or (moved is None and abs(state.excess) > BALANCED * mass.max()):
         return Proof.none(n_intervals)._replace(loose=loose)
     own = _rounding(state, seen)
     inverse = _inverse(log, moved)
@@ -93,7 +93,7 @@ def _loose(state: SolverState, seen: Recorded) -> Array:
     """
     programme, log = state.programme, seen.log
     found = np.zeros(len(seen.drop))
-    if programme.even or not state.bracketed:
+    if programme.even or not programme.bracketed:
         return found
     room = np.minimum(log.x, programme.upper[seen.moving] - log.x).max(axis=1, initial=0.0)
     bound = (room <= BALANCED * seen.mass) & (seen.mass > 0)

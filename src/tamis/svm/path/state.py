@@ -103,7 +103,6 @@ class SolverState:
     """
 
     programme: QuadraticProgramme
-    bracketed: bool = False  # whether to measure what residuals on the margin set do
     margin: MarginSet = field(default_factory=MarginSet.empty)
     b: float = 0.0
     tau: float = 1.0

@@ -1,31 +1,94 @@
-"""The C of a support vector classifier that is provably best by cross-validation."""
+"""Search for the C of a support vector classifier that is provably best by cross-validation."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.callback import with_callbacks
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.metaestimators import available_if
 
 from tamis._arrays import Array
-from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis._checks import Constraints, one_of
+from tamis.exceptions import InvalidTarget
 from tamis.folds.rows import Fold, retold
 from tamis.svm.curves.certificate import FoldTrials, PathAudit, TriedGamma, certify
 from tamis.svm.curves.curve import IntervalOfC, ValidationCurve
-from tamis.svm.curves.scores import graded, scorer, words_of
+from tamis.svm.curves.scores import check_scoring, graded, scorer, words_of
 from tamis.svm.curves.steps import StepCounts, curve_of
-from tamis.svm.path.base import RANGE, check_refit, lambdas_of
-from tamis.svm.path.binary import check_size
-from tamis.svm.searching import FoldFound, PathSearch, TuningRows
-from tamis.svm.tuning import TunedClassifier
+from tamis.svm.inputs import RANGE, check_size, encode_classes, weigh_classes
+from tamis.svm.path.classification import PairwisePaths, pairwise_paths
+from tamis.svm.search.base import FoldFound, PathSearch, TunedSVM, TuningRows
 
 RULES = ("first", "largest-lambda", "widest", "one-standard-error")
 #: How far inside an interval, relative to C, its largest lambda is taken: on the end itself a
 #: decision value is 0, and no machine can be asked for its sign.
 INSIDE = 1e-9
+
+
+class PathFold(NamedTuple):
+    """The paths of one training part, and the rows on which they are validated."""
+
+    machines: PairwisePaths
+    X: Array
+    target: NDArray[np.int64]
+    own: Array | None  # kernel of the points with themselves, where precomputed
+    weight: Array | None = None  # of the points in the score
+
+    def steps(self, scoring: object, ways: tuple[int, ...] = (0,)) -> list[StepCounts]:
+        """Correct predictions along the path, as :meth:`PairwisePaths.steps`."""
+        return self.machines.steps(self.X, self.target, scoring, ways, self.own, self.weight)
+
+
+class TunedClassifier(ClassifierMixin, TunedSVM):
+    """A support vector classifier that is trained with the C that is best in cross-validation."""
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """Decision values with the best C."""
+        return self._best().decision_function(self._rows(X))
+
+    def _begin(self, X: Any, y: Any, sample_weight: Any) -> TuningRows:
+        rows = super()._begin(X, y, sample_weight)
+        name = type(self).__name__
+        self.classes_, target = encode_classes(name, rows.y)
+        check_scoring(name, self.scoring, len(self.classes_))
+        self._bounds(rows)  # refuses weights that no machine can have
+        return rows._replace(target=target)
+
+    def _bounds(self, rows: TuningRows, part: Any = slice(None)) -> Array:
+        """Upper bounds of training samples; balanced class weights are computed on them."""
+        name = type(self).__name__
+        return weigh_classes(name, self.class_weight, rows.y[part], rows.weight[part])
+
+    def _splits(self, rows: TuningRows, groups: Any = None) -> list[Fold]:
+        """Make the folds; every class has to be in every training part, with a weight."""
+        splits = super()._splits(rows, groups)
+        target, weight, name = rows.target, rows.weight, type(self).__name__
+        for k, (train, test) in enumerate(splits):
+            lacking = np.setdiff1d(target, target[train][weight[train] > 0])
+            if len(lacking):
+                raise InvalidTarget(
+                    f"{name} needs every class in every training part; fold {k} trains without "
+                    f"class {str(self.classes_[lacking[0]])!r}, or without a weight for it. Use "
+                    "fewer folds or StratifiedKFold."
+                )
+            if self.scoring == "roc_auc" and len(np.unique(target[test][weight[test] > 0])) < 2:
+                raise InvalidTarget(
+                    f"{name} needs both classes in every test part for roc_auc; fold {k} has one, "
+                    "or a weight for one. Use fewer folds or StratifiedKFold."
+                )
+        return splits
+
+    def _fold(self, gamma: Any, rows: TuningRows, split: Fold) -> PathFold:
+        """Paths of one training part, with gamma and class weights resolved on it as SVC would."""
+        (train, test), (inner, outer, own) = split, self._fold_rows(rows, split)
+        known = inner, rows.target[train], self._bounds(rows, train)
+        kernel = self._resolve(inner, gamma)
+        machines = pairwise_paths(kernel, *known, self._lambdas, bracketed=True)
+        weight = rows.weight[test] / rows.weight.max()
+        return PathFold(machines, outer, rows.target[test], own, weight)
 
 
 def _with_probability(search: "SVCPathCV") -> bool:
@@ -132,6 +195,8 @@ class SVCPathCV(PathSearch, TunedClassifier):
     error 0.03333 for every C in [0.00942, 0.0123]; no C in [0.001953, 256] is better: proved
     """
 
+    _constraints: ClassVar[Constraints] = {"rule": one_of(*RULES)}
+
     def __init__(
         self,
         kernel: str = "rbf",
@@ -167,69 +232,39 @@ class SVCPathCV(PathSearch, TunedClassifier):
         self.class_weight = class_weight
         self.refit = refit
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Find the best C and train with it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Numbers, or what the preprocessor makes numbers of.
-        y : array-like of shape (n_samples,)
-            Classes.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights that multiply C, and count in the score of the test parts, as in
-            ``GridSearchCV``. ``gamma="scale"`` does not see them, as in SVC.
-        groups : array-like of shape (n_samples,), optional
-            Rows of a group stay on one side of every fold.
-        """
-        rows = self._begin(X, y, sample_weight)
-        X, y, name = rows.X, rows.y, type(self).__name__
-        check_size(name, len(y))
-        if self.rule not in RULES:
-            raise InvalidParameter(
-                f"{name} needs a rule among {', '.join(RULES)}; got {self.rule!r}."
-            )
-        if self.refit:
-            check_refit(self, self._prepared(X, y))
-        splits = self._splits(rows, groups)
-        self._search(rows, splits)
-        if self.refit:
-            self._refit(X, y, sample_weight)
-            if self.probability:
-                self._calibrate(X, y, sample_weight, splits)
-        return self
-
     @available_if(_with_probability)
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Probabilities of the classes, calibrated on predictions for rows that were left out.
+        """Probabilities of the classes, calibrated on predictions for held-out rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         """
-        self._machine()
-        found: Array = self.calibrated_estimator_.predict_proba(self._rows(X))
-        return found
+        self._best()
+        return self.calibrated_estimator_.predict_proba(self._rows(X))
 
-    def _calibrate(
-        self, X: Any, y: NDArray[Any], sample_weight: Any, splits: Sequence[Fold]
-    ) -> None:
-        """Fit a sigmoid to decision values of rows that their machine was not trained on."""
+    def _begin(self, X: Any, y: Any, sample_weight: Any) -> TuningRows:
+        rows = super()._begin(X, y, sample_weight)
+        check_size(type(self).__name__, len(rows.y))
+        return rows
+
+    def _refit(self, rows: TuningRows, splits: Sequence[Fold]) -> None:
+        super()._refit(rows, splits)
+        if not self.probability:
+            return
+        # a sigmoid is fitted to decision values of held-out rows
         tested = np.sort(np.concatenate([test for _, test in splits]))
-        fewest = int(np.unique(y, return_counts=True)[1].min())
-        if np.array_equal(tested, np.arange(len(y))):
-            folds: Any = splits
-        elif fewest > 1:
+        fewest, folds = int(np.unique(rows.y, return_counts=True)[1].min()), splits
+        if not np.array_equal(tested, np.arange(len(rows.y))):
+            if fewest < 2:
+                raise InvalidTarget(
+                    f"{type(self).__name__} with probability=True needs two samples of every "
+                    "class, or a cv that has every sample in one test part."
+                )
             folds = StratifiedKFold(min(5, fewest))
-        else:
-            raise InvalidTarget(
-                f"{type(self).__name__} with probability=True needs two samples of every class, or "
-                "a cv that has every sample in one test part."
-            )
-        calibrated = CalibratedClassifierCV(self._best_machine(len(y)), ensemble=False, cv=folds)
+        model = CalibratedClassifierCV(self._best_model(len(rows.y)), ensemble=False, cv=folds)
         with retold():
-            self.calibrated_estimator_ = calibrated.fit(X, y, sample_weight)
+            self.calibrated_estimator_ = model.fit(rows.X, rows.y, rows.sample_weight)
 
     def _explore(self, gamma: Any, rows: TuningRows, split: Fold) -> FoldFound:
         fold = self._fold(gamma, rows, split)
@@ -252,8 +287,7 @@ class SVCPathCV(PathSearch, TunedClassifier):
         # a rule may prefer a C that is not quite the best; what is certified is the best
         if self.rule == "one-standard-error":
             C = max(curve.argmin, key=lambda interval: interval.width).middle
-        smallest, measure = lambdas_of(self)[0], words_of(self.scoring)
-        proof = certify(curve, C, high, low, audits, smallest, measure)
+        proof = certify(curve, C, high, low, audits, self._lambdas[0], words_of(self.scoring))
         trials = self._trials(chosen, [steps[0] for steps in counted])
         return TriedGamma(gamma, curve, interval, chosen, proof, trials)
 

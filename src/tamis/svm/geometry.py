@@ -1,15 +1,23 @@
-"""The span of support vectors, from the linear system of those that are free (the margin set)."""
+"""The span of support vectors, and the smallest sphere around points, in the space of a kernel."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tamis._arrays import Array, Mask
+from tamis.density.simplex import smallest_sphere
 
 # Condition above which the system counts as singular, and its eigenvalues are looked at.
 _SINGULAR = 1e10
 # Eigenvalues below this share of the largest count as 0, and are raised to the other.
 _ZERO, _RAISED = 1e-12, 1e-18
+#: Points that enter the working set at a time, at least.
+ENTERING = 50
+#: Entering points times points in the set above which the program is solved from scratch.
+WORTH_A_START = 20_000
+# How far outside a point may lie, as a share of the squared radius and of the largest entry.
+_OF_RADIUS, _OF_ENTRIES = 1e-10, 1e-14
 
 
 class MarginSystem(NamedTuple):
@@ -117,3 +125,62 @@ def followed(system: MarginSystem, moved: Array, n_rows: int) -> Array:
         right = np.vstack([-moved[system.free], np.zeros(moved.shape[1])])
         found[system.free] = (system.inverse @ right)[:m]
     return found
+
+
+class Sphere(NamedTuple):
+    """A sphere in the space of a kernel: its squared radius, and its centre Σ gᵢ φ(xᵢ)."""
+
+    radius2: float
+    weights: Array
+
+
+def sphere_around(K: Array, start: Array | None = None) -> Sphere:
+    r"""Smallest sphere that holds all points, given by their kernel matrix.
+
+    .. math:: R^2 = \max_g \sum_i g_i K_{ii} - g'Kg \quad \text{with } g \ge 0,\ \sum_i g_i = 1
+
+    Few points lie on the sphere. The program is solved for a working set, the points that lie
+    outside the sphere found enter it, those inside leave, until none is outside: R² of the working
+    set is a lower bound, the largest squared distance from its centre an upper one.
+
+    Parameters
+    ----------
+    K : array of shape (n_points, n_points)
+        Kernel matrix; its diagonal may be anything.
+    start : array of shape (n_points,), optional
+        Weights of a similar sphere.
+
+    Examples
+    --------
+    >>> points = np.array([[-1.0], [0.5], [3.0]])
+    >>> sphere_around(points @ points.T)
+    Sphere(radius2=4.0, weights=array([0.5, 0. , 0.5]))
+    """
+    diagonal = K.diagonal()
+    rounding = _OF_ENTRIES * np.abs(diagonal).max()
+    work = _farthest(K) if start is None else np.flatnonzero(start)
+    weights = None if start is None else start[work]
+    largest = -np.inf
+    while True:
+        radius2, weights = smallest_sphere(K[np.ix_(work, work)], weights)
+        towards = K[:, work] @ weights
+        outside = diagonal - 2 * towards + weights @ towards[work] - radius2
+        outside[work] = -np.inf  # what is left of theirs is rounding
+        far = np.flatnonzero(outside > _OF_RADIUS * radius2 + rounding)
+        g = np.zeros(len(K))
+        g[work] = weights
+        if not len(far):
+            return Sphere(radius2, g)
+        entering = far[np.argsort(-outside[far], kind="stable")][: max(ENTERING, len(work))]
+        # none may leave where the radius did not grow, or rounding could make them come and go
+        grew = radius2 > largest * (1 + 1e-12)
+        largest = max(largest, radius2)
+        work = np.union1d(work[weights > 0] if grew else work, entering)
+        # from a start points enter one at a time, each by solving a system: not where many must
+        weights = g[work] if len(entering) * len(work) <= WORTH_A_START else None
+
+
+def _farthest(K: Array) -> NDArray[np.intp]:
+    """The points farthest from the mean of all."""
+    distances = K.diagonal() - 2 * K.mean(axis=1)
+    return np.sort(np.argsort(-distances, kind="stable")[:ENTERING])

@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._arrays import Array
 from tamis.exceptions import InvalidTable
-from tamis.svm.curves.doubt import doubt_of
+from tamis.svm.curves.bounds import bound_errors
 from tamis.svm.curves.errors import ErrorPieces, error_pieces
 from tamis.svm.kernels import Gram, Kernel
 from tamis.svm.path.follow import SolutionPath, follow
@@ -22,20 +21,15 @@ class TubePath:
     """Path of a regression on a training set."""
 
     n_samples: int
-    members: NDArray[np.intp]  # samples with a weight
     gram: Gram
     solution: SolutionPath
     shift: float  # taken from the target before
-
-    def _own(self, X: Array) -> Array:
-        """What the path sees of new points: of a precomputed kernel the columns of its members."""
-        return X[:, self.members] if self.gram.kernel.name == "precomputed" else X
 
     def predict(self, X: Array, lam: float) -> Array:
         """Predictions at lambda."""
         w, b = self.solution.weights(lam)
         with np.errstate(over="ignore", invalid="ignore"):
-            found = (self.gram.rows(self._own(X)) @ w + b) / lam + self.shift
+            found = (self.gram.rows(X) @ w + b) / lam + self.shift
         if len(far := np.flatnonzero(~np.isfinite(found))):
             raise InvalidTable(
                 f"The prediction for row {far[0]} at C = {1 / lam:.3g} is too large for a number. "
@@ -46,7 +40,7 @@ class TubePath:
     def dual_coef(self, lam: float) -> Array:
         """Coefficients of all samples."""
         coef = np.zeros(self.n_samples)
-        coef[self.members] = self.solution.weights(lam)[0] / lam
+        coef[self.gram.members] = self.solution.weights(lam)[0] / lam
         return coef
 
     def errors(
@@ -62,12 +56,11 @@ class TubePath:
         ``own`` is the kernel of the points with themselves, where it is precomputed, ``weight``
         what each point counts in the mean.
         """
-        part = self._own(X)
-        rows = self.gram.rows(part)
+        rows = self.gram.rows(X)
         blocks = self.solution.outputs(rows)
-        doubt = doubt_of(self.solution, blocks, self.gram, part, rows, own)
-        wide = np.ones(len(doubt.zone), bool)
-        return error_pieces(doubt.bracketed(wide), y - self.shift, scoring, weight)
+        bounds = bound_errors(self.solution, blocks, self.gram, X, rows, own)
+        outputs = bounds.bracketed(np.ones(len(bounds.zone), bool))
+        return error_pieces(outputs, y - self.shift, scoring, weight)
 
 
 def tube_path(
@@ -81,24 +74,15 @@ def tube_path(
 ) -> TubePath:
     """Follow the path of a regression; samples with a bound of 0 do not take part."""
     members = np.flatnonzero(bounds > 0)
-    part = X[np.ix_(members, members)] if kernel.name == "precomputed" else X[members]
-    gram = Gram(kernel, part)
-    y, bounds = y[members], bounds[members]
+    gram, y, bounds = Gram(kernel, X, members), y[members], bounds[members]
     # the intercept takes any shift of y; a small |y| keeps the linear term well scaled
     shift = float(np.median(y))
-    y = y - shift
-    n = len(y)
+    y, n = y - shift, len(y)
     # without a tube the two variables of a sample could rise together for ever
     width = max(epsilon, THINNEST * float(np.abs(y).max()))
     programme = QuadraticProgramme(
-        gram.K,
-        np.tile(np.arange(n), 2),
-        np.repeat([1.0, -1.0], n),
-        np.tile(bounds, 2),
-        np.concatenate([y - width, -y - width]),
-        gram.noise,
-        width - epsilon,
-        even=bool((bounds == bounds[0]).all()),
-    )
-    solution = follow(programme, np.zeros(2 * n), lambda_range, bracketed, gram.unit)
-    return TubePath(len(X), members, gram, solution, shift)
+        gram.K, np.tile(np.arange(n), 2), np.repeat([1.0, -1.0], n), np.tile(bounds, 2),
+        np.concatenate([y - width, -y - width]), gram.noise, unit=gram.unit, tilt=width - epsilon,
+        even=bool((bounds == bounds[0]).all()), bracketed=bracketed,
+    )  # fmt: skip
+    return TubePath(len(X), gram, follow(programme, np.zeros(2 * n), lambda_range), shift)

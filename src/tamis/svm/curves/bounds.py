@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Mask
+from tamis.svm.inputs import FARTHEST_DOUBT, FARTHEST_OUTPUT, within
 from tamis.svm.kernels import EPS, Gram
-from tamis.svm.limits import FARTHEST_DOUBT, FARTHEST_OUTPUT, within
 from tamis.svm.path.follow import Block, SolutionPath
-from tamis.svm.path.programme import Proof, Segment
+from tamis.svm.path.programme import Proof
 
 
-class Doubt(NamedTuple):
+class ErrorBounds(NamedTuple):
     """Outputs along a whole path, rows x points, with bounds on their errors.
 
     The bound of a known part of the path holds between its two rows, that of a zone between known
@@ -91,43 +91,32 @@ class Bracketed(NamedTuple):
     error: Array
 
 
-def doubt_of(
+@np.errstate(over="ignore", invalid="ignore")  # nothing is known of points far off
+def bound_errors(
     solution: SolutionPath,
     blocks: Sequence[Block],
     gram: Gram,
     X: Array,
     rows: Array,
     own: Array | None = None,
-) -> Doubt:
-    """Bounds on the errors of h at new points ``X``, of which ``blocks`` are the outputs.
+) -> ErrorBounds:
+    """Bound the errors of h at new points ``X``, of which ``blocks`` are the outputs.
 
     ``rows`` are the kernel rows of the points, ``own`` is their kernel with themselves, where it is
     precomputed.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # of points far off nothing is known
-        found = _doubt(solution, blocks, gram, X, rows, own)
-    bound, zone = (within(part, FARTHEST_DOUBT) for part in (found.bound, found.zone))
-    return found._replace(bound=bound, zone=zone)
-
-
-def _doubt(
-    solution: SolutionPath,
-    blocks: Sequence[Block],
-    gram: Gram,
-    X: Array,
-    rows: Array,
-    own: Array | None,
-) -> Doubt:
-    """As :func:`doubt_of`, with bounds that may be infinite or no numbers."""
-    proof = _joined(solution.segments)
+    unit = solution.programme.unit
+    # nothing is proved between two segments
+    proofs = [part for segment in solution.segments for part in (segment.proof, Proof.none(1))]
+    proof = Proof(*(np.concatenate(column) for column in zip(*proofs[:-1], strict=True)))
     lam, h, rounding = (np.concatenate(part) for part in list(zip(*blocks, strict=True))[:3])
     band = rounding + np.concatenate([b.zero for b in blocks])[:, None]
     known = np.flatnonzero(~np.isnan(proof.begin)) if gram.definite else np.empty(0, np.intp)
     begin, end = proof.begin[known], proof.end[known]
-    norms = gram.norms(X, rows, own) / np.sqrt(solution.unit)
+    norms = gram.norms(X, rows, own) / np.sqrt(unit)
     error = np.multiply.outer(proof.error_w[known], norms) + proof.error_b[known, None]
     zone = _zones(solution, proof, known, norms)
-    moved = np.abs(np.diff(h, axis=0)) / solution.unit
+    moved = np.abs(np.diff(h, axis=0)) / unit
     zone[1:] += (1 - end)[:, None] * moved[known]
     zone[:-1] += begin[:, None] * moved[known]
     edges = np.concatenate([[-1], known, [len(moved)]])
@@ -137,13 +126,14 @@ def _doubt(
     zone += np.maximum(np.vstack([none, error]), np.vstack([error, none]))
     computed = _rounding(solution, gram, X, rows)
     computed += np.where(rounding < FARTHEST_OUTPUT, 0.1 * rounding, FARTHEST_DOUBT)
-    error = error * solution.unit + np.maximum(computed[known], computed[known + 1])
-    zone *= solution.unit
-    loose = np.nan_to_num(proof.loose, nan=0.0) * solution.unit
+    error = error * unit + np.maximum(computed[known], computed[known + 1])
+    zone *= unit
+    loose = np.nan_to_num(proof.loose, nan=0.0) * unit
     error += loose[known, None]
     zone += _loosest(loose, known)[:, None]
     np.add.at(zone, np.searchsorted(known, np.arange(len(lam))), computed)
-    return Doubt(lam, h, band, known, begin, end, error, zone)
+    error, zone = (within(part, FARTHEST_DOUBT) for part in (error, zone))
+    return ErrorBounds(lam, h, band, known, begin, end, error, zone)
 
 
 def _loosest(loose: Array, known: NDArray[np.intp]) -> Array:
@@ -155,19 +145,14 @@ def _loosest(loose: Array, known: NDArray[np.intp]) -> Array:
     return found
 
 
-def _joined(segments: Sequence[Segment]) -> Proof:
-    """The proofs of all segments as one; nothing is proved between two segments."""
-    nothing = Proof.none(1)
-    parts = [part for segment in segments for part in (segment.proof, nothing)][:-1]
-    return Proof(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-
 def _rounding(solution: SolutionPath, gram: Gram, X: Array, rows: Array) -> Array:
     """What the rounding of the kernel does to outputs, rows x points."""
     noise = solution.programme.doubt[solution.programme.point]
     total = np.concatenate([s.total(noise) for s in solution.segments])
     mass = np.concatenate([s.mass for s in solution.segments])
-    return solution.unit * total[:, None] + np.multiply.outer(mass, gram.rounding(X, rows))
+    return solution.programme.unit * total[:, None] + np.multiply.outer(
+        mass, gram.rounding(X, rows)
+    )
 
 
 def _zones(solution: SolutionPath, proof: Proof, known: NDArray[np.intp], norms: Array) -> Array:
@@ -191,13 +176,12 @@ def _ends(solution: SolutionPath) -> tuple[float, float]:
 
     A duality gap G bounds it: ``lambda |c'x - c'x*| <= ||w|| sqrt(2 G) + 2 G``.
     """
-    programme, segments = solution.programme, solution.segments
-    found = []
-    for segment, check, row in ((segments[0], solution.checks[0], 0), (segments[-1], None, -1)):
-        check = check or solution.checks[-1]
-        lam, total = segment.lam[row], float(segment.total(programme.cost)[row])
-        rounding = float((programme.doubt + 8 * EPS).max()) * float(segment.mass[row])
+    programme, found = solution.programme, []
+    for end, way in ((0, 1), (-1, -1)):
+        segment, check = solution.segments[end], solution.checks[end]
+        lam, total = segment.lam[end], float(segment.total(programme.cost)[end])
+        rounding = float((programme.doubt + 8 * EPS).max()) * float(segment.mass[end])
         gap = max(check.gap, 0.0) * lam * programme.scale + rounding * float(programme.upper.sum())
         reach = np.sqrt(max(lam * total, 0.0) * 2 * gap)
-        found.append((total, (reach + 2 * gap) / lam))
-    return found[0][0] + found[0][1], found[1][0] - found[1][1]
+        found.append(total + way * (reach + 2 * gap) / lam)
+    return found[0], found[1]

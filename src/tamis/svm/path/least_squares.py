@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from tamis._arrays import Array
-from tamis.exceptions import InvalidParameter, InvalidTable
-from tamis.svm.kernels import Kernel
+from tamis.exceptions import InvalidParameter
+from tamis.svm.kernels import EPS, Kernel, too_large
 
 #: Intervals of the range to begin with: a few for each doubling of C.
 CELLS = 64
@@ -30,9 +30,6 @@ NARROWEST = 1e-9
 MOST = 256
 #: Numbers of the gathered numerators that are held at a time (32 MB).
 BLOCK = 4_000_000
-EPS = float(np.finfo(float).eps)
-
-
 #: Share of the kernel's size to which an eigenvalue may be below 0 by rounding.
 INDEFINITE = 1e-10
 
@@ -59,10 +56,7 @@ def kernel_numbers(kernel: Kernel, X: Array, Y: Array) -> KernelNumbers:
             values = kernel(X - origin, Y - origin)
             size = _size(kernel, X - origin, Y - origin)
     if not np.isfinite(size).all():
-        raise InvalidTable(
-            f"The {kernel.name} kernel of these columns is too large for a number. Scale the "
-            "columns, for example by StandardScaler()."
-        )
+        raise too_large(kernel.name)
     return KernelNumbers(values, (1 + X.shape[1]) * size)
 
 
@@ -114,18 +108,6 @@ class LeastSquaresPath:
         doubts = Doubts(self.error, errors, _digits(len(self.y)) * float(np.linalg.norm(self.y)))
         offset = float(self.y.mean())
         return RationalOutputs(rows @ self.vectors, self.along, self.values, offset, doubts)
-
-    def multipliers(self, lam: float) -> Array:
-        """β at one λ."""
-        found: Array = self.vectors @ (self.along / (self.values + lam))
-        return found
-
-    def left_out(self, lam: float) -> Array:
-        """Output of each training sample by the machine without it, in closed form."""
-        shrunk = 1 / (self.values + lam)
-        # the constant vector, of eigenvalue 0, belongs to the border of the system
-        diagonal = self.vectors**2 @ shrunk - 1 / (len(self.y) * lam)
-        return np.asarray(self.y - self.multipliers(lam) / diagonal)
 
 
 class SignChange(NamedTuple):

@@ -1,0 +1,227 @@
+"""Search for the C of the least-squares SVM that is best in cross-validation, proved."""
+
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Tags
+
+from tamis._arrays import Array
+from tamis._checks import Constraint, Constraints, one_of
+from tamis.exceptions import InvalidTarget
+from tamis.folds.rows import Fold
+from tamis.svm.curves.certificate import against, certify
+from tamis.svm.curves.curve import ValidationCurve
+from tamis.svm.inputs import RANGE, RISING
+from tamis.svm.newton import NewtonSVR
+from tamis.svm.path.least_squares import LeastSquaresPath, kernel_numbers
+from tamis.svm.search.base import gammas_of
+from tamis.svm.search.classification import TunedClassifier
+
+#: Largest C, and one over the least: products of two multipliers of such are numbers.
+LARGEST_C = 1e100
+
+
+class Brackets(NamedTuple):
+    """The error at every C, and the least and most that it can be."""
+
+    curve: ValidationCurve
+    optimistic: ValidationCurve
+    pessimistic: ValidationCurve
+
+
+class LSSVCPathCV(TunedClassifier):
+    r"""Least-squares support vector classifier with the C that is best in cross-validation.
+
+    .. math:: \min_{f}\ \tfrac12 \|f\|^2 + C \sum_i (y_i - f(x_i))^2, \qquad y_i = \pm 1
+
+    One eigendecomposition of a training part gives its machine at every C. Where the label of a
+    validation sample changes is found in brackets of rounding width; outside them the error is
+    known, and the certificate says whether any C of the range can be better.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "linear", "poly"}, default="rbf"
+    gamma : {"scale", "auto"}, float or list of them, default="scale"
+        Of several the best is taken.
+    degree : int, default=3
+    coef0 : float, default=0.0
+    C_range : tuple of float, default=(2**-9, 2**8)
+        The range of C.
+    cv : int, splitter or iterable, default=5
+        Folds, as in scikit-learn.
+
+    Attributes
+    ----------
+    best_C_ : float
+        The middle of the widest interval of best C.
+    best_gamma_ : float or str
+    best_params_ : dict
+    best_score_ : float
+        Mean accuracy over the folds at the best C.
+    curve_ : ValidationCurve
+        The error at every C.
+    certificate_ : Certificate
+    best_estimator_ : NewtonSVR
+        The machine of the best C, trained on all samples with targets -1 and 1.
+    classes_ : array
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> search = LSSVCPathCV().fit(scale(X)[:150], y[:150])
+    >>> search.certificate_.closed, round(search.best_score_, 3)
+    (True, 0.953)
+    """
+
+    #: Parameters of the other searches.
+    lambda_range = RANGE
+    scoring = None
+
+    _constraints: ClassVar[Constraints] = {
+        "kernel": one_of("rbf", "linear", "poly"),
+        "C_range": Constraint(
+            (f"a pair of rising numbers from {1 / LARGEST_C:.0e} to {LARGEST_C:.0e}",),
+            lambda ends: RISING.accepts(ends) and 1 / LARGEST_C <= ends[0] < ends[1] <= LARGEST_C,
+        ),
+    }
+
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        *,
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        C_range: tuple[float, float] = (2.0**-9, 2.0**8),
+        cv: Any = 5,
+    ):
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.C_range = C_range
+        self.cv = cv
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Find the best C.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Two classes.
+        groups : array of shape (n_samples,) or None
+            Samples of one group stay on one side of a split.
+
+        Returns
+        -------
+        LSSVCPathCV
+        """
+        rows = self._begin(X, y, None)
+        if len(self.classes_) != 2:
+            raise InvalidTarget(
+                "LSSVCPathCV needs two classes. Only binary classification is supported; got "
+                f"{len(self.classes_)} classes. Write OneVsRestClassifier(LSSVCPathCV()) for more."
+            )
+        signs, splits = np.where(rows.target == 1, 1.0, -1.0), self._splits(rows, groups)
+        gammas = gammas_of(self.gamma)
+        found = [self._brackets(gamma, rows.X, signs, splits) for gamma in gammas]
+        # of equals the first
+        best = min(range(len(found)), key=lambda k: found[k].pessimistic.best)
+        intervals = [
+            max(one.pessimistic.argmin, key=lambda interval: interval.width) for one in found
+        ]
+        proofs = [
+            certify(one.curve, interval.middle, *one[1:], [], 0.0, "error")
+            for one, interval in zip(found, intervals, strict=True)
+        ]
+        proof = against(proofs[best], proofs[:best] + proofs[best + 1 :], False)
+        self.certificate_ = replace(
+            proof, lower=min(one.lower for one in proofs), interval=intervals[best],
+            problem=self._problem(len(splits), False, "error"),
+        )  # fmt: skip
+        self.curve_, self.best_C_, self.best_gamma_ = found[best].curve, proof.C, gammas[best]
+        self.best_params_ = {"C": self.best_C_, "gamma": self.best_gamma_}
+        self.best_score_ = 1 - proof.value
+        self.best_estimator_ = NewtonSVR(
+            self.best_C_, epsilon=0.0, kernel=self.kernel, gamma=self.best_gamma_,
+            degree=self.degree, coef0=self.coef0,
+        ).fit(rows.X, signs)  # fmt: skip
+        return self
+
+    def _brackets(self, gamma: Any, X: Array, signs: Array, splits: list[Fold]) -> Brackets:
+        """The mean over folds of the error, and what it can be."""
+        ends = 1 / (2 * self.C_range[1]), 1 / (2 * self.C_range[0])
+        start, parts = 0.0, []
+        for train, test in splits:
+            kernel = self._resolve(X[train], gamma)
+            own, new = (kernel_numbers(kernel, X[part], X[train]) for part in (train, test))
+            path = LeastSquaresPath(own.values, signs[train], float(own.size.max()))
+            first, changes = path.outputs(new.values, new.size).sign_changes(*ends)
+            positive, weight = signs[test] > 0, 1 / (len(splits) * len(test))
+            start += weight * float((first != positive).sum())
+            row, low, high, below, above = np.array(changes).reshape(-1, 5).T
+            truth = positive[row.astype(np.intp)]
+            before, after = weight * (below != truth), weight * (above != truth)
+            parts.append((low, high, before, after, np.full(len(row), weight)))
+        low, high, before, after, each = (np.concatenate(p) for p in zip(*parts, strict=True))
+        both = np.concatenate([low, high])
+        # inside a bracket the label may be either
+        at_best = np.concatenate([-before, after])
+        at_worst = np.concatenate([each - before, after - each])
+        return Brackets(
+            _error_curve(start, np.sqrt(low * high), after - before, ends),
+            _error_curve(start, both, at_best, ends),
+            _error_curve(start, both, at_worst, ends),
+        )
+
+    def decision_function(self, X: Any) -> Array:
+        """Outputs with the best C.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return self._best().predict(self._rows(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Classes with the best C.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        outputs = self.decision_function(X)
+        return self.classes_[(outputs > 0).astype(int)]
+
+
+def _error_curve(
+    start: float, places: Array, changes: Array, ends: tuple[float, float]
+) -> ValidationCurve:
+    """An error that changes at some λ, as a function of C = 1 / 2λ between two ends of λ."""
+    order = np.argsort(places, kind="stable")
+    order = order[changes[order] != 0]
+    levels = start + np.concatenate([[0.0], np.cumsum(changes[order])])
+    edges = np.concatenate([ends[:1], places[order], ends[1:]])
+    wide = np.diff(edges) > 0  # several samples may change at one place
+    edges = np.append(ends[0], edges[1:][wide])
+    values = np.round(levels[wide], 12)[::-1]
+    at = np.maximum(np.append(values[0], values), np.append(values, values[-1]))
+    return ValidationCurve.steps(1 / (2 * edges[::-1]), values, at)

@@ -134,9 +134,6 @@ class RadiusMargin(BoundCriterion):
             return 0.0
         return 2 * machine.slack(np.zeros(len(machine.rows))) / machine.C
 
-    def _scoring_cost(self, n: float, d: float) -> float:
-        return d * (1.5e5 + 25 * n**2)  # a sphere for each
-
     def _hint(self, view: MachineView) -> Array:
         return sphere_around(view.columns.K).weights
 
@@ -246,9 +243,6 @@ class Span(BoundCriterion):
         # settle. The tolerance of a regression is in the units of its target.
         spread = float(np.std(np.asarray(self._y, float))) if isinstance(estimator, SVR) else 1.0
         estimator.tol = min(estimator.tol, SOLVED * (spread or 1.0))
-
-    def _scoring_cost(self, n: float, d: float) -> float:
-        return d * (5e4 + 5 * n**2 + 0.02 * n**3)  # a linear system for each
 
     @property
     def _on_support(self) -> bool:  # type: ignore[override]

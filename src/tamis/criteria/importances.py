@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from math import nan
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -20,7 +21,7 @@ from tamis.exceptions import (
     InvalidTarget,
     MissingExtra,
 )
-from tamis.response.cost import NetworkCost, RidgeCost, model_cost
+from tamis.response.memory import training_bytes
 
 Getter: TypeAlias = "str | Callable[[Any], Any]"
 
@@ -85,12 +86,9 @@ class Importances(OpenCriterion, ChanceAdjusted):
         self.adjusted = adjusted
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        """Known for ridge regression and networks; nobody can say what other estimators take."""
-        model = model_cost(self.estimator)
-        if not isinstance(model, RidgeCost | NetworkCost):
-            return None
-        once = model.training(n_samples, self._n_trained(n_features))
-        return Cost(n_rounds * once.operations, once.bytes)
+        """Return the memory of a training, None for an unknown estimator."""
+        held = training_bytes(self.estimator, n_samples, self._n_trained(n_features))
+        return None if held is None else Cost(nan, held)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         if not (isinstance(self.importance_getter, str) or callable(self.importance_getter)):

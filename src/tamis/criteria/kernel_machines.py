@@ -1,6 +1,7 @@
 """What criteria of support vector machines share: one training, all columns scored from it."""
 
 from abc import abstractmethod
+from math import nan
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,7 +14,6 @@ from tamis.contract import Cost
 from tamis.criteria.chance import ChanceAdjusted
 from tamis.criteria.model import is_tuner
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
-from tamis.response.cost import machine_training
 from tamis.response.training import some_rows
 from tamis.response.units import Units
 from tamis.svm.columns import ColumnKernel
@@ -74,22 +74,11 @@ class MachineCriterion(ChanceAdjusted):
         self._learn_model(self._with_copies(X, y), y, self._routed(params, len(X)))
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        """Known unless a search over hyper-parameters is to be run."""
+        """Return the memory of the kernel, None if a search over hyper-parameters comes first."""
         if is_tuner(self.estimator):
             return None
-        n, d = float(n_samples), float(self._n_trained(n_features))
-        training = machine_training(n, d)
-        if is_newton(self.estimator):  # some ten Cholesky factors, at 50 operations a nanosecond
-            training = 1e6 + 0.1 * n**3 + 0.04 * n**2 * d
-        if self.order == 1:
-            scoring = 1e6 + 0.3 * n**2 * d + 0.02 * n**3
-        else:
-            scoring = self._scoring_cost(n, d) + (d * training if self.retrain else 0.0)
-        return Cost(n_rounds * (training + scoring), 36 * (n**2 + n * d))
-
-    @abstractmethod
-    def _scoring_cost(self, n: float, d: float) -> float:
-        """Operations for the quantities without each of d columns of n rows."""
+        n = float(n_samples)
+        return Cost(nan, 36 * (n**2 + n * self._n_trained(n_features)))
 
     def _prepare(self, estimator: Any) -> None:
         self._check_machine(estimator)

@@ -9,7 +9,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR
 
 from tamis._arrays import Array, Subset
-from tamis.contract import Cost
 from tamis.criteria.kernel_machines import MachineCriterion, MachineView
 from tamis.criteria.model import is_tuner
 from tamis.response.training import trained
@@ -99,26 +98,6 @@ class WeightNorm(MachineCriterion):
         plain = type(estimator) in (SVC, SVR) and estimator.max_iter == -1
         kept = self.order == 0 and not self.retrain
         return plain and kept and n_samples <= MOST_ROWS and estimator.kernel == "linear"
-
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        """Of linear machines that are followed, by how far rows of the classes may overlap."""
-        whole = super().cost(n_samples, n_features, n_rounds)
-        if whole is None or not self._can_follow(self.estimator, n_samples):
-            return whole
-        n, d = float(n_samples), float(self._n_trained(n_features))
-        first, each = 3e6 + 1.5 * n**3, 5e4 + 10 * n**2 + n * d
-        # fewer columns than half the rows part classes no longer: many multipliers change with a
-        # column, each at a square of the free ones. 0.05 lies between classes that a plane parts
-        # (a third of it) and those that overlap a lot (three times), at 300 to 1000 rows.
-        apart = min(d, n / 2)
-        overlapping = 0.05 / 3 * n**2 * apart**2
-        return Cost(
-            first + n_rounds * each + min(n_rounds, apart) * overlapping, 24 * (n**2 + n * d)
-        )
-
-    def _scoring_cost(self, n: float, d: float) -> float:
-        # all at once by matrix products, or a form for each
-        return d * (1e5 + 2 * n**2) if self.retrain else 2e6 + 0.5 * n**2 * d
 
     def _unit_losses(self, units: Units) -> Array:
         return self._followed(units) if self._follows else super()._unit_losses(units)

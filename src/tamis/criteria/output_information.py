@@ -1,5 +1,6 @@
 """Maximum output information: what a network's answers tell of the classes, credited to inputs."""
 
+from math import nan
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,8 +19,8 @@ from tamis.density.discrete import settled
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidTarget
 from tamis.folds.rows import Rows
 from tamis.response.answers import as_it_is
-from tamis.response.cost import CALL, tuned_model
 from tamis.response.engine import Model
+from tamis.response.memory import training_bytes
 from tamis.response.network import ACTIVATIONS
 from tamis.response.opening import check_usable, last_step, open_engine
 from tamis.response.training import rows_of
@@ -126,19 +127,11 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
             )
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        """Known for the estimators whose cost a sensitivity knows."""
-        n_rest = max(1, round(self.validation * n_samples))
-        n, d = max(1, n_samples - n_rest), n_features
+        """Return the memory of a training, None for an unknown estimator."""
+        n = max(1, n_samples - max(1, round(self.validation * n_samples)))
         estimator = _network(0) if self.estimator is None else self.estimator
-        model, tuning = tuned_model(estimator, n, d)
-        if model is None:
-            return None
-        training, asked = model.training(n, d), n_rest * model.of_a_row(n, d)
-        operations = training.operations + asked + 2 * CALL
-        if self.credit == "knockout":
-            operations += model.copies(n_rest, d, 1).operations
-        held = 16.0 * n_samples * d + training.bytes
-        return Cost(tuning + n_rounds * operations, held + 1e5)
+        held = training_bytes(estimator, n, n_features)
+        return None if held is None else Cost(nan, held + 16.0 * n_samples * n_features + 1e5)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it

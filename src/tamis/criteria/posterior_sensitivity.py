@@ -174,9 +174,5 @@ class PosteriorSensitivity(Sensitivity):
         super()._learn(X, y, **params)
         self.classes_ = self._training.classes
 
-    def _calibrated_by(self, estimator: Any) -> int | float | None:
-        found: int | float | None = self.calibration
-        return found if needs_calibration(self.output, estimator) else None
-
     def _output(self, training: SensitivityTraining, estimator: Any) -> Output:
         return ProbabilityOutput(training, estimator, self.output, self.calibration)

@@ -1,6 +1,7 @@
 """Sensitivities: how far a trained model's output moves when a column is perturbed."""
 
 from abc import abstractmethod
+from math import nan
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,13 +19,13 @@ from tamis.criteria.chance import ChanceAdjusted
 from tamis.criteria.model import GROUPS, is_tuner, names_by_position
 from tamis.density.sums import check_precision
 from tamis.exceptions import IncompatibleCriterion
-from tamis.response.cost import ComparisonCost, tuned_model
 from tamis.response.left_out import check_left_out
 from tamis.response.losses import losses, mean_and_error
+from tamis.response.memory import comparison_bytes
 from tamis.response.opening import check_usable, last_step
 from tamis.response.outputs import Output
 from tamis.response.perturbations import Derivative, Replacement, Zero, resolve
-from tamis.response.training import SensitivityTraining, holds_out, labelled_rows
+from tamis.response.training import SensitivityTraining, fold_count, holds_out, labelled_rows
 from tamis.svm.machine import is_newton
 from tamis.svm.tuned import TunedMachine
 
@@ -64,33 +65,24 @@ class Sensitivity(ChanceAdjusted):
         return replaced and known and getattr(last, "kernel", "rbf") == "rbf"
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        """Known for kernel machines, networks and ridge regression.
+        """Return the memory for kernel machines, networks and ridge regression.
 
-        Also behind scalers, and inside ``GridSearchCV``, :class:`TunedSVC` or :class:`TunedSVR`.
-        Nobody can say what any other estimator takes.
+        They may stand behind scalers, or inside ``GridSearchCV``, :class:`TunedSVC` or
+        :class:`TunedSVR`. The memory of any other estimator is not known.
         """
-        name = type(self).__name__
-        n_trained = self._n_trained(n_features)
-        model, tuning = tuned_model(self.estimator, n_samples, n_trained)
-        if model is None:
-            return None
+        name, n_trained = type(self).__name__, self._n_trained(n_features)
         way = resolve(name, self.by, self.n_repeats, self.n_values)
-        held_out = holds_out(name, self.on, n_features, n_samples)
-        comparison = ComparisonCost(
-            model, way, held_out, self._calibrated_by(model.estimator), self._copied
+        n_folds = fold_count(n_samples) if holds_out(name, self.on, n_features, n_samples) else 1
+        held = comparison_bytes(
+            self.estimator, way, n_samples, n_trained, n_folds=n_folds, copied=self._copied
         )
-        one = comparison.cost(n_samples, n_trained)
-        return Cost(tuning + n_rounds * one.operations, one.bytes)
+        return None if held is None else Cost(nan, held)
 
     @property
     def _grows_with_columns(self) -> bool:
         """Whether columns are replaced or removed: one scale of a group is one direction."""
         way = resolve(type(self).__name__, self.by, self.n_repeats, self.n_values)
         return not isinstance(way, Derivative)
-
-    def _calibrated_by(self, estimator: Any) -> int | float | None:
-        """Where the sigmoids of probabilities come from, None where there are none."""
-        return None
 
     @property
     def _copied(self) -> bool:

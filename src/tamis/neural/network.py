@@ -162,10 +162,6 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         ]
         return Cost(sum(one.operations for one in tried), max(one.bytes for one in tried))
 
-    def cost_of_row(self, n_features: int) -> float:
-        """Operations of the probabilities of one row."""
-        return 300 + 20.0 * n_features
-
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each class."""
         check_is_fitted(self)

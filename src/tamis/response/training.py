@@ -102,8 +102,7 @@ class SensitivityTraining:
     def parts(self) -> list[Fold]:
         """Rows to train on and rows to answer for, of each model of a round."""
         if self.held_out:
-            few = len(self.rows) <= FEW_ROWS
-            return self._dealt(FOLDS_OF_FEW if few else FOLDS_OF_MANY)
+            return self._dealt(fold_count(len(self.rows)))
         return [(self.rows, np.arange(len(self.X)))]
 
     def _dealt(self, n_folds: int) -> list[Fold]:
@@ -136,6 +135,11 @@ class SensitivityTraining:
         y = None if self.y is None else self.y[rows]
         begun = self.begun.setdefault(rows.tobytes(), {})
         return trained(estimator, some_rows(X, rows), y, rows_of(self.fit_params, rows), begun)
+
+
+def fold_count(n_rows: int) -> int:
+    """Number of folds of held-out rows."""
+    return FOLDS_OF_FEW if n_rows <= FEW_ROWS else FOLDS_OF_MANY
 
 
 def holds_out(name: str, on: Any, n_columns: int, n_rows: int) -> bool:

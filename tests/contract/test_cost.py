@@ -53,7 +53,7 @@ from tamis.criteria import (
 )
 from tamis.exceptions import NotEnoughMemory
 from tamis.neural import NetworkClassifier
-from tamis.response.tuned import TunedSVC
+from tamis.response.tuners import TunedSVC
 from tamis.search import Forward, Ranking
 from tamis.svm.relative import RelativeSVC, RelativeSVR
 from tamis.svm.tuned import TunedSVR

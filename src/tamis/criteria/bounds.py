@@ -1,12 +1,13 @@
 """RadiusMargin and Span: bounds of the leave-one-out error of a support vector machine."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVR
 
 from tamis._arrays import Array
+from tamis._checks import BOOLEAN, Constraints
 from tamis.criteria.kernel_machines import MachineCriterion, MachineView
 from tamis.criteria.margins import multiplier_slopes, norm_slopes
 from tamis.exceptions import InvalidParameter
@@ -21,6 +22,8 @@ SOLVED = 1e-8
 class BoundCriterion(MachineCriterion):
     """Criterion that ranks by the bound without each column: the least bound leaves first."""
 
+    _constraints: ClassVar[Constraints] = {"soft_margin": BOOLEAN}
+
     def __init__(
         self,
         estimator: Any,
@@ -32,14 +35,6 @@ class BoundCriterion(MachineCriterion):
     ):
         super().__init__(estimator, order=order, retrain=retrain, adjusted=adjusted)
         self.soft_margin = soft_margin
-
-    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        name = type(self).__name__
-        if not isinstance(self.soft_margin, bool | np.bool_):
-            raise InvalidParameter(
-                f"{name} needs soft_margin=True or False, not {self.soft_margin!r}."
-            )
-        super()._learn(X, y, **params)
 
     def _scored(self, lost: Array) -> Array:
         return -lost

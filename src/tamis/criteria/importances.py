@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable
 from math import nan
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,8 @@ from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
 from tamis._arrays import FARTHEST, Array, Subset
-from tamis.contract import Cost
+from tamis._checks import FUNCTION, Constraints, instance_of, one_of
+from tamis.contract import BackwardCriterion, Cost
 from tamis.criteria.chance import ChanceAdjusted
 from tamis.criteria.model import OpenCriterion
 from tamis.exceptions import (
@@ -26,7 +27,7 @@ from tamis.response.memory import training_bytes
 Getter: TypeAlias = "str | Callable[[Any], Any]"
 
 
-class Importances(OpenCriterion, ChanceAdjusted):
+class Importances(ChanceAdjusted, OpenCriterion, BackwardCriterion):
     """Squared coefficients, or importances, of one model trained on the subset.
 
     The loss of member j is Σ_o w_oj², the squared coefficients summed over outputs, where the model
@@ -74,6 +75,12 @@ class Importances(OpenCriterion, ChanceAdjusted):
     array([0.4, 5.8, 4. ])
     """
 
+    _constraints: ClassVar[Constraints] = {
+        "importance_getter": one_of("auto", "shap", "gains")
+        | instance_of(str, "the path of an attribute")
+        | FUNCTION,
+    }
+
     def __init__(
         self,
         estimator: Any,
@@ -91,11 +98,6 @@ class Importances(OpenCriterion, ChanceAdjusted):
         return None if held is None else Cost(nan, held)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        if not (isinstance(self.importance_getter, str) or callable(self.importance_getter)):
-            raise InvalidParameter(
-                "Importances needs importance_getter as 'auto', 'shap', 'gains', the path of an "
-                f"attribute or a function, not {self.importance_getter!r}."
-            )
         self._learn_model(self._with_copies(X, y), y, self._routed(params, X.shape[0]))
 
     def _prepare(self, estimator: Any) -> None:
@@ -106,7 +108,7 @@ class Importances(OpenCriterion, ChanceAdjusted):
 
     def loss(self, subset: Subset) -> Array:
         units = self._units(subset)
-        model = self._fitted(units.columns)
+        model = self._fit_columns(units.columns)
         if self.importance_getter == "shap":
             found = shap_sizes(model, self._X[:, units.columns])
         elif self.importance_getter == "gains":

@@ -10,8 +10,8 @@ from sklearn.svm import SVC, SVR
 
 from tamis._arrays import Array, Subset
 from tamis.criteria.kernel_machines import MachineCriterion, MachineView
-from tamis.criteria.model import is_tuner
-from tamis.response.training import trained
+from tamis.criteria.model import inner_estimator
+from tamis.response.fold_models import fit_clone
 from tamis.response.units import Units
 from tamis.svm.machine import Multipliers
 from tamis.svm.span import followed, margin_system
@@ -82,9 +82,7 @@ class WeightNorm(MachineCriterion):
     @property
     def runs_on_device(self) -> bool:  # type: ignore[override]
         """Norms of Gaussian kernels without a column; an SVC or SVR trains on the processor."""
-        inner = getattr(self.estimator, "estimator", None) if is_tuner(self.estimator) else None
-        machine = self.estimator if inner is None else inner
-        kernel = getattr(machine, "kernel", "rbf")
+        kernel = getattr(inner_estimator(self.estimator), "kernel", "rbf")
         return kernel == "rbf" and self.order == 0 and not self.retrain
 
     def _prepare(self, estimator: Any) -> None:
@@ -118,7 +116,7 @@ class WeightNorm(MachineCriterion):
         begun = clone(self.estimator_).set_params(max_iter=1)
         with catch_warnings():
             simplefilter("ignore", ConvergenceWarning)
-            return trained(begun, self._X[:, columns], self._y, self._metadata.fit)
+            return fit_clone(begun, self._X[:, columns], self._y, self._metadata.fit)
 
     def _quantity(self, machine: Multipliers, K: Array, hint: Any = None) -> float:
         if machine.coef is not None:

@@ -18,7 +18,7 @@ from tamis.neural._sizes import cost_of_networks
 from tamis.neural._stack import ACTIVATIONS, LOSSES, Stack, hidden_units, probabilities
 from tamis.neural._state import State, packed, packed_all, unpacked, unpacked_all
 from tamis.neural._training import held_out_rows, train
-from tamis.response.hidden import units_tried
+from tamis.response.tuners import units_tried
 
 #: Folds by which hidden units are chosen.
 FOLDS = 5

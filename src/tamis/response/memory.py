@@ -10,13 +10,12 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR
 
-from tamis.response.comparison import BLOCK, KEPT
-from tamis.response.engine import ROWS_AT_ONCE
-from tamis.response.hidden import TunedMLP, plain_network
-from tamis.response.kernel import BATCH_SIZE, MOST_VALUES
-from tamis.response.network import BLOCK as HIDDEN_BLOCK
+from tamis.response.comparison import KEPT
+from tamis.response.engines.base import BLOCK, ROWS_AT_ONCE
+from tamis.response.engines.kernel import BATCH_SIZE, MOST_VALUES
+from tamis.response.engines.network import BLOCK as HIDDEN_BLOCK
 from tamis.response.perturbations import Derivative, Marginal, Permutation, Perturbation, Removal
-from tamis.response.tuned import TunedSVC
+from tamis.response.tuners import TunedMLP, TunedSVC, plain_network
 from tamis.svm.machine import KERNELS
 from tamis.svm.relative import RelativeSVC, RelativeSVR
 from tamis.svm.tuned import TunedSVR

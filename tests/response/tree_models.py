@@ -171,7 +171,8 @@ def effects_of(engine: TreeEngine, points: np.ndarray, units: Any = None) -> np.
     found = []
     for columns in _units(engine, units):
         values = points[:, columns][None]
-        (means,) = engine.mean_outputs(columns[None], Points(values, np.ones(values.shape[:2])))
+        at = Points(values, np.ones(values.shape[:2]))
+        (means,) = engine.mean_outputs(columns[None], at, None)
         found.append(means)
     return np.stack(found)
 

@@ -10,7 +10,7 @@ from tamis._arrays import Array
 from tamis._checks import NONE, check_values, integer
 from tamis.response._importance import known_model, plain_model, response_of
 from tamis.response.comparison import in_blocks
-from tamis.response.engines.base import FoldModel, Model, altered_outputs
+from tamis.response.engines.base import FoldModel, Model
 from tamis.response.engines.registry import check_usable, open_engine
 from tamis.response.frames import FrameCodes
 from tamis.response.perturbations import Marginal, Points
@@ -99,17 +99,9 @@ def _response(fitted: Any) -> Model:
 def _means(model: Model, X: Array, points: Points, n_jobs: int | None) -> Array:
     """Means over the rows, of shape (columns, points, outputs)."""
     units, bounds = np.arange(X.shape[1])[:, None], (X.min(axis=0), X.max(axis=0))
-    total: Any = 0.0
-    for part in in_blocks([FoldModel(model, np.arange(len(X)))]):
-        engine = open_engine(model, X[part.rows], *bounds, n_jobs)
-        means = engine.mean_outputs(units, points)
-        if means is not None:
-            total = total + means * len(part.rows)
-            continue
-        for batch in engine.batches(units):
-            for which, _, outputs, _ in altered_outputs(batch, part, units, points):
-                sums = outputs.sum(axis=1)
-                if isinstance(total, float):
-                    total = np.zeros((len(units), *sums.shape[1:]))
-                total[which] += sums
-    return np.asarray(total / len(X))
+    found = (
+        open_engine(model, X[part.rows], *bounds, n_jobs).mean_outputs(units, points, part)
+        * len(part.rows)
+        for part in in_blocks([FoldModel(model, np.arange(len(X)))])
+    )
+    return np.asarray(sum(found) / len(X))

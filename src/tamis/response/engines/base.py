@@ -156,12 +156,14 @@ class Engine(ABC):
                     total[:, some] += statistic.sums(rows, change, weights, known)
         return total
 
-    def mean_outputs(self, units: Subset, points: Points) -> Array | None:
-        """Mean outputs over the rows at points of the units, of shape (units, points, outputs).
-
-        None if batches are to be used.
-        """
-        return None
+    def mean_outputs(self, units: Subset, points: Points, part: FoldModel) -> Array:
+        """Mean outputs over the rows at points of the units, of shape (units, points, outputs)."""
+        n_outputs = part.model.link(self.outputs()).shape[1]
+        total = np.zeros((*points.weights.shape, n_outputs))
+        for batch in self.batches(units):
+            for some, _, outputs, _ in altered_outputs(batch, part, units, points):
+                total[some] += outputs.sum(axis=1)
+        return total / len(part.rows)
 
     def condense(self, units: Subset, points: Points) -> Points:
         """Merge points that the model cannot tell apart."""

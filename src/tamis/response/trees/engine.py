@@ -157,7 +157,7 @@ class TreeEngine(Engine):
         grid = self.ensemble.grid(self._encode(values), list(units), weights)
         return sum(self._over_points(values, grid, list(units), add_up), total)
 
-    def mean_outputs(self, units: Subset, points: Points) -> Array:
+    def mean_outputs(self, units: Subset, points: Points, part: FoldModel) -> Array:
         values, outputs = self.whole(units, points.values.swapaxes(0, 1)), self.outputs()
         grid = self.ensemble.grid(self._encode(values), list(units))
 

@@ -209,7 +209,9 @@ class Problem:
         def work() -> np.ndarray:
             f = (kernel_matrix(kernel, self.X, self.X) @ weights)[:, 0]
             found = np.zeros(len(self.everything))
-            for rows, columns, _, change in output_changes(self.X, self.X, weights, gamma, points):
+            for rows, columns, _, change in output_changes(
+                self.X, self.X, weights, points, gamma=gamma
+            ):
                 found[columns] += host(xp.sum(moved(f[rows], change[0]), axis=(0, 2)))
             return found / (n * N_POINTS)
 

@@ -16,8 +16,8 @@ from threadpoolctl import threadpool_limits
 from tamis.response import Marginal, Model, Permutation
 from tamis.response.calibration import Sigmoids
 from tamis.response.comparison import EngineComparison
-from tamis.response.distances import TotalVariation
-from tamis.response.training import FoldModel
+from tamis.response.distances import total_variation
+from tamis.response.engines.base import FoldModel
 
 
 class Size(NamedTuple):
@@ -68,7 +68,7 @@ def ours(X: np.ndarray, fitted: SVC, sigmoid: Sigmoids, way: object) -> np.ndarr
         return fitted.decision_function(Z)[:, None]
 
     model = Model(fitted, "decision_function", raw, sigmoid.probabilities)
-    comparison = EngineComparison([FoldModel(model, np.arange(len(X)))], X, TotalVariation)
+    comparison = EngineComparison([FoldModel(model, np.arange(len(X)))], X, total_variation)
     units = np.arange(X.shape[1])[:, None]
     (draw,) = way.draws(X, units, 0)  # type: ignore[attr-defined]
     return comparison.scores(units, draw, np.ones(len(units), dtype=bool))

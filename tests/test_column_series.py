@@ -183,7 +183,9 @@ def test_outputs(gamma, to):
     rng = np.random.default_rng(4)
     weights, points = rng.normal(size=(40, 2)), X[rng.integers(0, N_ROWS, 5)]
     found = np.full((2, N_ROWS, 12, 5), np.nan)
-    for rows, cols, some, change in output_changes(to(X), to(S), to(weights), gamma, to(points)):
+    for rows, cols, some, change in output_changes(
+        to(X), to(S), to(weights), to(points), gamma=gamma
+    ):
         found[:, rows, cols, some] = host(change)
     expected = np.empty_like(found)
     for j in range(12):
@@ -205,7 +207,9 @@ def test_few_points_at_a_time(monkeypatch, to):
     for stack in (1 << 20, 170):
         monkeypatch.setattr(table, "STACK", stack)
         whole = np.full((1, N_ROWS, 12, N_ROWS), np.nan)
-        for rows, cols, some, change in output_changes(to(X), to(X), to(weights), 0.05, to(points)):
+        for rows, cols, some, change in output_changes(
+            to(X), to(X), to(weights), to(points), gamma=0.05
+        ):
             whole[:, rows, cols, some] = host(change)
         found.append(whole)
     assert_allclose(found[1], found[0], rtol=0, atol=1e-11 * np.abs(found[0]).max())
@@ -218,7 +222,7 @@ def test_outputs_of_rows_with_values_of_their_own(gamma, to):
     shuffled = X[np.random.default_rng(5).permutation(N_ROWS)]
     found = np.full((2, N_ROWS, 12), np.nan)
     for rows, cols, _, change in output_changes(
-        to(X), to(S), to(weights), gamma, to(shuffled), paired=True
+        to(X), to(S), to(weights), to(shuffled), gamma=gamma, paired=True
     ):
         found[:, rows, cols] = host(change)[..., 0]
     expected = np.empty_like(found)

@@ -73,7 +73,7 @@ def test_posteriors_of_a_machine(scale):
         parts = X, machine.support_vectors_, machine.dual_coef_.T, quantiles
         rows, centres, weights, points = (part.astype(kind) for part in parts)
         total = np.zeros(X.shape[1])
-        for part in output_changes(rows, centres, weights, gamma, points):
+        for part in output_changes(rows, centres, weights, points, gamma=gamma):
             # p(f + df) - p(f) as a product, of which nothing cancels
             t = np.expm1(kind(-A) * host(part.change)[0])
             own, slope = ((v[part.rows].astype(kind))[:, None, None] for v in (p, p * (1 - p)))

@@ -53,7 +53,7 @@ from tamis.criteria import (
 )
 from tamis.exceptions import NotEnoughMemory
 from tamis.neural import NetworkClassifier
-from tamis.response.tuned import TunedSVC
+from tamis.response.tuners import TunedSVC
 from tamis.search import Forward, Ranking
 from tamis.svm.relative import RelativeSVC, RelativeSVR, TunedSVR
 from tests.laws.catalogue import name
@@ -173,6 +173,8 @@ def test_bytes_are_right_within_a_factor_of_three(criterion, small, large):
 @pytest.mark.slow
 @pytest.mark.parametrize(("criterion", "small", "large"), CASES)
 def test_operations_grow_as_the_time_within_a_factor_of_three(criterion, small, large):
+    if np.isnan(criterion.cost(*small).operations):
+        pytest.skip("its time is not predicted")
     grown = criterion.cost(*large).operations / criterion.cost(*small).operations
     assert 1 / 3 < seconds(criterion, large) / seconds(criterion, small) / grown < 3
 
@@ -208,35 +210,24 @@ def test_sensitivities_of_what_nobody_can_speak_for(kind):
 @pytest.mark.parametrize("gamma", [0.0, -1.0, np.inf, np.nan, 1e300, "x"])
 def test_a_width_that_is_none_is_left_to_the_training(gamma):
     for machine in (SVC(gamma=gamma), RelativeSVC(scale=gamma)):
-        assert np.isfinite(PosteriorSensitivity(machine).cost(60, 6)).all()
+        assert np.isfinite(PosteriorSensitivity(machine).cost(60, 6).bytes)
 
 
-def test_steps_that_are_none_are_left_to_the_training():
-    for wrong in ({"batch_size": 0}, {"batch_size": "x"}, {"max_iter": "x"}):
-        assert PosteriorSensitivity(MLPClassifier((5,), **wrong)).cost(60, 6) is None
-
-
-def test_a_search_over_parameters_is_trained_once_for_every_point():
-    plain = PosteriorSensitivity(SVC(), n_values=4)
-    grid = PosteriorSensitivity(GridSearchCV(SVC(), {"C": [1, 2, 4], "gamma": [1, 2]}), n_values=4)
-    once, searched = plain.cost(400, 50, 1), grid.cost(400, 50, 1)
-    assert 30 * 1e6 < searched.operations - once.operations < 30 * once.operations
-    assert searched.bytes == once.bytes
-    assert (
-        grid.cost(400, 50, 9).operations - searched.operations
-        == plain.cost(400, 50, 9).operations - once.operations
-    )
+def test_layers_that_are_none_are_left_to_the_training():
+    assert PosteriorSensitivity(MLPClassifier("x")).cost(60, 6).bytes > 0
 
 
 @pytest.mark.parametrize(
-    ("tuner", "kind"), [(TunedSVC(), PosteriorSensitivity), (TunedSVR(), DensitySensitivity)]
+    ("tuner", "inner", "kind"),
+    [
+        (TunedSVC(), RelativeSVC(), PosteriorSensitivity),
+        (TunedSVR(), RelativeSVR(), DensitySensitivity),
+        (GridSearchCV(SVC(), {"C": [1, 2, 4]}), SVC(), PosteriorSensitivity),
+    ],
 )
-def test_tuned_machines_know_what_their_search_takes(tuner, kind):
-    own = kind(tuner)
-    inner = kind(RelativeSVC() if isinstance(tuner, TunedSVC) else RelativeSVR())
+def test_a_search_over_parameters_holds_what_its_model_does(tuner, inner, kind):
     for shape in ((200, 20), (400, 100)):
-        assert own.cost(*shape).operations > 4 * inner.cost(*shape).operations
-        assert own.cost(*shape).bytes == inner.cost(*shape).bytes
+        assert kind(tuner).cost(*shape).bytes == kind(inner).cost(*shape).bytes
 
 
 def test_kernel_matrices_that_no_block_cuts_are_refused():

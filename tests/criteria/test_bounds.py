@@ -113,7 +113,7 @@ def test_the_last_column_leaves_the_best_constant(criterion):
 def test_slacks_have_no_slope():
     with pytest.raises(InvalidParameter, match="Span needs order=0 with soft_margin=True"):
         Span(SVC(), order=1, soft_margin=True).fit(np.eye(4), [0, 0, 1, 1])
-    with pytest.raises(InvalidParameter, match="needs soft_margin=True or False, not 'yes'"):
+    with pytest.raises(InvalidParameter, match="needs soft_margin to be True or False, got 'yes'"):
         Span(SVC(), soft_margin="yes").fit(np.eye(4), [0, 0, 1, 1])
 
 

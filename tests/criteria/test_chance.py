@@ -150,10 +150,10 @@ def test_categories_by_position_are_those_of_the_copy_too():
     X, y = table()
     X[:, 3] = np.arange(len(X)) % 3
     criterion = Importances(Boosting(max_iter=1, categorical_features=[3])).grouped(UNITS).fit(X, y)
-    assert criterion._fitted(np.array([2, 3, 5, 9, 10, 12])).feature_importances_[0] == 1 + 4
+    assert criterion._fit_columns(np.array([2, 3, 5, 9, 10, 12])).feature_importances_[0] == 1 + 4
 
 
 def test_other_words_are_refused():
     X, y = table()
-    with pytest.raises(InvalidParameter, match="needs adjusted='auto', True or False, not 'yes'"):
+    with pytest.raises(InvalidParameter, match="adjusted to be 'auto', True or False, got 'yes'"):
         Importances(RidgeClassifier(), adjusted="yes").fit(X, y)

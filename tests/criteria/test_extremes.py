@@ -45,7 +45,7 @@ from tamis.exceptions import (
     NotConverged,
     SingularScatter,
 )
-from tamis.response import training
+from tamis.response import fold_models
 from tamis.search import Backward, Forward, RecursiveElimination
 from tests.laws.catalogue import name, table
 
@@ -263,7 +263,7 @@ def test_weights_that_no_rows_have_are_a_sentence(criterion, weights, sentence):
 
 @pytest.mark.parametrize("machine", [SVC(C=1e3), make_pipeline(StandardScaler(), SVC(C=1e3))])
 def test_a_machine_that_does_not_come_to_rest_ends_with_a_warning(machine, monkeypatch):
-    monkeypatch.setattr(training, "most_steps", lambda n_rows: 20)
+    monkeypatch.setattr(fold_models, "most_steps", lambda n_rows: 20)
     X, y = table()
     with pytest.warns(NotConverged, match="did not come to rest"):
         CrossValidated(machine, cv=2).fit(X, y).value(np.array([1, 2]))
@@ -271,6 +271,6 @@ def test_a_machine_that_does_not_come_to_rest_ends_with_a_warning(machine, monke
 
 def test_a_limit_of_iterations_that_is_given_stays():
     X, y = table()
-    assert training.trained(SVC(max_iter=7_000), X, y, {}).max_iter == 7_000
+    assert fold_models.fit_clone(SVC(max_iter=7_000), X, y, {}).max_iter == 7_000
     for machine in (SVC(), RelativeSVC(), RelativeSVR()):
-        assert training.trained(machine, X, y, {}).max_iter == 1_000_000
+        assert fold_models.fit_clone(machine, X, y, {}).max_iter == 1_000_000

@@ -210,9 +210,9 @@ class TestModels:
 
     @pytest.mark.parametrize("order", [2, -1, True, "first", None, 0.5])
     def test_other_orders_are_refused(self, criterion, order, classes):
-        with pytest.raises(InvalidParameter, match=f"{criterion.__name__} needs order=0"):
+        with pytest.raises(InvalidParameter, match=f"{criterion.__name__} needs order to be"):
             criterion(SVC(), order=order).fit(*classes)
 
     def test_other_values_of_retrain_are_refused(self, criterion, classes):
-        with pytest.raises(InvalidParameter, match="needs retrain=True or False, not 'yes'"):
+        with pytest.raises(InvalidParameter, match="needs retrain to be True or False, got 'yes'"):
             criterion(SVC(), retrain="yes").fit(*classes)

@@ -129,7 +129,7 @@ def test_who_has_an_opinion():
         assert not criterion.opinion
     several = CrossValidated(MultiOutputClassifier(LogisticRegression()), scoring=_one_number)
     assert not several.fit(X, np.column_stack([y, y])).opinion
-    with pytest.raises(InvalidParameter, match="ties='loss' or 'index'"):
+    with pytest.raises(InvalidParameter, match="ties to be 'loss' or 'index'"):
         CrossValidated(KNN(), ties="first").fit(X, y)
 
 

@@ -236,9 +236,9 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("params", "sentence"),
         [
-            ({"credit": "share"}, "credit='shares' or 'knockout', not 'share'"),
-            ({"validation": 1.0}, r"validation as a fraction in \(0, 1\), not 1.0"),
-            ({"validation": 50}, "validation as a fraction"),
+            ({"credit": "share"}, "credit to be 'shares' or 'knockout', got 'share'"),
+            ({"validation": 1.0}, r"validation to be a number in \(0, 1\), got 1.0"),
+            ({"validation": 50}, "validation to be a number"),
             ({"estimator": MLPClassifier}, "got the class MLPClassifier"),
         ],
     )

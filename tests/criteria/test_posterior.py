@@ -530,12 +530,12 @@ def test_sample_weights_reach_the_machine():
 
 def test_blocks_of_rows_change_nothing(monkeypatch):
     import tamis.response.comparison as comparison
-    import tamis.response.kernel as kernel
+    from tamis.response.engines import base, kernel
 
     X, y = table()
     expected = PosteriorSensitivity(SVC(gamma=0.3)).fit(X, y).loss(all_of(X))
     monkeypatch.setattr(kernel, "MOST_VALUES", 500)
-    monkeypatch.setattr(comparison, "BLOCK", 100)
+    monkeypatch.setattr(base, "BLOCK", 100)
     monkeypatch.setattr(comparison, "KEPT", 0)
     found = PosteriorSensitivity(SVC(gamma=0.3)).fit(X, y).loss(all_of(X))
     assert_allclose(found, expected, rtol=1e-12)
@@ -545,14 +545,14 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     ("options", "error", "sentence"),
     [
         ({"by": "magic"}, InvalidParameter, "'marginal', 'permutation'"),
-        ({"by": 3}, InvalidParameter, "not 3"),
-        ({"output": "class"}, InvalidParameter, "output='probability' or 'decision'"),
-        ({"on": "test"}, InvalidParameter, "on='training', 'held-out', 'left-out' or 'auto'"),
-        ({"n_repeats": 0}, InvalidParameter, "n_repeats as a whole number"),
-        ({"n_values": 2.5}, InvalidParameter, "n_values as a whole number"),
+        ({"by": 3}, InvalidParameter, "got 3"),
+        ({"output": "class"}, InvalidParameter, "output to be 'probability' or 'decision'"),
+        ({"on": "test"}, InvalidParameter, "on to be 'training', 'held-out', 'left-out' or 'auto'"),
+        ({"n_repeats": 0}, InvalidParameter, "n_repeats to be an int of at least 1"),
+        ({"n_values": 2.5}, InvalidParameter, "n_values to be an int of at least 1 or None"),
         ({"by": Permutation(0)}, InvalidParameter, "Permutation needs n_repeats"),
-        ({"calibration": 1}, InvalidParameter, "number of folds"),
-        ({"calibration": 1.5}, InvalidParameter, "fraction"),
+        ({"calibration": 1}, InvalidParameter, "an int of at least 2"),
+        ({"calibration": 1.5}, InvalidParameter, r"a number in \(0, 1\)"),
         ({"calibration": None}, InvalidParameter, "gives no probabilities"),
         ({"by": "derivative", "output": "decision"}, InvalidParameter, "no derivative"),
     ],

@@ -21,8 +21,8 @@ from tamis._random import stream
 from tamis.criteria import DensitySensitivity, ScoreSensitivity, Zero
 from tamis.exceptions import DegenerateData, IncompatibleCriterion, InvalidParameter
 from tamis.recipes import recipe
-from tamis.response.engine import GenericEngine
-from tamis.response.scores import CopyComparison
+from tamis.response.comparison import CopyComparison
+from tamis.response.engines.base import GenericEngine
 
 MODELS = [
     SVR(C=20, gamma=0.05),

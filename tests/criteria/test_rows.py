@@ -29,8 +29,8 @@ from tamis.criteria import (
 )
 from tamis.exceptions import InvalidParameter, InvalidTable, UnlabelledRows
 from tamis.recipes import prepare
-from tamis.response import tuned
-from tamis.response.training import labelled_rows
+from tamis.response import tuners
+from tamis.response.fold_models import labelled_rows
 from tamis.search import Ranking, RecursiveElimination, Then
 
 ALL = np.arange(4)
@@ -204,7 +204,7 @@ class TestUnlabelled:
             criterion.fit(X, np.where(y < 0, 99, y))
         expected = fitted(PosteriorSensitivity(LogisticRegression()), X, y)
         assert_allclose(criterion.loss(ALL), expected.loss(ALL))
-        with pytest.raises(InvalidParameter, match="unlabelled as a whole number or None"):
+        with pytest.raises(InvalidParameter, match="unlabelled to be an int or None"):
             PosteriorSensitivity(LogisticRegression(), unlabelled="none").fit(X, y)
 
     def test_no_label_stands_for_a_row_of_several(self):
@@ -300,7 +300,7 @@ class TestGroups:
     @pytest.mark.parametrize("n_features", [4, 32])
     def test_tuned_machines_keep_groups_together(self, n_features, routed, monkeypatch):
         """By cross-validation, and by thirds of the rows with folds inside."""
-        monkeypatch.setattr(tuned, "RelativeSVC", Watched)
+        monkeypatch.setattr(tuners, "RelativeSVC", Watched)
         X, y, groups = twins(60, n_features)
         criterion = PosteriorSensitivity(TunedSVC(random_state=0), n_values=4)
         with config_context(enable_metadata_routing=routed):

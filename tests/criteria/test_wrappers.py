@@ -83,7 +83,7 @@ def test_wrong_parts_are_sentences():
         Scored(3).fit(X, y)
     with pytest.raises(IncompatibleCriterion, match="values subsets"):
         Remembered(5).fit(X, y)
-    with pytest.raises(InvalidParameter, match="finite number per_feature"):
+    with pytest.raises(InvalidParameter, match="per_feature to be a finite number"):
         Penalised(Scatter(), per_feature=np.inf).fit(X, y)
 
 

@@ -86,7 +86,7 @@ def check_changes_of_outputs(device: str) -> None:
     squares = np.stack([np.subtract.outer(x, x) ** 2 for x in X.T])
     whole = squares.sum(axis=0)
     found = np.full((2, N_ROWS, N_COLUMNS, 5), np.nan)
-    for rows, columns, some, change in output_changes(*given, 0.05, tensor(points, device)):
+    for rows, columns, some, change in output_changes(*given, tensor(points, device), gamma=0.05):
         found[:, rows, columns, some] = host(change)
     expected = np.empty_like(found)
     for j, own in enumerate(squares):

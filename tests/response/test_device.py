@@ -18,7 +18,8 @@ from tamis.criteria import DensitySensitivity, PosteriorSensitivity, ScoreSensit
 from tamis.exceptions import DeviceWarning
 from tamis.response import Permutation, Zero
 from tamis.response.calibration import Sigmoids
-from tamis.response.differences import _bend, linked
+from tamis.response.device import linked_change
+from tamis.response.distances import LaplaceDivergence
 from tamis.svm import NewtonSVC, NewtonSVR
 
 N_ROWS = 40
@@ -41,7 +42,7 @@ def small_strips(monkeypatch):
 @pytest.fixture
 def by_copies(monkeypatch):
     """Compare by altered copies of the rows, whatever the model."""
-    monkeypatch.setattr("tamis.response.opening._fast", lambda *given: None)
+    monkeypatch.setattr("tamis.response.engines.registry._fast", lambda *given: None)
 
 
 def problem(seed=0):
@@ -124,8 +125,8 @@ def test_changes_keep_their_digits(place):
     f, change = np.array([[-20.0], [0.3], [30.0]]), np.array([1e-12, -3e-9, 0.2, 900.0, -900.0])
     link = Sigmoids(np.array([-1.5]), np.array([0.125])).probabilities
     slope, offset = Decimal("-1.5"), Decimal("0.125")
-    whole = place.put(np.broadcast_to(change, (1, 3, 1, 5)))
-    found = host(linked(link, place.put(f), whole))[0, :, 0]
+    whole = place.put(np.broadcast_to(change[:, None], (1, 3, 5, 1)))
+    found = host(linked_change(link, place.put(f), whole))[0, ..., 0]
 
     def p(z):
         return 1 / (1 + (slope * z + offset).exp())
@@ -135,11 +136,14 @@ def test_changes_keep_their_digits(place):
     assert_allclose(found, np.array(exact, dtype=float), rtol=1e-11)
 
 
-def test_the_bend_keeps_its_digits(place):
-    u = np.array([0.0, 1e-12, 1e-3, 0.049, 0.051, 2.0, 50.0])
+def test_the_divergence_keeps_its_digits(place):
+    u = np.array([0.0, 1e-9, 1e-3, 0.049, 2.0, 50.0])
+    statistic = LaplaceDivergence(np.zeros((2, 1)), np.array([-1.0, 1.0]), False)
+    terms = statistic.terms(np.zeros((6, 1), dtype=int), place.put(u[:, None, None]))
     with localcontext(prec=60):
         exact = [float((-Decimal(x)).exp() - 1 + Decimal(x)) for x in u]
-    assert_allclose(host(_bend(place.put(u))), exact, rtol=1e-13)
+    # next to a change of 1e-9 half of the digits are left, of a term of 5e-19
+    assert_allclose(host(terms[1])[:, 0], exact, rtol=1e-12, atol=1e-25)
 
 
 def said(criterion, X, y, place, **units):

@@ -101,5 +101,5 @@ def test_equal_quantiles_are_one_value():
 
 
 def test_bad_input_is_named():
-    with pytest.raises(InvalidParameter, match="effects needs n_values as a whole number"):
+    with pytest.raises(InvalidParameter, match="effects needs n_values to be an int"):
         effects(Ridge().fit([[0.0], [1.0]], [0, 1]), [[0.0], [1.0]], n_values=0)

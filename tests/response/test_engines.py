@@ -8,7 +8,7 @@ from sklearn.datasets import make_regression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import tamis.response.opening as opening
+import tamis.response.engines.registry as registry
 from tamis.criteria import DensitySensitivity, ScoreSensitivity
 from tamis.response import Batch, Engine, GenericEngine
 from tamis.response.perturbations import Points
@@ -83,7 +83,7 @@ def test_a_new_engine_is_used_for_its_models(kind, by, on, monkeypatch):
     X, y = make_regression(70, 4, noise=5.0, random_state=0)
     options = {"by": by, "on": on, "random_state": 0}
     expected = kind(Stairs(), **options).fit(X, y).loss(np.arange(4))
-    monkeypatch.setattr(opening, "ENGINES", (*opening.ENGINES, StairsEngine))
+    monkeypatch.setattr(registry, "ENGINES", (*registry.ENGINES, StairsEngine))
 
     def refuse(*_):
         raise AssertionError("altered copies are made")

@@ -225,8 +225,8 @@ def test_processes_change_nothing():
     ("options", "error", "sentence"),
     [
         ({"by": "removal"}, InvalidParameter, "asks a model that is fitted"),
-        ({"by": "nothing"}, InvalidParameter, "importance needs by as one of"),
-        ({"n_repeats": 0}, InvalidParameter, "n_repeats as a whole number"),
+        ({"by": "nothing"}, InvalidParameter, "importance needs by to be"),
+        ({"n_repeats": 0}, InvalidParameter, "n_repeats to be an int"),
         ({"scoring": ["accuracy"]}, InvalidParameter, "importance needs one score"),
         ({"y": None, "scoring": "accuracy"}, InvalidParameter, "needs y for scoring='accuracy'"),
         ({"X": [["a", "b", "c", "d"]] * 70}, InvalidTable, "array of numbers"),

@@ -12,12 +12,12 @@ from tamis import select
 from tamis.criteria import DensitySensitivity, PosteriorSensitivity, ScoreSensitivity
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NotConverged
 from tamis.response import open_engine
-from tamis.response.answers import as_it_is
 from tamis.response.calibration import fit_sigmoids
-from tamis.response.engine import GenericEngine
+from tamis.response.engines.base import GenericEngine
+from tamis.response.fold_models import FoldTraining
 from tamis.response.left_out import left_out_models
 from tamis.response.perturbations import Permutation
-from tamis.response.training import SensitivityTraining
+from tamis.response.predictions import as_it_is
 from tamis.svm import NewtonSVC, NewtonSVR
 
 KERNELS = [
@@ -125,7 +125,7 @@ def test_columns_that_change_together(kernel):
     X, y = problem()
     machine = NewtonSVR(2.0, epsilon=0.0, **kernel)
     [(model, rows)] = left_out_models(
-        SensitivityTraining("this", X, y, np.arange(30)), machine, X, as_it_is
+        FoldTraining("this", X, y, np.arange(30)), machine, X, as_it_is
     )
     assert_array_equal(rows, np.arange(30))
     engine = open_engine(model, X, X.min(axis=0), X.max(axis=0))

@@ -9,12 +9,12 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import tamis.response.opening as opening
+import tamis.response.engines.registry as registry
 from tamis.criteria import DensitySensitivity, PosteriorSensitivity, ScoreSensitivity
 from tamis.exceptions import LoopInstead
 from tamis.response import GenericEngine
 from tamis.response.trees import TreeEngine
-from tamis.response.trees.opening import say
+from tamis.response.trees.models import warn_of_copies
 from tamis.search import RecursiveElimination
 from tests.response.tree_models import D, made, table, target
 
@@ -49,7 +49,7 @@ def both_ways(criterion, X, y, monkeypatch, subset=None):
         patch.setattr(GenericEngine, "batches", refuse)
         fast = criterion.fit(X, y).loss(subset)
     with monkeypatch.context() as patch:
-        patch.setattr(opening, "ENGINES", opening.ENGINES[:-1])
+        patch.setattr(registry, "ENGINES", registry.ENGINES[:-1])
         patch.setattr(TreeEngine, "knows", classmethod(lambda *_: False))
         slow = criterion.fit(X, y).loss(subset)
     return fast, slow
@@ -105,7 +105,7 @@ def test_elimination_says_once_that_copies_are_made():
         pass
 
     X = table("continuous")
-    say.cache_clear()
+    warn_of_copies.cache_clear()
     criterion = PosteriorSensitivity(Mine(5, random_state=0), n_values=3)
     search = RecursiveElimination(criterion, n_features_to_select=3)
     with warnings.catch_warnings(record=True) as said:

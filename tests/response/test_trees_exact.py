@@ -9,9 +9,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.response.tree_models import (
     D,
     N,
+    absolute,
     asked,
+    at,
     copies_at,
     copies_shuffled,
+    effects_of,
     every_shuffled,
     made,
     opened,
@@ -42,10 +45,10 @@ def check(engine, model, method, X, atol):
         found = every_shuffled(engine, X, donors, units)
         assert_allclose(found, expected, atol=atol * largest)
         whole = copies_at(raw, X, X, units)
-        assert_allclose(engine.at(X, units), whole, atol=atol * largest)
-        assert_allclose(engine.effects(X, units), whole.mean(axis=1), atol=atol * largest)
+        assert_allclose(at(engine, X, units), whole, atol=atol * largest)
+        assert_allclose(effects_of(engine, X, units), whole.mean(axis=1), atol=atol * largest)
         moved = np.abs(whole - raw(X)[:, None]).sum(axis=(1, 2, 3)) / N
-        assert_allclose(engine.absolute(X, None, units), moved, atol=atol * largest * N)
+        assert_allclose(absolute(engine, X, None, units), moved, atol=atol * largest * N)
 
 
 @pytest.mark.parametrize("kind", ["continuous", "tied"])
@@ -215,4 +218,4 @@ def test_decisions_at_ties_are_the_model_s_own():
         units = list(np.arange(4)[:, None])
         expected = copies_shuffled(raw, X, donors, units)
         assert_array_equal(every_shuffled(engine, X, donors, units), expected)
-        assert_array_equal(engine.at(X[:20]), copies_at(raw, X, X[:20], units))
+        assert_array_equal(at(engine, X[:20]), copies_at(raw, X, X[:20], units))

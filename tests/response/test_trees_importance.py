@@ -16,9 +16,18 @@ from tamis.criteria import DensitySensitivity, PosteriorSensitivity, ScoreSensit
 from tamis.exceptions import LoopInstead
 from tamis.response import GenericEngine, Marginal, effects, importance
 from tamis.response.trees import TreeEngine
-from tamis.response.trees.blocks import over_rows
-from tamis.response.trees.opening import say
-from tests.response.tree_models import D, N, made, opened, table, target
+from tamis.response.trees.models import warn_of_copies
+from tests.response.tree_models import (
+    D,
+    N,
+    absolute,
+    absolute_of_shuffle,
+    effects_of,
+    made,
+    opened,
+    table,
+    target,
+)
 
 WAYS = {"marginal": "marginal", "quantiles": Marginal(5), "permutation": "permutation"}
 
@@ -189,7 +198,7 @@ def test_what_is_not_followed_is_asked_by_copies_and_said_once(case):
         y = np.stack([target(X, "regression"), X[:, 0]], axis=1)
     if case != "a corrupted model":
         model.fit(X, y)
-    say.cache_clear()
+    warn_of_copies.cache_clear()
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         for _ in range(2):
@@ -253,7 +262,11 @@ def test_rows_are_dealt_out_to_threads(monkeypatch):
 
 def test_few_blocks_are_ready_ahead():
     started = []
-    blocks = over_rows(1000, 1, lambda block: started.append(block) or len(started), 2)
+    X = table("tied")
+    ensemble = opened(
+        made("DecisionTree", "2").fit(X, target(X, "2")), "predict_proba", X, n_jobs=2
+    ).ensemble
+    blocks = ensemble._over_rows(1000, 1, lambda block: started.append(block) or len(started))
     next(blocks)
     assert len(started) <= 2 * AHEAD + 1
     assert len(list(blocks)) == 999
@@ -273,9 +286,9 @@ def test_memory_does_not_grow_with_the_rows(monkeypatch):
         engine.outputs()
         donors = draw.permutation(len(rows))
         for passes in (
-            lambda: engine.absolute_of_shuffle(rows, donors),
-            lambda: engine.absolute(points),
-            lambda: engine.effects(points),
+            lambda: absolute_of_shuffle(engine, rows, donors),
+            lambda: absolute(engine, points),
+            lambda: effects_of(engine, points),
         ):
             passes()  # codes of the table are kept
             tracemalloc.start()

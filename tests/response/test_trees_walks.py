@@ -10,16 +10,24 @@ from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from tamis.response import Model
-from tamis.response.answers import as_it_is
+from tamis.response.distances import Statistic
+from tamis.response.engines.base import FoldModel
+from tamis.response.perturbations import EveryValue, Shuffle
+from tamis.response.predictions import as_it_is
 from tamis.response.trees import TreeEngine, ensemble, layout
 from tamis.response.trees.ensemble import TreeEnsemble
 from tamis.response.trees.forest import Trees
 from tests.response.tree_models import (
     D,
     N,
+    absolute,
+    absolute_of_shuffle,
+    added_up,
     asked,
+    at,
     copies_at,
     copies_shuffled,
+    effects_of,
     every_shuffled,
     made,
     opened,
@@ -27,11 +35,6 @@ from tests.response.tree_models import (
     table,
     target,
 )
-
-
-def absolute(before):
-    """Terms of :meth:`TreeEngine.absolute`."""
-    return lambda rows, units, outputs: np.abs(outputs - before[rows]).sum(axis=1, keepdims=True)
 
 
 @pytest.fixture
@@ -46,40 +49,53 @@ def test_every_value_is_the_mean_over_all_cyclic_donors(forest):
     before = engine.outputs()
     total = np.zeros(D)
     for shift in range(N):
-        known, after = engine.shuffled(X, np.roll(np.arange(N), shift))
+        known, after = engine.shuffled(X, np.roll(np.arange(N), shift), singles())
         total[known] += np.abs(after - before).sum(axis=(1, 2))
-    assert_allclose(engine.absolute(X), total / N, atol=1e-10)
+    assert_allclose(absolute(engine, X), total / N, atol=1e-10)
 
 
-def test_excess_of_any_terms(forest):
+class Terms(Statistic):
+    """Two sums, of which one is scaled by units."""
+
+    n_sums = 2
+
+    def __init__(self, before):
+        self.before = before
+
+    def terms(self, rows, change, scales=None):
+        assert change.shape[-1] == 3
+        own = 1.0 if scales is None else scales
+        return [change[..., 0] * (1 + rows), change[..., 1] ** 2 * own]
+
+    def scores(self, sums, scales):
+        return sums[0]
+
+
+def test_sums_of_any_terms(forest):
     X, model, engine = forest
     before, donors = engine.outputs(), np.random.default_rng(0).permutation(N)
-    assert_allclose(engine.excess(absolute(before), X)[:, 0], engine.absolute(X), atol=1e-12)
-    found = engine.excess_of_shuffle(absolute(before), X, donors)
     expected = copies_shuffled(asked(model, "predict_proba"), X, donors, singles())
-    assert_allclose(found[:, 0], np.abs(expected - before).sum(axis=(1, 2)), atol=1e-10)
-    assert_allclose(engine.absolute_of_shuffle(X, donors), found[:, 0], atol=1e-12)
-
-    def terms(rows, units, outputs):  # with scales that units have
-        return np.stack([outputs[:, 0] ** 2, outputs[:, 1] * (1 + units)], axis=1)
-
-    whole = engine.at(X)
+    expected = np.abs(expected - before).sum(axis=(1, 2))
+    assert_allclose(absolute_of_shuffle(engine, X, donors), expected, atol=1e-10)
+    change, scales, rows = at(engine, X) - before[:, None], np.arange(1.0, D + 1), np.arange(N)
     sums = [
-        [(whole[j, ..., 0] ** 2).sum() / N, (whole[j, ..., 1] * (1 + j)).sum() / N]
-        for j in range(D)
+        (change[..., 0] * (1 + rows[:, None])).sum(axis=(1, 2)) / N,
+        (change[..., 1] ** 2).sum(axis=(1, 2)) * scales / N,
     ]
-    base = [[(before[:, 0] ** 2).sum(), (before[:, 1] * (1 + j)).sum()] for j in range(D)]
-    assert_allclose(engine.excess(terms, X), np.array(sums) - base, atol=1e-10)
+    found = engine.sums(
+        np.arange(D)[:, None], EveryValue(X, None), FoldModel(None, rows), Terms(before), scales,
+        np.ones(D, dtype=bool),
+    )  # fmt: skip
+    assert_allclose(found, sums, atol=1e-9)
 
 
 def test_shuffles_in_blocks_of_rows(forest, monkeypatch):
     X, _, engine = forest
     donors = np.random.default_rng(0).permutation(N)
-    whole = engine.excess_of_shuffle(absolute(engine.outputs()), X, donors)
+    draw, statistic = Shuffle(X, donors), Terms(engine.outputs())
+    whole = added_up(engine, draw, statistic=statistic)
     monkeypatch.setattr("tamis.response.trees.engine.AT_ONCE", 200)
-    parts = engine.excess_of_shuffle(absolute(engine.outputs()), X, donors)
-    assert_allclose(parts, whole, atol=1e-12)
-    assert_allclose(engine.absolute_of_shuffle(X, donors), whole[:, 0], atol=1e-12)
+    assert_allclose(added_up(engine, draw, statistic=statistic), whole, atol=1e-12)
 
 
 def test_weights_of_points(forest):
@@ -88,23 +104,23 @@ def test_weights_of_points(forest):
     points, weights = X[draw.integers(0, N, 7)], draw.random((7, D))
     weights[2] = 0.0
     weights /= weights.sum(axis=0)
-    moved = np.abs(engine.at(points) - engine.outputs()[:, None]).sum(axis=(1, 3))
-    assert_allclose(engine.absolute(points, weights), (moved * weights.T).sum(axis=1), atol=1e-12)
+    moved = np.abs(at(engine, points) - engine.outputs()[:, None]).sum(axis=(1, 3))
+    assert_allclose(absolute(engine, points, weights), (moved * weights.T).sum(axis=1), atol=1e-12)
 
 
 def test_points_beyond_all_values(forest):
     X, model, engine = forest
     points = np.array([np.full(D, -1e6), np.full(D, 1e6), np.zeros(D)])
     expected = copies_at(asked(model, "predict_proba"), X, points, singles())
-    assert_allclose(engine.at(points), expected, atol=1e-14)
+    assert_allclose(at(engine, points), expected, atol=1e-14)
 
 
 def test_columns_without_a_test_change_nothing(forest):
     X, _, engine = forest
     assert 4 not in engine.ensemble.used  # it is constant
-    assert engine.absolute(X)[4] == 0.0
-    assert 4 not in engine.shuffled(X, np.arange(N)[::-1])[0]
-    assert_array_equal(engine.at(X)[4], np.repeat(engine.outputs()[:, None], N, axis=1))
+    assert absolute(engine, X)[4] == 0.0
+    assert 4 not in engine.shuffled(X, np.arange(N)[::-1], singles())[0]
+    assert_array_equal(at(engine, X)[4], np.repeat(engine.outputs()[:, None], N, axis=1))
 
 
 def test_the_engine_s_batches(forest):
@@ -164,10 +180,10 @@ def test_threads_change_no_bit(kind):
     donors = draw.permutation(len(X))
     one, two = (opened(model, "predict_proba", X, n_jobs=n) for n in (1, 2))
     assert_array_equal(one.outputs(), two.outputs())
-    assert_array_equal(one.shuffled(X, donors)[1], two.shuffled(X, donors)[1])
-    assert_array_equal(one.absolute(X), two.absolute(X))
+    assert_array_equal(one.shuffled(X, donors, singles())[1], two.shuffled(X, donors, singles())[1])
+    assert_array_equal(absolute(one, X), absolute(two, X))
     groups = [np.array([0, 2]), np.array([1])]
-    assert_array_equal(one.absolute(X[:50], None, groups), two.absolute(X[:50], None, groups))
+    assert_array_equal(absolute(one, X[:50], None, groups), absolute(two, X[:50], None, groups))
 
 
 def test_many_rows_and_columns():
@@ -182,7 +198,7 @@ def test_many_rows_and_columns():
     assert_allclose(found, copies_shuffled(raw, X, donors, units), atol=1e-13)
     points = X[:30]
     expected = copies_at(raw, X[1000:1100], points, units)
-    assert_allclose(engine.some(slice(1000, 1100)).at(points, units), expected, atol=1e-13)
+    assert_allclose(at(engine.some(slice(1000, 1100)), points, units), expected, atol=1e-13)
 
 
 def chain(depth):
@@ -219,13 +235,13 @@ def test_a_chain(depth):
         assert_array_equal(
             every_shuffled(engine, X, donors, units), copies_shuffled(raw, X, donors, units)
         )
-        assert_array_equal(engine.at(X[:50], units), copies_at(raw, X, X[:50], units))
+        assert_array_equal(at(engine, X[:50], units), copies_at(raw, X, X[:50], units))
 
 
 def test_units_that_share_a_column(forest):
     X, _, engine = forest
     with pytest.raises(ValueError, match="need to differ"):
-        engine.absolute(X, None, [np.array([0, 1]), np.array([1])])
+        absolute(engine, X, None, [np.array([0, 1]), np.array([1])])
 
 
 @pytest.mark.parametrize("task", ["2", "regression"])
@@ -238,11 +254,11 @@ def test_trees_of_one_leaf(task):
         engine = opened(model, method, X)
         assert not len(engine.ensemble.used)
         assert_allclose(engine.outputs(), asked(model, method)(X), atol=1e-12)
-        assert_array_equal(engine.absolute(X), np.zeros(D))
-        known, moved = engine.shuffled(X, np.arange(N))
+        assert_array_equal(absolute(engine, X), np.zeros(D))
+        known, moved = engine.shuffled(X, np.arange(N), singles())
         assert not len(known)
         assert moved.shape == (0, N, 1)
-        assert_allclose(engine.effects(X[:2])[0], np.repeat(engine.outputs()[:1], 2, axis=0))
+        assert_allclose(effects_of(engine, X[:2])[0], np.repeat(engine.outputs()[:1], 2, axis=0))
 
 
 def test_some_trees_of_one_leaf():
@@ -252,7 +268,7 @@ def test_some_trees_of_one_leaf():
     sizes = {tree.tree_.node_count for tree in model.estimators_}
     assert sizes == {1, 3}
     engine, raw = opened(model, "predict", X), asked(model, "predict")
-    assert_allclose(engine.at(X), copies_at(raw, X, X, singles()), atol=1e-13)
+    assert_allclose(at(engine, X), copies_at(raw, X, X, singles()), atol=1e-13)
 
 
 def test_one_column():
@@ -260,7 +276,7 @@ def test_one_column():
     X = draw.normal(size=(300, 1))
     model = DecisionTreeRegressor().fit(X, draw.normal(size=300))
     engine, raw = opened(model, "predict", X), asked(model, "predict")
-    assert_allclose(engine.at(X)[0], copies_at(raw, X, X, [np.array([0])])[0], atol=1e-13)
+    assert_allclose(at(engine, X)[0], copies_at(raw, X, X, [np.array([0])])[0], atol=1e-13)
 
 
 @pytest.mark.parametrize("kind", ["tied", "missing"])
@@ -273,9 +289,10 @@ def test_more_cells_than_a_word_holds(kind, monkeypatch):
     assert engine.ensemble.layout.words is None
     assert_array_equal(engine.outputs(), expected.outputs())
     donors = np.random.default_rng(0).permutation(N)
-    assert_allclose(engine.shuffled(X, donors)[1], expected.shuffled(X, donors)[1], atol=1e-14)
-    assert_allclose(engine.absolute(X), expected.absolute(X), atol=1e-12)
-    assert_allclose(engine.effects(X), expected.effects(X), atol=1e-12)
+    found, same = (one.shuffled(X, donors, singles())[1] for one in (engine, expected))
+    assert_allclose(found, same, atol=1e-14)
+    assert_allclose(absolute(engine, X), absolute(expected, X), atol=1e-12)
+    assert_allclose(effects_of(engine, X), effects_of(expected, X), atol=1e-12)
 
 
 def test_more_cells_than_16_bits():
@@ -299,7 +316,7 @@ def test_many_notes_of_a_row(monkeypatch):
     model = RandomForestClassifier(40, random_state=0).fit(X, draw.integers(0, 4, 150))
     engine, raw = opened(model, "predict_proba", X), asked(model, "predict_proba")
     units = list(np.arange(3)[:, None])
-    assert_allclose(engine.at(X[:20]), copies_at(raw, X, X[:20], units), atol=1e-13)
+    assert_allclose(at(engine, X[:20]), copies_at(raw, X, X[:20], units), atol=1e-13)
 
 
 def test_unreachable_nodes():
@@ -314,7 +331,8 @@ def test_unreachable_nodes():
         outputs=trees.outputs, bias=trees.bias, link="identity", **more,
     )  # fmt: skip
     X = np.random.default_rng(0).uniform(-1, 3, size=(50, 2))
-    assert_array_equal(TreeEnsemble(pruned).raw(X), TreeEnsemble(trees).raw(X))
+    found, same = (one.sums(one.encode(X)) for one in map(TreeEnsemble, (pruned, trees)))
+    assert_array_equal(found, same)
 
 
 def test_values_between_32_bit_neighbours():
@@ -325,7 +343,7 @@ def test_values_between_32_bit_neighbours():
     engine, raw = opened(model, "predict", X), asked(model, "predict")
     points = 1 + draw.uniform(0, 60, size=(80, 2)) * 2.0**-23
     units = list(np.arange(2)[:, None])
-    assert_allclose(engine.at(points), copies_at(raw, X, points, units), atol=1e-14)
+    assert_allclose(at(engine, points), copies_at(raw, X, points, units), atol=1e-14)
 
 
 @pytest.mark.parametrize("task", ["2", "regression"])
@@ -341,7 +359,7 @@ def test_behind_scalers(task):
             assert TreeEngine.knows(model)
             engine = TreeEngine.opened(model, X, X.min(axis=0), X.max(axis=0))
             expected = copies_at(model.raw, X, X, singles())
-            assert_allclose(engine.at(X), expected, atol=1e-12)
+            assert_allclose(at(engine, X), expected, atol=1e-12)
             donors = np.random.default_rng(0).permutation(N)
             found = every_shuffled(engine, X, donors, singles())
             assert_allclose(found, copies_shuffled(model.raw, X, donors, singles()), atol=1e-12)

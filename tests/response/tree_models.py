@@ -23,6 +23,9 @@ from sklearn.tree import (
     ExtraTreeRegressor,
 )
 
+from tamis.response.distances import AbsoluteChange
+from tamis.response.engines.base import FoldModel
+from tamis.response.perturbations import EveryValue, Points, Shuffle
 from tamis.response.trees import TreeEngine, open_trees
 
 N, D = 90, 6
@@ -152,6 +155,53 @@ def every_shuffled(engine: TreeEngine, X: np.ndarray, donors: np.ndarray, units:
     known, moved = engine.shuffled(X, donors, units)
     found[known] = moved
     return found
+
+
+def at(engine: TreeEngine, points: np.ndarray, units: Any = None) -> np.ndarray:
+    """Outputs of shape (units, rows, points, outputs) by the batches of an engine."""
+    found = []
+    for columns in _units(engine, units):
+        (batch,) = engine.batches(columns[None])
+        found.append(batch.at(slice(None), slice(None), points[:, columns][None])[0])
+    return np.stack(found)
+
+
+def effects_of(engine: TreeEngine, points: np.ndarray, units: Any = None) -> np.ndarray:
+    """Mean outputs of shape (units, points, outputs)."""
+    found = []
+    for columns in _units(engine, units):
+        values = points[:, columns][None]
+        at = Points(values, np.ones(values.shape[:2]))
+        (means,) = engine.mean_outputs(columns[None], at, None)
+        found.append(means)
+    return np.stack(found)
+
+
+def added_up(engine: TreeEngine, draw: Any, units: Any = None, statistic: Any = None) -> np.ndarray:
+    """Sums of a statistic, by default of the absolute changes."""
+    statistic = statistic or AbsoluteChange(engine.outputs(), 1.0)
+    units, rows = _units(engine, units), np.arange(len(engine.X))
+    everyone = np.ones(len(units), dtype=bool)
+    return engine.sums(units, draw, FoldModel(None, rows), statistic, None, everyone)
+
+
+def absolute(
+    engine: TreeEngine, values: np.ndarray, weights: Any = None, units: Any = None
+) -> np.ndarray:
+    """Sums over rows, points and outputs of the absolute changes."""
+    draw: Any = EveryValue(values, lambda: None)
+    if weights is not None:
+        draw = Points(values.T[..., None], weights.T)
+    return added_up(engine, draw, units)[0]
+
+
+def absolute_of_shuffle(engine: TreeEngine, table: np.ndarray, donors: np.ndarray) -> np.ndarray:
+    """Sums over rows and outputs of the absolute changes."""
+    return added_up(engine, Shuffle(table, donors))[0]
+
+
+def _units(engine: TreeEngine, units: Any) -> Any:
+    return np.arange(engine.X.shape[1])[:, None] if units is None else units
 
 
 def tolerance(name: str) -> float:

@@ -25,9 +25,9 @@ from tamis.exceptions import (
     NotConverged,
 )
 from tamis.response import open_engine
-from tamis.response.answers import decisions_of, predictions_of
-from tamis.response.engine import GenericEngine
-from tamis.response.kernel import KernelEngine
+from tamis.response.engines.base import GenericEngine
+from tamis.response.engines.kernel import KernelEngine
+from tamis.response.predictions import decisions_of, predictions_of
 from tamis.svm import NewtonSVC, NewtonSVR
 from tamis.svm.columns import ColumnKernel
 from tamis.svm.kernels import Kernel

@@ -43,7 +43,7 @@ class OutputChange(NamedTuple):
 
 
 def output_changes(
-    X: Any, centres: Any, weights: Any, gamma: float, points: Any, *, paired: bool = False
+    X: Any, centres: Any, weights: Any, points: Any, *, gamma: float, paired: bool = False
 ) -> Iterator[OutputChange]:
     """What outputs Σ_q β_q exp(-γ |x - s_q|²) change by as a column of x becomes a point.
 
@@ -52,19 +52,19 @@ def output_changes(
     X : array of shape (n_rows, n_columns)
     centres : array of shape (n_centres, n_columns)
     weights : array of shape (n_centres, n_outputs)
-    gamma : float
     points : array of shape (n_points, n_columns)
         New values of each column, or of each row one.
+    gamma : float
     paired : bool
         Whether every row has a point of its own, as in a shuffled column.
     """
-    work = _OutputWork(X, centres, weights, gamma, points, paired)
+    work = _OutputWork(X, centres, weights, points, gamma, paired)
     for rows in strips(X):
         yield from work.strip(rows)
 
 
 class _OutputWork:
-    def __init__(self, X: Any, centres: Any, weights: Any, gamma: float, points: Any, paired: bool):
+    def __init__(self, X: Any, centres: Any, weights: Any, points: Any, gamma: float, paired: bool):
         self.table = ScaledColumns(centres, gamma)
         self.Z, self.points = self.table.scaled(X), self.table.scaled(points)
         self.weights, self.everything, self.paired = weights, np.arange(X.shape[1]), paired

@@ -4,7 +4,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import Ridge
 
 from tamis._arrays import Array, Subset, is_int, is_real, target_kind
 from tamis._random import seed_of
@@ -16,7 +15,6 @@ from tamis.contract.choice import best_of
 from tamis.evaluation.dealing import folds_of
 from tamis.evaluation.losses import check_predicts, held_out_losses
 from tamis.exceptions import InvalidParameter, InvalidTarget
-from tamis.response.cost import model_cost
 
 #: Numbers of columns that are tried: a walk beyond is long, and errors hardly differ between
 #: neighbours among the large ones.
@@ -129,13 +127,10 @@ class HonestSize(Rounds):
         return Cost(folds.operations + last.operations, max(folds.bytes, last.bytes))
 
     def _cost_of_round(self, n_samples: int, n_features: int) -> Cost | None:
-        """The search on a fold's rows, and a model of each size, where its cost is known."""
+        """The search on a fold's rows."""
         n, size = n_samples - n_samples // self.n_folds, honest_walk(self.search, n_features)
         walk = walk_cost(self.search, n, n_features, size)
-        model = model_cost(Ridge() if self.estimator is None else self.estimator)
-        sizes = sizes_of(n_features)[1:]
-        models = sum(model.training(n, size).operations for size in sizes) if model else 0.0
-        return walk and Cost(walk.operations + models, walk.bytes + 16.0 * n * n_features)
+        return walk and Cost(walk.operations, walk.bytes + 16.0 * n * n_features)
 
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
         """Rows of one fold, and their losses at every size."""

@@ -207,14 +207,14 @@ def _scatter(notes: Any, deltas: Any, steps: Any, marks: Any, n_outputs: Any) ->
 @njit(cache=True, nogil=True)
 def segments(
     notes: Any, deltas: Any, counts: Any, stops: Any, before: Any, base: Any,
-    rows: Any, slots: Any, weights: Any, sums: Any,
+    rows: Any, slots: Any, ends: Any, weights: Any, sums: Any,
 ) -> Any:  # fmt: skip
     """Runs of slots with weight over which the altered sums of a row are constant, not its own.
 
     Each column has its slots side by side, ``stops`` says where they stop; ``before`` is the weight
     of the column's slots in front of one. A last slot belongs to no column: runs to the end of
-    theirs stop there. Writes rows, slots where runs begin, weights, and sums; answers how many,
-    fewer than twice the notes and one for each row.
+    theirs stop there. Writes rows, slots where runs begin and end, weights, and sums; returns the
+    number of runs, less than twice the notes and one for each row.
     """
     n_outputs, n_slots = U(base.shape[1]), U(len(stops) - 1)
     steps = np.zeros(len(stops) * base.shape[1])
@@ -232,36 +232,16 @@ def segments(
             while word != ZERO:
                 slot = (i << U(6)) + _lowest_bit(word)  # type: ignore[call-arg]
                 word &= word - ONE
-                weight = before[min(slot, stop)] - before[begun]
+                end = min(slot, stop)
+                weight = before[end] - before[begun]
                 moved = False
                 for c in range(n_outputs):
                     moved |= now[c] != 0.0
                     sums[k, c] = base[row, c] + now[c]
                     now[c] = (now[c] if slot < stop else 0.0) + steps[slot * n_outputs + c]
                     steps[slot * n_outputs + c] = 0.0
-                rows[k], slots[k], weights[k] = row, begun, weight
+                rows[k], slots[k], ends[k], weights[k] = row, begun, end, weight
                 k += U(moved & (weight > 0.0))
                 begun, stop = slot, U(stops[slot])
         now[:] = 0.0
     return k
-
-
-@njit(cache=True, nogil=True)
-def fill_runs(out: Any, units: Any, rows: Any, firsts: Any, counts: Any, values: Any) -> None:
-    """Write values over runs of points; ``out`` has the shape (units, rows, points, outputs)."""
-    for i in range(len(units)):
-        for q in range(firsts[i], firsts[i] + counts[i]):
-            for c in range(values.shape[1]):
-                out[units[i], rows[i], q, c] = values[i, c]
-
-
-@njit(cache=True, nogil=True)
-def add_absolute(
-    rows: Any, units: Any, weights: Any, outputs: Any, before: Any, found: Any
-) -> None:
-    """Add the weighted absolute changes of outputs to those of the units."""
-    for i in range(len(rows)):
-        change = 0.0
-        for c in range(outputs.shape[1]):
-            change += abs(outputs[i, c] - before[rows[i], c])
-        found[units[i]] += weights[i] * change

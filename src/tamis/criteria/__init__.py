@@ -28,9 +28,8 @@ from tamis.criteria.univariate import (
 )
 from tamis.criteria.validation import CrossValidated
 from tamis.criteria.wrappers import Penalised, Remembered, Scored
-from tamis.response.hidden import TunedMLP
 from tamis.response.perturbations import Derivative, Marginal, Permutation, Removal, Zero
-from tamis.response.tuned import TunedSVC
+from tamis.response.tuners import TunedMLP, TunedSVC
 from tamis.svm.relative import RelativeSVC, RelativeSVR, TunedSVR
 
 __all__ = [  # noqa: RUF022 (plain alphabetical order)

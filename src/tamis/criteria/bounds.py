@@ -1,12 +1,13 @@
 """RadiusMargin and Span: bounds of the leave-one-out error of a support vector machine."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVR
 
 from tamis._arrays import Array
+from tamis._checks import BOOLEAN, Constraints
 from tamis.criteria.kernel_machines import MachineCriterion, MachineView
 from tamis.criteria.margins import multiplier_slopes, norm_slopes
 from tamis.exceptions import InvalidParameter
@@ -20,6 +21,8 @@ SOLVED = 1e-8
 class BoundCriterion(MachineCriterion):
     """Criterion that ranks by the bound without each column: the least bound leaves first."""
 
+    _constraints: ClassVar[Constraints] = {"soft_margin": BOOLEAN}
+
     def __init__(
         self,
         estimator: Any,
@@ -31,14 +34,6 @@ class BoundCriterion(MachineCriterion):
     ):
         super().__init__(estimator, order=order, retrain=retrain, adjusted=adjusted)
         self.soft_margin = soft_margin
-
-    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        name = type(self).__name__
-        if not isinstance(self.soft_margin, bool | np.bool_):
-            raise InvalidParameter(
-                f"{name} needs soft_margin=True or False, not {self.soft_margin!r}."
-            )
-        super()._learn(X, y, **params)
 
     def _scored(self, lost: Array) -> Array:
         return -lost
@@ -132,9 +127,6 @@ class RadiusMargin(BoundCriterion):
         if not self.soft_margin:
             return 0.0
         return 2 * machine.slack(np.zeros(len(machine.rows))) / machine.C
-
-    def _scoring_cost(self, n: float, d: float) -> float:
-        return d * (1.5e5 + 25 * n**2)  # a sphere for each
 
     def _hint(self, view: MachineView) -> Array:
         return sphere_around(view.columns.K).weights
@@ -245,9 +237,6 @@ class Span(BoundCriterion):
         # settle. The tolerance of a regression is in the units of its target.
         spread = float(np.std(np.asarray(self._y, float))) if isinstance(estimator, SVR) else 1.0
         estimator.tol = min(estimator.tol, SOLVED * (spread or 1.0))
-
-    def _scoring_cost(self, n: float, d: float) -> float:
-        return d * (5e4 + 5 * n**2 + 0.02 * n**3)  # a linear system for each
 
     @property
     def _on_support(self) -> bool:  # type: ignore[override]

@@ -1,52 +1,45 @@
 """Losses of units compared with chance: those of a copy whose rows are permuted."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import hstack, issparse
 
 from tamis._arrays import Array, Subset
+from tamis._checks import BOOLEAN, Constraints, one_of
 from tamis._random import stream
-from tamis.contract import BackwardCriterion
-from tamis.criteria.model import ModelCriterion
-from tamis.exceptions import InvalidParameter
 from tamis.response.units import Units
 
 
-class ChanceAdjusted(ModelCriterion, BackwardCriterion):
-    """Criterion whose losses may be compared with those of a permuted copy of the columns.
+class ChanceAdjusted:
+    """Criteria whose losses may be compared with those of a permuted copy of the columns.
 
     In a trained model columns that say nothing have losses above 0, which add up over the columns
     of a unit. The copy has the same columns with their rows permuted, all in one way, so that their
     correlations stay. The model is trained on both, and the loss of a unit is how far it exceeds
     that of its copy: about 0 for noise, however many columns there are.
 
-    A subclass calls :meth:`_with_copies` on the table it learns, scores :meth:`_units`, and returns
-    :meth:`_above_chance`.
+    A criterion calls :meth:`_with_copies` on the table it learns, scores :meth:`_units`, and
+    returns :meth:`_above_chance`.
     """
 
     adjusted: Any
-
-    @property
-    def _grows_with_columns(self) -> bool:
-        """Whether units of more columns have larger losses, so that "auto" adjusts them."""
-        return True
+    n_features_in_: int
+    _unit_columns: tuple[Subset, ...] | None
+    columns: Callable[[Subset], Subset]
+    _constraints: ClassVar[Constraints] = {"adjusted": one_of("auto") | BOOLEAN}
 
     @property
     def _is_adjusted(self) -> bool:
+        """Whether units have copies: "auto" adjusts if one has more than one column."""
         if self.adjusted != "auto":
             return bool(self.adjusted)
-        units = self._unit_columns or ()
-        return self._grows_with_columns and any(len(columns) > 1 for columns in units)
+        return any(len(columns) > 1 for columns in self._unit_columns or ())
 
     def _with_copies(self, X: Any, y: NDArray[Any] | None) -> Any:
         """The table to train on: with a permuted copy behind its columns if losses are adjusted."""
-        if self.adjusted != "auto" and not isinstance(self.adjusted, bool | np.bool_):
-            raise InvalidParameter(
-                f"{type(self).__name__} needs adjusted='auto', True or False, not "
-                f"{self.adjusted!r}."
-            )
         # without a target a block and its copy are equally important
         self._has_copies = self._is_adjusted and y is not None
         if not self._has_copies:

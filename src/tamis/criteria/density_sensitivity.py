@@ -1,16 +1,17 @@
 """How far predictive densities of a regression move when a column is perturbed: SD-L and SD-G."""
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
+from tamis._checks import Constraints, one_of
 from tamis.criteria.sensitivity import Sensitivity
-from tamis.exceptions import DegenerateData, IncompatibleCriterion, InvalidParameter
+from tamis.exceptions import DegenerateData, IncompatibleCriterion
+from tamis.response.fold_models import FoldTraining
 from tamis.response.outputs import NOISES, DensityOutput, Output
-from tamis.response.training import SensitivityTraining
 
 
 class DensitySensitivity(Sensitivity):
@@ -100,6 +101,7 @@ class DensitySensitivity(Sensitivity):
         self.adjusted = adjusted
 
     _kind = DensityOutput
+    _constraints: ClassVar[Constraints] = {"noise": one_of(*NOISES)}
 
     @property
     def targets(self) -> frozenset[str]:  # type: ignore[override]
@@ -111,13 +113,6 @@ class DensitySensitivity(Sensitivity):
             )
         return frozenset({"regression"})
 
-    def check(self) -> None:
-        super().check()
-        if self.noise not in NOISES:
-            raise InvalidParameter(
-                f"DensitySensitivity needs noise='laplace' or 'gaussian', not {self.noise!r}."
-            )
-
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         if y is not None and np.ptp(y) == 0:
             warnings.warn(
@@ -128,5 +123,5 @@ class DensitySensitivity(Sensitivity):
             )
         super()._learn(X, y, **params)
 
-    def _output(self, training: SensitivityTraining, estimator: Any) -> Output:
+    def _output(self, training: FoldTraining, estimator: Any) -> Output:
         return DensityOutput(training, estimator, self.noise, bool(self.symmetric))

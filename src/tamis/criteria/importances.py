@@ -2,8 +2,9 @@
 
 import warnings
 from collections.abc import Callable
+from math import nan
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,8 @@ from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
 from tamis._arrays import FARTHEST, Array, Subset
-from tamis.contract import Cost
+from tamis._checks import FUNCTION, Constraints, instance_of, one_of
+from tamis.contract import BackwardCriterion, Cost
 from tamis.criteria.chance import ChanceAdjusted
 from tamis.criteria.model import OpenCriterion
 from tamis.exceptions import (
@@ -20,12 +22,12 @@ from tamis.exceptions import (
     InvalidTarget,
     MissingExtra,
 )
-from tamis.response.cost import NetworkCost, RidgeCost, model_cost
+from tamis.response.memory import training_bytes
 
 Getter: TypeAlias = "str | Callable[[Any], Any]"
 
 
-class Importances(OpenCriterion, ChanceAdjusted):
+class Importances(ChanceAdjusted, OpenCriterion, BackwardCriterion):
     """Squared coefficients, or importances, of one model trained on the subset.
 
     The loss of member j is Σ_o w_oj², the squared coefficients summed over outputs, where the model
@@ -73,6 +75,12 @@ class Importances(OpenCriterion, ChanceAdjusted):
     array([0.4, 5.8, 4. ])
     """
 
+    _constraints: ClassVar[Constraints] = {
+        "importance_getter": one_of("auto", "shap", "gains")
+        | instance_of(str, "the path of an attribute")
+        | FUNCTION,
+    }
+
     def __init__(
         self,
         estimator: Any,
@@ -85,19 +93,11 @@ class Importances(OpenCriterion, ChanceAdjusted):
         self.adjusted = adjusted
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        """Known for ridge regression and networks; nobody can say what other estimators take."""
-        model = model_cost(self.estimator)
-        if not isinstance(model, RidgeCost | NetworkCost):
-            return None
-        once = model.training(n_samples, self._n_trained(n_features))
-        return Cost(n_rounds * once.operations, once.bytes)
+        """Return the memory of a training, None for an unknown estimator."""
+        held = training_bytes(self.estimator, n_samples, self._n_trained(n_features))
+        return None if held is None else Cost(nan, held)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        if not (isinstance(self.importance_getter, str) or callable(self.importance_getter)):
-            raise InvalidParameter(
-                "Importances needs importance_getter as 'auto', 'shap', 'gains', the path of an "
-                f"attribute or a function, not {self.importance_getter!r}."
-            )
         self._learn_model(self._with_copies(X, y), y, self._routed(params, X.shape[0]))
 
     def _prepare(self, estimator: Any) -> None:
@@ -108,7 +108,7 @@ class Importances(OpenCriterion, ChanceAdjusted):
 
     def loss(self, subset: Subset) -> Array:
         units = self._units(subset)
-        model = self._fitted(units.columns)
+        model = self._fit_columns(units.columns)
         if self.importance_getter == "shap":
             found = shap_sizes(model, self._X[:, units.columns])
         elif self.importance_getter == "gains":

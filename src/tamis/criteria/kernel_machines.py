@@ -1,6 +1,7 @@
 """What criteria of support vector machines share: one training, all columns scored from it."""
 
 from abc import abstractmethod
+from math import nan
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -9,12 +10,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR
 
 from tamis._arrays import Array, Subset
-from tamis.contract import Cost
+from tamis._checks import BOOLEAN, Constraints, integer
+from tamis.contract import BackwardCriterion, Cost
 from tamis.criteria.chance import ChanceAdjusted
-from tamis.criteria.model import is_tuner
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter
-from tamis.response.cost import machine_training
-from tamis.response.training import some_rows
+from tamis.criteria.model import ModelCriterion, is_tuner
+from tamis.exceptions import IncompatibleCriterion
+from tamis.response.fold_models import select_rows
 from tamis.response.units import Units
 from tamis.svm.columns import ColumnKernel
 from tamis.svm.machine import (
@@ -34,7 +35,7 @@ class MachineView(NamedTuple):
     columns: ColumnKernel
 
 
-class MachineCriterion(ChanceAdjusted):
+class MachineCriterion(ChanceAdjusted, ModelCriterion, BackwardCriterion):
     """Criterion that scores columns by a quantity of a support vector machine.
 
     The quantity is summed over the machines of an ``SVC``, one for each pair of classes. A subclass
@@ -48,6 +49,7 @@ class MachineCriterion(ChanceAdjusted):
     _takes_squared: ClassVar[bool] = False
     #: Kernels are of whole rows.
     takes_missing = False
+    _constraints: ClassVar[Constraints] = {"order": integer(0, 1), "retrain": BOOLEAN}
 
     def __init__(
         self,
@@ -63,33 +65,14 @@ class MachineCriterion(ChanceAdjusted):
         self.adjusted = adjusted
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        name = type(self).__name__
-        if isinstance(self.order, bool) or self.order not in (0, 1):
-            raise InvalidParameter(
-                f"{name} needs order=0 (the column removed) or order=1 (the derivative by its "
-                f"scale), not {self.order!r}."
-            )
-        if not isinstance(self.retrain, bool | np.bool_):
-            raise InvalidParameter(f"{name} needs retrain=True or False, not {self.retrain!r}.")
         self._learn_model(self._with_copies(X, y), y, self._routed(params, len(X)))
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        """Known unless a search over hyper-parameters is to be run."""
+        """Return the memory of the kernel, None if a search over hyper-parameters comes first."""
         if is_tuner(self.estimator):
             return None
-        n, d = float(n_samples), float(self._n_trained(n_features))
-        training = machine_training(n, d)
-        if is_newton(self.estimator):  # some ten Cholesky factors, at 50 operations a nanosecond
-            training = 1e6 + 0.1 * n**3 + 0.04 * n**2 * d
-        if self.order == 1:
-            scoring = 1e6 + 0.3 * n**2 * d + 0.02 * n**3
-        else:
-            scoring = self._scoring_cost(n, d) + (d * training if self.retrain else 0.0)
-        return Cost(n_rounds * (training + scoring), 36 * (n**2 + n * d))
-
-    @abstractmethod
-    def _scoring_cost(self, n: float, d: float) -> float:
-        """Operations for the quantities without each of d columns of n rows."""
+        n = float(n_samples)
+        return Cost(nan, 36 * (n**2 + n * self._n_trained(n_features)))
 
     def _prepare(self, estimator: Any) -> None:
         self._check_machine(estimator)
@@ -117,10 +100,10 @@ class MachineCriterion(ChanceAdjusted):
 
     def _unit_losses(self, units: Units) -> Array:
         """Losses of units, their copies included if there are any."""
-        model = self._fitted(units.columns)
+        model = self._fit_columns(units.columns)
         single = len(units.sizes) == len(units.columns)
         if single and self.runs_on_device:
-            views = self._views(model, self._trained_on(units.columns))
+            views = self._views(model, self._training.columns(self.estimator_, units.columns))
         else:
             views = self._views(model, self._X[:, units.columns])
         if self.order == 1:  # the columns of a group are scaled together
@@ -172,7 +155,7 @@ class MachineCriterion(ChanceAdjusted):
         kept, gone = units.without(index), units.positions(index)
         if not len(kept):
             return sum(self._of_nothing(view.machine) for view in views)
-        model = self._fitted(kept)
+        model = self._fit_columns(kept)
         kernel = function_of(model)
         total = 0.0
         for machine, (_, columns), hint in zip(self._machines(model), views, hints, strict=True):
@@ -192,7 +175,7 @@ class MachineCriterion(ChanceAdjusted):
         if self._on_support and not (self.retrain and self.order == 0):
             found = [machine.on_support() for machine in found]
         return [
-            MachineView(machine, ColumnKernel(kernel, some_rows(X, machine.rows)))
+            MachineView(machine, ColumnKernel(kernel, select_rows(X, machine.rows)))
             for machine in found
         ]
 

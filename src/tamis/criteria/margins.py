@@ -9,10 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR
 
 from tamis._arrays import Array, Subset
-from tamis.contract import Cost
 from tamis.criteria.kernel_machines import MachineCriterion, MachineView
-from tamis.criteria.model import is_tuner
-from tamis.response.training import trained
+from tamis.criteria.model import inner_estimator
+from tamis.response.fold_models import fit_clone
 from tamis.response.units import Units
 from tamis.svm.geometry import followed, margin_system
 from tamis.svm.machine import Multipliers
@@ -83,9 +82,7 @@ class WeightNorm(MachineCriterion):
     @property
     def runs_on_device(self) -> bool:  # type: ignore[override]
         """Norms of Gaussian kernels without a column; an SVC or SVR trains on the processor."""
-        inner = getattr(self.estimator, "estimator", None) if is_tuner(self.estimator) else None
-        machine = self.estimator if inner is None else inner
-        kernel = getattr(machine, "kernel", "rbf")
+        kernel = getattr(inner_estimator(self.estimator), "kernel", "rbf")
         return kernel == "rbf" and self.order == 0 and not self.retrain
 
     def _prepare(self, estimator: Any) -> None:
@@ -99,26 +96,6 @@ class WeightNorm(MachineCriterion):
         plain = type(estimator) in (SVC, SVR) and estimator.max_iter == -1
         kept = self.order == 0 and not self.retrain
         return plain and kept and n_samples <= MOST_ROWS and estimator.kernel == "linear"
-
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        """Of linear machines that are followed, by how far rows of the classes may overlap."""
-        whole = super().cost(n_samples, n_features, n_rounds)
-        if whole is None or not self._can_follow(self.estimator, n_samples):
-            return whole
-        n, d = float(n_samples), float(self._n_trained(n_features))
-        first, each = 3e6 + 1.5 * n**3, 5e4 + 10 * n**2 + n * d
-        # fewer columns than half the rows part classes no longer: many multipliers change with a
-        # column, each at a square of the free ones. 0.05 lies between classes that a plane parts
-        # (a third of it) and those that overlap a lot (three times), at 300 to 1000 rows.
-        apart = min(d, n / 2)
-        overlapping = 0.05 / 3 * n**2 * apart**2
-        return Cost(
-            first + n_rounds * each + min(n_rounds, apart) * overlapping, 24 * (n**2 + n * d)
-        )
-
-    def _scoring_cost(self, n: float, d: float) -> float:
-        # all at once by matrix products, or a form for each
-        return d * (1e5 + 2 * n**2) if self.retrain else 2e6 + 0.5 * n**2 * d
 
     def _unit_losses(self, units: Units) -> Array:
         return self._followed(units) if self._follows else super()._unit_losses(units)
@@ -139,7 +116,7 @@ class WeightNorm(MachineCriterion):
         begun = clone(self.estimator_).set_params(max_iter=1)
         with catch_warnings():
             simplefilter("ignore", ConvergenceWarning)
-            return trained(begun, self._X[:, columns], self._y, self._metadata.fit)
+            return fit_clone(begun, self._X[:, columns], self._y, self._metadata.fit)
 
     def _quantity(self, machine: Multipliers, K: Array, hint: Any = None) -> float:
         if machine.coef is not None:

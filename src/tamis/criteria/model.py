@@ -18,15 +18,14 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import has_fit_parameter
 
 from tamis._arrays import Array, Subset, is_int
-from tamis._namespace import device_asked, taken
+from tamis._namespace import device_asked
 from tamis._random import fix_seeds
 from tamis.contract import SURVIVAL, TASKS, Criterion
 from tamis.density.discrete import category_mask
 from tamis.exceptions import InvalidParameter
 from tamis.folds.rows import folds_of
+from tamis.response.fold_models import FoldTraining, fit_clone, take_rows
 from tamis.response.scores import check_scored
-from tamis.response.training import rows_of, trained
-from tamis.svm.machine import is_newton
 
 #: Metadata that belong to a splitter and not to an estimator's ``fit``.
 GROUPS = "groups"
@@ -61,12 +60,11 @@ class ModelCriterion(Criterion):
     @property
     def needs_target(self) -> bool:  # type: ignore[override]
         """Whether the estimator needs a target."""
-        if isclass(self.estimator) or not hasattr(self.estimator, "fit"):
-            return True  # said properly by ``targets``
-        # of a search over hyper-parameters the estimator inside knows: its own tags say no
-        inside = getattr(self.estimator, "estimator", self.estimator)
-        asked = [one for one in (self.estimator, inside) if hasattr(one, "fit")]
-        return any(get_tags(one).target_tags.required for one in asked)
+        if not is_estimator(self.estimator):
+            return True  # refused by ``targets``
+        # the tags of a search over hyper-parameters say no, whatever the estimator inside needs
+        both = self.estimator, inner_estimator(self.estimator)
+        return any(get_tags(one).target_tags.required for one in both)
 
     @property
     def takes_missing(self) -> bool:  # type: ignore[override]
@@ -84,29 +82,40 @@ class ModelCriterion(Criterion):
         return frozenset({"regression"}) if is_regressor(self.estimator) else otherwise
 
     def _hold(
-        self, X: Array, y: NDArray[Any] | None, metadata: Metadata, trainable: Any = slice(None)
+        self,
+        X: Array,
+        y: NDArray[Any] | None,
+        metadata: Metadata,
+        training: FoldTraining | None = None,
     ) -> None:
-        """Keep the data, and where models of it are trained."""
-        self._X, self._y, self._metadata, self._trainable = X, y, metadata, trainable
-        self._place, self._there = device_asked(), None
-        self._begun_with: dict[str, Any] = {}
+        """Keep the data, and how models of it are trained."""
+        self._X, self._y, self._metadata = X, y, metadata
         self._tuner: Any = None
+        self._trainable: Any = slice(None) if training is None else training.rows
+        self._training = training or FoldTraining(
+            type(self).__name__, X, y, np.arange(X.shape[0]), fit_params=metadata.fit,
+            place=device_asked(),
+        )  # fmt: skip
 
     def _learn_model(
-        self, X: Array, y: NDArray[Any] | None, metadata: Metadata, trainable: Any = slice(None)
+        self,
+        X: Array,
+        y: NDArray[Any] | None,
+        metadata: Metadata,
+        training: FoldTraining | None = None,
     ) -> None:
         """Keep the data and the estimator to train, chosen by its search if it is one.
 
         The search looks at the rows that may train: by default all.
         """
-        self._hold(X, y, metadata, trainable)
+        self._hold(X, y, metadata, training)
         estimator = clone(self.estimator)
         fix_seeds(estimator)
         if not is_tuner(estimator):
             self._adopt(estimator)
         else:
             self._tuner = estimator
-            self._search_anew(np.arange(self.n_units_))
+            self._search(np.arange(self.n_units_))
 
     def _adopt(self, estimator: Any) -> None:
         """Train clones of this estimator from now on."""
@@ -116,23 +125,11 @@ class ModelCriterion(Criterion):
     def _prepare(self, estimator: Any) -> None:
         """Refuse an estimator that is of no use; make what depends on it alone."""
 
-    def _fitted(self, columns: Subset) -> Any:
-        """A clone of the estimator trained on all rows and some columns."""
+    def _fit_columns(self, columns: Subset) -> Any:
+        """Train a clone of the estimator on all rows and some columns."""
         n_columns = self.n_features_in_  # a permuted copy of them may stand behind
         estimator = for_columns(self.estimator_, columns % n_columns, n_columns)
-        given = self._trained_on(columns), self._y, self._metadata.fit
-        return trained(estimator, *given, self._begun_with)
-
-    def _trained_on(self, columns: Subset) -> Any:
-        """Some columns where the estimator trains on them: on the device, if it can.
-
-        The whole table goes there once.
-        """
-        if self._place is None or not is_newton(self.estimator_):
-            return self._X[:, columns]
-        if self._there is None:
-            self._there = self._place.put(self._X)
-        return taken(self._there, columns)
+        return self._training.fit(estimator, self._training.columns(estimator, columns))
 
     def tune(self, subset: Subset) -> dict[str, Any]:
         """Search for hyper-parameters again on the subset; empty where the estimator is no search.
@@ -141,18 +138,19 @@ class ModelCriterion(Criterion):
         """
         if self._tuner is None:
             return {}
-        return plain_params(type(self).__name__, self._search_anew(subset))
+        return plain_params(type(self).__name__, self._search(subset))
 
     def use(self, params: dict[str, Any]) -> None:
         """Use parameters that an earlier :meth:`tune` chose."""
         if params:
             self._adopt(clone(self.estimator_).set_params(**params))
 
-    def _search_anew(self, subset: Subset) -> dict[str, Any]:
+    def _search(self, subset: Subset) -> dict[str, Any]:
+        """Run the search over hyper-parameters on the columns of a subset."""
         columns, rows = self._X[:, self.columns(subset)], self._trainable
         y = None if self._y is None else self._y[rows]
         tuner, params = self._tuning(y)
-        tuner = trained(tuner, columns[rows], y, params)
+        tuner = fit_clone(tuner, columns[rows], y, params)
         if not hasattr(tuner, "best_estimator_"):
             raise InvalidParameter(
                 f"{type(self).__name__} trains the best estimator of {type(tuner).__name__}, which "
@@ -163,8 +161,9 @@ class ModelCriterion(Criterion):
 
     def _tuning(self, y: NDArray[Any] | None) -> tuple[Any, dict[str, Any]]:
         """The search and its metadata; folds that it makes by number become folds of groups."""
-        tuner, params = self._tuner, rows_of(self._metadata.tuner, self._trainable)
-        groups = rows_of(self._metadata.split, self._trainable).get(GROUPS)
+        tuner, rows = self._tuner, self._trainable
+        params = take_rows(self._metadata.tuner, rows)
+        groups = take_rows(self._metadata.split, rows).get(GROUPS)
         n_folds: Any = getattr(tuner, "cv", "none")
         if groups is None or y is None or not (n_folds is None or is_int(n_folds)):
             return tuner, params
@@ -185,9 +184,8 @@ class ModelCriterion(Criterion):
                 f"{type(self).__name__} makes no folds and cannot use groups. Leave them out, or "
                 "use CrossValidated, or a search such as GridSearchCV as estimator."
             )
-        inner = getattr(self.estimator, "estimator", None) if is_tuner(self.estimator) else None
         for name in fit:
-            check_fit_takes(self, inner or self.estimator, name)
+            check_fit_takes(self, inner_estimator(self.estimator), name)
         return Metadata(fit, params, groups)
 
     def _requested(self, params: dict[str, Any]) -> Metadata:
@@ -224,24 +222,30 @@ class OpenCriterion(ModelCriterion):
     @property
     def takes_sparse(self) -> bool:  # type: ignore[override]
         """Whether the estimator takes a sparse table."""
-        if isclass(self.estimator) or not hasattr(self.estimator, "fit"):
-            return False
-        return bool(get_tags(self.estimator).input_tags.sparse)
+        return is_estimator(self.estimator) and bool(get_tags(self.estimator).input_tags.sparse)
 
     @property
     def takes_several_targets(self) -> bool:  # type: ignore[override]
         """Whether the estimator takes several targets, or a time and an event."""
-        if isclass(self.estimator) or not hasattr(self.estimator, "fit"):
+        if not is_estimator(self.estimator):
             return False
-        if is_survival_model(self.estimator):
-            return True
-        inner = getattr(self.estimator, "estimator", None) if is_tuner(self.estimator) else None
-        return bool(get_tags(inner or self.estimator).target_tags.multi_output)
+        tags = get_tags(inner_estimator(self.estimator))
+        return is_survival_model(self.estimator) or bool(tags.target_tags.multi_output)
 
     @property
     def targets(self) -> frozenset[str]:  # type: ignore[override]
         """Kinds of target that the estimator can use."""
         return frozenset({SURVIVAL}) if is_survival_model(self.estimator) else super().targets
+
+
+def is_estimator(estimator: Any) -> bool:
+    """Whether it is an object that can be fitted, and not a class."""
+    return hasattr(estimator, "fit") and not isclass(estimator)
+
+
+def inner_estimator(estimator: Any) -> Any:
+    """Return the estimator inside a search over hyper-parameters; any other itself."""
+    return getattr(estimator, "estimator", estimator) if is_tuner(estimator) else estimator
 
 
 def for_columns(estimator: Any, columns: Subset, n_columns: int) -> Any:
@@ -270,8 +274,8 @@ def is_survival_model(estimator: Any) -> bool:
     """Whether an estimator is one of scikit-survival, or ends in one."""
     if isinstance(estimator, Pipeline):
         return is_survival_model(estimator.steps[-1][1])
-    if is_tuner(estimator):
-        return is_survival_model(getattr(estimator, "estimator", None))
+    if (inner := inner_estimator(estimator)) is not estimator:
+        return is_survival_model(inner)
     return any(kind.__module__.partition(".")[0] == "sksurv" for kind in type(estimator).__mro__)
 
 
@@ -287,7 +291,7 @@ def allows_nan(estimator: Any) -> bool:
     >>> allows_nan(SVC()), allows_nan(make_pipeline(SimpleImputer(), SVC()))
     (False, True)
     """
-    if isclass(estimator) or not hasattr(estimator, "fit"):
+    if not is_estimator(estimator):
         return False
     if isinstance(estimator, Pipeline):
         for step in parts_of(estimator):
@@ -298,8 +302,8 @@ def allows_nan(estimator: Any) -> bool:
         return True
     if isinstance(estimator, FeatureUnion):
         return all(allows_nan(part) for part in parts_of(estimator))
-    if is_tuner(estimator) and hasattr(estimator, "estimator"):
-        return allows_nan(estimator.estimator)
+    if (inner := inner_estimator(estimator)) is not estimator:
+        return allows_nan(inner)
     tags = get_tags(estimator)
     return bool(tags.input_tags.allow_nan or tags.no_validation)
 

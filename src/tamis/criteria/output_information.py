@@ -1,5 +1,6 @@
 """Maximum output information: what a network's answers tell of the classes, credited to inputs."""
 
+from math import nan
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,22 +11,24 @@ from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
 
-from tamis._arrays import Array, Subset, class_codes, column_means, is_real
+from tamis._arrays import Array, Subset, class_codes, column_means
+from tamis._checks import Constraints, number, one_of
 from tamis._random import draw_seed
 from tamis.contract import BackwardCriterion, Cost
 from tamis.criteria.model import GROUPS, Metadata, ModelCriterion, check_trainable
 from tamis.density.discrete import settled
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidTarget
 from tamis.folds.rows import Rows
-from tamis.response.answers import as_it_is
-from tamis.response.cost import CALL, tuned_model
-from tamis.response.engine import Model
-from tamis.response.network import ACTIVATIONS
-from tamis.response.opening import check_usable, last_step, open_engine
-from tamis.response.training import rows_of
+from tamis.response.engines.base import FoldModel, Model, altered_outputs
+from tamis.response.engines.network import ACTIVATIONS
+from tamis.response.engines.registry import check_usable, last_step, open_engine
+from tamis.response.fold_models import take_rows
+from tamis.response.memory import training_bytes
+from tamis.response.perturbations import Points
+from tamis.response.predictions import decisions_of
+from tamis.response.tuners import plain_network
 from tamis.response.units import Units
 
-CREDITS = ("shares", "knockout")
 #: Bits that are shared out where the answers tell nothing, so that weights still rank columns.
 LEAST = 1e-12
 
@@ -85,6 +88,10 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
     """
 
     _makes_folds: ClassVar[bool] = True
+    _constraints: ClassVar[Constraints] = {
+        "credit": one_of("shares", "knockout"),
+        "validation": number(above=0, below=1),
+    }
 
     def __init__(
         self,
@@ -114,45 +121,27 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
                 )
         return frozenset({"classification"})
 
-    def check(self) -> None:
-        if self.credit not in CREDITS:
-            raise InvalidParameter(
-                f"OutputInformation needs credit='shares' or 'knockout', not {self.credit!r}."
-            )
-        if not (is_real(self.validation) and 0 < self.validation < 1):
-            raise InvalidParameter(
-                "OutputInformation needs validation as a fraction in (0, 1), not "
-                f"{self.validation!r}."
-            )
-
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        """Known for the estimators whose cost a sensitivity knows."""
-        n_rest = max(1, round(self.validation * n_samples))
-        n, d = max(1, n_samples - n_rest), n_features
-        estimator = _network(0) if self.estimator is None else self.estimator
-        model, tuning = tuned_model(estimator, n, d)
-        if model is None:
-            return None
-        training, asked = model.training(n, d), n_rest * model.of_a_row(n, d)
-        operations = training.operations + asked + 2 * CALL
-        if self.credit == "knockout":
-            operations += model.copies(n_rest, d, 1).operations
-        held = 16.0 * n_samples * d + training.bytes
-        return Cost(tuning + n_rounds * operations, held + 1e5)
+        """Return the memory of a training, None for an unknown estimator."""
+        n = max(1, n_samples - max(1, round(self.validation * n_samples)))
+        estimator = plain_network(6, 1.0) if self.estimator is None else self.estimator
+        held = training_bytes(estimator, n, n_features)
+        return None if held is None else Cost(nan, held + 16.0 * n_samples * n_features + 1e5)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it
         seed = draw_seed(self.random_state)
         whole = self
         if self.estimator is None:  # which metadata are of use, the default network says
-            whole = clone(self).set_params(estimator=_network(seed))
+            network = plain_network(6, 1.0).set_params(random_state=seed)
+            whole = clone(self).set_params(estimator=network)
         metadata = whole._routed(params, len(X))
         rows, rest = self._split(y, metadata.split.get(GROUPS), seed)
         self.train_rows_, self.validation_rows_ = rows, rest
         self.classes_, codes = class_codes(y)
         self._validation, self._codes, self._means = X[rest], codes[rest], column_means(X)
-        self._weights = rows_of(metadata.fit, rest).get("sample_weight")
-        seen = Metadata(*(rows_of(part, rows) for part in metadata))
+        self._weights = take_rows(metadata.fit, rest).get("sample_weight")
+        seen = Metadata(*(take_rows(part, rows) for part in metadata))
         if self.estimator is None:
             self._hold(X[rows], y[rows], seen)
             self._adopt(whole.estimator)
@@ -197,26 +186,27 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
         """I(y; answers) in bits of the classifier trained on the subset; 0 for the empty one."""
         if not len(subset):
             return 0.0
-        answers = _Answers(self._trained(subset), self.classes_)
-        V = self._validation[:, Units.of(self.columns, subset).columns]
-        return float(information(self._confusion(answers(V))))
+        model = decisions_of(self._trained(subset), self.classes_)
+        return self._bits(model, self._validation[:, self.columns(subset)])
 
     def loss(self, subset: Subset) -> Array:
         units, fitted = Units.of(self.columns, subset), self._trained(subset)
-        answers = _Answers(fitted, self.classes_)
-        V = self._validation[:, units.columns]
-        bits = float(information(self._confusion(answers(V))))
+        model, V = decisions_of(fitted, self.classes_), self._validation[:, units.columns]
+        bits = self._bits(model, V)
         if self.credit == "shares":
             shares = handed_down(*_layers(fitted, V))
             return units.summed(shares) * max(bits, LEAST)
-        answered = answers.without_each(V, units, self._means[units.columns])
+        answered = _without_each(model, V, units, self._means[units.columns])
         return bits - information(self._confusion(answered))
 
     def _trained(self, subset: Subset) -> Any:
         """The classifier of the subset; the last one is remembered."""
         if self._last is None or not np.array_equal(self._last[0], subset):
-            self._last = subset.copy(), self._fitted(self.columns(subset))
+            self._last = subset.copy(), self._fit_columns(self.columns(subset))
         return self._last[1]
+
+    def _bits(self, model: Model, V: Array) -> float:
+        return float(information(self._confusion(_classes(model.outputs(V)))))
 
     def _confusion(self, answered: NDArray[np.intp]) -> Array:
         """Confusion matrices of answers of shape (..., rows)."""
@@ -224,12 +214,6 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
         cells = (self._codes * c + answered).reshape(-1, len(self._codes))
         counts = [np.bincount(line, self._weights, c * c) for line in cells]
         return np.reshape(counts, (*answered.shape[:-1], c, c)).astype(np.float64)
-
-
-def _network(seed: int) -> MLPClassifier:
-    return MLPClassifier(
-        (6,), activation="tanh", solver="lbfgs", alpha=1.0, max_iter=1000, random_state=seed
-    )
 
 
 def information(counts: Array) -> Array:
@@ -284,38 +268,18 @@ def _layers(fitted: Any, V: Array) -> tuple[list[Array], list[Array]]:
     return values, fitted.coefs_
 
 
-class _Answers:
-    """Predicted classes of a fitted classifier, as positions among the classes."""
+def _classes(outputs: Array) -> NDArray[np.intp]:
+    """Positions of the predicted classes, from a column for each or one for the second of two."""
+    return outputs[..., 0].astype(np.intp) if outputs.shape[-1] == 1 else outputs.argmax(axis=-1)
 
-    def __init__(self, fitted: Any, classes: NDArray[Any]):
-        self.fitted, self.classes = fitted, classes
-        self.known = np.searchsorted(classes, fitted.classes_)
 
-    def __call__(self, X: Array) -> NDArray[np.intp]:
-        return np.searchsorted(self.classes, self.fitted.predict(X))
-
-    def _codes(self, X: Array) -> Array:
-        return self(X)[:, None].astype(np.float64)
-
-    def without_each(self, X: Array, units: Units, points: Array) -> NDArray[np.intp]:
-        """Answers with the columns of each unit in turn at their points, (units, rows)."""
-        engine = open_engine(self._model(), X, points, points)
-        found = np.empty((len(units.sizes), len(X)), dtype=np.intp)
-        for which, columns in units.by_size():
-            for batch in engine.batches(columns):
-                values = points[columns[batch.units]][:, None]
-                at = batch.at(slice(None), slice(None), values)
-                found[which[batch.units]] = self._decided(at[:, :, 0])
-        return found
-
-    def _model(self) -> Model:
-        if isinstance(self.fitted, MLPClassifier):
-            return Model(self.fitted, "predict_proba", self.fitted.predict_proba, as_it_is)
-        return Model(self.fitted, "codes", self._codes, as_it_is)
-
-    def _decided(self, outputs: Array) -> NDArray[np.intp]:
-        if not isinstance(self.fitted, MLPClassifier):
-            return outputs[..., 0].astype(np.intp)
-        if outputs.shape[-1] == 1:
-            return self.known[(outputs[..., 0] > 0.5).astype(np.intp)]
-        return self.known[outputs.argmax(axis=-1)]
+def _without_each(model: Model, X: Array, units: Units, points: Array) -> NDArray[np.intp]:
+    """Predicted classes with the columns of each unit in turn at their points, (units, rows)."""
+    engine, part = open_engine(model, X, points, points), FoldModel(model, np.arange(len(X)))
+    found = np.empty((len(units.sizes), len(X)), dtype=np.intp)
+    for which, columns in units.by_size():
+        draw = Points(points[columns][:, None], np.ones((len(columns), 1)))
+        for batch in engine.batches(columns):
+            for some, rows, outputs, _ in altered_outputs(batch, part, columns, draw):
+                found[np.ix_(which[some], rows)] = _classes(outputs[:, :, 0])
+    return found

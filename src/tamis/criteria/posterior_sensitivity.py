@@ -1,15 +1,16 @@
 """How far posterior probabilities move when a column is perturbed: FSPP and MLP-FSPP."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
+from tamis._checks import NONE, Constraints, integer, number, one_of
 from tamis.criteria.sensitivity import Sensitivity
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
-from tamis.response.outputs import Output, ProbabilityOutput, check_calibration, needs_calibration
+from tamis.response.fold_models import FoldTraining
+from tamis.response.outputs import Output, ProbabilityOutput, needs_calibration
 from tamis.response.perturbations import Derivative
-from tamis.response.training import SensitivityTraining
 
 
 class PosteriorSensitivity(Sensitivity):
@@ -136,13 +137,16 @@ class PosteriorSensitivity(Sensitivity):
         self.adjusted = adjusted
 
     _kind = ProbabilityOutput
+    _constraints: ClassVar[Constraints] = {
+        "output": one_of("probability", "decision"),
+        "calibration": integer(2) | number(above=0, below=1) | NONE,
+    }
 
     @property
     def _makes_folds(self) -> bool:  # type: ignore[override]
         calibrates = needs_calibration(self.output, self.estimator)
-        if self.on == "left-out":
-            return False
-        return bool(self.on != "training" or (calibrates and self.calibration is not None))
+        folds = self.on == "training" and calibrates and self.calibration is not None
+        return folds or super()._makes_folds
 
     @property
     def targets(self) -> frozenset[str]:  # type: ignore[override]
@@ -156,15 +160,7 @@ class PosteriorSensitivity(Sensitivity):
 
     def check(self) -> None:
         super().check()
-        if self.output not in ("probability", "decision"):
-            raise InvalidParameter(
-                "PosteriorSensitivity needs output='probability' or 'decision', not "
-                f"{self.output!r}."
-            )
-        check_calibration("PosteriorSensitivity", self.calibration)
-        if self.output == "decision" and (
-            self.by == "derivative" or isinstance(self.by, Derivative)
-        ):
+        if self.output == "decision" and isinstance(self._way, Derivative):
             raise InvalidParameter(
                 "PosteriorSensitivity: a predicted class has no derivative. Use by='derivative' "
                 "with output='probability', or output='decision' with by='marginal'."
@@ -174,9 +170,5 @@ class PosteriorSensitivity(Sensitivity):
         super()._learn(X, y, **params)
         self.classes_ = self._training.classes
 
-    def _calibrated_by(self, estimator: Any) -> int | float | None:
-        found: int | float | None = self.calibration
-        return found if needs_calibration(self.output, estimator) else None
-
-    def _output(self, training: SensitivityTraining, estimator: Any) -> Output:
+    def _output(self, training: FoldTraining, estimator: Any) -> Output:
         return ProbabilityOutput(training, estimator, self.output, self.calibration)

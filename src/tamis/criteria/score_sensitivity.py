@@ -2,12 +2,12 @@
 
 from typing import Any, ClassVar
 
-from tamis.criteria.model import check_trainable
+from tamis.criteria.model import check_trainable, inner_estimator
 from tamis.criteria.sensitivity import Sensitivity
 from tamis.exceptions import IncompatibleCriterion
+from tamis.response.fold_models import FoldTraining
 from tamis.response.outputs import Output
 from tamis.response.scores import ScoreOutput, check_scored, plain_score
-from tamis.response.training import SensitivityTraining
 
 
 class ScoreSensitivity(Sensitivity):
@@ -97,8 +97,7 @@ class ScoreSensitivity(Sensitivity):
 
     @property
     def _copied(self) -> bool:
-        inner = getattr(self.estimator, "estimator", self.estimator)
-        return plain_score(inner, self.scoring) is None
+        return plain_score(inner_estimator(self.estimator), self.scoring) is None
 
-    def _output(self, training: SensitivityTraining, estimator: Any) -> Output:
+    def _output(self, training: FoldTraining, estimator: Any) -> Output:
         return ScoreOutput(training, estimator, self.scoring)

@@ -1,7 +1,7 @@
 """Cross-validation: how well does an estimator do with these columns?"""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +14,12 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from tamis._arrays import EMPTY, Array, Subset, class_codes, is_int
+from tamis._checks import Constraints, one_of
 from tamis._parallel import parallel_map
 from tamis._sparse import is_sparse
 from tamis.contract import SURVIVAL, Cost, SubsetCriterion, TableInParts, with_unit
 from tamis.contract.parted import refuse_parts
-from tamis.criteria.fold_training import (
-    ConstantRisk,
-    gives_shares,
-    mean_squared_loss,
-    scored_folds,
-    validated,
-)
+from tamis.criteria.fold_scores import ConstantRisk, FoldScores, gives_shares
 from tamis.criteria.model import Metadata, OpenCriterion, check_trainable, for_columns
 from tamis.criteria.summed_lda import SummedLDA
 from tamis.exceptions import InvalidParameter
@@ -98,6 +93,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
     """
 
     _makes_folds = True
+    _constraints: ClassVar[Constraints] = {"ties": one_of("loss", "index")}
     #: What stands for the rows of a table in blocks.
     _summed: SummedLDA | None = None
 
@@ -126,10 +122,6 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         return "squared loss on the same folds" if asked else ""
 
     def check(self) -> None:
-        if self.ties not in ("loss", "index"):
-            raise InvalidParameter(
-                f"CrossValidated needs ties='loss' or 'index', not {self.ties!r}."
-            )
         super().check()
         check_trainable(self, self.estimator)
         check_scored(type(self).__name__, self.estimator, self.scoring)
@@ -212,9 +204,13 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         weights = {n: v for n, v in self._metadata.fit.items() if n == "sample_weight"}
         scorer = check_scoring(dummy, scoring=self.scoring)
         metadata = self._metadata._replace(fit=weights)
-        nothing = np.zeros((len(self._y), 1)), self._y, np.array([0])
-        every_fold = np.full(len(self._splits), np.nan)
-        return validated(dummy, *nothing, self._splits, scorer, metadata, every_fold)
+        nothing = np.zeros((len(self._y), 1))
+        folds = FoldScores(nothing, self._y, self._splits, scorer, metadata)
+        return folds.mean_score(dummy, np.array([0]), np.full(len(self._splits), np.nan))
+
+    @property
+    def _fold_scores(self) -> FoldScores:
+        return FoldScores(self._X, self._y, self._splits, self._scorer, self._metadata)
 
     def value(self, subset: Subset) -> float:
         return float(self.values([subset])[0])
@@ -225,16 +221,15 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
             return self._summed.accuracies([self.columns(s) for s in subsets]).mean(axis=1)
         found = np.array([self._at_hand(subset) for subset in subsets], dtype=float)
         asked = np.flatnonzero(np.isnan(found))
-        common = (self._splits, self._scorer, self._metadata)
-        found[asked] = parallel_map(
-            validated,
-            (
-                (self._for(s), self._X, self._y, self.columns(s), *common, self._untrainable(s))
-                for s in (subsets[i] for i in asked)
-            ),
-            self.n_jobs,
-        )
+        items = (self._asked(subsets[i]) for i in asked)
+        found[asked] = parallel_map(self._fold_scores.mean_score, items, self.n_jobs)
         return found
+
+    def _asked(self, subset: Subset) -> tuple[Any, Subset, Array]:
+        """The estimator for a subset, its columns, and scores of folds that are known."""
+        columns = self.columns(subset)
+        estimator = for_columns(self.estimator_, columns, self._X.shape[1])
+        return estimator, columns, self._untrainable(subset)
 
     def fold_scores(self, subset: Subset) -> Array:
         """Score of each fold on a subset: what its value is the mean of."""
@@ -242,10 +237,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
             return self._summed.accuracies([self.columns(subset)])[0]
         if not len(subset):
             return np.full(len(self._splits), self._worth_of_nothing)
-        return scored_folds(
-            self._for(subset), self._X, self._y, self.columns(subset), self._splits, self._scorer,
-            self._metadata, self._untrainable(subset),
-        )  # fmt: skip
+        return self._fold_scores.scores(*self._asked(subset))
 
     @property
     def test_ratio(self) -> float:
@@ -253,9 +245,6 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         if self._summed is not None:
             return self._summed.test_ratio
         return float(np.mean([len(test) / len(train) for train, test in self._splits]))
-
-    def _for(self, subset: Subset) -> Any:
-        return for_columns(self.estimator_, self.columns(subset), self._X.shape[1])
 
     def _untrainable(self, subset: Subset) -> Array:
         """Scores of the folds in which the estimator would fail, nan where it is to be trained."""
@@ -316,20 +305,16 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
             if entering or len(kept) > 1:
                 found[usable] = self._folds.losses(kept, units[usable], entering=entering)
         missing = np.flatnonzero(np.isnan(found))
-        found[missing] = parallel_map(
-            mean_squared_loss,
-            (self._asked_opinion(moved(subset, int(units[i]))) for i in missing),
-            self.n_jobs,
-        )
+        items = (self._asked_loss(moved(subset, int(units[i]))) for i in missing)
+        found[missing] = parallel_map(self._fold_scores.mean_loss, items, self.n_jobs)
         return -found
 
-    def _asked_opinion(self, subset: Subset) -> tuple[Any, ...]:
-        """What the loss of a subset is computed from."""
+    def _asked_loss(self, subset: Subset) -> tuple[Any, Subset, Array]:
+        """The same for the loss, which is that of no column if the subset's are all constant."""
         kept = subset if self._folds is None else self._folds.essential(subset)
-        known = np.full(len(self._splits), np.nan) if not len(kept) else self._untrainable(subset)
-        columns = EMPTY if not len(kept) else self.columns(subset)
-        rows = self._X, self._y
-        return (self._for(subset), *rows, columns, self._splits, self._metadata, known)
+        if len(kept):
+            return self._asked(subset)
+        return self.estimator_, EMPTY, np.full(len(self._splits), np.nan)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Metadata given to ``fit`` go to the estimator's ``fit``, the splitter and the scorer."""

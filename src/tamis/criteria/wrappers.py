@@ -1,7 +1,7 @@
 """Criteria made of others: remembered, penalised, or given as a function."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,10 +9,16 @@ from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 
-from tamis._arrays import Array, Mask, Subset, is_real
+from tamis._arrays import Array, Mask, Subset
+from tamis._checks import Constraints, number
 from tamis._parallel import parallel_map
 from tamis.contract import TASKS, Cost, SubsetCriterion, TableInParts
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidScore
+
+
+def _fact(name: str, default: Any) -> Any:
+    """Make a property with a fact of the criterion inside."""
+    return property(lambda wrapper: getattr(wrapper.criterion, name, default))
 
 
 class Wrapper(SubsetCriterion):
@@ -20,56 +26,22 @@ class Wrapper(SubsetCriterion):
 
     criterion: SubsetCriterion
 
-    @property
-    def needs_target(self) -> bool:  # type: ignore[override]
-        return getattr(self.criterion, "needs_target", True)
-
-    @property
-    def targets(self) -> frozenset[str]:  # type: ignore[override]
-        return getattr(self.criterion, "targets", TASKS)
-
-    @property
-    def takes_metadata(self) -> bool:  # type: ignore[override]
-        return getattr(self.criterion, "takes_metadata", False)
-
-    @property
-    def takes_missing(self) -> bool:  # type: ignore[override]
-        return getattr(self.criterion, "takes_missing", False)
-
-    @property
-    def takes_categories(self) -> bool:  # type: ignore[override]
-        return getattr(self.criterion, "takes_categories", False)
-
-    @property
-    def takes_sparse(self) -> bool:  # type: ignore[override]
-        return getattr(self.criterion, "takes_sparse", False)
-
-    @property
-    def takes_parts(self) -> bool:  # type: ignore[override]
-        return getattr(self.criterion, "takes_parts", False)
-
-    @property
-    def takes_several_targets(self) -> bool:  # type: ignore[override]
-        return getattr(self.criterion, "takes_several_targets", False)
-
-    @property
-    def reads_scale(self) -> bool:  # type: ignore[override]
-        return getattr(self.criterion, "reads_scale", False)
-
-    @property
-    def additive(self) -> bool:  # type: ignore[override]
-        return getattr(self.criterion, "additive", False)
-
-    @property
-    def monotone(self) -> bool:
-        return getattr(self.criterion, "monotone", False)
-
-    @property
-    def task(self) -> str:
-        """How the criterion inside reads ``y``."""
-        return getattr(self.criterion, "task", "auto")
+    needs_target = _fact("needs_target", True)
+    targets = _fact("targets", TASKS)
+    takes_metadata = _fact("takes_metadata", False)
+    takes_missing = _fact("takes_missing", False)
+    takes_categories = _fact("takes_categories", False)
+    takes_sparse = _fact("takes_sparse", False)
+    takes_parts = _fact("takes_parts", False)
+    takes_several_targets = _fact("takes_several_targets", False)
+    reads_scale = _fact("reads_scale", False)
+    additive = _fact("additive", False)
+    monotone = _fact("monotone", False)
+    opinion = _fact("opinion", "")
+    task = _fact("task", "auto")
 
     def check(self) -> None:
+        super().check()
         if not isinstance(self.criterion, SubsetCriterion):
             raise IncompatibleCriterion(
                 f"{type(self).__name__} needs a criterion that values subsets, such as Scatter or "
@@ -96,10 +68,6 @@ class Wrapper(SubsetCriterion):
 
     def columns(self, subset: Subset) -> Subset:
         return self.criterion_.columns(subset)
-
-    @property
-    def opinion(self) -> str:  # type: ignore[override]
-        return getattr(self.criterion, "opinion", "")
 
     def second_opinion(self, subset: Subset, units: Subset) -> Array:
         return self.criterion_.second_opinion(subset, units)
@@ -146,9 +114,7 @@ class Remembered(Wrapper):
     def __init__(self, criterion: SubsetCriterion):
         self.criterion = criterion
 
-    @property
-    def scores_are_log_p(self) -> bool:  # type: ignore[override]
-        return getattr(self.criterion, "scores_are_log_p", False)
+    scores_are_log_p = _fact("scores_are_log_p", False)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         super()._learn(X, y, **params)
@@ -213,6 +179,8 @@ class Penalised(Wrapper):
     array([6.31, 4.8 , 2.73])
     """
 
+    _constraints: ClassVar[Constraints] = {"per_feature": number()}
+
     def __init__(self, criterion: SubsetCriterion, *, per_feature: float = 0.01):
         self.criterion = criterion
         self.per_feature = per_feature
@@ -221,13 +189,6 @@ class Penalised(Wrapper):
     def monotone(self) -> bool:
         """Only without a penalty."""
         return super().monotone and self.per_feature <= 0
-
-    def check(self) -> None:
-        if not is_real(self.per_feature):
-            raise InvalidParameter(
-                f"Penalised needs a finite number per_feature, not {self.per_feature!r}."
-            )
-        super().check()
 
     def value(self, subset: Subset) -> float:
         return self.criterion_.value(subset) - self.per_feature * len(subset)

@@ -18,7 +18,7 @@ from tamis.neural._sizes import cost_of_networks
 from tamis.neural._stack import ACTIVATIONS, LOSSES, Stack, hidden_units, probabilities
 from tamis.neural._state import State, packed, packed_all, unpacked, unpacked_all
 from tamis.neural._training import held_out_rows, train
-from tamis.response.hidden import units_tried
+from tamis.response.tuners import units_tried
 
 #: Folds by which hidden units are chosen.
 FOLDS = 5
@@ -161,10 +161,6 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
             for hidden, n in [*((h, FOLDS) for h in (*smaller, most)), (most, n_networks)]
         ]
         return Cost(sum(one.operations for one in tried), max(one.bytes for one in tried))
-
-    def cost_of_row(self, n_features: int) -> float:
-        """Operations of the probabilities of one row."""
-        return 300 + 20.0 * n_features
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each class."""

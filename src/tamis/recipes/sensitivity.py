@@ -21,7 +21,7 @@ from tamis.criteria import (
     TunedSVR,
 )
 from tamis.recipes.book import published
-from tamis.response.hidden import plain_network
+from tamis.response.tuners import plain_network
 from tamis.search import Ranking, RecursiveElimination
 
 SHEN = "Shen, Ong, Li and Wilder-Smith (2008), Feature selection via sensitivity analysis of SVM"

@@ -1,15 +1,15 @@
-"""What a trained model answers as a column, or a group of them, changes.
+"""Outputs of a trained model as a column, or a group of columns, changes.
 
 A :class:`Model` is a fitted estimator seen as a function; a *perturbation* (:class:`Marginal`,
 :class:`Permutation`, :class:`Zero`) replaces values; an :class:`Engine` follows it for all columns
 together, :func:`open_engine` finds the one that belongs to a model. :func:`importance` and
-:func:`effects` ask any fitted model.
+:func:`effects` work with any fitted model.
 """
 
 from tamis.response._effects import Effect, effects
 from tamis.response._importance import importance
-from tamis.response.engine import Batch, Engine, GenericEngine, Model
-from tamis.response.opening import open_engine
+from tamis.response.engines.base import Batch, Engine, GenericEngine, Model
+from tamis.response.engines.registry import open_engine
 from tamis.response.perturbations import Derivative, Marginal, Permutation, Removal, Zero
 
 __all__ = [

@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from tamis._arrays import Array
-from tamis.response._importance import known_model, plain_model
-from tamis.response.answers import Decided, as_it_is, decisions_of, predictions_of, probabilities_of
-from tamis.response.comparison import blocks_at, in_blocks
-from tamis.response.engine import Model
+from tamis._checks import NONE, check_values, integer
+from tamis.response._importance import known_model, plain_model, response_of
+from tamis.response.comparison import in_blocks
+from tamis.response.engines.base import FoldModel, Model
+from tamis.response.engines.registry import check_usable, open_engine
 from tamis.response.frames import FrameCodes
-from tamis.response.opening import check_usable, last_step, open_engine
-from tamis.response.perturbations import Points, Replacement, resolve
-from tamis.response.training import FoldModel
+from tamis.response.perturbations import Marginal, Points
+from tamis.response.predictions import as_it_is, decision_values, has_votes
 
 
 class Effect(NamedTuple):
@@ -74,12 +74,9 @@ def effects(
     """
     table, fitted = FrameCodes(X), plain_model(model)
     check_usable("effects", fitted)
-    response, _ = known_model(fitted, table, _response)
-    units = np.arange(table.codes.shape[1])[:, None]
-    way = resolve("effects", "marginal", n_values=n_values)
-    assert isinstance(way, Replacement)
-    (points,) = way.draws(table.codes, units, 0)
-    assert isinstance(points, Points)
+    check_values("effects", {"n_values": integer(1) | NONE}, n_values=n_values)
+    response, units = known_model(fitted, table, _response), np.arange(table.codes.shape[1])
+    (points,) = Marginal(n_values).draws(table.codes, units[:, None], 0)
     means = _means(response, table.codes, points, n_jobs)
     found = []
     for column, (points_of, weights) in enumerate(zip(points.values, points.weights, strict=True)):
@@ -91,31 +88,20 @@ def effects(
 
 
 def _response(fitted: Any) -> Model:
-    """What is averaged."""
-    if not is_classifier(fitted):
-        return predictions_of(fitted)
-    if hasattr(fitted, "predict_proba"):
-        return probabilities_of(fitted, fitted.classes_)
-    votes = hasattr(last_step(fitted), "decision_function_shape") and len(fitted.classes_) > 2
-    if votes or not hasattr(fitted, "decision_function"):
-        return decisions_of(fitted, fitted.classes_)
-    return Model(fitted, "decision_function", Decided(fitted), as_it_is)
+    """View a model by what is averaged."""
+    votes = has_votes(fitted) and len(fitted.classes_) > 2
+    shares = hasattr(fitted, "predict_proba") or not hasattr(fitted, "decision_function")
+    if not is_classifier(fitted) or shares or votes:
+        return response_of(fitted)
+    return decision_values(fitted, as_it_is)
 
 
 def _means(model: Model, X: Array, points: Points, n_jobs: int | None) -> Array:
     """Means over the rows, of shape (columns, points, outputs)."""
     units, bounds = np.arange(X.shape[1])[:, None], (X.min(axis=0), X.max(axis=0))
-    total: Array | float = 0.0
-    for part in in_blocks([FoldModel(model, np.arange(len(X)))]):
-        engine = open_engine(model, X[part.rows], *bounds, n_jobs)
-        means = engine.mean_outputs(units, points)
-        if means is not None:
-            total = total + means * len(part.rows)
-            continue
-        for batch in engine.batches(units):
-            for which, block in blocks_at(batch, part, points):
-                sums = block.outputs.sum(axis=1)
-                if isinstance(total, float):
-                    total = np.zeros((len(units), *sums.shape[1:]))
-                total[which] += sums
-    return np.asarray(total / len(X))
+    found = (
+        open_engine(model, X[part.rows], *bounds, n_jobs).mean_outputs(units, points, part)
+        * len(part.rows)
+        for part in in_blocks([FoldModel(model, np.arange(len(X)))])
+    )
+    return np.asarray(sum(found) / len(X))

@@ -4,26 +4,23 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import Bunch, check_consistent_length
 
-from tamis._arrays import Array, Subset
-from tamis._parallel import parallel_map
+from tamis._arrays import Array
 from tamis._random import draw_seed
 from tamis.exceptions import InvalidParameter
-from tamis.response.answers import decisions_of, predictions_of, probabilities_of
-from tamis.response.comparison import DrawComparison, EngineComparison
-from tamis.response.distances import MeanChange, Statistic, TotalVariation
-from tamis.response.engine import Model
+from tamis.response.comparison import AnyComparison, EngineComparison
+from tamis.response.distances import Statistic, mean_change, total_variation
+from tamis.response.engines.base import FoldModel, Model
+from tamis.response.engines.registry import check_usable, is_followed
+from tamis.response.fold_models import FoldTraining
 from tamis.response.frames import FrameCodes, OnFrames
-from tamis.response.opening import check_usable, is_followed
-from tamis.response.perturbations import Draw, Points, Replacement, Zero, resolve
+from tamis.response.outputs import replacement_losses
+from tamis.response.perturbations import Replacement, Zero, resolve
+from tamis.response.predictions import decisions_of, predictions_of, probabilities_of
 from tamis.response.scores import ScoreOutput
-from tamis.response.training import FoldModel, SensitivityTraining
-
-#: Parts that the columns are dealt out in, for each process: enough to even out unequal ones.
-PARTS_PER_JOB = 4
+from tamis.response.units import Units
 
 
 def importance(
@@ -96,16 +93,13 @@ def importance(
             "importance cannot set a column of texts or categories to 0. Use by='marginal' or "
             "'permutation'."
         )
-    comparison, followed = _compared(fitted, table, _truth(y, scoring, table), scoring, n_jobs)
-    units = np.arange(table.codes.shape[1])[:, None]
-    n_parts = 1 if followed else PARTS_PER_JOB * effective_n_jobs(n_jobs)
-    repeats = [
-        _scores(comparison, units, draw, n_parts, n_jobs)
-        for draw in way.draws(table.codes, units, draw_seed(random_state))
-    ]
-    found = np.stack(repeats, axis=1)
+    comparison = _compare(fitted, table, _truth(y, scoring, table), scoring, n_jobs)
+    units, seed = Units.single(np.arange(table.codes.shape[1])), draw_seed(random_state)
+    found = replacement_losses(comparison, way, units, table.codes, seed, n_jobs).T
     return Bunch(
-        importances_mean=found.mean(axis=1), importances_std=found.std(axis=1), importances=found
+        importances_mean=np.nanmean(found, axis=1),
+        importances_std=np.nanstd(found, axis=1),
+        importances=found,
     )
 
 
@@ -127,74 +121,45 @@ def _truth(y: Any, scoring: Any, table: FrameCodes) -> Any:
     return np.asarray(y)
 
 
-def _compared(
+def _compare(
     fitted: Any, table: FrameCodes, y: Any, scoring: Any, n_jobs: int | None
-) -> tuple[DrawComparison, bool]:
-    """Who compares, and whether an engine knows the model."""
+) -> AnyComparison:
+    """Compare outputs before and after a perturbation, by an engine if one knows the model."""
     check_usable("importance", fitted)
-    predictor = is_classifier(fitted) or is_regressor(fitted)
-    if y is None and scoring is None and predictor:
-        statistic: Callable[[Array], Statistic] = TotalVariation
-        if not is_classifier(fitted):
-            statistic = MeanChange
-        return _by_engine(fitted, table, answers_of, statistic, n_jobs)
-    labels = getattr(fitted, "classes_", None) if is_classifier(fitted) else None
-    training = SensitivityTraining(
-        "importance", table.codes, y, np.arange(len(table.codes)), labels=labels
-    )
-    output = ScoreOutput(training, fitted, scoring)
-    if output.plain:
-        return _by_engine(fitted, table, output.answers, output.statistic, n_jobs)
-    asked = OnFrames(fitted, table) if table.is_frame else fitted
-    output = ScoreOutput(training, asked, scoring)
-    models = [FoldModel(output.answers(asked), training.rows)]
-    return output.comparison(models, table.codes), False
+    rows, predicts = np.arange(len(table.codes)), is_classifier(fitted) or is_regressor(fitted)
+    view: Callable[[Any], Model] = response_of
+    statistic: Callable[[Array], Statistic] = mean_change
+    if y is None and scoring is None and predicts:
+        statistic = total_variation if is_classifier(fitted) else mean_change
+    else:
+        labels = getattr(fitted, "classes_", None) if is_classifier(fitted) else None
+        training = FoldTraining("importance", table.codes, y, rows, labels=labels)
+        output = ScoreOutput(training, fitted, scoring)
+        if not output.plain:
+            asked = OnFrames(fitted, table) if table.is_frame else fitted
+            output = ScoreOutput(training, asked, scoring)
+            return output.comparison([FoldModel(output.view(asked), rows)], table.codes)
+        view, statistic = output.view, output.statistic
+    models = [FoldModel(known_model(fitted, table, view), rows)]
+    return EngineComparison(models, table.codes, statistic, n_jobs)
 
 
-def _by_engine(
-    fitted: Any,
-    table: FrameCodes,
-    answers: Callable[[Any], Model],
-    statistic: Callable[[Array], Statistic],
-    n_jobs: int | None,
-) -> tuple[DrawComparison, bool]:
-    model, followed = known_model(fitted, table, answers)
-    rows = np.arange(len(table.codes))
-    models = [FoldModel(model, rows)]
-    return EngineComparison(models, table.codes, statistic, n_jobs if followed else None), followed
+def known_model(fitted: Any, table: FrameCodes, view: Callable[[Any], Model]) -> Model:
+    """View a model as an engine knows it, or else as one that takes numbers for frames.
 
-
-def known_model(
-    fitted: Any, table: FrameCodes, answers: Callable[[Any], Model]
-) -> tuple[Model, bool]:
-    """A model as engines see it, and whether one knows it; else one that takes numbers for frames.
-
-    The model is asked once, so that a table which it cannot take is refused in its own words.
+    The model predicts once, so that a table which it cannot take is refused in its own words.
     """
     fitted.predict(table.frame)
-    model = answers(fitted)
-    if table.all_numbers and is_followed(model):
-        return model, True
-    return (answers(OnFrames(fitted, table)) if table.is_frame else model), False
+    model = view(fitted)
+    if not table.is_frame or (table.all_numbers and is_followed(model)):
+        return model
+    return view(OnFrames(fitted, table))
 
 
-def answers_of(fitted: Any) -> Model:
-    """Probabilities, predicted classes where there are none, or predictions."""
+def response_of(fitted: Any) -> Model:
+    """View a model by its probabilities, its classes if there are none, or its predictions."""
     if not is_classifier(fitted):
         return predictions_of(fitted)
     if hasattr(fitted, "predict_proba"):
         return probabilities_of(fitted, fitted.classes_)
     return decisions_of(fitted, fitted.classes_)
-
-
-def _scores(
-    comparison: DrawComparison, units: Subset, draw: Draw, n_parts: int, n_jobs: int | None
-) -> Array:
-    """Scores of all units, some of them at a time."""
-    parts = np.array_split(np.arange(len(units)), min(n_parts, len(units)))
-    items = [(units[part], _part(draw, part), np.ones(len(part), dtype=bool)) for part in parts]
-    return np.concatenate(parallel_map(comparison.scores, items, n_jobs))
-
-
-def _part(draw: Draw, part: Subset) -> Draw:
-    return Points(draw.values[part], draw.weights[part]) if isinstance(draw, Points) else draw

@@ -1,21 +1,18 @@
 """Probabilities of decision values: Platt's sigmoids, fitted by scikit-learn, and their rows."""
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.frozen import FrozenEstimator
+from sklearn.calibration import _SigmoidCalibration
 from sklearn.multiclass import OneVsRestClassifier
 
 from tamis._arrays import Array, is_int
+from tamis._namespace import move, namespace
 from tamis.folds.rows import Fold, Rows, held_out
-from tamis.response.answers import Decided
-from tamis.response.engine import Model
-from tamis.response.opening import last_step
-from tamis.response.training import FoldModel, SensitivityTraining, rows_of, some_rows
+from tamis.response.engines.base import FoldModel
+from tamis.response.fold_models import FoldTraining, select_rows, take_rows
+from tamis.response.predictions import as_it_is, decision_values, has_votes
 
 
 class Sigmoids(NamedTuple):
@@ -24,18 +21,19 @@ class Sigmoids(NamedTuple):
     slopes: Array
     offsets: Array
 
-    def probabilities(self, decisions: Array) -> Array:
+    def probabilities(self, decisions: Any) -> Any:
         """Probability of the second of two classes, or of each of several."""
-        z = decisions * self.slopes
-        z += self.offsets
-        with np.errstate(over="ignore"):
-            np.exp(z, out=z)
-        z += 1.0
-        p = np.reciprocal(z, out=z)
-        if len(self.slopes) == 1:
-            return p
-        total = p.sum(axis=-1, keepdims=True)
-        return np.divide(p, total, out=np.full_like(p, 1 / len(self.slopes)), where=total > 0)
+        xp = namespace(decisions)
+        z = decisions * move(self.slopes, decisions)
+        z += move(self.offsets, decisions)
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = xp.exp(z)
+            z += 1.0
+            p = 1 / z
+            if len(self.slopes) == 1:
+                return p
+            total = xp.sum(p, axis=-1, keepdims=True)
+            return xp.where(total > 0, p / total, 1 / len(self.slopes))
 
     def suit(self, decisions: Array) -> bool:
         """Whether one of them rises, and none is a step for these decisions.
@@ -47,39 +45,17 @@ class Sigmoids(NamedTuple):
         return bool((self.slopes < 0).any() and (sure <= 2 * np.log(len(decisions) + 1)).all())
 
 
-class Decisions(ClassifierMixin, BaseEstimator):
-    """Classifier whose input already is its decision values."""
-
-    def fit(self, X: Array, y: NDArray[Any]) -> "Decisions":
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X: Array) -> NDArray[Any]:
-        """Class of the greatest decision value."""
-        two = X.shape[1] == 1
-        return np.asarray(self.classes_[(X[:, 0] > 0).astype(int) if two else X.argmax(axis=1)])
-
-    def decision_function(self, X: Array) -> Array:
-        """The input."""
-        return X[:, 0] if X.shape[1] == 1 else X
-
-
 def fit_sigmoids(decisions: Array, codes: NDArray[np.intp], weights: Any = None) -> Sigmoids:
-    """Sigmoids of decision values that the machines gave for rows they had not seen.
+    """Fit sigmoids to decision values that the machines gave for rows they had not seen.
 
     Platt's targets and the fit are those of ``CalibratedClassifierCV(method="sigmoid")``.
     """
-    known = FrozenEstimator(Decisions().fit(decisions, codes))
-    everything = np.arange(len(codes))
-    fitted = CalibratedClassifierCV(
-        known, method="sigmoid", ensemble=False, cv=[(everything, everything)]
-    )
-    with warnings.catch_warnings():  # the machines behind the decisions had the weights already
-        warnings.filterwarnings("ignore", "Since FrozenEstimator does not appear", UserWarning)
-        fitted.fit(decisions, codes, sample_weight=weights)
-    calibrators = fitted.calibrated_classifiers_[0].calibrators
-    slopes = np.array([float(one.a_) for one in calibrators])
-    return Sigmoids(slopes, np.array([float(one.b_) for one in calibrators]))
+    labels = [1] if decisions.shape[1] == 1 else range(decisions.shape[1])
+    found = [
+        _SigmoidCalibration().fit(own, codes == label, weights)
+        for own, label in zip(decisions.T, labels, strict=True)
+    ]
+    return Sigmoids(np.array([one.a_ for one in found]), np.array([one.b_ for one in found]))
 
 
 class CalibratedMachines(NamedTuple):
@@ -92,32 +68,29 @@ class CalibratedMachines(NamedTuple):
     def models(self) -> list[FoldModel]:
         """Machines whose decisions become probabilities."""
         link = self.sigmoids.probabilities
-        return [
-            FoldModel(Model(machine, "decision_function", Decided(machine), link), rows)
-            for machine, rows in self.answering
-        ]
+        return [FoldModel(decision_values(one, link), rows) for one, rows in self.answering]
 
 
-def calibrated_machines(
-    training: SensitivityTraining, estimator: Any, X: Array, calibration: int | float
+def calibrate_machines(
+    training: FoldTraining, estimator: Any, X: Array, calibration: int | float
 ) -> CalibratedMachines:
-    """Machines with sigmoids from rows that they had not seen, where those are of use.
+    """Train machines with sigmoids from rows that they had not seen, if those are of use.
 
     ``calibration`` is a number of folds or a held-out fraction; rows that are held out anyway serve
     instead.
     """
-    apart = one_against_the_rest(training, estimator)
+    apart = is_one_against_the_rest(training, estimator)
     base = OneVsRestClassifier(estimator) if apart else estimator
     if training.held_out:
-        answering = [(training.fitted(base, X, train), rest) for train, rest in training.parts]
+        answering = [(training.fit(base, X, train), rest) for train, rest in training.parts]
         unseen = [(machine, rest[training.codes[rest] >= 0]) for machine, rest in answering]
         return CalibratedMachines(answering, unseen, _sigmoids(training, X, unseen))
     train, parts = calibrating_parts(training, calibration)
-    unseen = [(training.fitted(base, X, rows), rest) for rows, rest in parts]
-    whole = training.fitted(base, X, train) if is_int(calibration) else unseen[0][0]
+    unseen = [(training.fit(base, X, rows), rest) for rows, rest in parts]
+    whole = training.fit(base, X, train) if is_int(calibration) else unseen[0][0]
     answering = [(whole, np.arange(X.shape[0]))]
     sigmoids = _sigmoids(training, X, unseen)
-    if sigmoids.suit(Decided(whole)(some_rows(X, train))):
+    if sigmoids.suit(_decisions(whole, X, train)):
         return CalibratedMachines(answering, unseen, sigmoids)
     # a nearly diagonal kernel answers almost nothing on unseen rows, and +-1 on its own: a
     # sigmoid made for the former is a step for the latter, and every score would be 0
@@ -125,15 +98,12 @@ def calibrated_machines(
     return CalibratedMachines(answering, seen, _sigmoids(training, X, seen))
 
 
-def one_against_the_rest(training: SensitivityTraining, estimator: Any) -> bool:
+def is_one_against_the_rest(training: FoldTraining, estimator: Any) -> bool:
     """Whether the decisions are votes, which jump; machines one against the rest do not."""
-    votes = hasattr(last_step(estimator), "decision_function_shape")
-    return votes and len(training.classes) > 2
+    return has_votes(estimator) and len(training.classes) > 2
 
 
-def calibrating_parts(
-    training: SensitivityTraining, calibration: int | float
-) -> tuple[Rows, list[Fold]]:
+def calibrating_parts(training: FoldTraining, calibration: int | float) -> tuple[Rows, list[Fold]]:
     """Rows that the machine trains on, and (train, rest) of those that make the sigmoid."""
     if is_int(calibration):
         return training.rows, training.split(int(calibration))
@@ -144,10 +114,12 @@ def calibrating_parts(
     return train, [(train, rest)]
 
 
-def _sigmoids(
-    training: SensitivityTraining, X: Array, machines: list[tuple[Any, Rows]]
-) -> Sigmoids:
-    decisions = np.concatenate([Decided(machine)(some_rows(X, rest)) for machine, rest in machines])
+def _sigmoids(training: FoldTraining, X: Array, machines: list[tuple[Any, Rows]]) -> Sigmoids:
+    decisions = np.concatenate([_decisions(machine, X, rest) for machine, rest in machines])
     rows = np.concatenate([rest for _, rest in machines])
-    weights = rows_of(training.fit_params, rows).get("sample_weight")
+    weights = take_rows(training.fit_params, rows).get("sample_weight")
     return fit_sigmoids(decisions, training.codes[rows], weights)
+
+
+def _decisions(machine: Any, X: Any, rows: Rows) -> Array:
+    return decision_values(machine, as_it_is).raw(select_rows(X, rows))

@@ -1,48 +1,76 @@
-"""Outputs of models before and after a perturbation, compared in blocks that fit a cache."""
+"""Outputs of models before and after a perturbation, compared by engines or by altered copies."""
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tamis._arrays import Array, Mask, Subset
-from tamis.response.distances import DistanceBlock, Statistic
-from tamis.response.engine import Batch, Engine, no_centres
-from tamis.response.opening import open_engine, rows_at_once
+from tamis._namespace import Place, host, is_elsewhere, note, say_processor
+from tamis.response.device import INSTEAD, DeviceEngine
+from tamis.response.distances import Statistic
+from tamis.response.engines.base import Engine, FoldModel, GenericEngine
+from tamis.response.engines.registry import open_engine, rows_at_once
+from tamis.response.engines.scalers import scaling_of
 from tamis.response.perturbations import Centres, Draw, Points, Shuffle
-from tamis.response.training import FoldModel
 
-#: Numbers in a block of altered outputs (2 MB): small enough for a processor's cache.
-BLOCK = 250_000
 #: Bytes of engines that are kept between two passes: what an ordinary machine can spare.
 KEPT = 1_000_000_000
 
 
-class DrawComparison(Protocol):
-    """How far models are moved by the draws of a perturbation."""
-
-    def scores(self, units: Subset, draw: Draw, wanted: Mask) -> Array:
-        """Scores of units (units, size) of one draw; those not wanted may be left out."""
-
-
 class EngineComparison:
-    """By engines: outputs before, and a statistic of how far they move from there."""
+    """Comparison by engines: outputs before, and a statistic of how far they move from there.
+
+    ``makes_copies`` says whether altered copies of the rows are made, which processes can share.
+
+    Parameters
+    ----------
+    models : list of FoldModel
+        Together they predict for all rows, each once.
+    X : array of shape (n_samples, n_features)
+        On any device.
+    statistic : callable
+        From the outputs before to the statistic.
+    n_jobs : int or None, default=None
+        Threads that engines may use.
+    place : Place or None, default=None
+        The device where kernels are to be computed.
+    precision : {"double", "single"}, default="double"
+        Of the kernels there.
+    """
 
     def __init__(
         self,
         models: list[FoldModel],
-        X: Array,
+        X: Any,
         statistic: Callable[[Array], Statistic],
         n_jobs: int | None = None,
+        place: Place | None = None,
+        precision: str = "double",
     ):
-        self.X, self.n_jobs = X, n_jobs
-        self.parts = list(in_blocks(models))
-        # what any draw may put in the place of a value: another one, or 0
-        self.bounds = np.minimum(X.min(axis=0), 0.0), np.maximum(X.max(axis=0), 0.0)
-        self.kept: dict[int, Engine] = {}
-        self.statistic = statistic(self._before())
+        self.models, self.table, self.make, self.n_jobs = models, X, statistic, n_jobs
+        self.on_processor: EngineComparison | None = None
+        self.kept: dict[int, Any] = {}
+        engines = []
+        if place is not None or is_elsewhere(X):
+            there = place.put(X) if place is not None and not is_elsewhere(X) else X
+            engines = [DeviceEngine.of(part, there, precision) for part in models]
+        self.on_device = bool(engines) and None not in engines
+        if self.on_device:
+            self.parts, self.kept = models, dict(enumerate(engines))
+        elif engines:
+            say_processor(f"What {_name(models[0])} as columns change is computed", INSTEAD)
+            note("scores")
+        if not self.on_device:
+            self.parts, self.X = list(in_blocks(models)), host(X)
+            # what any draw may put in the place of a value: another one, or 0
+            self.bounds = np.minimum(self.X.min(axis=0), 0.0), np.maximum(self.X.max(axis=0), 0.0)
+        each = range(len(self.parts))
+        outputs = [self.parts[k].model.link(self._engine(k).outputs()) for k in each]
+        self.statistic = statistic(in_order_of_rows(self.parts, outputs, X.shape[0]))
+        self.makes_copies = isinstance(self._engine(0), GenericEngine)
 
-    def _engine(self, index: int) -> Engine:
+    def _engine(self, index: int) -> Engine | DeviceEngine:
         if index in self.kept:
             return self.kept[index]
         model, rows = self.parts[index]
@@ -51,83 +79,35 @@ class EngineComparison:
             self.kept[index] = engine
         return engine
 
-    def _before(self) -> Array:
-        """Outputs of the rows as they are, in the order of the table."""
-        outputs = [
-            part.model.link(self._engine(index).outputs()) for index, part in enumerate(self.parts)
-        ]
-        return gathered(self.parts, outputs, len(self.X))
-
     def scores(self, units: Subset, draw: Draw, wanted: Mask) -> Array:
+        """Scores of units (units, size) of one draw; those not wanted may be left out."""
+        if self.on_device and (units.shape[1] > 1 or isinstance(draw, Centres)):
+            what = "What changes by groups of columns, or in centres too, is computed"
+            say_processor(what, INSTEAD)
+            note("scores")
+            self.on_processor = self.on_processor or EngineComparison(
+                self.models, host(self.table), self.make, self.n_jobs
+            )
+            return self.on_processor.scores(units, draw, wanted)
         scales: Array | None = None
         for _ in range(self.statistic.n_passes):
-            sums = self._in_one_pass(units, draw, scales)
-            if sums is None:
-                sums = np.zeros((len(units), self.statistic.n_sums))
-                for some, block in self._blocks(units, draw, wanted):
-                    known = None if scales is None else scales[some]
-                    sums[some] += self.statistic.sums(block, known)
+            sums = np.zeros((self.statistic.n_sums, len(units)))
+            for k, part in enumerate(self.parts):
+                sums += self._engine(k).sums(units, draw, part, self.statistic, scales, wanted)
             scales = self.statistic.scores(sums, scales)
         assert scales is not None
         return scales
 
-    def _in_one_pass(self, units: Subset, draw: Draw, scales: Array | None) -> Array | None:
-        """Sums where all engines add them up themselves: those before, and what exceeds them."""
-        total: Array | None = None
-        for index, part in enumerate(self.parts):
-            engine = self._engine(index)
-            excess = engine.excess_of(units, draw, part.rows, self.statistic, scales)
-            if excess is None:
-                return None
-            total = excess if total is None else total + excess
-        assert total is not None
-        return self.statistic.start() + total
 
-    def _blocks(
-        self, units: Subset, draw: Draw, wanted: Mask
-    ) -> Iterator[tuple[Subset, DistanceBlock]]:
-        for index, part in enumerate(self.parts):
-            engine = self._engine(index)
-            if isinstance(draw, Centres) and not engine.has_centres:
-                raise no_centres(part.model.fitted)
-            own = engine.condense(units, draw) if isinstance(draw, Points) else draw
-            for batch in engine.batches(units):
-                if wanted[batch.units].any():
-                    yield from self._of_batch(batch, units, part, own)
-
-    def _of_batch(
-        self, batch: Batch, units: Subset, part: FoldModel, draw: Draw
-    ) -> Iterator[tuple[Subset, DistanceBlock]]:
-        if isinstance(draw, Points):
-            yield from blocks_at(batch, part, draw)
-            return
-        model, rows = part
-        if isinstance(draw, Shuffle):
-            raw = batch.paired(self.X[:, units[batch.units]][draw.donors[rows]])
-        else:
-            raw = batch.without()
-        yield batch.units, DistanceBlock(rows, model.link(raw), np.ones((len(batch.units), 1)))
-
-
-def blocks_at(
-    batch: Batch, part: FoldModel, draw: Points
-) -> Iterator[tuple[Subset, DistanceBlock]]:
-    """Altered outputs of the units of a batch at given values."""
-    model, rows = part
-    values, weights = draw.values[batch.units], draw.weights[batch.units]
-    n_points = values.shape[1]
-    units_at_once = max(1, BLOCK // (len(rows) * n_points))
-    rows_at_a_time = max(16, BLOCK // n_points)
-    for first in range(0, len(values), units_at_once):
-        some = slice(first, first + units_at_once)
-        for start in range(0, len(rows), rows_at_a_time):
-            chosen = slice(start, start + rows_at_a_time)
-            outputs = model.link(batch.at(some, chosen, values[some]))
-            yield batch.units[some], DistanceBlock(rows[chosen], outputs, weights[some])
+def _name(part: FoldModel) -> str:
+    """Whose outputs the processor compares, for a sentence."""
+    if part.model.method == "left-out":
+        return "machines without one row each answer"
+    return f"{type(scaling_of(part.model.fitted)[1]).__name__} answers"
 
 
 def in_blocks(models: list[FoldModel]) -> Iterator[FoldModel]:
-    """Models with as many rows as an engine may have."""
+    """Yield models with as many rows as an engine may have."""
     for model, rows in models:
         size = rows_at_once(model, len(rows))
         for first in range(0, len(rows), size):
@@ -135,23 +115,45 @@ def in_blocks(models: list[FoldModel]) -> Iterator[FoldModel]:
 
 
 def outputs_of(models: list[FoldModel], X: Array) -> Array:
-    """Outputs of all rows, each by the model that answers for it."""
-    return gathered(models, [model.outputs(X[rows]) for model, rows in models], len(X))
+    """Compute the outputs of all rows, each by its own model."""
+    return in_order_of_rows(models, [model.outputs(X[rows]) for model, rows in models], len(X))
 
 
-def gathered(models: list[FoldModel], outputs: list[Array], n_rows: int) -> Array:
-    """Outputs of the rows of each model, in the order of the table."""
+def in_order_of_rows(models: list[FoldModel], outputs: list[Array], n_rows: int) -> Array:
+    """Bring the outputs of each model's rows into the order of the table."""
     found = np.empty((n_rows, outputs[0].shape[1]))
-    for (_, rows), part in zip(models, outputs, strict=True):
-        found[rows] = part
+    for (_, rows), block in zip(models, outputs, strict=True):
+        found[rows] = block
     return found
 
 
-def moved(statistic: Statistic, outputs: Array) -> float:
-    """Score of other outputs of all rows."""
-    block = DistanceBlock(slice(None), outputs[None, :, None, :], np.ones((1, 1)))
-    scales: Array | None = None
-    for _ in range(statistic.n_passes):
-        scales = statistic.scores(statistic.sums(block, scales), scales)
-    assert scales is not None
-    return float(scales[0])
+class CopyComparison:
+    """Comparison of any score, by explicitly altered copies of the rows."""
+
+    makes_copies = True
+
+    def __init__(self, score: Callable[[Array], float], X: Array):
+        self.score, self.X, self.base = score, X, score(X)
+
+    def scores(self, units: Subset, draw: Draw, wanted: Mask) -> Array:
+        found = np.zeros(len(units))
+        for unit in np.flatnonzero(wanted):
+            found[unit] = self.base - self._altered(units[unit], int(unit), draw)
+        return found
+
+    def _altered(self, columns: Subset, unit: int, draw: Draw) -> float:
+        """Score with one unit replaced."""
+        altered = self.X.copy()
+        if isinstance(draw, Shuffle):
+            altered[:, columns] = self.X[draw.donors[:, None], columns]
+            return self.score(altered)
+        assert isinstance(draw, Points)
+        total = 0.0
+        for values, weight in zip(draw.values[unit], draw.weights[unit], strict=True):
+            if weight > 0:
+                altered[:, columns] = values
+                total += weight * self.score(altered)
+        return total
+
+
+AnyComparison: TypeAlias = EngineComparison | CopyComparison

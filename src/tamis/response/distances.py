@@ -1,209 +1,182 @@
-"""How far outputs move: statistics that add up over blocks of rows and points.
+"""How far outputs move: statistics that add up over rows and points.
 
-A statistic turns a block of altered outputs into sums, and the sums of all blocks into scores, so
-that no table of all rows by all values is ever held.
+A statistic turns changes of outputs into sums, and the sums over all rows into scores, so that no
+table of all rows by all values is held. Sums are of changes, and not of altered outputs, so that a
+column that hardly matters keeps its digits. They run on arrays of any library.
 """
 
-from typing import Any, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tamis._arrays import Array
+from tamis._namespace import move, namespace
 
 
-class DistanceBlock(NamedTuple):
-    """Altered outputs of some rows."""
-
-    rows: Any  # indices among all rows
-    outputs: Array  # (units, rows, points, outputs)
-    weights: Array  # (units, points)
-
-
-class Statistic(Protocol):
+class Statistic(ABC):
     """Distance of altered outputs from the outputs as they are."""
 
-    #: How often the blocks must be seen: a second pass knows the scores' scales.
-    n_passes: int
-    n_sums: int
+    #: How often the changes must be seen: a second pass knows the scales of the units.
+    n_passes: int = 1
+    #: Number of sums.
+    n_sums: int = 1
+    #: Outputs as they are, of shape (rows, outputs).
+    before: Array
 
-    def sums(self, block: DistanceBlock, scales: Array | None) -> Array:
-        """Sums over rows and points, of shape (units, n_sums)."""
+    @abstractmethod
+    def terms(self, rows: Any, change: Any, scales: Any = None) -> list[Any]:
+        """Terms of the sums, each of the shape of the change without its last axis, the outputs.
 
-    def terms(self, rows: Any, outputs: Array, scales: Array | None) -> Array:
-        """What rows with one output each add to the sums, of shape (rows, n_sums)."""
+        Without a change every term is 0. ``rows`` are indices of a shape that broadcasts with it.
+        """
 
-    def start(self) -> Array:
-        """Sums of the terms of all rows as they are, of shape (n_sums,)."""
+    @abstractmethod
+    def scores(self, sums: Array, scales: Array | None) -> Array:
+        """Scores of the units from sums (n_sums, units); before the last pass their scales."""
+
+    def sums(self, rows: Any, change: Any, weights: Any, scales: Array | None) -> Any:
+        """Sums over rows and weighted points of changes (units, rows, points, outputs)."""
+        xp = namespace(change)
+        own = None if scales is None else move(scales, change)[:, None, None]
+        terms = self.terms(rows[:, None], change, own)
+        return xp.stack([xp.sum(xp.sum(term, axis=1) * weights, axis=1) for term in terms])
+
+    def score(self, outputs: Array) -> float:
+        """Score of other outputs of all rows."""
+        rows, scales = np.arange(len(outputs)), None
+        change = (outputs - self.before)[None, :, None, :]
+        for _ in range(self.n_passes):
+            sums = self.sums(rows, change, np.ones((1, 1)), scales)
+            scales = self.scores(sums, scales)
+        assert scales is not None
+        return float(scales[0])
+
+
+class AbsoluteChange(Statistic):
+    """Sum of the absolute changes over a divisor."""
+
+    def __init__(self, before: Array, divisor: float):
+        self.before, self.divisor = before, divisor
+
+    def terms(self, rows: Any, change: Any, scales: Any = None) -> list[Any]:
+        xp = namespace(change)
+        if change.shape[-1] == 1:
+            return [xp.abs(change[..., 0])]
+        return [xp.sum(xp.abs(change), axis=-1)]
 
     def scores(self, sums: Array, scales: Array | None) -> Array:
-        """Scores of the units (or, before the last pass, their scales)."""
+        return sums[0] / self.divisor
 
 
-class TotalVariation:
-    """Half the sum over classes of the mean absolute change of their probabilities.
+def total_variation(before: Array) -> AbsoluteChange:
+    """Make half the sum over classes of the mean absolute change of their probabilities.
 
     One output is the probability of the second of two classes.
     """
-
-    n_passes = n_sums = 1
-
-    def __init__(self, before: Array):
-        self.before = before
-
-    def sums(self, block: DistanceBlock, scales: Array | None) -> Array:
-        change = block.outputs - self.before[block.rows][None, :, None, :]
-        np.abs(change, out=change)
-        moved = change[..., 0] if change.shape[-1] == 1 else change.sum(axis=-1) / 2
-        return np.einsum("jrq,jq->j", moved, block.weights)[:, None]
-
-    def terms(self, rows: Any, outputs: Array, scales: Array | None) -> Array:
-        change = np.abs(outputs - self.before[rows])
-        return change if change.shape[1] == 1 else change.sum(axis=1, keepdims=True) / 2
-
-    def start(self) -> Array:
-        return np.zeros(1)
-
-    def scores(self, sums: Array, scales: Array | None) -> Array:
-        return sums[..., 0] / len(self.before)
+    return AbsoluteChange(before, len(before) * min(before.shape[1], 2))
 
 
-class MeanChange:
-    """Mean absolute change of what a regression answers, over rows and outputs."""
-
-    n_passes = n_sums = 1
-
-    def __init__(self, before: Array):
-        self.before = before
-
-    def sums(self, block: DistanceBlock, scales: Array | None) -> Array:
-        change = block.outputs - self.before[block.rows][None, :, None, :]
-        return np.einsum("jrqk,jq->j", np.abs(change, out=change), block.weights)[:, None]
-
-    def terms(self, rows: Any, outputs: Array, scales: Array | None) -> Array:
-        return np.asarray(np.abs(outputs - self.before[rows]).sum(axis=1, keepdims=True))
-
-    def start(self) -> Array:
-        return np.zeros(1)
-
-    def scores(self, sums: Array, scales: Array | None) -> Array:
-        return sums[..., 0] / self.before.size
+def mean_change(before: Array) -> AbsoluteChange:
+    """Make the mean absolute change of predictions, over rows and outputs."""
+    return AbsoluteChange(before, before.size)
 
 
-class WeightedLoss:
-    """How far a weighted mean of the losses of rows rises: sum_i w_i (loss_i altered - loss_i).
+class WeightedLoss(Statistic):
+    """Rise of a weighted mean of the losses of rows: sum_i w_i (loss_i altered - loss_i).
 
     The loss is the squared error of a regression, or 1 for a wrong class.
     """
 
-    n_passes = n_sums = 1
-
     def __init__(self, before: Array, truth: Array, weights: Array, squared: bool):
-        self.truth, self.weights, self.squared = truth, weights, squared
-        self.base = float(weights @ self._losses(before, truth))
+        self.before, self.truth, self.weights, self.squared = before, truth, weights, squared
 
-    def _losses(self, outputs: Array, truth: Array) -> Array:
-        error = outputs - truth
-        if self.squared:
-            return np.asarray(error[..., 0] ** 2)
-        np.abs(error, out=error)
-        return error[..., 0] if error.shape[-1] == 1 else error.sum(axis=-1) / 2
-
-    def sums(self, block: DistanceBlock, scales: Array | None) -> Array:
-        losses = self._losses(block.outputs, self.truth[block.rows][:, None, :])
-        weights = self.weights[block.rows]
-        return np.einsum("jrq,jq,r->j", losses, block.weights, weights)[:, None]
-
-    def terms(self, rows: Any, outputs: Array, scales: Array | None) -> Array:
-        return (self._losses(outputs, self.truth[rows]) * self.weights[rows])[:, None]
-
-    def start(self) -> Array:
-        return np.array([self.base])
+    def terms(self, rows: Any, change: Any, scales: Any = None) -> list[Any]:
+        xp, truth = namespace(change), self.truth[rows]
+        if self.squared:  # (e + c)² - e² = c (c + 2 e)
+            twice = move(2 * (self.before[rows] - truth)[..., 0], change)
+            rise = change[..., 0] * (change[..., 0] + twice)
+        else:  # classes are coded by 0 and 1
+            rise = xp.sum(change * move(1 - 2 * truth, change), axis=-1) / min(change.shape[-1], 2)
+        return [rise * move(self.weights[rows], change)]
 
     def scores(self, sums: Array, scales: Array | None) -> Array:
-        return np.asarray(sums[..., 0] - self.base)
+        return sums[0]
 
 
-class LaplaceDivergence:
-    """Mean divergence of Laplace densities around f(x) and f(x_(j)), with constants.
+class NoiseDivergence(Statistic):
+    """Mean divergence of densities around the outputs, whose scale is that of the residuals.
 
-    ln(s_j / s) - 1 + (s / s_j) exp(-|df| / s) + |df| / s_j,  s = mean |y - f|, s_j the same of
-    the altered outputs. The other direction exchanges s and s_j; it needs s_j before its sums.
+    The scale s is (mean |y - f|^power)^(1/power); s_j is the same of the altered outputs. It is
+    kept above a millionth of the target's spread: a model that interpolates would otherwise find
+    every change infinitely surprising.
     """
 
+    power: ClassVar[int]
+
     def __init__(self, before: Array, y: Array, symmetric: bool):
-        self.before, self.y, self.symmetric = before[:, 0], y, symmetric
-        self.scale = floored(np.abs(y - self.before).mean(), y)
-        self.n_passes, self.n_sums = (2, 4) if symmetric else (1, 3)
+        self.before, self.residuals, self.symmetric = before, y - before[:, 0], symmetric
+        self.mean = float(np.mean(np.abs(self.residuals) ** self.power))
+        self.least = max(1e-6 * float(np.std(y)), 1e-12) ** self.power
+        self.scale = max(self.mean, self.least) ** (1 / self.power)
 
-    def sums(self, block: DistanceBlock, scales: Array | None) -> Array:
-        outputs = block.outputs[..., 0]
-        change = np.abs(outputs - self.before[block.rows][:, None])
-        error = np.abs(outputs - self.y[block.rows][:, None])
-        parts = [error, change, np.exp(-change / self.scale)]
+    def growth(self, rise: Array) -> Array:
+        """D = (s_j / s)^power - 1 from the rise of the mean."""
+        before, after = max(self.mean, self.least), np.maximum(self.mean + rise, self.least)
+        # the rise alone where no floor comes in, so that its digits are kept
+        free = (self.mean >= self.least) & (self.mean + rise >= self.least)
+        return np.where(free, rise, after - before) / before
+
+
+class LaplaceDivergence(NoiseDivergence):
+    """Mean divergence of Laplace densities.
+
+    ln(s_j / s) - 1 + (s / s_j) exp(-|df| / s) + |df| / s_j, which with g(u) = expm1(-u) + u is
+    log1p(D) - D / (1 + D) + mean(g(|df| / s)) / (1 + D). The other direction is
+    D - log1p(D) + (1 + D) mean(g(|df| / s_j)); it needs s_j before its sums.
+    """
+
+    power = 1
+
+    def __init__(self, before: Array, y: Array, symmetric: bool):
+        super().__init__(before, y, symmetric)
+        self.n_passes, self.n_sums = (2, 3) if symmetric else (1, 2)
+
+    def terms(self, rows: Any, change: Any, scales: Any = None) -> list[Any]:
+        xp, moved = namespace(change), change[..., 0]
+        error, size = move(self.residuals[rows], change), xp.abs(moved)
+        each = [self.scale]
         if self.symmetric:
-            own = np.inf if scales is None else scales[:, None, None]
-            parts.append(np.exp(-change / own))
-        return np.stack([np.einsum("jrq,jq->j", p, block.weights) for p in parts], axis=1)
-
-    def terms(self, rows: Any, outputs: Array, scales: Array | None) -> Array:
-        change = np.abs(outputs[:, 0] - self.before[rows])
-        parts = [np.abs(outputs[:, 0] - self.y[rows]), change, np.exp(-change / self.scale)]
-        if self.symmetric:
-            parts.append(np.exp(-change / (np.inf if scales is None else scales)))
-        return np.stack(parts, axis=1)
-
-    def start(self) -> Array:
-        return np.asarray(self.terms(slice(None), self.before[:, None], None).sum(axis=0))
+            each.append(np.inf if scales is None else scales)
+        bends = [xp.expm1(-size / scale) + size / scale for scale in each]
+        return [xp.abs(error - moved) - xp.abs(error), *bends]
 
     def scores(self, sums: Array, scales: Array | None) -> Array:
-        means = np.moveaxis(sums / len(self.y), -1, 0)
-        s, s_j = self.scale, floored(means[0], self.y)
+        rise, *bent = sums / len(self.residuals)
+        D = self.growth(rise)
         if self.symmetric and scales is None:
-            return s_j
-        forth = np.log(s_j / s) - 1 + s / s_j * means[2] + means[1] / s_j
+            return self.scale * (1 + D)
+        forth = np.log1p(D) - D / (1 + D) + bent[0] / (1 + D)
         if not self.symmetric:
             return forth
-        back = np.log(s / s_j) - 1 + s_j / s * means[3] + means[1] / s
-        return (forth + back) / 2
+        return (forth + D - np.log1p(D) + (1 + D) * bent[1]) / 2
 
 
-class GaussDivergence:
-    """Mean divergence of Gaussian densities, ln(s_j / s) + (df^2 + s^2) / (2 s_j^2) - 1/2."""
+class GaussDivergence(NoiseDivergence):
+    """Mean divergence of Gaussian densities.
 
-    n_passes, n_sums = 1, 2
+    ln(s_j / s) + (df² + s²) / (2 s_j²) - 1/2, which with m = mean(df²) / s² is
+    log1p(D) / 2 + (m - D) / (2 + 2D). The other direction is (m + D - log1p(D)) / 2.
+    """
 
-    def __init__(self, before: Array, y: Array, symmetric: bool):
-        self.before, self.y, self.symmetric = before[:, 0], y, symmetric
-        self.scale = floored(np.sqrt(np.mean((y - self.before) ** 2)), y)
+    power, n_sums = 2, 2
 
-    def sums(self, block: DistanceBlock, scales: Array | None) -> Array:
-        outputs = block.outputs[..., 0]
-        change = (outputs - self.before[block.rows][:, None]) ** 2
-        error = (outputs - self.y[block.rows][:, None]) ** 2
-        return np.stack(
-            [np.einsum("jrq,jq->j", part, block.weights) for part in (error, change)], axis=1
-        )
-
-    def terms(self, rows: Any, outputs: Array, scales: Array | None) -> Array:
-        change = (outputs[:, 0] - self.before[rows]) ** 2
-        return np.stack([(outputs[:, 0] - self.y[rows]) ** 2, change], axis=1)
-
-    def start(self) -> Array:
-        return np.asarray(self.terms(slice(None), self.before[:, None], None).sum(axis=0))
+    def terms(self, rows: Any, change: Any, scales: Any = None) -> list[Any]:
+        moved, error = change[..., 0], move(self.residuals[rows], change)
+        return [moved * (moved - 2 * error), moved * moved]
 
     def scores(self, sums: Array, scales: Array | None) -> Array:
-        means = np.moveaxis(sums / len(self.y), -1, 0)
-        s, s_j = self.scale, floored(np.sqrt(means[0]), self.y)
-        forth = np.log(s_j / s) + (means[1] + s**2) / (2 * s_j**2) - 0.5
-        if not self.symmetric:
-            return forth
-        back = np.log(s / s_j) + (means[1] + s_j**2) / (2 * s**2) - 0.5
-        return (forth + back) / 2
-
-
-def floored(scale: Array | float, y: Array) -> Array:
-    """Residual scales kept above a millionth of the target's spread.
-
-    A model that interpolates would otherwise find every change infinitely surprising.
-    """
-    return np.maximum(scale, max(1e-6 * float(np.std(y)), 1e-12))
+        rise, squares = sums / len(self.residuals)
+        D, m = self.growth(rise), squares / self.scale**2
+        forth = np.log1p(D) / 2 + (m - D) / (2 + 2 * D)
+        return (forth + (m + D - np.log1p(D)) / 2) / 2 if self.symmetric else forth

@@ -1,9 +1,8 @@
-"""Machines of least squares of which each row meets the one that did not see it.
+"""Machines of least squares, one without each row, whose outputs are those of that row.
 
 All of them come from one inverse (:mod:`tamis.svm.newton.left_out`), without any training.
 """
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -14,15 +13,15 @@ from tamis._arrays import Array
 from tamis._namespace import host, note
 from tamis.exceptions import IncompatibleCriterion
 from tamis.response.calibration import fit_sigmoids
-from tamis.response.engine import Model, Outputs
-from tamis.response.kernel import MOST_VALUES
+from tamis.response.engines.base import FoldModel, Model, Outputs
+from tamis.response.engines.kernel import MOST_VALUES
+from tamis.response.fold_models import FoldTraining
 from tamis.response.perturbations import Derivative, Perturbation
-from tamis.response.training import FoldModel, SensitivityTraining
 from tamis.svm.newton.left_out import LeftOutMachines, is_least_squares, left_out_machines
 
 
 def check_left_out(name: str, estimator: Any, way: Perturbation) -> None:
-    """Refuse what has no machines without one row each but by as many trainings."""
+    """Refuse estimators whose machines without one row each take a training each."""
     if not is_least_squares(estimator):
         raise IncompatibleCriterion(
             f"{name} with on='left-out' needs NewtonSVR(epsilon=0) or "
@@ -36,47 +35,35 @@ def check_left_out(name: str, estimator: Any, way: Perturbation) -> None:
 
 
 def left_out_models(
-    training: SensitivityTraining, estimator: Any, X: Any, link: Outputs
+    training: FoldTraining, estimator: Any, X: Any, link: Outputs | None
 ) -> list[FoldModel]:
-    """The machines, with as many rows at a time as an engine may have."""
-    return _models(_machines(training, estimator, X), link)
+    """Make the machines, with as many rows at a time as an engine may have.
 
-
-def left_out_probabilities(
-    training: SensitivityTraining, estimator: Any, X: Any
-) -> list[FoldModel]:
-    """Machines whose decisions on the rows that they did not see made their sigmoids."""
-    found, X = _machines(training, estimator, X), host(X)
-    decisions = np.concatenate([_answers(part, X[rows]) for part, rows in _blocks(found)])
-    rows, weights = training.rows, training.fit_params.get("sample_weight")
-    weights = None if weights is None else weights[rows]
-    sigmoids = fit_sigmoids(decisions[rows], training.codes[rows], weights)
-    return _models(found, sigmoids.probabilities)
-
-
-def _machines(training: SensitivityTraining, estimator: Any, X: Any) -> LeftOutMachines:
+    Without a link their decisions on the rows that they did not see make their sigmoids.
+    """
     assert training.y is not None
-    weights = training.fit_params.get("sample_weight")
+    rows, weights = training.rows, training.fit_params.get("sample_weight")
     note("training", X)
-    return left_out_machines(clone(estimator), X, training.y, training.rows, weights)
-
-
-def _models(machines: LeftOutMachines, link: Outputs) -> list[FoldModel]:
+    found = left_out_machines(clone(estimator), X, training.y, rows, weights)
+    n_rows, n_centres = found.weights.shape[1:]
+    size = max(1, MOST_VALUES // max(1, n_centres))
+    blocks = [np.arange(k, min(k + size, n_rows)) for k in range(0, n_rows, size)]
+    machines = [
+        found._replace(weights=found.weights[:, block], offsets=found.offsets[block])
+        for block in blocks
+    ]
+    if link is None:
+        X = host(X)
+        pairs = zip(machines, blocks, strict=True)
+        decisions = np.concatenate([_outputs(own, X[block]) for own, block in pairs])
+        weights = None if weights is None else weights[rows]
+        link = fit_sigmoids(decisions[rows], training.codes[rows], weights).probabilities
     return [
-        FoldModel(Model(part, "left-out", partial(_answers, part), link), rows)
-        for part, rows in _blocks(machines)
+        FoldModel(Model(own, "left-out", partial(_outputs, own), link), block)
+        for own, block in zip(machines, blocks, strict=True)
     ]
 
 
-def _blocks(machines: LeftOutMachines) -> Iterator[tuple[LeftOutMachines, Any]]:
-    n_rows, n_centres = machines.weights.shape[1:]
-    size = max(1, MOST_VALUES // max(1, n_centres))
-    for first in range(0, n_rows, size):
-        rows = np.arange(first, min(first + size, n_rows))
-        own = machines.weights[:, rows], machines.offsets[rows]
-        yield LeftOutMachines(machines.machine, *own), rows
-
-
-def _answers(machines: LeftOutMachines, X: Array) -> Array:
+def _outputs(machines: LeftOutMachines, X: Array) -> Array:
     K = machines.machine.values(machines.machine.grams(X))
     return np.einsum("rm,orm->ro", K, machines.weights) + machines.offsets

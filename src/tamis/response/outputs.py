@@ -1,7 +1,7 @@
-"""What of a model's answers is compared: probabilities or decisions, a density, a score.
+"""What of a model's outputs is compared: probabilities or decisions, a density, a score.
 
-An output belongs to a training and an estimator: it trains the models of a round, and says how far
-their answers move.
+An output belongs to a training and an estimator: it trains the models of a round, and measures how
+far their outputs move.
 """
 
 from abc import ABC, abstractmethod
@@ -9,44 +9,65 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.dummy import DummyRegressor
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
 
-from tamis._arrays import Array, check_target_range, is_int
+from tamis._arrays import Array, Subset, check_target_range
+from tamis._namespace import note, say_processor
+from tamis._parallel import parallel_map
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
-from tamis.response.answers import (
+from tamis.response.calibration import (
+    CalibratedMachines,
+    calibrate_machines,
+    is_one_against_the_rest,
+)
+from tamis.response.comparison import AnyComparison, EngineComparison, outputs_of
+from tamis.response.derivative import ScaleSlopes, probability_slopes, slopes_of
+from tamis.response.device import INSTEAD
+from tamis.response.distances import (
+    GaussDivergence,
+    LaplaceDivergence,
+    Statistic,
+    total_variation,
+)
+from tamis.response.engines.base import FoldModel, Model, Outputs
+from tamis.response.engines.registry import check_usable, last_step
+from tamis.response.fold_models import FoldTraining
+from tamis.response.left_out import left_out_models
+from tamis.response.perturbations import (
+    Derivative,
+    Draw,
+    Permutation,
+    Perturbation,
+    Points,
+    Removal,
+    Replacement,
+)
+from tamis.response.predictions import (
     as_it_is,
     decided_classes,
     decisions_of,
     predictions_of,
     probabilities_of,
 )
-from tamis.response.calibration import CalibratedMachines, calibrated_machines, one_against_the_rest
-from tamis.response.comparison import DrawComparison, moved, outputs_of
-from tamis.response.derivative import ScaleSlopes, probability_slopes, slopes_of
-from tamis.response.device import comparison_of
-from tamis.response.distances import (
-    GaussDivergence,
-    LaplaceDivergence,
-    Statistic,
-    TotalVariation,
-)
-from tamis.response.engine import Model
-from tamis.response.left_out import left_out_models, left_out_probabilities
-from tamis.response.opening import check_usable, last_step
-from tamis.response.perturbations import Derivative, Perturbation
-from tamis.response.training import FoldModel, SensitivityTraining
 from tamis.response.units import Units
 
 NOISES: dict[str, Any] = {"laplace": LaplaceDivergence, "gaussian": GaussDivergence}
-
 #: Distance of other models, which see other columns, from those that a round began with.
 Distance = Callable[[list[FoldModel], Array], float]
+#: Shuffles before a rank can be clear: fewer have no standard error worth the name.
+FEWEST_SHUFFLES = 3
+#: Blocks that the columns are dealt out in, for each process: enough to even out unequal ones.
+BLOCKS_PER_JOB = 4
 
 
 class Output(ABC):
     """What is compared, of one estimator trained on one table."""
 
-    def __init__(self, training: SensitivityTraining, estimator: Any):
+    #: Link of machines without one row each, None if their decisions are calibrated.
+    left_out_link: Outputs | None = staticmethod(as_it_is)
+
+    def __init__(self, training: FoldTraining, estimator: Any):
         check_usable(training.name, estimator)
         self.training, self.estimator = training, estimator
 
@@ -60,8 +81,8 @@ class Output(ABC):
             )
 
     @abstractmethod
-    def models(self, X: Array) -> list[FoldModel]:
-        """Models trained on these columns; together they answer for all rows, each once."""
+    def view(self, fitted: Any) -> Model:
+        """View a trained estimator by what is compared."""
 
     @abstractmethod
     def constants(self) -> list[FoldModel]:
@@ -69,32 +90,49 @@ class Output(ABC):
 
     @abstractmethod
     def statistic(self, before: Array) -> Statistic:
-        """How far outputs move from these."""
+        """Statistic of how far outputs move from these."""
 
-    def comparison(self, models: list[FoldModel], X: Any) -> DrawComparison:
-        """Who follows the draws of a perturbation."""
+    def models(self, X: Any) -> list[FoldModel]:
+        """Train models on these columns; together they predict for all rows, each once."""
         training = self.training
-        return comparison_of(
+        if training.left_out:
+            return left_out_models(training, self.estimator, X, self.left_out_link)
+        return [
+            FoldModel(self.view(training.fit(self.estimator, X, train)), rest)
+            for train, rest in training.parts
+        ]
+
+    def comparison(self, models: list[FoldModel], X: Any) -> AnyComparison:
+        """Follow the draws of a perturbation."""
+        training = self.training
+        return EngineComparison(
             models, X, self.statistic, training.n_jobs, training.place, training.precision
         )
 
     def distance(self, models: list[FoldModel], X: Array) -> Distance:
-        """How far other models are from these."""
+        """Measure how far other models are from these."""
         statistic = self.statistic(outputs_of(models, X))
-        return lambda others, Z: moved(statistic, outputs_of(others, Z))
+        return lambda others, Z: statistic.score(outputs_of(others, Z))
 
     def slopes(self, X: Array, units: Units, way: Derivative) -> Array:
         """Derivatives of what is compared by the scale of each unit, for outputs that have any."""
         raise NotImplementedError
 
 
-class ProbabilityOutput(Output):
-    """Posterior probabilities, calibrated where a classifier has none, or predicted classes."""
+def constant_model(values: Array, n_rows: int) -> list[FoldModel]:
+    """Make a model with the same outputs for every row."""
+    model = Model(None, "constant", lambda X: np.tile(values, (len(X), 1)), as_it_is)
+    return [FoldModel(model, np.arange(n_rows))]
 
-    def __init__(self, training: SensitivityTraining, estimator: Any, kind: str, calibration: Any):
+
+class ProbabilityOutput(Output):
+    """Posterior probabilities, calibrated if a classifier has none, or predicted classes."""
+
+    def __init__(self, training: FoldTraining, estimator: Any, kind: str, calibration: Any):
         super().__init__(training, estimator)
         self.kind, self.calibration = kind, calibration
         self.calibrates = needs_calibration(kind, estimator)
+        self.left_out_link = None if self.calibrates else decided_classes(len(training.classes))
         if self.calibrates:
             self._check_calibration()
 
@@ -111,7 +149,7 @@ class ProbabilityOutput(Output):
                 "calibration, a number of folds or a held-out fraction, not None. Or use "
                 "output='decision', which needs none."
             )
-        if self.training.fit_params and one_against_the_rest(self.training, self.estimator):
+        if self.training.fit_params and is_one_against_the_rest(self.training, self.estimator):
             names = ", ".join(self.training.fit_params)
             raise InvalidParameter(
                 f"{name} cannot use {names} with an SVM of more than two classes."
@@ -122,41 +160,28 @@ class ProbabilityOutput(Output):
     def check(name: str, perturbation: Perturbation) -> None:
         """Probabilities have a derivative."""
 
-    def models(self, X: Array) -> list[FoldModel]:
-        if self.training.left_out:
-            return self._left_out(X)
-        if self.calibrates:
+    def view(self, fitted: Any) -> Model:
+        view = probabilities_of if self.kind == "probability" else decisions_of
+        return view(fitted, self.training.classes)
+
+    def models(self, X: Any) -> list[FoldModel]:
+        if self.calibrates and not self.training.left_out:
             return self.machines(X).models()
-        answers = probabilities_of if self.kind == "probability" else decisions_of
-        training = self.training
-        return [
-            FoldModel(answers(training.fitted(self.estimator, X, train), training.classes), rest)
-            for train, rest in training.parts
-        ]
+        return super().models(X)
 
-    def _left_out(self, X: Array) -> list[FoldModel]:
-        training, estimator = self.training, self.estimator
-        if self.calibrates:
-            return left_out_probabilities(training, estimator, X)
-        return left_out_models(training, estimator, X, decided_classes(len(training.classes)))
-
-    def machines(self, X: Array) -> CalibratedMachines:
-        return calibrated_machines(self.training, self.estimator, X, self.calibration)
+    def machines(self, X: Any) -> CalibratedMachines:
+        """Train machines whose decisions become probabilities."""
+        return calibrate_machines(self.training, self.estimator, X, self.calibration)
 
     def constants(self) -> list[FoldModel]:
         c, training = len(self.training.classes), self.training
         shares = np.bincount(training.codes[training.rows], minlength=c) / len(training.rows)
         if self.kind == "decision":
             shares = np.eye(c)[shares.argmax()]
-        answer = shares[1:] if c == 2 else shares
+        return constant_model(shares[1:] if c == 2 else shares, len(training.X))
 
-        def raw(X: Array) -> Array:
-            return np.tile(answer, (len(X), 1))
-
-        return [FoldModel(Model(None, "constant", raw, as_it_is), np.arange(len(training.X)))]
-
-    def statistic(self, before: Array) -> TotalVariation:
-        return TotalVariation(before)
+    def statistic(self, before: Array) -> Statistic:
+        return total_variation(before)
 
     def slopes(self, X: Array, units: Units, way: Derivative) -> Array:
         """Mean absolute derivatives of the posterior by the scale of each unit (FSPP4)."""
@@ -166,18 +191,17 @@ class ProbabilityOutput(Output):
                 f"{type(self.estimator).__name__}. Use by='marginal'."
             )
         machines = self.machines(X)
+
+        def slopes(parts: list[tuple[Any, Any]]) -> list[ScaleSlopes]:
+            return [slopes_of(machine, X[rows], units, way.follow) for machine, rows in parts]
+
         follow: ScaleSlopes | None = None
         if way.calibration:
-            parts = machines.calibrating
-            known = ScaleSlopes.joined(
-                [slopes_of(m, X[rows], units, way.follow) for m, rows in parts]
-            )
-            rows = np.concatenate([rows for _, rows in parts])
+            rows = np.concatenate([rows for _, rows in machines.calibrating])
+            known = ScaleSlopes.joined(slopes(machines.calibrating))
             follow = known.sigmoids(machines.sigmoids, self.training.codes[rows])
-        total = sum(
-            probability_slopes(slopes_of(m, X[rows], units, way.follow), machines.sigmoids, follow)
-            for m, rows in machines.answering
-        )
+        parts = slopes(machines.answering)
+        total = sum(probability_slopes(part, machines.sigmoids, follow) for part in parts)
         return np.asarray(total / len(X))
 
 
@@ -186,40 +210,103 @@ def needs_calibration(kind: str, estimator: Any) -> bool:
     return kind == "probability" and not hasattr(estimator, "predict_proba")
 
 
-def check_calibration(name: str, calibration: Any) -> None:
-    """Refuse what is neither a number of folds, a fraction nor None."""
-    share = isinstance(calibration, float) and 0 < calibration < 1
-    if calibration is not None and not share and not (is_int(calibration) and calibration >= 2):
-        raise InvalidParameter(
-            f"{name} needs calibration as a number of folds (2 or more), a fraction "
-            f"in (0, 1) or None, not {calibration!r}."
-        )
-
-
 class DensityOutput(Output):
-    """The density around what a regressor predicts."""
+    """The density around the predictions of a regressor."""
 
-    def __init__(self, training: SensitivityTraining, estimator: Any, noise: str, symmetric: bool):
+    def __init__(self, training: FoldTraining, estimator: Any, noise: str, symmetric: bool):
         super().__init__(training, estimator)
         self.noise, self.symmetric = noise, symmetric
+        self.y = np.asarray(training.y, dtype=np.float64)
         check_target_range(training.name, np.asarray(training.y))
 
-    def models(self, X: Array) -> list[FoldModel]:
-        training = self.training
-        if training.left_out:
-            return left_out_models(training, self.estimator, X, as_it_is)
-        return [
-            FoldModel(predictions_of(training.fitted(self.estimator, X, train)), rest)
-            for train, rest in training.parts
-        ]
+    def view(self, fitted: Any) -> Model:
+        return predictions_of(fitted)
 
     def constants(self) -> list[FoldModel]:
-        nothing = np.zeros((len(self.training.X), 1))
-        dummy = DummyRegressor(strategy="median" if self.noise == "laplace" else "mean")
-        fitted = dummy.fit(nothing, self.training.y)
-        return [FoldModel(predictions_of(fitted), np.arange(len(nothing)))]
+        middle = np.median(self.y) if self.noise == "laplace" else np.mean(self.y)
+        return constant_model(np.array([middle]), len(self.y))
 
     def statistic(self, before: Array) -> Statistic:
-        y = np.asarray(self.training.y, dtype=np.float64)
-        found: Statistic = NOISES[self.noise](before, y, self.symmetric)
+        found: Statistic = NOISES[self.noise](before, self.y, self.symmetric)
         return found
+
+
+def losses(output: Output, way: Perturbation, units: Units) -> Array:
+    """Measure how far outputs move when units are perturbed: one training for all of them.
+
+    Losses have the shape (repeats, units), nan where a repeat was spared.
+    """
+    training = output.training
+    if isinstance(way, Replacement):
+        X = training.columns(output.estimator, units.columns)
+        comparison = output.comparison(output.models(X), X)
+        return replacement_losses(comparison, way, units, X, training.seed, training.n_jobs)
+    say_processor("Models without a column, and derivatives, are compared", INSTEAD)
+    note("scores")
+    X = training.X[:, units.columns]
+    if not isinstance(way, Removal):
+        return output.slopes(X, units, way)[None]
+    distance, found = output.distance(output.models(X), X), []
+    for index in range(len(units.sizes)):
+        rest = training.X[:, units.without(index)]
+        models = output.models(rest) if rest.shape[1] else output.constants()
+        found.append(distance(models, rest))
+    return np.array([found])
+
+
+def replacement_losses(
+    comparison: AnyComparison, way: Replacement, units: Units, X: Any, seed: int, n_jobs: int | None
+) -> Array:
+    """Scores of all draws of a replacement, of shape (repeats, units)."""
+    sizes = units.by_size()
+    found = np.full((way.n_draws, len(units.sizes)), np.nan)
+    draws = zip(*(way.draws(X, columns, seed) for _, columns in sizes), strict=True)
+    for repeat, of_size in enumerate(draws):
+        wanted = np.ones(len(units.sizes), dtype=bool)
+        if isinstance(way, Permutation) and way.stop_when_sure and repeat >= FEWEST_SHUFFLES:
+            wanted = unclear(found[:repeat])
+            if not wanted.any():
+                break
+        for (which, columns), draw in zip(sizes, of_size, strict=True):
+            found[repeat, which] = _scores(comparison, columns, draw, wanted[which], n_jobs)
+        found[repeat, ~wanted] = np.nan
+    return found
+
+
+def _scores(
+    comparison: AnyComparison, units: Subset, draw: Draw, wanted: Any, n_jobs: int | None
+) -> Array:
+    """Scores of one draw; processes share the units if copies of the rows are made."""
+    n_processes = effective_n_jobs(n_jobs) if comparison.makes_copies else 1
+    if n_processes == 1:
+        return comparison.scores(units, draw, wanted)
+    items = []
+    for block in np.array_split(np.arange(len(units)), BLOCKS_PER_JOB * n_processes):
+        if len(block):
+            own = draw
+            if isinstance(draw, Points):
+                own = Points(draw.values[block], draw.weights[block])
+            items.append((units[block], own, wanted[block]))
+    return np.concatenate(parallel_map(comparison.scores, items, n_jobs))
+
+
+def unclear(scores: Array) -> NDArray[np.bool_]:
+    """Units whose rank is open: two scores within two standard errors of both.
+
+    >>> unclear(np.array([[0.0, 1.0, 1.1], [0.1, 1.2, 1.0], [0.0, 1.1, 1.2]]))
+    array([False,  True,  True])
+    """
+    means, errors = mean_and_error(scores)
+    order = np.argsort(means)
+    gaps = np.diff(means[order]) <= 2 * np.hypot(errors[order][1:], errors[order][:-1])
+    found = np.zeros(len(means), dtype=bool)
+    found[order[1:]] |= gaps
+    found[order[:-1]] |= gaps
+    return found
+
+
+def mean_and_error(scores: Array) -> tuple[Array, Array]:
+    """Means over two repeats or more and their standard errors; nan where a repeat was spared."""
+    counts = np.isfinite(scores).sum(axis=0)
+    errors = np.nanstd(scores, axis=0, ddof=1) / np.sqrt(counts)
+    return np.asarray(np.nanmean(scores, axis=0)), np.asarray(errors)

@@ -11,22 +11,27 @@ change together.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from tamis._arrays import Array, Subset, is_int
+from tamis._arrays import Array, Subset
+from tamis._checks import (
+    NONE,
+    Constraints,
+    check_parameters,
+    check_values,
+    instance_of,
+    integer,
+    one_of,
+)
 from tamis._namespace import host, namespace, rows_taken, taken
 from tamis._random import stream
-from tamis.exceptions import InvalidParameter
-
-NAMES = ("marginal", "permutation", "zero", "derivative", "removal")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Points:
     """Every row meets the same values of a unit; units differ in their values."""
 
@@ -35,28 +40,21 @@ class Points:
 
 
 class EveryValue(Points):
-    """Every row meets every value that a table has; engines that can, look at the table itself."""
+    """Every row meets every value that a table has.
+
+    Points are made when an engine asks for them, since sorting can take longer than all else;
+    engines that can, look at the table itself.
+    """
 
     def __init__(self, table: Array, make: Callable[[], Points]):
-        object.__setattr__(self, "table", table)
-        object.__setattr__(self, "make", make)
+        self.table, self.make = table, make
 
-    table: Array
-    make: Callable[[], Points]
-
-    @cached_property
-    def _points(self) -> Points:
-        return self.make()
-
-    @property
-    def values(self) -> Array:
-        """Made when an engine asks for them: sorting can take longer than all else."""
-        return self._points.values
-
-    @property
-    def weights(self) -> Array:
-        """Shares of the values."""
-        return self._points.weights
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("values", "weights"):
+            raise AttributeError(name)
+        points = self.make()
+        self.values, self.weights = points.values, points.weights
+        return self.__dict__[name]
 
 
 @dataclass(frozen=True)
@@ -100,10 +98,12 @@ class Marginal(Replacement):
         Number of quantiles, at the middles of equal shares; None is every value.
     """
 
+    _constraints: ClassVar[Constraints] = {"n_values": integer(1) | NONE}
+
     def __init__(self, n_values: int | None = None):
         self.n_values = n_values
 
-    def draws(self, X: Array, units: Subset, seed: int) -> Iterator[Draw]:
+    def draws(self, X: Array, units: Subset, seed: int) -> Iterator[Points]:
         def make() -> Points:
             if units.shape[1] == 1:
                 return self._of_columns(_rising(X, units[:, 0]))
@@ -112,24 +112,21 @@ class Marginal(Replacement):
         yield EveryValue(X, make) if self.n_values is None else make()
 
     def _of_columns(self, rising: Any) -> Points:
-        n_samples, xp = rising.shape[0], namespace(rising)
+        """Values of single columns, or quantiles of columns with more than ``n_values`` of them."""
+        n_samples, xp, n_values = rising.shape[0], namespace(rising), self.n_values or 0
         moves = rising[1:, :] != rising[:-1, :]
         n_distinct = 1 + host(xp.sum(xp.astype(moves, xp.int64), axis=0))
-        many = n_distinct > (n_samples if self.n_values is None else self.n_values)
-        width = int(max(n_distinct[~many].max(initial=1), (self.n_values or 1) if any(many) else 1))
-        values = np.repeat(host(rising[-1:, :]).T, width, axis=1)
-        weights = np.zeros_like(values)
-        for column in np.flatnonzero(~many):
-            # those with fewer values are filled up with points that weigh nothing
-            points, counts = np.unique(host(rising[:, int(column)]), return_counts=True)
-            values[column, : len(points)] = points
-            weights[column, : len(points)] = counts / n_samples
-        if self.n_values is not None and any(many):
-            # values that do occur: a column of whole numbers stays one
-            ranks = ((np.arange(self.n_values) + 0.5) / self.n_values * n_samples).astype(int)
-            values[many, : self.n_values] = host(rows_taken(rising, ranks))[:, many].T
-            weights[many, : self.n_values] = 1 / self.n_values
-        return Points(values[..., None], weights)
+        # values that do occur: a column of whole numbers stays one
+        ranks = ((np.arange(n_values) + 0.5) / max(1, n_values) * n_samples).astype(int)
+        quantiles, shares = host(rows_taken(rising, ranks)), np.full(n_values, 1 / max(1, n_values))
+        found = []
+        for column, n in enumerate(n_distinct):
+            if n_values and n > n_values:
+                found.append((quantiles[:, column, None], shares))
+            else:
+                points, counts = np.unique(host(rising[:, column]), return_counts=True)
+                found.append((points[:, None], counts / n_samples))
+        return _padded(found)
 
     def _joint(self, X: Array, units: Subset, seed: int) -> Points:
         """Rows of several columns, as they occur together."""
@@ -141,13 +138,18 @@ class Marginal(Replacement):
                 drawn = stream(seed, "values", X.shape[1]).permutation(len(X))[: self.n_values]
                 points, counts = X[drawn][:, columns], np.full(self.n_values, 1.0)
             found.append((points, counts / counts.sum()))
-        width = max(len(points) for points, _ in found)
-        values = np.repeat([points[-1:] for points, _ in found], width, axis=1)
-        weights = np.zeros(values.shape[:2])
-        for unit, (points, shares) in enumerate(found):
-            values[unit, : len(points)] = points
-            weights[unit, : len(points)] = shares
-        return Points(values, weights)
+        return _padded(found)
+
+
+def _padded(found: list[tuple[Array, Array]]) -> Points:
+    """Join points (points, size) and their shares; units with fewer get points of weight 0."""
+    n_points = max(len(points) for points, _ in found)
+    values = np.repeat([points[-1:] for points, _ in found], n_points, axis=1)
+    weights = np.zeros(values.shape[:2])
+    for unit, (points, shares) in enumerate(found):
+        values[unit, : len(points)] = points
+        weights[unit, : len(points)] = shares
+    return Points(values, weights)
 
 
 def _rising(X: Any, columns: Subset) -> Any:
@@ -168,6 +170,8 @@ class Permutation(Replacement):
         Whether a column is left alone once its rank is clear: at least three shuffles, and no
         other score within two standard errors of both. ``n_repeats`` is then the most.
     """
+
+    _constraints: ClassVar[Constraints] = {"n_repeats": integer(1)}
 
     def __init__(self, n_repeats: int = 1, *, stop_when_sure: bool = False):
         self.n_repeats = n_repeats
@@ -230,34 +234,26 @@ class Removal(BaseEstimator):
 Perturbation: TypeAlias = Replacement | Derivative | Removal
 
 
+_WAYS: dict[str, Callable[[int, int | None], Perturbation]] = {
+    "marginal": lambda n_repeats, n_values: Marginal(n_values),
+    "permutation": lambda n_repeats, n_values: Permutation(n_repeats),
+    "zero": lambda n_repeats, n_values: Zero(),
+    "derivative": lambda n_repeats, n_values: Derivative(),
+    "removal": lambda n_repeats, n_values: Removal(),
+}
+_CONSTRAINTS = {
+    "by": one_of(*_WAYS)
+    | instance_of((Replacement, Derivative, Removal), "an object such as Zero(centres=True)"),
+    "n_repeats": integer(1),
+    "n_values": integer(1) | NONE,
+}
+
+
 def resolve(name: str, by: Any, n_repeats: Any = 1, n_values: Any = None) -> Perturbation:
-    """The way to perturb a column that the parameters of ``name`` say, checked."""
-    _check_count(name, "n_repeats", n_repeats)
-    if n_values is not None:
-        _check_count(name, "n_values", n_values)
-    if isinstance(by, Marginal) and by.n_values is not None:
-        _check_count("Marginal", "n_values", by.n_values)
-    if isinstance(by, Permutation):
-        _check_count("Permutation", "n_repeats", by.n_repeats)
-    if isinstance(by, Replacement | Derivative | Removal):
-        return by
-    known: dict[str, Perturbation] = {
-        "marginal": Marginal(n_values),
-        "permutation": Permutation(n_repeats),
-        "zero": Zero(),
-        "derivative": Derivative(),
-        "removal": Removal(),
-    }
-    if not isinstance(by, str) or by not in known:
-        raise InvalidParameter(
-            f"{name} needs by as one of {', '.join(map(repr, NAMES))}, or an object such as "
-            f"Zero(centres=True), not {by!r}."
-        )
-    return known[by]
-
-
-def _check_count(name: str, parameter: str, count: Any) -> None:
-    if not is_int(count) or count < 1:
-        raise InvalidParameter(
-            f"{name} needs {parameter} as a whole number of at least 1, not {count!r}."
-        )
+    """Return the way to perturb a column that the parameters of ``name`` ask for, checked."""
+    check_values(name, _CONSTRAINTS, by=by, n_repeats=n_repeats, n_values=n_values)
+    if isinstance(by, str):
+        return _WAYS[by](n_repeats, n_values)
+    check_parameters(by)
+    found: Perturbation = by
+    return found

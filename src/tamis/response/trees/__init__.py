@@ -1,4 +1,4 @@
-"""Forests and boosting: what a tree ensemble answers as its columns are altered, exactly.
+"""Forests and boosting: outputs of a tree ensemble as its columns are altered, exactly.
 
 >>> import numpy as np
 >>> from sklearn.datasets import load_iris
@@ -7,11 +7,13 @@
 >>> forest = RandomForestClassifier(20, random_state=0).fit(X, y)
 >>> trees = open_trees(forest, "predict_proba", forest.predict_proba, X)
 >>> engine = TreeEngine(trees, "predict_proba", forest.predict_proba, X)
->>> (engine.absolute(X) / 2 / len(X)).round(2)
-array([0.07, 0.02, 0.34, 0.33])
+>>> [batch] = engine.batches(np.arange(4)[:, None])  # every column by itself
+>>> reversed_rows = batch.paired(X[::-1, :, None])[:, :, 0]
+>>> np.abs(reversed_rows - engine.outputs()).mean(axis=(1, 2)).round(2)
+array([0.07, 0.01, 0.24, 0.27])
 """
 
 from tamis.response.trees.engine import TreeBatch, TreeEngine
-from tamis.response.trees.opening import is_tree_model, open_trees
+from tamis.response.trees.models import is_tree_model, open_trees
 
 __all__ = ["TreeBatch", "TreeEngine", "is_tree_model", "open_trees"]

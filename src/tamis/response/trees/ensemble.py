@@ -1,24 +1,24 @@
-"""An ensemble of trees that answers for rows whose columns are altered, all columns in one pass.
+"""An ensemble of trees with the sums of rows whose columns are altered, all columns in one pass.
 
 Replacing a value moves a row only in trees that test its column on the row's own path, and there
 only at the first test that the new value answers otherwise.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from threading import local
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from tamis._arrays import Array, Mask, Subset
+from tamis._parallel import in_order
 from tamis.compiled import tree_points
 from tamis.compiled import trees as walks
 from tamis.exceptions import InvalidParameter
-from tamis.response.trees.blocks import over_rows
 from tamis.response.trees.cells import cells_of
 from tamis.response.trees.forest import Integers, Trees
-from tamis.response.trees.grid import Alternatives, Grid, grid_of
+from tamis.response.trees.grid import Alternatives, Grid, altered_alone, grid_of
 from tamis.response.trees.layout import layout_of
 
 #: Changes of a block of rows that stay in a processor's cache (500 kB); a job has 10 bits for rows.
@@ -32,15 +32,15 @@ HELD = 8_000_000
 
 
 class Segments(NamedTuple):
-    """Runs of points over which an altered row has the same outputs, where they are not its own."""
+    """Runs of slots over which an altered row has the same outputs, where they are not its own."""
 
     rows: Integers
     units: Integers
     sums: Array  # (segments, outputs)
     weights: Array
-    #: Where each begins among the slots of the grid, or which of its alternatives it is.
-    where: Integers
-    by_slot: bool
+    #: First slot of each run, and the one behind its last.
+    slots: Integers
+    behind: Integers
 
 
 class Workspace:
@@ -54,14 +54,17 @@ class Workspace:
         self.make_room(ROOM)
 
     def make_room(self, n: int) -> None:
-        """Room for so many segments."""
+        """Provide room for some number of segments."""
         if n > len(self.rows):
-            self.rows, self.slots = np.empty((2, 2 * n), dtype=np.int32)
+            self.rows, self.slots, self.behind = np.empty((3, 2 * n), dtype=np.int32)
             self.weights, self.sums = np.empty(2 * n), np.empty((2 * n, self.n_outputs))
 
 
 class TreeEnsemble:
     """Trees, their cells and their layout; sums are raw outputs before the division."""
+
+    #: Threads that share the rows; no result depends on their number.
+    n_jobs: int | None = None
 
     def __init__(self, trees: Trees, may_miss: Mask | None = None):
         if may_miss is None:
@@ -75,82 +78,73 @@ class TreeEnsemble:
         """Columns that some tree tests."""
         return self.cells.used
 
-    def encode(self, X: Array, n_jobs: int | None = None) -> Integers:
+    def _over_rows(self, n_rows: int, size: int, function: Callable[[slice], Any]) -> Iterator[Any]:
+        """Apply a function to blocks of rows, in their order; the compiled loops run in threads."""
+        blocks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+        yield from in_order(function, blocks, effective_n_jobs(self.n_jobs))
+
+    def encode(self, X: Array) -> Integers:
         """Codes of the rows of a table."""
-        parts = over_rows(len(X), CODED, lambda block: self.cells.encode(X[block]), n_jobs)
-        found = list(parts)
+        found = list(self._over_rows(len(X), CODED, lambda block: self.cells.encode(X[block])))
         return found[0] if len(found) == 1 else np.concatenate([self.cells.encode(X[:0]), *found])
 
-    def raw(self, X: Array) -> Array:
-        """Raw outputs of the rows of a table."""
-        return self.sums(self.encode(X)) / self.trees.divisor
-
-    def sums(self, codes: Integers, n_jobs: int | None = None) -> Array:
+    def sums(self, codes: Integers) -> Array:
         """Sums of rows, of shape (rows, outputs)."""
-        found = np.tile(self.trees.bias, (len(codes), 1))
         lay = self.layout
         if lay.words is None:
-
-            def take(block: slice, sums: Array, changes: Array) -> None:
-                found[block] = sums
-
             nothing = self._one_each(np.full(len(self.used), -1))
-            deque(self._by_alternatives(nothing, codes, codes, True, take, n_jobs), maxlen=0)
-            return found
+            parts = self._by_alternatives(nothing, codes, codes, lambda _, sums, changes: sums)
+            return np.concatenate([np.empty((0, self.trees.n_outputs)), *parts])
+        found = np.tile(self.trees.bias, (len(codes), 1))
 
         def add(block: slice) -> None:
             walks.add_leaves(
                 lay.words, lay.starts, lay.values, lay.outputs, codes[block], found[block]
             )
 
-        deque(over_rows(len(codes), MOST, add, n_jobs), maxlen=0)
+        list(self._over_rows(len(codes), MOST, add))
         return found
 
-    def units_of(self, units: list[Subset] | None) -> Integers:
-        """For each used column the unit that alters it: by default its own index in the table."""
-        if units is None:
-            return self.used.copy()
-        where = np.full(self.trees.n_columns, -1, dtype=np.intp)
+    def units_of(self, units: list[Subset]) -> Integers:
+        """For each used column the unit that alters it, -1 for none."""
+        found = np.full(self.trees.n_columns, -1, dtype=np.intp)
         if units:
             columns = np.concatenate(units)
-            where[columns] = np.repeat(np.arange(len(units)), [*map(len, units)])
-            if (where >= 0).sum() < len(columns):
+            found[columns] = np.repeat(np.arange(len(units)), [*map(len, units)])
+            if (found >= 0).sum() < len(columns):
                 raise InvalidParameter("Units of columns that are altered together need to differ.")
-        return where[self.used]
+        return found[self.used]
 
     def changes(
-        self, codes: Integers, others: Integers, units: list[Subset] | None = None,
-        n_jobs: int | None = None,
-    ) -> tuple[Subset, Array]:  # fmt: skip
+        self, codes: Integers, others: Integers, units: list[Subset]
+    ) -> tuple[Subset, Array]:
         """How far the sums of rows move when the columns of a unit are those of other rows.
 
-        Row r takes them from row r of ``others``. Answers the units that have a used column, and
+        Row r takes them from row r of ``others``. Returns the units that have a used column, and
         changes of shape (those units, rows, outputs); all others change nothing.
         """
-        where = self.units_of(units)
-        known, which = np.unique(where[where >= 0], return_inverse=True)
-        within = np.full(len(where), -1, dtype=np.int64)
-        within[where >= 0] = which
+        own = self.units_of(units)
+        known, which = np.unique(own[own >= 0], return_inverse=True)
+        within = np.full(len(own), -1, dtype=np.int64)
+        within[own >= 0] = which
         found = np.zeros((len(known), len(codes), self.trees.n_outputs))
-        fast = self._fast(within)
+        fast = altered_alone(within) & ~self.cells.special & (self.layout.words is not None)
         if fast.any():
-            self._add_fast(found, within, fast, codes, others, n_jobs)
-        slow = within.copy()
-        slow[fast] = -1
+            self._add_fast(found, within, fast, codes, others)
+        slow = np.where(fast, -1, within)
         if (slow >= 0).any():
-            self._add_slow(found, slow, codes, others, n_jobs)
+            one_each = self._one_each(slow)
+
+            def take(block: slice, sums: Array, changes: Array) -> None:
+                found[one_each.unit, block] = changes.transpose(1, 0, 2)
+
+            list(self._by_alternatives(one_each, codes, others, take))
         return known, found
 
-    def _fast(self, units: Integers) -> Mask:
-        """Used columns that the walk of single columns follows."""
-        counts = np.bincount(units[units >= 0], minlength=1)
-        found = (units >= 0) & (counts[np.maximum(units, 0)] == 1) & ~self.cells.special
-        return found & (self.layout.words is not None)
-
     def _add_fast(
-        self, found: Array, units: Integers, fast: Mask, codes: Integers, others: Integers,
-        n_jobs: int | None,
-    ) -> None:  # fmt: skip
+        self, found: Array, units: Integers, fast: Mask, codes: Integers, others: Integers
+    ) -> None:
+        """Add the changes of single columns, by the walk of words."""
         lay, n_outputs, n = self.layout, self.trees.n_outputs, self.cells.n_thresholds
         width = np.where(fast[lay.parent], np.maximum(lay.high - lay.low + 1, 0), 0)
         spans = np.where(width > 0, lay.low, 0).astype(np.uint32) | (width.astype(np.uint32) << 16)
@@ -171,17 +165,7 @@ class TreeEnsemble:
             for c in range(n_outputs):
                 found[to, block, c] = changes[c, mine]
 
-        deque(over_rows(len(codes), size, add, n_jobs), maxlen=0)
-
-    def _add_slow(
-        self, found: Array, units: Integers, codes: Integers, others: Integers, n_jobs: int | None
-    ) -> None:
-        one_each = self._one_each(units)
-
-        def take(block: slice, sums: Array, changes: Array) -> None:
-            found[one_each.unit, block] = changes.transpose(1, 0, 2)
-
-        deque(self._by_alternatives(one_each, codes, others, True, take, n_jobs), maxlen=0)
+        list(self._over_rows(len(codes), size, add))
 
     def _one_each(self, units: Integers) -> Alternatives:
         """One alternative for each unit of the used columns: another row for each row."""
@@ -194,12 +178,15 @@ class TreeEnsemble:
         )
 
     def _by_alternatives(
-        self, alternatives: Alternatives, codes: Integers, others: Integers, paired: bool,
-        take: Callable[[slice, Array, Array], Any], n_jobs: int | None,
+        self, alternatives: Alternatives, codes: Integers, others: Integers,
+        take: Callable[[slice, Array, Array], Any],
     ) -> Iterator[Any]:  # fmt: skip
-        """``take`` of rows, their sums, and changes of shape (rows, alternatives, outputs)."""
+        """Apply a function to rows, their sums, and changes (rows, alternatives, outputs).
+
+        Alternatives are rows of ``others``, or one for each row if there are as many.
+        """
         lay, n_outputs = self.layout, self.trees.n_outputs
-        n_alternatives = int(alternatives.ends[-1])
+        n_alternatives, paired = int(alternatives.ends[-1]), not len(alternatives.which)
 
         def walk(block: slice) -> Any:
             n = block.stop - block.start
@@ -213,71 +200,56 @@ class TreeEnsemble:
             return take(block, sums, changes)
 
         size = int(np.clip(HELD // max(1, n_alternatives * n_outputs), 1, MOST))
-        yield from over_rows(len(codes), size, walk, n_jobs)
+        yield from self._over_rows(len(codes), size, walk)
 
-    def grid(
-        self, codes: Integers, weights: Array | None = None, units: list[Subset] | None = None
-    ) -> Grid:
+    def grid(self, codes: Integers, units: list[Subset], weights: Array | None = None) -> Grid:
         """The values of a table, by its codes, as points of the units."""
         return grid_of(self.cells, self.layout, self.units_of(units), codes, weights)
 
     def over_segments(
-        self, codes: Integers, base: Array, grid: Grid, function: Callable[[Segments], Any],
-        n_jobs: int | None = None,
-    ) -> Iterator[Any]:  # fmt: skip
-        """``function`` of what rows with the sums ``base`` become at the points of a grid.
+        self, codes: Integers, base: Array, grid: Grid, function: Callable[[Segments], Any]
+    ) -> Iterator[Any]:
+        """Apply a function to what rows with the sums ``base`` become at the points of a grid.
 
         Few rows at a time, in their order: segments of all would not fit a memory.
         """
-        lay, spans = self.layout, self._spans(grid)
+        lay, n_outputs = self.layout, np.uint64(self.trees.n_outputs)
+        # slots of all outputs side by side
+        first, behind = grid.spans >> tree_points.FIRST, grid.spans & tree_points.BEHIND
+        spans = (first * n_outputs << tree_points.FIRST) | (behind * n_outputs)
+        # rows whose notes stay in a cache, more if trees are large
+        n_nodes = len(lay.child) // max(1, len(lay.starts) - 1)
+        n_rows = int(np.clip(n_nodes // 4, 128, 512))
         mine = local()  # of each thread: fresh memory would cost as much as the walk
 
         def follow(block: slice) -> Any:
-            n = block.stop - block.start
             if not hasattr(mine, "workspace"):
-                mine.workspace = Workspace(self.rows_at_once, self.trees)
+                mine.workspace = Workspace(n_rows, self.trees)
             space = mine.workspace
             space.notes, space.deltas, counts = tree_points.note_changes(
                 lay.words, spans, lay.starts, lay.depth, self.cells.owner, lay.values, lay.outputs,
                 codes[block], space.notes, space.deltas,
             )  # fmt: skip
-            space.make_room(2 * int(counts.sum()) + n)
+            space.make_room(2 * int(counts.sum()) + block.stop - block.start)
             k = tree_points.segments(
                 space.notes, space.deltas, counts, grid.stops, grid.before, base[block],
-                space.rows, space.slots, space.weights, space.sums,
+                space.rows, space.slots, space.behind, space.weights, space.sums,
             )  # fmt: skip
             rows, slots = space.rows[:k] + block.start, space.slots[:k]
-            return function(
-                Segments(rows, grid.unit[slots], space.sums[:k], space.weights[:k], slots, True)
-            )
+            found = rows, grid.unit[slots], space.sums[:k], space.weights[:k], slots
+            return function(Segments(*found, space.behind[:k]))
+
+        def take(block: slice, sums: Array, changes: Array) -> Any:
+            """Alternatives that change the sums of a row, as runs of one slot."""
+            rows, which = np.nonzero((changes != 0).any(axis=-1))
+            moved = base[block][rows] + changes[rows, which]
+            unit, weight = (part[which] for part in (options.unit, options.weight))
+            slots = len(grid.unit) + which
+            return function(Segments(rows + block.start, unit, moved, weight, slots, slots + 1))
 
         if spans.any():
-            yield from over_rows(len(codes), self.rows_at_once, follow, n_jobs)
-        if len(grid.alternatives.rows):
-
-            def take(block: slice, sums: Array, changes: Array) -> Any:
-                return function(_moved(block, changes, base, grid.alternatives))
-
-            others = grid.codes[grid.alternatives.rows]
-            yield from self._by_alternatives(grid.alternatives, codes, others, False, take, n_jobs)
-
-    def _spans(self, grid: Grid) -> Integers:
-        """Slots of all outputs side by side."""
-        n_outputs = np.uint64(self.trees.n_outputs)
-        first, behind = grid.spans >> tree_points.FIRST, grid.spans & tree_points.BEHIND
-        return (first * n_outputs << tree_points.FIRST) | (behind * n_outputs)
-
-    @property
-    def rows_at_once(self) -> int:
-        """Rows of a block whose notes stay in a cache, more where trees are large."""
-        nodes = len(self.layout.child) // max(1, len(self.layout.starts) - 1)
-        return int(np.clip(nodes // 4, 128, 512))
-
-
-def _moved(block: slice, changes: Array, base: Array, alternatives: Alternatives) -> Segments:
-    """Alternatives that change the sums of a row, as segments of one point."""
-    rows, which = np.nonzero((changes != 0).any(axis=-1))
-    outputs = base[block][rows] + changes[rows, which]
-    rows = rows + block.start
-    unit, weight = alternatives.unit[which], alternatives.weight[which]
-    return Segments(rows, unit, outputs, weight, which, False)
+            yield from self._over_rows(len(codes), n_rows, follow)
+        options = grid.alternatives
+        if len(options.rows):
+            others = grid.codes[options.rows]
+            yield from self._by_alternatives(options, codes, others, take)

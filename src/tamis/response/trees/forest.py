@@ -70,3 +70,28 @@ def joined(parts: list[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
     found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     found["starts"] = np.cumsum([0, *(len(part["left"]) for part in parts)])
     return found
+
+
+def category_sets(
+    column: Integers, named: list[tuple[int, Mask]]
+) -> tuple[Integers, list[Mask], dict[int, Categories]]:
+    """Sets of nodes over all categories 0, 1, ... that any set of the column names.
+
+    ``named`` are nodes, and which of the first categories are in their sets. Other values and NaN
+    are in none.
+    """
+    sizes: dict[int, int] = {}
+    for node, inside in named:
+        sizes[int(column[node])] = max(sizes.get(int(column[node]), 0), len(inside))
+    sets = np.full(len(column), -1)
+    sets[[node for node, _ in named]] = np.arange(len(named))
+    members = [
+        np.pad(inside, (0, sizes[int(column[node])] + 2 - len(inside))) for node, inside in named
+    ]
+    known = {c: Categories(np.arange(float(n)), truncated=True) for c, n in sizes.items()}
+    return sets, members, known
+
+
+def links(names: dict[str, str]) -> dict[str, str]:
+    """The link of each objective, from the names of the objectives of each link."""
+    return {name: link for link, listed in names.items() for name in listed.split()}

@@ -70,6 +70,25 @@ class Grid:
     spans: Integers
     alternatives: Alternatives
 
+    @property
+    def n_slots(self) -> int:
+        """Number of slots, of which each alternative is one behind those of cells."""
+        return len(self.unit) + len(self.alternatives.rows)
+
+    def at_points(self, steps: Array, n_units: int) -> Array:
+        """Sums of steps up to the slot of each point of each unit, (units, points, outputs)."""
+        offsets, options = slot_offsets(self.cells), self.alternatives
+        found = np.zeros((n_units, len(self.codes), steps.shape[1]))
+        for u, unit in enumerate(self.units[: self.cells.n_thresholds]):
+            if unit >= 0:
+                sums = np.cumsum(steps[offsets[u] : offsets[u + 1]], axis=0)
+                found[unit] += sums[self.codes[:, u]]
+        sums = np.cumsum(steps[len(self.unit) :], axis=0)
+        for group, which in enumerate(options.which):
+            known = which >= 0
+            found[options.unit[options.ends[group]], known] = sums[which[known]]
+        return found
+
     @cached_property
     def rows(self) -> Integers:
         """For each slot a row of the table whose value is there, or at the next slot that has one.
@@ -84,7 +103,8 @@ class Grid:
                 rows = rows[self.weights[rows, self.units[u]] > 0]
             found[offsets[u] + self.codes[rows, u]] = rows
         held = np.where(found >= 0, np.arange(len(found)), len(found) - 1)
-        return found[np.minimum.accumulate(held[::-1])[::-1]]
+        slots = found[np.minimum.accumulate(held[::-1])[::-1]]
+        return np.r_[slots, self.alternatives.rows]
 
 
 def slot_offsets(cells: Cells) -> Integers:
@@ -110,7 +130,7 @@ def grid_of(
     shape (rows, units) are those of the rows of the table, by default one share for each row.
     """
     n, offsets = cells.n_thresholds, slot_offsets(cells)
-    by_slots = _alone(cells, units) if layout.words is not None else np.zeros(n, dtype=bool)
+    by_slots = altered_alone(units)[:n] & (layout.words is not None)
     weight = _slot_weights(cells, units, codes, weights)
     sizes = np.diff(offsets)
     weight[np.repeat(~by_slots, sizes)] = 0.0
@@ -126,11 +146,10 @@ def grid_of(
     )  # fmt: skip
 
 
-def _alone(cells: Cells, units: Integers) -> Mask:
-    """Used columns with thresholds that are altered by themselves."""
+def altered_alone(units: Integers) -> Mask:
+    """Used columns that are altered by themselves."""
     counts = np.bincount(units[units >= 0], minlength=1)
-    found = (units >= 0) & (counts[np.maximum(units, 0)] == 1)
-    return found[: cells.n_thresholds]
+    return (units >= 0) & (counts[np.maximum(units, 0)] == 1)
 
 
 def _slot_weights(cells: Cells, units: Integers, codes: Integers, weights: Array | None) -> Array:
@@ -189,24 +208,3 @@ def _alternatives(
         if len(rows):
             found.add(cells, members, codes, rows, _shares(codes, weights, unit), unit)
     return found
-
-
-def numbered(grid: Grid, n_units: int) -> tuple[Integers, Integers]:
-    """Points in an order where those of a slot, or of an alternative, are neighbours.
-
-    Answers, for each unit, which point has each number; and the number of the first point of each
-    alternative. Those of slots come first. All points have the weight 1.
-    """
-    n_points, alternatives = len(grid.codes), grid.alternatives
-    keys = np.zeros((n_units, n_points), dtype=np.int64)
-    starts = np.zeros(len(alternatives.rows), dtype=np.int64)
-    for u, unit in enumerate(grid.units[: grid.cells.n_thresholds]):
-        if unit >= 0:
-            keys[unit] = grid.codes[:, u]
-    for group, which in enumerate(alternatives.which):
-        mine = slice(alternatives.ends[group], alternatives.ends[group + 1])
-        unit, known = alternatives.unit[mine][0], which >= 0
-        keys[unit] = np.where(known, np.iinfo(np.int32).max + which, keys[unit])
-        counts = np.bincount(which[known] - mine.start)
-        starts[mine] = n_points - known.sum() + np.cumsum(counts) - counts
-    return np.argsort(keys, axis=1, kind="stable"), starts

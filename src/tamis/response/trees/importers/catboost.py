@@ -8,24 +8,14 @@ from typing import Any
 import numpy as np
 
 from tamis._arrays import Array
-from tamis.response.trees.forest import NotFollowed, Trees, joined
+from tamis.response.trees.forest import NotFollowed, Trees, joined, links
 
-LINKS = {
-    "Logloss": "logistic",
-    "CrossEntropy": "logistic",
-    "MultiClass": "softmax",
-    "MultiClassOneVsAll": "logistic",
-    "Poisson": "exponential",
-    "Tweedie": "exponential",
-    "RMSE": "identity",
-    "MAE": "identity",
-    "Quantile": "identity",
-    "MAPE": "identity",
-    "Huber": "identity",
-    "Expectile": "identity",
-    "LogCosh": "identity",
-    "Lq": "identity",
-}
+LINKS = links({
+    "logistic": "Logloss CrossEntropy MultiClassOneVsAll",
+    "softmax": "MultiClass",
+    "exponential": "Poisson Tweedie",
+    "identity": "RMSE MAE Quantile MAPE Huber Expectile LogCosh Lq",
+})  # fmt: skip
 
 
 def read(fitted: Any) -> Trees:

@@ -6,23 +6,22 @@ from typing import Any
 import numpy as np
 
 from tamis._arrays import Array, Mask
-from tamis.response.trees.forest import NOTHING, Categories, Integers, NotFollowed, Trees
+from tamis.response.trees.forest import (
+    NOTHING,
+    Categories,
+    Integers,
+    NotFollowed,
+    Trees,
+    category_sets,
+    links,
+)
 
-LINKS = {
-    "binary": "logistic",
-    "cross_entropy": "logistic",
-    "multiclassova": "logistic",
-    "multiclass": "softmax",
-    "poisson": "exponential",
-    "gamma": "exponential",
-    "tweedie": "exponential",
-    "regression": "identity",
-    "regression_l1": "identity",
-    "huber": "identity",
-    "fair": "identity",
-    "quantile": "identity",
-    "mape": "identity",
-}
+LINKS = links({
+    "logistic": "binary cross_entropy multiclassova",
+    "softmax": "multiclass",
+    "exponential": "poisson gamma tweedie",
+    "identity": "regression regression_l1 huber fair quantile mape",
+})  # fmt: skip
 #: What the bits of a decision type say: a set of categories, the default is left, and then the
 #: kind of missing values: none, 0 or NaN.
 BY_SET, DEFAULT_LEFT = 1, 2
@@ -133,22 +132,13 @@ def _categories(
     by_set = np.flatnonzero((nodes["left"] >= 0) & ((nodes["kind"] & BY_SET) > 0))
     if not len(by_set):
         return None, [], {}
-    of_trees = [_bitsets(tree) for tree in trees]
+    bitsets = [_bitsets(tree) for tree in trees]
     tree = np.searchsorted(nodes["starts"], by_set, side="right") - 1
-    raw = [of_trees[t][int(nodes["threshold"][i])] for t, i in zip(tree, by_set, strict=True)]
-    size: dict[int, int] = {}
-    for node, inside in zip(by_set, raw, strict=True):
-        column = int(nodes["column"][node])
-        size[column] = max(size.get(column, 0), len(inside))
-    members = []
-    for node, inside in zip(by_set, raw, strict=True):
-        everything = np.zeros(size[int(nodes["column"][node])] + 2, dtype=bool)
-        everything[: len(inside)] = inside
-        members.append(everything)
-    sets = np.full(len(nodes["left"]), -1)
-    sets[by_set] = np.arange(len(by_set))
-    known = {c: Categories(np.arange(float(n)), truncated=True) for c, n in size.items()}
-    return sets, members, known
+    named = [
+        (int(node), bitsets[t][int(nodes["threshold"][node])])
+        for t, node in zip(tree, by_set, strict=True)
+    ]
+    return category_sets(nodes["column"], named)
 
 
 def _bitsets(tree: dict[str, str]) -> list[Mask]:

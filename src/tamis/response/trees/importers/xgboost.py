@@ -1,35 +1,36 @@
-"""XGBoost's classifiers and regressors, from the binary form of the model."""
+"""XGBoost's classifiers and regressors, from the JSON of the model."""
 
+import json
 from typing import Any
 
 import numpy as np
 
 from tamis._arrays import Mask
-from tamis.response.trees.forest import Categories, Integers, NotFollowed, Trees, joined
-from tamis.response.trees.importers.ubjson import decoded
+from tamis.response.trees.forest import (
+    Categories,
+    Integers,
+    NotFollowed,
+    Trees,
+    category_sets,
+    joined,
+    links,
+)
 
 #: What objectives apply to raw outputs.
-LINKS = {
-    "binary:logistic": "logistic",
-    "reg:logistic": "logistic",
-    "multi:softprob": "softmax",
-    "multi:softmax": "softmax",
-    "count:poisson": "exponential",
-    "reg:gamma": "exponential",
-    "reg:tweedie": "exponential",
-    "reg:squarederror": "identity",
-    "reg:squaredlogerror": "identity",
-    "reg:pseudohubererror": "identity",
-    "reg:absoluteerror": "identity",
-    "reg:quantileerror": "identity",
-}
+LINKS = links({
+    "logistic": "binary:logistic reg:logistic",
+    "softmax": "multi:softprob multi:softmax",
+    "exponential": "count:poisson reg:gamma reg:tweedie",
+    "identity": "reg:squarederror reg:squaredlogerror reg:pseudohubererror reg:absoluteerror "
+    "reg:quantileerror",
+})  # fmt: skip
 
 
 def read(fitted: Any) -> Trees:
     """The trees that ``predict`` uses: up to the best iteration where training stopped early."""
     if not np.isnan(fitted.missing):
         raise NotFollowed(f"it takes {fitted.missing} for missing")
-    learner = decoded(bytes(fitted.get_booster().save_raw("ubj")))["learner"]
+    learner = json.loads(fitted.get_booster().save_raw("json"))["learner"]
     booster = learner["gradient_booster"]
     if booster["name"] not in ("gbtree", "dart"):
         raise NotFollowed(f"its booster is {booster['name']}")
@@ -91,26 +92,14 @@ def _categories(
     """Sets go right; categories beyond those that any set names go left."""
     if not nodes["by_set"].any():
         return None, [], {}
-    named: list[tuple[int, Any]] = []
+    named: list[tuple[int, Mask]] = []
     for start, tree in zip(nodes["starts"], trees, strict=False):
-        spans = zip(
-            tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"],
-            strict=True,
-        )  # fmt: skip
-        named += [
-            (int(start + node), np.asarray(tree["categories"][first : first + size], dtype=int))
-            for node, first, size in spans
-        ]
-    size: dict[int, int] = {}
-    for node, inside in named:
-        column = int(nodes["column"][node])
-        size[column] = max(size.get(column, 0), int(inside.max()) + 1)
-    sets, members = np.full(len(nodes["left"]), -1), list[Mask]()
-    for node, inside in named:
-        goes_left = np.ones(size[int(nodes["column"][node])] + 2, dtype=bool)
-        goes_left[inside] = False
-        goes_left[-1] = nodes["missing_left"][node]
-        sets[node] = len(members)
-        members.append(goes_left)
-    known = {c: Categories(np.arange(float(n)), truncated=True) for c, n in size.items()}
-    return sets, members, known
+        parts = (tree[f"categories_{part}"] for part in ("nodes", "segments", "sizes"))
+        for node, first, size in zip(*parts, strict=True):
+            inside = tree["categories"][first : first + size]
+            named.append((int(start + node), np.isin(np.arange(max(inside) + 1), inside)))
+    sets, members, known = category_sets(nodes["column"], named)
+    goes_left = [~inside for inside in members]
+    for (node, _), inside in zip(named, goes_left, strict=True):
+        inside[-1] = nodes["missing_left"][node]
+    return sets, goes_left, known

@@ -18,15 +18,14 @@ from tamis.exceptions import LoopInstead
 from tamis.response.trees import TreeEngine, is_tree_model, open_trees
 from tamis.response.trees.ensemble import TreeEnsemble
 from tamis.response.trees.importers import scikit_learn
-from tamis.response.trees.importers.ubjson import decoded
-from tamis.response.trees.opening import GUARDS, READERS, guard_rows, say
-from tests.response.tree_models import N, asked, made, opened, table, target
+from tamis.response.trees.models import GUARDS, READERS, guard_rows, warn_of_copies
+from tests.response.tree_models import N, asked, made, opened, singles, table, target
 
 
 def refused(model, method, X, reason):
     """One warning with the reason, and no trees."""
     raw = asked(model, method)
-    say.cache_clear()
+    warn_of_copies.cache_clear()
     with pytest.warns(LoopInstead, match=reason) as said:
         assert open_trees(model, method, raw, X) is None
     assert len(said) == 1
@@ -105,7 +104,7 @@ def test_corrupted_models_are_not_read():
     raw = asked(model, "predict_proba")
     predictors = model._predictors
     model._predictors = [[object()]]
-    say.cache_clear()
+    warn_of_copies.cache_clear()
     with pytest.warns(LoopInstead, match="cannot be read .AttributeError"):
         assert open_trees(model, "predict_proba", raw, X) is None
     model._predictors = predictors
@@ -129,7 +128,7 @@ def test_a_start_that_is_a_model():
 def test_another_number_of_columns():
     X = table("continuous")
     model = made("RandomForest", "regression").fit(X, target(X, "regression"))
-    say.cache_clear()
+    warn_of_copies.cache_clear()
     with pytest.warns(LoopInstead, match="it has 6 columns and the rows 4"):
         assert open_trees(model, "predict", asked(model, "predict"), X[:, :4]) is None
 
@@ -180,7 +179,7 @@ def test_vector_leaves():
     model = made("XGB", "3", multi_strategy="multi_output_tree", tree_method="hist")
     Y = np.stack([target(X, "2"), X[:, 0] > 0], axis=1)
     model.fit(X, Y)
-    say.cache_clear()
+    warn_of_copies.cache_clear()
     with pytest.warns(LoopInstead, match="its leaves are vectors"):
         assert open_trees(model, "predict_proba", model.predict_proba, X) is None
 
@@ -191,7 +190,7 @@ def test_counters_of_catboost():
     frame[:, 1] = X[:, 1].astype(int).astype(str)
     model = made("CatBoost", "2", cat_features=[1]).fit(frame, target(X, "2"))
     raw = asked(model, "predict_proba")
-    say.cache_clear()
+    warn_of_copies.cache_clear()
     with pytest.warns(LoopInstead, match="it counts categories"):
         assert open_trees(model, "predict_proba", raw, X) is None
 
@@ -232,7 +231,8 @@ def test_an_ensemble_says_raw_outputs():
     X = table("continuous")
     model = made("GradientBoosting", "2").fit(X, target(X, "2"))
     ensemble = TreeEnsemble(scikit_learn.read_boosting(model))
-    np.testing.assert_allclose(ensemble.raw(X)[:, 0], model.decision_function(X), atol=1e-14)
+    found = ensemble.sums(ensemble.encode(X)) / ensemble.trees.divisor
+    np.testing.assert_allclose(found[:, 0], model.decision_function(X), atol=1e-14)
 
 
 def test_a_missing_value_that_nobody_announced():
@@ -243,12 +243,6 @@ def test_a_missing_value_that_nobody_announced():
     ensemble = open_trees(model, "predict_proba", raw, whole)
     engine = TreeEngine(ensemble, "predict_proba", raw, whole)
     with pytest.raises(ValueError, match="without missing values in column 0, and one came"):
-        engine.shuffled(X, np.arange(N))
+        engine.shuffled(X, np.arange(N), singles())
     announced = open_trees(model, "predict_proba", raw, whole, may_miss=np.ones(6, dtype=bool))
-    TreeEngine(announced, "predict_proba", raw, whole).shuffled(X, np.arange(N))
-
-
-def test_bytes_that_are_no_model():
-    with pytest.raises(ValueError, match="no value that begins with 'x'"):
-        decoded(b"x")
-    assert decoded(b"[U\x05TZ]") == [5, True, None]
+    TreeEngine(announced, "predict_proba", raw, whole).shuffled(X, np.arange(N), singles())

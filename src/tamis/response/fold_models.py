@@ -1,23 +1,22 @@
-"""What models are trained on: a table, the rows that may train, folds, and per-row values."""
+"""Trainings of models: a table, the rows that may train, folds, and per-row values."""
 
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
-from tamis._arrays import FARTHEST, Array, Subset, class_codes, is_int
+from tamis._arrays import FARTHEST, Array, Subset
 from tamis._namespace import Place, host, is_elsewhere, namespace, note, rows_taken, taken
 from tamis._sparse import is_sparse
-from tamis.exceptions import InvalidParameter, InvalidTable, TamisError, UnlabelledRows
+from tamis.exceptions import InvalidTable, TamisError, UnlabelledRows
 from tamis.folds.rows import Fold, Rows, folds_of, retold
-from tamis.response.engine import Model
 from tamis.svm.machine import is_newton, most_steps
 
 #: on="auto" compares outputs on held-out rows beyond so many columns and from so many rows on: with
@@ -29,21 +28,14 @@ FEW_ROWS, FOLDS_OF_FEW, FOLDS_OF_MANY = 500, 5, 3
 MACHINES = (NuSVC, NuSVR, OneClassSVM, SVC, SVR)
 
 
-class FoldModel(NamedTuple):
-    """A model and the rows that it answers for."""
-
-    model: Model
-    rows: Rows
-
-
 @dataclass(frozen=True, eq=False)
-class SensitivityTraining:
-    """Rows to train on and rows that models answer for.
+class FoldTraining:
+    """Rows to train on, and rows whose outputs are compared.
 
-    ``name`` is the one that sentences speak of; all rows are answered for, and ``rows`` are those
+    ``name`` is the owner's in messages. The outputs of all rows are compared; ``rows`` are those
     that may train. ``stratified`` says whether folds have equal shares of the classes; ``labels``
-    are those that models know, where the rows may not have them all. With ``left_out`` each row is
-    answered for by the machine without it. ``n_jobs`` is the number of threads that engines may
+    are those that models know, if the rows may not have them all. With ``left_out`` the outputs of
+    each row come from the machine without it. ``n_jobs`` is the number of threads that engines may
     use, ``place`` the device where kernels are to be computed, ``precision`` theirs there.
     """
 
@@ -63,8 +55,8 @@ class SensitivityTraining:
     n_jobs: int | None = None
     place: Place | None = None
     precision: str = "double"
-    #: What machines of the same rows begin with: the samples inside the margin of the last round.
-    begun: dict[bytes, dict[str, Any]] = field(default_factory=dict)
+    #: What machines of the same rows start from: the samples inside the margin of the last round.
+    starts: dict[bytes, dict[str, Any]] = field(default_factory=dict)
 
     @cached_property
     def table(self) -> Any:
@@ -80,39 +72,27 @@ class SensitivityTraining:
     @cached_property
     def classes(self) -> NDArray[Any]:
         """Labels of the rows that may train, and others that models know."""
-        return self._coded[0]
+        assert self.y is not None
+        return np.union1d(self.y[self.rows], self.y[:0] if self.labels is None else self.labels)
 
     @cached_property
     def codes(self) -> NDArray[np.intp]:
         """Positions among the classes; -1 for rows that do not train."""
+        assert self.y is not None
         found = np.full(len(self.X), -1, dtype=np.intp)
-        found[self.rows] = self._coded[1]
+        found[self.rows] = np.searchsorted(self.classes, self.y[self.rows])
         return found
 
     @cached_property
-    def _coded(self) -> tuple[NDArray[Any], NDArray[np.intp]]:
-        assert self.y is not None
-        y = self.y[self.rows]
-        if self.labels is None:
-            return class_codes(y)
-        classes = np.union1d(self.labels, y)
-        return classes, np.searchsorted(classes, y)
-
-    @cached_property
     def parts(self) -> list[Fold]:
-        """Rows to train on and rows to answer for, of each model of a round."""
-        if self.held_out:
-            few = len(self.rows) <= FEW_ROWS
-            return self._dealt(FOLDS_OF_FEW if few else FOLDS_OF_MANY)
-        return [(self.rows, np.arange(len(self.X)))]
+        """Rows to train on and rows whose outputs are compared, of each model of a round.
 
-    def _dealt(self, n_folds: int) -> list[Fold]:
-        """Folds that answer for all rows: those that train nothing are dealt out in turn.
-
-        No model has seen them; a row whose group is in a fold goes there, since the others have
-        seen its group.
+        Rows that train nothing are dealt out to the folds in turn: no model has seen them. A row
+        whose group is in a fold goes there, since the others have seen its group.
         """
-        folds = self.split(n_folds)
+        if not self.held_out:
+            return [(self.rows, np.arange(len(self.X)))]
+        folds = self.split(fold_count(len(self.rows)))
         left = np.setdiff1d(np.arange(len(self.X)), self.rows)
         owners = np.arange(len(left)) % len(folds)
         if self.groups is not None:
@@ -131,31 +111,32 @@ class SensitivityTraining:
         folds = folds_of(self.name, n_folds, y, groups, classes=self.stratified)
         return [(rows[train], rows[rest]) for train, rest in folds]
 
-    def fitted(self, estimator: Any, X: Any, rows: Rows) -> Any:
-        """A clone of the estimator trained on some rows of some columns."""
-        y = None if self.y is None else self.y[rows]
-        begun = self.begun.setdefault(rows.tobytes(), {})
-        return trained(estimator, some_rows(X, rows), y, rows_of(self.fit_params, rows), begun)
+    def fit(self, estimator: Any, X: Any, rows: Rows | None = None) -> Any:
+        """Train a clone of the estimator on some columns and some rows, by default all."""
+        y, params = self.y, self.fit_params
+        start = self.starts.setdefault(b"" if rows is None else rows.tobytes(), {})
+        if rows is not None:
+            X, y = select_rows(X, rows), None if y is None else y[rows]
+            params = take_rows(params, rows)
+        return fit_clone(estimator, X, y, params, start)
 
 
-def holds_out(name: str, on: Any, n_columns: int, n_rows: int) -> bool:
+def fold_count(n_rows: int) -> int:
+    """Number of folds of held-out rows."""
+    return FOLDS_OF_FEW if n_rows <= FEW_ROWS else FOLDS_OF_MANY
+
+
+def holds_out(on: str, n_columns: int, n_rows: int) -> bool:
     """Whether outputs are compared on held-out rows."""
-    if on not in ("training", "held-out", "left-out", "auto"):
-        raise InvalidParameter(
-            f"{name} needs on='training', 'held-out', 'left-out' or 'auto', not {on!r}."
-        )
     many = n_columns > MANY_COLUMNS and n_rows >= MANY_ROWS
-    return bool(on == "held-out" or (on == "auto" and many))
+    return on == "held-out" or (on == "auto" and many)
 
 
-def labelled_rows(name: str, y: NDArray[Any] | None, mark: Any, n_rows: int) -> Rows:
-    """Rows with another label than the mark; of two labels each is a class."""
-    if mark is not None and not is_int(mark):
-        raise InvalidParameter(f"{name} needs unlabelled as a whole number or None, not {mark!r}.")
+def labelled_rows(name: str, y: NDArray[Any] | None, mark: int | None, n_rows: int) -> Rows:
+    """Rows with another label than the mark; if there are two labels, each is a class."""
     everything = np.arange(n_rows)
-    if mark is None or y is None or y.dtype.kind in "US":
-        return everything
-    if y.ndim > 1:  # no single label stands for a row of several
+    # no single label stands for a row of several
+    if mark is None or y is None or y.dtype.kind in "US" or y.ndim > 1:
         return everything
     labelled = np.flatnonzero(y != mark)
     if len(labelled) == len(y) or len(np.unique(y[labelled])) < 2:
@@ -170,51 +151,47 @@ def labelled_rows(name: str, y: NDArray[Any] | None, mark: Any, n_rows: int) -> 
     return labelled
 
 
-def rows_of(params: dict[str, Any], rows: Any) -> dict[str, Any]:
-    """Per-row values of some rows."""
+def take_rows(params: dict[str, Any], rows: Any) -> dict[str, Any]:
+    """Take the per-row values of some rows."""
     return {n: v[rows] if isinstance(v, np.ndarray) else v for n, v in params.items()}
 
 
-def some_rows(X: Any, rows: Rows) -> Any:
-    """Rows of a table, where it is."""
+def select_rows(X: Any, rows: Rows) -> Any:
+    """Take rows of a table, on its own device."""
     return rows_taken(X, rows) if is_elsewhere(X) else X[rows]
 
 
-def trained(
+def fit_clone(
     estimator: Any,
     X: Any,
     y: NDArray[Any] | None,
     params: dict[str, Any],
-    begun: dict[str, Any] | None = None,
+    start: dict[str, Any] | None = None,
 ) -> Any:
-    """A clone of the estimator fitted on these rows and columns.
+    """Train a clone of the estimator on these rows and columns.
 
-    ``begun`` is what the last training on these rows left behind, and is given what this one does:
-    a machine that can begins with it, and comes to the same optimum in fewer steps.
+    ``start`` is what the last training on these rows left behind, and receives what this one does:
+    a Newton machine that starts from it comes to the same optimum in fewer steps.
     """
     fitted = clone(estimator)
-    if begun is not None and is_newton(fitted):
-        fitted.warm_start, fitted._sides = True, begun.get("sides")
-    end_training(fitted, X.shape[0])
-    with explained(type(estimator).__name__, X, y), retold():
+    start = start if is_newton(fitted) else None
+    if start is not None:
+        fitted.warm_start, fitted._sides = True, start.get("sides")
+    for part in (fitted, *fitted.get_params().values()):
+        if isinstance(part, MACHINES) and part.max_iter == -1:
+            # not a parameter of machines that follow the columns, but an attribute of every one
+            part.max_iter = most_steps(X.shape[0])
+    with explain_failures(type(estimator).__name__, X, y), retold():
         fitted = fitted.fit(X, **params) if y is None else fitted.fit(X, y, **params)
-    if begun is not None and is_newton(fitted):
-        begun["sides"] = fitted._sides
+    if start is not None:
+        start["sides"] = fitted._sides
     note("training", fitted.support_vectors_ if is_newton(fitted) else None)
     return fitted
 
 
-def end_training(estimator: Any, n_rows: int) -> None:
-    """Give kernel machines that may train for ever, as on columns of unlike scales, an end."""
-    for part in (estimator, *estimator.get_params().values()):
-        if isinstance(part, MACHINES) and part.max_iter == -1:
-            # no parameter of machines that follow the columns, but an attribute of every one
-            part.max_iter = most_steps(n_rows)
-
-
 @contextmanager
-def explained(name: str, X: Any, y: NDArray[Any] | None) -> Iterator[None]:
-    """Failures of a training that say nothing to a user, in a sentence.
+def explain_failures(name: str, X: Any, y: NDArray[Any] | None) -> Iterator[None]:
+    """Turn failures of a training that say nothing to a user into a sentence.
 
     Models differ: trees do not mind numbers out of all proportion, whatever squares them does.
     """
@@ -228,12 +205,15 @@ def explained(name: str, X: Any, y: NDArray[Any] | None) -> Iterator[None]:
     except TamisError:
         raise
     except raw as error:
-        what = f"numbers as far from 1 as {far:.3g}" if far else f"these {X.shape[0]} rows"
-        instead = (
-            "Scale the columns, as a search does with standardize=True, and a real target."
-            if far
-            else "Look for columns that are constant, or the same for all rows of a class."
+        what, instead = (
+            f"these {X.shape[0]} rows",
+            "Look for columns that are constant, or the same for all rows of a class.",
         )
+        if far:
+            what = f"numbers as far from 1 as {far:.3g}"
+            instead = (
+                "Scale the columns, as a search does with standardize=True, and a real target."
+            )
         said = " ".join(str(error).split())
         raise InvalidTable(f"{name} cannot be trained on {what} ({said}). {instead}") from error
 

@@ -7,20 +7,14 @@ from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array
 from tamis.exceptions import IncompatibleCriterion
-from tamis.response.engine import Engine, GenericEngine, Model
-from tamis.response.kernel import KernelEngine
-from tamis.response.network import NetworkEngine
-from tamis.response.own_weights import LeftOutEngine
-from tamis.response.scaled import ScaledEngine, scaling_of
+from tamis.response.engines.base import Engine, GenericEngine, Model
+from tamis.response.engines.kernel import KernelEngine
+from tamis.response.engines.network import NetworkEngine
+from tamis.response.engines.scalers import ScaledEngine, scaling_of
 from tamis.response.trees import TreeEngine
 
 #: Engines that know kinds of models, asked in turn.
-ENGINES: tuple[type[Engine], ...] = (
-    KernelEngine,
-    LeftOutEngine,
-    NetworkEngine,
-    TreeEngine,
-)
+ENGINES: tuple[type[Engine], ...] = (KernelEngine, NetworkEngine, TreeEngine)
 
 
 def open_engine(
@@ -44,7 +38,7 @@ def open_engine(
     --------
     >>> import numpy as np
     >>> from sklearn.linear_model import Ridge
-    >>> from tamis.response.answers import predictions_of
+    >>> from tamis.response.predictions import predictions_of
     >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]])
     >>> model = predictions_of(Ridge().fit(X, X @ [1.0, 2.0]))
     >>> engine = open_engine(model, X, X.min(axis=0), X.max(axis=0))

@@ -17,7 +17,7 @@ from tamis.criteria import (
 )
 from tamis.exceptions import InvalidParameter
 from tamis.recipes import recipe
-from tamis.response.tuned import least_error, scale_by_thirds
+from tamis.response.tuners import least_error, scale_by_thirds
 from tamis.svm.relative import COSTS, SCALES, TUBES, UNTUNED, least_squares
 
 

@@ -11,10 +11,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import SVC, SVR
 
-import tamis.response.opening as opening
+import tamis.response.engines.registry as registry
 from tamis.criteria import DensitySensitivity, PosteriorSensitivity, Zero
 from tamis.exceptions import IncompatibleCriterion
-from tamis.response.engine import GenericEngine
+from tamis.response.engines.base import GenericEngine
 
 ALL = np.arange(5)
 
@@ -50,7 +50,7 @@ def both_ways(criterion, X, y, monkeypatch):
     """Scores of the fast engine, and those of altered copies of the rows."""
     fast = criterion.fit(X, y).loss(ALL)
     with monkeypatch.context() as patch:
-        patch.setattr(opening, "_fast", lambda *_: None)
+        patch.setattr(registry, "_fast", lambda *_: None)
         slow = criterion.fit(X, y).loss(ALL)
     return fast, slow
 

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from tamis._arrays import Array, Subset
-from tamis.response.engine import Batch, Engine
+from tamis.response.engines.base import Batch, Engine
 
 
 class ColumnScaling(NamedTuple):

@@ -1,7 +1,7 @@
-"""What a trained model answers, in a form that engines can follow.
+"""Outputs of a trained model in a form that engines can follow.
 
-Of two classes one column stands for both: the probability of the second, or 1 where it is
-predicted. Of more there is one column for each.
+Two classes have one column: the probability of the second, or 1 where it is predicted. More classes
+have one column each.
 """
 
 from copy import copy
@@ -14,19 +14,19 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array
-from tamis._namespace import host
-from tamis.response.engine import Model, Outputs, asked
-from tamis.response.opening import is_followed, last_step
+from tamis._namespace import host, namespace
+from tamis.response.engines.base import Model, Outputs, ask
+from tamis.response.engines.registry import is_followed, last_step
 from tamis.svm.machine import vote_counts
 
 
 def probabilities_of(fitted: Any, classes: NDArray[Any]) -> Model:
-    """Probabilities of a classifier with ``predict_proba``; 0 for classes that it did not see."""
+    """View a classifier by ``predict_proba``; classes that it did not see have 0."""
     known = np.searchsorted(classes, fitted.classes_)
     two, all_known = len(classes) == 2, len(known) == len(classes)
 
     def raw(X: Array) -> Array:
-        p = np.asarray(asked(fitted.predict_proba, X), dtype=np.float64)
+        p = np.asarray(ask(fitted.predict_proba, X), dtype=np.float64)
         if not all_known:
             p, seen = np.zeros((len(X), len(classes))), p
             p[:, known] = seen
@@ -36,12 +36,12 @@ def probabilities_of(fitted: Any, classes: NDArray[Any]) -> Model:
 
 
 def decisions_of(fitted: Any, classes: NDArray[Any]) -> Model:
-    """The predicted class; found from decision values where an engine knows the model."""
+    """View a classifier by its predicted class, from decision values if an engine knows them."""
     c, last = len(classes), last_step(fitted)
 
     def predicted(X: Array) -> Array:
-        # CatBoost answers with a column where there are more than two classes
-        return coded(np.searchsorted(classes, np.ravel(asked(fitted.predict, X))), c)
+        # CatBoost returns a column if there are more than two classes
+        return coded(np.searchsorted(classes, np.ravel(ask(fitted.predict, X))), c)
 
     by_predicting = Model(fitted, "codes", predicted, as_it_is)
     if len(fitted.classes_) < c or getattr(last, "break_ties", False):
@@ -49,19 +49,31 @@ def decisions_of(fitted: Any, classes: NDArray[Any]) -> Model:
     if isinstance(last, MLPClassifier):
         whole = probabilities_of(fitted, classes)
         return replace(whole, link=_majority if c == 2 else _greatest)
-    votes = hasattr(last, "decision_function_shape")
+    votes = has_votes(fitted)
     link = Votes(c) if votes and c > 2 else decided_classes(c)
-    model = Model(fitted, "decision_function", Decided(fitted), link)
+    model = decision_values(fitted, link)
     if not is_followed(model):
         return by_predicting
-    if not votes:
-        return model
-    pairwise = _pairwise(fitted)  # the values that its predictions come from
-    return replace(model, fitted=pairwise, raw=Decided(pairwise))
+    return decision_values(_pairwise(fitted), link) if votes else model
+
+
+def decision_values(fitted: Any, link: Outputs) -> Model:
+    """View a model by its decision values, as a table of (rows, outputs)."""
+
+    def raw(X: Any) -> Array:
+        found = host(ask(fitted.decision_function, X)).astype(np.float64, copy=False)
+        return found[:, None] if found.ndim == 1 else found
+
+    return Model(fitted, "decision_function", raw, link)
+
+
+def has_votes(estimator: Any) -> bool:
+    """Whether several classes are decided by votes of pairs, as in an ``SVC``."""
+    return hasattr(last_step(estimator), "decision_function_shape")
 
 
 def _pairwise(fitted: Any) -> Any:
-    """The same machine, which answers with a decision for each pair of classes."""
+    """Copy a machine so that its decision values are those of each pair of classes."""
     found = copy(fitted)
     if isinstance(fitted, Pipeline):
         name, last = fitted.steps[-1]
@@ -72,32 +84,16 @@ def _pairwise(fitted: Any) -> Any:
 
 
 def predictions_of(fitted: Any) -> Model:
-    """What a regressor predicts."""
+    """View a regressor by its predictions."""
 
     def raw(X: Array) -> Array:
-        return host(asked(fitted.predict, X)).astype(np.float64, copy=False).reshape(len(X), -1)
+        return host(ask(fitted.predict, X)).astype(np.float64, copy=False).reshape(len(X), -1)
 
     return Model(fitted, "predict", raw, as_it_is)
 
 
-def decided_classes(n_classes: int) -> Outputs:
-    """From decision values to the predicted class."""
-    return signs if n_classes == 2 else _greatest
-
-
-class Decided:
-    """Decision values as a table of (rows, outputs)."""
-
-    def __init__(self, fitted: Any):
-        self.fitted = fitted
-
-    def __call__(self, X: Any) -> Array:
-        found = host(asked(self.fitted.decision_function, X)).astype(np.float64, copy=False)
-        return found[:, None] if found.ndim == 1 else found
-
-
 class Votes:
-    """Class of the pairwise decisions of an SVM, as LIBSVM counts them."""
+    """Link from the pairwise decisions of an SVM to its class, as LIBSVM counts them."""
 
     def __init__(self, n_classes: int):
         self.n_classes = n_classes
@@ -107,18 +103,23 @@ class Votes:
 
 
 def coded(codes: NDArray[np.intp], n_classes: int) -> Array:
-    """Class numbers as columns."""
+    """Write class numbers as columns."""
     return codes[:, None].astype(float) if n_classes == 2 else np.eye(n_classes)[codes]
 
 
 def as_it_is(outputs: Array) -> Array:
-    """The outputs."""
+    """Return the outputs: the identity link."""
     return outputs
 
 
-def signs(decisions: Array) -> Array:
-    """1 where a decision is for the second class."""
-    return (decisions > 0).astype(np.float64)
+def decided_classes(n_classes: int) -> Outputs:
+    """Return the link from decision values to the predicted class."""
+    return signs if n_classes == 2 else _greatest
+
+
+def signs(decisions: Any) -> Any:
+    """Return 1 where a decision is for the second class."""
+    return namespace(decisions).astype(decisions > 0, decisions.dtype)
 
 
 def _majority(probabilities: Array) -> Array:
@@ -126,5 +127,5 @@ def _majority(probabilities: Array) -> Array:
 
 
 def _greatest(values: Array) -> Array:
-    """One column for each class, 1 where it has the greatest value; of equals the first."""
+    """Return one column for each class, 1 where it has the greatest value; a tie goes first."""
     return np.eye(values.shape[-1])[values.argmax(axis=-1)]

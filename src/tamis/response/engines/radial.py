@@ -17,14 +17,17 @@ column is made for it, and its one-column kernel interpolated, which is always w
 """
 
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
 from tamis._arrays import Array, Subset
-from tamis.response.engine import Batch
+from tamis.response.engines.base import Batch
 from tamis.svm.machine import KernelMachine
+
+if TYPE_CHECKING:
+    from tamis.response.engines.kernel import KernelEngine
 
 #: Error of the interpolation, relative to the sum of |beta| K: a tenth of the 1e-10 to which scores
 #: are promised.
@@ -34,21 +37,6 @@ TOLERANCE = 1e-11
 STEEPEST = 10.0
 #: More nodes than this are not worth it: the centres themselves are the nodes then.
 MOST_NODES = 96
-
-
-class KernelRows(Protocol):
-    """A machine on some rows: their kernel, and the squared distances that it is made of."""
-
-    machine: KernelMachine
-    X: Array
-
-    @property
-    def K(self) -> Array: ...
-
-    @property
-    def grams(self) -> Array: ...
-
-    def weighted(self, values: Array, rows: slice = ...) -> Array: ...
 
 
 class Nodes(NamedTuple):
@@ -111,9 +99,8 @@ def own_nodes(steepness: float) -> int:
 class RadialBatch(Batch):
     """Columns of an RBF machine, expanded at p nodes each."""
 
-    def __init__(self, engine: KernelRows, units: Subset, columns: Subset, nodes: Nodes):
+    def __init__(self, engine: "KernelEngine", units: Subset, columns: Subset, nodes: Nodes):
         self.engine, self.units, self.gamma = engine, units, engine.machine.gamma
-        self.offsets = engine.machine.offsets
         self.middle, half = nodes.middle[units], nodes.half[units]
         self.x = engine.X[:, columns] - self.middle
         self.centres = engine.machine.centres[:, columns] - self.middle
@@ -130,26 +117,21 @@ class RadialBatch(Batch):
 
     def _shared_terms(self, angles: Array) -> Array:
         """A_k without its factor exp(g (x_r - t_k)^2), by one product with the common kernel."""
-        p, weights = len(angles), self.engine.machine.weights
-        m, n_columns = self.centres.shape
+        p, (m, n_columns) = len(angles), self.centres.shape
         series = _chebyshev(self.centres / self.half, p).reshape(p, -1)
         lagrange = (_from_series(angles) @ series).reshape(p, m, n_columns).transpose(1, 0, 2)
-        found = np.empty((weights.shape[1], len(self.x), p, n_columns))
-        for output, beta in enumerate(weights.T):
-            right = (lagrange * beta[:, None, None]).reshape(m, -1)
-            np.matmul(self.engine.K, right, out=found[output].reshape(len(self.x), -1))
-        return found
+        found = self.engine.product(self.engine.K, lagrange.reshape(m, -1))
+        return found.reshape(-1, len(self.x), p, n_columns)
 
     def _own_terms(self, index: int) -> Array:
         """A_k of one column from the kernel without it, of shape (outputs, rows, p)."""
-        weights = self.engine.machine.weights
         rest = self._rest(index)
         if self.exact:
-            return np.stack([rest * beta for beta in weights.T])
+            return self.engine.weigh(rest)
         p = len(self.nodes)
         T = _chebyshev(self.centres[:, index] / self.half[index], p)
         lagrange = _from_series(np.pi * (np.arange(p) + 0.5) / p) @ T  # (p, m)
-        return np.stack([rest @ (lagrange * beta).T for beta in weights.T])
+        return self.engine.product(rest, lagrange.T)
 
     def _rest(self, index: int) -> Array:
         """Kernel without one column; a difference of exponents, never a quotient of kernels."""
@@ -157,7 +139,7 @@ class RadialBatch(Batch):
         np.subtract(self.engine.grams, own, out=own)
         np.maximum(own, 0, out=own)
         own *= -self.gamma
-        return self.engine.weighted(np.exp(own, out=own))
+        return np.exp(own, out=own)
 
     def at(self, some: slice, rows: slice, points: Array) -> Array:
         points = points[..., 0] - self.middle[some, None]
@@ -166,11 +148,12 @@ class RadialBatch(Batch):
         nodes = self.nodes[:, some]
         factors = np.exp(self.gamma * (self.x[rows, None, some] - nodes) ** 2)
         bells = np.exp(-self.gamma * (points - nodes[:, :, None]) ** 2)
-        found = np.empty((len(points), len(factors), points.shape[1], len(self.offsets)))
+        offsets = self.engine.offsets[rows]
+        found = np.empty((len(points), len(factors), points.shape[1], self.engine.n_outputs))
         for output, terms in enumerate(self.terms):
             left = np.ascontiguousarray((terms[rows, :, some] * factors).transpose(2, 0, 1))
             right = np.ascontiguousarray(bells.transpose(1, 0, 2))
-            np.add(left @ right, self.offsets[output], out=found[..., output])
+            np.add(left @ right, offsets[:, output, None], out=found[..., output])
         return found
 
     def _own_at(self, some: slice, rows: slice, points: Array) -> Array:
@@ -178,7 +161,7 @@ class RadialBatch(Batch):
         for index, line in zip(range(len(self.units))[some], points, strict=True):
             bells = np.exp(-self.gamma * (line - self.nodes[:, index, None]) ** 2)
             found.append(np.moveaxis(self._cached(index)[:, rows] @ bells, 0, -1))
-        return np.stack(found) + self.offsets
+        return np.stack(found) + self.engine.offsets[rows, None, :]
 
     def _cached(self, index: int) -> Array:
         """Terms of one column, kept from one block of rows to the next."""
@@ -191,26 +174,25 @@ class RadialBatch(Batch):
         values = values[..., 0] - self.middle
         if self.terms is None:
             return self._own_paired(values)
-        found = np.zeros((len(self.offsets), *values.shape))
+        found = np.zeros((self.engine.n_outputs, *values.shape))
         change, total = self.gamma * (self.x - values), self.x + values
         for index, nodes in enumerate(self.nodes):
             # exp(g [(x - t)^2 - (x' - t)^2]) with one exponential
             factor = np.exp(change * (total - 2 * nodes))
             for output, terms in enumerate(self.terms):
                 found[output] += terms[:, index] * factor
-        return np.moveaxis(found, (0, 2), (-1, 0))[:, :, None, :] + self.offsets
+        return (np.moveaxis(found, (0, 2), (-1, 0)) + self.engine.offsets)[:, :, None, :]
 
     def _own_paired(self, values: Array) -> Array:
         found = []
         for index, line in enumerate(values.T):
             bells = np.exp(-self.gamma * (line[:, None] - self.nodes[:, index]) ** 2)
             found.append((self._cached(index) * bells).sum(axis=-1).T)
-        return np.stack(found)[:, :, None, :] + self.offsets
+        return (np.stack(found) + self.engine.offsets)[:, :, None, :]
 
     def without(self) -> Array:
-        weights = self.engine.machine.weights
-        found = np.stack([self._rest(index) @ weights for index in range(len(self.units))])
-        return found[:, :, None, :] + self.offsets
+        found = [self.engine.combine(self._rest(index)) for index in range(len(self.units))]
+        return np.stack(found)[:, :, None, :]
 
 
 def _chebyshev(t: Array, count: int) -> Array:

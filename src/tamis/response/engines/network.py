@@ -21,7 +21,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.svm import LinearSVC, LinearSVR
 
 from tamis._arrays import Array, Subset
-from tamis.response.engine import Batch, Engine, Model
+from tamis.response.engines.base import Batch, Engine, Model
 
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "tanh": lambda z: np.tanh(z, out=z),

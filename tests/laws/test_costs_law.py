@@ -57,10 +57,14 @@ def knows_its_cost(member):
     sizes = [(50, 10), (50, 40), (200, 40), (5000, 40), (5000, 3000)]
     found = [member.cost(*size) for size in sizes]
     assert all(isinstance(cost, Cost) for cost in found), f"{name(member)} knows no cost"
-    assert np.isfinite(found).all()
-    assert (np.array(found) > 0).all()
     operations, in_memory = np.array(found).T
+    assert np.isfinite(in_memory).all()
+    assert (in_memory > 0).all()
     assert (np.diff(in_memory) >= 0).all()
+    if np.isnan(operations).all():  # the time of a foreign estimator is not predicted
+        return
+    assert np.isfinite(operations).all()
+    assert (operations > 0).all()
     if hasattr(member, "budget"):
         assert (operations <= 1e9 * member.budget).all()
     else:

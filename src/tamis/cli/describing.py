@@ -3,6 +3,7 @@
 import re
 import textwrap
 from inspect import getdoc
+from math import isnan
 from typing import Any, NamedTuple
 
 from tamis.choice.inner_search import walk_cost
@@ -151,7 +152,9 @@ def reads_of(selector: Any) -> str:
 def seconds_of(selector: Any, n_samples: int, n_features: int) -> float | None:
     """About what a fit takes on one core, in two digits; None where nobody can say."""
     cost = walk_cost(selector, n_samples, n_features, KEPT)
-    return None if cost is None else float(f"{cost.operations * 1e-9:.2g}")
+    if cost is None or isnan(cost.operations):
+        return None
+    return float(f"{cost.operations * 1e-9:.2g}")
 
 
 def paragraphs(thing: Any) -> list[str]:

@@ -43,9 +43,9 @@ from tamis.svm.path.cost import paths_cost
 from tamis.svm.tuning_svr import error_of
 from tamis.table import Table, TableEncoder
 from tamis.table.files import read_file
-from tamis.table.labelled import check_column
 from tamis.table.sources import STDIN
 from tamis.table.table import table_of
+from tamis.table.target import check_column
 
 KERNELS = ("linear", "rbf")
 #: Share of the standard deviation of a target that is the tube, where none is given: that of

@@ -24,7 +24,7 @@ class Cost(NamedTuple):
     Attributes
     ----------
     operations : float
-        Each about a nanosecond of one core.
+        Each about a nanosecond of one core; nan if the time is not predicted.
     bytes : float
         Memory held at once beside the table.
     """
@@ -70,7 +70,7 @@ def check_cost(
             + _way_out(cost, n_samples, n_features, fewer, quick, free)
         )
     seconds = estimate.operations * 1e-9
-    if seconds <= LONG:
+    if not seconds > LONG:
         return None
     return (
         f"{name} on {n_samples} rows and {n_features} columns will take about "

@@ -9,12 +9,12 @@ from tamis.choice.fusion import Fusion
 from tamis.choice.search_rounds import Rounds
 from tamis.contract import TASKS, Selection
 from tamis.exceptions import InvalidSpec
-from tamis.search import Then
+from tamis.search import RecursiveElimination, Then
 from tamis.spec import catalogue, did_you_mean, write
 from tamis.table import TableSelector
 
 Make = Callable[..., Selection]
-#: Parameters of every selection that belong to the whole of it.
+#: Parameters of every selection that a composition hands to both of its parts.
 UNITS = ("feature_groups", "fixed_features")
 
 
@@ -50,14 +50,10 @@ class Recipe:
     @property
     def parameters(self) -> dict[str, Any]:
         """Options and their defaults: those of the recipe, then those of its search."""
-        own = {
-            name: parameter.default
-            for name, parameter in signature(self.make).parameters.items()
-            if parameter.kind is not Parameter.VAR_KEYWORD
-        }
-        last = last_search(self.make())
-        held = last.get_params(deep=False)
-        return own | {name: held[name] for name in held if name != "criterion"}
+        own = signature(self.make).parameters.values()
+        held = last_search(self.make()).get_params(deep=False)
+        held.pop("criterion", None)
+        return {p.name: p.default for p in own if p.kind is not Parameter.VAR_KEYWORD} | held
 
     def __call__(self, **params: Any) -> Selection:
         known = self.parameters
@@ -67,36 +63,40 @@ class Recipe:
                     f"{self.name} has no option {name!r}.{did_you_mean(name, known)} Its options "
                     f"are {', '.join(known)}."
                 )
-        # a composition hands them to both of its parts
         units = {name: params.pop(name) for name in UNITS if name in params}
         return self.make(**params).set_params(**units)
 
 
-#: All recipes by name; :func:`published` writes them in.
+#: All recipes by name; :func:`register` writes them in.
 BOOK: dict[str, Recipe] = {}
 
 
-def published(reference: str) -> Callable[[Make], Make]:
+def register(reference: str) -> Callable[[Make], Make]:
     """Register a function as the recipe of its name."""
 
-    def register(make: Make) -> Make:
+    def write_in(make: Make) -> Make:
         name = make.__name__.replace("_", "-")
         summary = (make.__doc__ or "").strip().splitlines()[0]
         BOOK[name] = Recipe(name, summary, reference, targets_of(make()), make)
         return make
 
-    return register
+    return write_in
+
+
+def eliminate(criterion: Any, options: dict[str, Any], step: float = 1) -> RecursiveElimination:
+    """Return recursive elimination by a criterion, in steps of this size by default."""
+    return RecursiveElimination(criterion, **{"step": step} | options)
 
 
 def last_search(selector: Selection) -> Selection:
-    """The search that decides in the end."""
+    """Return the search that decides in the end."""
     if isinstance(selector, TableSelector):
         return last_search(selector.search)
     return last_search(selector.second) if isinstance(selector, Then) else selector
 
 
 def targets_of(selector: Any) -> frozenset[str]:
-    """Kinds of target that every criterion inside can use."""
+    """Return the kinds of target that every criterion inside can use."""
     if isinstance(selector, TableSelector | Rounds):
         return targets_of(selector.search)
     if isinstance(selector, Then):

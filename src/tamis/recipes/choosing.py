@@ -41,7 +41,7 @@ from tamis.recipes.book import (
 )
 from tamis.spec import did_you_mean, parse, write
 from tamis.table import TableSelector
-from tamis.table.frames import as_polars, is_frame, library_of, take_rows, without
+from tamis.table.frames import as_polars, drop_columns, is_frame, library_of, take_rows
 from tamis.table.parts.drawing import draw_rows
 
 #: What :func:`select` runs when no method is named.
@@ -335,7 +335,7 @@ def _without_target(X: Any, y: Any, target: Any, role: str = "target") -> tuple[
     if library_of(X) == "pandas":
         return X.drop(columns=[target]), X[target]
     if library_of(X) == "polars":
-        return without(X, [target]), _answers(X.get_column(target))
+        return drop_columns(X, [target]), _answers(X.get_column(target))
     return X.drop([target]), np.array(_answers(as_polars(X.select([target]))[target]).to_list())
 
 

@@ -299,4 +299,4 @@ def _reader() -> Any:
     """What reads frames, imported where it is needed: polars is no need of those who have none."""
     need_polars()
     need_threads()
-    return import_module("tamis.table.offering")
+    return import_module("tamis.table.encoded_table")

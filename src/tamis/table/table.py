@@ -17,11 +17,11 @@ from tamis.exceptions import InvalidTable
 from tamis.table.alerts import Alert, TableProfile, profiled, way_out
 from tamis.table.dates import add_calendar
 from tamis.table.files import FileTable, read_file
-from tamis.table.frames import as_polars, is_frame, without
+from tamis.table.frames import as_polars, drop_columns, is_frame
 from tamis.table.kinds import columns_of
-from tamis.table.labelled import LabelledTable, check_column, check_finite, plain_numbers, target_of
-from tamis.table.showing import shown
 from tamis.table.sparse import column_of, profiled_sparse
+from tamis.table.summary import shown
+from tamis.table.target import LabelledTable, check_column, check_finite, plain_numbers, target_of
 
 #: Bytes of an entry of a sparse table: the number and its row.
 ENTRY = 12
@@ -252,7 +252,7 @@ def table_of(
     target = _target_name(content, target)
     frame, sparse = content.take(), content.sparse
     if calendar and sparse is None:
-        others = without(frame, () if target is None else (target,))
+        others = drop_columns(frame, () if target is None else (target,))
         frame = frame.hstack(add_calendar(others)[:, others.width :])
     columns = frame.columns if sparse is None else [*sparse.names, *frame.columns]
     for column in (*(() if target is None else (target,)), *drop, *keep):
@@ -265,9 +265,9 @@ def table_of(
         )
     if sparse is not None:
         return _sparse_table(frame, sparse, drop, keep, task, name)
-    frame = without(frame, drop)
+    frame = drop_columns(frame, drop)
     y, kind = (None, "none") if target is None else target_of(frame.get_column(target), task)
-    features = without(frame, () if target is None else (target,))
+    features = drop_columns(frame, () if target is None else (target,))
     seen = columns_of(features, set(content.unnamed))
     profile = profiled(
         features, seen, y, kind, keep=keep, takes_text=takes_text, unnamed=content.unnamed

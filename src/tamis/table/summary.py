@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from tamis._format import format_count
-from tamis.table.labelled import spoken_task
+from tamis.table.target import spoken_task
 
 if TYPE_CHECKING:
     from tamis.table.table import Table

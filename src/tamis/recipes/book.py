@@ -11,6 +11,7 @@ from tamis.contract import TASKS, Selection
 from tamis.exceptions import InvalidSpec
 from tamis.search import RecursiveElimination, Then
 from tamis.spec import catalogue, did_you_mean, write
+from tamis.spec.plugins import find_plugins, load_plugins
 from tamis.table import TableSelector
 
 Make = Callable[..., Selection]
@@ -67,20 +68,32 @@ class Recipe:
         return self.make(**params).set_params(**units)
 
 
-#: All recipes by name; :func:`register` writes them in.
+#: Recipes of tamis by name; :func:`register` writes them in.
 BOOK: dict[str, Recipe] = {}
+
+
+def all_recipes() -> dict[str, Recipe]:
+    """Return all recipes by name, those of other installed packages included."""
+    for name, make in load_plugins(recipes=True).items():
+        if name not in BOOK:
+            package = find_plugins()[name].dist
+            _write_in(name, make, f"package {package.name}" if package else "")
+    return BOOK
 
 
 def register(reference: str) -> Callable[[Make], Make]:
     """Register a function as the recipe of its name."""
 
     def write_in(make: Make) -> Make:
-        name = make.__name__.replace("_", "-")
-        summary = (make.__doc__ or "").strip().splitlines()[0]
-        BOOK[name] = Recipe(name, summary, reference, targets_of(make()), make)
+        _write_in(make.__name__.replace("_", "-"), make, reference)
         return make
 
     return write_in
+
+
+def _write_in(name: str, make: Make, reference: str) -> None:
+    summary = (make.__doc__ or name).strip().splitlines()[0]
+    BOOK[name] = Recipe(name, summary, reference, targets_of(make()), make)
 
 
 def eliminate(criterion: Any, options: dict[str, Any], step: float = 1) -> RecursiveElimination:
@@ -114,7 +127,7 @@ def names() -> list[str]:
     >>> "svm-rfe" in names()
     True
     """
-    return sorted(BOOK)
+    return sorted(all_recipes())
 
 
 def find(words: str = "") -> list[Recipe]:
@@ -155,7 +168,7 @@ def recipe(name: str, **params: Any) -> Selection:
     >>> tamis.recipes.recipe("sffs-j3", n_features_to_select=5)
     FloatingForward(criterion=Scatter(ridge=0.001), n_features_to_select=5)
     """
-    if name not in BOOK:
+    if name not in BOOK and name not in all_recipes():
         raise unknown(name)
     return BOOK[name](**params)
 

@@ -33,6 +33,7 @@ from tamis.recipes.book import (
     BOOK,
     Make,
     Recipe,
+    all_recipes,
     class_names,
     last_search,
     names,
@@ -72,14 +73,14 @@ def method(text: str) -> Selection:
     if not isinstance(text, str):
         raise InvalidSpec(f"method needs the name of a recipe or an expression, not {text!r}.")
     text = text.strip()
-    if text in BOOK:
+    if text in BOOK or text in all_recipes():
         return BOOK[text]()
     if re.fullmatch(r"[\w-]+", text) and text not in class_names():
         raise unknown(text)
     named = re.match(r"([a-z0-9]+(?:-[a-z0-9]+)*)\s*\(", text)
     if named is None:
         return _as_selector(parse(text), text)
-    if (name := named[1]) not in BOOK:
+    if (name := named[1]) not in all_recipes():
         raise unknown(name)
     # an identifier of the same length, so that positions in messages stay right
     word = name.replace("-", "_")

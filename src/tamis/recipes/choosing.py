@@ -42,8 +42,15 @@ from tamis.recipes.book import (
 )
 from tamis.spec import did_you_mean, parse, write
 from tamis.table import TableSelector
-from tamis.table.frames import as_polars, drop_columns, is_frame, library_of, take_rows
-from tamis.table.parts.drawing import draw_rows
+from tamis.table.frames import (
+    as_polars,
+    column_names,
+    drop_columns,
+    is_frame,
+    library_of,
+    take_rows,
+)
+from tamis.table.parts.sources import draw_rows
 
 #: What :func:`select` runs when no method is named.
 DEFAULTS = {
@@ -302,7 +309,7 @@ def _for_table(
         return selector.set_params(keep=keep) if len(keep) else selector
     if not is_frame(X):
         return selector
-    from tamis.table.plain import is_plain
+    from tamis.table.alerts import is_plain
 
     plain = is_plain(X, y if looked_through else None, keep)
     return selector if plain else TableSelector(selector, keep=keep)
@@ -325,7 +332,7 @@ def _without_target(X: Any, y: Any, target: Any, role: str = "target") -> tuple[
             f"select needs a frame of pandas, polars or pyarrow to find {role}={target!r} in, not "
             f"{type(X).__name__}. Give the values, or the whole frame."
         )
-    columns = X.column_names if library_of(X) == "pyarrow" else list(X.columns)
+    columns = column_names(X)
     if columns.count(target) != 1:
         held = f"{columns.count(target)} columns" if target in columns else "no column"
         near = did_you_mean(str(target), map(str, columns)) if target not in columns else ""

@@ -140,10 +140,13 @@ def sklearn_names() -> dict[str, Make]:
 @cache
 def own_estimators() -> dict[str, Make]:
     """Our own estimators; imported on demand, because numba takes its time."""
-    package = import_module("tamis.svm")
-    members = {name: getattr(package, name) for name in package.__all__} | _classes(neural)
+    from tamis import svm
+
+    members = {name: getattr(svm, name) for name in svm.__all__} | _classes(neural)
     if find_spec("polars") is not None:  # which reads the frames
-        members["TableEncoder"] = import_module("tamis.table.encoder").TableEncoder
+        from tamis.table.encoder import TableEncoder
+
+        members["TableEncoder"] = TableEncoder
     return {name: kind for name, kind in members.items() if issubclass(kind, BaseEstimator)}
 
 

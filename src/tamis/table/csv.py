@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
+from tamis._format import first_line
 from tamis.exceptions import InvalidTable
 from tamis.table.frames import check_unique
 from tamis.table.sources import TableSource
@@ -178,12 +179,6 @@ def _read_rows(
                     f"{first_line(error)}."
                 ) from error
     raise AssertionError("the second look returns or raises")
-
-
-def first_line(error: Exception) -> str:
-    """First line of an error of a library."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0].strip().rstrip(".")
 
 
 def read_words(frame: pl.DataFrame) -> pl.DataFrame:

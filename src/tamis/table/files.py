@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 from sklearn.datasets import load_svmlight_file
 
-from tamis._format import did_you_mean
+from tamis._format import did_you_mean, first_line
 from tamis._sparse import canonical
 from tamis.contract import SparseColumns
 from tamis.datasets.memory import NUMBER, check_fits
 from tamis.exceptions import InvalidTable, MissingExtra
 from tamis.table.arff import read_arff
-from tamis.table.csv import first_line, read_beginning, read_csv, read_words
+from tamis.table.csv import read_beginning, read_csv, read_words
 from tamis.table.formats import EXTENSIONS
 from tamis.table.sources import TableSource, open_source
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from tamis._format import first_line
 from tamis._parallel import need_dask, on_one_thread
 from tamis.contract import Parts, Reducible, RowBlock, RowStatistic
 from tamis.exceptions import ClusterLost
@@ -234,17 +235,13 @@ def cluster_errors(client: Any) -> Iterator[None]:
     try:
         yield
     except (TimeoutError, OSError, CancelledError, KilledWorker, ClosedClientError) as error:
-        told = (str(error) or type(error).__name__).split("\n")[0].rstrip(".:")
-        raise _lost(client, f"lost workers or its scheduler ({told})") from error
+        raise _lost(client, f"lost workers or its scheduler ({first_line(error)})") from error
 
 
 def _lost(client: Any, said: str) -> ClusterLost:
+    # a client that is closed may not know it
+    address = getattr(client.scheduler, "address", None) or "of Dask"
     return ClusterLost(
-        f"The cluster {_address(client)} {said}. The steps made are in the record, search.record_: "
+        f"The cluster {address} {said}. The steps made are in the record, search.record_: "
         "start workers and go on with resume(..., record=...)."
     )
-
-
-def _address(client: Any) -> str:
-    """Of the scheduler, as far as a client that is closed knows it."""
-    return str(getattr(client.scheduler, "address", None) or "of Dask")

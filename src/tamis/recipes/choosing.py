@@ -12,6 +12,8 @@ from sklearn.base import clone
 from sklearn.model_selection import TimeSeriesSplit
 
 from tamis._arrays import target_kind, times_as_days
+from tamis._checks import check_values, one_of
+from tamis._format import format_names
 from tamis._frame import collected
 from tamis._namespace import computing_on
 from tamis._random import fix_seeds
@@ -53,11 +55,7 @@ from tamis.table.frames import (
 from tamis.table.parts.sources import draw_rows
 
 #: What :func:`select` runs when no method is named.
-DEFAULTS = {
-    "classification": "Auto()",
-    "regression": "Auto()",
-    SURVIVAL: "Auto()",
-}
+DEFAULTS = dict.fromkeys(("classification", "regression", SURVIVAL), "Auto()")
 #: Start of ``cv`` for folds in the time order of a column.
 TIME = "time:"
 
@@ -249,23 +247,7 @@ def select(
         "class_weight": class_weight,
     }
     if in_parts(X):
-        if device is not None:
-            warn(
-                f"What is read in blocks of rows is computed on the processor, not on {device!r}.",
-                DeviceWarning,
-                stacklevel=2,
-            )
-        if method is not None:
-            return _select_in_parts(X, y, target, method, options, params)
-        if given := sorted(name for name, value in params.items() if value is not None):
-            raise InvalidParameter(
-                f"select takes no {', '.join(given)} where rows are drawn from a larger table. "
-                "Leave it out, or give a table that is held at once."
-            )
-        # the automatic selection looks at some rows of a long table in any case
-        rows = draw_rows(X, y, target, seed=random_state or 0)
-        with on_rows_drawn(rows.drawn):
-            return select(rows.X, rows.y, target=rows.target, keep=keep, **options)
+        return _select_in_blocks(X, y, target, method, keep, device, options, params)
     if isinstance(y, str):
         raise InvalidTarget(
             f"select needs y as one value a row, not a name. Write target={y!r} for a column of a "
@@ -274,8 +256,7 @@ def select(
     X, y = collected(X), as_numpy("select", y)
     if device is not None:
         X = as_numpy("select", X)  # the device that is named, not that of a tensor
-    looked_through = target is not None
-    if looked_through:
+    if target is not None:
         X, y = _without_target(X, y, target)
     X = _take_rows_metadata(X, params)
     if isinstance(cv, str):
@@ -284,7 +265,7 @@ def select(
         check_target_rows("select", y)
         y = times_as_days(y)
     selector = prepare(method, y, **options)
-    selector = _for_table(selector, X, y, keep, looked_through=looked_through)
+    selector = _for_table(selector, X, y if target is not None else None, keep)
     if device is not None:
         warn_of_device(selector, f"device={device!r}")
     with computing_on(device):
@@ -292,27 +273,50 @@ def select(
     return fitted
 
 
-def _select_in_parts(
-    X: Any, y: Any, target: Any, method: Any, options: dict[str, Any], params: dict[str, Any]
+def _select_in_blocks(
+    X: Any,
+    y: Any,
+    target: Any,
+    method: Any,
+    keep: Sequence[str],
+    device: str | None,
+    options: dict[str, Any],
+    params: dict[str, Any],
 ) -> Selection:
-    """The selection from a table that is read in blocks of rows."""
-    table = read_parts("select", X, y, target)
-    source: Any = table.source
-    return prepare(method, table.labels.values, **options).fit(source, **params)
+    """Select from a table that is read in blocks of rows; without a method from some rows."""
+    if device is not None:
+        warn(
+            f"What is read in blocks of rows is computed on the processor, not on {device!r}.",
+            DeviceWarning,
+            stacklevel=3,
+        )
+    if method is not None:
+        table = read_parts("select", X, y, target)
+        source: Any = table.source
+        return prepare(method, table.labels.values, **options).fit(source, **params)
+    if given := sorted(name for name, value in params.items() if value is not None):
+        raise InvalidParameter(
+            f"select takes no {', '.join(given)} where rows are drawn from a larger table. Leave "
+            "it out, or give a table that is held at once."
+        )
+    # the automatic selection looks at some rows of a long table in any case
+    rows = draw_rows(X, y, target, seed=options["random_state"] or 0)
+    with on_rows_drawn(rows.drawn):
+        return select(rows.X, rows.y, target=rows.target, keep=keep, **options)
 
 
-def _for_table(
-    selector: Selection, X: Any, y: Any, keep: Sequence[str], *, looked_through: bool
-) -> Selection:
-    """The selector, inside one that reads tables where X is more than numbers without gaps."""
+def _for_table(selector: Selection, X: Any, y: Any, keep: Sequence[str]) -> Selection:
+    """Wrap the selector in one that encodes X, if X is more than numbers without missing values.
+
+    With a target, columns that would be left out are a reason too.
+    """
     if isinstance(selector, TableSelector):
         return selector.set_params(keep=keep) if len(keep) else selector
     if not is_frame(X):
         return selector
     from tamis.table.alerts import is_plain
 
-    plain = is_plain(X, y if looked_through else None, keep)
-    return selector if plain else TableSelector(selector, keep=keep)
+    return selector if is_plain(X, y, keep) else TableSelector(selector, keep=keep)
 
 
 def _without_target(X: Any, y: Any, target: Any, role: str = "target") -> tuple[Any, Any]:
@@ -338,7 +342,7 @@ def _without_target(X: Any, y: Any, target: Any, role: str = "target") -> tuple[
         near = did_you_mean(str(target), map(str, columns)) if target not in columns else ""
         raise InvalidParameter(
             f"select needs {role} to name one column of X, which has {held} {target!r}.{near} Its "
-            f"columns are {_listed(columns)}."
+            f"columns are {format_names(columns, 10)}."
         )
     if library_of(X) == "pandas":
         return X.drop(columns=[target]), X[target]
@@ -385,11 +389,6 @@ def _answers(column: Any) -> Any:
     return column.cast(float) if column.dtype.is_decimal() else column
 
 
-def _listed(columns: list[Any], most: int = 10) -> str:
-    shown = ", ".join(map(repr, columns[:most]))
-    return shown if len(columns) <= most else f"{shown} and {len(columns) - most} more"
-
-
 def _signed(recipe: Recipe) -> Make:
     """The recipe as a function whose signature names all options."""
 
@@ -419,10 +418,7 @@ def _as_selector(made: Any, asked: Any) -> Selection:
 
 
 def _kind(y: ArrayLike | None, task: str) -> str:
-    if task not in {"auto", *TASKS}:
-        raise InvalidParameter(
-            f"select needs task='auto', 'classification' or 'regression', not {task!r}."
-        )
+    check_values("select", {"task": one_of("auto", *sorted(TASKS))}, task=task)
     if y is None or task != "auto":
         return "none" if y is None else task
     values = np.asarray(y)

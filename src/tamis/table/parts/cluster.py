@@ -35,7 +35,24 @@ LOOK = 1.0
 NEWCOMERS = 5.0
 
 
-class ClusterParts(Parts):
+class OnCluster(Parts):
+    """A source whose statistics the workers of a Dask cluster compute."""
+
+    def __init__(self, source: LocalParts, client: Any):
+        self.source, self.client = source, client
+        self.names, self.n_columns = source.names, source.n_columns
+
+    def first_rows(self, n_rows: int) -> NDArray[Any]:
+        return self.source.first_rows(n_rows)
+
+    def identity(self) -> str:
+        return self.source.identity()
+
+    def __str__(self) -> str:
+        return str(self.source)
+
+
+class ClusterParts(OnCluster):
     """A source whose chunks the workers of a Dask cluster read, each some of them.
 
     Parameters
@@ -54,8 +71,7 @@ class ClusterParts(Parts):
 
     def __init__(self, source: LocalParts, client: Any):
         need_dask()
-        self.source, self.client = source, client
-        self.names, self.n_columns = source.names, source.n_columns
+        super().__init__(source, client)
         self.target = getattr(source, "target", None)
 
     def targeted(self, target: str) -> "ClusterParts":
@@ -92,18 +108,8 @@ class ClusterParts(Parts):
         holders: list[str | None] = [
             address for address in sorted(known) for _ in range(known[address]["nthreads"])
         ]
-        n_chunks = self.source.n_chunks
         holders = holders or [None]
-        yield from zip(holders, split(range(n_chunks), len(holders)), strict=False)
-
-    def first_rows(self, n_rows: int) -> NDArray[Any]:
-        return self.source.first_rows(n_rows)
-
-    def identity(self) -> str:
-        return self.source.identity()
-
-    def __str__(self) -> str:
-        return str(self.source)
+        yield from zip(holders, split(range(self.source.n_chunks), len(holders)), strict=False)
 
 
 class KeptThere(Reducible):

@@ -5,13 +5,12 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._format import did_you_mean, format_names
 from tamis._parallel import need_dask
 from tamis.contract import Parts, Reducible, RowBlock, RowStatistic
 from tamis.exceptions import InvalidTarget
-from tamis.table.parts.cluster import KeptThere, cluster_errors
+from tamis.table.parts.cluster import KeptThere, OnCluster, cluster_errors
 from tamis.table.parts.local import LocalParts, make_block
 
 
@@ -82,21 +81,20 @@ class DelayedParts(LocalParts):
         return "the collection of Dask"
 
 
-class HeldParts(Parts):
+class HeldParts(OnCluster):
     """Blocks that stay in the memory of the workers of a cluster.
 
     Parameters
     ----------
-    parts : DelayedParts
+    source : DelayedParts
     client : dask.distributed.Client
     """
 
-    def __init__(self, parts: DelayedParts, client: Any):
+    def __init__(self, source: DelayedParts, client: Any):
         from dask import delayed
 
-        self.parts, self.client = parts, client
-        self.names, self.n_columns = parts.names, parts.n_columns
-        blocks = [[parts.block(index)] for index in range(parts.n_chunks)]
+        super().__init__(source, client)
+        blocks = [[source.block(index)] for index in range(source.n_chunks)]
         self._held = KeptThere(client, client.compute([delayed(block) for block in blocks]))
 
     def reduce(self, statistic: RowStatistic, *, target_only: bool = False) -> Any:
@@ -108,15 +106,6 @@ class HeldParts(Parts):
                 self.client.submit(_each, make, blocks, pure=False) for blocks in self._held.futures
             ]
             return KeptThere(self.client, futures)
-
-    def first_rows(self, n_rows: int) -> NDArray[Any]:
-        return self.parts.first_rows(n_rows)
-
-    def identity(self) -> str:
-        return self.parts.identity()
-
-    def __str__(self) -> str:
-        return str(self.parts)
 
 
 def _each(make: Callable[[RowBlock], Any], blocks: list[RowBlock]) -> list[Any]:

@@ -21,8 +21,8 @@ from sklearn.model_selection import StratifiedKFold
 from benchmarks import medians
 from tamis._arrays import standardised
 from tamis.neural import GateSelector, NetworkClassifier, Sparsity
-from tamis.neural._gating import Gated, GateFolds, learn_gates
-from tamis.neural._stack import Stack
+from tamis.neural._gate_runs import GateRuns, learn_gates
+from tamis.neural._objectives import GateFolds, Stack
 from tamis.neural.gates import GATES
 from tamis.neural.redundancy import dependences
 
@@ -79,11 +79,12 @@ def folds(X: np.ndarray, y: np.ndarray) -> GateFolds:
     return GateFolds(X, y, used, stack, [dependences("pearson", X[rows]) for rows in used])
 
 
-def learned(parts: GateFolds) -> Gated:
+def learned(parts: GateFolds) -> GateRuns:
     """All runs by our engine."""
     fold = np.repeat(np.arange(N_FOLDS), N_SEEDS)
     weights = (np.full((len(fold), 1), weight) for weight in (MU, LAM))
-    return learn_gates(selector()._settings(0), parts, fold, *weights)
+    settings = selector()._settings(0, 0, parts.X.shape[1])
+    return learn_gates(settings, parts, fold, *weights)
 
 
 def module(parts: GateFolds, run: int) -> Any:

@@ -376,7 +376,7 @@ def test_bad_arguments_of_select():
     X, y, *_ = load("wine")
     with pytest.raises(InvalidTarget, match="select needs y"):
         select(X)
-    with pytest.raises(InvalidParameter, match="task='auto'"):
+    with pytest.raises(InvalidParameter, match="task to be 'auto'"):
         select(X, y, task="class")
     with pytest.raises(InvalidSpec, match="is no method"):
         select(X, y, 3)

@@ -99,6 +99,22 @@ def one_of(*values: Any) -> Constraint:
     )
 
 
+def several(each: Constraint, words: str, length: int | None = None) -> Constraint:
+    """A list, tuple or 1-dimensional array, of a length if one is given, described in words.
+
+    >>> several(number(above=0), "a pair of them", 2).accepts((1.0, 0.1))
+    True
+    """
+
+    def accepts(value: Any) -> bool:
+        listed = hasattr(value, "__len__") and not isinstance(value, str | Mapping)
+        if not listed or getattr(value, "ndim", 1) != 1:
+            return False
+        return len(value) == (length or len(value) or 1) and all(map(each.accepts, value))
+
+    return Constraint((words,), accepts)
+
+
 def instance_of(kind: type | tuple[type, ...], words: str) -> Constraint:
     """An instance of a class, described in words."""
     return Constraint((words,), lambda value: isinstance(value, kind))

@@ -80,6 +80,16 @@ def quote_for_shell(name: str) -> str:
     return name if name.isidentifier() else f'"{name}"'
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message without its full stop, or the error's name.
+
+    >>> first_line(ValueError("No rows.\\nSee the manual.")), first_line(EOFError())
+    ('No rows', 'EOFError')
+    """
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].strip().rstrip(".:")
+
+
 def mask_control(text: object) -> str:
     """Replace every character that a terminal would obey by U+FFFD.
 

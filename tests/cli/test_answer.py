@@ -13,7 +13,7 @@ from tamis.cli import answer, trying
 from tamis.contract import Record
 from tamis.recipes import select
 from tamis.search import Ranking
-from tamis.table.labelled import LabelledTable
+from tamis.table.target import LabelledTable
 
 FILES = ["ranking.csv", "record.json", "report.html", "selected.csv"]
 

@@ -9,7 +9,7 @@ import pytest
 from tamis.cli import parts
 from tamis.density.planes import PivotCounts
 from tamis.exceptions import ClusterLost
-from tamis.table.parts import drawing
+from tamis.table.parts import sources
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_the_automatic_selection_looks_at_rows_of_a_folder(tamis, parquet, monke
     same = tamis("select", "wine", "-t", "kind", "--budget", "1s", "--json", "--folder", "b")
     assert json.loads(same.stdout)["selected"] == json.loads(whole.stdout)["selected"]
     assert "drawn" not in same.output
-    monkeypatch.setattr(drawing, "SAMPLE", 120)
+    monkeypatch.setattr(sources, "SAMPLE", 120)
     asked = "select", "wine", "-t", "kind", "--budget", "1s", "--folder", "c"
     found = tamis(*asked)
     assert found.exit_code == 0, found.output

@@ -6,43 +6,44 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from tamis.neural._objectives import GateLoss, NetworkLoss
-from tamis.neural._stack import ACTIVATIONS, LOSSES, Stack
+from tamis.neural import GateSolver, NetworkClassifier, Redundancy, Sparsity
+from tamis.neural._objectives import (
+    ACTIVATIONS,
+    LOSSES,
+    GateFolds,
+    GateLoss,
+    GateSettings,
+    NetworkLoss,
+    Stack,
+)
 from tamis.neural.gates import GATES, SPARSITY
-from tamis.neural.redundancy import KINDS, dependences, mean_dependence
+from tamis.neural.redundancy import KINDS, GateUnits, dependences, mean_dependence
 
 N, F, H, C = 30, 7, 4, 3
 FOLD = np.array([0, 1, 1])
 
 
-def problem(scope="class", gate="linear", **changes):
+def problem(
+    scope="class", gate="linear", *, sparsity="l0", redundancy="pearson", joint=False,
+    mu=None, lam=None, kind=GateLoss, **network,
+):  # fmt: skip
     draws = np.random.default_rng(0)
     X, codes = draws.normal(size=(N, F)), np.sort(np.arange(N) % C)
     n_rows = 1 if scope == "global" else C
-    kind = changes.pop("redundancy", "pearson")
-    phi = dependences(kind, X, codes, C)
+    phi = dependences(redundancy, X, codes, C)
     used = np.arange(N) % 5 != np.array([[7], [1]])  # all rows; all but a fifth
-    settings = {
-        "X": X,
-        "codes": codes,
-        "used": used,
-        "fold": FOLD,
-        "stack": Stack.drawn(0, 4, F, H, C),
-        "activation": "tanh",
-        "loss": "log",
-        "gate": GATES[gate],
-        "scope": scope,
-        "sparsity": "l0",
-        "width": 0.35,
-        "redundancy": [mean_dependence(phi) if scope == "global" else phi] * 2,
-        "mu": draws.uniform(0, 4, (3, n_rows)),
-        "lam": draws.uniform(0, 40, (3, n_rows)),
-        "joint": False,
-        "decay": 0.01,
-    } | changes
-    objective = GateLoss(**settings)
+    settings = GateSettings(
+        gate=gate, scope=scope, sparsity=Sparsity(sparsity), redundancy=Redundancy(redundancy),
+        solver=GateSolver(), joint=joint, network=NetworkClassifier(H, decay=0.01, **network),
+        seed=0, units=GateUnits(np.arange(F)),
+    )  # fmt: skip
+    phi = [mean_dependence(phi) if scope == "global" else phi] * 2
+    folds = GateFolds(X, codes, used, Stack.drawn(0, 4, F, H, C), phi)
+    mu = draws.uniform(0, 4, (3, n_rows)) if mu is None else mu
+    lam = draws.uniform(0, 40, (3, n_rows)) if lam is None else lam
+    objective = kind(settings, folds, FOLD, mu, lam, width=0.35)
     points = draws.normal(size=(3, objective.n_gates))
-    if objective.joint:
+    if joint:
         points = np.hstack([points, Stack.drawn(3, 3, F, H, C).packed()])
     return objective, points
 
@@ -88,10 +89,8 @@ def test_half_the_redundancy_is_no_gradient():
             values, slopes = super()._redundancy(gate, runs)
             return values, slopes / 2
 
-    objective, points = problem()
-    halved = Printed(**{name: getattr(objective, name) for name in GateLoss.__dataclass_fields__})
     with pytest.raises(AssertionError):
-        assert_gradient(halved, points)
+        assert_gradient(*problem(kind=Printed))
 
 
 def network(stack, k, x):
@@ -102,8 +101,8 @@ def network(stack, k, x):
 def test_the_global_objective_is_the_printed_sum():
     """(3.4), in loops, for the first run: all rows, the two networks of the first fold."""
     objective, points = problem("global")
-    b, stack = points[0], objective.stack
-    X, codes, mu, lam = objective.X, objective.codes, objective.mu[0, 0], objective.lam[0, 0]
+    b, folds, mu, lam = points[0], objective.folds, objective.mu[0, 0], objective.lam[0, 0]
+    X, codes, stack = folds.X, folds.codes, folds.stack
     losses = [-np.log(network(stack, k, X[i] * b)[codes[i]]) for k in range(2) for i in range(N)]
     expected = np.mean(losses) + mu / F * np.sum(1 - np.exp(-(b**2) / (2 * 0.35**2)))
     for i, j in itertools.permutations(range(F), 2):
@@ -117,8 +116,8 @@ def test_the_class_objective_is_the_printed_sum(run):
     """(3.6), in loops; the second run leaves out the rows of its fold."""
     objective, points = problem("class", "bell", sparsity="bell")
     gate = np.exp(-(points[run].reshape(C, F) ** 2))
-    X, codes, stack = objective.X, objective.codes, objective.stack
-    used = objective.used[FOLD[run]]
+    folds = objective.folds
+    X, codes, stack, used = folds.X, folds.codes, folds.stack, folds.used[FOLD[run]]
     expected = 0.0
     for c in range(C):
         rows = np.flatnonzero((codes == c) & used)
@@ -134,11 +133,12 @@ def test_the_class_objective_is_the_printed_sum(run):
 
 def test_one_vs_rest_is_the_balanced_binary_cross_entropy():
     objective, points = problem("one-vs-rest", mu=np.zeros((3, C)), lam=np.zeros((3, C)))
-    gate, X, codes = points[0].reshape(C, F), objective.X, objective.codes
+    gate, folds = points[0].reshape(C, F), objective.folds
+    X, codes = folds.X, folds.codes
     expected = 0.0
     for c in range(C):
         for k in range(2):
-            p = np.array([network(objective.stack, k, x * gate[c])[c] for x in X])
+            p = np.array([network(folds.stack, k, x * gate[c])[c] for x in X])
             own = codes == c
             both = -np.mean(np.log(p[own])) - np.mean(np.log(1 - p[~own]))
             expected += both / (2 * 2 * C)
@@ -162,7 +162,8 @@ def test_gradient_of_networks(loss, masked):
     X, codes = draws.normal(size=(N, F)), np.arange(N) % C
     weights = draws.uniform(size=(3, N))
     masks = (draws.uniform(size=(3, F)) < 0.6).astype(float) if masked else None
-    objective = NetworkLoss(X, codes, weights, (F, H, C), "tanh", loss, 0.02, masks)
+    settings = NetworkClassifier(H, loss=loss, decay=0.02)
+    objective = NetworkLoss(settings, X, codes, weights, masks)
     stack = Stack.drawn(0, 3, F, H, C)
     if not masked:
         assert_gradient(objective, stack.packed())
@@ -173,7 +174,7 @@ def test_gradient_of_networks(loss, masked):
     assert np.all(inner[masks == 0] == 0)
     for k in range(3):  # as of a network that never had the other inputs
         kept = masks[k] == 1
-        small = NetworkLoss(X[:, kept], codes, weights, (kept.sum(), H, C), "tanh", loss, 0.02)
+        small = NetworkLoss(settings, X[:, kept], codes, weights)
         own = stack.pick(np.array([k]))
         own = own._replace(inner=own.inner[:, kept])
         _, expected = small(own.packed(), np.array([k]))

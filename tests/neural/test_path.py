@@ -11,9 +11,9 @@ from tamis.criteria import FisherScore
 from tamis.exceptions import InvalidParameter
 from tamis.neural import GateSelector, NetworkClassifier, gate_path
 from tamis.neural import grid as module
-from tamis.neural._gating import learn_gates
-from tamis.neural._training import deal
-from tamis.neural.grid import GridWalk, rising
+from tamis.neural._gate_runs import learn_gates
+from tamis.neural._networks import deal
+from tamis.neural.grid import GateGrid, rising
 from tamis.search import Ranking
 
 X, y = load_wine(return_X_y=True)
@@ -78,7 +78,11 @@ def test_labels_of_rows_left_out_choose_nothing():
 
     def support(Z):
         grid = np.array([0.2]), np.array([0.0, 2.0])
-        return GridWalk(selector._settings(3), selector._chosen, Z, codes, *grid, 3).path().support
+        return (
+            GateGrid(selector._settings(3, 3, 13), selector._chosen, Z, codes, *grid, 3)
+            .path()
+            .support
+        )
 
     before = support(Z)
     for k in range(3):
@@ -140,12 +144,12 @@ def test_default_grid_rises_from_where_gates_close():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"lam": [-1]}, "lam as numbers of at least 0"),
-        ({"mu": [np.nan]}, "mu as numbers"),
-        ({"lam": []}, "lam as numbers"),
-        ({"folds": 1}, "folds between 2 and 178"),
-        ({"mu": "x"}, "mu as numbers"),
-        ({"lam": ["a"]}, "lam as numbers"),
+        ({"lam": [-1]}, "lam to be a number of at least 0"),
+        ({"mu": [np.nan]}, "mu to be a number"),
+        ({"lam": []}, "lam to be a number"),
+        ({"folds": 1}, "folds to be an int from 2 to 178"),
+        ({"mu": "x"}, "mu to be a number"),
+        ({"lam": ["a"]}, "lam to be a number"),
     ],
 )
 def test_wrong_grids_get_a_sentence(wrong, said):
@@ -154,7 +158,7 @@ def test_wrong_grids_get_a_sentence(wrong, said):
 
 
 def test_selectors_that_have_no_path():
-    with pytest.raises(InvalidParameter, match="needs a GateSelector"):
+    with pytest.raises(InvalidParameter, match="needs selector to be a GateSelector"):
         gate_path(Ranking(FisherScore()), X, y)
     with pytest.raises(InvalidParameter, match="one mu for all classes"):
         gate_path(GateSelector(scope="class", mu=[1, 2, 3], lam=1), X, y)

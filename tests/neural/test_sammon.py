@@ -11,8 +11,8 @@ from sklearn.utils.estimator_checks import check_estimator
 from tamis.choice import Threshold
 from tamis.exceptions import DegenerateData, IncompatibleCriterion, InvalidParameter
 from tamis.neural import UFeSCoR
-from tamis.neural._distances import SammonObjective, sammon_error
-from tamis.neural.redundancy import dependences
+from tamis.neural.redundancy import GateUnits, dependences
+from tamis.neural.sammon import SammonObjective, sammon_error
 from tamis.spec import parse, write
 
 
@@ -40,7 +40,7 @@ def X():
 def test_objective_and_gradient(X, weights):
     rng = np.random.default_rng(0)
     (phi,) = dependences("squared", X)
-    objective = SammonObjective(X, 4, weights, phi, [])
+    objective = SammonObjective(X, 4, weights, phi, GateUnits(np.arange(13)))
     rho2 = np.corrcoef(X.T) ** 2
     for _ in range(3):
         b = rng.uniform(-1.5, 1.5, 13)
@@ -55,7 +55,7 @@ def test_objective_and_gradient(X, weights):
 
 def test_closed_gates_have_finite_gradients(X):
     (phi,) = dependences("squared", X)
-    objective = SammonObjective(X, 4, (1, 1, 1), phi, [])
+    objective = SammonObjective(X, 4, (1, 1, 1), phi, GateUnits(np.arange(13)))
     for b in (np.zeros(13), np.full(13, 40.0), np.r_[np.zeros(1), np.full(12, 40.0)]):
         value, gradient = objective(b)
         assert np.isfinite(value)
@@ -208,11 +208,11 @@ def test_a_threshold_leaves_the_number_open():
 @pytest.mark.parametrize(
     ("params", "sentence"),
     [
-        ({"alpha": -1}, "alpha as a number >= 0, not -1"),
-        ({"gamma": "auto"}, "gamma as a number >= 0, not 'auto'"),
-        ({"redundancy": "kendall"}, "redundancy out of pearson, squared, information"),
-        ({"restarts": 0}, "restarts as an int >= 1, not 0"),
-        ({"max_rows": 1}, "max_rows as an int >= 2, not 1"),
+        ({"alpha": -1}, "alpha to be a number of at least 0, got -1"),
+        ({"gamma": "auto"}, "gamma to be a number of at least 0, got 'auto'"),
+        ({"redundancy": "kendall"}, "redundancy to be 'pearson', 'squared' or 'information'"),
+        ({"restarts": 0}, "restarts to be an int of at least 1, got 0"),
+        ({"max_rows": 1}, "max_rows to be an int of at least 2, got 1"),
         ({"n_features_to_select": 5}, "between 1 and 4"),
     ],
 )

@@ -372,8 +372,8 @@ def test_parts_are_reached_where_a_word_stands_for_them():
     assert GateSelector().network is None  # nothing is shared
     with pytest.raises(ValueError, match="Invalid parameter"):
         gates.set_params(network__width=1)
-    with pytest.raises(InvalidParameter, match="sparsity as one of"):
-        gates.set_params(sparsity="l3", sparsity__width=1)
+    with pytest.raises(InvalidParameter, match="Sparsity needs kind to be"):
+        gates.set_params(sparsity="l3", sparsity__width=1).fit(X, y)
     grid = {"network__hidden": [2, 3], "redundancy__kind": ["pearson", "squared"]}
     chain = make_pipeline(GateSelector(mu=1, lam=5), NetworkClassifier(3))
     grid = {f"gateselector__{name}": values for name, values in grid.items()}
@@ -520,14 +520,14 @@ def test_wide_open_gates_are_told_apart_by_what_the_loss_would_lose(kind):
     gate, rng = GATES[kind], np.random.default_rng(0)
     gates, pull = rng.uniform(-1, 1, size=(3, 2, 8)), rng.normal(size=(3, 2, 8))
     gates[:, :, :4] = 0.99 + 0.01 * rng.random((3, 2, 4))
-    told = gate.told_apart(gates, pull)
+    told = gate.spread_open(gates, pull)
     np.testing.assert_array_equal(told[:, :, 4:], np.abs(gates[:, :, 4:]))
     for run in range(3):
         held, width = np.maximum(pull, 0)[run, :, :4].ravel(), told[run, :, :4].ravel()
         assert (np.diff(width[held.argsort()]) >= 0).all()
         assert width.max() == 1
         assert (width >= 0.99).all()
-    linear = GATES["linear"].told_apart(gates, pull)
+    linear = GATES["linear"].spread_open(gates, pull)
     np.testing.assert_array_equal(linear, np.abs(gates))
 
 
@@ -539,35 +539,35 @@ def test_one_column():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"gate": "step"}, "gate as one of 'linear', 'bell', 'sigmoid', not 'step'"),
-        ({"scope": "row"}, "scope as one of 'global', 'class'"),
-        ({"task": "regression"}, "task as one of 'auto', 'classification', not 'regression'"),
-        ({"sparsity": "l2"}, "sparsity as one of"),
+        ({"gate": "step"}, "gate to be 'linear', 'bell' or 'sigmoid', got 'step'"),
+        ({"scope": "row"}, "scope to be 'global', 'class'"),
+        ({"task": "regression"}, "task to be 'auto' or 'classification', got 'regression'"),
+        ({"sparsity": "l2"}, "sparsity to be 'l0'"),
         ({"sparsity": "bell"}, "gate='bell'"),
-        ({"redundancy": "spearman"}, "redundancy as one of 'pearson'"),
-        ({"mu": -1}, "mu as a number of at least 0"),
-        ({"lam": "much"}, "lam as a number of at least 0"),
+        ({"redundancy": "spearman"}, "redundancy to be 'pearson'"),
+        ({"mu": -1}, "mu to be a number of at least 0, one such number for each class or 'auto'"),
+        ({"lam": "much"}, "lam to be a number of at least 0"),
         ({"lam": [1, 2]}, "which with scope='global' are 1, but got 2"),
         ({"mu": [1, 2], "scope": "class"}, "are 3, but got 2"),
         ({"mu": [1, 2, 3], "lam": "auto", "scope": "class"}, "where the other weight is 'auto'"),
-        ({"sparsity": Sparsity(width=0)}, "width as a number > 0"),
-        ({"sparsity": Sparsity(width=(1, 2, 3))}, "width as a number > 0"),
-        ({"sparsity": Sparsity(width=[0.3])}, "width as a number > 0"),
-        ({"sparsity": Sparsity(width="wide")}, "width as a number > 0"),
-        ({"sparsity": Sparsity("l2")}, "Sparsity needs kind as one of 'l0'"),
-        ({"sparsity": None}, r"or as Sparsity\(...\), not None"),
-        ({"redundancy": Redundancy(level="row")}, "Redundancy needs level as one of 'global'"),
-        ({"redundancy": 1}, r"or as Redundancy\(...\), not 1"),
-        ({"lam": "5"}, "lam as a number of at least 0"),
-        ({"joint": "no"}, "joint=True or False"),
+        ({"sparsity": Sparsity(width=0)}, "width to be a number above 0 or a pair of them"),
+        ({"sparsity": Sparsity(width=(1, 2, 3))}, "width to be a number above 0 or a pair of them"),
+        ({"sparsity": Sparsity(width=[0.3])}, "width to be a number above 0 or a pair of them"),
+        ({"sparsity": Sparsity(width="wide")}, "width to be a number above 0 or a pair of them"),
+        ({"sparsity": Sparsity("l2")}, "Sparsity needs kind to be 'l0'"),
+        ({"sparsity": None}, r"or Sparsity\(...\), got None"),
+        ({"redundancy": Redundancy(level="row")}, "Redundancy needs level to be 'global'"),
+        ({"redundancy": 1}, r"or Redundancy\(...\), got 1"),
+        ({"lam": "5"}, "lam to be a number of at least 0"),
+        ({"joint": "no"}, "joint to be True or False"),
         ({"network": network(0)}, "hidden"),
-        ({"network": 10}, r"network as a NetworkClassifier\(...\) or None, not 10"),
-        ({"solver": "sgd"}, r"'lbfgs', 'adam' or as GateSolver\(...\), not 'sgd'"),
-        ({"solver": GateSolver("sgd")}, "GateSolver needs kind as one of 'lbfgs'"),
+        ({"network": 10}, r"network to be a NetworkClassifier\(...\) or None, got 10"),
+        ({"solver": "sgd"}, r"'lbfgs', 'adam' or GateSolver\(...\), got 'sgd'"),
+        ({"solver": GateSolver("sgd")}, "GateSolver needs kind to be 'lbfgs'"),
         ({"solver": GateSolver(max_iter=0)}, "max_iter"),
-        ({"solver": GateSolver(tol=-1)}, "tol >= 0"),
-        ({"solver": GateSolver("adam", learning_rate=0)}, "learning_rate > 0"),
-        ({"solver": GateSolver("adam", batch_size=0)}, "batch_size as an int of at least 1"),
+        ({"solver": GateSolver(tol=-1)}, "tol to be a number of at least 0"),
+        ({"solver": GateSolver("adam", learning_rate=0)}, "learning_rate to be a number above 0"),
+        ({"solver": GateSolver("adam", batch_size=0)}, "batch_size to be an int of at least 1"),
         ({"n_features_to_select": 5}, "between 1 and 4"),
     ],
 )
@@ -581,7 +581,7 @@ def test_choices_that_gates_cannot_make():
         GateSelector(n_features_to_select=PerClass(1)).fit(X, y)
     with pytest.raises(IncompatibleCriterion, match="GateSelector only ranks"):
         GateSelector(n_features_to_select="best").fit(X, y)
-    with pytest.raises(InvalidParameter, match="at least 1, not 0"):
+    with pytest.raises(InvalidParameter, match="n_features to be an int of at least 1, got 0"):
         GateSelector(n_features_to_select=PerClass(0), scope="class").fit(X, y)
 
 

@@ -163,7 +163,7 @@ def test_a_finished_state_trains_nothing(name, undisturbed, monkeypatch):
         ("network", "train"),
         ("grid", "train"),
         ("grid", "learn_gates"),
-        ("_learning", "learn_gates"),
+        ("_stages", "learn_gates"),
         ("sammon", "minimize"),
     ):
         monkeypatch.setattr(f"tamis.neural.{module}.{function}", never)

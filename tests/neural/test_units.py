@@ -9,13 +9,18 @@ from scipy.optimize import approx_fprime
 
 from tamis.contract import Record
 from tamis.exceptions import InvalidParameter
-from tamis.neural import GateSelector, NetworkClassifier, UFeSCoR, gate_path
-from tamis.neural._distances import SammonObjective
-from tamis.neural._objectives import GateLoss
-from tamis.neural._sharing import GroupedDependence, Sharing
-from tamis.neural._stack import Stack
-from tamis.neural.gates import GATES
-from tamis.neural.redundancy import PairMatrix, dependences
+from tamis.neural import (
+    GateSelector,
+    GateSolver,
+    NetworkClassifier,
+    Redundancy,
+    Sparsity,
+    UFeSCoR,
+    gate_path,
+)
+from tamis.neural._objectives import GateFolds, GateLoss, GateSettings, Stack
+from tamis.neural.redundancy import GateUnits, GroupedDependence, PairMatrix, dependences
+from tamis.neural.sammon import SammonObjective
 from tests.laws.catalogue import table
 from tests.laws.search_laws import Stop, outcome
 
@@ -37,17 +42,18 @@ def phi():
     return dependences("pearson", table()[0])[0].phi
 
 
-def loss(scope, sharing=None, between=None, joint=False, mu=0.3):
+def loss(scope, units=None, between=None, joint=False, mu=0.3):
     X, y = table()
     order = np.argsort(y, kind="stable")
     n_rows = 1 if scope == "global" else 3
-    return GateLoss(
-        X=X[order], codes=y[order], used=np.ones((1, 60), dtype=bool), fold=np.zeros(1, dtype=int),
-        stack=Stack.drawn(0, 1, 7, 3, 3), activation="tanh", loss="log", gate=GATES["sigmoid"],
-        scope=scope, sparsity="l0", width=0.4, redundancy=[[between or PairMatrix(phi())]],
-        mu=np.full((1, n_rows), mu), lam=np.full((1, n_rows), 0.2), joint=joint, decay=0.01,
-        sharing=sharing,
+    settings = GateSettings(
+        gate="sigmoid", scope=scope, sparsity=Sparsity(), redundancy=Redundancy(), joint=joint,
+        solver=GateSolver(), network=NETWORK, seed=0, units=units or GateUnits(np.arange(7)),
     )  # fmt: skip
+    used, phis = np.ones((1, 60), dtype=bool), [[between or PairMatrix(phi())]]
+    folds = GateFolds(X[order], y[order], used, Stack.drawn(0, 1, 7, 3, 3), phis)
+    mu, lam = np.full((1, n_rows), mu), np.full((1, n_rows), 0.2)
+    return GateLoss(settings, folds, np.zeros(1, dtype=int), mu, lam, width=0.4)
 
 
 def test_the_dependence_of_units_is_a_mean_over_pairs():
@@ -56,7 +62,7 @@ def test_the_dependence_of_units_is_a_mean_over_pairs():
         for v in range(4):
             if u != v:
                 between[u, v] = explicit[np.ix_(u == UNIT_OF, v == UNIT_OF)].mean()
-    found = GroupedDependence(PairMatrix(explicit.copy()), Sharing(UNIT_OF))
+    found = GroupedDependence(PairMatrix(explicit.copy()), GateUnits(UNIT_OF))
     shares = np.random.default_rng(0).uniform(size=(3, 4))
     assert_allclose(found.times(shares), shares @ between, atol=1e-12)
     assert_allclose(found.mean, between.sum() / 12, atol=1e-12)
@@ -65,15 +71,15 @@ def test_the_dependence_of_units_is_a_mean_over_pairs():
 @pytest.mark.parametrize("scope", ["global", "class", "one-vs-rest"])
 @pytest.mark.parametrize("joint", [False, True])
 def test_a_shared_gate_is_one_parameter(scope, joint):
-    sharing = Sharing(UNIT_OF)
-    between = GroupedDependence(PairMatrix(phi()), sharing)
-    shared, own = loss(scope, sharing, between, joint), loss(scope, joint=joint)
+    units = GateUnits(UNIT_OF)
+    between = GroupedDependence(PairMatrix(phi()), units)
+    shared, own = loss(scope, units, between, joint), loss(scope, joint=joint)
     n_rows = shared.n_rows
     b = np.random.default_rng(1).normal(size=(1, n_rows, 4))
-    weights = shared.stack.packed() if joint else np.empty((1, 0))
+    weights = shared.folds.stack.packed() if joint else np.empty((1, 0))
     point = np.concatenate([b.reshape(1, -1), weights], axis=1)
     value, gradient = shared(point, np.array([0]))
-    spread = np.concatenate([sharing.spread(b).reshape(1, -1), weights], axis=1)
+    spread = np.concatenate([units.spread(b).reshape(1, -1), weights], axis=1)
     own(spread, np.array([0]))
     assert_allclose(shared.terms[0], own.terms[0], rtol=1e-12)
     slopes = approx_fprime(point[0], lambda p: shared(p[None], np.array([0]))[0][0], 1e-7)
@@ -82,13 +88,13 @@ def test_a_shared_gate_is_one_parameter(scope, joint):
 
 
 def test_the_slope_of_distances_under_shared_gates():
-    X, sharing = table()[0], Sharing(UNIT_OF)
-    between = GroupedDependence(PairMatrix(phi()), sharing)
-    shared = SammonObjective(X, 2, (3.0, 0.1, 1.0), between, [], sharing)
-    own = SammonObjective(X, 2, (3.0, 0.1, 1.0), PairMatrix(phi()), [])
+    X, units = table()[0], GateUnits(UNIT_OF)
+    between = GroupedDependence(PairMatrix(phi()), units)
+    shared = SammonObjective(X, 2, (3.0, 0.1, 1.0), between, units)
+    own = SammonObjective(X, 2, (3.0, 0.1, 1.0), PairMatrix(phi()), GateUnits(np.arange(7)))
     b = np.random.default_rng(1).uniform(0.3, 1.2, 4)
     value, slope = shared(b)
-    own(sharing.spread(b))
+    own(units.spread(b))
     assert_allclose(shared.terms[0], own.terms[0], rtol=1e-12)
     assert_allclose(slope, approx_fprime(b, lambda p: shared(p)[0], 1e-7), atol=1e-5)
     assert np.isfinite(value)

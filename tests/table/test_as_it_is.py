@@ -180,5 +180,5 @@ def test_levels_and_gaps_that_were_not_seen():
         encoder = TableEncoder(levels="codes", gaps=gaps).fit(frame)
         assert encoder.get_feature_names_out().tolist() == NAMES
         np.testing.assert_array_equal(encoder.transform(new)[:, 1], [code, code])
-    with pytest.raises(InvalidParameter, match="levels='columns' or 'codes', not 'ranks'"):
+    with pytest.raises(InvalidParameter, match="levels to be 'columns' or 'codes', got 'ranks'"):
         TableEncoder(levels="ranks").fit(frame)

@@ -124,7 +124,7 @@ def test_what_is_wrong_with_a_collection_is_said():
     with pytest.raises(InvalidTarget, match="or a Series y"):
         as_parts(frame)
     text = dd.from_pandas(pd.DataFrame({"a": ["u", "v"], "y": [0, 1]}), npartitions=1)
-    with pytest.raises(InvalidTable, match="is to hold numbers"):
+    with pytest.raises(InvalidTable, match="needs rows and columns of numbers"):
         Ranking(Correlation()).fit(text, target="y")
     assert answers.npartitions == 2
 

@@ -17,7 +17,7 @@ from tamis.criteria import MRMR, CrossValidated, FisherScore, Scatter
 from tamis.criteria.summed import SMALL, ShiftedSums
 from tamis.exceptions import InvalidTable, InvalidTarget
 from tamis.search import Forward, Ranking, Then
-from tamis.table.parts import MemoryMap, Parquet, drawing, local
+from tamis.table.parts import MemoryMap, Parquet, local, sources
 
 # what the table warns of is looked at elsewhere
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -103,7 +103,7 @@ def test_a_fault_of_a_draw_names_the_column(tmp_path):
 
 def test_one_row_is_said():
     with pytest.raises(InvalidTable, match="at least 2 rows, and the files have 1"):
-        drawing.draw_rows(MemoryMap(np.ones((1, 2)), np.ones(1)))
+        sources.draw_rows(MemoryMap(np.ones((1, 2)), np.ones(1)))
 
 
 # -- states of threads -------------------------------------------------------------------------

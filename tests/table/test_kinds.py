@@ -14,8 +14,8 @@ from tamis.datasets import make_genes, make_mixed
 from tamis.exceptions import InvalidTable
 from tamis.table import add_calendar, inspect
 from tamis.table.kinds import all_numbers, columns_of, date_format
-from tamis.table.labelled import plain_numbers
 from tamis.table.leaks import CODED_ROWS, LEAKS, Foresight, is_code
+from tamis.table.target import plain_numbers
 
 N = 40
 RNG = np.random.default_rng(0)

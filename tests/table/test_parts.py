@@ -15,7 +15,7 @@ import tamis
 from tamis.criteria import MRMR, FisherScore, Scatter
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.search import Forward, Ranking
-from tamis.table.parts import BlockIterator, MemoryMap, Parquet, as_parts, drawing, local, sample
+from tamis.table.parts import BlockIterator, MemoryMap, Parquet, as_parts, local, sample, sources
 
 
 def made(n=500, d=5, seed=0):
@@ -132,7 +132,7 @@ def test_sums_do_not_depend_on_the_number_of_threads(folder, monkeypatch):
 def test_the_automatic_selection_takes_a_draw_of_rows(folder, monkeypatch):
     whole = tamis.select(folder, target="y", random_state=0)
     assert "rows" not in [step.name for step in whole.plan_]
-    monkeypatch.setattr(drawing, "SAMPLE", 150)
+    monkeypatch.setattr(sources, "SAMPLE", 150)
     found = tamis.select(str(folder), target="y", random_state=3)
     assert found.plan_[0][:2] == ("rows", True)
     assert found.plan_[0].reason.startswith("150 of ")
@@ -141,7 +141,7 @@ def test_the_automatic_selection_takes_a_draw_of_rows(folder, monkeypatch):
     X, y = sample(folder, n_rows=150, random_state=3, target="y")
     assert_array_equal(tamis.select(X, y, random_state=3).columns, found.columns)
     blocks = MemoryMap(X.to_numpy(), y, block_rows=40)
-    monkeypatch.setattr(drawing, "SAMPLE", 100)
+    monkeypatch.setattr(sources, "SAMPLE", 100)
     assert tamis.select(blocks, random_state=3).plan_[0].reason.startswith("100 of 150 rows")
 
 
@@ -311,18 +311,18 @@ def test_sources_that_cannot_work_are_refused():
             BlockIterator(lambda: [(X, y)], names=names)
     with pytest.raises(InvalidTable, match="needs columns to choose among"):
         MemoryMap(X[:, :0], y)
-    with pytest.raises(InvalidParameter, match="block_rows >= 1"):
+    with pytest.raises(InvalidParameter, match="block_rows to be an int of at least 1"):
         MemoryMap(X, y, block_rows=-1)
     for factory in ([(X, y)], lambda: [(X, y, 1)], lambda: [X]):
         with pytest.raises(InvalidTable, match="needs a function that gives pairs"):
             BlockIterator(factory)
-    with pytest.raises(InvalidParameter, match="sample needs an int n_rows >= 1"):
+    with pytest.raises(InvalidParameter, match="sample needs n_rows to be an int of at least 1"):
         sample(MemoryMap(X, y), n_rows=0)
 
 
 def test_blocks_that_differ_are_said_with_their_number():
     blocks = [(np.eye(3), np.arange(3)), (np.eye(4), np.arange(4))]
-    with pytest.raises(InvalidTable, match=r"block 1 of the iterator needs 3 columns"):
+    with pytest.raises(InvalidTable, match=r"block 1 of the iterator needs rows and 3 columns"):
         Ranking(FisherScore()).fit(BlockIterator(lambda: blocks))
     blocks = [(np.eye(3), np.arange(3)), (np.eye(3), np.arange(4))]
     with pytest.raises(InvalidTarget, match=r"block 1 of the iterator has 3 rows"):

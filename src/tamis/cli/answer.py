@@ -15,8 +15,8 @@ from tamis.cli.ranking import RankedColumns
 from tamis.contract import Selection, SparseColumns
 from tamis.datasets.memory import check_fits
 from tamis.exceptions import InvalidParameter, TamisError
-from tamis.table.labelled import LabelledTable
 from tamis.table.sources import STDIN
+from tamis.table.target import LabelledTable
 
 #: What a folder holds; nothing else in it is ever touched.
 SELECTED, RANKING, RECORD, PAGE = "selected.csv", "ranking.csv", "record.json", "report.html"

@@ -7,7 +7,7 @@ import polars as pl
 from tamis.contract import SURVIVAL, censored_columns
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.table import Table
-from tamis.table.labelled import check_column
+from tamis.table.target import check_column
 
 
 def check_censored(target: str | None, time: str | None, event: str | None, task: str) -> None:

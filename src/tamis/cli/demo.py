@@ -21,7 +21,7 @@ from tamis.datasets import load
 from tamis.recipes import recipe
 from tamis.report import report, resampled, write_report
 from tamis.spec import write
-from tamis.table.labelled import LabelledTable
+from tamis.table.target import LabelledTable
 
 METHOD, N_FEATURES = "sffs-j3", 6
 

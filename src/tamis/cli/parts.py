@@ -19,9 +19,9 @@ from tamis.datasets.memory import NUMBER
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.table import Alert
 from tamis.table.files import FileTable
-from tamis.table.labelled import check_column, spoken_task
 from tamis.table.parts import ClusterParts, Parquet
-from tamis.table.parts.drawing import draw_rows
+from tamis.table.parts.sources import draw_rows
+from tamis.table.target import check_column, spoken_task
 
 #: Copies of a table that a selection makes which holds it at once: what was read, the numbers, and
 #: the standardised ones or their levels.

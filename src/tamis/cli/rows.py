@@ -9,7 +9,7 @@ from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.recipes.choosing import TIME
 from tamis.table.files import FileTable
 from tamis.table.kinds import as_dates, columns_of
-from tamis.table.labelled import check_column, check_complete
+from tamis.table.target import check_column, check_complete
 
 
 def folds_of(cv: str | None) -> Any:

@@ -26,7 +26,7 @@ from tamis.exceptions import ClusterLost, InvalidParameter, InvalidTable, NotEno
 from tamis.recipes import prepare
 from tamis.search import Ranking
 from tamis.spec import parse
-from tamis.table.labelled import LabelledTable
+from tamis.table.target import LabelledTable
 
 
 class Interrupted(NamedTuple):

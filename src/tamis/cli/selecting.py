@@ -63,9 +63,9 @@ from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.recipes import prepare
 from tamis.table import Alert, Table, TableSelector
 from tamis.table.files import FileTable, read_file
-from tamis.table.labelled import LabelledTable
-from tamis.table.showing import shown
+from tamis.table.summary import shown
 from tamis.table.table import table_of
+from tamis.table.target import LabelledTable
 
 
 def run_select(asked: Request) -> None:

@@ -16,7 +16,7 @@ from tamis.contract import SURVIVAL, Selection
 from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter
 from tamis.table import Alert
-from tamis.table.labelled import LabelledTable
+from tamis.table.target import LabelledTable
 
 #: How often a method that does not measure itself is repeated for a page: enough for two digits.
 RESAMPLES = 20

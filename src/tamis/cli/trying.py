@@ -11,7 +11,7 @@ from tamis._parallel import listening
 from tamis.cli.counting import counted_bar
 from tamis.contract import SURVIVAL, Selection
 from tamis.plot.correlating import numbers_of
-from tamis.table.labelled import LabelledTable
+from tamis.table.target import LabelledTable
 
 #: Rows of a table whose columns are swapped and modelled for the page: small fits, in seconds.
 MOST_TRIED = 5000

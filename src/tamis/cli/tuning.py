@@ -41,9 +41,9 @@ from tamis.svm.inputs import MAX_SAMPLES, RANGE, paths_cost
 from tamis.svm.search.regression import error_of
 from tamis.table import Table, TableEncoder
 from tamis.table.files import read_file
-from tamis.table.labelled import check_column
 from tamis.table.sources import STDIN
 from tamis.table.table import table_of
+from tamis.table.target import check_column
 
 KERNELS = ("linear", "rbf")
 #: Share of the standard deviation of a target that is the tube, where none is given: that of

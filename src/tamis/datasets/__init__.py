@@ -10,12 +10,15 @@ from tamis.datasets.clusters import (
     make_madelon,
     make_weston,
 )
-from tamis.datasets.decoys import make_decoys
-from tamis.datasets.functions import make_additive, make_exponential, make_interactive
-from tamis.datasets.interactions import make_interactions
-from tamis.datasets.loading import Dataset, Table, load, names
-from tamis.datasets.logical import make_corral, make_monks, make_xor
-from tamis.datasets.mixed import MixedTable, make_genes, make_mixed
+from tamis.datasets.functions import (
+    make_additive,
+    make_decoys,
+    make_exponential,
+    make_interactive,
+)
+from tamis.datasets.interactions import make_corral, make_interactions, make_monks, make_xor
+from tamis.datasets.loaders import Dataset, Table, load, names
+from tamis.datasets.mixed_tables import MixedTable, make_genes, make_mixed
 from tamis.datasets.problem import Problem
 
 __all__ = [

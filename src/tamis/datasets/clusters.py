@@ -4,16 +4,17 @@ from typing import Any
 
 import numpy as np
 
+from tamis._checks import integer
 from tamis.datasets.problem import (
+    LEVEL,
+    SHARE,
     Floats,
     Ints,
     Problem,
-    balanced,
+    balance,
     begin,
-    check_count,
-    check_level,
-    flipped,
-    made_problem,
+    flip,
+    make_problem,
 )
 
 
@@ -56,15 +57,13 @@ def make_weston(
     >>> X.shape, relevant
     ((100, 10), array([0, 1]))
     """
-    n, rng = begin("make_weston", n_samples, random_state)
-    check_count("make_weston", "n_features", n_features, least=2, example=10)
-    check_level("make_weston", "noise", noise, example=20.0)
-    y = balanced(rng, n, 2)
-    side = rng.choice([-1.0, 1.0], size=(n, 1))
-    X = rng.standard_normal((n, n_features))
+    rng = begin("make_weston", locals(), n_features=integer(2), noise=LEVEL)
+    y = balance(rng, n_samples, 2)
+    side = rng.choice([-1.0, 1.0], size=(n_samples, 1))
+    X = rng.standard_normal((n_samples, n_features))
     X[:, 2:] *= noise
     X[:, :2] += side * np.array([[0.75, 3.0], [3.0, -3.0]])[y]
-    return made_problem(X, y, range(2))
+    return make_problem(X, y, range(2))
 
 
 # Class means in units of the separation. Columns 2 and 3 split {1,2} 3 {4,5} and {1,3} 2 {4,5}:
@@ -108,13 +107,12 @@ def make_complementary(
     >>> X.shape, relevant
     ((500, 4), array([0, 3]))
     """
-    n, rng = begin("make_complementary", n_samples, random_state)
-    check_level("make_complementary", "separation", separation, example=6.0)
-    y = balanced(rng, n, 5)
-    X = rng.standard_normal((n, 4))
+    rng = begin("make_complementary", locals(), separation=LEVEL)
+    y = balance(rng, n_samples, 5)
+    X = rng.standard_normal((n_samples, 4))
     # wide enough to lie over classes 4 and 5 whatever their distance
     X[y < 3, 3] *= max(1.0, separation / 2)
-    return made_problem(X + separation * _STEPS[y], y, (0, 3))
+    return make_problem(X + separation * _STEPS[y], y, (0, 3))
 
 
 # Correlations (1,2), (1,3), (2,3) inside each class as published. The means are ours: they give
@@ -161,12 +159,12 @@ def make_class_redundancy(n_samples: int = 600, *, random_state: Any = None) -> 
     [0.09, 0.99]
     """
     # four rows are the fewest whose three columns can be made uncorrelated
-    n, rng = begin("make_class_redundancy", n_samples, random_state, least=12)
-    y = balanced(rng, n, 3)
-    X = rng.standard_normal((n, 3))
+    rng = begin("make_class_redundancy", locals(), n_samples=integer(12))
+    y = balance(rng, n_samples, 3)
+    X = rng.standard_normal((n_samples, 3))
     for k in range(3):
         X[y == k] = _correlated(X[y == k], *_CLASS_CORRELATIONS[k]) + _CLASS_MEANS[k]
-    return made_problem(X, y, (0, 2))
+    return make_problem(X, y, (0, 2))
 
 
 def _correlated(Z: Floats, r12: float, r13: float, r23: float) -> Floats:
@@ -226,29 +224,32 @@ def make_madelon(
     >>> X.shape, len(relevant)
     ((600, 500), 20)
     """
-    n, rng = begin("make_madelon", n_samples, random_state)
-    check_count("make_madelon", "n_informative", n_informative, most=12, example=5)
-    check_count("make_madelon", "n_redundant", n_redundant, least=0, example=5)
-    check_count("make_madelon", "n_repeated", n_repeated, least=0, example=10)
-    check_count("make_madelon", "n_probes", n_probes, least=0, example=480)
-    check_level("make_madelon", "separation", separation, example=2.0)
-    check_level("make_madelon", "noise", noise, most=1.0, example=0.01)
-    core, y = _hypercube(rng, n, n_informative, separation)
+    rng = begin(
+        "make_madelon",
+        locals(),
+        n_informative=integer(1, 12),
+        n_redundant=integer(0),
+        n_repeated=integer(0),
+        n_probes=integer(0),
+        separation=LEVEL,
+        noise=SHARE,
+    )
+    core, y = _hypercube(rng, n_samples, n_informative, separation)
     useful = np.hstack([core, core @ rng.uniform(-1, 1, (n_informative, n_redundant))])
     origin = np.arange(useful.shape[1])
     origin = np.append(origin, rng.choice(origin, n_repeated))
-    ordered = np.hstack([useful[:, origin], rng.standard_normal((n, n_probes))])
+    ordered = np.hstack([useful[:, origin], rng.standard_normal((n_samples, n_probes))])
     index = rng.permutation(ordered.shape[1])
     relevant = sorted(index[: len(origin)])
     origin_at = dict(zip(index, origin, strict=False))
     equivalent = [[j for j in relevant if origin_at[j] == origin_at[i]] for i in relevant]
-    return made_problem(ordered[:, np.argsort(index)], flipped(rng, y, noise), relevant, equivalent)
+    return make_problem(ordered[:, np.argsort(index)], flip(rng, y, noise), relevant, equivalent)
 
 
 def _hypercube(rng: np.random.Generator, n: int, k: int, separation: float) -> tuple[Floats, Ints]:
     """``n`` rows around the corners of a ``k``-dimensional cube, and the class of each corner."""
-    corner = balanced(rng, n, 2**k)
-    label = balanced(rng, 2**k, 2)
+    corner = balance(rng, n, 2**k)
+    label = balance(rng, 2**k, 2)
     sign = 2 * (corner[:, None] >> np.arange(k) & 1) - 1
     squeeze = rng.uniform(-1, 1, (2**k, k, k))
     normal = rng.standard_normal((n, k))

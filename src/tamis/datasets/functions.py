@@ -1,19 +1,15 @@
-"""Problems of regression: functions of a few columns."""
+"""Problems of functions of a few columns: regressions, and decoys of relevant columns."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
-from tamis.datasets.problem import (
-    Floats,
-    Problem,
-    begin,
-    check_choice,
-    check_count,
-    check_level,
-    made_problem,
-)
+from tamis._checks import BOOLEAN, integer, one_of
+from tamis.datasets.problem import LEVEL, SHARE, Floats, Problem, begin, make_problem
+
+#: Columns of :func:`make_decoys` that matter, and decoys of each.
+N_RELEVANT, DECOYS_OF_EACH = 5, 2
 
 
 def make_additive(
@@ -50,12 +46,11 @@ def make_additive(
     >>> make_additive(100, random_state=0).relevant
     array([0, 1, 2, 3, 4])
     """
-    return _regression("make_additive", n_samples, random_state, n_features, noise, _additive, 5)
-
-
-def _additive(x: Floats) -> Floats:
-    step = 4 / (1 + np.exp(-20 * (x[1] - 0.5)))
-    return 0.1 * np.exp(4 * x[0]) + step + 3 * x[2] + 2 * x[3] + x[4]
+    rng = begin("make_additive", locals(), n_features=integer(5), noise=LEVEL)
+    X = rng.uniform(size=(n_samples, n_features))
+    step = 4 / (1 + np.exp(-20 * (X[:, 1] - 0.5)))
+    y = 0.1 * np.exp(4 * X[:, 0]) + step + 3 * X[:, 2] + 2 * X[:, 3] + X[:, 4]
+    return _regression(X, y, noise, rng, 5)
 
 
 def make_interactive(
@@ -101,18 +96,14 @@ def make_interactive(
     >>> X.shape, y.shape
     ((100, 10), (100,))
     """
-    check_choice("make_interactive", "square", square, (True, False))
-    function = friedman if square else _interactive_linear
-    return _regression("make_interactive", n_samples, random_state, n_features, noise, function, 5)
+    rng = begin("make_interactive", locals(), n_features=integer(5), noise=LEVEL, square=BOOLEAN)
+    X = rng.uniform(size=(n_samples, n_features))
+    return _regression(X, _friedman(X.T, 2 if square else 1), noise, rng, 5)
 
 
-def friedman(x: Floats) -> Floats:
+def _friedman(x: Floats, power: int = 2) -> Floats:
     """Friedman's function of the first five columns, on [0, 1]."""
-    return 10 * np.sin(np.pi * x[0] * x[1]) + 20 * (x[2] - 0.5) ** 2 + 10 * x[3] + 5 * x[4]
-
-
-def _interactive_linear(x: Floats) -> Floats:
-    return 10 * np.sin(np.pi * x[0] * x[1]) + 20 * (x[2] - 0.5) + 10 * x[3] + 5 * x[4]
+    return 10 * np.sin(np.pi * x[0] * x[1]) + 20 * (x[2] - 0.5) ** power + 10 * x[3] + 5 * x[4]
 
 
 def make_exponential(
@@ -148,29 +139,78 @@ def make_exponential(
     >>> make_exponential(100, random_state=0).relevant
     array([0, 1])
     """
-    return _regression(
-        "make_exponential", n_samples, random_state, n_features, noise, _exponential, 2, low=-1.0
-    )
+    rng = begin("make_exponential", locals(), n_features=integer(2), noise=LEVEL)
+    X = rng.uniform(-1.0, 1.0, (n_samples, n_features))
+    return _regression(X, 10 * np.exp(-(X[:, 0] ** 2 + X[:, 1] ** 2)), noise, rng, 2)
 
 
-def _exponential(x: Floats) -> Floats:
-    return 10 * np.exp(-(x[0] ** 2 + x[1] ** 2))
+def _regression(X: Floats, y: Floats, noise: float, rng: Any, n_relevant: int) -> Problem:
+    return make_problem(X, y + noise * rng.standard_normal(len(X)), range(n_relevant))
 
 
-def _regression(
-    maker: str,
-    n_samples: int,
-    random_state: Any,
-    n_features: int,
-    noise: float,
-    function: Callable[[Floats], Floats],
-    n_relevant: int,
-    low: float = 0.0,
+def make_decoys(
+    n_samples: int = 250,
+    *,
+    random_state: Any = None,
+    n_features: int = 50,
+    task: str = "classification",
+    correlation: float = 0.9,
+    noise: float = 1.0,
 ) -> Problem:
-    """``y = function(columns) + noise`` on columns uniform between ``low`` and 1."""
-    n, rng = begin(maker, n_samples, random_state)
-    check_count(maker, "n_features", n_features, least=n_relevant, example=10)
-    check_level(maker, "noise", noise, example=0.1)
-    X = rng.uniform(low, 1.0, (n, n_features))
-    y = function(X.T) + noise * rng.standard_normal(n)
-    return made_problem(X, y, range(n_relevant))
+    """Five relevant columns, two decoys of each that are correlated with it, and irrelevant ones.
+
+    With u the relevant columns brought to [0, 1], and f Friedman's function
+    ``10 sin(π u1 u2) + 20 (u3 - 1/2)² + 10 u4 + 5 u5``, the target is f + noise, or whether that is
+    above its median. The columns are in random order.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows.
+    random_state : int, None, Generator or RandomState
+        Source of the draws.
+    n_features : int
+        Number of columns, at least 15; all are standard Gaussian.
+    task : {"classification", "regression"}
+        What the target is.
+    correlation : float
+        Of a decoy with its relevant column.
+    noise : float
+        Standard deviation of the Gaussian noise in f.
+
+    Returns
+    -------
+    Problem
+        Whose decoys count as irrelevant.
+
+    References
+    ----------
+    Friedman (1991), Multivariate adaptive regression splines.
+
+    Examples
+    --------
+    >>> from tamis.datasets import make_decoys
+    >>> problem = make_decoys(100, random_state=0)
+    >>> problem.X.shape, problem.relevant
+    ((100, 50), array([ 4, 26, 28, 30, 44]))
+    """
+    least = N_RELEVANT * (1 + DECOYS_OF_EACH)
+    rng = begin(
+        "make_decoys",
+        locals(),
+        n_samples=integer(2),
+        n_features=integer(least),
+        task=one_of("classification", "regression"),
+        correlation=SHARE,
+        noise=LEVEL,
+    )
+    X = rng.standard_normal((n_samples, n_features))
+    relevant = X[:, :N_RELEVANT]
+    decoys = X[:, N_RELEVANT:least]  # a view
+    decoys *= np.sqrt(1 - correlation**2)
+    decoys += correlation * np.tile(relevant, DECOYS_OF_EACH)
+    y = _friedman(ndtr(relevant.T)) + noise * rng.standard_normal(n_samples)
+    order = rng.permutation(n_features)
+    where = np.sort(np.argsort(order)[:N_RELEVANT])
+    target = y if task == "regression" else (y > np.median(y)).astype(np.int64)
+    return make_problem(X[:, order], target, where.tolist())

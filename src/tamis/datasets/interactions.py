@@ -1,13 +1,187 @@
-"""Problems of columns that matter together: rings, exclusive ors and sums among uniform noise."""
+"""Problems of columns that matter together: rules of logic, exclusive ors, rings and sums."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tamis.datasets.problem import Floats, Problem, begin, check_choice, check_count, made_problem
+from tamis._checks import integer, one_of
+from tamis.datasets.problem import (
+    LEVEL,
+    SHARE,
+    Floats,
+    Ints,
+    Problem,
+    balance,
+    begin,
+    flip,
+    make_problem,
+)
 
 #: Columns that matter in each problem.
 RELEVANT = {"ring": 2, "xor": 2, "ring+xor": 4, "ring+xor+sum": 6}
+
+
+def make_corral(n_samples: int = 128, *, random_state: Any = None, variant: int = 6) -> Problem:
+    """Boolean concept ``(A0 and A1) or (B0 and B1)`` among redundant and irrelevant columns.
+
+    Columns, all 0 or 1:
+
+    * Corral-6: ``A0 A1 B0 B1``, an irrelevant one, and one that agrees with y on 3/4 of the rows;
+    * Corral-46: ``A0 A1 B0 B1``; for each of them seven copies that agree with it on 16/16, 15/16,
+      ..., 10/16 of the rows; fourteen irrelevant columns, which are copies of only two;
+    * Corral-47: Corral-46 and the column that agrees with y on 3/4 of the rows.
+
+    The share of disagreeing rows is exact up to rounding, their choice random. Of one seed,
+    Corral-46 is the first 46 columns of Corral-47. The perfect copy of a relevant column is its
+    equivalent, the imperfect ones are not.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows.
+    random_state : int, None, Generator or RandomState
+        Source of the draws.
+    variant : {6, 46, 47}
+        Number of columns.
+
+    Returns
+    -------
+    Problem
+        With ``relevant`` 0 to 3.
+
+    References
+    ----------
+    John, Kohavi and Pfleger (1994), Irrelevant features and the subset selection problem.
+    Yu and Liu (2004), Efficient feature selection via analysis of relevance and redundancy.
+
+    Examples
+    --------
+    >>> from tamis.datasets import make_corral
+    >>> X, y, *_ = make_corral(random_state=0, variant=47)
+    >>> X.shape, bool(((X[:, 0] * X[:, 1] + X[:, 2] * X[:, 3] > 0) == y).all())
+    ((128, 47), True)
+    """
+    rng = begin("make_corral", locals(), variant=one_of(6, 46, 47))
+    causes = rng.integers(2, size=(n_samples, 4))
+    y = causes[:, 0] & causes[:, 1] | causes[:, 2] & causes[:, 3]
+    noise = rng.integers(2, size=(n_samples, 1)) if variant == 6 else _corral_noise(rng, causes)
+    columns = [causes, noise]
+    if variant != 46:
+        columns.append(flip(rng, y, 1 / 4)[:, None])
+    equivalent = None if variant == 6 else tuple((j, 4 + 7 * j) for j in range(4))
+    return make_problem(np.hstack(columns), y, range(4), equivalent)
+
+
+def _corral_noise(rng: np.random.Generator, causes: Ints) -> Ints:
+    """The 28 redundant and 14 irrelevant columns that Yu and Liu add."""
+    copies = [flip(rng, cause, k / 16) for cause in causes.T for k in range(7)]
+    irrelevant = rng.integers(2, size=(len(causes), 2))
+    return np.hstack([np.column_stack(copies), irrelevant[:, np.arange(14) % 2]])
+
+
+# The rules as published, on columns x1 to x6, and the columns (from 0) that each depends on.
+_MONKS: dict[int, tuple[Callable[[Ints], NDArray[np.bool_]], tuple[int, ...]]] = {
+    1: (lambda x: (x[0] == x[1]) | (x[4] == 1), (0, 1, 4)),
+    2: (lambda x: (x == 1).sum(axis=0) == 2, (0, 1, 2, 3, 4, 5)),
+    3: (lambda x: (x[4] == 3) & (x[3] == 1) | (x[4] != 4) & (x[1] != 3), (1, 3, 4)),
+}
+
+
+def make_monks(
+    n_samples: int = 432, *, random_state: Any = None, problem: int = 1, noise: float = 0.0
+) -> Problem:
+    """Logical concepts on six nominal columns of 3, 3, 2, 3, 4 and 2 values, coded from 1.
+
+    Class 1 is, with columns named x1 to x6,
+
+    * MONK-1: ``x1 = x2`` or ``x5 = 1``;
+    * MONK-2: exactly two of the six columns are 1;
+    * MONK-3: (``x5 = 3`` and ``x4 = 1``) or (``x5 ≠ 4`` and ``x2 ≠ 3``).
+
+    Rows are drawn without replacement: 432 of them are the whole domain once, in random order, and
+    more begin it again.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows.
+    random_state : int, None, Generator or RandomState
+        Source of the draws.
+    problem : {1, 2, 3}
+        Which concept.
+    noise : float
+        Share of the rows whose class is wrong. The published training part of MONK-3 has 0.05.
+
+    Returns
+    -------
+    Problem
+        With ``relevant`` 0, 1, 4 or all six or 1, 3, 4.
+
+    References
+    ----------
+    Thrun et al. (1991), The MONK's problems: a performance comparison of different learning
+    algorithms.
+
+    Examples
+    --------
+    >>> from tamis.datasets import make_monks
+    >>> X, y, relevant, _ = make_monks(problem=3, random_state=0)
+    >>> len(X), int(y.sum()), relevant
+    (432, 228, array([1, 3, 4]))
+    """
+    rng = begin("make_monks", locals(), problem=one_of(*_MONKS), noise=SHARE)
+    rule, relevant = _MONKS[problem]
+    domain = 1 + np.indices((3, 3, 2, 3, 4, 2)).reshape(6, -1)
+    drawn = [rng.permutation(432) for _ in range(-(-n_samples // 432))]
+    values = domain[:, np.concatenate(drawn)[:n_samples]]
+    return make_problem(values.T, flip(rng, rule(values).astype(np.int64), noise), relevant)
+
+
+def make_xor(
+    n_samples: int = 200, *, random_state: Any = None, n_features: int = 10, spread: float = 0.3
+) -> Problem:
+    """Four Gaussian clumps in the corners of a square, opposite corners in the same class.
+
+    Every column is ``±1 + spread · N(0, 1)``; class 0 has equal signs in the first two columns,
+    class 1 opposite ones. The four corners differ by at most one row. As all columns have the same
+    distribution, in either class, none says anything alone.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows.
+    random_state : int, None, Generator or RandomState
+        Source of the draws.
+    n_features : int
+        Number of columns, at least 2 (the picture of the textbooks).
+    spread : float
+        Standard deviation of a clump.
+
+    Returns
+    -------
+    Problem
+        With ``relevant`` 0 and 1.
+
+    References
+    ----------
+    Guyon and Elisseeff (2003), An introduction to variable and feature selection.
+    Yang (2011), Feature selection and model selection for supervised learning algorithms.
+
+    Examples
+    --------
+    >>> from tamis.datasets import make_xor
+    >>> X, y, *_ = make_xor(random_state=0, spread=0.0)
+    >>> bool(((X[:, 0] * X[:, 1] < 0) == y).all())
+    True
+    """
+    rng = begin("make_xor", locals(), n_features=integer(2), spread=LEVEL)
+    corner = balance(rng, n_samples, 4)
+    others = rng.integers(2, size=(n_samples, n_features - 2))
+    high = np.column_stack([corner & 1, corner >> 1, others])
+    X = 2 * high - 1 + spread * rng.standard_normal((n_samples, n_features))
+    return make_problem(X, high[:, 0] ^ high[:, 1], range(2))
 
 
 def make_interactions(
@@ -57,13 +231,10 @@ def make_interactions(
     >>> problem.X.shape, problem.relevant
     ((1000, 16), array([0, 1, 2, 3]))
     """
-    name = "make_interactions"
-    n, rng = begin(name, n_samples, random_state)
-    check_choice(name, "problem", problem, tuple(RELEVANT))
-    n_relevant = RELEVANT[problem]
-    check_count(name, "n_features", n_features, least=n_relevant, example=8)
-    X = rng.random((n, n_features))
-    x, noise = X.T, rng.normal(0, 0.2, n)
+    least = integer(RELEVANT.get(problem, 1))
+    rng = begin("make_interactions", locals(), problem=one_of(*RELEVANT), n_features=least)
+    X = rng.random((n_samples, n_features))
+    x, noise = X.T, rng.normal(0, 0.2, n_samples)
     if problem == "ring":
         y = _ring(x, 0.1151)
     elif problem == "xor":
@@ -73,7 +244,7 @@ def make_interactions(
     else:
         y = _ring(x, 0.0479) | (_product(x[2], x[3]) >= 0.0598)
         y |= x[4] + x[5] + noise >= 1.4074
-    return made_problem(X, y.astype(np.int64), range(n_relevant))
+    return make_problem(X, y.astype(np.int64), range(RELEVANT[problem]))
 
 
 def _ring(x: Floats, width: float) -> Any:

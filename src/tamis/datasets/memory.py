@@ -1,4 +1,4 @@
-"""What the machine can hold, so that a file that claims more is refused before it is read."""
+"""Refusal of files that claim more than the memory of the machine, before they are read."""
 
 from math import prod
 from typing import IO
@@ -6,6 +6,7 @@ from zipfile import ZipFile
 
 from numpy.lib import format as npy
 
+from tamis._format import format_bytes
 from tamis.contract.cost import free_memory
 from tamis.exceptions import InvalidTable
 
@@ -20,8 +21,8 @@ def check_fits(where: str, n_bytes: int) -> None:
     free = free_memory()
     if free is not None and n_bytes > free:
         raise InvalidTable(
-            f"{where} holds {_spoken(n_bytes)} of numbers, more than the {_spoken(free)} of "
-            "memory that this machine has free. Leave out rows or columns."
+            f"{where} holds {format_bytes(n_bytes)} of numbers, more than the "
+            f"{format_bytes(free)} of memory that this machine has free. Leave out rows or columns."
         )
 
 
@@ -44,7 +45,3 @@ def check_archive(where: str, stream: IO[bytes]) -> None:
                 needed += prod(shape) * max(dtype.itemsize, NUMBER)
     stream.seek(0)
     check_fits(where, needed)
-
-
-def _spoken(n_bytes: float) -> str:
-    return f"{n_bytes / 2**30:.3g} GiB"

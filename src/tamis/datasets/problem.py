@@ -4,17 +4,19 @@ Every maker takes ``n_samples`` and ``random_state`` (an integer, None, a genera
 :class:`Problem`. The same integer gives the same problem. Classes are numbered from 0.
 """
 
-from collections.abc import Collection, Sequence
-from math import inf
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._checks import Constraint, check_values, integer, number
 from tamis.exceptions import InvalidParameter
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+#: Amounts of noise, and shares of rows.
+LEVEL, SHARE = number(least=0), number(least=0, most=1)
 
 
 class Problem(NamedTuple):
@@ -51,24 +53,24 @@ class Problem(NamedTuple):
     equivalent: tuple[tuple[int, ...], ...]
 
 
-def balanced(rng: np.random.Generator, n: int, k: int) -> Ints:
-    """``n`` numbers below ``k`` in random order, each equally often up to one."""
+def balance(rng: np.random.Generator, n: int, k: int) -> Ints:
+    """Return ``n`` numbers below ``k`` in random order, each equally often up to one."""
     return rng.permutation(np.arange(n, dtype=np.int64) % k)
 
 
-def flipped(rng: np.random.Generator, bits: Ints, share: float) -> Ints:
-    """``bits`` with exactly this share of them, up to rounding, turned around."""
+def flip(rng: np.random.Generator, bits: Ints, share: float) -> Ints:
+    """Flip exactly this share of the bits, up to rounding."""
     chosen = rng.permutation(len(bits)) < round(share * len(bits))
     return bits ^ chosen
 
 
-def made_problem(
+def make_problem(
     X: NDArray[Any],
     y: NDArray[Any],
     relevant: Sequence[int],
     equivalent: Collection[Collection[int]] | None = None,
 ) -> Problem:
-    """The problem of these parts; without ``equivalent`` every column stands for itself alone."""
+    """Return a problem; without ``equivalent`` every column stands for itself alone."""
     groups = [(j,) for j in relevant] if equivalent is None else equivalent
     return Problem(
         np.ascontiguousarray(X, dtype=np.float64),
@@ -78,50 +80,15 @@ def made_problem(
     )
 
 
-def begin(
-    maker: str, n_samples: int, random_state: Any, least: int = 1
-) -> tuple[int, np.random.Generator]:
-    """Number of rows and source of the draws, checked."""
-    check_count(maker, "n_samples", n_samples, least=least, example=200)
+def begin(maker: str, given: Mapping[str, Any], **needed: Constraint) -> np.random.Generator:
+    """Check the arguments of a maker by their names, and return the source of its draws."""
+    for name, constraint in ({"n_samples": integer(1)} | needed).items():
+        value = given[name].item() if isinstance(given[name], np.generic) else given[name]
+        check_values(maker, {name: constraint}, **{name: value})
     try:
-        return int(n_samples), np.random.default_rng(random_state)
+        return np.random.default_rng(given["random_state"])
     except (TypeError, ValueError) as error:
         raise InvalidParameter(
             f"{maker} needs random_state to be a non-negative integer, None, a Generator or a "
-            f"RandomState; got {random_state!r}. Write {maker}(random_state=0)."
+            f"RandomState; got {given['random_state']!r}. Write {maker}(random_state=0)."
         ) from error
-
-
-def check_count(
-    maker: str, name: str, value: Any, *, example: int, least: int = 1, most: float = inf
-) -> None:
-    """Refuse what is no whole number in these bounds."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or not least <= value <= most:
-        bounds = f"at least {least}" + ("" if most == inf else f" and at most {most}")
-        raise InvalidParameter(
-            f"{maker} needs {name} to be an integer of {bounds}; got {value!r}. "
-            f"Write {maker}({name}={example})."
-        )
-
-
-def check_level(maker: str, name: str, value: Any, *, example: float, most: float = inf) -> None:
-    """Refuse what is no finite number in these bounds."""
-    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not real or not 0 <= value <= most or value == inf:
-        bounds = "not below 0" if most == inf else f"between 0 and {most:g}"
-        raise InvalidParameter(
-            f"{maker} needs {name} to be a finite number {bounds}; got {value!r}. "
-            f"Write {maker}({name}={example})."
-        )
-
-
-def check_choice(maker: str, name: str, value: Any, options: Sequence[Any]) -> None:
-    """Refuse what is none of the options."""
-    plain = value.item() if isinstance(value, np.generic) else value
-    # by type too: 1 == True and 6 == 6.0, but neither was meant
-    if not any(type(plain) is type(option) and plain == option for option in options):
-        raise InvalidParameter(
-            f"{maker} needs {name} to be one of {', '.join(map(repr, options))}; got {value!r}. "
-            f"Write {maker}({name}={options[0]!r})."
-        )

@@ -3,12 +3,11 @@
 Everything is closed-form gradients in numpy; folds, restarts and grids are one computation.
 """
 
-from tamis.neural._ranking import PerClass
 from tamis.neural.gates import Sparsity
 from tamis.neural.grid import GatePath
 from tamis.neural.network import NetworkClassifier
 from tamis.neural.path import gate_path
-from tamis.neural.profile import ClassFeature
+from tamis.neural.per_class import ClassFeature, PerClass
 from tamis.neural.redundancy import Redundancy
 from tamis.neural.sammon import UFeSCoR
 from tamis.neural.selector import GateSelector

@@ -8,8 +8,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 
 from tamis._arrays import Array
-from tamis.exceptions import InvalidParameter
-from tamis.neural._checks import as_numbers, check_among
+from tamis._checks import Constraints, number, one_of, several
 
 #: Below this an absolute value is rounded off, so that it has a slope everywhere.
 ROUNDING = 1e-3
@@ -39,11 +38,11 @@ class Gate(ABC):
         """Where to go on from another minimum: wide open gates have no slope to close by."""
         return b
 
-    def told_apart(self, gates: Array, pull: Array) -> Array:
-        """Gates in absolute value, those that are wide open in the order of what holds them so.
+    def spread_open(self, gates: Array, pull: Array) -> Array:
+        """Return gates in absolute value, those wide open in the order of what keeps them open.
 
         ``pull`` is the rise of the loss for each unit that a gate closes; the last axes of both are
-        the gates of a run. What is wide open is spread from where that begins to 1.
+        the gates of a run. Wide open gates are spread over the range from ``wide`` to 1.
         """
         gates = np.abs(gates)
         wide = gates >= self.wide
@@ -154,18 +153,14 @@ class Sparsity(BaseEstimator):
     (1.0, 0.1)
     """
 
+    _constraints: ClassVar[Constraints] = {
+        "kind": one_of(*SPARSITY),
+        "width": number(above=0) | several(number(above=0), "a pair of them", 2),
+    }
+
     def __init__(self, kind: str = "l0", *, width: Any = 0.35):
         self.kind = kind
         self.width = width
-
-    def check(self) -> None:
-        """Refuse parameters that cannot work."""
-        check_among(self, {"kind": SPARSITY})
-        widths = as_numbers(self.width)
-        if widths.shape not in ((), (2,)) or not np.isfinite(widths).all() or (widths <= 0).any():
-            raise InvalidParameter(
-                f"Sparsity needs width as a number > 0 or a pair of them, not {self.width!r}."
-            )
 
     @property
     def widths(self) -> Array:

@@ -1,4 +1,4 @@
-"""The grid of weights that "auto" looks at, walked on rows of which some are held out."""
+"""The grid of weights that "auto" tries, scored on held-out rows."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tamis._arrays import Array, Mask
-from tamis.neural._gating import GateFolds, GateSettings, learn_gates, strength
-from tamis.neural._stack import Stack
+from tamis._checks import number, one_of, several
+from tamis.neural._gate_runs import close_constant, learn_gates
+from tamis.neural._networks import deal, train
+from tamis.neural._objectives import GateFolds, GateSettings, Stack
 from tamis.neural._state import State, packed, packed_all, unpacked, unpacked_all
-from tamis.neural._training import deal, train
-from tamis.neural.network import NetworkClassifier
 
+#: What weights of sparsity and redundancy may be.
+WEIGHT = number(least=0)
+WEIGHTS = WEIGHT | several(WEIGHT, "one such number for each class") | one_of("auto")
 #: Weights of the sparsity that "auto" tries: from one that hardly closes a gate to one that leaves
 #: few open, each four or five times the one before.
 MUS = (0.05, 0.25, 1.0, 4.0)
@@ -63,12 +66,12 @@ class GatePath:
         return int(np.lexsort((self.loss, -self.accuracy))[0])
 
     def state(self) -> State:
-        """The path in what JSON can say."""
+        """Return the path for JSON."""
         return packed_all(vars(self))
 
     @classmethod
     def restored(cls, state: State) -> "GatePath":
-        """The path that :meth:`state` told of."""
+        """Return the path that :meth:`state` wrote."""
         return cls(**unpacked_all(state, [field.name for field in fields(cls)]))
 
     def __len__(self) -> int:
@@ -90,8 +93,8 @@ def rising(mu: Array, lam: Array | None, mean_redundancy: float) -> Array:
 
 
 @dataclass(frozen=True)
-class GridWalk:
-    """The walk over a grid of weights, on standardised columns whose rows are sorted by class.
+class GateGrid:
+    """A grid of weights, tried on standardised columns whose rows are sorted by class.
 
     ``mu`` and ``lam`` are rising numbers, None for those of "auto". In every fold networks are
     trained, gates learned for each ``mu`` along rising ``lam``, each from where the one before
@@ -107,62 +110,73 @@ class GridWalk:
     n_folds: int
 
     def path(self) -> GatePath:
-        """The whole walk."""
+        """Try the whole grid."""
         (last,) = deque(self.stages({}), maxlen=1)
         return GatePath.restored(last["path"])
 
     def stages(self, state: State) -> Iterator[State]:
-        """The state after the networks of the folds, after each ``lam``, and at the end.
+        """Yield the state after the networks of the folds, after each ``lam``, and at the end.
 
         Goes on from a state that it gave; the last holds the ``path`` and nothing else.
         """
-        held_out = deal(self.codes, self.n_folds, self.settings.seed) == self._numbers()[:, None]
+        network, n_classes = self.settings.network, int(self.codes.max()) + 1
+        fold_of = deal(self.codes, self.n_folds, self.settings.seed)
+        held_out = fold_of == np.arange(self.n_folds)[:, None]
         if "networks" not in state:
-            runs = np.repeat(held_out, self.settings.network.restarts, axis=0)
+            runs = np.repeat(held_out, network.restarts, axis=0)
             # they end where they end, not where they are best on the rows that score
-            trained = train(self.settings.network, self.Z, self.codes, runs, early_stopping=False)
+            trained = train(network, self.Z, self.codes, runs, early_stopping=False)
             state = {"networks": packed(trained.stack.packed()), "chosen": []}
             yield state
-        folds = self._folds(held_out, unpacked(state["networks"]))
-        mu = np.array(MUS) if self.mu is None else self.mu
-        lams = rising(mu, self.lam, folds.mean_redundancy)
-        for level in lams[len(state["chosen"]) :]:
-            state = self._moved(state, folds, mu, level)
-            yield state
-        chosen = np.array([unpacked(masks) for masks in state["chosen"]])
-        yield {"path": self._scored(held_out, mu, lams, chosen).state()}
-
-    def _numbers(self) -> NDArray[np.intp]:
-        return np.arange(self.n_folds)
-
-    def _folds(self, held_out: Mask, weights: Array) -> GateFolds:
-        n_classes, network = int(self.codes.max()) + 1, self.settings.network
+        weights = unpacked(state["networks"])
         stack = Stack.unpacked(weights, self.Z.shape[1], network.hidden, n_classes)
         between = self.settings.dependences
         phi = [between(self.Z[~out], self.codes[~out], n_classes) for out in held_out]
-        return GateFolds(self.Z, self.codes, ~held_out, stack, phi)
+        folds = GateFolds(self.Z, self.codes, ~held_out, stack, phi)
+        mu = np.array(MUS) if self.mu is None else self.mu
+        lams = rising(mu, self.lam, folds.mean_redundancy)
+        for level in lams[len(state["chosen"]) :]:
+            state = self._advance(state, folds, mu, level)
+            yield state
+        chosen = np.array([unpacked(masks) for masks in state["chosen"]])
+        yield {"path": self._score(held_out, mu, lams, chosen).state()}
 
-    def _moved(self, state: State, folds: GateFolds, mu: Array, level: Array) -> State:
-        """One ``lam`` further, for every fold and ``mu``."""
+    def _advance(self, state: State, folds: GateFolds, mu: Array, level: Array) -> State:
+        """Go on to the next ``lam``, for every fold and ``mu``."""
         fold, which = (part.ravel() for part in np.indices((self.n_folds, len(mu))))
         n_rows = self.settings.n_rows(int(self.codes.max()) + 1)
         mus, lams = (np.repeat(w[which, None], n_rows, axis=1) for w in (mu, level))
         start = unpacked(state["points"]) if "points" in state else None
-        gated = learn_gates(self.settings, folds, fold, mus, lams, start=start)
+        runs = learn_gates(self.settings, folds, fold, mus, lams, start=start)
         rows = [self.Z[used] for used in folds.used]
         chosen = [
-            self.choose(strength(gates, rows[k], self.settings.sharing))
-            for gates, k in zip(gated.gates, fold, strict=True)
+            self.choose(close_constant(gates, rows[k], self.settings.units))
+            for gates, k in zip(runs.gates, fold, strict=True)
         ]
         masks = [*state["chosen"], packed(np.array(chosen))]
-        return {**state, "points": packed(gated.points), "chosen": masks}
+        return {**state, "points": packed(runs.points), "chosen": masks}
 
-    def _scored(self, held_out: Mask, mu: Array, lams: Array, chosen: Mask) -> GatePath:
-        """What networks trained on the chosen columns are worth on the rows held out."""
+    def _score(self, held_out: Mask, mu: Array, lams: Array, chosen: Mask) -> GatePath:
+        """Score networks trained on the chosen columns, all at once, on the held-out rows."""
         # (n_lam, n_folds, n_mu, F) -> (n_mu, n_lam, n_folds, F)
         by_point = chosen.reshape(len(lams), self.n_folds, len(mu), -1).transpose(2, 0, 1, 3)
         support = by_point.reshape(-1, *by_point.shape[2:])
-        accuracy, loss = scored(self.settings.network, self.Z, self.codes, held_out, support)
+        n_points, anywhere = len(support), support.any(axis=(0, 1))
+        masks = support.reshape(n_points * self.n_folds, -1)[:, anywhere].astype(float)
+        trained = train(
+            clone(self.settings.network).set_params(**SCORING),
+            self.Z[:, anywhere],
+            self.codes,
+            np.tile(held_out, (n_points, 1)),
+            masks=masks,
+            early_stopping=False,
+        )
+        rows = held_out.sum(axis=1) / held_out.size * self.n_folds  # folds may differ by a row
+        accuracy, loss = (
+            found.reshape(n_points, self.n_folds) @ rows
+            for found in (trained.accuracy, trained.loss)
+        )
+        accuracy = accuracy.round(12)  # equal accuracies are equal, and none is above 1
         return GatePath(
             mu=np.repeat(mu, len(lams)),
             lam=lams.T.ravel(),
@@ -172,18 +186,3 @@ class GridWalk:
             size=support.sum(axis=2).mean(axis=1),
             support=support,
         )
-
-
-def scored(
-    network: NetworkClassifier, Z: Array, codes: NDArray[np.intp], held_out: Mask, support: Mask
-) -> tuple[Array, Array]:
-    """Accuracy and loss on held-out rows of networks trained on the chosen columns, all at once."""
-    n_points, n_folds, _ = support.shape
-    anywhere = support.any(axis=(0, 1))
-    masks = support.reshape(n_points * n_folds, -1)[:, anywhere].astype(float)
-    runs = np.tile(held_out, (n_points, 1))
-    settings = clone(network).set_params(**SCORING)
-    trained = train(settings, Z[:, anywhere], codes, runs, masks=masks, early_stopping=False)
-    rows = held_out.sum(axis=1) / held_out.size * n_folds  # folds may differ by a row
-    accuracy, loss = (a.reshape(n_points, n_folds) @ rows for a in (trained.accuracy, trained.loss))
-    return accuracy.round(12), loss  # equal accuracies are equal, and none is above 1

@@ -1,7 +1,6 @@
 """A classifier of one hidden layer whose folds and restarts are trained in one computation."""
 
-from collections.abc import Collection
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,15 +8,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tamis._arrays import Array, ColumnScale, class_codes, is_int, is_real, scaled_columns
+from tamis._arrays import Array, ColumnScale, class_codes, is_int, scaled_columns
+from tamis._checks import NONE, Constraints, check_parameters, integer, number, one_of
 from tamis._random import draw_seed
 from tamis.contract import Cost
-from tamis.exceptions import InvalidParameter, InvalidTarget
-from tamis.neural._checks import check_among
-from tamis.neural._sizes import cost_of_networks
-from tamis.neural._stack import ACTIVATIONS, LOSSES, Stack, hidden_units, probabilities
+from tamis.exceptions import InvalidTarget
+from tamis.neural._memory import network_bytes
+from tamis.neural._networks import held_out_rows, train
+from tamis.neural._objectives import ACTIVATIONS, LOSSES, Stack
 from tamis.neural._state import State, packed, packed_all, unpacked, unpacked_all
-from tamis.neural._training import held_out_rows, train
+from tamis.neural.solver import SOLVERS
 from tamis.response.tuners import units_tried
 
 #: Folds by which hidden units are chosen.
@@ -28,7 +28,7 @@ FARTHEST = 1e100
 
 
 class NetworkClassifier(ClassifierMixin, BaseEstimator):
-    """Multi-layer perceptron, kept where it was best on rows that it did not learn from.
+    """Multi-layer perceptron, kept where it was best on held-out rows.
 
     Several networks are trained at one time: one for each fold left out, times ``restarts``. Each
     is kept at the epoch of its greatest validation accuracy, of equals at the one of least
@@ -68,8 +68,8 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     hidden_ : int
         Number of hidden units.
     validation_score_ : float
-        Accuracy of the best network on the rows that it was chosen by, which flatters; nan where
-        none were held out.
+        Accuracy of the best network on the rows that it was chosen by, which is optimistic; nan
+        where none were held out.
     n_networks_, n_iter_ : int
         Number of networks; number of epochs of the longest training.
     history_ : dict of str to array of shape (n_epochs, n_networks)
@@ -89,8 +89,22 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     (hidden units by five folds).
     """
 
-    #: A number to all that reads it but :meth:`fit`, :meth:`cost` and :meth:`check`.
+    #: A number to all that reads it but :meth:`fit` and :meth:`cost`.
     hidden: Any
+
+    _constraints: ClassVar[Constraints] = {
+        "hidden": integer(1) | one_of("auto"),
+        "activation": one_of(*ACTIVATIONS),
+        "loss": one_of(*LOSSES),
+        "decay": number(least=0) | one_of("auto"),
+        "solver": one_of(*SOLVERS),
+        "max_iter": integer(1),
+        "learning_rate": number(above=0),
+        "batch_size": integer(1) | NONE,
+        "validation": integer(2) | number(above=0, below=1) | NONE,
+        "restarts": integer(1),
+        "combine": one_of("best", "mean"),
+    }
 
     def __init__(
         self,
@@ -123,7 +137,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Train the networks on the standardised columns of ``X``."""
-        self.check()
+        check_parameters(self)
         with np.errstate(over="ignore", invalid="ignore"):  # a sum of finite numbers may not be
             table, target = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(target)
@@ -137,7 +151,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         held_out = held_out_rows(codes, self.validation, self.restarts, settings.random_state)
         Z, self._scaling = scaled_columns(table, "K")
         if settings.hidden == "auto":
-            settings.hidden = _chosen_hidden(settings, Z, codes)
+            settings.hidden = _choose_hidden(settings, Z, codes)
         self.hidden_ = settings.hidden
         trained = train(settings, Z, codes, held_out)
         self._stack, self._best = trained.stack, trained.best
@@ -147,30 +161,25 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def cost(self, n_samples: int, n_features: int) -> Cost:
-        """What a training on so many rows of two classes takes."""
-        self.check()
-        folds = self.validation if is_int(self.validation) else 1
-        n_networks = min(int(folds or 1), n_samples) * self.restarts
-        batch = n_samples if self.batch_size is None else min(self.batch_size, n_samples)
-        n_steps = self.max_iter * n_samples / batch
-        if self.hidden != "auto":
-            return cost_of_networks(n_networks, int(self.hidden), n_steps, n_samples, n_features)
-        *smaller, most = units_tried(n_features)
-        tried = [
-            cost_of_networks(n, hidden, n_steps, n_samples, n_features)
-            for hidden, n in [*((h, FOLDS) for h in (*smaller, most)), (most, n_networks)]
-        ]
-        return Cost(sum(one.operations for one in tried), max(one.bytes for one in tried))
+        """Memory that a training on this number of rows, of two classes, takes."""
+        check_parameters(self)
+        n_networks, hidden = self.n_networks(n_samples), self.hidden
+        if hidden == "auto":
+            n_networks, hidden = max(n_networks, FOLDS), max(units_tried(n_features))
+        return Cost(np.nan, network_bytes(n_networks, hidden, n_samples, n_features))
+
+    def n_networks(self, n_samples: int) -> int:
+        """Number of networks that are trained on this number of rows."""
+        folds = min(self.validation or 1, n_samples) if is_int(self.validation) else 1
+        return int(folds) * self.restarts
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each class."""
         check_is_fitted(self)
-        stack = self.networks()
         with np.errstate(over="ignore", invalid="ignore"):  # rows may be out of all proportion
             table = validate_data(self, X, dtype=np.float64, reset=False)
             Z = _within_reach(self._scaling(table))
-        hidden = hidden_units(Z, stack.inner, stack.inner_bias, self.activation)
-        p: Array = probabilities(stack, hidden).mean(axis=0)
+        p: Array = self.networks().probabilities(Z, self.activation)[0].mean(axis=0)
         return p
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -189,7 +198,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         return float(self.decay)
 
     def state(self) -> State:
-        """All that a fitted network knows, but for its classes, in what JSON can say."""
+        """Everything that a fitted network has learned, but for its classes, for JSON."""
         return {
             "hidden": self.hidden_,
             "scaling": packed_all(self._scaling._asdict()),
@@ -201,7 +210,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         }
 
     def restore(self, state: State, classes: NDArray[Any]) -> Self:
-        """Become the fitted network that :meth:`state` told of."""
+        """Become the fitted network that :meth:`state` wrote."""
         self.classes_ = classes
         exponent, *others = unpacked_all(state["scaling"], ColumnScale._fields).values()
         self._scaling = ColumnScale(exponent.astype(np.intc), *others)
@@ -214,42 +223,9 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         self.history_, self.n_networks_ = unpacked_all(state["history"]), len(weights)
         return self
 
-    def check(self) -> None:
-        """Refuse parameters that cannot work."""
-        choices: dict[str, Collection[Any]] = {
-            "activation": ACTIVATIONS,
-            "loss": LOSSES,
-            "solver": ("lbfgs", "adam"),
-            "combine": ("best", "mean"),
-        }
-        check_among(self, choices)
-        for name in ("hidden", "max_iter", "restarts", "batch_size"):
-            value = getattr(self, name)
-            if (name, value) in (("hidden", "auto"), ("batch_size", None)):
-                continue
-            if not (is_int(value) and value >= 1):
-                other = ", or 'auto'" if name == "hidden" else ""
-                raise InvalidParameter(
-                    f"NetworkClassifier needs {name} as an int of at least 1{other}, not {value!r}."
-                )
-        if not (is_real(self.learning_rate) and self.learning_rate > 0):
-            raise InvalidParameter(
-                f"NetworkClassifier needs learning_rate > 0, not {self.learning_rate!r}."
-            )
-        if self.decay != "auto" and not (is_real(self.decay) and float(self.decay) >= 0):
-            raise InvalidParameter(
-                f"NetworkClassifier needs decay >= 0 or 'auto', not {self.decay!r}."
-            )
-        v = self.validation
-        if v is not None and not ((is_int(v) and v >= 2) or (is_real(v) and 0 < v < 1)):
-            raise InvalidParameter(
-                f"NetworkClassifier needs validation as a number of folds (at least 2), a share of "
-                f"the rows in (0, 1), or None, not {v!r}."
-            )
 
-
-def _chosen_hidden(settings: NetworkClassifier, Z: Array, codes: NDArray[np.intp]) -> int:
-    """The number of hidden units of the greatest mean accuracy over folds, of equals the least."""
+def _choose_hidden(settings: NetworkClassifier, Z: Array, codes: NDArray[np.intp]) -> int:
+    """Number of hidden units of the greatest mean accuracy over folds; of ties the least."""
     held_out = held_out_rows(codes, FOLDS, 1, settings.random_state)
     best, greatest = 1, -np.inf
     for hidden in units_tried(Z.shape[1]):

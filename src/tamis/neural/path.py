@@ -1,4 +1,4 @@
-"""How accuracy and number of columns depend on what open gates and redundancy cost."""
+"""Accuracy and number of columns by the weights of open gates and redundancy."""
 
 from typing import Any
 
@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from tamis._arrays import Array, class_codes, is_int, standardised
+from tamis._arrays import Array, class_codes, standardised
+from tamis._checks import Constraints, check_parameters, check_values, instance_of, integer
 from tamis._random import draw_seed
 from tamis.contract import check_data, check_target
 from tamis.exceptions import InvalidParameter
-from tamis.neural.grid import GatePath, GridWalk
+from tamis.neural.grid import WEIGHTS, GateGrid, GatePath
 from tamis.neural.selector import GateSelector
 
 
@@ -29,8 +30,8 @@ def gate_path(
     from where the one before ended, columns chosen as the selector would, and new networks trained
     on these, which are scored on the rows left out. All folds and all ``mu`` are one computation.
     Columns are standardised over all rows, as the selector will do; no label of a row left out has
-    a part in anything but its score. The best of many points flatters: what a selection is
-    worth is told by rows that the path has not seen.
+    a part in anything but its score. The score of the best of many points is optimistic: measure a
+    selection on rows that the path has not seen.
 
     Parameters
     ----------
@@ -51,45 +52,38 @@ def gate_path(
     >>> path.size
     array([2., 2., 2.])
     """
-    if not isinstance(selector, GateSelector):
-        raise InvalidParameter(f"gate_path needs a GateSelector, not {selector!r}.")
+    asked: Constraints = {"selector": instance_of(GateSelector, "a GateSelector")}
+    check_values("gate_path", asked, selector=selector)
     selector = clone(selector)
+    check_parameters(selector)
     selector._check()
     table, target = check_data(selector, X, y)
     check_target(selector, target)
     selector._units = selector._grouping(table)
     selector._size(selector._units.n_units)
-    if not (is_int(folds) and 2 <= folds <= len(table)):
-        raise InvalidParameter(f"gate_path needs folds between 2 and {len(table)}, not {folds!r}.")
-    settings = selector._settings(draw_seed(selector.random_state))
+    check_values("gate_path", {"folds": integer(2, len(table))}, folds=folds)
+    seed = draw_seed(selector.random_state)
+    settings = selector._settings(seed, selector._network_seed(seed))
     _, codes = class_codes(np.asarray(target))
     by_class = np.argsort(codes, kind="stable")
-    return GridWalk(
+    return GateGrid(
         settings,
         selector._chosen,
         standardised(table)[by_class],
         codes[by_class],
-        _numbers("mu", mu, selector.mu),
-        _numbers("lam", lam, selector.lam),
+        _read_grid("mu", mu, selector.mu),
+        _read_grid("lam", lam, selector.lam),
         folds,
     ).path()
 
 
-def _numbers(name: str, asked: Any, held: Any) -> Array | None:
-    """A grid of one weight, None for that of "auto"."""
-    if asked is None and np.ndim(held) > 0:
+def _read_grid(name: str, given: Any, held: Any) -> Array | None:
+    """Numbers of one weight, None for those of "auto"."""
+    if given is None and np.ndim(held) > 0:
         raise InvalidParameter(
             f"gate_path walks along one {name} for all classes, but the selector has {held!r}. "
             f"Give gate_path {name} as numbers."
         )
-    values = held if asked is None else asked
-    if isinstance(values, str) and values == "auto":
-        return None
-    try:
-        grid = np.unique(np.asarray(values, dtype=float))
-    except (TypeError, ValueError):
-        grid = np.empty(0)
-    right = len(grid) and np.ndim(values) <= 1 and np.isfinite(grid).all() and grid[0] >= 0
-    if isinstance(values, str) or not right:
-        raise InvalidParameter(f"gate_path needs {name} as numbers of at least 0, not {values!r}.")
-    return grid
+    values = held if given is None else given
+    check_values("gate_path", {name: WEIGHTS}, **{name: values})
+    return None if isinstance(values, str) else np.unique(np.asarray(values, dtype=float))

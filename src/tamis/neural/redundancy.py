@@ -1,16 +1,17 @@
-"""How far columns say the same: the dependence phi between each two of them."""
+"""Redundancy: the dependence phi between each two columns, or units of columns."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import reduce
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from tamis._arrays import Array, standardised
+from tamis._arrays import Array, Subset, standardised
+from tamis._checks import NONE, Constraints, one_of
 from tamis.exceptions import InvalidParameter
-from tamis.neural._checks import check_among
 
 #: Measures of dependence.
 KINDS = ("pearson", "squared", "information")
@@ -45,13 +46,14 @@ class Redundancy(BaseEstimator):
     'global'
     """
 
+    _constraints: ClassVar[Constraints] = {
+        "kind": one_of(*KINDS),
+        "level": one_of("global", "class") | NONE,
+    }
+
     def __init__(self, kind: str = "pearson", *, level: str | None = None):
         self.kind = kind
         self.level = level
-
-    def check(self) -> None:
-        """Refuse parameters that cannot work."""
-        check_among(self, {"kind": KINDS, "level": ("global", "class", None)})
 
     def inside_classes(self, scope: str) -> bool:
         """Whether the rows of each class are looked at alone."""
@@ -68,18 +70,20 @@ class Redundancy(BaseEstimator):
         return mean_dependence(inside) if scope == "global" else inside
 
 
-class Dependence(Protocol):
+class Dependence(ABC):
     """Symmetric matrix of dependences with zeros on its diagonal."""
 
+    @abstractmethod
     def times(self, shares: Array) -> Array:
         """The matrix times each row of ``shares``."""
 
     @property
+    @abstractmethod
     def mean(self) -> float:
         """Mean dependence of two different columns."""
 
 
-class PairMatrix:
+class PairMatrix(Dependence):
     """Dependence of every two columns, held."""
 
     def __init__(self, phi: Array):
@@ -96,7 +100,7 @@ class PairMatrix:
         return float(self.phi.sum(dtype=float) / max(pairs, 1))
 
 
-class SquaredCorrelation:
+class SquaredCorrelation(Dependence):
     """Squared correlations through the columns themselves, never held as a matrix of pairs.
 
     With standardised columns z of length 1,
@@ -113,35 +117,24 @@ class SquaredCorrelation:
         return np.array(product, dtype=shares.dtype).reshape(shares.shape)
 
     def _times(self, share: Array) -> Array:
-        z, found = self._columns, np.empty(len(share))
-        weighted = self._outer(share)
-        for part in self._parts():
-            found[part] = np.einsum("ij,ij->j", z[:, part], weighted @ z[:, part])
-        return found
+        outer = reduce(np.add, ((z * share[part]) @ z.T for z, part in self._parts()))
+        return np.concatenate([np.einsum("ij,ij->j", z, outer @ z) for z, _ in self._parts()])
 
-    def _outer(self, share: Array | None = None) -> Array:
-        """sum_j s_j z_j z_j', of as many rows and columns as there are samples; s is 1 if None."""
-        products = (
-            (z if share is None else z * share[part]) @ z.T
-            for part in self._parts()
-            for z in (self._columns[:, part],)
-        )
-        total: Array = reduce(np.add, products)
-        return total
-
-    def _parts(self) -> Iterator[slice]:
+    def _parts(self) -> Iterator[tuple[Array, slice]]:
+        """Some of the columns, and which they are."""
         n_rows, n_columns = self._columns.shape
-        return in_parts(n_columns, 2 * n_rows**2)
+        return ((self._columns[:, part], part) for part in in_parts(n_columns, 2 * n_rows**2))
 
     @property
     def mean(self) -> float:
         n_columns = self._columns.shape[1]
-        total = float((self._outer() ** 2).sum() - self._own.sum())
+        outer = reduce(np.add, (z @ z.T for z, _ in self._parts()))
+        total = float((outer**2).sum() - self._own.sum())
         return total / max(n_columns * (n_columns - 1), 1)
 
 
 def in_parts(n_columns: int, operations: int) -> Iterator[slice]:
-    """Columns in parts whose products end soon, given the operations that each column costs."""
+    """Cut columns into parts whose products end soon, by the operations that a column costs."""
     size = int(np.clip(MOST_AT_ONCE / max(operations, 1), 1, max(n_columns, 1)))
     return (slice(first, first + size) for first in range(0, n_columns, size))
 
@@ -213,7 +206,7 @@ def mean_dependence(parts: list[Dependence]) -> list[Dependence]:
     return [_MeanDependence(parts)] if len(parts) > 1 else parts
 
 
-class _MeanDependence:
+class _MeanDependence(Dependence):
     """Mean of several dependences."""
 
     def __init__(self, parts: list[Dependence]):
@@ -226,6 +219,64 @@ class _MeanDependence:
     @property
     def mean(self) -> float:
         return float(np.mean([part.mean for part in self._parts]))
+
+
+class GateUnits:
+    """Columns that share a gate: the unit of each column.
+
+    >>> pairs = GateUnits(np.array([0, 1, 0, 1]))
+    >>> pairs.spread(np.array([2.0, 3.0])), pairs.sum(np.arange(4.0))
+    (array([2., 3., 2., 3.]), array([2., 4.]))
+    """
+
+    def __init__(self, unit_of: Subset):
+        self.unit_of = unit_of
+        self.sizes = np.bincount(unit_of)
+        self._order = np.argsort(unit_of, kind="stable")
+        self._starts = np.cumsum(self.sizes) - self.sizes
+
+    def spread(self, values: Array) -> Array:
+        """Repeat values of the units, along the last axis, for each of their columns."""
+        return values[..., self.unit_of]
+
+    def sum(self, values: Array) -> Array:
+        """Add up values of the columns, along the last axis, for each unit."""
+        total: Array = np.add.reduceat(values[..., self._order], self._starts, axis=-1)
+        return total
+
+
+class GroupedDependence(Dependence):
+    """Dependence of two units: the mean over the pairs of their columns."""
+
+    def __init__(self, between: Dependence, units: GateUnits):
+        self._between, self._units = between, units
+        self._inside = np.zeros(len(units.sizes))
+        for unit in np.flatnonzero(units.sizes > 1):
+            alone = np.zeros(len(units.sizes))
+            alone[unit] = 1
+            self._inside[unit] = self._times(alone[None])[0, unit]
+
+    def _times(self, shares: Array) -> Array:
+        sizes = self._units.sizes
+        mean: Array = self._units.sum(self._between.times(self._units.spread(shares / sizes)))
+        return mean / sizes
+
+    def times(self, shares: Array) -> Array:
+        met: Array = self._times(shares) - self._inside * shares
+        return met
+
+    @property
+    def mean(self) -> float:
+        n_units = len(self._inside)
+        total = float(self.times(np.ones((1, n_units))).sum())
+        return total / max(n_units * (n_units - 1), 1)
+
+
+def group_dependences(between: list[Dependence], units: GateUnits) -> list[Dependence]:
+    """Dependences of the units, from those of the columns."""
+    if (units.sizes == 1).all():
+        return between
+    return [GroupedDependence(phi, units) for phi in between]
 
 
 def _information(columns: Array) -> Array:

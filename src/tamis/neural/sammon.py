@@ -1,23 +1,28 @@
 """Gates that keep the distances between rows, without a target."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from tamis._arrays import Array, Subset, best_first, is_int, is_real, standardised
+from tamis._arrays import Array, Mask, Subset, best_first, standardised
+from tamis._checks import Constraints, integer, number, one_of
 from tamis._random import stream
 from tamis.contract import TASKS, Cost, Embedded, Entries, Grouping, Scores
 from tamis.exceptions import DegenerateData, InvalidParameter
-from tamis.neural._cost import cost_of_distances
-from tamis.neural._distances import SammonObjective, distances, lost
-from tamis.neural._sharing import Sharing, grouped
+from tamis.neural._memory import distance_bytes
 from tamis.neural._state import State, packed, packed_all, unpacked, unpacked_all
-from tamis.neural.redundancy import KINDS, Dependence, check_columns, dependences
+from tamis.neural.redundancy import (
+    KINDS,
+    Dependence,
+    GateUnits,
+    check_columns,
+    dependences,
+    group_dependences,
+)
 
 #: Shares of ``beta`` by which gates are driven to 0 or 1, one after the other.
 STAGES = (0.0, 1.0)
@@ -27,6 +32,9 @@ HEAVIEST = 1e7
 #: How far starting points are from each other: enough to end apart, near enough that the number of
 #: open gates is about right.
 JITTER = 0.1
+#: Distances shrink to this share at least where a gradient divides by them: a slope that large
+#: opens any gate, and its square is still far from overflow.
+LEAST = 1e-6
 
 
 class UFeSCoR(Embedded):
@@ -102,6 +110,15 @@ class UFeSCoR(Embedded):
     fewer = "Then(Forward(ColumnSubset(), n_features_to_select={}), UFeSCoR(...))"
     quick = "column-subset"
 
+    _constraints: ClassVar[Constraints] = {
+        "alpha": number(least=0),
+        "beta": number(least=0),
+        "gamma": number(least=0),
+        "redundancy": one_of(*KINDS),
+        "restarts": integer(1),
+        "max_rows": integer(2),
+    }
+
     def __init__(
         self,
         *,
@@ -127,27 +144,10 @@ class UFeSCoR(Embedded):
         self.feature_groups = feature_groups
         self.fixed_features = fixed_features
 
-    def _check(self) -> None:
-        for name in ("alpha", "beta", "gamma"):
-            weight = getattr(self, name)
-            if not (is_real(weight) and weight >= 0):
-                raise InvalidParameter(f"UFeSCoR needs {name} as a number >= 0, not {weight!r}.")
-        if self.redundancy not in KINDS:
-            raise InvalidParameter(
-                f"UFeSCoR needs redundancy out of {', '.join(KINDS)}, not {self.redundancy!r}."
-            )
-        for name, least in (("restarts", 1), ("max_rows", 2)):
-            number = getattr(self, name)
-            if not (is_int(number) and number >= least):
-                raise InvalidParameter(
-                    f"UFeSCoR needs {name} as an int >= {least}, not {number!r}."
-                )
-        super()._check()
-
     def cost(self, n_samples: int, n_features: int) -> Cost:
-        """What a fit to a table of this size takes."""
+        """Memory that a fit to a table of this size takes."""
         rows = min(n_samples, self.max_rows)
-        return cost_of_distances(self.redundancy, self.restarts, rows, n_samples, n_features)
+        return Cost(np.nan, distance_bytes(self.redundancy, rows, n_samples, n_features))
 
     def _size(self, n_units: int) -> int | None:
         check_columns(self.redundancy, n_units, self.fewer)
@@ -159,18 +159,18 @@ class UFeSCoR(Embedded):
         Z, rows = standardised(X), self._rows(len(X), seed)
         units = Grouping(Z.shape[1]) if self._units is None else self._units
         varies = Z.any(axis=0)
-        varying = np.bincount(units.unit_of, varies, units.n_units) > 0
-        if not varying.any():
-            warn("UFeSCoR: no column varies, so all gates stay closed.", DegenerateData, 2)
-            nothing = _Descent(0.0, np.empty(0), np.empty((0, len(SammonObjective.TERMS))))
-            state = {"alpha": float(self.alpha), "best": nothing.state()}
-        else:
-            for found in self._descents(
-                Z[:, varies], rows, units, units.unit_of[varies], seed, state
-            ):
+        varying, unit_of = np.unique(units.unit_of[varies], return_inverse=True)
+        if len(varying):
+            asked = self._choice().size(units.n_units, "UFeSCoR")
+            size = None if asked is None else min(asked, len(varying))
+            for found in self._descents(Z[:, varies], rows, GateUnits(unit_of), size, seed, state):
                 state = found
                 yield state
-        best, gates = _Descent.restored(state["best"]), np.zeros(units.n_units)
+        else:
+            warn("UFeSCoR: no column varies, so all gates stay closed.", DegenerateData, 2)
+            nothing = np.empty((0, len(SammonObjective.TERMS)))
+            state = _state(float(self.alpha), 0, _Descent(np.array(0.0), nothing[:, 0], nothing))
+        best, gates = _best(state), np.zeros(units.n_units)
         gates[varying] = best.gates
         yield {
             "alpha": state["alpha"],
@@ -181,55 +181,42 @@ class UFeSCoR(Embedded):
         }
 
     def _rows(self, n_rows: int, seed: int) -> Subset:
-        """The rows whose distances are looked at."""
+        """Return the rows whose distances are looked at."""
         if n_rows <= self.max_rows:
             return np.arange(n_rows)
         return np.sort(stream(seed, "rows").choice(n_rows, self.max_rows, replace=False))
 
     def _descents(
-        self,
-        Z: Array,
-        rows: Subset,
-        units: Grouping,
-        unit_of: Subset,
-        seed: int,
-        state: State,
+        self, Z: Array, rows: Subset, units: GateUnits, size: int | None, seed: int, state: State
     ) -> Iterator[State]:
-        """From several starting points, on columns that vary; the state has the best so far.
+        """Descend from several starting points, on columns that vary; yield the best so far.
 
         The first descent is made again, under a weight ten times as heavy, until it holds the
         number of columns; the others are made under that weight.
         """
-        asked = self._choice().size(units.n_units, "UFeSCoR")
-        names, place = np.unique(unit_of, return_inverse=True)
-        sharing = None if units.plain else Sharing(place)
-        size = None if asked is None else min(asked, len(names))
-        (phi,), sample = grouped(dependences(self.redundancy, Z), sharing), Z[rows]
+        (phi,) = group_dependences(dependences(self.redundancy, Z), units)
+        sample = Z[rows]
 
-        def descended(alpha: float, start: int) -> _Descent:
-            draw = stream(seed, "start", start)
-            return self._descended(sample, size, phi, alpha, draw, len(names), sharing)
-
-        def stage(alpha: float, n_done: int, best: _Descent) -> State:
-            return {"alpha": alpha, "descents": n_done, "best": best.state()}
+        def descend(alpha: float, start: int) -> _Descent:
+            weights = (alpha, self.beta, self.gamma)
+            return _descend(sample, size, weights, phi, units, stream(seed, "start", start))
 
         if not state:
-            state = stage(float(self.alpha), 1, descended(float(self.alpha), 0))
+            state = _state(float(self.alpha), 1, descend(float(self.alpha), 0))
             yield state
-        while state["descents"] == 1 and self._must_weigh_more(state, size):
-            state = stage(10 * state["alpha"], 1, descended(10 * state["alpha"], 0))
+        while (
+            size is not None
+            and state["descents"] == 1
+            and 0 < state["alpha"] < HEAVIEST
+            and abs(_best(state).gates.sum() - size) > 0.5
+        ):
+            state = _state(10 * state["alpha"], 1, descend(10 * state["alpha"], 0))
             yield state
         for start in range(state["descents"], self.restarts):
-            best = min(_Descent.restored(state["best"]), descended(state["alpha"], start))
-            state = stage(state["alpha"], start + 1, best)
+            found = [_best(state), descend(state["alpha"], start)]
+            best = min(found, key=lambda descent: float(descent.value))
+            state = _state(state["alpha"], start + 1, best)
             yield state
-
-    @staticmethod
-    def _must_weigh_more(state: State, size: int | None) -> bool:
-        """Whether too many or too few gates are open under a weight that can still grow."""
-        if size is None or not 0 < state["alpha"] < HEAVIEST:
-            return False
-        return not _Descent.restored(state["best"]).holds(size)
 
     def _restore(self, X: Array, y: NDArray[Any] | None, state: State) -> None:
         self.alpha_ = float(state["alpha"])
@@ -246,66 +233,58 @@ class UFeSCoR(Embedded):
         scores = Scores(np.arange(len(gates)), gates)
         yield Entries(_order(gates, self._units), scores, self._values)
 
-    def _descended(
-        self,
-        rows: Array,
-        size: int | None,
-        phi: Dependence,
-        alpha: float,
-        draw: Any,
-        n_gates: int,
-        sharing: Sharing | None,
-    ) -> "_Descent":
-        """One descent from a starting point of its own."""
-        share = 0.5 if size is None else size / n_gates
-        # around the gates whose sum is right; at b = 0 the gradient would be 0
-        jitter = draw.uniform(1 - JITTER, 1 + JITTER, n_gates)
-        point = np.sqrt(-np.log(np.clip(share, 0.001, 0.95))) * jitter
-        history: list[tuple[float, ...]] = []
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # what is not finite is seen by its value
-            for stage in STAGES:
-                weights = (alpha, stage * self.beta, self.gamma)
-                objective = SammonObjective(rows, size, weights, phi, history, sharing)
-                found = minimize(
-                    objective, point, jac=True, method="L-BFGS-B", callback=objective.note
-                )
-                point = found.x
-        if not (np.isfinite(found.fun) and np.isfinite(point).all()):
-            raise InvalidParameter(
-                f"UFeSCoR cannot go on: what it minimises is not finite. alpha ({alpha:.3g}), beta "
-                f"({self.beta:.3g}) or gamma ({self.gamma:.3g}) is too large."
-            )
-        value = float(found.fun) if size is None else objective.of_the_widest(point)
-        terms = np.reshape(history, (-1, len(SammonObjective.TERMS)))
-        return _Descent(value, np.exp(-(point**2)), terms)
 
-
-@dataclass(frozen=True)
-class _Descent:
+class _Descent(NamedTuple):
     """Where a descent ended: what its widest gates are worth, the gates, the terms on the way."""
 
-    value: float
+    value: Array
     gates: Array
     history: Array
 
-    def state(self) -> State:
-        """The descent in what JSON can say."""
-        return packed_all({name: np.asarray(found) for name, found in vars(self).items()})
 
-    @classmethod
-    def restored(cls, state: State) -> "_Descent":
-        """The descent that :meth:`state` told of."""
-        value, gates, history = unpacked_all(state, ("value", "gates", "history")).values()
-        return cls(float(value), gates, history)
+def _state(alpha: float, n_descents: int, best: _Descent) -> State:
+    """State after some descents, for JSON."""
+    return {"alpha": alpha, "descents": n_descents, "best": packed_all(best._asdict())}
 
-    def holds(self, size: int) -> bool:
-        """Whether as many gates are open as were asked for."""
-        return abs(float(self.gates.sum()) - size) <= 0.5
 
-    def __lt__(self, other: "_Descent") -> bool:
-        return self.value < other.value
+def _best(state: State) -> _Descent:
+    return _Descent(**unpacked_all(state["best"], _Descent._fields))
+
+
+def _descend(
+    rows: Array,
+    size: int | None,
+    weights: tuple[float, float, float],
+    phi: Dependence,
+    units: GateUnits,
+    draw: np.random.Generator,
+) -> _Descent:
+    """Descend from a starting point of its own; the weight of beta comes last."""
+    n_gates, (alpha, beta, gamma) = len(units.sizes), weights
+    share = 0.5 if size is None else size / n_gates
+    # around the gates whose sum is right; at b = 0 the gradient would be 0
+    jitter = draw.uniform(1 - JITTER, 1 + JITTER, n_gates)
+    point = np.sqrt(-np.log(np.clip(share, 0.001, 0.95))) * jitter
+    history: list[tuple[float, ...]] = []
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is seen by its value
+        for stage in STAGES:
+            objective = SammonObjective(rows, size, (alpha, stage * beta, gamma), phi, units)
+            found = minimize(
+                objective,
+                point,
+                jac=True,
+                method="L-BFGS-B",
+                callback=lambda b, seen=objective: history.append(seen.terms),
+            )
+            point = found.x
+    if not (np.isfinite(found.fun) and np.isfinite(point).all()):
+        raise InvalidParameter(
+            f"UFeSCoR cannot go on: what it minimises is not finite. alpha ({alpha:.3g}), beta "
+            f"({beta:.3g}) or gamma ({gamma:.3g}) is too large."
+        )
+    value = found.fun if size is None else objective.of_the_widest(point)
+    terms = np.reshape(history, (-1, len(SammonObjective.TERMS)))
+    return _Descent(np.array(float(value)), np.exp(-(point**2)), terms)
 
 
 def _order(gates: Array, units: Grouping | None) -> Subset:
@@ -323,5 +302,94 @@ def _values(gates: Array, rows: Array, units: Grouping) -> Array:
     for k, unit in enumerate(_order(gates, units)):
         for j in units.columns(np.array([unit])):
             squares += (rows[:, j, None] - rows[:, j]) ** 2
-        values[k] = -lost(before, np.sqrt(squares))
+        values[k] = -error_of(before, np.sqrt(squares))
     return values
+
+
+class SammonObjective:
+    """What :class:`UFeSCoR` minimises, and its gradient, at parameters b of the gates exp(-b^2)."""
+
+    TERMS = ("sammon", "size", "binary", "redundancy")
+
+    def __init__(
+        self,
+        X: Array,
+        size: int | None,
+        weights: tuple[float, float, float],
+        phi: Dependence,
+        units: GateUnits,
+    ):
+        self.X, self.squares, self.phi = X, X**2, phi
+        self.size, self.weights, self.units = size, weights, units
+        self.before = distances(X)
+        self.known = self.before > 0
+        self.scale = self.before.sum() / 2 or 1.0  # each pair is there twice; all rows may be equal
+        self.terms: tuple[float, ...] = ()
+
+    def of_the_widest(self, b: Array) -> float:
+        """The objective with the widest gates open and all others closed."""
+        gates = np.zeros(len(b))
+        gates[best_first(np.exp(-(b**2)))[: self.size]] = 1
+        return self._at(gates)[0]
+
+    def __call__(self, b: Array) -> tuple[float, Array]:
+        gates = np.exp(-(b**2))
+        value, slope = self._at(gates)
+        return value, slope * (-2 * b * gates)
+
+    def _at(self, g: Array) -> tuple[float, Array]:
+        """Value and derivative by the gates."""
+        p = len(g)
+        error, slope = self._sammon(g)
+        alpha, beta, gamma = self.weights
+        excess = 0.0 if self.size is None else (g.sum() - self.size) / max(p - self.size, 1)
+        binary = 4 / p * float((g * (1 - g)).sum())
+        shared = self.phi.times(g[None])[0] / max(p * (p - 1), 1)
+        self.terms = (error, excess**2, binary, float(g @ shared))
+        value = error + alpha * excess**2 + beta * binary + gamma * self.terms[3]
+        slope = slope + beta * 4 / p * (1 - 2 * g) + 2 * gamma * shared
+        if self.size is not None:
+            slope = slope + 2 * alpha * excess / max(p - self.size, 1)
+        return value, slope
+
+    def _sammon(self, g: Array) -> tuple[float, Array]:
+        """Sammon's error and its derivative by each gate.
+
+        With c_ij the derivative by d_ij^2, that by g_k^2 is the sum over pairs of
+        c_ij (x_ik - x_jk)^2, which two products with the matrix of c give for all k.
+        """
+        opened = self.units.spread(g)
+        after = distances(self.X * opened)
+        before = np.where(self.known, self.before, 1.0)
+        lost = np.where(self.known, self.before - after, 0.0)
+        error = float((lost**2 / before).sum()) / 2 / self.scale
+        c = -lost / (before * np.maximum(after, LEAST * before)) / self.scale
+        by_square = c.sum(axis=1) @ self.squares - np.einsum("ij,ij->j", self.X, c @ self.X)
+        return error, self.units.sum(by_square * 2 * opened)
+
+
+def distances(X: Array) -> Array:
+    """Euclidean distances between rows; what is only rounding is 0."""
+    squares = np.einsum("ij,ij->i", X, X)
+    apart = squares[:, None] + squares - 2 * (X @ X.T)
+    apart[apart <= 1e-13 * (squares[:, None] + squares)] = 0
+    np.fill_diagonal(apart, 0)
+    return np.sqrt(apart)
+
+
+def sammon_error(X: Array, kept: Mask) -> float:
+    """Sammon's error of the distances in some columns against those in all.
+
+    >>> X = np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
+    >>> round(sammon_error(X, np.array([True, False])), 6)
+    0.16
+    """
+    return error_of(distances(X), distances(X[:, kept]))
+
+
+def error_of(before: Array, after: Array) -> float:
+    """Sammon's error of distances; rows that are equal before have no part in it."""
+    known = before > 0
+    if not known.any():
+        return 0.0
+    return float(((before - after)[known] ** 2 / before[known]).sum() / before.sum())

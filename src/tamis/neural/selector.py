@@ -1,34 +1,37 @@
 """Selection by gates on the inputs of a network, with control of redundancy."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar, Self
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._arrays import Array, Mask, best_first, class_codes, is_int
+from tamis._arrays import Array, Mask, best_first, class_codes
+from tamis._checks import BOOLEAN, NONE, Constraints, check_parameters, instance_of, one_of
 from tamis._random import draw_seed
-from tamis.contract import Cost, Embedded, Event, Trace
+from tamis.contract import Cost, Embedded, Event, Grouping, Trace
 from tamis.contract.cost import check_cost
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSelected
-from tamis.neural._checks import check_among, part_of
-from tamis.neural._cost import GateCost, TableSize
-from tamis.neural._doubts import warn_of_closed_gates, warn_of_divergence, warn_of_few_rows
-from tamis.neural._gating import GateSettings
-from tamis.neural._learning import N_FOLDS, GateTraining, GateWeights
-from tamis.neural._ranking import PerClass, by_class, by_rank, by_width, widest
-from tamis.neural._sharing import Sharing
-from tamis.neural._sizes import AT_ONCE
+from tamis.exceptions import (
+    DegenerateData,
+    IncompatibleCriterion,
+    InvalidParameter,
+    NotConverged,
+    NothingSelected,
+)
+from tamis.neural._memory import gate_bytes
+from tamis.neural._objectives import GateSettings
+from tamis.neural._stages import N_FOLDS, GateTraining, read_weights
 from tamis.neural._state import State, unpacked, unpacked_all
 from tamis.neural.gates import GATES, SPARSITY, Sparsity
-from tamis.neural.grid import GatePath
+from tamis.neural.grid import WEIGHTS, GatePath
 from tamis.neural.network import NetworkClassifier
-from tamis.neural.profile import ClassFeature, Profile
-from tamis.neural.redundancy import KINDS, Redundancy, check_columns
+from tamis.neural.per_class import ClassFeature, PerClass, by_class, by_rank, by_width
+from tamis.neural.redundancy import KINDS, GateUnits, Redundancy, check_columns
 from tamis.neural.solver import SOLVERS, GateSolver
 
 #: The network that stands behind the gates by default. Its weights tell the gates what matters, so
@@ -36,12 +39,13 @@ from tamis.neural.solver import SOLVERS, GateSolver
 #: all of its networks at once: before the best alone they are noisier.
 NETWORK: dict[str, Any] = {"decay": 0.01, "combine": "mean"}
 
-#: Parts that a word may stand for: their class, and the words.
-PARTS: dict[str, tuple[Any, Collection[str]]] = {
-    "sparsity": (Sparsity, SPARSITY),
-    "redundancy": (Redundancy, KINDS),
-    "solver": (GateSolver, SOLVERS),
-}
+#: Parts that a word may stand for: their class.
+PARTS: dict[str, Any] = {"sparsity": Sparsity, "redundancy": Redundancy, "solver": GateSolver}
+#: Rows of a class below which correlations inside it are mostly chance.
+FEW_ROWS = 5
+#: A bounded gate below this is closed, and a linear one below this share of the width of its
+#: sparsity, where it costs a twentieth of what an open one does.
+CLOSED, SHARE_OF_WIDTH = 0.1, 1 / 3
 
 
 class GateSelector(Embedded):
@@ -155,6 +159,19 @@ class GateSelector(Embedded):
     #: Parts whose ``random_state``, where it is None, is that of the selector.
     seeds_parts: ClassVar[tuple[str, ...]] = ("network",)
 
+    _constraints: ClassVar[Constraints] = {
+        "network": instance_of(NetworkClassifier, "a NetworkClassifier(...)") | NONE,
+        "gate": one_of(*GATES),
+        "scope": one_of("global", "class", "one-vs-rest"),
+        "sparsity": one_of(*SPARSITY) | instance_of(Sparsity, "Sparsity(...)"),
+        "redundancy": one_of(*KINDS) | instance_of(Redundancy, "Redundancy(...)"),
+        "mu": WEIGHTS,
+        "lam": WEIGHTS,
+        "joint": BOOLEAN,
+        "solver": one_of(*SOLVERS) | instance_of(GateSolver, "GateSolver(...)"),
+        "task": one_of("auto", "classification"),
+    }
+
     def __init__(
         self,
         *,
@@ -189,7 +206,7 @@ class GateSelector(Embedded):
         self.fixed_features = fixed_features
 
     def set_params(self, **params: Any) -> Self:
-        """As of any estimator; a parameter of a part may be set where a word or None stands for it.
+        """Set parameters; one of a part may be set where a word or None stands for the part.
 
         >>> GateSelector().set_params(network__hidden=3).network
         NetworkClassifier(combine='mean', decay=0.01, hidden=3)
@@ -203,36 +220,53 @@ class GateSelector(Embedded):
 
     def _stages(self, X: Array, y: NDArray[Any] | None, seed: int, state: State) -> Iterator[State]:
         classes, codes = class_codes(np.asarray(y))
-        weights = GateWeights.read(self.mu, self.lam, self.scope, len(classes))
-        fresh, state = not state, state or {"network_seed": _own_seed(self.network, seed)}
-        settings = self._settings(seed, state["network_seed"])
-        if fresh:
-            warn_of_few_rows(settings, classes, codes, stacklevel=5)
-        training = GateTraining(settings, weights, self._chosen, X, np.asarray(y))
+        fresh, state = not state, state or {"network_seed": self._network_seed(seed)}
+        settings = self._settings(seed, state["network_seed"], X.shape[1])
+        weights = read_weights(self.mu, self.lam, self.scope, settings.n_rows(len(classes)))
+        counts, kind = np.bincount(codes), settings.redundancy.kind
+        within = settings.redundancy.inside_classes(self.scope)
+        if fresh and within and counts.min() < FEW_ROWS:
+            few = ", ".join(str(label) for label in classes[counts < FEW_ROWS])
+            warn(
+                f"GateSelector takes the redundancy inside each class, but {few} has fewer than "
+                f"{FEW_ROWS} rows, whose correlations are mostly chance. redundancy="
+                f"Redundancy({kind!r}, level='global') takes it over all rows.",
+                DegenerateData,
+                stacklevel=5,
+            )
+        training = GateTraining(settings, self._chosen, X, np.asarray(y), **weights)
         for found in training.stages(state):
             if found.get("diverged", False):
-                warn_of_divergence(stacklevel=5)
+                warn(
+                    "GateSelector diverged: its objective was no longer finite, and the best gates "
+                    "before that are used. Use a smaller learning_rate, mu or lam.",
+                    NotConverged,
+                    stacklevel=5,
+                )
             yield found
 
     def _restore(self, X: Array, y: NDArray[Any] | None, state: State) -> None:
         self.classes_ = np.unique(np.asarray(y))
-        settings = self._settings(0, state["network_seed"])
+        settings = self._settings(0, state["network_seed"], X.shape[1])
         self.network_ = settings.network.restore(state["network"], self.classes_)
-        self._unit_gates = gates = unpacked(state["gates"])
-        if (sharing := self._sharing) is not None:
-            gates = sharing.spread(gates)
-        self.gates_ = widest(gates)
+        self._unit_gates = unpacked(state["gates"])
+        gates = settings.units.spread(self._unit_gates)
+        self.gates_ = gates.max(axis=0)
         if self.scope != "global":
             self.class_gates_ = gates
         self.history_ = unpacked_all(state["history"])
         self.n_iter_ = max(len(self.history_["loss"]) - 1, 1)
         self.mu_, self.lam_ = unpacked(state["mu"]), unpacked(state["lam"])
         self.path_ = GatePath.restored(state["path"]) if "path" in state else None
-        self._profile = Profile.of(X, np.asarray(y), self.classes_)
+        # powers of two bring columns of any size to where sums and squares are finite
+        exponent = np.frexp(np.abs(X).max(axis=0))[1]
+        rows = [np.ldexp(X[np.asarray(y) == label], -exponent) for label in self.classes_]
+        self._class_means = np.ldexp([part.mean(axis=0) for part in rows], exponent)
+        self._class_spreads = np.ldexp([part.std(axis=0) for part in rows], exponent)
 
     @property
     def nested(self) -> bool:  # type: ignore[override]
-        """Not by the best of each class: a step may add none that is not there already."""
+        """False for the best of each class, where a step may add nothing new."""
         return not isinstance(self.n_features_to_select, PerClass)
 
     def _ranked(self) -> Iterator[Event]:
@@ -248,56 +282,52 @@ class GateSelector(Embedded):
         return by_width(gates)
 
     def _chosen(self, gates: Array) -> Mask:
-        """The columns that such gates keep; none where no gate passes a threshold."""
+        """Return the columns that such gates keep; none where no gate passes a threshold."""
         support = np.zeros(gates.shape[1], dtype=bool)
         trace = Trace.of(len(support), self._around_fixed(self._ordered(gates)))
         with suppress(NothingSelected):
             support[trace[self._choice().pick(trace).step].subset] = True
         return support if self._units is None else self._units.mask(support)
 
-    @property
-    def _sharing(self) -> Sharing | None:
-        """Which columns share a gate."""
-        units = self._units
-        return None if units is None or units.plain else Sharing(units.unit_of)
-
     def _part(self, name: str) -> Any:
-        """The object that a parameter holds, or that the word or None in its place stands for."""
+        """Return the object that a parameter holds, or that a word or None stands for."""
+        given = getattr(self, name)
         if name == "network":
-            return NetworkClassifier(**NETWORK) if self.network is None else self.network
-        return part_of(self, name, *PARTS[name])
+            return NetworkClassifier(**NETWORK) if given is None else given
+        return PARTS[name](given) if isinstance(given, str) else given
 
-    def _settings(self, seed: int, network_seed: int | None = None) -> GateSettings:
-        """The parameters as learning needs them."""
-        own = _own_seed(self.network, seed) if network_seed is None else network_seed
+    def _network_seed(self, seed: int) -> int:
+        """Return the seed that the network brings, or that of the selector."""
+        own = None if self.network is None else self.network.random_state
+        return seed if own is None else draw_seed(own)
+
+    def _settings(self, seed: int, network_seed: int, n_columns: int = 0) -> GateSettings:
+        """Return the parameters as learning needs them."""
+        units = Grouping(n_columns) if self._units is None else self._units
         return GateSettings(
             gate=self.gate,
             scope=self.scope,
-            sparsity=self._part("sparsity"),
-            redundancy=self._part("redundancy"),
-            solver=self._part("solver"),
             joint=self.joint,
-            network=clone(self._part("network")).set_params(random_state=own),
+            network=clone(self._part("network")).set_params(random_state=network_seed),
             seed=seed,
-            sharing=self._sharing,
+            units=GateUnits(units.unit_of),
+            **{name: self._part(name) for name in PARTS},
         )
 
     def cost(self, n_samples: int, n_features: int, n_classes: int = 2) -> Cost:
-        """What a fit to a table of this size takes."""
+        """Memory that a fit to a table of this size takes."""
         settings = self._settings(0, 0)
-        network = settings.network
-        folds = min(network.validation or 1, n_samples) if is_int(network.validation) else 1
-        auto = any(isinstance(weight, str) for weight in (self.mu, self.lam))
-        size = TableSize(n_samples, n_features, n_classes)
-        cost = GateCost(settings, size, round(folds) * network.restarts, auto, N_FOLDS)
-        return Cost(cost.operations() / AT_ONCE, cost.bytes())
+        n_folds = N_FOLDS if "auto" in (str(self.mu), str(self.lam)) else 0
+        n_networks = settings.network.n_networks(n_samples)
+        size = n_samples, n_features, n_classes
+        return Cost(np.nan, gate_bytes(settings, *size, n_networks, n_folds))
 
     def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
         cost = partial(self.cost, n_classes=len(np.unique(np.asarray(y))))
         return check_cost("GateSelector", cost, *X.shape, fewer=self.fewer, quick=self.quick)
 
     def features_for(self, label: Any) -> list[ClassFeature]:
-        """Columns that tell one class, the widest gate first, with their profile by class.
+        """Return the columns that tell one class, the widest gate first, with means by class.
 
         Parameters
         ----------
@@ -323,51 +353,51 @@ class GateSelector(Embedded):
         gates = self.class_gates_[known.index(label)]
         names = getattr(self, "feature_names_in_", np.arange(len(gates)).astype(str))
         return [
-            ClassFeature(int(j), str(names[j]), float(gates[j]), *self._profile.of_column(j))
+            ClassFeature(
+                int(j),
+                str(names[j]),
+                float(gates[j]),
+                self._class_means[:, j],
+                self._class_spreads[:, j],
+            )
             for j in best_first(gates)
         ]
 
     @property
     def feature_importances_(self) -> Array:
-        """The gates, for whoever ranks by importances."""
+        """The gates."""
         return self.gates_
 
     def _check(self) -> None:
-        if not (self.network is None or isinstance(self.network, NetworkClassifier)):
-            raise InvalidParameter(
-                "GateSelector needs network as a NetworkClassifier(...) or None, not "
-                f"{self.network!r}."
-            )
         if self.network is not None and self.network.hidden == "auto":
             raise InvalidParameter(
                 "GateSelector needs a network with a number of hidden units, not hidden='auto'. "
                 "Fit NetworkClassifier(hidden='auto') to the table, and write the hidden_ it found."
             )
-        scopes, tasks = ("global", "class", "one-vs-rest"), ("auto", "classification")
-        check_among(self, {"gate": GATES, "scope": scopes, "task": tasks})
-        settings = self._settings(0, 0)
-        for part in (settings.sparsity, settings.redundancy, settings.solver, settings.network):
-            part.check()
+        for name in ("network", *PARTS):
+            check_parameters(self._part(name))
         super()._check()
-        if settings.sparsity.kind == "bell" and self.gate == "linear":
+        if self._part("sparsity").kind == "bell" and self.gate == "linear":
             raise InvalidParameter(
                 "GateSelector(sparsity='bell') pushes a gate to 0 or 1, which a linear gate does "
                 "not keep to. Use gate='bell' or gate='sigmoid'."
             )
-        if not isinstance(self.joint, bool | np.bool_):
-            raise InvalidParameter(f"GateSelector needs joint=True or False, not {self.joint!r}.")
 
     def _size(self, n_units: int) -> int | None:
-        check_columns(self._settings(0, 0).redundancy.kind, n_units, self.fewer)
+        check_columns(self._part("redundancy").kind, n_units, self.fewer)
         return super()._size(n_units)
 
     def _doubt(self) -> None:
         chosen = self.support_.copy()
         chosen[self.units_.columns(self.units_.fixed_units)] = False  # these nobody chose
-        warn_of_closed_gates(self._settings(0, 0), self.gates_[chosen], stacklevel=5)
-
-
-def _own_seed(network: NetworkClassifier | None, seed: int) -> int:
-    """The seed that a network brings, or that of the selector."""
-    own = None if network is None else network.random_state
-    return seed if own is None else draw_seed(own)
+        gates, width = self.gates_[chosen], np.min(self._part("sparsity").width)
+        closed = width * SHARE_OF_WIDTH if self.gate == "linear" else CLOSED
+        n_open = int(np.sum(gates >= closed))
+        if n_open < len(gates):
+            warn(
+                f"GateSelector keeps {len(gates)} column(s), but only {n_open} of the gates are "
+                "open; the order of the others is hardly more than chance. Ask for fewer columns, "
+                "or lower mu or lam.",
+                DegenerateData,
+                stacklevel=5,
+            )

@@ -9,12 +9,13 @@ from tamis.choice.fusion import Fusion
 from tamis.choice.search_rounds import Rounds
 from tamis.contract import TASKS, Selection
 from tamis.exceptions import InvalidSpec
-from tamis.search import Then
+from tamis.search import RecursiveElimination, Then
 from tamis.spec import catalogue, did_you_mean, write
+from tamis.spec.plugins import find_plugins, load_plugins
 from tamis.table import TableSelector
 
 Make = Callable[..., Selection]
-#: Parameters of every selection that belong to the whole of it.
+#: Parameters of every selection that a composition hands to both of its parts.
 UNITS = ("feature_groups", "fixed_features")
 
 
@@ -50,14 +51,10 @@ class Recipe:
     @property
     def parameters(self) -> dict[str, Any]:
         """Options and their defaults: those of the recipe, then those of its search."""
-        own = {
-            name: parameter.default
-            for name, parameter in signature(self.make).parameters.items()
-            if parameter.kind is not Parameter.VAR_KEYWORD
-        }
-        last = last_search(self.make())
-        held = last.get_params(deep=False)
-        return own | {name: held[name] for name in held if name != "criterion"}
+        own = signature(self.make).parameters.values()
+        held = last_search(self.make()).get_params(deep=False)
+        held.pop("criterion", None)
+        return {p.name: p.default for p in own if p.kind is not Parameter.VAR_KEYWORD} | held
 
     def __call__(self, **params: Any) -> Selection:
         known = self.parameters
@@ -67,36 +64,52 @@ class Recipe:
                     f"{self.name} has no option {name!r}.{did_you_mean(name, known)} Its options "
                     f"are {', '.join(known)}."
                 )
-        # a composition hands them to both of its parts
         units = {name: params.pop(name) for name in UNITS if name in params}
         return self.make(**params).set_params(**units)
 
 
-#: All recipes by name; :func:`published` writes them in.
+#: Recipes of tamis by name; :func:`register` writes them in.
 BOOK: dict[str, Recipe] = {}
 
 
-def published(reference: str) -> Callable[[Make], Make]:
+def all_recipes() -> dict[str, Recipe]:
+    """Return all recipes by name, those of other installed packages included."""
+    for name, make in load_plugins(recipes=True).items():
+        if name not in BOOK:
+            package = find_plugins()[name].dist
+            _write_in(name, make, f"package {package.name}" if package else "")
+    return BOOK
+
+
+def register(reference: str) -> Callable[[Make], Make]:
     """Register a function as the recipe of its name."""
 
-    def register(make: Make) -> Make:
-        name = make.__name__.replace("_", "-")
-        summary = (make.__doc__ or "").strip().splitlines()[0]
-        BOOK[name] = Recipe(name, summary, reference, targets_of(make()), make)
+    def write_in(make: Make) -> Make:
+        _write_in(make.__name__.replace("_", "-"), make, reference)
         return make
 
-    return register
+    return write_in
+
+
+def _write_in(name: str, make: Make, reference: str) -> None:
+    summary = (make.__doc__ or name).strip().splitlines()[0]
+    BOOK[name] = Recipe(name, summary, reference, targets_of(make()), make)
+
+
+def eliminate(criterion: Any, options: dict[str, Any], step: float = 1) -> RecursiveElimination:
+    """Return recursive elimination by a criterion, in steps of this size by default."""
+    return RecursiveElimination(criterion, **{"step": step} | options)
 
 
 def last_search(selector: Selection) -> Selection:
-    """The search that decides in the end."""
+    """Return the search that decides in the end."""
     if isinstance(selector, TableSelector):
         return last_search(selector.search)
     return last_search(selector.second) if isinstance(selector, Then) else selector
 
 
 def targets_of(selector: Any) -> frozenset[str]:
-    """Kinds of target that every criterion inside can use."""
+    """Return the kinds of target that every criterion inside can use."""
     if isinstance(selector, TableSelector | Rounds):
         return targets_of(selector.search)
     if isinstance(selector, Then):
@@ -114,7 +127,7 @@ def names() -> list[str]:
     >>> "svm-rfe" in names()
     True
     """
-    return sorted(BOOK)
+    return sorted(all_recipes())
 
 
 def find(words: str = "") -> list[Recipe]:
@@ -155,7 +168,7 @@ def recipe(name: str, **params: Any) -> Selection:
     >>> tamis.recipes.recipe("sffs-j3", n_features_to_select=5)
     FloatingForward(criterion=Scatter(ridge=0.001), n_features_to_select=5)
     """
-    if name not in BOOK:
+    if name not in BOOK and name not in all_recipes():
         raise unknown(name)
     return BOOK[name](**params)
 

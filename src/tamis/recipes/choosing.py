@@ -12,6 +12,8 @@ from sklearn.base import clone
 from sklearn.model_selection import TimeSeriesSplit
 
 from tamis._arrays import target_kind, times_as_days
+from tamis._checks import check_values, one_of
+from tamis._format import format_names
 from tamis._frame import collected
 from tamis._namespace import computing_on
 from tamis._random import fix_seeds
@@ -33,6 +35,7 @@ from tamis.recipes.book import (
     BOOK,
     Make,
     Recipe,
+    all_recipes,
     class_names,
     last_search,
     names,
@@ -41,15 +44,18 @@ from tamis.recipes.book import (
 )
 from tamis.spec import did_you_mean, parse, write
 from tamis.table import TableSelector
-from tamis.table.frames import as_polars, is_frame, library_of, take_rows, without
-from tamis.table.parts.drawing import draw_rows
+from tamis.table.frames import (
+    as_polars,
+    column_names,
+    drop_columns,
+    is_frame,
+    library_of,
+    take_rows,
+)
+from tamis.table.parts.sources import draw_rows
 
 #: What :func:`select` runs when no method is named.
-DEFAULTS = {
-    "classification": "Auto()",
-    "regression": "Auto()",
-    SURVIVAL: "Auto()",
-}
+DEFAULTS = dict.fromkeys(("classification", "regression", SURVIVAL), "Auto()")
 #: Start of ``cv`` for folds in the time order of a column.
 TIME = "time:"
 
@@ -72,14 +78,14 @@ def method(text: str) -> Selection:
     if not isinstance(text, str):
         raise InvalidSpec(f"method needs the name of a recipe or an expression, not {text!r}.")
     text = text.strip()
-    if text in BOOK:
+    if text in BOOK or text in all_recipes():
         return BOOK[text]()
     if re.fullmatch(r"[\w-]+", text) and text not in class_names():
         raise unknown(text)
     named = re.match(r"([a-z0-9]+(?:-[a-z0-9]+)*)\s*\(", text)
     if named is None:
         return _as_selector(parse(text), text)
-    if (name := named[1]) not in BOOK:
+    if (name := named[1]) not in all_recipes():
         raise unknown(name)
     # an identifier of the same length, so that positions in messages stay right
     word = name.replace("-", "_")
@@ -241,23 +247,7 @@ def select(
         "class_weight": class_weight,
     }
     if in_parts(X):
-        if device is not None:
-            warn(
-                f"What is read in blocks of rows is computed on the processor, not on {device!r}.",
-                DeviceWarning,
-                stacklevel=2,
-            )
-        if method is not None:
-            return _select_in_parts(X, y, target, method, options, params)
-        if given := sorted(name for name, value in params.items() if value is not None):
-            raise InvalidParameter(
-                f"select takes no {', '.join(given)} where rows are drawn from a larger table. "
-                "Leave it out, or give a table that is held at once."
-            )
-        # the automatic selection looks at some rows of a long table in any case
-        rows = draw_rows(X, y, target, seed=random_state or 0)
-        with on_rows_drawn(rows.drawn):
-            return select(rows.X, rows.y, target=rows.target, keep=keep, **options)
+        return _select_in_blocks(X, y, target, method, keep, device, options, params)
     if isinstance(y, str):
         raise InvalidTarget(
             f"select needs y as one value a row, not a name. Write target={y!r} for a column of a "
@@ -266,8 +256,7 @@ def select(
     X, y = collected(X), as_numpy("select", y)
     if device is not None:
         X = as_numpy("select", X)  # the device that is named, not that of a tensor
-    looked_through = target is not None
-    if looked_through:
+    if target is not None:
         X, y = _without_target(X, y, target)
     X = _take_rows_metadata(X, params)
     if isinstance(cv, str):
@@ -276,7 +265,7 @@ def select(
         check_target_rows("select", y)
         y = times_as_days(y)
     selector = prepare(method, y, **options)
-    selector = _for_table(selector, X, y, keep, looked_through=looked_through)
+    selector = _for_table(selector, X, y if target is not None else None, keep)
     if device is not None:
         warn_of_device(selector, f"device={device!r}")
     with computing_on(device):
@@ -284,27 +273,50 @@ def select(
     return fitted
 
 
-def _select_in_parts(
-    X: Any, y: Any, target: Any, method: Any, options: dict[str, Any], params: dict[str, Any]
+def _select_in_blocks(
+    X: Any,
+    y: Any,
+    target: Any,
+    method: Any,
+    keep: Sequence[str],
+    device: str | None,
+    options: dict[str, Any],
+    params: dict[str, Any],
 ) -> Selection:
-    """The selection from a table that is read in blocks of rows."""
-    table = read_parts("select", X, y, target)
-    source: Any = table.source
-    return prepare(method, table.labels.values, **options).fit(source, **params)
+    """Select from a table that is read in blocks of rows; without a method from some rows."""
+    if device is not None:
+        warn(
+            f"What is read in blocks of rows is computed on the processor, not on {device!r}.",
+            DeviceWarning,
+            stacklevel=3,
+        )
+    if method is not None:
+        table = read_parts("select", X, y, target)
+        source: Any = table.source
+        return prepare(method, table.labels.values, **options).fit(source, **params)
+    if given := sorted(name for name, value in params.items() if value is not None):
+        raise InvalidParameter(
+            f"select takes no {', '.join(given)} where rows are drawn from a larger table. Leave "
+            "it out, or give a table that is held at once."
+        )
+    # the automatic selection looks at some rows of a long table in any case
+    rows = draw_rows(X, y, target, seed=options["random_state"] or 0)
+    with on_rows_drawn(rows.drawn):
+        return select(rows.X, rows.y, target=rows.target, keep=keep, **options)
 
 
-def _for_table(
-    selector: Selection, X: Any, y: Any, keep: Sequence[str], *, looked_through: bool
-) -> Selection:
-    """The selector, inside one that reads tables where X is more than numbers without gaps."""
+def _for_table(selector: Selection, X: Any, y: Any, keep: Sequence[str]) -> Selection:
+    """Wrap the selector in one that encodes X, if X is more than numbers without missing values.
+
+    With a target, columns that would be left out are a reason too.
+    """
     if isinstance(selector, TableSelector):
         return selector.set_params(keep=keep) if len(keep) else selector
     if not is_frame(X):
         return selector
-    from tamis.table.plain import is_plain
+    from tamis.table.alerts import is_plain
 
-    plain = is_plain(X, y if looked_through else None, keep)
-    return selector if plain else TableSelector(selector, keep=keep)
+    return selector if is_plain(X, y, keep) else TableSelector(selector, keep=keep)
 
 
 def _without_target(X: Any, y: Any, target: Any, role: str = "target") -> tuple[Any, Any]:
@@ -324,18 +336,18 @@ def _without_target(X: Any, y: Any, target: Any, role: str = "target") -> tuple[
             f"select needs a frame of pandas, polars or pyarrow to find {role}={target!r} in, not "
             f"{type(X).__name__}. Give the values, or the whole frame."
         )
-    columns = X.column_names if library_of(X) == "pyarrow" else list(X.columns)
+    columns = column_names(X)
     if columns.count(target) != 1:
         held = f"{columns.count(target)} columns" if target in columns else "no column"
         near = did_you_mean(str(target), map(str, columns)) if target not in columns else ""
         raise InvalidParameter(
             f"select needs {role} to name one column of X, which has {held} {target!r}.{near} Its "
-            f"columns are {_listed(columns)}."
+            f"columns are {format_names(columns, 10)}."
         )
     if library_of(X) == "pandas":
         return X.drop(columns=[target]), X[target]
     if library_of(X) == "polars":
-        return without(X, [target]), _answers(X.get_column(target))
+        return drop_columns(X, [target]), _answers(X.get_column(target))
     return X.drop([target]), np.array(_answers(as_polars(X.select([target]))[target]).to_list())
 
 
@@ -377,11 +389,6 @@ def _answers(column: Any) -> Any:
     return column.cast(float) if column.dtype.is_decimal() else column
 
 
-def _listed(columns: list[Any], most: int = 10) -> str:
-    shown = ", ".join(map(repr, columns[:most]))
-    return shown if len(columns) <= most else f"{shown} and {len(columns) - most} more"
-
-
 def _signed(recipe: Recipe) -> Make:
     """The recipe as a function whose signature names all options."""
 
@@ -411,10 +418,7 @@ def _as_selector(made: Any, asked: Any) -> Selection:
 
 
 def _kind(y: ArrayLike | None, task: str) -> str:
-    if task not in {"auto", *TASKS}:
-        raise InvalidParameter(
-            f"select needs task='auto', 'classification' or 'regression', not {task!r}."
-        )
+    check_values("select", {"task": one_of("auto", *sorted(TASKS))}, task=task)
     if y is None or task != "auto":
         return "none" if y is None else task
     values = np.asarray(y)

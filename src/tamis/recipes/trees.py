@@ -1,7 +1,7 @@
-"""Forests and boosting: elimination by the exact sensitivity of trees on rows they did not see.
+"""Forests and boosting: elimination by the exact sensitivity of trees on held-out rows.
 
-``random-forest-rfe``, which looks at the forest's own importances, stays beside them, and
-``boruta`` holds these against columns that say nothing.
+``random-forest-rfe`` uses the forest's own importances, and ``boruta`` compares these with those of
+shuffled columns.
 """
 
 from typing import Any
@@ -13,43 +13,38 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 
+from tamis import criteria
 from tamis.choice import Contest
-from tamis.criteria import DensitySensitivity, Importances, PosteriorSensitivity
-from tamis.recipes.book import published
-from tamis.search import Ranking, RecursiveElimination
+from tamis.contract import Selection
+from tamis.recipes.book import eliminate, register
+from tamis.search import Ranking
 
 BREIMAN = "Breiman (2001), Random forests; Gregorutti, Michel and Saint-Pierre (2017)"
 KURSA = "Kursa and Rudnicki (2010), Feature selection with the Boruta package"
 FRIEDMAN = "Friedman (2001), Greedy function approximation: a gradient boosting machine"
-#: Trees of a forest, and the share of columns that leaves at a time. On sonar and german (three
-#: splits, error of a forest on the columns kept) 50 trees err 25.5 and 27.3 %, 100 trees 24.0 and
-#: 27.3 % in twice the time. Steps of 0.1, 0.2 and 0.3 of boosting err 22.5, 22.1 and 22.1 % on
-#: sonar, 27.5, 27.6 and 28.6 % on german: a fifth takes half the time of a tenth.
+#: Trees of a forest, and the share of columns that leaves at a time: 50 trees err more, and smaller
+#: steps take longer without a gain.
 N_TREES, STEP = 100, 0.2
 #: Rounds of Boruta, at most, as in the authors' package.
 N_ROUNDS = 100
 
 
-def _eliminated(criterion: Any, options: dict[str, Any]) -> RecursiveElimination:
-    return RecursiveElimination(criterion, **{"step": STEP} | options)
-
-
-@published(BREIMAN)
-def forest_rfe(n_estimators: int = N_TREES, **options: Any) -> RecursiveElimination:
+@register(BREIMAN)
+def forest_rfe(n_estimators: int = N_TREES, **options: Any) -> Selection:
     """Drop the fifth whose perturbation moves a random forest least on rows it has not seen."""
     forest = RandomForestClassifier(n_estimators=n_estimators)
-    return _eliminated(PosteriorSensitivity(forest, on="held-out"), options)
+    return eliminate(criteria.PosteriorSensitivity(forest, on="held-out"), options, STEP)
 
 
-@published(BREIMAN)
-def forest_regression_rfe(n_estimators: int = N_TREES, **options: Any) -> RecursiveElimination:
+@register(BREIMAN)
+def forest_regression_rfe(n_estimators: int = N_TREES, **options: Any) -> Selection:
     """Drop the fifth whose perturbation moves a regression forest's density least, train again."""
     forest = RandomForestRegressor(n_estimators=n_estimators)
-    return _eliminated(DensitySensitivity(forest, on="held-out"), options)
+    return eliminate(criteria.DensitySensitivity(forest, on="held-out"), options, STEP)
 
 
-@published(FRIEDMAN)
-def boosting_rfe(estimator: Any = None, **options: Any) -> RecursiveElimination:
+@register(FRIEDMAN)
+def boosting_rfe(estimator: Any = None, **options: Any) -> Selection:
     """Drop the fifth whose perturbation moves boosted trees least on rows they have not seen.
 
     The estimator is a ``HistGradientBoostingClassifier()`` unless another is given, such as
@@ -57,11 +52,11 @@ def boosting_rfe(estimator: Any = None, **options: Any) -> RecursiveElimination:
     least size of a leaf count rows, and the average over rows is not weighted.
     """
     trees = HistGradientBoostingClassifier() if estimator is None else estimator
-    return _eliminated(PosteriorSensitivity(trees, on="held-out"), options)
+    return eliminate(criteria.PosteriorSensitivity(trees, on="held-out"), options, STEP)
 
 
-@published(FRIEDMAN)
-def boosting_regression_rfe(estimator: Any = None, **options: Any) -> RecursiveElimination:
+@register(FRIEDMAN)
+def boosting_regression_rfe(estimator: Any = None, **options: Any) -> Selection:
     """Drop the fifth whose perturbation moves the density of boosted trees least, train again.
 
     The estimator is a ``HistGradientBoostingRegressor()`` unless another is given, such as
@@ -69,29 +64,28 @@ def boosting_regression_rfe(estimator: Any = None, **options: Any) -> RecursiveE
     ``boosting-rfe``.
     """
     trees = HistGradientBoostingRegressor() if estimator is None else estimator
-    return _eliminated(DensitySensitivity(trees, on="held-out"), options)
+    return eliminate(criteria.DensitySensitivity(trees, on="held-out"), options, STEP)
 
 
-def _against_the_best(search: Any, forest: Any, options: dict[str, Any]) -> Contest:
-    if search is not None:
-        return Contest(search, **options)
-    # a forest is drowned by thousands of columns: those that lose have to leave
-    early = {"n_rounds": N_ROUNDS, "early_rejection": True}
-    return Contest(Ranking(Importances(forest)), **early | options)
+def _contest(search: Any, forest: Any, options: dict[str, Any]) -> Selection:
+    if search is None:  # thousands of columns drown a forest: those that lose have to leave
+        search = Ranking(criteria.Importances(forest))
+        options = {"n_rounds": N_ROUNDS, "early_rejection": True} | options
+    return Contest(search, **options)
 
 
-@published(KURSA)
-def boruta(search: Any = None, n_estimators: int = N_TREES, **options: Any) -> Contest:
+@register(KURSA)
+def boruta(search: Any = None, n_estimators: int = N_TREES, **options: Any) -> Selection:
     """Keep what a random forest finds more important than the best shuffled column again and again.
 
     Shuffled columns go with the columns that lose, as published. Any other search may stand in
     place of the forest, ``boruta(search=Forward(JMI()))``: no column then leaves early, which only
     models gain by that many columns drown.
     """
-    return _against_the_best(search, RandomForestClassifier(n_estimators=n_estimators), options)
+    return _contest(search, RandomForestClassifier(n_estimators=n_estimators), options)
 
 
-@published(KURSA)
-def boruta_regression(search: Any = None, n_estimators: int = N_TREES, **options: Any) -> Contest:
+@register(KURSA)
+def boruta_regression(search: Any = None, n_estimators: int = N_TREES, **options: Any) -> Selection:
     """Keep what a regression forest finds more important than the best shuffled column."""
-    return _against_the_best(search, RandomForestRegressor(n_estimators=n_estimators), options)
+    return _contest(search, RandomForestRegressor(n_estimators=n_estimators), options)

@@ -15,7 +15,7 @@ dictionary passes on by name, as the grids of scikit-learn's searches do.
 
 from tamis._expression import write
 from tamis._format import did_you_mean
-from tamis.spec.reading import parse
+from tamis.spec.parser import parse
 from tamis.spec.vocabulary import catalogue
 
 __all__ = ["catalogue", "did_you_mean", "parse", "write"]

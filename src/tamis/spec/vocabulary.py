@@ -15,7 +15,8 @@ from sklearn.utils import all_estimators
 
 from tamis import choice, criteria, neural, search
 from tamis.auto import Auto
-from tamis.contract import Choice, Criterion, Selection
+from tamis.contract import Choice, Criterion, Search, Selection
+from tamis.spec.plugins import find_plugins, load_plugin, load_plugins
 from tamis.table import TableSelector
 
 Make = Callable[..., Any]
@@ -57,14 +58,25 @@ GUESTS: Mapping[str, str] = {
 UNNAMED: Mapping[str, tuple[str, ...]] = {"lightgbm": ("verbose",)}
 
 
-@cache
 def catalogue() -> dict[str, dict[str, type]]:
-    """Classes of tamis that an expression may name, in groups.
+    """Classes of tamis and of other packages that an expression may name, in groups.
 
     >>> from tamis.spec import catalogue
     >>> list(catalogue())
     ['criteria', 'searches', 'embedded', 'choices', 'around a search', 'auto']
     """
+    groups = {group: dict(kinds) for group, kinds in _own_catalogue().items()}
+    bases = {"choices": Choice, "criteria": Criterion, "searches": Search, "embedded": Selection}
+    for name, kind in load_plugins(recipes=False).items():
+        group = next((group for group, base in bases.items() if issubclass(kind, base)), None)
+        if group is not None and name not in tamis_names():
+            groups[group][name] = kind
+    return groups
+
+
+@cache
+def _own_catalogue() -> dict[str, dict[str, type]]:
+    """Group the classes of tamis."""
     groups: dict[str, dict[str, type]] = {
         group: {}
         for group in ("criteria", "searches", "embedded", "choices", "around a search", "auto")
@@ -88,11 +100,14 @@ def catalogue() -> dict[str, dict[str, type]]:
 
 
 def found(name: str) -> Make | None:
-    """What a name calls, None where there is none; scikit-learn is searched last of ours."""
+    """Return what a name calls, None if there is none."""
     for names in (tamis_names, sklearn_names, own_estimators):
         if name in (known := names()):
             return known[name]
-    return _guest(name) if name in GUESTS else None
+    if name in GUESTS:
+        return _guest(name)
+    made: Make | None = load_plugin(name) if name[0].isupper() else None
+    return made
 
 
 def all_names() -> Iterator[str]:
@@ -101,12 +116,13 @@ def all_names() -> Iterator[str]:
     yield from sklearn_names()
     yield from own_estimators()
     yield from (name for name in GUESTS if _is_here(name))
+    yield from (name for name in find_plugins() if name[0].isupper())
 
 
 @cache
 def tamis_names() -> dict[str, Make]:
     """Criteria, searches, embedded selectors, choices and what stands around a search."""
-    return {name: make for group in catalogue().values() for name, make in group.items()}
+    return {name: make for group in _own_catalogue().values() for name, make in group.items()}
 
 
 @cache
@@ -124,10 +140,13 @@ def sklearn_names() -> dict[str, Make]:
 @cache
 def own_estimators() -> dict[str, Make]:
     """Our own estimators; imported on demand, because numba takes its time."""
-    package = import_module("tamis.svm")
-    members = {name: getattr(package, name) for name in package.__all__} | _classes(neural)
+    from tamis import svm
+
+    members = {name: getattr(svm, name) for name in svm.__all__} | _classes(neural)
     if find_spec("polars") is not None:  # which reads the frames
-        members["TableEncoder"] = import_module("tamis.table.encoder").TableEncoder
+        from tamis.table.encoder import TableEncoder
+
+        members["TableEncoder"] = TableEncoder
     return {name: kind for name, kind in members.items() if issubclass(kind, BaseEstimator)}
 
 

@@ -1,18 +1,26 @@
 """What a person should know of a table before anything is selected from it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tamis._arrays import Array
+from tamis._arrays import Array, target_kind
 from tamis._format import format_count, format_names, quote_for_shell
 from tamis.contract.drawn import rows_drawn
 from tamis.table.dates import PARTS
-from tamis.table.kinds import FEW_LEVELS, SeenColumns, are_codes, is_called_id, numbers
+from tamis.table.frames import as_polars
+from tamis.table.kinds import (
+    FEW_LEVELS,
+    SeenColumns,
+    are_codes,
+    columns_of,
+    is_called_id,
+    numbers,
+)
 from tamis.table.leaks import LEAKS, copies, foresights, is_code, repeated_rows
 
 #: Rows below which a class is called rare: five folds could not each have one of it.
@@ -96,19 +104,20 @@ def profiled(
     takes_text: bool = False,
     unnamed: Iterable[str] = (),
 ) -> TableProfile:
-    """What there is to know of the features of a table; ``keep`` are never left out."""
+    """Profile the features of a table; ``keep`` are never left out."""
     seen = replace(seen, kind=kept_kinds(frame, seen, keep))
     y = None if task == "none" else y
-    power = foresights(frame, seen, y, task) if y is not None else np.full(frame.width, np.nan)
-    names = np.array(seen.names, dtype=object)
-    codes = [j for j in _codes(frame, seen, power, y, task) if names[j] not in keep]
-    more = [
-        _dated(frame, seen, codes),
-        _repeated_ids(frame, seen),
-        _mixed(frame, names, np.flatnonzero(seen.mixed)),
-        None if y is None else target_alert(y, task),
-        None if y is None else _repeated(repeated_rows(frame, seen, y), len(y)),
+    power = np.full(frame.width, np.nan) if y is None else foresights(frame, seen, y, task)
+    codes = [
+        j
+        for j in np.flatnonzero(np.nan_to_num(power) >= LEAKS).tolist()
+        if seen.kind[j] != "identifier"
+        and seen.names[j] not in keep
+        and is_code(frame.to_series(j), cast(NDArray[Any], y), task)
     ]
+    more = [*_dated(frame, seen, codes), *_repeated_ids(frame, seen), *_mixed(frame, seen)]
+    if y is not None:
+        more += [*target_alert(y, task), *_repeated(repeated_rows(frame, seen, y), len(y))]
     copied = copies(frame, seen)
     return profile_of(
         seen, power, codes, copied, frame.height, takes_text=takes_text, more=more, unnamed=unnamed
@@ -123,29 +132,29 @@ def profile_of(
     n_rows: int,
     *,
     takes_text: bool = False,
-    more: Sequence[Alert | None] = (),
+    more: Iterable[Alert] = (),
     unnamed: Iterable[str] = (),
 ) -> TableProfile:
-    """What is left out and what is said, by what was found; ``codes`` are those of the target."""
+    """Profile a table by what was found in it; ``codes`` are those of the target."""
     names = np.array(seen.names, dtype=object)
     ids = seen.of_kind("identifier")
     left_out = [
-        _identifiers(names[ids].tolist(), [names[j] for j in ids if power[j] >= LEAKS]),
-        _coded(names[codes].tolist()),
-        None if takes_text else _texts(names[seen.of_kind("text")].tolist()),
-        _constants(names[seen.of_kind("constant")]),
+        *_identifiers(names[ids].tolist(), [names[j] for j in ids if power[j] >= LEAKS]),
+        *_coded(names[codes].tolist()),
+        *([] if takes_text else _texts(names[seen.of_kind("text")].tolist())),
+        *_constants(names[seen.of_kind("constant")].tolist()),
     ]
-    aside = {name: alert.sort for alert in left_out if alert for name in alert.columns}
+    aside = {name: alert.sort for alert in left_out for name in alert.columns}
     leaks = [j for j in np.flatnonzero(np.nan_to_num(power) >= LEAKS) if names[j] not in aside]
     found = [
         *left_out,
-        _leaks(names[leaks], power[leaks]),
-        _gaps(seen, n_rows, aside),
-        _copied(names, copied, aside),
+        *_leaks(names[leaks], power[leaks]),
+        *_gaps(seen, n_rows, aside),
+        *_copied(names, copied, aside),
         *more,
-        _unnamed([name for name in unnamed if name in set(seen.names) - set(aside)]),
+        *_unnamed([name for name in unnamed if name in set(seen.names) - set(aside)]),
     ]
-    return TableProfile(seen, power, aside, tuple(alert for alert in found if alert is not None))
+    return TableProfile(seen, power, aside, tuple(found))
 
 
 def kept_kinds(frame: pl.DataFrame, seen: SeenColumns, keep: Sequence[str]) -> NDArray[Any]:
@@ -157,18 +166,6 @@ def kept_kinds(frame: pl.DataFrame, seen: SeenColumns, keep: Sequence[str]) -> N
     return kind
 
 
-def _codes(
-    frame: pl.DataFrame, seen: SeenColumns, power: Array, y: NDArray[Any] | None, task: str
-) -> list[int]:
-    """Columns that are the target under other names."""
-    if y is None:
-        return []
-    suspects = np.flatnonzero(np.nan_to_num(power) >= LEAKS).tolist()
-    return [
-        j for j in suspects if seen.kind[j] != "identifier" and is_code(frame.to_series(j), y, task)
-    ]
-
-
 def way_out(option: str, names: Sequence[str]) -> str:
     """What to write for these columns, in Python and on the command line."""
     words = " ".join(f"--{option} {quote_for_shell(name)}" for name in names[:5])
@@ -177,117 +174,107 @@ def way_out(option: str, names: Sequence[str]) -> str:
     return f"{option}=[{shown}{more}] ({words}{' ...' if more else ''})"
 
 
+def _agree(names: Sized, one: str, several: str) -> str:
+    """Return the words that agree with one name, or with several."""
+    return one if len(names) == 1 else several
+
+
 def _left_out(
-    sort: str, names: Sequence[str], why: tuple[str, str], instead: str = "", for_use: str = ""
-) -> Alert | None:
-    """Columns that are left out; ``why`` speaks of one, and of many."""
-    if not len(names):
-        return None
-    one = len(names) == 1
-    for_use = for_use or f"to use {'it' if one else 'them'}"
-    return Alert(
-        sort,
-        tuple(names),
-        f"{format_names(names)} {'is' if one else 'are'} left out: {why[not one]} Write {instead}"
-        f"{way_out('keep', names)} {for_use}.",
-        grave=True,
+    sort: str, names: Sequence[str], why: str, instead: str = "", purpose: str = ""
+) -> Iterator[Alert]:
+    if names:
+        purpose = purpose or f"to use {_agree(names, 'it', 'them')}"
+        sentence = (
+            f"{format_names(names)} {_agree(names, 'is', 'are')} left out: {why} Write {instead}"
+            f"{way_out('keep', names)} {purpose}."
+        )
+        yield Alert(sort, tuple(names), sentence, grave=True)
+
+
+def _identifiers(names: Sequence[str], sorted_with: Sequence[str]) -> Iterator[Alert]:
+    why = (
+        f"{_agree(names, 'it has', 'they have')} another value in every row, as an identifier has."
     )
+    if sorted_with:
+        why += f" {format_names(sorted_with)} even foretells the target."
+    return _left_out("identifier", names, why)
 
 
-def _identifiers(names: Sequence[str], sorted_with: Sequence[str]) -> Alert | None:
-    betrays = f" {format_names(sorted_with)} even foretells the target." if sorted_with else ""
-    what = f"another value in every row, as an identifier has.{betrays}"
-    return _left_out("identifier", names, (f"it has {what}", f"they have {what}"))
-
-
-def _coded(names: Sequence[str]) -> Alert | None:
+def _coded(names: Sequence[str]) -> Iterator[Alert]:
     why = "each value stands for one value of the target, so that nothing would be learnt."
-    return _left_out("code", names, (why, why))
+    return _left_out("code", names, why)
 
 
-def _texts(names: Sequence[str]) -> Alert | None:
-    what = "text, or more levels than rows could tell apart."
+def _texts(names: Sequence[str]) -> Iterator[Alert]:
+    held = _agree(names, "it holds", "they hold")
+    why = f"{held} text, or more levels than rows could tell apart."
     instead = "TableSelector(search, encoder=...) with an encoder of texts, or "
-    why = f"it holds {what}", f"they hold {what}"
     return _left_out("text", names, why, instead, "to take each as a category")
 
 
-def _constants(names: NDArray[Any]) -> Alert | None:
-    if not len(names):
-        return None
-    held = names.tolist()
-    return Alert(
-        "constant",
-        tuple(held),
-        f"{format_names(held)} {'has' if len(held) == 1 else 'have'} one value, or none, in all "
-        "rows: left out.",
-    )
+def _constants(names: Sequence[str]) -> Iterator[Alert]:
+    if names:
+        sentence = (
+            f"{format_names(names)} {_agree(names, 'has', 'have')} one value, or none, in all rows:"
+            " left out."
+        )
+        yield Alert("constant", tuple(names), sentence)
 
 
-def _leaks(names: NDArray[Any], power: Array) -> Alert | None:
-    if not len(names):
-        return None
-    held = names[np.argsort(-power, kind="stable")].tolist()
-    return Alert(
-        "leak",
-        tuple(held),
-        f"{format_names(held)} foretell{'s' * (len(held) == 1)} the target almost alone "
-        f"({100 * power.max():.0f} % of the errors are gone, cross-validated): a leak, perhaps. If "
-        f"so, write {way_out('drop', held)}.",
-        grave=True,
-    )
+def _leaks(names: NDArray[Any], power: Array) -> Iterator[Alert]:
+    if len(names):
+        held = names[np.argsort(-power, kind="stable")].tolist()
+        sentence = (
+            f"{format_names(held)} {_agree(held, 'foretells', 'foretell')} the target almost alone "
+            f"({100 * power.max():.0f} % of the errors are gone, cross-validated): a leak, perhaps."
+            f" If so, write {way_out('drop', held)}."
+        )
+        yield Alert("leak", tuple(held), sentence, grave=True)
 
 
-def _gaps(seen: SeenColumns, n_rows: int, aside: dict[str, str]) -> Alert | None:
+def _gaps(seen: SeenColumns, n_rows: int, aside: dict[str, str]) -> Iterator[Alert]:
     holes = [j for j in np.flatnonzero(seen.n_missing) if seen.names[j] not in aside]
-    if not holes:
-        return None
-    worst = sorted(holes, key=lambda j: -seen.n_missing[j])
-    held = [seen.names[j] for j in worst]
-    share = f"{100 * seen.n_missing[worst[0]] / n_rows:.0f} %"
-    n_most = format_count(int(seen.n_missing[worst[0]]), "gap")
-    first = f"{held[0]!r} has {n_most} ({share})"
-    if len(held) > 1:
-        first = f"{len(held)} columns have gaps, {held[0]!r} the most ({n_most}, {share})"
-    return Alert(
-        "gaps",
-        tuple(held),
-        f"{first}: a search that takes gaps gets them as they are; for others they are filled with "
-        "the median and marked, and in words they are a level.",
-    )
+    if holes:
+        holes.sort(key=lambda j: -seen.n_missing[j])
+        held, n_most = [seen.names[j] for j in holes], int(seen.n_missing[holes[0]])
+        most, share = format_count(n_most, "gap"), f"{100 * n_most / n_rows:.0f} %"
+        first = f"{held[0]!r} has {most} ({share})"
+        if len(held) > 1:
+            first = f"{len(held)} columns have gaps, {held[0]!r} the most ({most}, {share})"
+        sentence = (
+            f"{first}: a search that takes gaps gets them as they are; for others they are filled "
+            "with the median and marked, and in words they are a level."
+        )
+        yield Alert("gaps", tuple(held), sentence)
 
 
-def _copied(names: NDArray[Any], found: dict[int, int], aside: dict[str, str]) -> Alert | None:
+def _copied(names: NDArray[Any], found: dict[int, int], aside: dict[str, str]) -> Iterator[Alert]:
     held = {names[j]: names[i] for j, i in found.items() if names[j] not in aside}
-    if not held:
-        return None
-    shown = ", ".join(f"{copy!r} of {first!r}" for copy, first in list(held.items())[:5])
-    more = f" and {len(held) - 5} more" if len(held) > 5 else ""
-    return Alert(
-        "copies",
-        tuple(held),
-        f"{format_count(len(held), 'column')} "
-        f"repeat{'s' * (len(held) == 1)} another, {shown}{more}: taken last.",
-    )
+    if held:
+        shown = ", ".join(f"{copy!r} of {first!r}" for copy, first in list(held.items())[:5])
+        more = f" and {len(held) - 5} more" if len(held) > 5 else ""
+        n_columns = format_count(len(held), "column")
+        sentence = (
+            f"{n_columns} {_agree(held, 'repeats', 'repeat')} another, {shown}{more}: taken last."
+        )
+        yield Alert("copies", tuple(held), sentence)
 
 
-def _mixed(frame: pl.DataFrame, names: NDArray[Any], found: NDArray[np.intp]) -> Alert | None:
-    if not len(found):
-        return None
-    column = frame.to_series(int(found[0])).drop_nulls().cast(pl.String)
-    odd = column.filter(column.cast(pl.Float64, strict=False).is_null())[0]
-    held = names[found].tolist()
-    return Alert(
-        "mixed",
-        tuple(held),
-        f"{format_names(held)} mix{'es' * (len(held) == 1)} numbers and words, such as {odd!r} in "
-        f"{held[0]!r}: read as words. Correct the file where numbers were meant.",
-        grave=True,
-    )
+def _mixed(frame: pl.DataFrame, seen: SeenColumns) -> Iterator[Alert]:
+    found = np.flatnonzero(seen.mixed).tolist()
+    if found:
+        column = frame.to_series(found[0]).drop_nulls().cast(pl.String)
+        odd = column.filter(column.cast(pl.Float64, strict=False).is_null())[0]
+        held = [seen.names[j] for j in found]
+        sentence = (
+            f"{format_names(held)} {_agree(held, 'mixes', 'mix')} numbers and words, such as "
+            f"{odd!r} in {held[0]!r}: read as words. Correct the file where numbers were meant."
+        )
+        yield Alert("mixed", tuple(held), sentence, grave=True)
 
 
-def _dated(frame: pl.DataFrame, seen: SeenColumns, codes: Sequence[int]) -> Alert | None:
-    """Dates that vary: how they are used, and the folds that respect them."""
+def _dated(frame: pl.DataFrame, seen: SeenColumns, codes: Sequence[int]) -> Iterator[Alert]:
+    """Tell how dates that vary are used, and which folds respect them."""
     held = [
         seen.names[j]
         for j in seen.of_kind("date")
@@ -295,22 +282,20 @@ def _dated(frame: pl.DataFrame, seen: SeenColumns, codes: Sequence[int]) -> Aler
         and j not in codes
         and frame.to_series(j).dtype not in (pl.Duration, pl.Time)
     ]
-    if not held:
-        return None
-    used = "is used as its position" if len(held) == 1 else "are used as their positions"
-    asked = any(f"{name}_{part}" in seen.names for name in held for part in PARTS)
-    parts = "" if asked else "; write --calendar for month, weekday and hour as columns"
-    return Alert(
-        "dates",
-        tuple(held),
-        f"{format_names(held)} {used} in time{parts}. If rows depend on time, errors of random "
-        f"folds are optimistic: write --cv time:{quote_for_shell(held[0])} for folds in "
-        "order of time.",
-    )
+    if held:
+        used = _agree(held, "is used as its position", "are used as their positions")
+        asked = any(f"{name}_{part}" in seen.names for name in held for part in PARTS)
+        parts = "" if asked else "; write --calendar for month, weekday and hour as columns"
+        sentence = (
+            f"{format_names(held)} {used} in time{parts}. If rows depend on time, errors of random "
+            f"folds are optimistic: write --cv time:{quote_for_shell(held[0])} for folds in order "
+            "of time."
+        )
+        yield Alert("dates", tuple(held), sentence)
 
 
-def _repeated_ids(frame: pl.DataFrame, seen: SeenColumns) -> Alert | None:
-    """Identifiers that several rows share, which folds should not part."""
+def _repeated_ids(frame: pl.DataFrame, seen: SeenColumns) -> Iterator[Alert]:
+    """Name identifiers that several rows share, which must stay in one fold."""
     found = {}
     called = {j for j in seen.of_kind("number", "category", "text") if is_called_id(seen.names[j])}
     for j in sorted({*seen.of_kind("category", "text"), *called}):
@@ -328,107 +313,108 @@ def _repeated_ids(frame: pl.DataFrame, seen: SeenColumns) -> Alert | None:
             shares_id = j in called or are_codes(held.cast(pl.String))
         if shares_id:
             found[seen.names[j]] = n_values
-    if not found:
-        return None
-    first, n_values = next(iter(found.items()))
-    others = f" (also {format_names(list(found)[1:])})" if len(found) > 1 else ""
-    return Alert(
-        "repeated ids",
-        tuple(found),
-        f"{first!r} looks like an identifier that rows share: {n_values} values in {frame.height} "
-        f"rows{others}. Rows of one value should stay in one fold: write --groups "
-        f"{quote_for_shell(first)}.",
-    )
-
-
-def _repeated(n_repeated: int, n_rows: int) -> Alert | None:
-    if not n_repeated:
-        return None
-    return Alert(
-        "repeated rows",
-        (),
-        f"{n_repeated} of {n_rows} rows repeat{'s' * (n_repeated == 1)} an earlier one, the target "
-        "included. A row that is left out to measure errors is then known from its copies, and the "
-        "errors are too small. Leave each row in once, if they are copies.",
-    )
-
-
-def rare_classes(y: NDArray[Any]) -> Alert | None:
-    """Classes of few rows."""
-    classes, counts = np.unique(y, return_counts=True)
-    few = counts < RARE
-    if not few.any() or not len(classes):
-        return None
-    shown = ", ".join(
-        f"{str(label)!r} ({n})"
-        for label, n in list(zip(classes[few], counts[few], strict=True))[:5]
-    )
-    if few.all():
-        return Alert(
-            "rare classes",
-            (),
-            f"All {len(classes)} classes have fewer than {RARE} rows: {shown}. That is too few to "
-            "learn from. If they are dates or quantities, give them as numbers.",
+    if found:
+        first, *others = found
+        also = f" (also {format_names(others)})" if others else ""
+        sentence = (
+            f"{first!r} looks like an identifier that rows share: {found[first]} values in "
+            f"{frame.height} rows{also}. Rows of one value should stay in one fold: write --groups "
+            f"{quote_for_shell(first)}."
         )
-    return Alert(
-        "rare classes",
-        (),
-        f"{few.sum()} of {len(classes)} classes {'has' if few.sum() == 1 else 'have'} fewer than "
-        f"{RARE} rows: {shown}. What tells them apart rests on those.",
-    )
+        yield Alert("repeated ids", tuple(found), sentence)
 
 
-def target_alert(y: NDArray[Any], task: str) -> Alert | None:
-    """What to know of a target: rare classes, or rows beside which the others hardly count."""
-    return rare_classes(y) if task == "classification" else far_rows(y)
+def _repeated(n_repeated: int, n_rows: int) -> Iterator[Alert]:
+    if n_repeated:
+        sentence = (
+            f"{n_repeated} of {n_rows} rows repeat{'s' * (n_repeated == 1)} an earlier one, the "
+            "target included. A row that is left out to measure errors is then known from its "
+            "copies, and the errors are too small. Leave each row in once, if they are copies."
+        )
+        yield Alert("repeated rows", (), sentence)
 
 
-def far_rows(y: NDArray[Any]) -> Alert | None:
-    """Rows of a real target so far from the others that they make up nearly all its variance.
+def target_alert(y: NDArray[Any], task: str) -> Iterator[Alert]:
+    """Warn about rare classes, or about rows that make up nearly all the variance of a target.
 
-    >>> print(far_rows(np.r_[np.arange(1.0, 31.0), 1e12]))
+    >>> print(*target_alert(np.r_[np.arange(1.0, 31.0), 1e12], "regression"))
     The target is 1e+12 in row 31, where its median is 16: 1 of 31 rows makes up 100 % of its \
 variance, and what is selected rests on it. If it is wrong, correct it or leave it out; if not, \
 take logarithms.
     """
+    return _rare_classes(y) if task == "classification" else _far_rows(y)
+
+
+def _rare_classes(y: NDArray[Any]) -> Iterator[Alert]:
+    classes, counts = np.unique(y, return_counts=True)
+    few = np.flatnonzero(counts < RARE)
+    if len(few):
+        shown = ", ".join(f"{str(classes[k])!r} ({counts[k]})" for k in few[:5])
+        sentence = (
+            f"{len(few)} of {len(classes)} classes {_agree(few, 'has', 'have')} fewer than {RARE} "
+            f"rows: {shown}. What tells them apart rests on those."
+        )
+        if len(few) == len(classes):
+            sentence = (
+                f"All {len(classes)} classes have fewer than {RARE} rows: {shown}. That is too few "
+                "to learn from. If they are dates or quantities, give them as numbers."
+            )
+        yield Alert("rare classes", (), sentence)
+
+
+def _far_rows(y: NDArray[Any]) -> Iterator[Alert]:
     if len(y) < ENOUGH:
-        return None
+        return
     values = np.asarray(y, dtype=float)
     middle = float(np.median(values))
     with np.errstate(over="ignore", invalid="ignore"):
         off = np.abs(values / 2 - middle / 2)  # halves: two ends of all numbers may be compared
     largest = off.max()
     if not 0 < largest < np.inf:
-        return None
+        return
     squares = (off / largest) ** 2
     first = np.argsort(-squares, kind="stable")[: max(1, len(y) // 100)]
     shares = squares[first].cumsum() / squares.sum()
     if shares[-1] < FAR:
-        return None
+        return
     n = int(np.argmax(shares >= FAR)) + 1
-    return _far(values, int(first[0]), middle, n, float(shares[n - 1]))
-
-
-def _far(values: Array, row: int, middle: float, n: int, share: float) -> Alert:
-    one, it, is_wrong = (n == 1, "it", "it is") if n == 1 else (False, "them", "they are")
+    it, it_is = ("it", "it is") if n == 1 else ("them", "they are")
     # rows of a draw are numbered otherwise than those of the files
-    where = f"row {row + 1}" if rows_drawn() is None else "one of the rows drawn"
+    where = f"row {first[0] + 1}" if rows_drawn() is None else "one of the rows drawn"
     instead = "; if not, take logarithms" if values.min() > 0 else ""
-    return Alert(
-        "far rows",
-        (),
-        f"The target is {values[row]:.3g} in {where}, where its median is {middle:.3g}: {n} of "
-        f"{len(values)} rows make{'s' * one} up {100 * share:.0f} % of its variance, and what is "
-        f"selected rests on {it}. If {is_wrong} wrong, correct {it} or leave {it} out{instead}.",
+    sentence = (
+        f"The target is {values[first[0]]:.3g} in {where}, where its median is {middle:.3g}: {n} "
+        f"of {len(y)} rows make{'s' * (n == 1)} up {100 * shares[n - 1]:.0f} % of its variance, "
+        f"and what is selected rests on {it}. If {it_is} wrong, correct {it} or leave {it} out"
+        f"{instead}."
     )
+    yield Alert("far rows", (), sentence)
 
 
-def _unnamed(names: list[str]) -> Alert | None:
-    if not names:
-        return None
-    return Alert(
-        "unnamed",
-        tuple(names),
-        f"{format_names(names)} had no name in the file. Name the column there, or write "
-        f"{way_out('drop', names)}.",
-    )
+def _unnamed(names: list[str]) -> Iterator[Alert]:
+    if names:
+        sentence = (
+            f"{format_names(names)} had no name in the file. Name the column there, or write "
+            f"{way_out('drop', names)}."
+        )
+        yield Alert("unnamed", tuple(names), sentence)
+
+
+def is_plain(X: Any, y: Any, keep: Sequence[str] = ()) -> bool:
+    """Whether a frame holds numbers without missing values only, and needs no encoding.
+
+    With a target also whether no column would be left out: no identifier, no code of ``y``.
+    """
+    frame = as_polars(X)
+    if frame.height < 2:
+        return True  # which the search refuses
+    if not all(dtype.is_numeric() or dtype == pl.Boolean for dtype in frame.dtypes):
+        return False
+    seen = columns_of(frame)
+    target = np.asarray(y)
+    if seen.n_missing.any() or y is None:
+        return not seen.n_missing.any()
+    if target.dtype.kind == "O" and any(value is None for value in target):
+        return True  # which the search refuses
+    profile = profiled(frame, seen, target, target_kind(target), keep=keep)
+    return not {"identifier", "code"}.intersection(profile.aside.values())

@@ -8,9 +8,12 @@ from typing import NamedTuple
 import polars as pl
 
 from tamis.exceptions import InvalidTable
+from tamis.table.csv import MISSING, is_number
+from tamis.table.frames import check_unique
 from tamis.table.sources import TableSource
 
 _ATTRIBUTE = re.compile(r"@attribute\s+('(?:\\.|[^'])*'|\"(?:\\.|[^\"])*\"|\S+)\s+(.+)", re.I)
+_NUMERIC = {"numeric", "real", "integer"}
 
 
 class Attribute(NamedTuple):
@@ -25,21 +28,20 @@ class Attribute(NamedTuple):
     levels: tuple[str, ...] = ()
 
 
-def read_arff(source: TableSource, missing: Sequence[str]) -> pl.DataFrame:
-    """Columns of an ARFF file; nominal ones whose values are all numbers become numbers."""
-    with source.open(encoding="utf-8-sig") as stream:
+def read_arff(source: TableSource) -> pl.DataFrame:
+    """Read the columns of an ARFF file; nominal ones whose values are all numbers are numbers."""
+    with source.path.open(encoding="utf-8-sig") as stream:
         lines = ((n, line.strip()) for n, line in enumerate(stream, 1))
         lines = ((n, line) for n, line in lines if line and not line.startswith("%"))
-        attributes = _header(source, lines)
+        attributes = _read_header(source, lines)
         rows = [_row(source, n, line, attributes) for n, line in lines]
     columns = zip(*rows, strict=True) if rows else [[] for _ in attributes]
-    return pl.DataFrame(
-        [_series(source, a, values, missing) for a, values in zip(attributes, columns, strict=True)]
-    )
+    found = zip(attributes, columns, strict=True)
+    return pl.DataFrame([_series(source, attribute, values) for attribute, values in found])
 
 
-def _header(source: TableSource, lines: Iterator[tuple[int, str]]) -> list[Attribute]:
-    """Attributes up to the line ``@data``."""
+def _read_header(source: TableSource, lines: Iterator[tuple[int, str]]) -> list[Attribute]:
+    """Return the attributes up to the line ``@data``."""
     found: list[Attribute] = []
     for n, line in lines:
         word = line.split(None, 1)[0].lower()
@@ -56,12 +58,7 @@ def _header(source: TableSource, lines: Iterator[tuple[int, str]]) -> list[Attri
         raise InvalidTable(f"{source} is no ARFF file: it has no line @data.")
     if not found:
         raise InvalidTable(f"{source} is no ARFF file: it declares no @attribute.")
-    names = [attribute.name for attribute in found]
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise InvalidTable(
-            f"{source} has more than one column called {min(twice)!r}. Give every column a name of "
-            "its own."
-        )
+    check_unique([attribute.name for attribute in found], source)
     return found
 
 
@@ -71,34 +68,29 @@ def _attribute(source: TableSource, n: int, line: str) -> Attribute:
         raise InvalidTable(
             f"{source}, line {n}: {line[:40]!r} declares no column. Write @attribute NAME TYPE."
         )
-    name, kind = _unquoted(match[1]), match[2].strip()
+    name, kind = _unquote(match[1]), match[2].strip()
     if not kind.startswith("{"):
-        numeric = kind.split()[0].lower() in {"numeric", "real", "integer"}
+        numeric = kind.split()[0].lower() in _NUMERIC
         return Attribute(name, numeric, "0" if numeric else "")
     values = _fields(kind.strip("{}"))
-    numeric = all(_is_number(value) for value in values)
+    numeric = all(map(is_number, values))
     return Attribute(name, numeric, values[0], () if numeric else tuple(dict.fromkeys(values)))
 
 
 def _row(source: TableSource, n: int, line: str, attributes: list[Attribute]) -> list[str]:
-    if line.startswith("{"):
-        return _sparse(source, n, line, attributes)
-    fields = _fields(line)
-    if len(fields) != len(attributes):
-        raise InvalidTable(
-            f"{source}, line {n}, has {len(fields)} values for {len(attributes)} columns."
-        )
-    return fields
-
-
-def _sparse(source: TableSource, n: int, line: str, attributes: list[Attribute]) -> list[str]:
-    """``{1 0.5, 3 yes}``: what is left out is zero, or the first nominal value."""
+    """Return the values of a row; ``{1 0.5, 3 yes}`` leaves out zeros and first nominal values."""
+    if not line.startswith("{"):
+        row = _fields(line)
+        if len(row) != len(attributes):
+            raise InvalidTable(
+                f"{source}, line {n}, has {len(row)} values for {len(attributes)} columns."
+            )
+        return row
     row = [attribute.default for attribute in attributes]
     try:
-        for pair in _fields(line.strip("{} ")):
-            if pair:
-                index, value = pair.split(None, 1)
-                row[int(index)] = _unquoted(value)
+        for pair in filter(None, _fields(line.strip("{} "))):
+            index, value = pair.split(None, 1)
+            row[int(index)] = _unquote(value)
     except (ValueError, IndexError):
         raise InvalidTable(
             f"{source}, line {n}, is no sparse row: write {{index value, ...}}, counting from 0."
@@ -107,7 +99,7 @@ def _sparse(source: TableSource, n: int, line: str, attributes: list[Attribute])
 
 
 def _fields(line: str) -> list[str]:
-    """Values between commas; those with commas or blanks stand in quotes of either kind."""
+    """Split at commas; values with commas or blanks stand in quotes of either kind."""
     if "'" not in line and '"' not in line:
         return [field.strip() for field in line.split(",")]
     quote = '"' if '"' in line and "'" not in line else "'"
@@ -115,23 +107,13 @@ def _fields(line: str) -> list[str]:
     return [field.strip() for field in next(rows)]
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
     return re.sub(r"\\(.)", r"\1", text[1:-1]) if quoted else text
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _series(
-    source: TableSource, attribute: Attribute, values: Sequence[str], missing: Sequence[str]
-) -> pl.Series:
-    held = [None if value in missing else value for value in values]
+def _series(source: TableSource, attribute: Attribute, values: Sequence[str]) -> pl.Series:
+    held = [None if value in MISSING else value for value in values]
     if not attribute.numeric:
         foreign = set(held) - {None, *attribute.levels}
         dtype = pl.String if foreign or not attribute.levels else pl.Enum(attribute.levels)

@@ -8,7 +8,7 @@ import polars as pl
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.table.frames import as_polars, library_of
 from tamis.table.kinds import as_dates, columns_of
-from tamis.table.labelled import check_column
+from tamis.table.target import check_column
 
 #: Parts of the calendar; the year is left to the number of days.
 PARTS = ("month", "day", "weekday", "hour")

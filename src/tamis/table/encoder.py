@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array, Subset
-from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis._checks import NONE, Constraints, check_parameters, integer, one_of
+from tamis.exceptions import InvalidTable
 from tamis.table.alerts import LEFT_OUT, kept_kinds
 from tamis.table.frames import as_polars, check_names, is_frame
 from tamis.table.kinds import SeenColumns, as_dates, blocks, columns_of, days_of, numbers
@@ -26,8 +27,6 @@ MOST_LEVELS = 20
 #: and 20 rows tell what a level does to a quarter of a standard deviation. Many columns of few rows
 #: would let a category with many levels pass for more than it says.
 RARE_SHARE, FEWEST_ROWS, ENOUGH_ROWS = 0.03, 2, 20
-#: What may become of categories, and of gaps.
-OUTCOMES = {"levels": ("columns", "codes"), "gaps": ("fill", "keep")}
 
 
 class Encoded(NamedTuple):
@@ -77,6 +76,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     [3.0, 1.0, 1.0]
     """
 
+    _constraints: ClassVar[Constraints] = {
+        "max_levels": integer(1) | NONE,
+        "levels": one_of("columns", "codes"),
+        "gaps": one_of("fill", "keep"),
+    }
+
     def __init__(
         self,
         max_levels: int = MOST_LEVELS,
@@ -98,13 +103,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X : frame of pandas, polars or pyarrow, or array of numbers
         y : ignored
         """
-        for name, ways in OUTCOMES.items():
-            if getattr(self, name) not in ways:
-                raise InvalidParameter(
-                    f"TableEncoder needs {name}={' or '.join(map(repr, ways))}, not "
-                    f"{getattr(self, name)!r}."
-                )
-        frame = self._frame(X, reset=True)
+        check_parameters(self)
+        frame = read_frame(self, X, reset=True)
         seen = columns_of(frame)
         self._learn(frame, replace(seen, kind=kept_kinds(frame, seen, self.keep)))
         return self
@@ -117,7 +117,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X : frame of pandas, polars or pyarrow, or array of numbers
         """
         check_is_fitted(self)
-        Z = self._encode(self._frame(X, reset=False))
+        Z = self._encode(read_frame(self, X, reset=False))
         if not Z.shape[1]:
             raise ValueError("0 feature(s) are left: no column holds numbers, categories or dates.")
         return Z
@@ -126,9 +126,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Names of the outputs: that of the column, and behind it the level."""
         check_is_fitted(self)
         return np.array(list(self.output_to_input_), dtype=object)
-
-    def _frame(self, X: Any, reset: bool) -> pl.DataFrame:
-        return read_frame(self, X, reset=reset)
 
     def _learn(self, frame: pl.DataFrame, seen: SeenColumns, used: list[int] | None = None) -> None:
         """Learn the columns that are used; by default those of a kind that becomes numbers."""
@@ -215,7 +212,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Numbers, and the days of dates, NaN where there are gaps."""
         held = np.empty((frame.height, len(self._numbers) + len(self._dates)), order="F")
         done = 0
-        for block in blocks(frame, self._numbers):
+        for block in blocks(frame.height, self._numbers):
             held[:, done : done + len(block)] = numbers(frame, block)
             done += len(block)
         for i, j in enumerate(self._dates, len(self._numbers)):
@@ -260,7 +257,7 @@ def coded(frame: pl.DataFrame) -> Array:
     X = np.empty(frame.shape, order="F")
     dtypes = frame.dtypes
     numeric = [j for j in range(frame.width) if dtypes[j].is_numeric()]
-    for block in blocks(frame, numeric):
+    for block in blocks(frame.height, numeric):
         X[:, block] = numbers(frame, block)
     for j in sorted(set(range(frame.width)) - set(numeric)):
         column = frame.to_series(j)

@@ -4,30 +4,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 from sklearn.datasets import load_svmlight_file
 
-from tamis._format import did_you_mean
+from tamis._format import did_you_mean, first_line
 from tamis._sparse import canonical
 from tamis.contract import SparseColumns
 from tamis.datasets.memory import NUMBER, check_fits
 from tamis.exceptions import InvalidTable, MissingExtra
 from tamis.table.arff import read_arff
+from tamis.table.csv import read_beginning, read_csv, read_words
 from tamis.table.formats import EXTENSIONS
-from tamis.table.separated import beginning, first_line, read_separated, tidied
-from tamis.table.sources import TableSource, opened
+from tamis.table.sources import TableSource, open_source
 
 #: Bytes of a column of a sparse table that holds nothing: its name and what is known of it.
 NAME = 200
-#: What is read as a missing value in text formats.
-MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
 
 
 @dataclass
 class FileTable:
-    """What a file holds.
+    """Content of a file.
 
     Attributes
     ----------
@@ -47,13 +46,13 @@ class FileTable:
     sparse: SparseColumns | None = None
 
     def take(self) -> pl.DataFrame:
-        """The frame, which is then the caller's alone: its columns can be freed one by one."""
+        """Hand the frame over: its columns can then be freed one by one."""
         frame, self.frame = self.frame, pl.DataFrame()
         return frame
 
 
 def read_file(where: str | Path, kind: str | None = None, *, header: bool = True) -> FileTable:
-    """Columns of a file.
+    """Read the columns of a file.
 
     Parameters
     ----------
@@ -64,11 +63,14 @@ def read_file(where: str | Path, kind: str | None = None, *, header: bool = True
     header : bool, default=True
         Whether the first line of a CSV or TSV file has the names; if not they are x1, x2, ...
     """
-    if kind is not None:
-        _check_kind(kind)
+    if kind is not None and kind not in READERS:
+        raise InvalidTable(
+            f"There is no format {kind!r}.{did_you_mean(kind, READERS)} Write --format with one of "
+            f"{', '.join(READERS)}."
+        )
     try:
-        with opened(where) as source:
-            table = READERS[kind or source.format or _no_format(source)](source, header)
+        with open_source(where) as source:
+            table = READERS[kind or source.format or _refuse(source)](source, header)
     except OSError as error:
         raise InvalidTable(f"{where} cannot be read: {error.strerror or error}.") from error
     if table.frame.height == 0:
@@ -76,15 +78,7 @@ def read_file(where: str | Path, kind: str | None = None, *, header: bool = True
     return table
 
 
-def _check_kind(kind: str) -> None:
-    if kind not in READERS:
-        raise InvalidTable(
-            f"There is no format {kind!r}.{did_you_mean(kind, READERS)} Write --format with one of "
-            f"{', '.join(READERS)}."
-        )
-
-
-def _no_format(source: TableSource) -> str:
+def _refuse(source: TableSource) -> str:
     suffix = Path(str(source)).suffix
     shown = f"the extension {suffix!r}" if suffix else "no extension"
     raise InvalidTable(
@@ -93,28 +87,21 @@ def _no_format(source: TableSource) -> str:
     )
 
 
-def _read_parquet(source: TableSource, header: bool) -> FileTable:
-    try:
-        _check_size(source, pl.scan_parquet(source.path.absolute(), glob=False))
-        with source.open("rb") as stream:
-            return FileTable(pl.read_parquet(stream))
-    except pl.exceptions.PolarsError as error:
-        raise InvalidTable(f"{source} is no Parquet file: {first_line(error)}.") from error
+def _columnar(scan: Any, read: Any, called: str) -> Callable[[TableSource, bool], FileTable]:
+    """Return the reader of a format whose header tells its size."""
 
+    def read_table(source: TableSource, header: bool) -> FileTable:
+        try:
+            # refused by the header alone: a few compressed bytes may stand for any number
+            lazy = scan(source.path.absolute(), glob=False)
+            n_rows = lazy.select(pl.len()).collect().item()
+            check_fits(str(source), NUMBER * n_rows * len(lazy.collect_schema()))
+            with source.path.open("rb") as stream:
+                return FileTable(read(stream))
+        except pl.exceptions.PolarsError as error:
+            raise InvalidTable(f"{source} is no {called} file: {first_line(error)}.") from error
 
-def _read_arrow(source: TableSource, header: bool) -> FileTable:
-    try:
-        _check_size(source, pl.scan_ipc(source.path.absolute(), glob=False))
-        with source.open("rb") as stream:
-            return FileTable(pl.read_ipc(stream))
-    except pl.exceptions.PolarsError as error:
-        raise InvalidTable(f"{source} is no Arrow or Feather file: {first_line(error)}.") from error
-
-
-def _check_size(source: TableSource, lazy: pl.LazyFrame) -> None:
-    """Refuse by the header alone: a few compressed bytes may stand for any number."""
-    n_rows, n_columns = lazy.select(pl.len()).collect().item(), len(lazy.collect_schema())
-    check_fits(str(source), NUMBER * n_rows * n_columns)
+    return read_table
 
 
 def _read_excel(source: TableSource, header: bool) -> FileTable:
@@ -131,16 +118,16 @@ def _read_excel(source: TableSource, header: bool) -> FileTable:
         ) from error
     if not header:
         frame.columns = [f"x{j}" for j in range(1, frame.width + 1)]
-    return FileTable(tidied(frame, MISSING))
+    return FileTable(read_words(frame))
 
 
 def _read_arff(source: TableSource, header: bool) -> FileTable:
-    beginning(source)
-    return FileTable(read_arff(source, MISSING))
+    read_beginning(source)  # which refuses what is not a text file
+    return FileTable(read_arff(source))
 
 
 def _read_libsvm(source: TableSource, header: bool) -> FileTable:
-    """Columns are called by their index in the file, whether it counts from 0 or from 1."""
+    """Read a sparse table; columns are called by their index, which counts from 0 or from 1."""
     try:
         X, y = load_svmlight_file(str(source.path), zero_based=True)
     except (ValueError, OverflowError) as error:
@@ -158,21 +145,21 @@ def _read_libsvm(source: TableSource, header: bool) -> FileTable:
     return FileTable(pl.DataFrame({"target": target}), "target", sparse=table)
 
 
-def _read_csv(source: TableSource, header: bool) -> FileTable:
-    frame, unnamed = read_separated(source, None, MISSING, header)
-    return FileTable(frame, unnamed=unnamed)
+def _separated(separator: str | None) -> Callable[[TableSource, bool], FileTable]:
+    """Return the reader of text files with a separator, None to find it."""
 
+    def read_table(source: TableSource, header: bool) -> FileTable:
+        frame, unnamed = read_csv(source, separator, header)
+        return FileTable(frame, unnamed=unnamed)
 
-def _read_tsv(source: TableSource, header: bool) -> FileTable:
-    frame, unnamed = read_separated(source, "\t", MISSING, header)
-    return FileTable(frame, unnamed=unnamed)
+    return read_table
 
 
 READERS: dict[str, Callable[[TableSource, bool], FileTable]] = {
-    "csv": _read_csv,
-    "tsv": _read_tsv,
-    "parquet": _read_parquet,
-    "arrow": _read_arrow,
+    "csv": _separated(None),
+    "tsv": _separated("\t"),
+    "parquet": _columnar(pl.scan_parquet, pl.read_parquet, "Parquet"),
+    "arrow": _columnar(pl.scan_ipc, pl.read_ipc, "Arrow or Feather"),
     "excel": _read_excel,
     "arff": _read_arff,
     "libsvm": _read_libsvm,

@@ -1,27 +1,18 @@
 """The formats of tables, by name and by extension."""
 
-#: What ``--format`` takes.
-FORMATS = ("csv", "tsv", "parquet", "arrow", "excel", "arff", "libsvm")
-
-EXTENSIONS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".txt": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".xlsx": "excel",
-    ".xls": "excel",
-    ".xlsb": "excel",
-    ".ods": "excel",
-    ".arff": "arff",
-    ".libsvm": "libsvm",
-    ".svmlight": "libsvm",
-    ".svm": "libsvm",
+#: Extensions of each format.
+_ENDINGS = {
+    "csv": ("csv", "txt"),
+    "tsv": ("tsv", "tab"),
+    "parquet": ("parquet", "pq"),
+    "arrow": ("arrow", "feather", "ipc"),
+    "excel": ("xlsx", "xls", "xlsb", "ods"),
+    "arff": ("arff",),
+    "libsvm": ("libsvm", "svmlight", "svm"),
 }
+#: What ``--format`` takes.
+FORMATS = tuple(_ENDINGS)
+EXTENSIONS = {f".{end}": kind for kind, endings in _ENDINGS.items() for end in endings}
 
 #: Ways to compress a file, by the extension behind that of the format.
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}

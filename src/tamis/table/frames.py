@@ -1,8 +1,10 @@
-"""Frames of pandas, polars and pyarrow: into polars, and their own columns back."""
+"""Frames of pandas, polars and pyarrow: conversion to polars, rows and columns."""
 
 import os
 import sys
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from threading import Event, Thread
@@ -20,7 +22,7 @@ PATIENCE = 5.0
 
 
 def library_of(X: Any) -> str | None:
-    """``"pandas"``, ``"polars"`` or ``"pyarrow"``; None for what is no frame of theirs."""
+    """Return ``"pandas"``, ``"polars"`` or ``"pyarrow"``; None if X is not a frame of theirs."""
     for library, kind in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")):
         # an object of a library that was never imported cannot exist
         module = sys.modules.get(library)
@@ -30,7 +32,7 @@ def library_of(X: Any) -> str | None:
 
 
 def need_polars() -> None:
-    """Say what to install where polars is missing."""
+    """Refuse to go on if polars is not installed."""
     if find_spec("polars") is None:
         raise MissingExtra(
             "Tables of other kinds than numbers are read by polars, which is not installed. Write "
@@ -75,7 +77,7 @@ def is_frame(X: Any) -> bool:
 
 
 def as_polars(X: Any) -> Any:
-    """The frame as one of polars; columns that polars has no type for become texts."""
+    """Convert a frame to polars; columns that polars has no type for become texts."""
     need_polars()
     import polars as pl
 
@@ -87,83 +89,66 @@ def as_polars(X: Any) -> Any:
         need_threads()
     if library == "pyarrow":
         return pl.from_arrow(X)
-    names = _names(X)
-    X = _without_odd_types(X)
-    try:
-        frame = pl.from_pandas(X.set_axis(names, axis=1), include_index=False)
-    except Exception:  # a column of mixed objects, each library's errors being its own
-        frame = pl.DataFrame([_as_series(X.iloc[:, j], name) for j, name in enumerate(names)])
-    return frame
-
-
-def _names(X: Any) -> list[str]:
     names = [str(name) for name in X.columns]
-    twice = (
-        sorted({name for name in names if names.count(name) > 1})
-        if len(set(names)) < len(names)
-        else []
-    )
-    if twice:
+    check_unique(names, "The frame")
+    if not any(map(_is_foreign, X.dtypes)):
+        with suppress(Exception):  # a column of mixed objects, each library's errors being its own
+            return pl.from_pandas(X.set_axis(names, axis=1), include_index=False)
+    return pl.DataFrame([_as_series(X.iloc[:, j], name) for j, name in enumerate(names)])
+
+
+def check_unique(names: Sequence[str], where: object) -> None:
+    """Refuse columns of the same name."""
+    if len(set(names)) < len(names):
+        twice = [name for name, count in Counter(names).items() if count > 1]
         raise InvalidTable(
-            f"The frame has more than one column called {twice[0]!r}. Give every column a name of "
-            "its own."
+            f"{where} has more than one column called {' and '.join(map(repr, twice[:5]))}. Give "
+            "every column a name of its own."
         )
-    return names
 
 
-def _without_odd_types(X: Any) -> Any:
-    """The frame with periods and intervals, which no other library has, as texts."""
+def _is_foreign(dtype: Any) -> bool:
+    """Whether a type of pandas, or of its categories, is one that no other library has."""
     import pandas as pd
 
-    odd = (pd.PeriodDtype, pd.IntervalDtype)
-    held = [getattr(dtype, "categories", None) for dtype in X.dtypes]
-    texts = [
-        j
-        for j, (dtype, levels) in enumerate(zip(X.dtypes, held, strict=True))
-        if isinstance(dtype if levels is None else levels.dtype, odd)
-    ]
-    if not texts:
-        return X
-    X = X.copy(deep=False)
-    for j in texts:
-        column = X.iloc[:, j]
-        X.isetitem(j, column.astype(object).map(str, na_action="ignore"))
-    return X
+    levels = getattr(dtype, "categories", None)
+    dtype = dtype if levels is None else levels.dtype
+    return isinstance(dtype, pd.PeriodDtype | pd.IntervalDtype)
 
 
 def _as_series(column: Any, name: str) -> Any:
-    """A column of pandas; what polars cannot hold is written as text."""
+    """Convert a column of pandas; what polars cannot hold is written as text."""
     import polars as pl
 
-    try:
-        return pl.from_pandas(column.rename(name))
-    except Exception:  # see above
-        return pl.Series(
-            name,
-            [None if gap else str(value) for value, gap in zip(column, column.isna(), strict=True)],
-        )
+    if not _is_foreign(column.dtype):
+        with suppress(Exception):  # see above
+            return pl.from_pandas(column.rename(name))
+    cells = zip(column, column.isna(), strict=True)
+    return pl.Series(name, [None if gap else str(value) for value, gap in cells], dtype=pl.String)
 
 
 def take(X: Any, columns: Subset) -> Any:
-    """Some columns of a frame, in its own library and with its own types."""
+    """Return some columns of a frame, in its own library and with its own types."""
     positions = columns.tolist()
-    library = library_of(X)
-    if library == "pandas":
-        return X.iloc[:, positions]
-    if library == "pyarrow":
+    if library_of(X) == "pyarrow":
         return X.select(positions)
-    return X[:, positions]
+    return X.iloc[:, positions] if library_of(X) == "pandas" else X[:, positions]
 
 
 def take_rows(X: Any, rows: Subset) -> Any:
     """Return some rows of a frame, in its own library."""
-    if library_of(X) == "pandas":
-        return X.iloc[rows]
-    return X.take(rows) if library_of(X) == "pyarrow" else X[rows.tolist()]
+    if library_of(X) == "pyarrow":
+        return X.take(rows)
+    return X.iloc[rows] if library_of(X) == "pandas" else X[rows.tolist()]
 
 
-def without(frame: Any, names: Iterable[str]) -> Any:
-    """A frame of polars without some columns.
+def column_names(X: Any) -> list[Any]:
+    """Return the names of the columns of a frame."""
+    return list(X.column_names if library_of(X) == "pyarrow" else X.columns)
+
+
+def drop_columns(frame: Any, names: Iterable[str]) -> Any:
+    """Return a frame of polars without some columns.
 
     By name alone: in polars' own ``drop`` and ``select`` a name such as ``^x$`` is a pattern.
     """
@@ -172,7 +157,7 @@ def without(frame: Any, names: Iterable[str]) -> Any:
 
 
 def as_library(X: Any, library: str) -> Any:
-    """The frame as one of another library."""
+    """Convert a frame to pandas or polars."""
     if library_of(X) == library:
         return X
     frame = as_polars(X)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -86,7 +87,7 @@ def columns_of(frame: pl.DataFrame, unnamed: Collection[str] = ()) -> SeenColumn
         {},
     )
     numeric = holds_numbers(frame)
-    for block in blocks(frame, np.flatnonzero(numeric).tolist()):
+    for block in blocks(frame.height, np.flatnonzero(numeric).tolist()):
         _look_at_numbers(frame, block, seen, unnamed)
     for j in np.flatnonzero(~numeric).tolist():
         _look_at_others(frame.to_series(j), j, seen)
@@ -98,9 +99,9 @@ def holds_numbers(frame: pl.DataFrame) -> Mask:
     return np.array([dtype.is_numeric() for dtype in frame.dtypes], dtype=bool)
 
 
-def blocks(frame: pl.DataFrame, columns: list[int]) -> Iterator[list[int]]:
-    """Columns in parts of which a copy may be held."""
-    width = max(1, CELLS // max(frame.height, 1))
+def blocks(n_rows: int, columns: Any) -> Iterator[Any]:
+    """Yield a list or array of columns in pieces of which a copy may be held."""
+    width = max(1, CELLS // max(n_rows, 1))
     for start in range(0, len(columns), width):
         yield columns[start : start + width]
 

@@ -112,7 +112,7 @@ def foresights(frame: pl.DataFrame, seen: SeenColumns, y: NDArray[Any], task: st
     target = Foresight(y, task, frame.width)
     if not target.looks:
         return power
-    for block in blocks(frame, _numeric(frame, seen)):
+    for block in blocks(frame.height, _numeric(frame, seen)):
         power[block] = target.of_numbers(numbers(frame, block))
     for j in seen.of_kind("category", "boolean"):
         power[j] = target.of_codes(level_codes(frame.to_series(j)))
@@ -161,7 +161,7 @@ def _numeric(frame: pl.DataFrame, seen: SeenColumns) -> list[int]:
 def copies(frame: pl.DataFrame, seen: SeenColumns) -> dict[int, int]:
     """For each column that equals an earlier one, which that is."""
     alike: dict[object, list[int]] = {}
-    for block in blocks(frame, _numeric(frame, seen)):
+    for block in blocks(frame.height, _numeric(frame, seen)):
         X = numbers(frame, block) + 0.0  # of the two zeros one
         X[np.isnan(X)] = np.nan  # of the many that are no number one
         for j, column in zip(block, X.T, strict=True):

@@ -16,8 +16,8 @@ from tamis._arrays import fingerprint
 from tamis.contract import Selection, SparseColumns
 from tamis.evaluation.sources import Fixed, Rows, as_rows
 from tamis.table.encoder import TableEncoder
-from tamis.table.labelled import LabelledTable
 from tamis.table.selector import TableSelector
+from tamis.table.target import LabelledTable
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,7 +1,6 @@
 """A selection from a frame of any kinds, in terms of its own columns."""
 
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from typing import Any
 from warnings import warn
 
@@ -296,7 +295,9 @@ class TableSelector(MetaEstimatorMixin, Selection):
 
 
 def _reader() -> Any:
-    """What reads frames, imported where it is needed: polars is no need of those who have none."""
+    """Return the module that reads frames, imported lazily so that polars stays optional."""
     need_polars()
     need_threads()
-    return import_module("tamis.table.offering")
+    from tamis.table import encoded_table
+
+    return encoded_table

@@ -21,7 +21,7 @@ PIECE = 1 << 22
 
 @dataclass(frozen=True)
 class TableSource:
-    """A file to read, what to call it in sentences, and what its format is, where that shows."""
+    """A file to read, its name in messages, and its format, where that shows."""
 
     path: Path
     name: str
@@ -30,62 +30,52 @@ class TableSource:
     def __str__(self) -> str:
         return self.name
 
-    def open(self, *args: Any, **options: Any) -> IO[Any]:
-        """The file, opened as :meth:`pathlib.Path.open` does."""
-        return self.path.open(*args, **options)
-
 
 @contextmanager
-def opened(where: str | Path) -> Iterator[TableSource]:
-    """The file of a path, unpacked where it is compressed; ``-`` stands for standard input."""
-    if str(where) == STDIN:
-        with TemporaryDirectory() as folder:
-            yield _from_stdin(Path(folder))
-        return
-    path = Path(where)
-    _check_file(path)
-    compression = COMPRESSIONS.get(path.suffix.lower())
-    if compression is None:
-        yield TableSource(path, str(path), EXTENSIONS.get(path.suffix.lower()))
-        return
+def open_source(where: str | Path) -> Iterator[TableSource]:
+    """Yield the file of a path, unpacked if it is compressed; ``-`` stands for standard input."""
     with TemporaryDirectory() as folder:
-        target = Path(folder) / "table"
-        _unpack(path, compression, target, str(path))
-        yield TableSource(target, str(path), EXTENSIONS.get(Path(path.stem).suffix.lower()))
+        if str(where) == STDIN:
+            yield _read_stdin(Path(folder))
+            return
+        path = Path(where)
+        _check_file(path)
+        compression = COMPRESSIONS.get(path.suffix.lower())
+        if compression is None:
+            yield TableSource(path, str(path), EXTENSIONS.get(path.suffix.lower()))
+            return
+        unpacked = _unpack(path, compression, Path(folder) / "table", str(path))
+        yield TableSource(unpacked, str(path), EXTENSIONS.get(Path(path.stem).suffix.lower()))
 
 
 def _check_file(path: Path) -> None:
     if not path.exists():
-        raise InvalidTable(f"There is no file {path}.{_near_files(path)}")
+        folder, near = path.parent, f" There is no folder {path.parent} either."
+        if folder.is_dir():
+            files = (file.name for file in folder.iterdir() if file.is_file())
+            near = did_you_mean(path.name, files)
+        raise InvalidTable(f"There is no file {path}.{near}")
     if path.is_dir():
         raise InvalidTable(f"{path} is a folder. Give the file with the table.")
     if path.is_file() and path.stat().st_size == 0:
         raise InvalidTable(f"{path} is empty. Give a file with a table.")
 
 
-def _near_files(path: Path) -> str:
-    folder = path.parent
-    if not folder.is_dir():
-        return f" There is no folder {folder} either."
-    return did_you_mean(path.name, (file.name for file in folder.iterdir() if file.is_file()))
-
-
-def _from_stdin(folder: Path) -> TableSource:
-    """What stands on standard input, as a file: tables are read more than once."""
+def _read_stdin(folder: Path) -> TableSource:
+    """Write standard input to a file: tables are read more than once."""
     name, path = "standard input", folder / "input"
-    with path.open("wb") as target:
-        _copy(sys.stdin.buffer, target, name)
-    kind = _told_by_beginning(path)
+    _copy(sys.stdin.buffer, path, name)
+    kind = _guess_format(path)
     if kind in COMPRESSIONS.values():
-        _unpack(path, kind, folder / "table", name)
-        path = folder / "table"
-        kind = _told_by_beginning(path)
+        path = _unpack(path, kind, folder / "table", name)
+        kind = _guess_format(path)
     if not path.stat().st_size:
         raise InvalidTable("Standard input is empty. Write tamis select - < FILE.")
     return TableSource(path, name, kind)
 
 
-def _told_by_beginning(path: Path) -> str:
+def _guess_format(path: Path) -> str:
+    """Return the format or compression that the first bytes tell."""
     with path.open("rb") as stream:
         first = stream.read(64)
     if first.lstrip().lower().startswith((b"@relation", b"%")):
@@ -93,25 +83,23 @@ def _told_by_beginning(path: Path) -> str:
     return next((kind for bytes_, kind in BEGINNINGS.items() if first.startswith(bytes_)), "csv")
 
 
-def _unpack(path: Path, compression: str, target: Path, name: str) -> None:
+def _unpack(path: Path, compression: str, target: Path, name: str) -> Path:
     """Write what a compressed file holds; a few bytes may stand for more than the machine has."""
     from pyarrow import CompressedInputStream, OSFile
 
     try:
-        with (
-            OSFile(str(path)) as raw,
-            CompressedInputStream(raw, compression) as stream,
-            target.open("wb") as out,
-        ):
-            _copy(stream, out, name)
+        with OSFile(str(path)) as raw, CompressedInputStream(raw, compression) as stream:
+            _copy(stream, target, name)
     except OSError as error:
         raise InvalidTable(
-            f"{name} cannot be unpacked as {compression}: {error}. Write the file anew."
+            f"{name} cannot be unpacked as {compression}: {error}. Write the file again."
         ) from error
+    return target
 
 
-def _copy(stream: Any, target: IO[bytes], name: str) -> None:
+def _copy(stream: IO[bytes] | Any, path: Path, name: str) -> None:
     n_bytes = 0
-    while piece := stream.read(PIECE):
-        n_bytes += target.write(piece)
-        check_fits(name, n_bytes)
+    with path.open("wb") as target:
+        while piece := stream.read(PIECE):
+            n_bytes += target.write(piece)
+            check_fits(name, n_bytes)

@@ -1,17 +1,17 @@
 """Sparse tables of files: what can be known of them without writing out their zeros."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, Subset
+from tamis._arrays import Array
 from tamis._sparse import entry_columns, extremes
 from tamis.contract import SparseColumns
 from tamis.table.alerts import TableProfile, profile_of, target_alert
-from tamis.table.kinds import CELLS, SeenColumns, counts_rows
+from tamis.table.kinds import SeenColumns, blocks, counts_rows
 from tamis.table.leaks import LEAKS, Foresight, is_code
 
 #: Share of the rows below which the entries of a column cannot make it a leak of a real target: of
@@ -35,8 +35,8 @@ def profiled_sparse(
         for j in np.flatnonzero(np.nan_to_num(power) >= LEAKS).tolist()
         if seen.kind[j] == "number" and is_code(column_of(table, j), y, task)
     ]
-    more = [target_alert(y, task)]
     codes = [j for j in codes if seen.names[j] not in keep]
+    more = target_alert(y, task)
     return profile_of(seen, power, codes, _copies(table.X), len(y), more=more)
 
 
@@ -84,15 +84,9 @@ def _power(table: SparseColumns, seen: SeenColumns, y: NDArray[Any], task: str) 
     if target.classes:  # each row with an entry does away with one error, at most
         needed = 0.9 * LEAKS * (len(y) - np.bincount(np.unique(y, return_inverse=True)[1]).max())
     asked = np.flatnonzero((n_entries >= needed) & (seen.kind != "constant"))
-    for block in _blocks(asked, len(y)):
+    for block in blocks(len(y), asked):
         power[block] = target.of_numbers(np.asfortranarray(table.X[:, block].toarray()))
     return power
-
-
-def _blocks(columns: Subset, n_rows: int) -> Iterator[Subset]:
-    width = max(1, CELLS // max(n_rows, 1))
-    for start in range(0, len(columns), width):
-        yield columns[start : start + width]
 
 
 def _copies(X: Any) -> dict[int, int]:

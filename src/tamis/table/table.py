@@ -17,11 +17,11 @@ from tamis.exceptions import InvalidTable
 from tamis.table.alerts import Alert, TableProfile, profiled, way_out
 from tamis.table.dates import add_calendar
 from tamis.table.files import FileTable, read_file
-from tamis.table.frames import as_polars, is_frame, without
+from tamis.table.frames import as_polars, drop_columns, is_frame
 from tamis.table.kinds import columns_of
-from tamis.table.labelled import LabelledTable, check_column, check_finite, plain_numbers, target_of
-from tamis.table.showing import shown
 from tamis.table.sparse import column_of, profiled_sparse
+from tamis.table.summary import shown
+from tamis.table.target import LabelledTable, check_column, check_finite, plain_numbers, target_of
 
 #: Bytes of an entry of a sparse table: the number and its row.
 ENTRY = 12
@@ -249,10 +249,15 @@ def table_of(
     calendar: bool = False,
 ) -> Table:
     """Kinds and alerts of what a file holds, with the calendar parts of its dates if asked for."""
-    target = _target_name(content, target)
+    if content.target is not None and target not in (None, content.target):
+        raise InvalidTable(
+            f"A LIBSVM file has its target at the start of each line, not in a column {target!r}. "
+            "Leave --target out."
+        )
+    target = content.target or target
     frame, sparse = content.take(), content.sparse
     if calendar and sparse is None:
-        others = without(frame, () if target is None else (target,))
+        others = drop_columns(frame, () if target is None else (target,))
         frame = frame.hstack(add_calendar(others)[:, others.width :])
     columns = frame.columns if sparse is None else [*sparse.names, *frame.columns]
     for column in (*(() if target is None else (target,)), *drop, *keep):
@@ -264,39 +269,16 @@ def table_of(
             f"No column is left beside the target {target!r}. Give a table with features."
         )
     if sparse is not None:
-        return _sparse_table(frame, sparse, drop, keep, task, name)
-    frame = without(frame, drop)
+        labels, kind = target_of(frame.to_series(), task)
+        left = np.flatnonzero(~np.isin(sparse.names, list(drop)))
+        sparse = sparse.take(left)
+        profile = profiled_sparse(sparse, labels, kind, keep)
+        return Table(frame, target, kind, labels, profile, name, sparse)
+    frame = drop_columns(frame, drop)
     y, kind = (None, "none") if target is None else target_of(frame.get_column(target), task)
-    features = without(frame, () if target is None else (target,))
+    features = drop_columns(frame, () if target is None else (target,))
     seen = columns_of(features, set(content.unnamed))
     profile = profiled(
         features, seen, y, kind, keep=keep, takes_text=takes_text, unnamed=content.unnamed
     )
     return Table(frame, target, kind, y, profile, name)
-
-
-def _sparse_table(
-    frame: pl.DataFrame,
-    sparse: SparseColumns,
-    drop: Sequence[str],
-    keep: Sequence[str],
-    task: str,
-    name: str,
-) -> Table:
-    """Kinds and alerts of sparse features beside a frame that is the target."""
-    target = frame.to_series()
-    y, kind = target_of(target, task)
-    dropped = set(drop)
-    left = [j for j, column in enumerate(sparse.names) if column not in dropped]
-    sparse = sparse.take(np.array(left, dtype=np.intp))
-    profile = profiled_sparse(sparse, y, kind, keep)
-    return Table(frame, target.name, kind, y, profile, name, sparse)
-
-
-def _target_name(content: FileTable, asked: str | None) -> str | None:
-    if content.target is not None and asked not in (None, content.target):
-        raise InvalidTable(
-            f"A LIBSVM file has its target at the start of each line, not in a column {asked!r}. "
-            "Leave --target out."
-        )
-    return content.target or asked

@@ -5,11 +5,11 @@ A search takes a source in place of ``X`` where its criterion takes parts, and s
 files, collections of Dask. The answer is the one of the whole table, however it is cut into blocks.
 """
 
+from tamis.table.parts.arrays import BlockIterator, MemoryMap
 from tamis.table.parts.cluster import ClusterParts
 from tamis.table.parts.local import KeptHere, LocalParts
-from tamis.table.parts.mapped import BlockIterator, MemoryMap
-from tamis.table.parts.opening import as_parts, sample
 from tamis.table.parts.parquet import Parquet
+from tamis.table.parts.sources import as_parts, sample
 
 __all__ = [
     "BlockIterator",

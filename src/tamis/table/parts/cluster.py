@@ -13,6 +13,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from tamis._format import first_line
 from tamis._parallel import need_dask, on_one_thread
 from tamis.contract import Parts, Reducible, RowBlock, RowStatistic
 from tamis.exceptions import ClusterLost
@@ -34,7 +35,24 @@ LOOK = 1.0
 NEWCOMERS = 5.0
 
 
-class ClusterParts(Parts):
+class OnCluster(Parts):
+    """A source whose statistics the workers of a Dask cluster compute."""
+
+    def __init__(self, source: LocalParts, client: Any):
+        self.source, self.client = source, client
+        self.names, self.n_columns = source.names, source.n_columns
+
+    def first_rows(self, n_rows: int) -> NDArray[Any]:
+        return self.source.first_rows(n_rows)
+
+    def identity(self) -> str:
+        return self.source.identity()
+
+    def __str__(self) -> str:
+        return str(self.source)
+
+
+class ClusterParts(OnCluster):
     """A source whose chunks the workers of a Dask cluster read, each some of them.
 
     Parameters
@@ -53,8 +71,7 @@ class ClusterParts(Parts):
 
     def __init__(self, source: LocalParts, client: Any):
         need_dask()
-        self.source, self.client = source, client
-        self.names, self.n_columns = source.names, source.n_columns
+        super().__init__(source, client)
         self.target = getattr(source, "target", None)
 
     def targeted(self, target: str) -> "ClusterParts":
@@ -91,18 +108,8 @@ class ClusterParts(Parts):
         holders: list[str | None] = [
             address for address in sorted(known) for _ in range(known[address]["nthreads"])
         ]
-        n_chunks = self.source.n_chunks
         holders = holders or [None]
-        yield from zip(holders, split(range(n_chunks), len(holders)), strict=False)
-
-    def first_rows(self, n_rows: int) -> NDArray[Any]:
-        return self.source.first_rows(n_rows)
-
-    def identity(self) -> str:
-        return self.source.identity()
-
-    def __str__(self) -> str:
-        return str(self.source)
+        yield from zip(holders, split(range(self.source.n_chunks), len(holders)), strict=False)
 
 
 class KeptThere(Reducible):
@@ -234,17 +241,13 @@ def cluster_errors(client: Any) -> Iterator[None]:
     try:
         yield
     except (TimeoutError, OSError, CancelledError, KilledWorker, ClosedClientError) as error:
-        told = (str(error) or type(error).__name__).split("\n")[0].rstrip(".:")
-        raise _lost(client, f"lost workers or its scheduler ({told})") from error
+        raise _lost(client, f"lost workers or its scheduler ({first_line(error)})") from error
 
 
 def _lost(client: Any, said: str) -> ClusterLost:
+    # a client that is closed may not know it
+    address = getattr(client.scheduler, "address", None) or "of Dask"
     return ClusterLost(
-        f"The cluster {_address(client)} {said}. The steps made are in the record, search.record_: "
+        f"The cluster {address} {said}. The steps made are in the record, search.record_: "
         "start workers and go on with resume(..., record=...)."
     )
-
-
-def _address(client: Any) -> str:
-    """Of the scheduler, as far as a client that is closed knows it."""
-    return str(getattr(client.scheduler, "address", None) or "of Dask")

@@ -5,15 +5,13 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._arrays import times_as_days
 from tamis._format import did_you_mean, format_names
 from tamis._parallel import need_dask
 from tamis.contract import Parts, Reducible, RowBlock, RowStatistic
-from tamis.exceptions import InvalidTable, InvalidTarget
-from tamis.table.parts.cluster import KeptThere, cluster_errors
-from tamis.table.parts.local import LocalParts, plain_numbers
+from tamis.exceptions import InvalidTarget
+from tamis.table.parts.cluster import KeptThere, OnCluster, cluster_errors
+from tamis.table.parts.local import LocalParts, make_block
 
 
 def collection_parts(X: Any, y: Any, target: str | None) -> Parts:
@@ -83,20 +81,21 @@ class DelayedParts(LocalParts):
         return "the collection of Dask"
 
 
-class HeldParts(Parts):
+class HeldParts(OnCluster):
     """Blocks that stay in the memory of the workers of a cluster.
 
     Parameters
     ----------
-    parts : DelayedParts
+    source : DelayedParts
     client : dask.distributed.Client
     """
 
-    def __init__(self, parts: DelayedParts, client: Any):
-        self.parts, self.client = parts, client
-        self.names, self.n_columns = parts.names, parts.n_columns
-        blocks = [parts.block(index) for index in range(parts.n_chunks)]
-        self._held = KeptThere(client, client.compute([_listed(block) for block in blocks]))
+    def __init__(self, source: DelayedParts, client: Any):
+        from dask import delayed
+
+        super().__init__(source, client)
+        blocks = [[source.block(index)] for index in range(source.n_chunks)]
+        self._held = KeptThere(client, client.compute([delayed(block) for block in blocks]))
 
     def reduce(self, statistic: RowStatistic, *, target_only: bool = False) -> Any:
         return self._held.reduce(statistic)
@@ -108,25 +107,6 @@ class HeldParts(Parts):
             ]
             return KeptThere(self.client, futures)
 
-    def first_rows(self, n_rows: int) -> NDArray[Any]:
-        return self.parts.first_rows(n_rows)
-
-    def identity(self) -> str:
-        return self.parts.identity()
-
-    def __str__(self) -> str:
-        return str(self.parts)
-
-
-def _listed(block: Any) -> Any:
-    import dask
-
-    return dask.delayed(_in_list, pure=False)(block)
-
-
-def _in_list(block: Any) -> list[Any]:
-    return [block]
-
 
 def _each(make: Callable[[RowBlock], Any], blocks: list[RowBlock]) -> list[Any]:
     return [make(block) for block in blocks]
@@ -135,18 +115,8 @@ def _each(make: Callable[[RowBlock], Any], blocks: list[RowBlock]) -> list[Any]:
 def _block(table: Any, target: Any, names: list[str] | None, start: int, index: int) -> RowBlock:
     """A block from some rows as Dask has them."""
     where = f"block {index} of the collection"
-    y = times_as_days(np.asarray(table[target] if isinstance(target, str) else target))
-    X = np.asarray(table if names is None else table[names])
-    if X.dtype.kind not in "biuf":
-        raise InvalidTable(
-            f"{where} is to hold numbers, but holds {X.dtype}. Leave other columns out."
-        )
-    if y.shape != X.shape[:1]:
-        raise InvalidTarget(
-            f"{where} has {len(X)} rows, but its target has the shape {y.shape}. Cut X and y into "
-            "the same blocks."
-        )
-    return RowBlock(plain_numbers(X), y, start, where)
+    y = np.asarray(table[target] if isinstance(target, str) else target)
+    return make_block(np.asarray(table if names is None else table[names]), y, start, where)
 
 
 def _delayed(

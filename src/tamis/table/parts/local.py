@@ -9,10 +9,11 @@ from typing import IO, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._arrays import times_as_days
 from tamis._parallel import in_flight, in_threads, own_threads
 from tamis.contract import Parts, Reducible, RowBlock, RowStatistic
 from tamis.contract.cost import free_memory
-from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 
 #: Numbers of a block that is read at a time: 32 megabytes of float64, of which two are held, so
 #: that what is read is small beside what is kept, and large beside the overhead of a call.
@@ -95,8 +96,8 @@ class KeptHere(Reducible):
         return statistic.finish(first)
 
 
-def checked_names(who: str, names: Sequence[str] | None, n_columns: int) -> list[str] | None:
-    """Names of columns as a list; refused unless there is one for each, and none twice."""
+def check_names(who: str, names: Sequence[str] | None, n_columns: int) -> list[str] | None:
+    """Return names of columns as a list; refuse it unless each column has a name of its own."""
     if not n_columns:
         raise InvalidTable(f"{who} needs columns to choose among, and there are none.")
     if names is None:
@@ -108,6 +109,30 @@ def checked_names(who: str, names: Sequence[str] | None, n_columns: int) -> list
             f"{len(found)}, {len(set(found))} of them different."
         )
     return found
+
+
+def make_block(
+    X: NDArray[Any], y: NDArray[Any], start: int, where: str, *, target_only: bool = False
+) -> RowBlock:
+    """Make a block of rows and their target, with plain numbers and dates as days."""
+    check_rows(X, y, where)
+    X = X[:, :0] if target_only else plain_numbers(X)
+    return RowBlock(X, times_as_days(y), start, where)
+
+
+def check_rows(X: NDArray[Any], y: NDArray[Any], where: str, n_columns: int | None = None) -> None:
+    """Refuse rows that are not numbers, and a target of another length."""
+    if X.ndim != 2 or X.dtype.kind not in "biuf" or n_columns not in (None, X.shape[1]):
+        expected = "columns" if n_columns is None else f"{n_columns} columns"
+        raise InvalidTable(
+            f"{where} needs rows and {expected} of numbers, but has the shape {X.shape} and holds "
+            f"{X.dtype}. Leave other columns out."
+        )
+    if y.shape != X.shape[:1]:
+        raise InvalidTarget(
+            f"{where} has {len(X)} rows, but its target has the shape {y.shape}. Give one value "
+            "for each row, in the same blocks."
+        )
 
 
 def plain_numbers(X: NDArray[Any]) -> NDArray[Any]:

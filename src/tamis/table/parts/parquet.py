@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import times_as_days
-from tamis._format import did_you_mean, format_names
+from tamis._format import did_you_mean, first_line, format_names
 from tamis.contract import RowBlock
 from tamis.exceptions import InvalidTable, InvalidTarget, MissingExtra
 from tamis.table.parts.local import BLOCK_NUMBERS, LocalParts
@@ -116,9 +116,9 @@ class Parquet(LocalParts):
                 self._kinds[name] = kind
             elif expected != kind and (expected is None or kind != NOTHING_THERE):
                 raise InvalidTable(
-                    f"{file} has {_said(kind)} as column {name!r}, but {self._files[0]} has "
-                    f"{_said(expected)}. Write the files with the same columns, or move this one "
-                    "out of the folder."
+                    f"{file} has {kind or 'nothing'} as column {name!r}, but {self._files[0]} has "
+                    f"{expected or 'nothing'}. Write the files with the same columns, or move this "
+                    "one out of the folder."
                 )
 
     def _names(self, columns: Sequence[str] | None) -> list[str]:
@@ -200,16 +200,14 @@ class Parquet(LocalParts):
         try:
             with self._open(group.file) as opened:
                 self._check_unchanged(group, opened.metadata)
-                if (
-                    group.n_rows <= 2 * rows
-                ):  # reading a row group at once is faster than in batches
+                if group.n_rows <= 2 * rows:  # at once is faster than in batches
                     yield opened.read_row_group(group.number, columns=names)
                 else:
                     yield from opened.iter_batches(rows, row_groups=[group.number], columns=names)
         except (ArrowException, OSError) as error:
             column = self._damaged_column(group, names)
             raise InvalidTable(
-                f"{group} cannot be read{column}: {_first_line(error)}. Write the file anew, or "
+                f"{group} cannot be read{column}: {first_line(error)}. Write the file anew, or "
                 "move it out of the folder."
             ) from error
 
@@ -246,7 +244,7 @@ class Parquet(LocalParts):
             return ParquetFile(self._filesystem.open(file, "rb"), pre_buffer=True)
         except (ArrowException, OSError) as error:
             raise InvalidTable(
-                f"{file} is no Parquet file: {_first_line(error)}. Tables of another kind are not "
+                f"{file} is no Parquet file: {first_line(error)}. Tables of another kind are not "
                 "read in blocks of rows: write them as Parquet, or give the table itself."
             ) from error
 
@@ -301,11 +299,11 @@ def _remote_files(where: str) -> tuple[Any, list[str]]:
         is_folder = there and filesystem.isdir(path)
     except ImportError as error:
         raise MissingExtra(
-            f"{where} needs a package that is not installed: {_first_line(error)}. Write "
+            f"{where} needs a package that is not installed: {first_line(error)}. Write "
             "pip install with its name."
         ) from error
     except (OSError, ValueError) as error:
-        raise InvalidTable(f"{where} cannot be reached: {_first_line(error)}.") from error
+        raise InvalidTable(f"{where} cannot be reached: {first_line(error)}.") from error
     if not there:
         raise InvalidTable(f"There is nothing at {where}. Check the address.")
     if not is_folder:
@@ -323,14 +321,8 @@ def _kind(arrow_type: Any) -> str:
     numbers = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal)
     if any(is_kind(arrow_type) for is_kind in numbers):
         return "numbers"
-    if kinds.is_dictionary(arrow_type):
-        return "text"
-    text = (kinds.is_string, kinds.is_large_string, kinds.is_string_view)
+    text = (kinds.is_string, kinds.is_large_string, kinds.is_string_view, kinds.is_dictionary)
     return "text" if any(is_kind(arrow_type) for is_kind in text) else str(arrow_type)
-
-
-def _said(kind: str | None) -> str:
-    return "nothing" if kind is None else kind
 
 
 def _numbers(column: Any) -> NDArray[Any]:
@@ -395,10 +387,6 @@ def _table(columns: list[NDArray[Any]], n_rows: int) -> NDArray[Any]:
     for j, column in enumerate(columns):
         table[:, j] = column
     return table
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n")[0].rstrip(".") or type(error).__name__
 
 
 def is_path(X: Any) -> bool:

@@ -1,23 +1,28 @@
-"""From what people write to a source of row blocks, and from a source to a sample of its rows."""
+"""Sources of row blocks from paths and collections, and samples of their rows."""
 
 from os import fspath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import is_int
+from tamis._checks import check_values, integer
 from tamis._frame import frame
 from tamis._random import stream
 from tamis.contract import Parts
+from tamis.contract.drawn import RowDraw
 from tamis.contract.narrowed import Sampled
 from tamis.contract.parted import SAMPLE
 from tamis.contract.target_labels import TargetLabels
 from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.table.parts.arrays import MemoryMap
 from tamis.table.parts.cluster import ClusterParts
 from tamis.table.parts.local import LocalParts
-from tamis.table.parts.mapped import MemoryMap
 from tamis.table.parts.parquet import Parquet, is_path
+
+#: Numbers of a draw at most, 1 gigabyte of float64: of very many columns there are fewer rows, but
+#: not so few that nothing could be learnt from them.
+DRAWN_NUMBERS, FEWEST_DRAWN = 1 << 27, 500
 
 
 def as_parts(X: Any, y: Any = None, target: str | None = None) -> Parts:
@@ -99,13 +104,11 @@ def sample(
     >>> sample(source, n_rows=2)[1]
     array([0, 8])
     """
+    check_values("sample", {"n_rows": integer(1)}, n_rows=n_rows)
     parts = as_parts(source, None, target)
     total = parts.reduce(TargetLabels("sample"), target_only=True).n_rows
-    if not (is_int(n_rows) and n_rows >= 1 and total):
-        raise InvalidParameter(
-            f"sample needs an int n_rows >= 1 and a source with rows, not n_rows={n_rows!r} of "
-            f"{total} rows."
-        )
+    if not total:
+        raise InvalidParameter("sample needs a source with rows, and this one has none.")
     size = min(n_rows, total)
     X, y = parts.reduce(Sampled(numbers_drawn(total, size, random_state)))
     if parts.names is not None:
@@ -116,3 +119,49 @@ def sample(
 def numbers_drawn(total: int, size: int, seed: int) -> NDArray[np.intp]:
     """Numbers of some rows of a table, rising."""
     return np.sort(stream(seed, "sample").choice(total, size=size, replace=False))
+
+
+class DrawnRows(NamedTuple):
+    """Rows of a table in parts, and what they were drawn from: None where they are all."""
+
+    X: Any
+    y: NDArray[Any] | None
+    target: str | None
+    drawn: RowDraw | None
+
+
+def draw_rows(X: Any, y: Any = None, target: str | None = None, *, seed: int = 0) -> DrawnRows:
+    """Rows for what must hold its table at once; of Parquet as the files have them.
+
+    Parameters
+    ----------
+    X, y, target
+        As of :func:`as_parts`; the columns of Parquet may be text and dates too, and its target
+        stands among them.
+    seed : int, default=0
+        Seed of the draw, which does not depend on the blocks.
+    """
+    source: Any = X.source if isinstance(X, ClusterParts) else X
+    if is_path(source) and not fspath(source).endswith(".npy") and y is None:
+        source = Parquet(source)
+    if not isinstance(source, Parquet):
+        parts = as_parts(X, y, target)
+        total = parts.reduce(TargetLabels("select"), target_only=True).n_rows
+        size = _fitting(total, parts.n_columns)
+        table, answers = sample(parts, n_rows=size, random_state=seed)
+        return DrawnRows(table, answers, None, _draw(size, total, seed))
+    size = _fitting(source.n_rows, source.n_columns)
+    rows = source.rows(numbers_drawn(source.n_rows, size, seed))
+    drawn = _draw(size, source.n_rows, seed)
+    return DrawnRows(rows, None, source.target if target is None else target, drawn)
+
+
+def _fitting(n_rows: int, n_columns: int) -> int:
+    """Rows of a draw that fits into memory."""
+    if n_rows < 2:
+        raise InvalidTable(f"A selection needs at least 2 rows, and the files have {n_rows}.")
+    return min(n_rows, SAMPLE, max(FEWEST_DRAWN, DRAWN_NUMBERS // n_columns))
+
+
+def _draw(size: int, total: int, seed: int) -> RowDraw | None:
+    return RowDraw(size, total, seed) if size < total else None

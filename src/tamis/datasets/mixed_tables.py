@@ -1,14 +1,14 @@
-"""Tables as people have them, with known answers: gaps, categories, dates, identifiers, copies."""
+"""Mixed tables with known answers: missing values, categories, dates, identifiers, duplicates."""
 
-from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._checks import integer, one_of
 from tamis._frame import frame
-from tamis.datasets.problem import Floats, begin, check_choice, check_count
+from tamis.datasets.problem import Floats, begin
 
 Generator = np.random.Generator
 Values = list[Any]
@@ -66,9 +66,8 @@ def make_mixed(
     >>> list(table.columns)[:4]
     ['number', 'area', 'rooms', 'quality']
     """
-    n, rng = begin("make_mixed", n_samples, random_state)
-    check_choice("make_mixed", "like", like, tuple(MAKERS))
-    return MAKERS[like](n, rng)
+    rng = begin("make_mixed", locals(), like=one_of(*MAKERS))
+    return MAKERS[like](n_samples, rng)
 
 
 def make_genes(
@@ -99,16 +98,15 @@ def make_genes(
     >>> list(make_genes(30, random_state=0, n_genes=25, n_gaps=5).columns)[-3:]
     ['g3_copy', 'g3_again', 'code']
     """
-    n, rng = begin("make_genes", n_samples, random_state, least=10)
-    check_count("make_genes", "n_genes", n_genes, least=20, example=5000)
-    check_count("make_genes", "n_gaps", n_gaps, least=0, most=n_genes - 20, example=0)
+    begin("make_genes", locals(), n_samples=integer(10), n_genes=integer(20))
+    rng, n = begin("make_genes", locals(), n_gaps=integer(0, n_genes - 20)), n_samples
     classes = rng.integers(0, 3, n)
     X = rng.standard_normal((n, n_genes))
     X[:, :20] += classes[:, None] * rng.uniform(0.5, 1.5, 20)
     columns: dict[str, Values] = {
         "sample": [f"P{j:05d}" for j in rng.permutation(n)],
-        "taken": _days(rng, n, date(2019, 1, 1), 900),
-        "site": _drawn(rng, n, ["Basel", "Bern", "Graz", "Lyon"]),
+        "taken": [day.isoformat() for day in _days(date(2019, 1, 1), rng.integers(0, 900, n))],
+        "site": _draw(rng, n, ["Basel", "Bern", "Graz", "Lyon"]),
     }
     columns |= {f"g{j}": np.round(X[:, j], 4).tolist() for j in range(n_genes)}
     for j in range(n_genes - n_gaps, n_genes):
@@ -120,19 +118,19 @@ def make_genes(
 
 
 def _passengers(n: int, rng: Generator) -> MixedTable:
-    sex, rank = _drawn(rng, n, ["female", "male"], [0.35, 0.65]), rng.integers(1, 4, n)
+    sex, rank = _draw(rng, n, ["female", "male"], [0.35, 0.65]), rng.integers(1, 4, n)
     age = np.round(np.clip(rng.normal(30, 14, n), 0.5, 80), 1)
     merit = 2.6 * (np.array(sex) == "female") - 0.9 * rank - 0.03 * age + 1.4
     columns: dict[str, Values] = {
         "PassengerId": list(range(1, n + 1)),
         "Pclass": rank.tolist(),
-        "Name": [f"Person {j} of {w}" for j, w in enumerate(_drawn(rng, n, ["Cork", "Kent"]))],
+        "Name": [f"Person {j} of {w}" for j, w in enumerate(_draw(rng, n, ["Cork", "Kent"]))],
         "Sex": sex,
         "Age": _make_gaps(rng, age.tolist(), 0.2),
         "SibSp": rng.poisson(0.5, n).tolist(),
         "Ticket": [f"T{k}" for k in rng.integers(0, 3 * n, n)],
         "Fare": np.round(rng.lognormal(3, 0.6, n), 2).tolist(),
-        "Embarked": _make_gaps(rng, _drawn(rng, n, ["C", "Q", "S"], [0.2, 0.1, 0.7]), 0.02),
+        "Embarked": _make_gaps(rng, _draw(rng, n, ["C", "Q", "S"], [0.2, 0.1, 0.7]), 0.02),
     }
     return MixedTable(columns, _labels(rng, merit, "died", "survived"), ("Pclass", "Sex", "Age"))
 
@@ -144,13 +142,13 @@ def _incomes(n: int, rng: Generator) -> MixedTable:
     merit = 0.9 * (years - 2) + 0.06 * (hours - 40) + 1.5 * (married - 0.5)
     columns: dict[str, Values] = {
         "age": rng.integers(17, 80, n).tolist(),
-        "workclass": _make_gaps(rng, _drawn(rng, n, ["Private", "State", "Self", "None"]), 0.06),
+        "workclass": _make_gaps(rng, _draw(rng, n, ["Private", "State", "Self", "None"]), 0.06),
         "weight": rng.integers(20_000, 400_000, n).tolist(),
         "education": [schools[k] for k in years],
         "married": married.tolist(),
-        "race": _drawn(rng, n, ["a", "b", "c", "d", "e"], [0.8, 0.1, 0.05, 0.03, 0.02]),
+        "race": _draw(rng, n, ["a", "b", "c", "d", "e"], [0.8, 0.1, 0.05, 0.03, 0.02]),
         "hours": hours.tolist(),
-        "country": _make_gaps(rng, _drawn(rng, n, [f"land{k}" for k in range(30)]), 0.02),
+        "country": _make_gaps(rng, _draw(rng, n, [f"land{k}" for k in range(30)]), 0.02),
     }
     return MixedTable(
         columns, _labels(rng, merit, "<=50K", ">50K"), ("education", "hours", "married")
@@ -167,39 +165,33 @@ def _houses(n: int, rng: Generator) -> MixedTable:
         "area": area.tolist(),
         "rooms": rng.integers(2, 12, n).tolist(),
         "quality": [grades[q] for q in quality],
-        "alley": _make_gaps(rng, _drawn(rng, n, ["gravel", "paved"]), 0.9),
+        "alley": _make_gaps(rng, _draw(rng, n, ["gravel", "paved"]), 0.9),
         "frontage": _make_gaps(rng, np.round(rng.normal(70, 20, n)).tolist(), 0.17),
-        "district": _drawn(rng, n, [f"district {k}" for k in range(12)]),
+        "district": _draw(rng, n, [f"district {k}" for k in range(12)]),
         "street": ["paved"] * n,
-        "sold": [date(2006, 1, 1) + timedelta(days=int(k)) for k in sold],
+        "sold": _days(date(2006, 1, 1), sold),
     }
     return MixedTable(columns, np.round(price, 2), ("area", "quality", "sold"))
 
 
 def _visits(n: int, rng: Generator) -> MixedTable:
-    days = rng.integers(0, 365, n)
-    start = [date(2023, 1, 2) + timedelta(days=int(k)) for k in days]
+    start = _days(date(2023, 1, 2), rng.integers(0, 365, n))
     pressure, smoker = rng.normal(130, 15, n), rng.random(n) < 0.3
     weekend = np.array([d.weekday() >= 5 for d in start])
     merit = 0.05 * (pressure - 130) + 1.6 * (smoker - 0.3) + 1.8 * (weekend - 0.3)
     columns: dict[str, Values] = {
         "visit": [f"{k:06x}" for k in rng.permutation(16 * n)[:n]],
         "start": [d.isoformat() for d in start],
-        "ward": _drawn(rng, n, ["A", "B", "C"]),
+        "ward": _draw(rng, n, ["A", "B", "C"]),
         "pressure": _make_gaps(rng, np.round(pressure).tolist(), 0.1),
         "smoker": _make_gaps(rng, smoker.tolist(), 0.05),
-        "remark": [f"came by {w} and left" for w in _drawn(rng, n, [f"way {k}" for k in range(n)])],
+        "remark": [f"came by {w} and left" for w in _draw(rng, n, [f"way {k}" for k in range(n)])],
         "weight": np.round(rng.normal(75, 12, n), 1).tolist(),
     }
     return MixedTable(columns, _labels(rng, merit, "no", "yes"), ("start", "pressure", "smoker"))
 
 
-MAKERS: dict[str, Callable[[int, Generator], MixedTable]] = {
-    "passengers": _passengers,
-    "incomes": _incomes,
-    "houses": _houses,
-    "visits": _visits,
-}
+MAKERS = {"passengers": _passengers, "incomes": _incomes, "houses": _houses, "visits": _visits}
 
 
 def _labels(rng: Generator, merit: Floats, no: str, yes: str) -> NDArray[Any]:
@@ -207,17 +199,17 @@ def _labels(rng: Generator, merit: Floats, no: str, yes: str) -> NDArray[Any]:
     return np.where(rng.random(len(merit)) < 1 / (1 + np.exp(-1.5 * merit)), yes, no)
 
 
-def _drawn(rng: Generator, n: int, words: list[str], shares: list[float] | None = None) -> Values:
-    drawn: Values = rng.choice(words, n, p=shares).tolist()
-    return drawn
+def _draw(rng: Generator, n: int, words: list[str], shares: list[float] | None = None) -> Values:
+    values: Values = rng.choice(words, n, p=shares).tolist()
+    return values
 
 
-def _days(rng: Generator, n: int, first: date, span: int) -> Values:
-    return [(first + timedelta(days=int(k))).isoformat() for k in rng.integers(0, span, n)]
+def _days(first: date, later: NDArray[Any]) -> list[date]:
+    return [first + timedelta(days=int(k)) for k in later]
 
 
 def _make_gaps(rng: Generator, values: Values, share: float) -> Values:
-    """The values, about this share of them, and at least one, taken away."""
+    """Replace about this share of the values, and at least one, by None."""
     gone = rng.random(len(values)) < share
     gone[rng.integers(len(values))] = True
     values[:] = [None if hole else value for value, hole in zip(values, gone, strict=True)]

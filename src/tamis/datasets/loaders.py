@@ -17,8 +17,7 @@ plain name ``breast_cancer`` is left to the folder, where it means the Ljubljana
 
 import os
 import zlib
-from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
@@ -28,19 +27,14 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn import datasets as bundled
 
+from tamis._format import did_you_mean
 from tamis.datasets.memory import check_archive
 from tamis.exceptions import InvalidParameter, InvalidTable
 
 FOLDER_VARIABLE = "TAMIS_DATA"
-
-# plain name: scikit-learn's own name
-_BUNDLED = {
-    "diabetes": "diabetes",
-    "digits": "digits",
-    "iris": "iris",
-    "wdbc": "breast_cancer",
-    "wine": "wine",
-}
+#: Bundled sets: the plain name, and scikit-learn's own.
+_BUNDLED = {name: name for name in ("diabetes", "digits", "iris", "wine")}
+_BUNDLED["wdbc"] = "breast_cancer"
 
 
 class Dataset(NamedTuple):
@@ -78,7 +72,7 @@ class Dataset(NamedTuple):
         return f"<Dataset {self.name}: {n} samples, {d} features, {target}, from {self.source}>"
 
 
-#: The first name of it, for those who import it.
+#: An earlier name of it.
 Table = Dataset
 
 
@@ -125,12 +119,19 @@ def load(name: str) -> Dataset:
         raise InvalidParameter(
             f'load needs the name of a data set; got {name!r}. Write load("iris").'
         )
-    prefix, colon, rest = name.partition(":")
-    if colon:
-        return _SOURCES.get(prefix, _no_source)(rest)
-    if name in _BUNDLED:
-        return _from_sklearn(_BUNDLED[name])
-    return _from_folder(name, asked=name)
+    source, colon, rest = name.partition(":")
+    if not colon:
+        return _from_sklearn(_BUNDLED[name]) if name in _BUNDLED else _from_folder(name, name)
+    if source == "sklearn":
+        return _from_sklearn(rest)
+    if source == "folder":
+        return _from_folder(rest, name)
+    if source == "openml":
+        return _from_openml(rest)
+    raise InvalidTable(
+        "load knows the sources 'sklearn', 'folder', 'openml'; none of them was written before "
+        f'\':{rest}\'. Write load("{rest}") or load("openml:{rest}").'
+    )
 
 
 def names() -> list[str]:
@@ -159,15 +160,15 @@ def _from_sklearn(own_name: str) -> Dataset:
     return _table({"X": data.data, "y": data.target, **parts}, short, f"sklearn:{own_name}")
 
 
-def _from_folder(stem: str, asked: str | None = None) -> Dataset:
+def _from_folder(stem: str, asked: str) -> Dataset:
     path = _files().get(stem)
     if path is None:
-        raise _unknown(f"folder:{stem}" if asked is None else asked)
+        raise _unknown(asked)
     return _table(_read(path), stem, f"folder:{stem}", where=str(path))
 
 
 def _files() -> dict[str, Path]:
-    """Archives in the user's folder, read anew at every call; none if no folder is named."""
+    """Archives in the user's folder, read again at every call; none if no folder is named."""
     folder = os.environ.get(FOLDER_VARIABLE)
     if not folder:
         return {}
@@ -208,33 +209,28 @@ def _from_openml(address: str) -> Dataset:
             f"load could not fetch 'openml:{address}' ({error}). Check the name on openml.org and "
             f"the connection, or put the table into the folder named by {FOLDER_VARIABLE}."
         ) from error
-    parts = _openml_parts(data.data, data.target, f"openml:{address}")
-    short = data.get("details", {}).get("name", name)
-    return _table({**parts, "feature_names": data.feature_names}, short, f"openml:{address}")
-
-
-def _openml_parts(X: Any, y: Any, source: str) -> dict[str, Any]:
+    source, y = f"openml:{address}", data.target
     if y is None or np.ndim(y) != 1:
         raise InvalidTable(
             f"load needs one target column; {source} declares none or several. Choose another "
-            f"version with {source.partition('@')[0]}@VERSION."
+            f"version with openml:{name}@VERSION."
         )
-    X = X.toarray() if issparse(X) else X
-    if np.issubdtype(np.asarray(y).dtype, np.number):
-        return {"X": X, "y": y}
-    missing = sum(label is None for label in y)
-    if missing:
-        raise _misfit(source, "a target in every row", f"{missing} missing ones")
-    classes, numbers = np.unique(np.asarray(y, dtype=str), return_inverse=True)
-    return {"X": X, "y": numbers, "target_names": classes}
+    X = data.data.toarray() if issparse(data.data) else data.data
+    parts = {"X": X, "y": y, "feature_names": data.feature_names}
+    if not np.issubdtype(np.asarray(y).dtype, np.number):
+        if missing := sum(label is None for label in y):
+            raise _misfit(source, "a target in every row", f"{missing} missing ones")
+        classes = np.asarray(y, dtype=str)
+        parts["target_names"], parts["y"] = np.unique(classes, return_inverse=True)
+    return _table(parts, data.get("details", {}).get("name", name), source)
 
 
 def _table(parts: Mapping[str, Any], name: str, source: str, where: str | None = None) -> Dataset:
-    """Table of these parts, after checking that they belong together."""
+    """Return the table of these parts, after checking that they belong together."""
     where = where or source
-    missing = [key for key in ("X", "y") if key not in parts]
-    if missing:
-        raise _misfit(where, "the arrays X and y", f"{_listed(parts)} without {_listed(missing)}")
+    if missing := [repr(key) for key in ("X", "y") if key not in parts]:
+        held = ", ".join(map(repr, parts)) or "nothing"
+        raise _misfit(where, "the arrays X and y", f"{held} without {', '.join(missing)}")
     X, y = _numbers(parts["X"], 2, "X", where), _numbers(parts["y"], 1, "y", where)
     if len(X) != len(y):
         raise _misfit(where, "one target per row", f"{len(X)} rows of X and {len(y)} of y")
@@ -259,14 +255,13 @@ def _numbers(values: Any, ndim: int, key: str, where: str) -> NDArray[Any]:
 def _target(
     y: NDArray[Any], given: Any, where: str
 ) -> tuple[NDArray[Any], NDArray[np.str_] | None]:
-    """Class numbers with the names of the classes, or a real target without."""
+    """Return class numbers with the names of the classes, or a real target without."""
     if np.isnan(y).any():
         raise _misfit(where, "a target in every row", f"{int(np.isnan(y).sum())} missing ones")
     if given is None and np.issubdtype(y.dtype, np.floating):
         return y.astype(np.float64), None
     if given is None:
-        classes, y = np.unique(y, return_inverse=True)
-        return y.astype(np.int64), classes.astype(str)
+        given, y = np.unique(y, return_inverse=True)
     classes = np.asarray(given).astype(str)
     if not np.isin(y, np.arange(classes.size)).all():
         raise _misfit(where, f"class numbers from 0 to {classes.size - 1}", f"{np.unique(y)[:9]}")
@@ -280,31 +275,12 @@ def _misfit(where: str, needed: str, came: str) -> InvalidTable:
     )
 
 
-def _no_source(rest: str) -> Dataset:
-    raise InvalidTable(
-        f"load knows the sources {_listed(_SOURCES)}; none of them was written before ':{rest}'. "
-        f'Write load("{rest}") or load("openml:{rest}").'
-    )
-
-
 def _unknown(name: str) -> InvalidTable:
-    known = names()
-    addresses = [*known, *(f"sklearn:{own}" for own in _BUNDLED.values())]
-    near = get_close_matches(name.rpartition(":")[2].lower(), addresses)
-    question = f" Did you mean {_listed(near, ' or ')}?" if near else ""
+    addresses = [*names(), *(f"sklearn:{own}" for own in _BUNDLED.values())]
+    near = did_you_mean(name.rpartition(":")[2], addresses)
     folder = "" if os.environ.get(FOLDER_VARIABLE) else f", set {FOLDER_VARIABLE} to your folder"
     return InvalidTable(
-        f"load knows no data set {name!r}.{question} It can read now: {_listed(known)}. "
-        f'Write one of these{folder}, or write load("openml:...") to fetch from openml.org.'
+        f"load knows no data set {name!r}.{near} It can read now: "
+        f"{', '.join(map(repr, names()))}. Write one of these{folder}, or write "
+        'load("openml:...") to fetch from openml.org.'
     )
-
-
-def _listed(words: Iterable[str], last: str = ", ") -> str:
-    return last.join(map(repr, words)) or "nothing"
-
-
-_SOURCES: dict[str, Callable[[str], Dataset]] = {
-    "sklearn": _from_sklearn,
-    "folder": _from_folder,
-    "openml": _from_openml,
-}

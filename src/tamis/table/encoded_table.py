@@ -21,7 +21,7 @@ from tamis.table.encoder import Encoded, TableEncoder, coded, read_frame
 from tamis.table.frames import check_names, is_frame, take
 from tamis.table.guests import encoded_by
 from tamis.table.kinds import columns_of
-from tamis.table.labelled import check_finite
+from tamis.table.target import check_finite
 
 
 class Offered(NamedTuple):

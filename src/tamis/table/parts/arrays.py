@@ -1,4 +1,4 @@
-"""Row blocks of arrays: memory maps, and whatever a function makes anew for every pass."""
+"""Row blocks of arrays: memory maps, and arrays that a function makes for every pass."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
@@ -8,10 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import is_int, times_as_days
+from tamis._checks import NONE, check_values, integer
 from tamis.contract import RowBlock
-from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
-from tamis.table.parts.local import BLOCK_NUMBERS, LocalParts, checked_names, plain_numbers
+from tamis.exceptions import InvalidTable
+from tamis.table.parts.local import (
+    BLOCK_NUMBERS,
+    LocalParts,
+    check_names,
+    check_rows,
+    make_block,
+)
 
 
 class MemoryMap(LocalParts):
@@ -42,34 +48,18 @@ class MemoryMap(LocalParts):
         self._where = fspath(X) if isinstance(X, str | PathLike) else "the array"
         self._given = X, y
         self._X, self._y = _opened(X), _opened(y)
-        if self._X.ndim != 2 or self._X.dtype.kind not in "biuf":
-            raise InvalidTable(
-                f"{self._where} needs rows and columns of numbers, but has the shape "
-                f"{self._X.shape} and holds {self._X.dtype}. Save a table with np.save."
-            )
-        if self._y.shape != self._X.shape[:1]:
-            raise InvalidTarget(
-                f"{self._where} has {len(self._X)} rows, but the target has the shape "
-                f"{self._y.shape}. Give one value for each row."
-            )
+        check_rows(self._X, self._y, self._where)
         self.n_columns = self._X.shape[1]
-        self.names = checked_names(self._where, names, self.n_columns)
-        if block_rows is not None and not (is_int(block_rows) and block_rows >= 1):
-            raise InvalidParameter(
-                f"MemoryMap needs an int block_rows >= 1 or None, not {block_rows!r}."
-            )
+        self.names = check_names(self._where, names, self.n_columns)
+        check_values("MemoryMap", {"block_rows": integer(1) | NONE}, block_rows=block_rows)
         self._rows = block_rows or max(1, BLOCK_NUMBERS // max(1, self.n_columns))
         self.n_chunks = -(-len(self._X) // self._rows)
 
     def chunk(self, index: int, *, target_only: bool = False) -> Iterator[RowBlock]:
         rows = slice(index * self._rows, (index + 1) * self._rows)
-        X = self._X[rows, :0] if target_only else plain_numbers(self._X[rows])
-        yield RowBlock(
-            X,
-            times_as_days(np.asarray(self._y[rows])),
-            rows.start,
-            f"block {index} of {self._where}",
-        )
+        where = f"block {index} of {self._where}"
+        y = np.asarray(self._y[rows])
+        yield make_block(self._X[rows], y, rows.start, where, target_only=target_only)
 
     def __reduce__(self) -> Any:
         """By the paths, where there are some: a map of a file is not sent, but opened anew."""
@@ -132,7 +122,7 @@ class BlockIterator(LocalParts):
     ):
         self.factory = factory
         self.n_columns = self._first().shape[1]
-        self.names = checked_names("BlockIterator", names, self.n_columns)
+        self.names = check_names("BlockIterator", names, self.n_columns)
 
     def _first(self) -> NDArray[Any]:
         for pair in self.factory() if callable(self.factory) else ():
@@ -148,20 +138,9 @@ class BlockIterator(LocalParts):
         start = 0
         for number, (X, y) in enumerate(self.factory()):
             where = f"block {number} of the iterator"
-            rows, target = np.asarray(X), times_as_days(np.asarray(y))
-            if rows.ndim != 2 or rows.shape[1] != self.n_columns or rows.dtype.kind not in "biuf":
-                raise InvalidTable(
-                    f"{where} needs {self.n_columns} columns of numbers as the first has, but has "
-                    f"the shape {rows.shape} and holds {rows.dtype}. Give the same columns in "
-                    "every block."
-                )
-            if target.shape != rows.shape[:1]:
-                raise InvalidTarget(
-                    f"{where} has {len(rows)} rows, but its target has the shape {target.shape}. "
-                    "Give one value for each row."
-                )
-            X = rows[:, :0] if target_only else plain_numbers(rows)
-            yield RowBlock(X, target, start, where)
+            rows, target = np.asarray(X), np.asarray(y)
+            check_rows(rows, target, where, self.n_columns)
+            yield make_block(rows, target, start, where, target_only=target_only)
             start += len(rows)
 
     def identity(self) -> str:

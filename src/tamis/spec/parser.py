@@ -1,4 +1,4 @@
-"""Reading an expression: one walk over its tree, calls of known names and literals only."""
+"""Parser of expressions: calls of known names and literals, and nothing else."""
 
 import ast
 import warnings
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from inspect import Parameter
 from typing import Any
 
-from tamis._format import did_you_mean
+from tamis._format import did_you_mean, format_count
 from tamis.exceptions import InvalidSpec
 from tamis.spec import vocabulary
 from tamis.spec.rule import check_argument, check_one_word
@@ -96,8 +96,7 @@ class _Reader:
     def _dictionary(self, node: ast.expr, keys: list[ast.expr], values: list[ast.expr]) -> Any:
         made = [self._object(key) for key in keys]
         try:
-            pairs = zip(made, values, strict=True)
-            return {key: self._object(value) for key, value in pairs}
+            return {key: self._object(value) for key, value in zip(made, values, strict=True)}
         except TypeError:
             raise InvalidSpec(
                 f"The dictionary {self._quoted(node)} {self._at(node)} needs numbers, strings or "
@@ -196,8 +195,9 @@ def _check(make: Make, name: str, where: str, n_given: int, given: Iterable[str]
             near = did_you_mean(word, named)
             raise InvalidSpec(f"{name} {where} has no parameter {word!r}.{near} {offer}")
     if n_given > len(positional) and Parameter.VAR_POSITIONAL not in kinds:
+        most = format_count(len(positional), "argument") if positional else "no argument"
         raise InvalidSpec(
-            f"{name} {where} takes {_count(len(positional))} without a name, not {n_given}. "
+            f"{name} {where} takes {most} without a name, not {n_given}. "
             f"{offer} Write the others as name=value."
         )
     if twice := set(positional[:n_given]) & set(given):
@@ -210,7 +210,3 @@ def _check(make: Make, name: str, where: str, n_given: int, given: Iterable[str]
 def _positional(make: Make) -> list[str]:
     """Names of the parameters that arguments without a name go to; repeated ones have none."""
     return [p.name for p in parameters_of(make) if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
-
-
-def _count(n: int) -> str:
-    return {0: "no argument", 1: "1 argument"}.get(n, f"{n} arguments")

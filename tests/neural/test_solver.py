@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
-from tamis.neural import _optimise
-from tamis.neural._optimise import _History, adam, lbfgs
+from tamis.neural import solver
+from tamis.neural.solver import _History, adam, lbfgs
 
 
 def rosenbrock(points, runs, rows=None):
@@ -15,7 +15,7 @@ def rosenbrock(points, runs, rows=None):
 @pytest.mark.parametrize("memory", [3, 8])
 @pytest.mark.parametrize("single_from", [1, 100])
 def test_lbfgs_finds_every_minimum(memory, single_from, monkeypatch):
-    monkeypatch.setattr(_optimise, "SINGLE_FROM", single_from)
+    monkeypatch.setattr(solver, "SINGLE_FROM", single_from)
     start = np.random.default_rng(0).normal(size=(20, 6))
     points, values = lbfgs(rosenbrock, start, max_iter=2000, memory=memory, tol=1e-14)
     expected = [minimize(rosen, p, jac=rosen_der, method="L-BFGS-B").fun for p in start]

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from tamis._format import format_count
-from tamis.table.labelled import spoken_task
+from tamis.table.target import spoken_task
 
 if TYPE_CHECKING:
     from tamis.table.table import Table
@@ -84,13 +84,9 @@ def _picked(table: "Table") -> list[int]:
     seen = table.profile.columns
     if len(seen.names) <= ALL_SHOWN:
         return list(range(len(seen.names)))
-    said = {name for alert in table.alerts if alert.sort != "gaps" for name in alert.columns}
-    special = [
-        j
-        for j, name in enumerate(seen.names)
-        if name in said or seen.kind[j] not in ("number", "constant")
-    ]
-    return special[:SPECIAL_SHOWN]
+    named = {name for alert in table.alerts if alert.sort != "gaps" for name in alert.columns}
+    ordinary = np.isin(seen.kind, ("number", "constant")) & ~np.isin(seen.names, list(named))
+    return np.flatnonzero(~ordinary)[:SPECIAL_SHOWN].tolist()
 
 
 def _others(table: "Table", picked: set[int]) -> Iterator[str]:
@@ -111,17 +107,14 @@ def _values(column: pl.Series, kind: str) -> str:
     if not len(held) or column.dtype.is_nested():
         return ""
     if kind in ("number", "identifier") and column.dtype.is_numeric():
-        return f"{_number(held.min())} to {_number(held.max())}"
+        ends: tuple[Any, Any] = held.min(), held.max()
+        return "{:.4g} to {:.4g}".format(*ends)
     if kind == "date":
         return f"{held.min()!s} to {held.max()!s}"
     if kind in ("category", "boolean"):
         levels = held.cast(pl.String).value_counts(sort=True).to_series(0)
         return f"{len(levels)}: {', '.join(levels.head(4))}"
     return str(held[0])
-
-
-def _number(value: Any) -> str:
-    return f"{value:.4g}"
 
 
 def _cut(words: Any, most: int) -> str:

@@ -144,7 +144,7 @@ def test_breast_cancer_is_never_ambiguous(archive):
 
 
 def test_breast_cancer_without_a_folder_points_to_the_bundled_one(no_folder):
-    with pytest.raises(InvalidTable, match=r"Did you mean 'sklearn:breast_cancer'.*set TAMIS_DATA"):
+    with pytest.raises(InvalidTable, match=r"Did you mean .*sklearn:breast_cancer.*set TAMIS_DATA"):
         load("breast_cancer")
 
 
@@ -237,7 +237,7 @@ def test_unknown_names_are_answered_with_what_there_is(archive, name):
 )
 def test_unknown_names_are_answered_with_near_ones(archive, name, near):
     archive()
-    with pytest.raises(InvalidTable, match=f"Did you mean '{near}'"):
+    with pytest.raises(InvalidTable, match=f"Did you mean {near}"):
         load(name)
 
 
@@ -475,7 +475,7 @@ def test_an_archive_that_holds_more_than_the_machine(folder, monkeypatch):
     """Zeros are packed a thousandfold; the header says what they become."""
     np.savez_compressed(folder / "small.npz", X=np.zeros((1000, 100), np.int8), y=np.zeros(1000))
     monkeypatch.setattr(memory, "free_memory", lambda: 100_000.0)
-    with pytest.raises(InvalidTable, match=r"small\.npz holds .* GiB of numbers, more than the"):
+    with pytest.raises(InvalidTable, match=r"small\.npz holds .*iB of numbers, more than the"):
         load("small")
     monkeypatch.setattr(memory, "free_memory", lambda: 1_000_000.0)
     assert load("small").X.shape == (1000, 100)

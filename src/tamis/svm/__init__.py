@@ -3,8 +3,9 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tamis._book import load_from_book
+
 if TYPE_CHECKING:
-    from tamis.svm.comparison import GradientC, GridC
     from tamis.svm.curves.certificate import Certificate
     from tamis.svm.curves.curve import ValidationCurve
     from tamis.svm.newton import NewtonSVC, NewtonSVR
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Certificate",
-    "GradientC",
-    "GridC",
     "LSSVCPathCV",
     "NewtonSVC",
     "NewtonSVR",
@@ -30,8 +29,6 @@ __all__ = [
 
 _HOMES = {
     "Certificate": "curves.certificate",
-    "GradientC": "comparison",
-    "GridC": "comparison",
     "LSSVCPathCV": "tuning_ls",
     "NewtonSVC": "newton",
     "NewtonSVR": "newton",
@@ -47,6 +44,8 @@ def __getattr__(name: str) -> Any:
     # the path is compiled code: criteria that only read fitted machines must not import numba
     if name in _HOMES:
         return getattr(import_module(f"tamis.svm.{_HOMES[name]}"), name)
+    if name in ("GradientC", "GridC"):
+        return load_from_book(name)
     raise AttributeError(f"module 'tamis.svm' has no attribute {name!r}")
 
 

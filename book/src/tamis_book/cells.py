@@ -16,17 +16,30 @@ LEVEL = 0.05
 class Cell(NamedTuple):
     """One number of a table, ours and the published one.
 
-    ``mark`` is "=" if they agree within chance, "+" if ours is better, "-" if it is worse, "?" if
-    the published row is not a target, and empty if one of them is missing. Hit counts are compared
-    by Fisher's exact test; means by about two standard errors of their difference, the published
-    one having the spread of ours; or, if the experiment says so, "=" if the published number is
-    within the range of ours, ``low`` to ``high``, or differs by no more than a given number. For a
-    stability ``low`` and ``high`` are its interval, which decides. ``sign`` is "+" if the reference
-    of the table wins by a paired t-test, "-" if it loses, None if there was no test.
-
-    ``size`` is the number of columns that was asked for, or the step. ``n_features`` is the mean
-    number of columns, in experiments that have baselines: the cells of these name the method
-    ``beside`` which they stand, and have its number of columns in every realization.
+    Attributes
+    ----------
+    part, method : str
+    size : int or None
+        Number of columns that was asked for, or the step; None for the method's own number.
+    ours, deviation : float
+        Mean over the realizations and its spread; for hits their count.
+    low, high : float
+        Range of ours; for a stability its interval.
+    n_realizations : int
+    published : float or None
+    mark : str
+        "=" if the two agree, "+" if ours is better, "-" if it is worse, "?" if the published number
+        is not a target, empty if one of them is missing. Hit counts are compared by Fisher's exact
+        test, means by about two standard errors of their difference, the published one having
+        the spread of ours; or the experiment says that the published number must lie between
+        ``low`` and ``high``, or how far apart the two may be.
+    sign, published_sign : str or None
+        "+" if the reference of the table wins by a paired t-test, "-" if it loses, None if there
+        was no test; and the printed one.
+    n_features, published_n_features : float or None
+        Mean number of columns, in experiments that have baselines; and the printed one.
+    beside : str or None
+        For a baseline the method whose numbers of columns it has.
     """
 
     part: str

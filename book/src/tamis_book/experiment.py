@@ -126,14 +126,40 @@ class Part:
 
 @dataclass(frozen=True, repr=False)
 class Experiment:
-    """A published table and how to compute it again; the fields are those of the file.
+    """A published table and how to compute it again; the attributes are the words of a file.
 
-    ``agreement`` is the rule by which ours and a published number agree: "chance", if they differ
-    no more than means or counts of that many realizations do; "range", for the number of a single
-    realization, if it lies between the least and the greatest of ours; or a greatest difference.
-    ``baselines`` are other methods, shown next to every number of ours with the same number of
-    columns in every realization. ``cost`` is about how many processor seconds a realization takes,
-    by which the shortest can be run first.
+    Attributes
+    ----------
+    name, title, source : str
+        The name is that of the file.
+    parts : tuple of Part
+    metric : str
+        Such as "hit", "error", "mse" or "stability".
+    agreement : {"chance", "range"} or float
+        The rule by which ours and a published number agree: "chance", if they differ no more than
+        means or counts of that many realizations do; "range", for the number of a single
+        realization, if it lies between the least and the greatest of ours; or a greatest
+        difference.
+    realizations : int
+    scale : float
+        Factor of the published numbers.
+    seed : int
+    methods : dict of str to str
+        Recipes, or expressions that may call the estimators.
+    baselines : dict of str to str
+        Other methods, shown next to every number of ours with the same number of columns in every
+        realization.
+    estimators : dict of str to str
+        Models that are trained on the selected columns.
+    tuning : dict or None
+        How hyper-parameters were chosen; it is done on request.
+    reference : str or None
+        The method that the printed tests compare with the others.
+    unsound : dict of str to str
+        Methods whose published numbers are not a target, and why.
+    notes : tuple of str
+    cost : float or None
+        About how many processor seconds a realization takes, by which the shortest run first.
     """
 
     _constraints: ClassVar[Constraints] = {

@@ -99,7 +99,12 @@ def experiments() -> tuple[Experiment, ...]:
 
 
 def read(name: str) -> Experiment:
-    """Read the experiment of this name, or in the file of this name.
+    """Read an experiment.
+
+    Parameters
+    ----------
+    name : str
+        Name of an experiment, or of a file that ends in ``.toml``.
 
     Raises
     ------

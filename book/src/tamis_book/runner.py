@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator, clone
 
@@ -15,7 +15,7 @@ from tamis.contract import Selection
 from tamis.evaluation import Fresh, GivenSplits, Results, Steps, Store, evaluate
 from tamis.evaluation.metrics import metric
 from tamis.evaluation.realizations import Plan
-from tamis.evaluation.sources import as_sources
+from tamis.evaluation.sources import Rows, Source, as_sources
 from tamis.evaluation.tuning import tuned
 from tamis.exceptions import InvalidSpec, PiecesFailed, TamisError
 from tamis.recipes import method as from_recipe
@@ -98,25 +98,21 @@ class _Run:
     def _run_part(self, part: Part, progress: Progress | None) -> list[Results]:
         """Results of the methods, and those of the baselines with the same numbers of columns."""
         try:
-            table = _own_table(part)
-            data = (
-                _data(part, self.experiment.seed)
-                if table is None
-                else {table.source.name: table.source}
-            )
+            name, data, table = _load(part, self.experiment.seed)
+            sources = as_sources({name: data})
             plan = self._plan(part, data)
-            estimators = self._estimators(part, data, plan)
+            estimators = self._estimators(part, sources[name], plan)
         except (TamisError, TypeError) as error:
             return self._leave_out(part.name, error)
         methods = self._methods({**self.experiment.methods, **part.methods}, estimators, table)
-        baselines = self._methods(self.experiment.baselines, estimators, table)
         if not methods:
             return []
+        baselines = self._methods(self.experiment.baselines, estimators, table)
         if table is not None:
             estimators = {name: table.estimator(one) for name, one in estimators.items()}
         sizes_too = ("n_features",) if baselines else ()
         how: dict[str, Any] = dict(
-            data=data,
+            data=sources,
             plan=plan,
             metrics=list(dict.fromkeys((*self.experiment.measured_together, *sizes_too))),
             # hits need no predictions
@@ -153,26 +149,24 @@ class _Run:
         """Training rows of every realization: drawn, or those that came with the table."""
         if not part.splits:
             return self.experiment.plan(part, self.realizations)
-        (table,) = data.values()
         rows = [f"{part.splits}_{word}_idx" for word in ("train", "test")]
-        given = getattr(table, "extras", {})
+        given = getattr(data, "extras", {})
         if missing := [name for name in rows if name not in given]:
             raise InvalidSpec(f"{part.name} came without the splits {' and '.join(missing)}.")
         plan = GivenSplits(*(given[name] for name in rows), seed=self.experiment.seed)
         return plan.first(self.realizations or self.experiment.realizations)
 
-    def _estimators(self, part: Part, data: Any, plan: Plan) -> dict[str, BaseEstimator]:
+    def _estimators(self, part: Part, source: Source, plan: Plan) -> dict[str, BaseEstimator]:
         texts = {**self.experiment.estimators, **part.estimators}
         made = {name: parse(text) for name, text in texts.items()}
         if self.tune and self.experiment.tuning is not None:
             name = self.experiment.tuning["estimator"]
-            made[name] = self._tune(made[name], self.experiment.tuning, data, plan)
+            made[name] = self._tune(made[name], self.experiment.tuning, source, plan)
             self.settings.append(f"{part.name}: {write(made[name], strict=False)}")
         return made
 
-    def _tune(self, estimator: Any, asked: Mapping[str, Any], data: Any, plan: Plan) -> Any:
+    def _tune(self, estimator: Any, asked: Mapping[str, Any], source: Source, plan: Plan) -> Any:
         """Choose settings, once: the store keeps them for a resumed run."""
-        (source,) = as_sources(data).values()
         first = (source.fingerprint, plan.label(0), min(len(plan), 5), plan.seed)
         key = f"tuning {write(estimator)} {json.dumps([asked, first], sort_keys=True)}"
         store: Store = self.how["store"]
@@ -220,48 +214,34 @@ def _share(progress: Progress | None, index: int, n_parts: int) -> Progress | No
 # -- data and methods -----------------------------------------------------------------------------
 
 
-def _own_table(part: Part) -> "ResampledTable | None":
-    """Read the user's own table; None if the data of a part are ours."""
-    if "read" not in part.data:
-        return None
-    need_polars()
-    from tamis.table import read as read_table
-    from tamis.table.rows import resampled
-
+def _load(part: Part, seed: int) -> tuple[str, Any, "ResampledTable | None"]:
+    """Return the name of the data of a part, the data, and the user's own table if it is one."""
     options = dict(part.data)
-    name, path, target = (options.pop(word) for word in ("name", "read", "target"))
-    options["keep"] = tuple(options.get("keep", ()))
-    table = read_table(path, target, **options)
-    plain = table.is_plain  # labelled() uses the frame up
-    return resampled(name, table.labelled(), plain=plain, keep=options["keep"])
+    if "read" in options:
+        need_polars()
+        from tamis.table import read as read_table
+        from tamis.table.rows import resampled
 
-
-def _data(part: Part, seed: int) -> dict[str, Any]:
-    """Load a table, draw a problem, or prepare one that is drawn for every realization."""
-    options = dict(part.data)
+        name, path, target = (options.pop(word) for word in ("name", "read", "target"))
+        options["keep"] = tuple(options.get("keep", ()))
+        table = read_table(path, target, **options)
+        plain = table.is_plain  # labelled() uses the frame up
+        own = resampled(name, table.labelled(), plain=plain, keep=options["keep"])
+        return name, own.source, own
     relevant = options.pop("relevant", None)
     if "load" in options:
-        table = datasets.load(options.pop("load"))
+        data = datasets.load(options.pop("load"))
         if options:
             raise InvalidSpec(f"load takes no {min(options)}.")
-        return {table.name: table if relevant is None else _Known(table.X, table.y, relevant)}
+        return data.name, data if relevant is None else Rows(data.X, data.y, relevant), None
     maker, fresh = str(options.pop("make")), bool(options.pop("fresh", False))
     if maker not in datasets.__all__ or not maker.startswith("make_"):
         raise InvalidSpec(f"there is no problem {maker!r}.")
     make, name = getattr(datasets, maker), maker.removeprefix("make_")
     n_samples = options.pop("n_samples")
     if fresh:
-        return {name: Fresh(make, n_samples, options, name)}
-    return {name: make(n_samples, random_state=options.pop("seed", seed), **options)}
-
-
-class _Known(NamedTuple):
-    """A table with known relevant columns."""
-
-    X: Any
-    y: Any
-    relevant: Any
-    equivalent: None = None
+        return name, Fresh(make, n_samples, options, name), None
+    return name, make(n_samples, random_state=options.pop("seed", seed), **options), None
 
 
 def parse_method(text: str, estimators: Mapping[str, BaseEstimator]) -> Any:

@@ -42,13 +42,13 @@ format: $(VENV)/.test
 	$(BIN)/ruff format .
 
 # A few realizations of every published table; the tables themselves need TAMIS_DATA.
-reproduce-fast: $(VENV)/.app
+reproduce-fast: $(VENV)/.book
 	$(BIN)/tamis reproduce --all --realizations 2 $(ARGS)
 
 # Every experiment that has no results yet, with all realizations, the shortest first: days in all, and
 # resumable. ARGS="thesis-3.1" for one, ARGS="--most 3600" for those of an hour at most.
-book: $(VENV)/.app
-	$(BIN)/python -m docs.book_run $(ARGS)
+book: $(VENV)/.book
+	$(BIN)/python -m book.run $(ARGS)
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -77,14 +77,18 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-# Each stamp holds one set of extras and is made anew when the dependencies change.
+# Each stamp stands for one set of extras, and is renewed when the dependencies change.
 $(VENV)/.app: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[app]"
 	touch $@
 
-$(VENV)/.test: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[app,dask,test]"
+$(VENV)/.book: pyproject.toml book/pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[app]" --editable book
 	touch $@ $(VENV)/.app
+
+$(VENV)/.test: pyproject.toml book/pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[app,dask,test]" --editable book
+	touch $@ $(VENV)/.app $(VENV)/.book
 
 $(VENV)/.gpu: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --editable ".[app,dask,gpu,test]"

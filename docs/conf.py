@@ -8,7 +8,8 @@ import tamis
 from tamis.cli.describing import QUESTIONS, question_of, reads_of
 from tamis.recipes.book import BOOK, Recipe, names
 
-sys.path.insert(0, str(Path(__file__).parent))  # where gallery_pictures and mathml are
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]  # gallery_pictures and mathml; book.pages
 project = "tamis"
 author = "The tamis developers"
 copyright = "2026, The tamis developers"
@@ -85,7 +86,7 @@ def write_catalogue(app: Any) -> None:
 
 def write_results(app: Any) -> None:
     """Write the pages of the experiments that were computed."""
-    from book_pages import write_book  # beside this file
+    from book.pages import write_book
 
     write_book(Path(app.srcdir, "book"))
 

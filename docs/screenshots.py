@@ -21,10 +21,10 @@ from tamis.criteria import ColumnSubset, FisherScore
 from tamis.datasets import load, make_mixed
 from tamis.evaluation import Realizations, evaluate, standings
 from tamis.exceptions import TamisError
-from tamis.report import compared, report, reproduced, resampled
-from tamis.reproduction import reproduce
+from tamis.report import compared, report, resampled
 from tamis.search import Forward, Ranking
 from tamis.svm import SVCPathCV
+from tamis_book import reproduce, reproduced
 from tests.browser import Browser
 
 #: Loads of which the median is told.

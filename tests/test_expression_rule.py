@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from tamis.exceptions import InvalidSpec
-from tamis.reproduction import read, reproduce
 from tamis.spec import parse, write
 from tamis.spec.vocabulary import GUESTS, all_names, found, library_of, parameters_of
+from tamis_book import read, reproduce
 
 TRIAL = Path(__file__).with_name("expression_trial.py")
 

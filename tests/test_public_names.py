@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import tamis
+from tamis.exceptions import MissingExtra
 
 PACKAGES = [
     "tamis",
@@ -27,6 +28,7 @@ PACKAGES = [
     "tamis.reproduction",
     "tamis.plot",
     "tamis.report",
+    "tamis_book",
 ]
 PROMISED = {
     "tamis": {"inspect", "read", "recipe", "select"},
@@ -73,14 +75,25 @@ PROMISED = {
     "tamis.evaluation": {"Realizations", "evaluate", "compare", "stability", "hit"},
     "tamis.reproduction": {"reproduce", "read", "names", "titles"},
     "tamis.plot": {
-        "classes", "comparison", "curve", "interactions", "path", "published", "rank_agreement",
+        "classes", "comparison", "curve", "interactions", "path", "rank_agreement",
         "ranking", "redundancy", "stability", "tuning",
     },
     "tamis.report": {
-        "ComparisonReport", "MeasuredTable", "Report", "ReproductionReport", "compared", "report",
-        "reproduced", "resampled", "write_report",
+        "ComparisonReport", "MeasuredTable", "Report", "compared", "report", "resampled",
+        "write_report",
+    },
+    "tamis_book": {
+        "Cell", "Experiment", "GradientC", "GridC", "Part", "Reproduction", "ReproductionReport",
+        "experiments", "names", "published", "read", "reproduce", "reproduced", "titles",
     },
 }  # fmt: skip
+#: Names of tamis-book that are also found where they were before it was a distribution of its own.
+ALIASES = [
+    *(("tamis.svm", name) for name in ("GradientC", "GridC")),
+    *(("tamis.report", name) for name in ("ReproductionReport", "reproduced")),
+    ("tamis.plot", "published"),
+    *(("tamis.reproduction", name) for name in ("Cell", "reproduce", "read", "names", "titles")),
+]
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -92,6 +105,15 @@ def test_all_is_sorted_importable_and_holds_what_is_promised(package):
     assert classes == sorted(classes)
     assert PROMISED[package] <= set(module.__all__)
     assert all(hasattr(module, name) for name in module.__all__)
+
+
+@pytest.mark.parametrize(("module", "name"), ALIASES)
+def test_names_of_the_book_are_found_in_tamis(module, name, monkeypatch):
+    home = import_module(module)
+    assert getattr(home, name) is getattr(import_module("tamis_book"), name)
+    monkeypatch.setitem(sys.modules, "tamis_book", None)  # as if it were not installed
+    with pytest.raises(MissingExtra, match=rf"^{name} is in .* Write pip install tamis-book\.$"):
+        getattr(home, name)
 
 
 def test_the_version_is_that_of_the_package():
@@ -144,7 +166,7 @@ def test_importing_compiles_and_prints_nothing():
     """A fresh process imports the package without numba, typer, polars or altair."""
     code = (
         "import sys, tamis, tamis.criteria, tamis.search, tamis.datasets, "
-        "tamis.evaluation, tamis.reproduction, tamis.plot, tamis.report; "
+        "tamis.evaluation, tamis.reproduction, tamis.plot, tamis.report, tamis_book; "
         "print(sorted({'numba', 'typer', 'polars', 'altair', 'dask', 'torch'} & set(sys.modules)))"
     )
     assert run(code) == "[]\n"

@@ -7,8 +7,8 @@ realizations of every stored experiment again.
 import numpy as np
 import pytest
 
-from docs.book_pages import results_path
-from tamis.reproduction.keeping import kept
+from book.pages import results_path
+from tamis_book.result_files import load_results
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def rows():
     """The rows of each table."""
     tables = {}
     for name in ("auto-1", "auto-2"):
-        stored = kept(results_path(name))
+        stored = load_results(results_path(name))
         assert stored.is_current
         for table, results in stored.found.results.items():
             tables[table] = list(results.rows())

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tamis.datasets import names as table_names
-from tamis.reproduction import read, reproduce
+from tamis_book import read, reproduce
 
 pytestmark = [
     pytest.mark.slow,

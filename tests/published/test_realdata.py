@@ -16,8 +16,8 @@ from sklearn.svm import SVR
 from tamis.criteria import DensitySensitivity, RelativeSVR
 from tamis.datasets import load
 from tamis.evaluation import Realizations, evaluate
-from tamis.reproduction import read, reproduce
 from tamis.search import RecursiveElimination
+from tamis_book import read, reproduce
 
 pytestmark = [
     pytest.mark.slow,

@@ -10,13 +10,13 @@ import pytest
 import tamis
 from tamis.criteria import FisherScore
 from tamis.report import report
-from tamis.reproduction import read
 from tamis.search import Ranking
+from tamis_book import read
+from tests.book.test_report import FILE
+from tests.book.test_report import hostile as hostile_experiment
 from tests.browser import Browser, chromium
 from tests.page_cases import HOSTILE
 from tests.report.test_compared import hostile as hostile_comparison
-from tests.report.test_reproduced import FILE
-from tests.report.test_reproduced import hostile as hostile_experiment
 
 pytest.importorskip("vl_convert")
 pytest.importorskip("jinja2")

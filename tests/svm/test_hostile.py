@@ -22,11 +22,11 @@ from tamis.svm.curves.bounds import Bracketed, bound_errors
 from tamis.svm.curves.certificate import find_fault
 from tamis.svm.curves.errors import error_pieces, mean_curve
 from tamis.svm.inputs import FARTHEST_DOUBT, FARTHEST_OUTPUT
-from tamis.svm.objectives import SmoothError, SmoothObjective
 from tamis.svm.path import follow, homotopy
 from tamis.svm.path.classification import StepCounter
 from tamis.svm.path.programme import Line, Stuck
 from tamis.svm.search.base import TuningRows
+from tamis_book.objectives import SmoothError, SmoothObjective
 
 from .problems import classification
 
@@ -102,7 +102,7 @@ def test_a_grid_of_machines_that_never_come_to_rest_is_bounded(monkeypatch):
         steps.append(options["max_iter"])
         return SVC(**options)
 
-    monkeypatch.setattr("tamis.svm.comparison.SVC", watched)
+    monkeypatch.setattr("tamis_book.comparators.SVC", watched)
     GridC("linear", cv=2, step=8.0).fit(*classification(n=20))
     assert 0 < max(steps) <= 1_000_000  # each takes a tenth of a second
 

@@ -1,11 +1,14 @@
 """How the commands fail: one sentence on stderr, exit code 2, no traceback."""
 
 import sys
+from collections.abc import Iterable
 from io import TextIOWrapper
 from typing import Any
 
 from typer.core import TyperGroup
+from typer.main import get_command
 
+from tamis._book import missing_book
 from tamis.cli.printing import say
 from tamis.exceptions import TamisError
 
@@ -14,7 +17,22 @@ WRONG, INTERRUPTED = 2, 130
 
 
 class Sentences(TyperGroup):
-    """Commands whose errors are one sentence."""
+    """Commands whose errors are one sentence; other distributions may add commands."""
+
+    def list_commands(self, context: Any) -> list[str]:
+        """Names of the commands of tamis and of those that are installed besides."""
+        found = {entry.name for entry in _entries()}
+        return [*super().list_commands(context), *sorted(found)]
+
+    def get_command(self, context: Any, name: str) -> Any:
+        """Find a command; entry points are read for names that tamis does not have."""
+        if (command := super().get_command(context, name)) is not None:
+            return command
+        for entry in _entries(name=name):
+            return get_command(entry.load())
+        if name == "reproduce":
+            raise missing_book("tamis reproduce")
+        return None
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command and leave with its exit code."""
@@ -30,6 +48,13 @@ class Sentences(TyperGroup):
             say(sentence)
             code = WRONG
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _entries(**which: Any) -> Iterable[Any]:
+    # imported late: it takes as long as all of typer
+    from importlib.metadata import entry_points
+
+    return entry_points(group="tamis.commands", **which)
 
 
 def spoken(error: Exception) -> str | None:

@@ -4,21 +4,27 @@
 one file that works without network, server or JavaScript. Needs the extra ``app``.
 """
 
+from typing import Any
+
+from tamis._book import load_from_book
 from tamis.report.compared import ComparisonReport, MeasuredTable, compared
 from tamis.report.facts import Report
 from tamis.report.gathering import report
 from tamis.report.measuring import resampled
-from tamis.report.reproduced import ReproductionReport, reproduced
 from tamis.report.saving import write_report
 
 __all__ = [
     "ComparisonReport",
     "MeasuredTable",
     "Report",
-    "ReproductionReport",
     "compared",
     "report",
-    "reproduced",
     "resampled",
     "write_report",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("ReproductionReport", "reproduced"):
+        return load_from_book(name)
+    raise AttributeError(f"module 'tamis.report' has no attribute {name!r}")

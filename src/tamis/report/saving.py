@@ -55,7 +55,7 @@ def write_report(report: Page, path: str | PathLike[str]) -> None:
 
     Parameters
     ----------
-    report : Report, ComparisonReport or ReproductionReport
+    report : Report, ComparisonReport or tamis_book.ReproductionReport
         Of :func:`tamis.report.report` and its like.
     path : str or path
         Such as "report.html"; a file that is there is replaced.

@@ -52,6 +52,8 @@ GUESTS: Mapping[str, str] = {
     "HingeLossSurvivalSVM": "sksurv.svm",
     "NaiveSurvivalSVM": "sksurv.svm",
     "MinlipSurvivalAnalysis": "sksurv.svm",
+    "GradientC": "tamis_book",
+    "GridC": "tamis_book",
 }
 
 #: What a library takes and names nowhere: LightGBM prints lines as it learns unless verbose=-1.
@@ -157,7 +159,7 @@ def library_of(guest: str) -> str:
     'scikit-survival'
     """
     package = GUESTS[guest].partition(".")[0]
-    return {"sksurv": "scikit-survival"}.get(package, package)
+    return {"sksurv": "scikit-survival", "tamis_book": "tamis-book"}.get(package, package)
 
 
 def _is_here(guest: str) -> bool:

@@ -3,10 +3,10 @@
 from importlib import import_module
 from typing import Any
 
+from tamis._book import load_from_book
+
 _HOMES = {
     "Certificate": "curves.certificate",
-    "GradientC": "comparison",
-    "GridC": "comparison",
     "LSSVCPathCV": "search.least_squares",
     "NewtonSVC": "newton",
     "NewtonSVR": "newton",
@@ -24,6 +24,8 @@ def __getattr__(name: str) -> Any:
     # the path is compiled code: criteria that only read fitted machines must not import numba
     if name in _HOMES:
         return getattr(import_module(f"tamis.svm.{_HOMES[name]}"), name)
+    if name in ("GradientC", "GridC"):
+        return load_from_book(name)
     raise AttributeError(f"module 'tamis.svm' has no attribute {name!r}")
 
 

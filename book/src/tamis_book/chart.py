@@ -1,0 +1,141 @@
+"""Charts of published numbers next to ours."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tamis.evaluation.metrics import metric
+from tamis.exceptions import InvalidParameter
+from tamis.plot.curves import draw_curve
+from tamis.plot.intervals import SpannedNumber, draw_intervals
+from tamis.plot.reading import MEASURES, ErrorCurve, MetricFormat
+from tamis.plot.style import Palette, charted, figure, palette
+from tamis_book.cells import Cell, agreement_range
+from tamis_book.experiment import Experiment
+from tamis_book.reproduction import Reproduction
+
+
+def published(
+    reproduction: Reproduction,
+    part: str | None = None,
+    *,
+    theme: str = "light",
+    width: int = 420,
+    height: int = 230,
+) -> Any:
+    """The numbers of a published table, hollow, beside ours with the range in which they agree.
+
+    Where methods were measured at several numbers of columns they are lines, with a band of one
+    standard error, and the published numbers dashed.
+
+    Parameters
+    ----------
+    reproduction : Reproduction
+        Of :func:`tamis_book.reproduce`.
+    part : str, optional
+        Which part of the table; by default the first.
+    theme : {"light", "page"}, default="light"
+        "page" has the variables of the style sheet of a report for colours.
+    width, height : int
+        Of the plot itself, in pixels; without numbers of columns the height follows the methods.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Examples
+    --------
+    >>> from tamis_book import Cell, Reproduction, published, read
+    >>> hits = Cell("100", "FisherS", None, 4, 0.5, 0, 1, 30, 2, "=", None, None)
+    >>> found = Reproduction(read("thesis-3.2"), (hits,), ())  # or reproduce("thesis-3.2")
+    >>> [round(row["other"], 1) for row in published(found).to_dict()["data"]["values"]]
+    [6.7]
+    """
+    if not isinstance(reproduction, Reproduction):
+        raise InvalidParameter(
+            "published needs the Reproduction of tamis_book.reproduce(name), not "
+            f"{type(reproduction).__name__}."
+        )
+    parts = reproduction.parts
+    if not parts or (part is not None and part not in parts):
+        named = ", ".join(map(repr, parts)) or "none"
+        raise InvalidParameter(f"published needs a part that was computed ({named}), not {part!r}.")
+    cells = cells_of(reproduction, parts[0] if part is None else part)
+    colours = palette(theme)
+    return charted(draw_published(cells, reproduction.experiment, colours, width, height))
+
+
+def cells_of(found: Reproduction, part: str) -> list[Cell]:
+    """The cells of a part, without those of baselines."""
+    return [cell for cell in found.cells if cell.part == part and cell.beside is None]
+
+
+def draw_published(
+    cells: Sequence[Cell], experiment: Experiment, colours: Palette, width: int, height: int
+) -> dict[str, Any]:
+    """The chart of one part."""
+    measure = measure_of_experiment(experiment)
+    title = measure.words + (f", {measure.unit}" if measure.unit else "")
+    if len({cell.size for cell in cells}) < 2:
+        rows = [_spanned(cell, experiment) for cell in cells]
+        return draw_intervals(rows, title, colours, width)
+    methods = list(dict.fromkeys(cell.method for cell in cells))
+    by_method = {name: [cell for cell in cells if cell.method == name] for name in methods}
+    ours = [_curve(name, by_method[name], measure) for name in methods]
+    printed = [line for name in methods if (line := _printed(name, by_method[name], measure))]
+    stepped = any(part.steps for part in experiment.parts if part.name == cells[0].part)
+    across = "step" if stepped else "columns kept"
+    return draw_curve(
+        ours, None, colours, width, height, printed=printed, title=title, across=across
+    )
+
+
+def measure_of_experiment(experiment: Experiment) -> MetricFormat:
+    """In what the numbers of an experiment are shown: as they are printed."""
+    if experiment.metric == "hit":
+        return MetricFormat("hits", "%", greater_is_better=True, percent=True)
+    known = MEASURES.get(experiment.metric)
+    if known is not None and known.percent and experiment.scale == 100:
+        return known
+    words = {"mse": "mean squared error"}.get(experiment.metric)
+    words = words or (experiment.metric if known is None else known.words)
+    scale = "" if experiment.scale == 1 else f" × {experiment.scale:g}"
+    return MetricFormat(words + scale, "", metric(experiment.metric).greater_is_better)
+
+
+def _spanned(cell: Cell, experiment: Experiment) -> SpannedNumber:
+    """A number of ours; hits are shares, since the numbers of realizations may differ."""
+    low, high = agreement_range(experiment, cell)
+    other, ours = cell.published, cell.ours
+    if experiment.metric == "hit":
+        low, high = (100 * each / experiment.realizations for each in (low, high))
+        ours = 100 * ours / cell.n_realizations
+        other = None if other is None else 100 * other / experiment.realizations
+    said = figure(ours) + ("" if other is None else f", published {figure(other)}")
+    return SpannedNumber(cell.method, ours, low, high, other, said)
+
+
+def _curve(name: str, cells: Sequence[Cell], measure: MetricFormat) -> ErrorCurve:
+    """Our numbers as a line, with their standard errors."""
+    size = np.array([cell.size or 0 for cell in cells], dtype=np.intp)
+    mean = np.array([cell.ours for cell in cells])
+    error = np.array([cell.deviation / cell.n_realizations**0.5 for cell in cells])
+    return _line(name, size, mean, error, measure)
+
+
+def _printed(name: str, cells: Sequence[Cell], measure: MetricFormat) -> ErrorCurve | None:
+    """The published numbers as a line, None where there are none."""
+    known = [cell for cell in cells if cell.published is not None]
+    if not known:
+        return None
+    size = np.array([cell.size or 0 for cell in known], dtype=np.intp)
+    mean = np.array([cell.published for cell in known], dtype=float)
+    return _line(name, size, mean, np.full(len(mean), np.nan), measure)
+
+
+def _line(name: str, size: Any, mean: Any, error: Any, measure: MetricFormat) -> ErrorCurve:
+    order = np.argsort(size, kind="stable")
+    nothing, nan = np.empty((0, len(size))), float("nan")
+    parts = (size[order], mean[order], error[order])
+    return ErrorCurve(name, *parts, nothing, int(size.max()), measure, nan, nan)

@@ -1,0 +1,305 @@
+"""Other ways to choose C, for comparison: a grid, and descent on a smooth function."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.metrics import roc_auc_score
+from sklearn.svm import SVC
+from sklearn.utils import Tags
+
+from tamis._checks import Constraints, integer, number, one_of
+from tamis.exceptions import InvalidTarget
+from tamis.folds.rows import Fold, retold
+from tamis.svm.curves.scores import graded
+from tamis.svm.curves.steps import curve_of
+from tamis.svm.inputs import RANGE, check_size
+from tamis.svm.kernels import GAMMA
+from tamis.svm.machine import most_steps
+from tamis.svm.path.classification import pairwise_paths
+from tamis.svm.search.base import TuningRows
+from tamis.svm.search.classification import PathFold, TunedClassifier
+from tamis_book.objectives import (
+    RadiusMarginObjective,
+    SmoothError,
+    SmoothObjective,
+    SpanObjective,
+)
+
+
+class GridC(TunedClassifier):
+    """Support vector classifier with the best C of a grid, by cross-validation.
+
+    Parameters
+    ----------
+    kernel, gamma, C_range, cv, scoring, pool, lambda_range, degree, coef0, class_weight, refit
+        As in :class:`tamis.svm.SVCPathCV`; ``gamma`` is one value.
+    step : float, default=1.0
+        Distance of the grid's points in log2.
+    refine : int, default=0
+        How often to halve the step and try both neighbours of the best point: with large data,
+        where the exact path does not fit, a grid with refinement is what remains.
+    solver : {"libsvm", "path"}, default="libsvm"
+        Train at every point of the grid, or read its values off the exact paths of the folds, which
+        takes as long for two thousand points as for two.
+
+    Attributes
+    ----------
+    best_C_, best_score_, best_gamma_, best_estimator_
+        Of equals the smallest C; as everywhere, a greater score is better.
+    C_ : ndarray
+        The values of C tried, increasing.
+    scores_ : ndarray
+        The score of each, the greatest of which is ``best_score_``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> search = GridC("linear", cv=3, lambda_range=(0.25, 64)).fit(scale(X[:150]), y[:150])
+    >>> search.C_.size, search.best_C_
+    (9, 0.015625)
+    """
+
+    _constraints: ClassVar[Constraints] = {
+        "gamma": GAMMA,
+        "step": number(above=0),
+        "refine": integer(0),
+        "solver": one_of("libsvm", "path"),
+    }
+
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        *,
+        step: float = 1.0,
+        refine: int = 0,
+        solver: str = "libsvm",
+        gamma: float | str = "scale",
+        C_range: tuple[float, float] | None = None,
+        cv: Any = 5,
+        scoring: str | tuple[str, float] | None = None,
+        pool: str = "folds",
+        lambda_range: tuple[float, float] = RANGE,
+        degree: int = 3,
+        coef0: float = 0.0,
+        class_weight: dict[Any, float] | str | None = None,
+        refit: bool = True,
+    ) -> None:
+        self.kernel = kernel
+        self.step = step
+        self.refine = refine
+        self.solver = solver
+        self.gamma = gamma
+        self.C_range = C_range
+        self.cv = cv
+        self.scoring = scoring
+        self.pool = pool
+        self.lambda_range = lambda_range
+        self.degree = degree
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.refit = refit
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Try the grid and train with its best C."""
+        rows = self._begin(X, y, sample_weight)
+        if self.solver == "libsvm" or self.refit:
+            self._check_refit(rows, "solver='path', refit=False")
+        splits = self._splits(rows)
+        value = self._function(rows, splits)
+        top, bottom = (-np.log2(end) for end in self._lambdas)
+        exponents = np.arange(bottom, top + 1e-9, self.step)
+        tried = {float(e): value(e) for e in exponents}
+        step = self.step
+        for _ in range(self.refine):
+            step /= 2
+            centre = self._best_of(tried)
+            for e in (centre - step, centre + step):
+                if bottom <= e <= top:
+                    tried[e] = value(e)
+        self.best_C_ = float(2.0 ** self._best_of(tried))
+        self.best_gamma_ = self.gamma
+        self.C_ = 2.0 ** np.array(sorted(tried))
+        self.scores_ = np.array([tried[e] for e in sorted(tried)])
+        self.best_score_ = tried[self._best_of(tried)]
+        if self.refit:
+            self._refit(rows, splits)
+        return self
+
+    def _best_of(self, tried: dict[float, float]) -> float:
+        return max(sorted(tried), key=lambda e: round(tried[e], 12))
+
+    def _function(self, rows: TuningRows, splits: list[Fold]) -> Callable[[float], float]:
+        """The score as a function of log2 C."""
+        if self.solver == "libsvm":
+            return lambda exponent: self._value(exponent, rows, splits)
+        check_size("GridC", len(rows.X))
+        folds = [self._fold(self.gamma, rows, split) for split in splits]
+        score = _score(self, folds)
+        return lambda exponent: score(2.0**exponent)
+
+    def _value(self, exponent: float, rows: TuningRows, splits: list[Fold]) -> float:
+        """The score at ``C = 2 ** exponent``."""
+        X, target, weights = rows.X, rows.target, rows.weight / rows.weight.max()
+        right, total = [], []
+        for train, test in splits:
+            machine = SVC(
+                C=2.0**exponent,
+                kernel=self.kernel,
+                gamma=self.gamma,
+                degree=self.degree,
+                coef0=self.coef0,
+                cache_size=500,
+                max_iter=most_steps(len(X)),
+            )
+            pairwise = self.kernel == "precomputed"
+            inner = X[np.ix_(train, train)] if pairwise else X[train]
+            outer = X[np.ix_(test, train)] if pairwise else X[test]
+            with retold():
+                machine.fit(inner, target[train], self._bounds(rows, train))
+            weight = weights[test]
+            counts = np.bincount(target[test], weight, len(self.classes_))
+            if self.scoring == "roc_auc":
+                pairs = np.array([counts.prod()])
+                decisions = machine.decision_function(outer)
+                area = roc_auc_score(target[test], decisions, sample_weight=weight)
+                right.append(area * pairs[:, None])
+                total.append(pairs[:, None])
+                continue
+            hit = machine.predict(outer) == target[test]
+            right.append(np.bincount(target[test], hit * weight, len(counts))[:, None])
+            total.append(counts[:, None])
+        score, sign = graded(self.scoring)
+        if self.pool == "samples":
+            return sign * float(score(np.sum(right, axis=0), np.sum(total, axis=0))[0])
+        return sign * float(np.mean([score(r, t)[0] for r, t in zip(right, total, strict=True)]))
+
+
+class GradientC(TunedClassifier):
+    """Support vector classifier with a C found by descent on a smooth function of log C.
+
+    L-BFGS from one starting point finds a stationary point of a function that is not quite the
+    error: see :class:`tamis.svm.SVCPathCV` for the optimum of the error itself.
+
+    Parameters
+    ----------
+    kernel, gamma, C_range, cv, scoring, pool, lambda_range, degree, coef0, class_weight, refit
+        As in :class:`tamis.svm.SVCPathCV`; two classes, ``gamma`` is one value. ``scoring``
+        only judges the result.
+    objective : {"error", "radius-margin", "span"}, default="error"
+        The cross-validated error with the step replaced by a sigmoid (Keerthi, Sindhwani and
+        Chapelle 2007), or the radius-margin bound (Chung et al. 2003) or the span estimate
+        (Chapelle et al. 2002) of the leave-one-out error on all samples.
+    start : float, default=1.0
+        The lambda to start from.
+
+    Attributes
+    ----------
+    best_C_, best_score_, best_gamma_, best_estimator_
+        The score is that of ``scoring`` at ``best_C_``, greater is better.
+    objective_value_ : float
+    n_evaluations_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> search = GradientC("linear", cv=3).fit(scale(X[:150]), y[:150])
+    >>> search.best_score_ > 0.94
+    True
+    """
+
+    _constraints: ClassVar[Constraints] = {
+        "gamma": GAMMA,
+        "objective": one_of("error", "radius-margin", "span"),
+        "start": number(above=0),
+    }
+
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        *,
+        objective: str = "error",
+        start: float = 1.0,
+        gamma: float | str = "scale",
+        C_range: tuple[float, float] | None = None,
+        cv: Any = 5,
+        scoring: str | tuple[str, float] | None = None,
+        pool: str = "folds",
+        lambda_range: tuple[float, float] = RANGE,
+        degree: int = 3,
+        coef0: float = 0.0,
+        class_weight: dict[Any, float] | str | None = None,
+        refit: bool = True,
+    ) -> None:
+        self.kernel = kernel
+        self.objective = objective
+        self.start = start
+        self.gamma = gamma
+        self.C_range = C_range
+        self.cv = cv
+        self.scoring = scoring
+        self.pool = pool
+        self.lambda_range = lambda_range
+        self.degree = degree
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.refit = refit
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Descend from ``start`` and train with the C found."""
+        rows = self._begin(X, y, sample_weight)
+        check_size("GradientC", len(rows.y))
+        if len(self.classes_) > 2:
+            # the first words are the ones scikit-learn looks for
+            raise InvalidTarget(
+                "Only binary classification is supported by GradientC: its objectives are defined "
+                f"for two classes; y has {len(self.classes_)}. Use SVCPathCV."
+            )
+        if self.refit:
+            self._check_refit(rows)
+        splits, lambdas = self._splits(rows), self._lambdas
+        folds = [self._fold(self.gamma, rows, split) for split in splits]
+        low, high = np.log(lambdas)
+        found = minimize(
+            self._function(folds, rows).in_log_lambda,
+            np.clip(np.log(self.start), low, high),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(low, high)],
+        )
+        lam = float(np.clip(np.exp(found.x[0]), *lambdas))
+        self.best_C_ = 1.0 / lam
+        self.best_gamma_ = self.gamma
+        self.objective_value_ = float(found.fun)
+        self.n_evaluations_ = int(found.nfev)
+        self.best_score_ = _score(self, folds)(self.best_C_)
+        if self.refit:
+            self._refit(rows, splits)
+        return self
+
+    def _function(self, folds: list[PathFold], rows: TuningRows) -> SmoothObjective:
+        if self.objective == "error":
+            return SmoothError(folds)
+        own = rows.X, rows.target, self._bounds(rows)
+        machines = pairwise_paths(self._resolve(rows.X), *own, self._lambdas)
+        if self.objective == "radius-margin":
+            return RadiusMarginObjective(machines)
+        return SpanObjective(machines, self._lambdas)
+
+
+def _score(search: Any, folds: list[PathFold]) -> Callable[[float], float]:
+    """The score of every C over the folds, exactly."""
+    steps = [fold.steps(search.scoring)[0] for fold in folds]
+    function, sign = graded(search.scoring)
+    curve = curve_of(steps, function, sign > 0, search.pool)[0]
+    return lambda C: sign * float(curve(C))

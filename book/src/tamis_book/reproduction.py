@@ -1,0 +1,196 @@
+"""An experiment computed again: from the scores of its parts to the cells of its table."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from tamis._frame import frame_of
+from tamis.evaluation import Results, mark, paired_t, stability
+from tamis.evaluation.metrics import metric
+from tamis.exceptions import TamisError
+from tamis_book.cells import Cell, mark_cell
+from tamis_book.experiment import Experiment, Part
+
+
+@dataclass(frozen=True, repr=False)
+class Reproduction:
+    """An experiment computed again.
+
+    Attributes
+    ----------
+    experiment : Experiment
+    cells : tuple of Cell
+    missing : tuple of str
+        A sentence for each method or table that is not available.
+    settings : tuple of str
+        Hyper-parameters that were chosen.
+    results, baselines : dict of str to Results
+        Every score behind the cells of a part, realization by realization; and those of the
+        baselines.
+    remarks : tuple of str
+        A sentence for each method that selected nothing in some realizations.
+    """
+
+    experiment: Experiment
+    cells: tuple[Cell, ...]
+    missing: tuple[str, ...]
+    settings: tuple[str, ...] = ()
+    results: Mapping[str, Results] = field(default_factory=dict, compare=False)
+    remarks: tuple[str, ...] = ()
+    baselines: Mapping[str, Results] = field(default_factory=dict, compare=False)
+
+    def counts(self) -> dict[str, int]:
+        """Number of cells with each mark."""
+        marks = [cell.mark for cell in self.cells if cell.mark]
+        return {mark: marks.count(mark) for mark in "=+-?" if mark in marks}
+
+    @property
+    def parts(self) -> list[str]:
+        """Names of the parts that were computed."""
+        return list(dict.fromkeys(cell.part for cell in self.cells))
+
+    @property
+    def is_published(self) -> bool:
+        """Whether any of the numbers is published."""
+        return any(cell.published is not None for cell in self.cells)
+
+    def to_frame(self) -> Any:
+        """One row per cell, as polars or pandas frame."""
+        return frame_of(self.cells, Cell._fields)
+
+    def __repr__(self) -> str:
+        counted = ", ".join(f"{n} {mark}" for mark, n in self.counts().items()) or "nothing"
+        return f"<Reproduction of {self.experiment.name}: {counted}>"
+
+
+def tabulate(
+    experiment: Experiment,
+    results: Mapping[str, Results],
+    baselines: Mapping[str, Results],
+    *,
+    missing: Iterable[str] = (),
+    settings: Iterable[str] = (),
+) -> Reproduction:
+    """Make the table of an experiment from the scores of its parts."""
+    cells: list[Cell] = []
+    remarks: list[str] = []
+    for part in experiment.parts:
+        if part.name in results:
+            scores = results[part.name], baselines.get(part.name)
+            cells += _PartTable(experiment, part, *scores, remarks).cells()
+    told = tuple(missing), tuple(settings)
+    return Reproduction(experiment, tuple(cells), *told, results, tuple(remarks), baselines)
+
+
+@dataclass
+class _PartTable:
+    """Scores of one part; ``remarks`` grows while they become cells."""
+
+    experiment: Experiment
+    part: Part
+    found: Results
+    baselines: Results | None
+    remarks: list[str]
+
+    def cells(self) -> Iterator[Cell]:
+        """Cells of the methods at every size or step, each followed by those of its baselines."""
+        points = (None,) if self.experiment.metric == "hit" else self.part.points
+        for method in self.found.methods:
+            for point in points:
+                yield from self._row(method, point)
+
+    def _row(self, method: str, point: int | None) -> Iterator[Cell]:
+        where = self.part.where(point)
+        try:
+            scores = self.found.values(self.experiment.measured, method, **where)
+        except TamisError:  # a size that this method does not reach
+            return
+        if self.experiment.metric == "stability":
+            yield from self._stability(method, point)
+            return
+        cell = self._compare(self._cell(method, point, list(scores.values())))
+        cell = self._with_signs(cell, scores)
+        if self.baselines is None:
+            yield cell
+            return
+        sizes = self.found.values("n_features", method, **where)
+        cell = cell._replace(
+            n_features=float(np.mean(list(sizes.values()))),
+            published_n_features=self.part.at(self.part.published_columns, method, point),
+        )
+        yield cell
+        if nothing := list(sizes.values()).count(0):
+            self.remarks.append(
+                f"{self.part.name}: {method} selects nothing in {nothing} of {len(sizes)} "
+                "realizations, where the most frequent class stands for it."
+            )
+        if self.found.orders(method):  # otherwise it predicts with all columns
+            yield from self._beside(cell, scores, sizes)
+
+    def _beside(
+        self, cell: Cell, scores: Mapping[int, float], sizes: Mapping[int, float]
+    ) -> Iterator[Cell]:
+        """Baselines with the number of columns of a cell in every realization."""
+        assert self.baselines is not None
+        of_size = {
+            (row.method, row.realization, row.size): row.value
+            for row in self.baselines.rows()
+            if row.metric == self.experiment.metric
+        }
+        for name in self.baselines.methods:
+            values = [  # without any column all methods are the same
+                of_size.get((name, i, int(sizes[i])), np.nan) if sizes[i] else score
+                for i, score in scores.items()
+            ]
+            if not np.isnan(values).any():
+                other = self._cell(name, cell.size, values)
+                yield other._replace(n_features=cell.n_features, beside=cell.method)
+
+    def _stability(self, method: str, size: int | None) -> Iterator[Cell]:
+        """The cell of a stability, whose range is its interval."""
+        chosen = self.found.supports(method, size=size)
+        try:
+            index = stability(chosen)
+        except TamisError as error:  # one realization, or all columns
+            self.remarks.append(f"{self.part.name}: {method} has no stability: {error}")
+            return
+        numbers = np.array([index.nogueira, index.low, index.high])
+        ours, low, high = (self.experiment.scale * numbers).tolist()
+        spread = (high - low) / 2 / float(norm.ppf((1 + index.level) / 2))
+        cell = Cell(self.part.name, method, size, ours, spread, low, high, len(chosen))
+        yield self._compare(cell)
+
+    def _cell(self, method: str, size: int | None, values: list[float]) -> Cell:
+        n, hits = len(values), self.experiment.metric == "hit"
+        scaled = np.array(values) * (1 if hits else self.experiment.scale)
+        ours = float(scaled.sum() if hits else scaled.mean())
+        spread = float(scaled.std(ddof=1)) if n > 1 else float("nan")
+        low, high = float(scaled.min()), float(scaled.max())
+        return Cell(self.part.name, method, size, ours, spread, low, high, n)
+
+    def _compare(self, cell: Cell) -> Cell:
+        """Add the published number and its mark."""
+        published = self.part.at(self.part.published, cell.method, cell.size)
+        if published is None:
+            return cell
+        sound = self.part.is_sound(published) and cell.method not in self.experiment.unsound
+        mark = mark_cell(self.experiment, cell, published) if sound else "?"
+        return cell._replace(published=published, mark=mark)
+
+    def _with_signs(self, cell: Cell, scores: Mapping[int, float]) -> Cell:
+        """Add the signs of the test of the reference against the method, ours and printed."""
+        if (signs := self.part.signs.get(cell.method)) is not None:
+            cell = cell._replace(published_sign=signs[self.part.sizes.index(cell.size or 0)])
+        reference, metric_name = self.experiment.reference, self.experiment.metric
+        if reference is None or reference not in self.found.methods or reference == cell.method:
+            return cell
+        against = self.found.values(metric_name, reference, **self.part.where(cell.size))
+        common = sorted(scores.keys() & against.keys())
+        if len(common) < 2:
+            return cell
+        test = paired_t([against[i] for i in common], [scores[i] for i in common])
+        better = metric(metric_name).greater_is_better
+        return cell._replace(sign=mark(test, greater_is_better=better))

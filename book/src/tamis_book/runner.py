@@ -1,0 +1,255 @@
+"""Runs of experiment files."""
+
+import json
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from sklearn.base import BaseEstimator, clone
+
+from tamis import datasets
+from tamis.contract import Selection
+from tamis.evaluation import Fresh, GivenSplits, Results, Steps, Store, evaluate
+from tamis.evaluation.metrics import metric
+from tamis.evaluation.realizations import Plan
+from tamis.evaluation.sources import Rows, Source, as_sources
+from tamis.evaluation.tuning import tuned
+from tamis.exceptions import InvalidSpec, PiecesFailed, TamisError
+from tamis.recipes import method as from_recipe
+from tamis.recipes import names as recipe_names
+from tamis.recipes import prepare
+from tamis.spec import parse, write
+from tamis.table.frames import need_polars
+from tamis_book.experiment import Experiment, Part
+from tamis_book.files import read
+from tamis_book.reproduction import Reproduction, tabulate
+
+if TYPE_CHECKING:
+    from tamis.table.rows import ResampledTable
+
+Progress = Callable[[int, int], None]
+
+
+def reproduce(
+    experiment: Experiment | str,
+    *,
+    realizations: int | None = None,
+    tune: bool = False,
+    n_jobs: int | None = None,
+    cluster: Any = None,
+    store: Any = None,
+    progress: Progress | None = None,
+) -> Reproduction:
+    """Run an experiment file and compare with the published numbers.
+
+    Methods and tables that are not available are named in ``missing``, and the rest runs.
+
+    Parameters
+    ----------
+    experiment : Experiment or str
+        Name of an experiment, or of a file that ends in ``.toml``.
+    realizations : int, optional
+        Number of realizations; by default as published.
+    tune : bool, default=False
+        Whether hyper-parameters are chosen as the file's ``[tuning]`` says, instead of its fixed
+        settings.
+    n_jobs, cluster, store, progress
+        As in :func:`tamis.evaluation.evaluate`.
+
+    Examples
+    --------
+    >>> reproduce("thesis-3.2", realizations=1)
+    <Reproduction of thesis-3.2: ...>
+    """
+    experiment = read(experiment) if isinstance(experiment, str) else experiment
+    with nullcontext(store) if isinstance(store, Store) else Store(store) as opened:
+        how = {"n_jobs": n_jobs, "cluster": cluster, "store": opened}
+        return _Run(experiment, realizations, tune, how).reproduce(progress)
+
+
+class _Run:
+    """One run of an experiment; ``missing`` and ``settings`` grow part by part."""
+
+    def __init__(
+        self, experiment: Experiment, realizations: int | None, tune: bool, how: dict[str, Any]
+    ):
+        self.experiment, self.realizations, self.tune = experiment, realizations, tune
+        self.how = how  # arguments of evaluate
+        self.missing: dict[str, None] = {}
+        self.settings: list[str] = []
+
+    def reproduce(self, progress: Progress | None) -> Reproduction:
+        """Run part after part, so that one that fails does not stop the others."""
+        results: dict[str, Results] = {}
+        baselines: dict[str, Results] = {}
+        n_parts = len(self.experiment.parts)
+        for index, part in enumerate(self.experiment.parts):
+            found = self._run_part(part, _share(progress, index, n_parts))
+            for group, one in zip((results, baselines), found, strict=False):
+                group[part.name] = one
+        if progress is not None:
+            progress(n_parts, n_parts)
+        lists = {"missing": self.missing, "settings": self.settings}
+        return tabulate(self.experiment, results, baselines, **lists)
+
+    def _run_part(self, part: Part, progress: Progress | None) -> list[Results]:
+        """Results of the methods, and those of the baselines with the same numbers of columns."""
+        try:
+            name, data, table = _load(part, self.experiment.seed)
+            sources = as_sources({name: data})
+            plan = self._plan(part, data)
+            estimators = self._estimators(part, sources[name], plan)
+        except (TamisError, TypeError) as error:
+            return self._leave_out(part.name, error)
+        methods = self._methods({**self.experiment.methods, **part.methods}, estimators, table)
+        if not methods:
+            return []
+        baselines = self._methods(self.experiment.baselines, estimators, table)
+        if table is not None:
+            estimators = {name: table.estimator(one) for name, one in estimators.items()}
+        sizes_too = ("n_features",) if baselines else ()
+        how: dict[str, Any] = dict(
+            data=sources,
+            plan=plan,
+            metrics=list(dict.fromkeys((*self.experiment.measured_together, *sizes_too))),
+            # hits need no predictions
+            estimators=estimators if metric(self.experiment.metric).function else None,
+            normalise=table is None or table.plain,
+            **self.how,
+        )
+        n_runs = 2 if baselines else 1
+        sizes: Any = part.sizes or (Steps(part.steps) if part.steps else "own")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PiecesFailed)  # reported among what is missing
+                first = _share(progress, 0, n_runs)
+                found = [evaluate(methods, sizes=sizes, progress=first, **how)]
+                if baselines:
+                    sizes, progress = _sizes_met(found[0]), _share(progress, 1, n_runs)
+                    found.append(evaluate(baselines, sizes=sizes, progress=progress, **how))
+        except TamisError as error:
+            if isinstance(error, ValueError | RuntimeError):  # the store or the cluster
+                raise
+            return self._leave_out(part.name, error)
+        failures = [failure for results in found for failure in results.failures]
+        counts = Counter(failure.method for failure in failures)
+        for failure in {f.method: f for f in reversed(failures)}.values():
+            times = f"{counts[failure.method]} times on {part.name}"
+            self.missing[f"{failure.method} failed {times}, first by {failure.reason}"] = None
+        return found
+
+    def _leave_out(self, name: str, error: Exception) -> list[Results]:
+        self.missing[f"{name} is left out: {error}"] = None
+        return []
+
+    def _plan(self, part: Part, data: Any) -> Plan:
+        """Training rows of every realization: drawn, or those that came with the table."""
+        if not part.splits:
+            return self.experiment.plan(part, self.realizations)
+        rows = [f"{part.splits}_{word}_idx" for word in ("train", "test")]
+        given = getattr(data, "extras", {})
+        if missing := [name for name in rows if name not in given]:
+            raise InvalidSpec(f"{part.name} came without the splits {' and '.join(missing)}.")
+        plan = GivenSplits(*(given[name] for name in rows), seed=self.experiment.seed)
+        return plan.first(self.realizations or self.experiment.realizations)
+
+    def _estimators(self, part: Part, source: Source, plan: Plan) -> dict[str, BaseEstimator]:
+        texts = {**self.experiment.estimators, **part.estimators}
+        made = {name: parse(text) for name, text in texts.items()}
+        if self.tune and self.experiment.tuning is not None:
+            name = self.experiment.tuning["estimator"]
+            made[name] = self._tune(made[name], self.experiment.tuning, source, plan)
+            self.settings.append(f"{part.name}: {write(made[name], strict=False)}")
+        return made
+
+    def _tune(self, estimator: Any, asked: Mapping[str, Any], source: Source, plan: Plan) -> Any:
+        """Choose settings, once: the store keeps them for a resumed run."""
+        first = (source.fingerprint, plan.label(0), min(len(plan), 5), plan.seed)
+        key = f"tuning {write(estimator)} {json.dumps([asked, first], sort_keys=True)}"
+        store: Store = self.how["store"]
+        if (known := store.checkpointed(key)) is not None:
+            return parse(known)
+        how = {word: asked[word] for word in ("rule", "scoring") if word in asked}
+        chosen = tuned(estimator, asked["grid"], source, plan, n_jobs=self.how["n_jobs"], **how)
+        store.checkpoint(key, write(chosen))
+        return chosen
+
+    def _methods(
+        self,
+        texts: Mapping[str, str],
+        estimators: Mapping[str, BaseEstimator],
+        table: "ResampledTable | None",
+    ) -> dict[str, Any]:
+        made = {}
+        for name, text in texts.items():
+            try:
+                method = parse_method(text, estimators)
+                if table is not None and isinstance(method, Selection):
+                    method = prepare(method, table.source.rows.y, task=table.task)
+                made[name] = method if table is None else table.method(method)
+            except TamisError as error:
+                self._leave_out(name, error)
+        return made
+
+
+def _sizes_met(found: Results) -> dict[int, list[int]]:
+    """Numbers of columns that the methods selected, for each realization."""
+    met: dict[int, set[int]] = {}
+    for task in found.tasks:
+        sizes = {score.size for score in task.outcome.scores if task.outcome.order is not None}
+        met.setdefault(task.realization, set()).update(sizes - {0})
+    return {i: sorted(sizes) for i, sizes in met.items()}
+
+
+def _share(progress: Progress | None, index: int, n_parts: int) -> Progress | None:
+    """Progress of one part as progress of the whole, in thousandths of a part."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(1000 * index + 1000 * done // max(total, 1), 1000 * n_parts)
+
+
+# -- data and methods -----------------------------------------------------------------------------
+
+
+def _load(part: Part, seed: int) -> tuple[str, Any, "ResampledTable | None"]:
+    """Return the name of the data of a part, the data, and the user's own table if it is one."""
+    options = dict(part.data)
+    if "read" in options:
+        need_polars()
+        from tamis.table import read as read_table
+        from tamis.table.rows import resampled
+
+        name, path, target = (options.pop(word) for word in ("name", "read", "target"))
+        options["keep"] = tuple(options.get("keep", ()))
+        table = read_table(path, target, **options)
+        plain = table.is_plain  # labelled() uses the frame up
+        own = resampled(name, table.labelled(), plain=plain, keep=options["keep"])
+        return name, own.source, own
+    relevant = options.pop("relevant", None)
+    if "load" in options:
+        data = datasets.load(options.pop("load"))
+        if options:
+            raise InvalidSpec(f"load takes no {min(options)}.")
+        return data.name, data if relevant is None else Rows(data.X, data.y, relevant), None
+    maker, fresh = str(options.pop("make")), bool(options.pop("fresh", False))
+    if maker not in datasets.__all__ or not maker.startswith("make_"):
+        raise InvalidSpec(f"there is no problem {maker!r}.")
+    make, name = getattr(datasets, maker), maker.removeprefix("make_")
+    n_samples = options.pop("n_samples")
+    if fresh:
+        return name, Fresh(make, n_samples, options, name), None
+    return name, make(n_samples, random_state=options.pop("seed", seed), **options), None
+
+
+def parse_method(text: str, estimators: Mapping[str, BaseEstimator]) -> Any:
+    """Make the selector of a recipe or an expression that may call the experiment's estimators."""
+    if text.partition("(")[0].strip() in recipe_names():
+        return from_recipe(text)
+    calls = {name: partial(clone, estimator) for name, estimator in estimators.items()}
+    made = parse(text, also=calls)
+    if not hasattr(made, "fit"):
+        raise InvalidSpec(f"{text!r} is not a method: it cannot be fitted.")
+    return made

@@ -1,0 +1,84 @@
+"""The book: stored results of every experiment, or why there are none, and their pages."""
+
+import re
+
+import pytest
+
+from book import pages, run
+from tamis_book import names, read, reproduce
+from tamis_book.result_files import ENDING, load_results
+
+#: Whose two realizations take a second, on data that are always at hand.
+QUICK = "thesis-5.10"
+STORED = sorted(path.name.removesuffix(ENDING) for path in pages.RESULTS.iterdir())
+
+
+def scores(found):
+    """The scores of the first two realizations by where they belong."""
+    return {
+        (part, beside, *row[:-1]): row.value
+        for beside, parts in enumerate((found.results, found.baselines))
+        for part, results in parts.items()
+        for row in results.rows()
+        if row.realization < 2 and row.metric in (found.experiment.metric, "n_features")
+    }
+
+
+def test_every_experiment_has_results_or_a_sentence_why_not():
+    waiting = pages.waiting()
+    assert set(STORED) <= set(names())
+    assert waiting.keys() <= set(names())
+    for name in names():
+        assert name in STORED or waiting.get(name, "").endswith("."), name
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == QUICK else pytest.mark.slow) for name in STORED]
+)
+def test_two_realizations_computed_again_agree_with_the_stored_ones(name):
+    stored = load_results(pages.results_path(name))
+    if not stored.is_current:
+        pytest.skip("the experiment file has changed since")
+    again, before = scores(reproduce(name, realizations=2)), scores(stored.found)
+    # a table that is not at hand here has no scores
+    assert again.keys() <= before.keys()
+    assert again or stored.found.missing
+    # scores are stored with nine digits; sums of another processor differ in the last ones
+    assert again == pytest.approx({key: before[key] for key in again}, rel=1e-6, abs=1e-9)
+
+
+def test_the_quick_one_is_stored_and_as_the_file_asks():
+    assert load_results(pages.results_path(QUICK)).is_current
+
+
+def test_a_run_leaves_results_and_goes_on(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(pages, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(run, "RESULTS", tmp_path / "results")
+    words = ["--store", str(tmp_path / "tasks.sqlite"), "--realizations", "2", QUICK]
+    assert run.main(words) == 0
+    stored = load_results(tmp_path / "results" / f"{QUICK}{ENDING}")
+    assert stored.realizations == 2
+    assert run.main(words) == 0
+    assert "done before" in capsys.readouterr().out
+    assert not run.is_done(read(QUICK), 3)
+    assert run.main([*words, "--again", "--most", "0"]) == 0
+    assert "left out" in capsys.readouterr().out
+
+
+def test_pages_have_what_was_published_and_ours(tmp_path, monkeypatch):
+    some = (read(QUICK), read("thesis-3.7"))  # all would take a minute to draw
+    monkeypatch.setattr(pages, "experiments", lambda: some)
+    pages.write_book(tmp_path)
+    text = (tmp_path / f"{QUICK}.rst").read_text()
+    for words in ("Numbers", "Pictures", "Notes", "from seed 0", "numpy", f"reproduce {QUICK}"):
+        assert words in text
+    assert re.search(r"[\d.]+ ± [\d.]+\n +\| \([\d.]+\) [=+-]", text)
+    assert re.search(r"\([\d.]+\) \?", text)
+    assert (tmp_path / "pictures" / f"{QUICK}-1.svg").read_text().startswith("<svg")
+    index = (tmp_path / "index.rst").read_text()
+    assert all(f":doc:`{one.name}`" in index for one in some)
+    assert "left out" in (tmp_path / "thesis-3.7.rst").read_text()  # its table is not to be had
+
+
+def test_no_letter_of_a_text_is_markup():
+    assert pages._plain("RMB* of a_b, `x` |y|") == r"RMB\* of a\_b, \`x\` \|y\|"

@@ -1,0 +1,162 @@
+"""The page of an experiment: its numbers are those of the cells, whatever the names."""
+
+import re
+
+import pytest
+
+from tamis import plot
+from tamis.exceptions import InvalidParameter
+from tamis.report import reproduced
+from tamis_book import Cell, Reproduction, read
+from tamis_book.cells import agreement_range, mark_cell
+from tamis_book.chart import cells_of
+from tests.page_cases import HOSTILE
+
+pytest.importorskip("vl_convert")
+pytest.importorskip("jinja2")
+
+FILE = """
+title = {title}
+source = "Nobody (2020), table 1"
+metric = "{metric}"
+agreement = {agreement}
+realizations = 30
+scale = {scale}
+notes = ["A note."]
+[methods]
+Fisher = "Ranking(FisherScore())"
+MI = "Ranking(MutualInformation())"
+[unsound]
+MI = "the formula is another"
+[[parts]]
+name = "wine"
+data = {{ load = "wine" }}
+train = 0.5
+published = {{ Fisher = 1, MI = 1 }}
+"""
+
+
+@pytest.fixture
+def experiment(tmp_path):
+    """An experiment that is read, and never run."""
+
+    def made(metric="error", agreement='"chance"', scale=100, title='"Errors on wine"'):
+        path = tmp_path / "own.toml"
+        path.write_text(
+            FILE.format(metric=metric, agreement=agreement, scale=scale, title=title),
+            encoding="utf-8",
+        )
+        return read(str(path))
+
+    return made
+
+
+def cell(experiment, method="Fisher", size=None, ours=12.0, published=13.0, part="wine", n=20):
+    """A number of ours beside a published one, with the mark that it gets."""
+    made = Cell(part, method, size, ours, 3.0, ours - 5, ours + 6, n, None, "", None, None)
+    if published is None:
+        return made
+    return made._replace(published=published, mark=mark_cell(experiment, made, published))
+
+
+def said(page):
+    body = re.sub(r"(?s)<(style|script|svg).*?</\1>", " ", page)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body).replace("\u00a0", " "))
+
+
+def test_the_page_counts_what_agrees(experiment):
+    own = experiment()
+    numbers = [(1, 12.0, 13.0), (2, 8.0, 20.0), (4, 20.0, 8.0)]
+    cells = [cell(own, size=k, ours=a, published=b) for k, a, b in numbers]
+    cells.append(cell(own, "MI", 1, published=None)._replace(published=9.0, mark="?"))
+    page = reproduced(Reproduction(own, tuple(cells), ("MI is late.",))).html()
+    assert "<h1>Errors on wine</h1>" in page
+    text = said(page)
+    assert "1 of 3 numbers agree with those published. Ours is better in 1." in text
+    assert "Ours is worse in 1. 1 published number cannot be a target" in text
+    assert "20.00 (8.00) −" in text
+    assert "? MI: the formula is another" in text
+    assert "20 realizations of 30." in text
+    assert "MI is late." in text
+    assert 'class="worse"' in page
+    assert page.count("<figure") == 1
+
+
+def test_a_table_of_ones_own_has_nothing_published(experiment):
+    own = experiment()
+    page = reproduced(Reproduction(own, (cell(own, published=None),), ())).html()
+    assert "1 number over 20 realizations; none is published." in said(page)
+    assert "(published)" not in page
+
+
+def test_one_realization_does_not_deny_what_is_published(experiment):
+    own = experiment()
+    single = cell(own, published=None)._replace(published=9.0, mark="", n_realizations=1)
+    text = said(reproduced(Reproduction(own, (single,), ())).html())
+    assert "1 number over 1 realization; 1 published beside them, which more could be" in text
+
+
+def test_nothing_computed_is_a_page_too(experiment):
+    page = reproduced(Reproduction(experiment(), (), ("wine is left out.",))).html()
+    assert "wine is left out." in page
+    assert 'id="numbers"' not in page
+
+
+@pytest.mark.parametrize(
+    ("metric", "agreement"),
+    [("error", '"chance"'), ("error", '"range"'), ("error", "2.0"), ("hit", '"chance"')],
+)
+def test_the_interval_is_where_a_published_number_would_agree(experiment, metric, agreement):
+    own = experiment(metric, agreement)
+    one = cell(own, published=None)
+    low, high = agreement_range(own, one)
+    step = 1 if metric == "hit" or "range" in agreement else 0.01  # printed numbers are whole
+    for inside in (low, high):
+        assert mark_cell(own, one, inside) == "="
+    outside = [value for value in (low - step, high + step) if 0 <= value <= 30]
+    assert outside
+    assert all(mark_cell(own, one, value) != "=" for value in outside)
+
+
+def test_a_picture_has_both_numbers(experiment):
+    own = experiment("hit")
+    found = Reproduction(own, (cell(own, ours=10.0, published=30.0),), ())
+    (row,) = plot.published(found).to_dict()["data"]["values"]
+    assert (row["value"], row["other"]) == (50.0, 100.0)  # of 20, and of 30
+    assert row["low"] <= 50 <= row["high"] < 100
+    assert cells_of(found, "wine") == list(found.cells)
+
+
+def test_a_curve_has_the_published_numbers_hollow(experiment):
+    own = experiment()
+    cells = [cell(own, name, k) for name in ("Fisher", "MI") for k in (1, 2, 4)]
+    layers = plot.published(Reproduction(own, tuple(cells), ())).to_dict()["layer"]
+    printed = [layer for layer in layers if layer["data"]["name"] == "printed"]
+    assert [row["value"] for row in printed[0]["data"]["values"]] == [13.0] * 6
+
+
+def hostile(experiment):
+    """An experiment whose parts and methods have the worst names there are."""
+    own = experiment(title='"<script>alert(1)</script>"')
+    cells = [cell(own, name, part=name) for name in HOSTILE]
+    return reproduced(Reproduction(own, tuple(cells), tuple(HOSTILE)), command=HOSTILE[0])
+
+
+def test_hostile_names_are_text(experiment):
+    page = hostile(experiment).html()
+    assert page.count("<script") == 1
+    assert "<img" not in page
+    assert "\x00" not in page
+    assert len(page) < 1_000_000
+
+
+@pytest.mark.parametrize("function", [reproduced, plot.published])
+def test_other_things_are_refused(function):
+    with pytest.raises(InvalidParameter, match=r"reproduce\(name\), not dict"):
+        function({})
+
+
+def test_a_part_that_is_not_there_is_refused(experiment):
+    own = experiment()
+    with pytest.raises(InvalidParameter, match="'wine'"):
+        plot.published(Reproduction(own, (cell(own),), ()), "beer")

@@ -1,0 +1,188 @@
+"""Computed experiments in files, and the tables that are made again from them."""
+
+import gzip
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tamis.evaluation import Store
+from tamis.exceptions import InvalidStore
+from tamis_book import read, reproduce
+from tamis_book.cells import interval
+from tamis_book.files import by_cost
+from tamis_book.layout import contrasts
+from tamis_book.result_files import load_results, save_results
+
+COSTS = {"a": None, "b": 0.5, "c": 3.0}
+
+ERRORS = """
+title = "Errors beside baselines"
+source = "Nobody (2020)"
+scale = 100
+reference = "Fisher"
+[methods]
+Fisher = "Ranking(FisherScore(), n_features_to_select=3)"
+Scatter = "Ranking(Scatter(), n_features_to_select=2)"
+Later = "Forward(NotYetThere())"
+[baselines]
+F = "Ranking(FisherScore())"
+[estimators]
+svm = "SVC()"
+[[parts]]
+name = "wine"
+data = { load = "wine" }
+train = 100
+published = { Fisher = 7.5 }
+[[parts]]
+name = "not here"
+data = { load = "not_at_hand" }
+train = 100
+"""
+
+STABILITY = """
+title = "Stability"
+source = "Nobody (2020)"
+metric = "stability"
+[methods]
+Fisher = "Ranking(FisherScore())"
+[[parts]]
+name = "wine"
+data = { load = "wine" }
+train = 0.5
+sizes = [3, 6]
+published = { Fisher = [1.0, 0.1] }
+"""
+
+HITS = """
+title = "Hits"
+source = "Nobody (2020)"
+metric = "hit"
+[methods]
+Fisher = "Ranking(FisherScore())"
+[[parts]]
+name = "weston"
+data = { make = "make_weston", n_samples = 300 }
+train = 100
+published = { Fisher = 3 }
+"""
+
+
+def computed(text, tmp_path, n=4):
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    found = reproduce(str(path), realizations=n)
+    save_results(found, tmp_path / "mine.json.gz", realizations=n)
+    return read(str(path)), found, load_results(tmp_path / "mine.json.gz", read(str(path)))
+
+
+def nearly(cell):
+    """A cell with numbers of eight digits, and NaN as None."""
+    return [
+        (None if value != value else float(f"{value:.8g}")) if isinstance(value, float) else value
+        for value in cell
+    ]
+
+
+@pytest.mark.parametrize("text", [ERRORS, STABILITY, HITS])
+def test_the_same_table_is_told_from_the_file(text, tmp_path):
+    _, found, again = computed(text, tmp_path)
+    assert found.cells
+    assert list(map(nearly, again.found.cells)) == list(map(nearly, found.cells))
+    assert again.found.counts() == found.counts()
+    assert (again.found.missing, again.found.remarks) == (found.missing, found.remarks)
+    assert [one.method for _, one in contrasts(again.found)] == [
+        one.method for _, one in contrasts(found)
+    ]
+    assert again.is_current
+    assert again.realizations == 4
+    assert set(again.versions) >= {"tamis", "numpy", "scikit-learn"}
+
+
+def test_published_numbers_may_be_corrected_later(tmp_path):
+    experiment, _, _ = computed(HITS, tmp_path)
+    (part,) = experiment.parts
+    corrected = replace(experiment, parts=(replace(part, published={"Fisher": (30.0,)}),))
+    again = load_results(tmp_path / "mine.json.gz", corrected)
+    assert again.is_current
+    assert [cell.published for cell in again.found.cells] == [30.0]
+
+
+def test_a_file_that_asks_for_other_work_has_no_current_results(tmp_path):
+    experiment, _, _ = computed(HITS, tmp_path)
+    for changed in (
+        replace(experiment, methods={"Fisher": "fisher-score"}),
+        replace(experiment, seed=1),
+        replace(experiment, parts=(replace(experiment.parts[0], train=90),)),
+    ):
+        assert not load_results(tmp_path / "mine.json.gz", changed).is_current
+
+
+def test_the_same_scores_make_the_same_file(tmp_path):
+    _, found, _ = computed(HITS, tmp_path)
+    for name in ("a", "b"):
+        save_results(found, tmp_path / f"{name}.json.gz", realizations=4)
+    assert (tmp_path / "a.json.gz").read_bytes() == (tmp_path / "b.json.gz").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"no gzip", gzip.compress(b"[1]", mtime=0), "format", "damage"]
+)
+def test_a_file_that_is_none_is_said_in_a_sentence(content, tmp_path):
+    experiment, _, _ = computed(HITS, tmp_path)
+    path = tmp_path / "mine.json.gz"
+    if content == "format":
+        facts = json.loads(gzip.decompress(path.read_bytes()))
+        content = gzip.compress(json.dumps(facts | {"format": 99}).encode())
+    elif content == "damage":
+        content = gzip.compress(b"[1]")[:10] + b"\xff" * 20  # a head, and no such block behind it
+    path.write_bytes(content)
+    with pytest.raises(InvalidStore, match=r"mine\.json\.gz cannot be read .* make book"):
+        load_results(path, experiment)
+
+
+def test_intervals_are_those_of_the_definitions(tmp_path):
+    experiment, found, _ = computed(ERRORS, tmp_path)
+    cell = next(cell for cell in found.cells if cell.method == "Fisher")
+    values = 100 * np.array(list(found.results["wine"].values("error", "Fisher").values()))
+    reach = 3.182446305 * values.std(ddof=1) / 2  # Student's 97.5 % of three degrees of freedom
+    assert interval(experiment, cell) == pytest.approx(
+        (values.mean() - reach, values.mean() + reach)
+    )
+    hits = read("thesis-3.2")
+    cell = cell._replace(ours=27.0, n_realizations=30)
+    assert interval(hits, cell) == pytest.approx((30 * 0.7438, 30 * 0.9654), abs=0.01)
+
+
+def test_the_shortest_experiments_come_first():
+    some = [replace(read("thesis-3.2"), name=name, cost=cost) for name, cost in COSTS.items()]
+    assert [one.name for one in by_cost(some)] == ["b", "c", "a"]
+
+
+def test_twin_tables_share_their_tasks(tmp_path):
+    text = """
+    title = "Errors"
+    source = "Nobody (2020)"
+    metric = "mse"
+    [methods]
+    Corr = "Ranking(Correlation())"
+    [estimators]
+    svr = "SVR()"
+    [[parts]]
+    name = "additive"
+    data = { make = "make_additive", n_samples = 80 }
+    train = 40
+    sizes = [2]
+    """
+    (tmp_path / "mse.toml").write_text(text)
+    (tmp_path / "scc.toml").write_text(text.replace('"mse"', '"scc"'))
+    with Store(None) as store:
+        errors = reproduce(str(tmp_path / "mse.toml"), realizations=2, store=store)
+        n_tasks = len(store)
+        correlations = reproduce(str(tmp_path / "scc.toml"), realizations=2, store=store)
+        assert len(store) == n_tasks == 2
+    assert errors.cells[0].ours > 0 > -correlations.cells[0].ours
+    save_results(errors, tmp_path / "mse.json.gz", realizations=2)
+    again = load_results(tmp_path / "mse.json.gz", errors.experiment)
+    assert {row.metric for row in again.found.results["additive"].rows()} == {"mse"}

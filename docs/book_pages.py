@@ -9,14 +9,11 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tamis._format import format_count
-from tamis.plot.published import cells_of, draw_published
-from tamis.plot.style import LIGHT
-from tamis.report import reproduced
-from tamis.report.drawing import svg_of
-from tamis.report.reproduced import ReproductionReport
-from tamis.report.reproduced_writing import lead_of
-from tamis.report.standing_words import spoken_p
+from tamis._format import format_count, format_p_value
+from tamis.report import ReproductionReport, reproduced
+from tamis.report.charts.reproduction import cells_of, draw_published
+from tamis.report.charts.style import LIGHT
+from tamis.report.svg import to_svg
 from tamis.reproduction import Cell, Experiment, Reproduction, experiments
 from tamis.reproduction.keeping import KEPT_ENDING, KeptReproduction, kept
 from tamis.reproduction.telling import SIGNS, interval_of
@@ -130,7 +127,7 @@ def _page(experiment: Experiment, one: KeptReproduction | None, pictures: Path) 
         return "\n".join(lines)
     report = reproduced(one.found)
     if one.found.cells:
-        lines += [_plain(lead_of(report)), ""]
+        lines += [_plain(report.lead), ""]
     if not one.is_current:
         lines += ["The experiment file has changed since this was computed.", ""]
     for care in report.cares:
@@ -206,7 +203,7 @@ def _pictures(report: ReproductionReport, folder: Path) -> list[str]:
     for number, part in enumerate(report.parts[:DRAWN], 1):
         cells = cells_of(report.found, part)
         chart = draw_published(cells, report.found.experiment, LIGHT, WIDTH, HEIGHT)
-        _replace(folder / f"{name}-{number}.svg", svg_of(chart))
+        _replace(folder / f"{name}-{number}.svg", to_svg(chart))
         lines += [f".. figure:: pictures/{name}-{number}.svg", f"   :alt: {_plain(part)}", ""]
         lines += [f"   {_plain(part)}", ""]
     if left := len(report.parts) - DRAWN:
@@ -225,8 +222,8 @@ def _tests(report: ReproductionReport) -> list[str]:
             _plain(f"{one.reference} - {one.method}"),
             "" if one.size is None else str(one.size),
             f"{scale * (one.reference_mean - one.method_mean):.3g}",
-            spoken_p(one.p_value),
-            spoken_p(one.p_adjusted),
+            format_p_value(one.p_value),
+            format_p_value(one.p_adjusted),
         ]
         for part, one in ordered
     ]

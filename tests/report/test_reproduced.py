@@ -6,8 +6,8 @@ import pytest
 
 from tamis import plot
 from tamis.exceptions import InvalidParameter
-from tamis.plot.published import cells_of
 from tamis.report import reproduced
+from tamis.report.charts.reproduction import cells_of
 from tamis.reproduction import Cell, Reproduction, read
 from tamis.reproduction.cells import agreeing, mark_of
 from tests.page_cases import HOSTILE
@@ -93,7 +93,7 @@ def test_one_realization_does_not_deny_what_is_published(experiment):
     own = experiment()
     single = cell(own, published=None)._replace(published=9.0, mark="", n_realizations=1)
     text = said(reproduced(Reproduction(own, (single,), ())).html())
-    assert "1 number over 1 realization; 1 published beside them, which more could be" in text
+    assert "1 number over 1 realization; 1 are published, which more realizations could be" in text
 
 
 def test_nothing_computed_is_a_page_too(experiment):

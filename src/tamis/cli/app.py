@@ -1,18 +1,57 @@
-"""The commands: what each takes; those of a table are in :mod:`tamis.cli.table_commands`.
+"""The command ``tamis``: its commands, and how they fail.
 
-What they do is imported when they run, because scikit-learn and polars take over a second of
+What a command does is imported when it runs, because scikit-learn and polars take over a second of
 processor time, which ``--help`` has no use for.
 """
 
-from pathlib import Path
-from typing import Annotated
+import sys
+from io import TextIOWrapper
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from tamis.cli import options
-from tamis.cli.completing import method_words
-from tamis.cli.failing import Sentences
-from tamis.cli.table_commands import compare, select, tune
+from tamis.cli.terminal import notify
+from tamis.exceptions import TamisError
+
+#: Exit codes: the user's error, and Ctrl-C as every shell counts it.
+WRONG, INTERRUPTED = 2, 130
+
+
+class Sentences(TyperGroup):
+    """Commands whose errors are one sentence on stderr, with exit code 2 and no traceback."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run a command and leave with its exit code."""
+        extra["standalone_mode"] = False
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):  # a name that cannot be shown is not an error
+                stream.reconfigure(errors="replace")
+        try:
+            code = super().main(*args, **extra)
+        except Exception as error:
+            if (sentence := _describe(error)) is None:
+                raise
+            notify(sentence)
+            code = WRONG
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _describe(error: Exception) -> str | None:
+    """Return the sentence for the user; None if the fault is ours and a traceback is due."""
+    if hasattr(error, "format_message"):  # arguments that typer cannot use
+        words = error.format_message().rstrip(".")
+        return f"{words}{'' if words.endswith('?') else '.'} Write tamis --help to see the options."
+    # scikit-learn raises ValueError for data and parameters that it cannot use
+    if isinstance(error, TamisError | ValueError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "The memory does not suffice. Give fewer rows or columns."
+    if isinstance(error, OSError):
+        return f"{error.filename or 'A file'}: {error.strerror or error}."
+    return None
+
 
 app = typer.Typer(
     cls=Sentences,
@@ -37,112 +76,45 @@ def root(
         typer.echo(context.get_help())
 
 
-for command in (select, compare, tune):
-    app.command()(command)
+def _select(asked: options.SelectOptions) -> None:
+    from tamis.cli.select import run_select
+
+    run_select(asked)
 
 
-@app.command()
-def methods(
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[NAME or words]",
-            help="A name, or words to look for.",
-            show_default=False,
-            autocompletion=method_words,
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="As JSON, with all that is known.")
-    ] = False,
-    blocks: Annotated[
-        bool,
-        typer.Option("--blocks", help="Those that select from tables larger than memory."),
-    ] = False,
-) -> None:
-    """List the methods by the question they answer, or show one of them in full.
+def _compare(asked: options.CompareOptions) -> None:
+    from tamis.cli.compare import run_compare
 
-    tamis methods
-
-    tamis methods floating
-
-    tamis methods svm-rfe
-
-    tamis methods --blocks
-    """
-    from tamis.cli.listing import show_methods
-
-    show_methods(" ".join(words or []), as_json=as_json, blocks=blocks)
+    run_compare(asked)
 
 
-@app.command()
-def reproduce(
-    experiments: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME...", help="Experiments, see --list; or *.toml.", show_default=False
-        ),
-    ] = None,
-    list_names: Annotated[bool, typer.Option("--list", help="List the names.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Run all of them.")] = False,
-    realizations: Annotated[
-        int | None, typer.Option(min=1, help="How many; by default as published.")
-    ] = None,
-    jobs: options.Jobs = None,
-    dask: options.Cluster = None,
-    store: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Keep finished tasks here, and go on from them."),
-    ] = None,
-    tune: Annotated[
-        bool, typer.Option("--tune", help="Choose hyper-parameters as published.")
-    ] = False,
-    output: options.Outputs = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a page of the experiment: *.html."),
-    ] = None,
-    folder: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Write pages, tables and pictures of all there."),
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
-) -> None:
-    """Compute published tables again, and print ours beside the published numbers.
+def _tune(asked: options.TuneOptions) -> None:
+    from tamis.cli.tune import run_tune
 
-    tamis reproduce --list
-
-    tamis reproduce thesis-3.1 --realizations 10 --jobs 2
-
-    tamis reproduce thesis-5.10 --store wine.sqlite
-
-    tamis reproduce mine.toml --output mine.csv --output mine.tex --report mine.html
-    """
-    from tamis.cli.reproducing import list_experiments, run_experiments
-
-    if list_names:
-        list_experiments()
-        return
-    run_experiments(
-        experiments or [],
-        everything=everything,
-        realizations=realizations,
-        tune=tune,
-        n_jobs=jobs,
-        cluster=dask,
-        store=store,
-        output=tuple(output or ()),
-        report=report,
-        folder=folder,
-        quiet=quiet,
-    )
+    run_tune(asked)
 
 
-@app.command()
-def demo(
-    folder: Annotated[Path, typer.Option(help="Where to write the ranking.")] = Path("tamis-demo"),
-) -> None:
-    """Select columns of a table that comes with scikit-learn, and say what is lost by it."""
+def _methods(asked: options.MethodsOptions) -> None:
+    from tamis.cli.methods import show_methods
+
+    show_methods(" ".join(asked.words), as_json=asked.json, blocks=asked.blocks)
+
+
+def _reproduce(asked: options.ReproduceOptions) -> None:
+    from tamis.cli.reproduce import run_reproduce
+
+    run_reproduce(asked)
+
+
+def _demo(asked: options.DemoOptions) -> None:
     from tamis.cli.demo import run_demo
 
-    run_demo(folder)
+    run_demo(asked.folder)
+
+
+options.add_command(app, options.SelectOptions, _select)
+options.add_command(app, options.CompareOptions, _compare)
+options.add_command(app, options.TuneOptions, _tune)
+options.add_command(app, options.MethodsOptions, _methods)
+options.add_command(app, options.ReproduceOptions, _reproduce)
+options.add_command(app, options.DemoOptions, _demo)

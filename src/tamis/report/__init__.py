@@ -1,24 +1,28 @@
-"""One page that says which columns are kept, why, and how sure that is.
+"""One page of the selected columns, the reasons for them, and their estimated error.
 
 :func:`report` gathers the facts of a fitted selection; ``report(...).save("report.html")`` writes
 one file that works without network, server or JavaScript. Needs the extra ``app``.
 """
 
-from tamis.report.compared import ComparisonReport, MeasuredTable, compared
-from tamis.report.facts import Report
-from tamis.report.gathering import report
-from tamis.report.measuring import resampled
-from tamis.report.reproduced import ReproductionReport, reproduced
-from tamis.report.saving import write_report
+from importlib import import_module
+from typing import Any
 
-__all__ = [
-    "ComparisonReport",
-    "MeasuredTable",
-    "Report",
-    "ReproductionReport",
-    "compared",
-    "report",
-    "reproduced",
-    "resampled",
-    "write_report",
-]
+_HOMES = {
+    "ComparisonReport": "comparison",
+    "MeasuredTable": "comparison",
+    "Report": "selection",
+    "ReproductionReport": "reproduction",
+    "compared": "comparison",
+    "report": "selection",
+    "reproduced": "reproduction",
+    "resampled": "estimates",
+    "write_report": "page",
+}
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used: a page needs more than a plain selection."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tamis.report' has no attribute {name!r}")
+    return getattr(import_module(f"tamis.report.{_HOMES[name]}"), name)

@@ -1,0 +1,124 @@
+"""Published numbers next to ours."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tamis._format import format_number
+from tamis.evaluation.metrics import metric
+from tamis.exceptions import InvalidParameter
+from tamis.report.charts.curves import draw_curve
+from tamis.report.charts.intervals import SpannedNumber, draw_intervals
+from tamis.report.charts.style import Palette, palette, to_altair
+from tamis.report.error_curve import METRICS, ErrorCurve, MetricFormat
+from tamis.reproduction import Cell, Experiment, Reproduction
+from tamis.reproduction.cells import agreeing
+
+
+def published(
+    reproduction: Reproduction,
+    part: str | None = None,
+    *,
+    theme: str = "light",
+    width: int = 420,
+    height: int = 230,
+) -> Any:
+    """Draw the numbers of a published table, hollow, next to ours with their range of agreement.
+
+    Where methods were measured at several numbers of columns they are lines, with a band of one
+    standard error, and the published numbers dashed.
+
+    Parameters
+    ----------
+    reproduction : Reproduction
+        Of :func:`tamis.reproduction.reproduce`.
+    part : str, optional
+        Which part of the table; by default the first.
+    theme : {"light", "page"}, default="light"
+        "page" has the variables of the style sheet of a report for colours.
+    width, height : int
+        Of the plot itself, in pixels; without numbers of columns the height follows the methods.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Examples
+    --------
+    >>> from tamis.plot import published
+    >>> from tamis.reproduction import Cell, Reproduction, read
+    >>> hits = Cell("100", "FisherS", None, 4, 0.5, 0, 1, 30, 2, "=", None, None)
+    >>> found = Reproduction(read("thesis-3.2"), (hits,), ())  # or reproduce("thesis-3.2")
+    >>> [round(row["other"], 1) for row in published(found).to_dict()["data"]["values"]]
+    [6.7]
+    """
+    if not isinstance(reproduction, Reproduction):
+        raise InvalidParameter(
+            "published needs the Reproduction of tamis.reproduction.reproduce(name), not "
+            f"{type(reproduction).__name__}."
+        )
+    parts = list(dict.fromkeys(cell.part for cell in reproduction.cells))
+    if not parts or (part is not None and part not in parts):
+        named = ", ".join(map(repr, parts)) or "none"
+        raise InvalidParameter(f"published needs a part that was computed ({named}), not {part!r}.")
+    cells = cells_of(reproduction, parts[0] if part is None else part)
+    colours = palette(theme)
+    return to_altair(draw_published(cells, reproduction.experiment, colours, width, height))
+
+
+def cells_of(found: Reproduction, part: str) -> list[Cell]:
+    """Return the cells of a part, without those of baselines."""
+    return [cell for cell in found.cells if cell.part == part and cell.beside is None]
+
+
+def draw_published(
+    cells: Sequence[Cell], experiment: Experiment, colours: Palette, width: int, height: int
+) -> dict[str, Any]:
+    """Draw one part."""
+    measure = _metric_of(experiment)
+    if len({cell.size for cell in cells}) < 2:
+        rows = [_spanned(cell, experiment) for cell in cells]
+        return draw_intervals(rows, measure.title, colours, width)
+    methods = {cell.method: [c for c in cells if c.method == cell.method] for cell in cells}
+    ours = [_line(name, own, measure, printed=False) for name, own in methods.items()]
+    known = {name: [c for c in own if c.published is not None] for name, own in methods.items()}
+    printed = [_line(name, own, measure, printed=True) for name, own in known.items() if own]
+    stepped = any(part.steps for part in experiment.parts if part.name == cells[0].part)
+    across = "step" if stepped else "columns kept"
+    how: dict[str, Any] = {"published": printed, "title": measure.title, "across": across}
+    return draw_curve(ours, None, colours, width, height, **how)
+
+
+def _metric_of(experiment: Experiment) -> MetricFormat:
+    """Return how the numbers of an experiment are shown: as they are printed."""
+    if experiment.metric == "hit":
+        return MetricFormat("hits", "%", greater_is_better=True, percent=True)
+    known = METRICS.get(experiment.metric)
+    if known is not None and known.percent and experiment.scale == 100:
+        return known
+    words = {"mse": "mean squared error"}.get(experiment.metric)
+    words = words or (experiment.metric if known is None else known.words)
+    scale = "" if experiment.scale == 1 else f" × {experiment.scale:g}"
+    return MetricFormat(words + scale, "", metric(experiment.metric).greater_is_better)
+
+
+def _spanned(cell: Cell, experiment: Experiment) -> SpannedNumber:
+    """Return a number of ours; hits are shares, since the numbers of realizations may differ."""
+    low, high = agreeing(experiment, cell)
+    other, ours = cell.published, cell.ours
+    if experiment.metric == "hit":
+        low, high = (100 * each / experiment.realizations for each in (low, high))
+        ours = 100 * ours / cell.n_realizations
+        other = None if other is None else 100 * other / experiment.realizations
+    hint = format_number(ours) + ("" if other is None else f", published {format_number(other)}")
+    return SpannedNumber(cell.method, ours, low, high, other, hint)
+
+
+def _line(name: str, cells: Sequence[Cell], measure: MetricFormat, *, printed: bool) -> ErrorCurve:
+    """Return our numbers with their standard errors, or the published ones, as a line."""
+    cells = sorted(cells, key=lambda cell: cell.size or 0)
+    size = np.array([cell.size or 0 for cell in cells], dtype=np.intp)
+    mean = np.array([cell.published if printed else cell.ours for cell in cells], dtype=float)
+    error = np.array([cell.deviation / cell.n_realizations**0.5 for cell in cells])
+    return ErrorCurve(name, size, mean, np.full(len(mean), np.nan) if printed else error, measure)

@@ -55,7 +55,8 @@ def add_command(app: typer.Typer, options: type["Options"], run: Callable[[Any],
     """Add a command whose arguments and options are the fields of a dataclass."""
 
     def command(**values: Any) -> None:
-        run(options(**values))
+        # tuples, as the defaults are: an expression does not show parameters that have theirs
+        run(options(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}))
 
     hints = get_type_hints(options)
     command.__annotations__ = {

@@ -55,7 +55,7 @@ from tamis.contract.drawn import on_rows_drawn
 from tamis.exceptions import InvalidParameter
 from tamis.recipes import prepare
 from tamis.report.sheets import csv_text, json_text
-from tamis.report.units import ChosenUnits, chosen_units, inner_selection
+from tamis.report.units import ChosenUnits, chosen_units, inner_selection, strongest_pairs
 from tamis.table import Alert, Table, TableSelector
 from tamis.table.files import FileTable, read_file
 from tamis.table.labelled import LabelledTable
@@ -248,7 +248,7 @@ def _print_results(
     moved[selection.trace_.moves().unit] = True
     tried = ranking.order[moved[ranking.order]].tolist()
     print_ranking(ranking, tried, heading, asked.rows)
-    pairs = [pair for pair in selection.interactions_ if pair.information > 0][:PAIRS]
+    pairs = strongest_pairs(selection, PAIRS)
     console = stdout()
     if pairs:
         console.print()

@@ -101,7 +101,7 @@ def _redundant(report: "Report") -> Iterator[Caveat]:
     if n_pairs := int((r > SAME).sum()):
         second, first = np.unravel_index(int(r.argmax()), r.shape)
         names = [format_name(report.units.names[report.kept[int(k)]]) for k in (first, second)]
-        which = "1 pair of kept columns is" if n_pairs == 1 else f"{n_pairs} pairs of columns are"
+        which = f"{format_count(n_pairs, 'pair')} of kept columns {'is' if n_pairs == 1 else 'are'}"
         yield Caveat(
             f"{which} almost the same (|r| > {SAME}).",
             f"The closest are {names[0]} and {names[1]} ({r.max():.2f}). Their importances are "

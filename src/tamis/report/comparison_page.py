@@ -146,7 +146,10 @@ def _methods(report: ComparisonReport, several: bool) -> Section:
             row = ["" if quiet else rank, name_cell(cells[0]), *shown]
             rows.append(("beside" if quiet else "", row))
         heads = [(Markup('<span class="vh">Rank</span>'), "num rank"), ("Method", "name")]
-        heads += [(head[0].upper() + head[1:], "num") for head in sheet.headings[1:]]
+        titles = [
+            head if head == "p" else head[0].upper() + head[1:] for head in sheet.headings[1:]
+        ]
+        heads += [(title, "num") for title in titles]
         label = f"The methods on {outcome.table.data}"
         blocks.append(table(heads, rows, "answer three", label))
     return Section("methods", "Methods", "The methods", blocks)

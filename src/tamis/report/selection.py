@@ -16,7 +16,6 @@ from tamis.contract.record import installed_versions
 from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.report.caveats import caveats_of
-from tamis.report.charts.interactions import strongest_pairs
 from tamis.report.charts.search_path import (
     CriterionCurve,
     SearchPath,
@@ -42,7 +41,7 @@ from tamis.report.estimates import (
 )
 from tamis.report.page import Page
 from tamis.report.strips import Group, RowGroups, Strip, row_groups, strip_of
-from tamis.report.units import ChosenUnits, chosen_units, inner_selection
+from tamis.report.units import ChosenUnits, chosen_units, inner_selection, strongest_pairs
 
 #: Kept columns that a page shows in detail: each takes 2 kB.
 DETAILED = 60

@@ -480,7 +480,7 @@ def _data(report: Report) -> Markup:
         for key, values in zip(("med", "lo", "hi"), report.ranks, strict=True):
             columns[key] = values[order].tolist()
     if report.descriptions:
-        columns["desc"] = [mask_control(report.descriptions.get(n) or "-")[:200] for n in raw]
+        columns["desc"] = [mask_control(report.descriptions.get(n, ""))[:200] for n in raw]
     text = json.dumps(columns, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c"))  # which cannot end the element
 

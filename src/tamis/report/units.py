@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import Array, Mask, Subset
-from tamis.contract import Grouping
+from tamis.contract import Grouping, Interaction
 from tamis.evaluation.columns import chosen_columns
 from tamis.exceptions import InvalidParameter
 
@@ -86,6 +86,11 @@ def _columns_of_any(selection: Any) -> tuple[Mask, Subset, Array]:
 def inner_selection(selection: Any) -> Any:
     """Return the selection itself; of one that encodes a frame first, the search behind it."""
     return selection.search_ if hasattr(selection, "aside_") else selection
+
+
+def strongest_pairs(selection: Any, n: int) -> list[Interaction]:
+    """Return the first pairs with more information together than alone."""
+    return [pair for pair in getattr(selection, "interactions_", ()) if pair.information > 0][:n]
 
 
 def scores_alone(selection: Any) -> bool:

@@ -11,7 +11,7 @@ from tamis.contract import Interaction
 from tamis.exceptions import InvalidParameter
 from tamis.report.charts.columns import SQUARE, closest, draw_squares
 from tamis.report.charts.style import Palette, palette, to_altair
-from tamis.report.units import chosen_units
+from tamis.report.units import chosen_units, strongest_pairs
 
 
 def interactions(selection: Any, n: int = 20, *, theme: str = "light", square: int = SQUARE) -> Any:
@@ -57,11 +57,6 @@ def interactions(selection: Any, n: int = 20, *, theme: str = "light", square: i
         )
     names = chosen_units(selection).names
     return to_altair(draw_interactions(pairs, names, palette(theme), square))
-
-
-def strongest_pairs(selection: Any, n: int) -> list[Interaction]:
-    """Return the first pairs with more information together than alone."""
-    return [pair for pair in getattr(selection, "interactions_", ()) if pair.information > 0][:n]
 
 
 def draw_interactions(

@@ -146,7 +146,7 @@ class ErrorCurve:
             return Estimate(NAN)
         first, second = (self.values[:, column[0]] for column in columns)
         loss = second - first if self.measure.greater_is_better else first - second
-        return _mean_and_error(loss[np.isfinite(loss)], self.inflation)
+        return mean_and_error(loss[np.isfinite(loss)], self.inflation)
 
     def smallest_good(self) -> tuple[int, int]:
         """The smallest size that loses to the best no more than one standard error of that loss.
@@ -178,7 +178,8 @@ def curve_of_points(
     return ErrorCurve(method, size.astype(np.intp), *shown, measure, n_features, whole)
 
 
-def _mean_and_error(values: Array, inflation: float) -> Estimate:
+def mean_and_error(values: Array, inflation: float) -> Estimate:
+    """Return the mean over overlapping resamples, and its standard error."""
     if not len(values):
         return Estimate(NAN)
     spread = float(values.std(ddof=1)) if len(values) > 1 else NAN
@@ -243,7 +244,7 @@ def _curve(
     values = np.full((len(numbers), len(sizes)), np.nan)
     values[line, column] = measure.shown([row.value for row in rows])
     inflation = 1 / len(numbers) + results.test_ratio(data)
-    means = [_mean_and_error(v[np.isfinite(v)], inflation) for v in values.T]
+    means = [mean_and_error(v[np.isfinite(v)], inflation) for v in values.T]
     mean, error = (np.array(part) for part in zip(*means, strict=True))
     n_features = max(t.outcome.n_features for t in results.tasks if t.data == data)
     whole = float(mean[-1]) if sizes[-1] == n_features else NAN

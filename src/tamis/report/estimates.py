@@ -29,6 +29,7 @@ from tamis.report.error_curve import (
     MetricFormat,
     curve_of_points,
     error_curves,
+    mean_and_error,
     metric_format,
 )
 from tamis.report.units import ChosenUnits, inner_selection
@@ -251,10 +252,7 @@ def errors_of_results(
         own = [row.value for row in rows if row.method == method and row.rule != "given"]
         if not own:
             return None
-        shown = measure.shown(own)
-        spread = float(shown.std(ddof=1)) if len(shown) > 1 else NAN
-        inflation = 1 / len(shown) + results.test_ratio()
-        kept = Estimate(float(shown.mean()), spread * inflation**0.5)
+        kept = mean_and_error(measure.shown(own), 1 / len(own) + results.test_ratio())
     guess, word = baseline(metric, y)
     r2 = Estimate(1 - (kept.value / guess) ** 2) if metric == "mse" and guess else None
     outcome = results.tasks[0].outcome

@@ -9,16 +9,14 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tamis._format import format_count
-from tamis.plot.style import LIGHT
-from tamis.report.drawing import svg_of
-from tamis.report.standing_words import spoken_p
+from tamis._format import format_count, format_p_value
+from tamis.report.charts.style import LIGHT
+from tamis.report.svg import to_svg
 from tamis_book.cells import Cell, interval
 from tamis_book.chart import cells_of, draw_published
 from tamis_book.experiment import Experiment
 from tamis_book.files import experiments
 from tamis_book.layout import SIGNS, digits_of
-from tamis_book.page import lead_of
 from tamis_book.report import ReproductionReport, reproduced
 from tamis_book.reproduction import Reproduction
 from tamis_book.result_files import ENDING, StoredReproduction, load_results
@@ -132,7 +130,7 @@ def _page(experiment: Experiment, one: StoredReproduction | None, pictures: Path
         return "\n".join(lines)
     report = reproduced(one.found)
     if one.found.cells:
-        lines += [_plain(lead_of(report)), ""]
+        lines += [_plain(report.lead), ""]
     if not one.is_current:
         lines += ["The experiment file has changed since this was computed.", ""]
     for care in report.cares:
@@ -207,7 +205,7 @@ def _pictures(report: ReproductionReport, folder: Path) -> list[str]:
     for number, part in enumerate(report.found.parts[:DRAWN], 1):
         cells = cells_of(report.found, part)
         chart = draw_published(cells, report.found.experiment, LIGHT, WIDTH, HEIGHT)
-        _replace(folder / f"{name}-{number}.svg", svg_of(chart))
+        _replace(folder / f"{name}-{number}.svg", to_svg(chart))
         lines += [f".. figure:: pictures/{name}-{number}.svg", f"   :alt: {_plain(part)}", ""]
         lines += [f"   {_plain(part)}", ""]
     if left := len(report.found.parts) - DRAWN:
@@ -226,8 +224,8 @@ def _tests(report: ReproductionReport) -> list[str]:
             _plain(f"{one.reference} - {one.method}"),
             "" if one.size is None else str(one.size),
             f"{scale * (one.reference_mean - one.method_mean):.3g}",
-            spoken_p(one.p_value),
-            spoken_p(one.p_adjusted),
+            format_p_value(one.p_value),
+            format_p_value(one.p_adjusted),
         ]
         for part, one in ordered
     ]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import tamis
-from tamis.cli.describing import QUESTIONS, question_of, reads_of
+from tamis.cli.catalogue import QUESTIONS, question_of, reads_of
 from tamis.recipes.book import BOOK, Recipe, names
 
 HERE = Path(__file__).parent

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from rich.console import Console
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -29,7 +28,7 @@ from tamis.choice.knockoffs import (
     sdp_strengths,
 )
 from tamis.choice.probes import ahead_of
-from tamis.cli.progress import SearchBar
+from tamis.cli.progress import ProgressBar
 from tamis.contract import Record
 from tamis.criteria import (
     JMI,
@@ -850,7 +849,7 @@ def test_an_error_of_a_search_that_goes_on_is_not_one_of_the_record():
 
 def test_rounds_are_sent_to_processes_without_callbacks(monkeypatch):
     """A callback may hold a terminal, as the bar of the command line does."""
-    bar = SearchBar(Console(), quiet=True)
+    bar = ProgressBar(quiet=True)
     with pytest.raises(TypeError):
         cloudpickle.dumps(bar)
     sent = []

@@ -99,6 +99,17 @@ def mask_control(text: object) -> str:
     return CONTROL.sub("\ufffd", str(text))
 
 
+def format_name(name: object, letters: int | None = None) -> str:
+    """Write a name of somebody's table: without control characters, cut after some letters.
+
+    >>> format_name("a\\x00b"), format_name(" "), format_name("length of the petal", 12)
+    ('a\ufffdb', '(no name)', 'length of t…')
+    """
+    text = mask_control(name)
+    text = text if text.strip() else "(no name)"
+    return text if letters is None or len(text) <= letters else text[: letters - 1].rstrip() + "…"
+
+
 # -- numbers --------------------------------------------------------------------------------------
 
 
@@ -139,7 +150,7 @@ def format_interval(
     ('12.3 %', '–')
     """
     if not math.isfinite(value):
-        return "–"
+        return format_number(value)
     if decimals is None:
         decimals = 2 if value == 0 else 2 - math.floor(math.log10(abs(value)))
     spread = "" if error is None or not math.isfinite(error) else _fixed(error, decimals)

@@ -1,10 +1,12 @@
-"""Regressions, traces and determinants of sub-matrices, kept up to date as columns come and go."""
+"""Regressions, traces and determinants of sub-matrices, and correlations of columns."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from tamis._arrays import Array, Mask, Subset
+from tamis._arrays import Array, Mask, Subset, column_blocks, scaled_columns
+from tamis._sparse import is_sparse
 
 #: A column whose residual variance is below this share of its variance depends on the others. The
 #: rounding of sums over thousands of columns and rows leaves some 1e-13; what is above has digits.
@@ -252,3 +254,47 @@ def check_finite(values: Array) -> None:
     """Raise ``LinAlgError`` where a value is missing: it says nothing of the subsets inside."""
     if not np.isfinite(values).all():
         raise np.linalg.LinAlgError("a column depends on the others")
+
+
+def column_correlations(A: Any, B: Any) -> Array:
+    """Return the absolute correlation of each column of A with each of B.
+
+    It is computed over the rows in which both values are known. It is NaN if a column is constant
+    there, or if fewer than three rows are left, since two always lie on a line. B may be large or
+    sparse: it is read block by block.
+
+    >>> A = np.array([[0.0, 5], [1, 5], [2, 5], [np.nan, 5]])
+    >>> column_correlations(A, np.array([[1.0], [3], [2], [9]])).round(3).tolist()
+    [[0.5], [nan]]
+    """
+    A = np.asarray(A.toarray() if is_sparse(A) else A)
+    own = scaled_columns(A, "K")[0]
+    if is_sparse(B):  # the columns of A are centred, so that the means of B add nothing
+        mean = np.asarray(B.mean(axis=0)).ravel()
+        variance = np.asarray(B.multiply(B).mean(axis=0)).ravel() - mean**2
+        deviation = np.sqrt(np.maximum(variance, 0))
+        deviation[deviation <= DEPENDENT * np.abs(mean)] = np.nan
+        product: Array = np.asarray((B.T @ own).T) / len(A) / deviation
+        product[~own.any(axis=0)] = np.nan
+        return np.minimum(np.abs(product), 1.0)
+    found = np.empty((A.shape[1], B.shape[1]))
+    for block in column_blocks(*B.shape):
+        found[:, block] = _scaled_correlations(own, scaled_columns(B[:, block], "K")[0])
+    return found
+
+
+def _scaled_correlations(A: Array, B: Array) -> Array:
+    """Return the absolute correlations of columns that have mean 0 and deviation 1."""
+    in_A, in_B = ~np.isnan(A), ~np.isnan(B)
+    if in_A.all() and in_B.all():
+        r: Array = np.abs(A.T @ B) / len(A)
+        known = np.outer(A.any(axis=0), B.any(axis=0))
+    else:
+        in_A, in_B = in_A.astype(float), in_B.astype(float)
+        A, B = np.nan_to_num(A), np.nan_to_num(B)
+        n = np.maximum(in_A.T @ in_B, 1.0)
+        sum_A, sum_B = A.T @ in_B, in_A.T @ B
+        squares = ((A**2).T @ in_B - sum_A**2 / n) * (in_A.T @ B**2 - sum_B**2 / n)
+        known = (squares > (DEPENDENT * n) ** 2) & (n > 2)
+        r = np.abs(A.T @ B - sum_A * sum_B / n) / np.sqrt(np.where(known, squares, 1.0))
+    return np.where(known, np.minimum(r, 1.0), np.nan)

@@ -220,7 +220,7 @@ def test_published_tables_are_written_too(tamis, folder):
 def test_a_file_that_cannot_be_written_is_refused_before_any_work(refused, folder):
     (folder / "mine.toml").write_text(MINE)
     before = refused("reproduce", "mine.toml", "-o", "found.xml")
-    assert ".csv or .md or .tex or .json" in before
+    assert ".csv, .md, .tex or .json" in before
     assert "no folder" in refused("reproduce", "mine.toml", "-o", "nowhere/found.csv")
 
 

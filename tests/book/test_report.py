@@ -93,7 +93,7 @@ def test_one_realization_does_not_deny_what_is_published(experiment):
     own = experiment()
     single = cell(own, published=None)._replace(published=9.0, mark="", n_realizations=1)
     text = said(reproduced(Reproduction(own, (single,), ())).html())
-    assert "1 number over 1 realization; 1 published beside them, which more could be" in text
+    assert "1 number over 1 realization; 1 are published, which more realizations could be" in text
 
 
 def test_nothing_computed_is_a_page_too(experiment):

@@ -4,12 +4,14 @@ import json
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 from tamis.auto import Auto
-from tamis.cli import answer, trying
+from tamis.cli import folder as results
+from tamis.cli.options import SelectOptions
 from tamis.contract import Record
 from tamis.recipes import select
 from tamis.search import Ranking
@@ -41,7 +43,7 @@ def test_an_answer_is_not_replaced_unless_that_is_said(tamis, refused, folder):
     before = (folder / "tamis-wine" / "report.html").read_bytes()
     said = refused("select", "wine.csv", "-t", "kind")
     assert said == (
-        "tamis-wine is there already, and is kept. Write --force to replace the answer in it, or "
+        "tamis-wine exists already, and is kept. Write --force to replace the results in it, or "
         "--folder with another name."
     )
     assert (folder / "tamis-wine" / "report.html").read_bytes() == before
@@ -59,21 +61,21 @@ def test_a_method_writes_no_folder_unless_a_page_is_asked_for(tamis, folder):
     assert result.exit_code == 0, result.output
     assert listed(folder / "tamis-wine") == FILES
     page = (folder / "tamis-wine" / "report.html").read_text()
-    assert "A forest was trained on these columns." in page
+    assert "A random forest trained on the kept columns: " in page
     assert "Could be replaced by" in page
 
 
 def test_what_is_tried_out_for_a_page_has_bounds(frame, monkeypatch):
     data = LabelledTable(frame.drop("kind"), frame["kind"].to_numpy(), "kind", "classification")
     chosen = select(data.X, data.y, "fisher-score", n_features_to_select=3)
-    assert set(trying.tried_out(chosen, data.X, data)) == {"substitutes", "model"}
-    monkeypatch.setattr(trying, "MOST_WORK", 1e3)
-    assert set(trying.tried_out(chosen, data.X, data)) == {"model"}
-    monkeypatch.setattr(trying, "MOST_SHOWN", 2)
-    assert trying.tried_out(chosen, data.X, data) == {}
+    assert set(results.try_out(chosen, data.X, data)) == {"substitutes", "model"}
+    monkeypatch.setattr(results, "MOST_WORK", 1e3)
+    assert set(results.try_out(chosen, data.X, data)) == {"model"}
+    monkeypatch.setattr(results, "MOST_SHOWN", 2)
+    assert results.try_out(chosen, data.X, data) == {}
     monkeypatch.undo()
-    monkeypatch.setattr(trying, "MOST_TRIED", 10)
-    assert trying.tried_out(chosen, data.X, data) == {}
+    monkeypatch.setattr(results, "MOST_TRIED", 10)
+    assert results.try_out(chosen, data.X, data) == {}
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,7 @@ def test_a_page_that_cannot_be_written_leaves_nothing(tamis, folder, monkeypatch
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(answer, "write_ranking", full)
+    monkeypatch.setattr(results, "ranking_sheet", full)
     result = tamis("select", "wine.csv", "-t", "kind")
     assert result.exit_code == 2
     assert "tamis-wine cannot be written: No space left on device" in result.stderr
@@ -120,7 +122,7 @@ def test_an_interrupt_leaves_a_record_and_the_command_that_goes_on(tamis, folder
     monkeypatch.setattr(Auto, "_round", interrupted)
     stopped = tamis("select", "wine.csv", "-t", "kind")
     assert stopped.exit_code == 130
-    assert "what is known after round 4 of" in stopped.stderr
+    assert "the state after round 4 of" in stopped.stderr
     assert listed(folder / "tamis-wine") == ["record.json"]
     monkeypatch.setattr(Auto, "_round", work)
     command = stopped.stderr.partition("write: ")[2].strip()
@@ -163,8 +165,8 @@ def test_json_and_quiet(tamis, folder):
 
 
 def test_the_command_is_what_a_shell_takes():
-    words = {"": ("a b.csv", None), "--target": "it's", "--drop": ("x", "$y"), "--force": True}
-    line = answer.command_of({**words, "--seed": None, "--report": False})
+    words = {"target": "it's", "drop": ["x", "$y"], "force": True, "report": False}
+    line = SelectOptions(file=Path("a b.csv"), **words).command_line()
     printed = subprocess.run(["sh", "-c", f"printf '%s\\n' {line}"], capture_output=True, text=True)
     assert printed.stdout.splitlines() == [
         "tamis", "select", "a b.csv", "--target", "it's", "--drop", "x", "--drop", "$y", "--force",
@@ -198,7 +200,7 @@ def test_ctrl_c_while_the_page_is_made_leaves_the_record(tamis, folder, monkeypa
 
 def test_who_waits_at_a_terminal_reads_the_notes_first(tamis, folder, frame, monkeypatch):
     frame.with_columns(one=pl.lit(1)).write_csv("noted.csv")
-    monkeypatch.setattr("tamis.cli.selecting.is_watched", lambda quiet: not quiet)
+    monkeypatch.setattr("tamis.cli.select.is_watched", lambda quiet: not quiet)
     fit = Ranking.fit
     monkeypatch.setattr(Ranking, "fit", lambda *args: sys.stderr.write("fitted\n") and fit(*args))
     result = tamis("select", "noted.csv", "-t", "kind", "fisher-score")

@@ -18,13 +18,14 @@ import tamis as package
 from tamis._parallel import listening
 from tamis.cli import main
 from tamis.cli.app import app
-from tamis.cli.listing import gathered, indexed
-from tamis.cli.progress import SearchBar, progress_of
-from tamis.cli.ranking import ranked_columns
+from tamis.cli.catalogue import list_methods
+from tamis.cli.methods import read_index
+from tamis.cli.progress import ProgressBar
 from tamis.contract import Record
 from tamis.criteria import CrossValidated
 from tamis.datasets import load
 from tamis.recipes import names, recipe
+from tamis.report.units import chosen_units
 from tamis.search import Exhaustive, Forward, Ranking, Then
 from tamis.spec import catalogue, parse
 from tamis.table import TableSelector
@@ -65,8 +66,8 @@ def test_words_of_help_import_nothing_that_takes_time(args):
 
 
 def test_the_index_of_methods_is_what_the_methods_say():
-    """When this fails, write it anew: python -m tamis.cli.listing."""
-    assert indexed() == gathered()
+    """When this fails, write it again: python -m tamis.cli.catalogue."""
+    assert read_index() == list_methods()
 
 
 def test_methods_lists_everything(tamis):
@@ -109,7 +110,7 @@ def test_one_class_is_shown_with_its_parameters(tamis):
 
 
 def test_methods_that_do_not_exist(refused):
-    assert "No method speaks of 'svm-rff'. Did you mean svm-rfe" in refused("methods", "svm-rff")
+    assert "No method mentions 'svm-rff'. Did you mean svm-rfe" in refused("methods", "svm-rff")
 
 
 def test_demo(tamis, folder):
@@ -133,14 +134,23 @@ def test_demo_where_it_cannot_write(refused, folder):
     assert "taken" in refused("demo", "--folder", "taken")
 
 
-def test_the_bar_follows_every_search():
+@pytest.fixture
+def terminal(monkeypatch):
+    """Have bars shown on a terminal that nobody reads."""
+    with open(os.devnull, "w") as nowhere:
+        console = Console(file=nowhere, force_terminal=True)
+        monkeypatch.setattr("tamis.cli.progress.stderr", lambda: console)
+        yield
+
+
+def test_the_bar_follows_every_search(terminal):
     X, y, *_ = load("wine")
     shares = []
 
-    class Watching(SearchBar):
+    class Watching(ProgressBar):
         def on_fit_task_end(self, estimator, context):
             if context.parent is not None:
-                share, where = progress_of(estimator)
+                _, share, where = estimator.progress()
                 assert (share is None) == where.startswith("part")  # of a composed search
                 shares.append(share or 0)
             self.looked = 0.0
@@ -148,35 +158,33 @@ def test_the_bar_follows_every_search():
 
     for name in ("sfs-j3", "sbs-j3", "sffs-j3", "sfbs-j3", "svm-rfe", "fisher-score", "t-test-fdr"):
         shares.clear()
-        with open(os.devnull, "w") as nowhere:
-            console = Console(file=nowhere, force_terminal=True)
-            recipe(name, n_features_to_select=4).set_callbacks(Watching(console)).fit(X, y)
+        with Watching() as bar:
+            recipe(name, n_features_to_select=4).set_callbacks(bar).fit(X, y)
         assert all(0 <= share <= 1 for share in shares), name
         assert shares[-1] == 1, name
 
 
-def test_a_long_step_has_a_line_of_its_own(monkeypatch):
+def test_a_long_step_has_a_line_of_its_own(monkeypatch, terminal):
     clock = iter(range(0, 1000, 3))
     monkeypatch.setattr("tamis.cli.progress.monotonic", lambda: float(next(clock)))
     shown = []
 
-    class Watching(SearchBar):
-        def tell(self, done, total):
-            super().tell(done, total)
-            shown.extend(task.fields["state"] for task in self.progress.tasks[1:])
+    class Watching(ProgressBar):
+        def count_step(self, done, total):
+            super().count_step(done, total)
+            shown.extend(task.fields["state"] for task in self.display.tasks)
 
     X, y, *_ = load("wine")
     search = Forward(CrossValidated(GaussianNB()), n_features_to_select=1)
-    with open(os.devnull, "w") as nowhere:
-        bar = Watching(Console(file=nowhere, force_terminal=True))
-        search.set_callbacks(bar)
-        with listening(bar.tell):
-            search.fit(X[:, :4], y)
+    bar = Watching()
+    search.set_callbacks(bar)
+    with listening(bar.count_step):
+        search.fit(X[:, :4], y)
     assert {"1 of 4, 20/min", "2 of 4, 20/min"} <= set(shown)
-    assert bar.progress.tasks == []
+    assert [task.description for task in bar.display.tasks] == ["Forward(CrossValidated)"]
     bar.stop = True  # Ctrl-C that compiled code took for an error of its own
     with pytest.raises(KeyboardInterrupt):
-        bar.tell(1, 2)
+        bar.count_step(1, 2)
 
 
 def test_long_traces_are_not_read_again_and_again(monkeypatch):
@@ -189,29 +197,30 @@ def test_long_traces_are_not_read_again_and_again(monkeypatch):
             real = getattr(kind, name)
             monkeypatch.setattr(kind, name, lambda *args, real=real: looks.append(1) or real(*args))
     for search in searches:
-        progress_of(search)
+        search.progress()
     assert looks == []
     for search in searches:
-        ranked_columns(search, [f"x{j}" for j in range(X.shape[1])])
+        chosen_units(search, [f"x{j}" for j in range(X.shape[1])])
     assert len(looks) <= len(searches)
 
 
 def test_the_bar_of_genetic_exhaustive_and_branch_and_bound():
     X, y, *_ = load("iris")
     genetic = recipe("ga-knn", n_generations=2, population_size=4).fit(X, y)
-    assert progress_of(genetic) == (1.0, "generation 2")
+    assert genetic.progress()[1:] == (1.0, "generation 2")
     exhaustive = Exhaustive(parse("Scatter()"), n_features_to_select=2).fit(X, y)
-    assert progress_of(exhaustive) == (1.0, "6 subsets")
-    assert progress_of(recipe("branch-and-bound-j3").fit(X, y)) == (None, "gap 0")
+    assert exhaustive.progress()[1:] == (1.0, "6 subsets")
+    assert recipe("branch-and-bound-j3").fit(X, y).progress()[1:] == (None, "gap 0")
     probes = parse("Probes(Ranking(FisherScore()), n_rounds=3)")
-    assert progress_of(probes.fit(X, y)) == (1.0, "round 3 of 3")
-    assert progress_of(TableSelector(probes).fit(X, y)) == (1.0, "round 3 of 3")
+    assert probes.fit(X, y).progress()[1:] == (1.0, "round 3 of 3")
+    assert TableSelector(probes).fit(X, y).progress()[1:] == (1.0, "round 3 of 3")
 
 
 def test_no_bar_without_a_terminal(capsys):
     X, y, *_ = load("iris")
     search = Then(Ranking(parse("FisherScore()"), n_features_to_select=3), recipe("sfs-j3"))
-    search.set_callbacks(SearchBar(Console(stderr=True))).fit(X, y)
+    with ProgressBar() as bar:
+        search.set_callbacks(bar).fit(X, y)
     assert capsys.readouterr() == ("", "")
 
 

@@ -17,7 +17,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tamis.choice.inner_search import walk_of
-from tamis.cli.contest import contestant
 from tamis.contract import Grouping
 from tamis.criteria import MRMR, Correlation, Scatter
 from tamis.datasets import make_mixed
@@ -33,7 +32,8 @@ from tamis.evaluation import (
 )
 from tamis.exceptions import InvalidStore
 from tamis.recipes import prepare
-from tamis.report.standing_words import with_error
+from tamis.report import compared as compared_page
+from tamis.report.contest import contestant
 from tamis.search import FloatingForward, Forward, Ranking
 from tamis.table import TableEncoder, TableSelector, read
 from tamis.table.rows import FrameSource, frame_rows
@@ -241,7 +241,9 @@ def test_words_that_mean_nothing_are_refused_before_any_work(refused):
     assert "--estimator" in refused(
         "compare", "wine.csv", "-t", "kind", "mrmr", "--estimator", "Ridge()"
     )
-    assert ".csv or .md" in refused("compare", "wine.csv", "-t", "kind", "mrmr", "-o", "x.xml")
+    assert ".csv, .md, .tex or .json" in refused(
+        "compare", "wine.csv", "-t", "kind", "mrmr", "-o", "x.xml"
+    )
     assert "holds the data" in refused("compare", "wine.csv", "-t", "kind", "-o", "wine.csv")
 
 
@@ -279,7 +281,7 @@ def test_the_page_says_what_the_terminal_says(tamis, folder, refused):
     best = next(line for line in found.stdout.splitlines() if " is best: " in line)
     assert best in page
     assert "tamis compare wine.csv correlation mrmr --target kind --features 2" in page
-    assert "4 resamples: chosen and trained on 134 rows" in page
+    assert "4 resamples: selected and trained on 134 rows" in page
     assert ".html" in refused(*asked, "--report", "page.pdf")
 
 
@@ -369,7 +371,8 @@ def test_a_protected_folder_and_one_that_is_a_file_are_refused(refused, folder):
     [(3.742, 0.0585, "3.74 ± 0.06"), (0.0, 0.0, "0.00"), (123456.0, 1.0, "1.23e+05 ± 1.00e+00")],
 )
 def test_numbers_have_three_digits_and_their_errors_as_many_decimals(mean, error, text):
-    assert with_error(mean, error, Standings("rmse", False, 0.05, (), (), None)) == text
+    standing = Standings("rmse", False, 0.05, (), (), None)
+    assert compared_page(standing).format(mean, error) == text
 
 
 def test_a_floating_search_is_measured_by_what_it_held(compared, frame):

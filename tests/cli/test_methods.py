@@ -1,17 +1,13 @@
-"""``tamis methods``: questions, details, formulas, costs, and what a program reads."""
+"""``tamis methods``: questions, details, and what a program reads."""
 
 import json
-from inspect import getdoc
 
 import numpy as np
 import pytest
 
 from tamis import spec
-from tamis.choice.inner_search import walk_cost
-from tamis.cli.completing import method_words
-from tamis.cli.describing import GROUPS, QUESTIONS, question_of, reads_of
-from tamis.cli.formulas import formulas, readable
-from tamis.cli.listing import indexed
+from tamis.cli.catalogue import GROUPS, QUESTIONS, question_of, reads_of
+from tamis.cli.methods import complete_methods, read_index
 from tamis.recipes import names, recipe
 from tamis.table.parts import MemoryMap
 
@@ -52,36 +48,19 @@ def test_no_line_is_wider_than_the_terminal(tamis):
         assert max(map(len, shown.splitlines())) <= 100
 
 
-def test_a_detail_says_formula_cost_and_what_it_reads(tamis):
+def test_a_detail_has_what_it_reads_and_its_reference(tamis):
     shown = tamis("methods", "mrmr").stdout
-    assert "I(x_j; y) - 1/|S| Σ[i ∈ S] I(x_j; x_i)" in shown
-    assert "numbers, gaps, categories, sparse" in shown
+    assert "numbers, missing values, categories, sparse" in shown
     assert "Peng, Long and Ding (2005)" in shown
-    cost = walk_cost(recipe("mrmr"), 1000, 100, 10)
-    assert f"{cost.operations * 1e-9:.2g} s" in shown
     assert "tamis compare data.csv --target y mrmr jmi" in shown
 
 
 def test_what_it_reads_is_what_its_tags_say():
-    assert reads_of(recipe("svm-rfe")) == "numbers; gaps and categories of a frame are encoded"
+    assert (
+        reads_of(recipe("svm-rfe"))
+        == "numbers; missing values and categories of a frame are encoded"
+    )
     assert reads_of(recipe("correlation")).startswith("numbers, ")
-
-
-def test_every_formula_of_the_catalogue_can_be_read():
-    kinds = [kind for group in spec.catalogue().values() for kind in group.values()]
-    found = {kind.__name__: formulas(getdoc(kind) or "") for kind in kinds}
-    told = {name: lines for name, lines in found.items() if lines}
-    assert len(told) > 20
-    for name, lines in told.items():
-        for line in lines:
-            assert not set(line) & set("\\"), (name, line)
-            assert line.count("(") == line.count(")"), (name, line)
-
-
-def test_fractions_keep_their_meaning():
-    assert readable(r"\frac{a+b}{N(N-3)} c") == "(a+b)/(N(N-3)) c"
-    assert readable(r"\frac12 x_{i,j}^2") == "1/2 x_(i,j)²"
-    assert readable(r"\max_{j \ne i} \sqrt{a}") == "max_(j ≠ i) √(a)"
 
 
 def test_names_are_found_in_any_case_of_letters(tamis):
@@ -95,12 +74,12 @@ def test_json_has_all_that_is_known(tamis):
     assert set(plain["words"]) == set(spec.catalogue())
     (one,) = json.loads(tamis("methods", "svm-rfe", "--json").stdout)["recipes"]
     assert one["expression"] == "RecursiveElimination(WeightNorm(SVC(kernel='linear')))"
-    assert one in indexed().recipes
+    assert one in read_index().recipes
 
 
 def test_the_shell_completes_names():
-    assert method_words("fspp3") == ["fspp3-init", "fspp3-rfe"]
-    assert method_words("") == names()
+    assert complete_methods("fspp3") == ["fspp3-init", "fspp3-rfe"]
+    assert complete_methods("") == names()
 
 
 def test_methods_for_tables_larger_than_memory_are_listed(tamis):
@@ -129,7 +108,7 @@ def test_recipes_listed_for_blocks_select_from_them():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 90)
     X = rng.normal(size=(90, 5)) + y[:, None] * np.array([1, 0, 0.5, 0, 0.2])
-    for line in indexed().recipes:
+    for line in read_index().recipes:
         if line["blocks"]:
             held = recipe(line["name"]).fit(X, y).columns
             assert recipe(line["name"]).fit(MemoryMap(X, y, block_rows=33)).columns == held

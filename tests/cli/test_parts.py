@@ -6,7 +6,7 @@ import shlex
 import fsspec
 import pytest
 
-from tamis.cli import parts
+from tamis.cli import blocks
 from tamis.density.planes import PivotCounts
 from tamis.exceptions import ClusterLost
 from tamis.table.parts import sources
@@ -37,7 +37,7 @@ def test_a_folder_gives_what_the_table_gives(tamis, parquet, method):
 def test_a_file_that_does_not_fit_is_read_in_blocks(tamis, parquet, monkeypatch):
     held = tamis("select", "wine.parquet", "mrmr", "-t", "kind", "-k", 2)
     assert "in blocks" not in held.stdout
-    monkeypatch.setattr(parts, "free_memory", lambda: 1000.0)
+    monkeypatch.setattr(blocks, "free_memory", lambda: 1000.0)
     found = tamis("select", "wine.parquet", "mrmr", "-t", "kind", "-k", 2)
     assert "178 rows in blocks" in found.stdout
     assert found.stdout.splitlines()[3:] == held.stdout.splitlines()[3:]
@@ -85,7 +85,7 @@ def test_the_automatic_selection_looks_at_rows_of_a_folder(tamis, parquet, monke
     found = tamis(*asked)
     assert found.exit_code == 0, found.output
     told = "120 of 178 rows, drawn at random with seed 0"
-    assert f"note: The table is large; {told}, are looked at" in found.stderr
+    assert f"note: The table is large; {told}, are used" in found.stderr
     assert f"rows used: {told}" in found.stdout
     assert f"rows: {told}" in (parquet / "c" / "report.html").read_text()
     assert told in (parquet / "c" / "record.json").read_text()

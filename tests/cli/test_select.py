@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tamis.cli import selecting
-from tamis.cli.options import ROWS
-from tamis.cli.output import plain, replace_file
-from tamis.cli.request import Request
+from tamis.cli import select as command
+from tamis.cli.folder import replace_file
+from tamis.cli.options import SelectOptions
 from tamis.contract import Record
 from tamis.criteria import Scatter
 from tamis.recipes import select
+from tamis.report.sheets import to_plain
 from tamis.search import Forward
 
 GENETIC = "ga-knn(n_generations=2, population_size=6)"
@@ -30,8 +30,8 @@ def test_the_table_says_what_was_done(tamis, frame):
     result = tamis("select", "wine.csv", "--target", "kind")
     assert result.exit_code == 0, result.output
     assert result.stderr == (
-        "tamis: the page is tamis-wine/report.html; selected.csv, ranking.csv and record.json are "
-        "beside it.\n"
+        "tamis: the report is tamis-wine/report.html; see also selected.csv, ranking.csv and "
+        "record.json.\n"
     )
     first, _, *others = result.stdout.rstrip().splitlines()
     assert first == "wine.csv: 178 rows, 6 columns, target kind (3 classes)"
@@ -258,7 +258,7 @@ def test_interrupt_without_a_record_writes_nothing(tamis, folder, monkeypatch):
     assert stopped.exit_code == 130
     assert stopped.stderr == "tamis: stopped; nothing was written.\n"
     assert sorted(p.name for p in folder.iterdir()) == ["wine.csv"]
-    monkeypatch.setattr(selecting, "read_file", interrupt)
+    monkeypatch.setattr(command, "read_file", interrupt)
     assert tamis("select", "wine.csv", "-t", "kind").exit_code == 130
 
 
@@ -279,7 +279,7 @@ def test_an_error_of_ours_is_not_hidden(tamis, monkeypatch):
     def broken(*args, **options):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(selecting, "read_file", broken)
+    monkeypatch.setattr(command, "read_file", broken)
     result = tamis("select", "wine.csv", "-t", "kind")
     assert isinstance(result.exception, RuntimeError)
 
@@ -411,7 +411,7 @@ def test_a_record_is_extended_to_another_number_of_columns(tamis, folder):
 
 def test_numbers_that_json_does_not_know():
     held = {"a": float("nan"), "b": [1.0, float("nan"), float("-inf")], "c": np.float64(2)}
-    assert plain(held) == {"b": [1.0, None, None], "c": 2.0}
+    assert to_plain(held) == {"b": [1.0, None, None], "c": 2.0}
 
 
 def test_embedded_selectors_and_their_records(tamis, folder):
@@ -441,13 +441,11 @@ def test_the_strongest_pairs_are_printed(tamis, folder):
 
 
 def test_the_command_to_go_on_has_every_option():
-    values = {name: None for name in Request._fields} | {"task": "auto", "seed": 0}
-    values |= {"drop": (), "keep": (), "groups": (), "fixed": (), "file": Path("a.csv")}
-    asked = Request(**values | {"header": True, "safe_csv": True, "rows": ROWS})
-    assert asked.command() == "tamis select a.csv"
+    asked = SelectOptions(file=Path("a.csv"))
+    assert asked.command_line() == "tamis select a.csv"
     others = {"rows": 3, "safe_csv": False, "force": True, "quiet": True, "json": True}
-    told = asked._replace(**others).command()
-    assert told == "tamis select a.csv --no-safe-csv --rows 3 --force --quiet --json"
+    told = asked.command_line(**others)
+    assert told == "tamis select a.csv --rows 3 --json --quiet --no-safe-csv --force"
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ def test_a_filter_that_looks_at_no_target(tamis, lives):
 def test_a_comparison_says_that_it_has_no_measure(refused, lives):
     asked = ("compare", "lives.csv", "--time", "days", "--event", "died", "correlation")
     sentence = refused(*asked)
-    assert "has no measure for times that are censored" in sentence
+    assert "has no metric for censored times" in sentence
     assert "tamis select" in sentence
 
 

@@ -22,8 +22,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
-from tamis.cli import tuned, tuning
-from tamis.cli.tuned import around, best_between, figure, scale
+from tamis.cli import tune
+from tamis.cli.progress import ProgressBar
+from tamis.cli.tune import _format_C, axis_text, best_between
+from tamis.report.tuned_svm import interval_around
 from tamis.svm.curves.certificate import certify
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.search import classification
@@ -151,15 +153,11 @@ def test_a_sample_stands_for_many_rows(tamis, cancer):
     assert tamis("tune", "cancer.csv", "-t", "y", "--sample", 60).stdout == result.stdout
 
 
-def test_long_work_is_announced_with_a_way_out(tamis, cancer, refused, monkeypatch):
-    monkeypatch.setattr(tuning, "LONG", 1e-9)
-    result = tamis("tune", "cancer.csv", "-t", "y")
-    assert "5 paths of 160 rows will take about" in result.stderr
-    assert "--sample" in result.stderr
-    monkeypatch.setattr(tuning, "MAX_SAMPLES", 100)
+def test_too_many_rows_are_refused_with_a_way_out(cancer, refused, monkeypatch):
+    monkeypatch.setattr(tune, "MAX_SAMPLES", 100)
     sentence = refused("tune", "cancer.csv", "-t", "y")
     assert re.search(r"up to 100 rows here; cancer.csv has 160. Write --sample 100", sentence)
-    monkeypatch.setattr(tuning, "free_memory", lambda: 1.0)
+    monkeypatch.setattr(tune, "free_memory", lambda: 1.0)
     assert "--sample" in refused("tune", "cancer.csv", "-t", "y")
 
 
@@ -168,10 +166,10 @@ def test_without_blocks_the_curve_is_of_plain_signs(tamis, cancer, monkeypatch):
     assert "▲" in result.stdout
     assert "\x1b" not in result.stdout
 
-    class Plain(type(tuned.stdout())):
+    class Plain(type(tune.stdout())):
         encoding = "ascii"
 
-    monkeypatch.setattr(tuned, "stdout", lambda: Plain(width=80, highlight=False))
+    monkeypatch.setattr(tune, "stdout", lambda: Plain(width=80, highlight=False))
     plain = tamis("tune", "cancer.csv", "-t", "y").stdout
     assert "^" in plain
     assert "#" in plain
@@ -200,7 +198,7 @@ def test_where_every_C_is_as_good_there_is_no_curve(tamis, folder):
         (["-t", "y", "--c-range", "5,1"], "--c-range needs"),
         (["-t", "y", "--scoring", "neg_log_loss"], "scoring= one of accuracy"),
         (["-t", "y", "--scoring", "wrong"], "scoring among"),
-        (["-t", "y", "--epsilon", "1"], "--epsilon is for a target of numbers"),
+        (["-t", "y", "--epsilon", "1"], "--epsilon is for a numeric target"),
         (["-t", "y", "--folds", "900"], "--folds 900 needs as many rows; there are 160"),
         (["-t", "y", "--groups", "w"], "no column 'w'"),
         (["-t", "y", "--groups", "x1", "--repeats", "2"], "leave out --groups"),
@@ -219,14 +217,14 @@ def test_a_class_of_one_row_is_refused(refused, folder):
 
 
 def test_an_interrupt_says_what_is_known(tamis, cancer, monkeypatch):
-    def count(self, estimator, context):
-        if context.parent is not None:
-            self.done += 1
-            self.bar(self.done, self.total)
-            if self.done == after:
-                os.kill(os.getpid(), signal.SIGINT)
+    shown = ProgressBar.__call__
 
-    monkeypatch.setattr(tuning.PathCount, "on_fit_task_end", count)
+    def count(self, done, total):
+        shown(self, done, total)
+        if done == after:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(ProgressBar, "__call__", count)
     after = 6
     result = tamis("tune", "cancer.csv", "-t", "y", "--gamma", "0.1,1")
     assert result.exit_code == 130
@@ -234,12 +232,7 @@ def test_an_interrupt_says_what_is_known(tamis, cancer, monkeypatch):
     sentence = "tamis: stopped after 6 of 10 paths. Known from 5 folds with gamma = 0.1: error "
     assert result.stderr.startswith(sentence)
 
-    def at_once(self, estimator, context):
-        self.total = context.max_subtasks
-        self.bar(0, self.total)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    monkeypatch.setattr(tuning.PathCount, "setup", at_once)
+    after = 0
     result = tamis("tune", "cancer.csv", "-t", "y")
     assert result.exit_code == 130
     assert result.stderr == "tamis: stopped after 0 of 5 paths; nothing is known yet.\n"
@@ -269,18 +262,20 @@ def test_the_interval_around_the_best_of_a_bent_curve():
     C = np.geomspace(0.01, 100, 401)
     ends = 1 + np.log10(C) ** 2
     curve = ValidationCurve(C, np.column_stack([ends[:-1], ends[1:]]), ends)
-    found = around(curve, 1.0, 0.25)
+    found = interval_around(curve, 1.0, 0.25)
     assert found.low == pytest.approx(10**-0.5, rel=0.05)
     assert found.high == pytest.approx(10**0.5, rel=0.05)
     assert (curve(np.geomspace(found.low, found.high, 999)) <= 1.25 + 1e-9).all()
-    assert around(curve, 1.0, 99.0)[:2] == (C[0], C[-1])
+    assert interval_around(curve, 1.0, 99.0)[:2] == (C[0], C[-1])
 
 
 def test_small_words():
-    assert [figure(x) for x in (0.25, 2048.0, 123456.0, 2.5e9, 1e-7)] == [
+    assert [_format_C(x) for x in (0.25, 2048.0, 123456.0, 2.5e9, 1e-7)] == [
         "0.25", "2048", "123456", "2.5e+09", "1e-07"
     ]  # fmt: skip
-    assert scale(np.geomspace(0.01, 100, 41)) == "0.01      0.1       1         10        100  C"
+    assert (
+        axis_text(np.geomspace(0.01, 100, 41)) == "0.01      0.1       1         10        100  C"
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,15 @@ from sklearn.svm import SVC
 
 import tamis
 from tamis import plot
+from tamis._format import format_name
 from tamis.choice import Probes
 from tamis.criteria import Correlation, FisherScore
 from tamis.evaluation import Realizations, evaluate, friedman
 from tamis.exceptions import InvalidParameter, InvalidTable, MissingExtra
-from tamis.plot.curves import apart
-from tamis.plot.reading import chosen_units, error_curves
-from tamis.plot.style import LIGHT, PAGE, harmless, short
+from tamis.report.charts.curves import push_apart as apart
+from tamis.report.charts.style import LETTERS, LIGHT, PAGE
+from tamis.report.error_curve import error_curves
+from tamis.report.units import chosen_units
 from tamis.search import Forward, Ranking
 from tests.page_cases import HOSTILE
 
@@ -221,7 +223,7 @@ def test_names_cannot_do_harm(hostile, resampled):
 
 
 def test_a_name_that_is_no_text_is_shown_as_such():
-    assert harmless("\ud800a\x85\u2028") == "\ufffda\ufffd\ufffd"
+    assert format_name("\ud800a\x85\u2028") == "\ufffda\ufffd\ufffd"
 
 
 def test_equal_names_stay_apart(wine):
@@ -312,15 +314,19 @@ def test_the_strongest_pairs_are_those_of_the_selection(paired):
     assert {paired.interactions_[0].first, paired.interactions_[0].second} == {1, 4}
     shown = {row["label"] for row in rows(chart, "pairs") if row["label"]}
     assert shown == {f"{100 * pair.information:.0f}" for pair in paired.interactions_[:3]}
-    names = {short(HOSTILE[unit]) for pair in paired.interactions_[:3] for unit in pair[:2]}
+    names = {
+        format_name(HOSTILE[unit], LETTERS)
+        for pair in paired.interactions_[:3]
+        for unit in pair[:2]
+    }
     assert {row["name"] for row in rows(chart, "names")} == names
-    assert short(HOSTILE[1]) in unescape(svg(chart))  # as text
+    assert format_name(HOSTILE[1], LETTERS) in unescape(svg(chart))  # as text
 
 
 def test_what_looked_at_no_pairs_has_none(eliminated, paired):
     with pytest.raises(InvalidParameter, match="pair-scan"):
         plot.interactions(eliminated)
-    with pytest.raises(InvalidParameter, match="number of pairs"):
+    with pytest.raises(InvalidParameter, match="needs n to be an int of at least 1"):
         plot.interactions(paired, n=0)
 
 

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from tamis._format import format_number
 from tamis.evaluation.metrics import metric
 from tamis.exceptions import InvalidParameter
-from tamis.plot.curves import draw_curve
-from tamis.plot.intervals import SpannedNumber, draw_intervals
-from tamis.plot.reading import MEASURES, ErrorCurve, MetricFormat
-from tamis.plot.style import Palette, charted, figure, palette
+from tamis.report.charts.curves import draw_curve
+from tamis.report.charts.intervals import SpannedNumber, draw_intervals
+from tamis.report.charts.style import Palette, palette, to_altair
+from tamis.report.error_curve import METRICS, ErrorCurve, MetricFormat
 from tamis_book.cells import Cell, agreement_range
 from tamis_book.experiment import Experiment
 from tamis_book.reproduction import Reproduction
@@ -24,7 +25,7 @@ def published(
     width: int = 420,
     height: int = 230,
 ) -> Any:
-    """The numbers of a published table, hollow, beside ours with the range in which they agree.
+    """Draw the numbers of a published table, hollow, next to ours with their range of agreement.
 
     Where methods were measured at several numbers of columns they are lines, with a band of one
     standard error, and the published numbers dashed.
@@ -63,39 +64,37 @@ def published(
         raise InvalidParameter(f"published needs a part that was computed ({named}), not {part!r}.")
     cells = cells_of(reproduction, parts[0] if part is None else part)
     colours = palette(theme)
-    return charted(draw_published(cells, reproduction.experiment, colours, width, height))
+    return to_altair(draw_published(cells, reproduction.experiment, colours, width, height))
 
 
 def cells_of(found: Reproduction, part: str) -> list[Cell]:
-    """The cells of a part, without those of baselines."""
+    """Return the cells of a part, without those of baselines."""
     return [cell for cell in found.cells if cell.part == part and cell.beside is None]
 
 
 def draw_published(
     cells: Sequence[Cell], experiment: Experiment, colours: Palette, width: int, height: int
 ) -> dict[str, Any]:
-    """The chart of one part."""
-    measure = measure_of_experiment(experiment)
-    title = measure.words + (f", {measure.unit}" if measure.unit else "")
+    """Draw one part."""
+    measure = _metric_of(experiment)
     if len({cell.size for cell in cells}) < 2:
         rows = [_spanned(cell, experiment) for cell in cells]
-        return draw_intervals(rows, title, colours, width)
-    methods = list(dict.fromkeys(cell.method for cell in cells))
-    by_method = {name: [cell for cell in cells if cell.method == name] for name in methods}
-    ours = [_curve(name, by_method[name], measure) for name in methods]
-    printed = [line for name in methods if (line := _printed(name, by_method[name], measure))]
+        return draw_intervals(rows, measure.title, colours, width)
+    methods = {cell.method: [c for c in cells if c.method == cell.method] for cell in cells}
+    ours = [_line(name, own, measure, printed=False) for name, own in methods.items()]
+    known = {name: [c for c in own if c.published is not None] for name, own in methods.items()}
+    printed = [_line(name, own, measure, printed=True) for name, own in known.items() if own]
     stepped = any(part.steps for part in experiment.parts if part.name == cells[0].part)
     across = "step" if stepped else "columns kept"
-    return draw_curve(
-        ours, None, colours, width, height, printed=printed, title=title, across=across
-    )
+    how: dict[str, Any] = {"published": printed, "title": measure.title, "across": across}
+    return draw_curve(ours, None, colours, width, height, **how)
 
 
-def measure_of_experiment(experiment: Experiment) -> MetricFormat:
-    """In what the numbers of an experiment are shown: as they are printed."""
+def _metric_of(experiment: Experiment) -> MetricFormat:
+    """Return how the numbers of an experiment are shown: as they are printed."""
     if experiment.metric == "hit":
         return MetricFormat("hits", "%", greater_is_better=True, percent=True)
-    known = MEASURES.get(experiment.metric)
+    known = METRICS.get(experiment.metric)
     if known is not None and known.percent and experiment.scale == 100:
         return known
     words = {"mse": "mean squared error"}.get(experiment.metric)
@@ -105,37 +104,21 @@ def measure_of_experiment(experiment: Experiment) -> MetricFormat:
 
 
 def _spanned(cell: Cell, experiment: Experiment) -> SpannedNumber:
-    """A number of ours; hits are shares, since the numbers of realizations may differ."""
+    """Return a number of ours; hits are shares, since the numbers of realizations may differ."""
     low, high = agreement_range(experiment, cell)
     other, ours = cell.published, cell.ours
     if experiment.metric == "hit":
         low, high = (100 * each / experiment.realizations for each in (low, high))
         ours = 100 * ours / cell.n_realizations
         other = None if other is None else 100 * other / experiment.realizations
-    said = figure(ours) + ("" if other is None else f", published {figure(other)}")
-    return SpannedNumber(cell.method, ours, low, high, other, said)
+    hint = format_number(ours) + ("" if other is None else f", published {format_number(other)}")
+    return SpannedNumber(cell.method, ours, low, high, other, hint)
 
 
-def _curve(name: str, cells: Sequence[Cell], measure: MetricFormat) -> ErrorCurve:
-    """Our numbers as a line, with their standard errors."""
+def _line(name: str, cells: Sequence[Cell], measure: MetricFormat, *, printed: bool) -> ErrorCurve:
+    """Return our numbers with their standard errors, or the published ones, as a line."""
+    cells = sorted(cells, key=lambda cell: cell.size or 0)
     size = np.array([cell.size or 0 for cell in cells], dtype=np.intp)
-    mean = np.array([cell.ours for cell in cells])
+    mean = np.array([cell.published if printed else cell.ours for cell in cells], dtype=float)
     error = np.array([cell.deviation / cell.n_realizations**0.5 for cell in cells])
-    return _line(name, size, mean, error, measure)
-
-
-def _printed(name: str, cells: Sequence[Cell], measure: MetricFormat) -> ErrorCurve | None:
-    """The published numbers as a line, None where there are none."""
-    known = [cell for cell in cells if cell.published is not None]
-    if not known:
-        return None
-    size = np.array([cell.size or 0 for cell in known], dtype=np.intp)
-    mean = np.array([cell.published for cell in known], dtype=float)
-    return _line(name, size, mean, np.full(len(mean), np.nan), measure)
-
-
-def _line(name: str, size: Any, mean: Any, error: Any, measure: MetricFormat) -> ErrorCurve:
-    order = np.argsort(size, kind="stable")
-    nothing, nan = np.empty((0, len(size))), float("nan")
-    parts = (size[order], mean[order], error[order])
-    return ErrorCurve(name, *parts, nothing, int(size.max()), measure, nan, nan)
+    return ErrorCurve(name, size, mean, np.full(len(mean), np.nan) if printed else error, measure)

@@ -3,50 +3,18 @@
 What it does is imported when it runs: ``tamis --help`` has no use for it.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import ClassVar
 
 import typer
 
-from tamis.cli import options
-
-app = typer.Typer(add_completion=False)
+from tamis.cli.options import Options, add_command, argument, check_processes, flag, option
 
 
-@app.command()
-def reproduce(
-    experiments: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME...", help="Experiments, see --list; or *.toml.", show_default=False
-        ),
-    ] = None,
-    list_names: Annotated[bool, typer.Option("--list", help="List the names.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Run all of them.")] = False,
-    realizations: Annotated[
-        int | None, typer.Option(min=1, help="How many; by default as published.")
-    ] = None,
-    jobs: options.Jobs = None,
-    dask: options.Cluster = None,
-    store: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Keep finished tasks here, and go on from them."),
-    ] = None,
-    tune: Annotated[
-        bool, typer.Option("--tune", help="Choose hyper-parameters as published.")
-    ] = False,
-    output: options.Outputs = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a page of the experiment: *.html."),
-    ] = None,
-    folder: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Write pages, tables and pictures of all there."),
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
-) -> None:
-    """Compute published tables again, and print ours beside the published numbers.
+@dataclass(frozen=True, kw_only=True)
+class ReproduceOptions(Options):
+    """Compute published tables again, and print ours next to the published numbers.
 
     tamis reproduce --list
 
@@ -56,21 +24,30 @@ def reproduce(
 
     tamis reproduce mine.toml --output mine.csv --output mine.tex --report mine.html
     """
-    from tamis_book.terminal import list_experiments, run_experiments
 
-    if list_names:
-        list_experiments()
-        return
-    run_experiments(
-        experiments or [],
-        everything=everything,
-        realizations=realizations,
-        tune=tune,
-        n_jobs=jobs,
-        cluster=dask,
-        store=store,
-        output=tuple(output or ()),
-        report=report,
-        folder=folder,
-        quiet=quiet,
+    command: ClassVar[str] = "reproduce"
+
+    experiments: list[str] = argument("Experiments, see --list; or *.toml.", "NAME...", ())
+    list_names: bool = flag("List the names.", "--list")
+    everything: bool = flag("Run all of them.", "--all")
+    realizations: int | None = option("Number of realizations (as published).", "N", min=1)
+    jobs: int | None = option("Number of processes.", "N", callback=check_processes)
+    dask: str | None = option("Dask scheduler to run on; local: this machine.", "ADDRESS")
+    store: Path | None = option("Keep finished tasks here, and go on from them.", "FILE")
+    tune: bool = flag("Choose hyper-parameters as published.", "--tune")
+    output: list[Path] = option(
+        "*.csv, *.md, *.tex or *.json; may be repeated.", "FILE", "--output", "-o", default=()
     )
+    report: Path | None = option("Write an HTML report of the experiment: *.html.", "FILE")
+    folder: Path | None = option("Write reports, tables and charts of all there.", "FOLDER")
+    quiet: bool = flag("Print no progress.", "--quiet", "-q")
+
+
+def _reproduce(asked: ReproduceOptions) -> None:
+    from tamis_book.terminal import run_reproduce
+
+    run_reproduce(asked)
+
+
+app = typer.Typer(add_completion=False)
+add_command(app, ReproduceOptions, _reproduce)

@@ -1,28 +1,39 @@
-"""From an experiment that was computed again to all that its page says."""
+"""Facts of an experiment that was computed again, and its page."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import date
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any
 
-from tamis._format import format_count
+from tamis._format import format_count, format_name
 from tamis.contract.record import installed_versions
 from tamis.evaluation import Contrast
 from tamis.exceptions import InvalidParameter
-from tamis.plot.style import harmless
-from tamis.report.facts import Care
-from tamis.report.saving import Page
-from tamis_book.layout import CellTable, contrasts, footnotes, lay_out
+from tamis.report.page import Caveat, Page
+from tamis.report.sheets import Sheet, Value
+from tamis_book.cells import Cell
+from tamis_book.layout import (
+    SIGNS,
+    CellTable,
+    contrasts,
+    footnotes,
+    format_cell,
+    lay_out,
+    legend,
+)
 from tamis_book.reproduction import Reproduction
 
-#: Realizations from which tests are told: of fewer, differences that are equal by chance, as of
+#: Realizations from which tests are shown: of fewer, differences that are equal by chance, as of
 #: hits, look like certainty.
 TESTED = 5
+#: Parts with a chart: each takes 10 to 40 kB; the numbers of the others are in the table.
+DRAWN = 14
+#: Marks in words.
+MARKS = {"=": "agrees", "+": "ours is better", "-": "ours is worse", "?": "no target"}
 
 
 @dataclass(frozen=True, repr=False)
 class ReproductionReport(Page):
-    """All that a page says of an experiment, as plain data.
+    """All that a page shows of an experiment, as plain data.
 
     :func:`tamis_book.reproduced` gathers it; ``save`` writes the page.
 
@@ -36,37 +47,179 @@ class ReproductionReport(Page):
         For each part the reference against the other methods.
     notes : list of str
     made : date
-    cares : list of Care
+    cares : list of Caveat
     details : list of (str, str)
         How it was computed.
     command : str or None
-        What to write on a command line to get the same.
+        The command line that gives the same.
     """
-
-    drawn_by: ClassVar[str] = "tamis_book.page"
 
     found: Reproduction
     tables: Sequence[CellTable]
     tests: Sequence[tuple[str, Contrast]]
     notes: Sequence[str]
-    made: date
-    cares: Sequence[Care] = field(default_factory=list)
-    details: Sequence[tuple[str, str]] = field(default_factory=list)
-    command: str | None = None
+
+    @property
+    def lead(self) -> str:
+        """How many numbers agree."""
+        counts, cells = self.found.counts(), self.found.cells
+        if not counts:
+            n = max((cell.n_realizations for cell in cells), default=0)
+            published = sum(cell.published is not None for cell in cells)
+            # chance is measured by the spread of several
+            rest = f"{published} are published, which more realizations could be compared with"
+            numbers = f"{format_count(len(cells), 'number')} over {format_count(n, 'realization')}"
+            return f"{numbers}; {rest if published else 'none is published'}."
+        sound = format_count(sum(n for mark, n in counts.items() if mark != "?"), "number")
+        words = [f"{counts.get('=', 0)} of {sound} agree with those published."]
+        for mark, word in (("+", "better"), ("-", "worse")):
+            if n := counts.get(mark, 0):
+                words.append(f"Ours {'is' if n == 1 else 'are'} {word} in {n}.")
+        if n := counts.get("?", 0):
+            words.append(
+                f"{format_count(n, 'published number')} cannot be a target, see the notes."
+            )
+        return " ".join(words)
 
     def __repr__(self) -> str:
         return f"<ReproductionReport of {self.found.experiment.name}>"
 
+    def _content(self) -> Any:
+        from tamis.report.template import Content, name_cell
+
+        experiment, counts = self.found.experiment, self.found.counts()
+        names = {"=": "Agree", "+": "Ours better", "-": "Ours worse"}
+        sound = sum(n for mark, n in counts.items() if mark != "?")
+        figures = [("Numbers compared", str(sound), "")] if counts else []
+        figures += [(name, str(counts.get(m, 0)), "") for m, name in names.items() if counts]
+        return Content(
+            experiment.title,
+            self.lead,
+            [name_cell(name) for name in (experiment.name, experiment.source) if name],
+            figures,
+            [self._numbers(), self._charts(), self._tests(), self._notes()],
+        )
+
+    def _numbers(self) -> Any:
+        from tamis.report.template import Section, name_cell, table
+
+        if not self.tables:
+            return None
+        experiment, blocks = self.found.experiment, []
+        if self.found.counts():
+            words = legend(experiment).replace("  ", " · ")
+            if any(cell.sign is not None for cell in self.found.cells):
+                words += " · " + SIGNS.format(experiment.reference)
+            blocks.append(("note", words))
+        for one in self.tables:
+            heads = [(name or "\u00a0", "") for name in one.labels]
+            heads += [(name_cell(name), "") for name in one.heads]
+            rows = [
+                ("", [*map(name_cell, labels), *map(self._cell, cells)])
+                for labels, cells in one.rows
+            ]
+            blocks += [("h3", name_cell(one.title))] if one.title else []
+            blocks.append(table(heads, rows, "plain pairs", f"The numbers {one.title}"))
+        return Section("numbers", "Numbers", "The numbers", blocks)
+
+    def _cell(self, cell: Cell | None) -> Any:
+        if cell is None:
+            return ""
+        text = format_cell(cell, self.found.experiment).strip().replace("-", "−")
+        tip = f"{format_name(cell.method)}: {MARKS[cell.mark]}" if cell.mark else ""
+        css = {"+": "better", "-": "worse"}.get(cell.mark, "")
+        return {"text": text, "tip": tip, "css": css}
+
+    def _charts(self) -> Any:
+        """Draw the published numbers next to ours, part by part."""
+        from tamis.report.charts.style import PAGE
+        from tamis.report.template import BARS, WIDE, Section, draw, draw_with_names, figure
+        from tamis.report.template import name_cell as name
+        from tamis_book.chart import cells_of, draw_published
+
+        if not self.found.parts:
+            return None
+        published, lines, blocks = bool(self.found.counts()), False, []
+        for part in self.found.parts[:DRAWN]:
+            cells = cells_of(self.found, part)
+            lines = len({cell.size for cell in cells}) > 1
+            width = WIDE - 120 if lines else BARS
+            chart = draw_published(cells, self.found.experiment, PAGE, width, 260)
+            svg = draw(chart, 190) if lines else draw_with_names(chart)
+            marks = [cell.mark for cell in cells if cell.mark and cell.mark != "?"]
+            caption = f"{format_count(len(cells), 'number')} of ours."
+            if marks:
+                caption = f"{marks.count('=')} of {format_count(len(marks), 'number')} agree."
+            css = "curve" if lines else "stability"
+            blocks += [("h3", name(part)), figure(css, svg, caption)]
+        note = "Dots are ours"
+        note += ", diamonds the published numbers with their range of agreement." * published
+        if lines:
+            note = "Ours as lines with a band of one standard error"
+            note += "; the published numbers hollow and dashed, in the same colours." * published
+        title = "Published next to ours" if published else "Charts"
+        return Section("pictures", "Charts", title, [("note", f"{note.rstrip('.')}."), *blocks])
+
+    def _tests(self) -> Any:
+        from tamis.report.template import Section, details, sheet_table
+
+        if not self.tests:
+            return None
+        words = (
+            f"{self.tests[0][1].reference} against the others, by a t-test that is corrected for "
+            "the overlap of the realizations, adjusted by Holm’s rule."
+        )
+        marks = ["on" * (one.p_adjusted < 0.05) for _, one in self.tests]
+        tests = sheet_table(tests_sheet(self.found), marks, "plain pairs", "Tests")
+        note = "Marked at the left: those that differ."
+        n = len(self.tests)
+        shown = details(f"All {n} tests", tests, ("note", note), open=n <= 20)
+        return Section("tests", "Tests", "Tests", [("p", words), shown])
+
+    def _notes(self) -> Any:
+        from tamis.report.template import Section
+
+        return Section("notes", "Notes", "Notes", [("list", self.notes)]) if self.notes else None
+
+
+def tests_sheet(found: Reproduction) -> Sheet:
+    """Return one row per test of the reference against another method."""
+    scale = found.experiment.scale
+    rows: list[list[Value]] = [
+        [
+            part,
+            one.reference,
+            one.method,
+            one.size,
+            scale * (one.reference_mean - one.method_mean),
+            one.p_value,
+            one.p_adjusted,
+        ]
+        for part, one in contrasts(found)
+    ]
+    title = "corrected t-test of the reference against the others, adjusted by Holm's rule"
+    heads = ("part", "reference", "method", "columns", "difference", "p", "adjusted p")
+    return without_empty(Sheet(title, heads, rows))
+
+
+def without_empty(sheet: Sheet) -> Sheet:
+    """Return the sheet without empty columns, such as published numbers of a new table."""
+    keep = [
+        j for j in range(len(sheet.headings)) if any(row[j] not in (None, "") for row in sheet.rows)
+    ]
+    rows = [[None if row[j] != row[j] else row[j] for j in keep] for row in sheet.rows]
+    return Sheet(sheet.title, [sheet.headings[j] for j in keep], rows)
+
 
 def reproduced(found: Reproduction, *, command: str | None = None) -> ReproductionReport:
-    """Gather all that there is to say of an experiment that was computed again.
+    """Gather the facts of an experiment that was computed again, for a page.
 
     Parameters
     ----------
     found : Reproduction
         Of :func:`tamis_book.reproduce`.
     command : str, optional
-        What to write on a command line to get the same.
+        The command line that gives the same.
 
     Returns
     -------
@@ -85,43 +238,25 @@ def reproduced(found: Reproduction, *, command: str | None = None) -> Reproducti
             "reproduced needs the Reproduction of tamis_book.reproduce(name), not "
             f"{type(found).__name__}."
         )
+    experiment = found.experiment
+    n = min((cell.n_realizations for cell in found.cells), default=0)
+    cares = [Caveat(sentence) for sentence in found.missing]
+    if 0 < n < experiment.realizations and found.is_published:
+        fact = f"{format_count(n, 'realization')} of {experiment.realizations}."
+        cares.insert(0, Caveat(fact, "Fewer than were published: only large differences show."))
+    methods = {**experiment.methods}
+    for part in experiment.parts:
+        methods |= part.methods
+    lines = [(f"Method {name}", text) for name, text in methods.items()]
+    lines += [(f"Baseline {name}", text) for name, text in experiment.baselines.items()]
+    lines += [(f"Estimator {name}", text) for name, text in experiment.estimators.items()]
+    versions = ", ".join(f"{name} {v}" for name, v in installed_versions().items())
     return ReproductionReport(
         found=found,
         tables=lay_out(found),
-        tests=contrasts(found) if _realizations(found) >= TESTED else [],
+        tests=contrasts(found) if n >= TESTED else [],
         notes=[*found.settings, *found.remarks, *footnotes(found)],
-        made=date.today(),
-        cares=_cares(found),
-        details=_details(found),
+        cares=cares,
+        details=[*lines, ("Seed", str(experiment.seed)), ("Versions", versions)],
         command=command,
     )
-
-
-def _cares(found: Reproduction) -> list[Care]:
-    """What to know before the numbers are compared."""
-    cares = [Care(harmless(sentence), "") for sentence in found.missing]
-    n = _realizations(found)
-    if 0 < n < found.experiment.realizations and found.is_published:
-        cares.insert(
-            0,
-            Care(
-                f"{format_count(n, 'realization')} of {found.experiment.realizations}.",
-                "Fewer than were published: only large differences show.",
-            ),
-        )
-    return cares
-
-
-def _realizations(found: Reproduction) -> int:
-    """How many there are of every number."""
-    return min((cell.n_realizations for cell in found.cells), default=0)
-
-
-def _details(found: Reproduction) -> list[tuple[str, str]]:
-    experiment = found.experiment
-    lines = [(f"Method {name}", text) for name, text in experiment.all_methods.items()]
-    lines += [(f"Beside {name}", text) for name, text in experiment.baselines.items()]
-    lines += [(f"Estimator {name}", text) for name, text in experiment.estimators.items()]
-    lines.append(("Seed", str(experiment.seed)))
-    versions = ", ".join(f"{name} {v}" for name, v in installed_versions().items())
-    return [*lines, ("Versions", versions)]

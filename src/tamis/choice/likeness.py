@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from tamis._arrays import Array, Mask, Subset, column_blocks, scaled_columns
+from tamis._arrays import Array, Mask, Subset, scaled_columns
+from tamis._linalg import column_correlations
 from tamis._sparse import is_sparse
 from tamis.contract import Grouping
 
@@ -39,52 +40,12 @@ def likeness(X: Array, units: Subset, grouping: Grouping, categories: Mask | Non
     if len(asked) and len(narrow):
         plain = len(columns) == X.shape[1]
         table = X if plain else X[:, columns]
-        found[np.ix_(asked, narrow)] = correlations(X[:, asked_columns], table)
+        found[np.ix_(asked, narrow)] = np.nan_to_num(
+            column_correlations(X[:, asked_columns], table)
+        )
     if wide.any():
         _fill_wide(found, X, units, members, wide, categories)
     return found
-
-
-def correlations(A: Array, B: Array) -> Array:
-    """Absolute correlation of each column of A with each of B, over rows in which both are there.
-
-    B may be large, or sparse: it is read block by block.
-    """
-    if is_sparse(B):
-        return _with_sparse(A, B)
-    found = np.empty((A.shape[1], B.shape[1]))
-    own = scaled_columns(A, "K")[0]
-    for block in column_blocks(*B.shape):
-        found[:, block] = _block(own, scaled_columns(B[:, block], "K")[0])
-    return found
-
-
-def _block(A: Array, B: Array) -> Array:
-    here, there = ~np.isnan(A), ~np.isnan(B)
-    if here.all() and there.all():
-        product: Array = A.T @ B
-        return np.minimum(np.abs(product) / len(A), 1.0)
-    here, there = here.astype(float), there.astype(float)
-    A, B = np.nan_to_num(A), np.nan_to_num(B)
-    n = np.maximum(here.T @ there, 1.0)
-    sum_a, sum_b = A.T @ there, here.T @ B
-    spread = ((A**2).T @ there - sum_a**2 / n) * (here.T @ B**2 - sum_b**2 / n)
-    shared = A.T @ B - sum_a * sum_b / n
-    # two rows always lie on a line
-    tells = (spread > (RANK * n) ** 2) & (n > 2)
-    return np.where(tells, np.minimum(np.abs(shared) / np.sqrt(np.where(tells, spread, 1)), 1), 0.0)
-
-
-def _with_sparse(A: Any, B: Any) -> Array:
-    """Columns of A are centred, so that the means of B add nothing."""
-    n = B.shape[0]
-    own = scaled_columns(dense(A), "K")[0]
-    mean = np.asarray(B.mean(axis=0)).ravel()
-    deviation = np.sqrt(np.maximum(np.asarray(B.multiply(B).mean(axis=0)).ravel() - mean**2, 0))
-    product: Array = np.asarray((B.T @ own).T) / n
-    constant = deviation <= RANK * np.abs(mean)
-    scaled = np.abs(product) / np.where(constant, 1.0, deviation)
-    return np.where(constant, 0.0, np.minimum(scaled, 1.0))
 
 
 def _fill_wide(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset, best_first
 from tamis._parallel import parallel_stream
-from tamis.contract import Chosen, Embedded, Entries, Event, Run, Scores
+from tamis.contract import Chosen, Embedded, Entries, Event, Record, Run, Scores
 from tamis.contract.choice import counted
 from tamis.exceptions import InvalidTable, TamisError
 
@@ -125,6 +125,13 @@ class InRounds(Embedded):
     def _say_doubts(self, run: Run) -> None:
         if not self.n_features_:  # ties are told apart by lot
             self._say_nothing_found()
+
+    def _share_done(self, record: Record) -> tuple[float | None, str]:
+        state = next(iter(record.parts), record).trace.state  # of this, or of the one inside it
+        done, n_rounds = state.get("rounds", ()), state.get("n_rounds", ())
+        if not n_rounds:
+            return None, "training"
+        return len(done) / n_rounds, f"round {len(done)} of {n_rounds}"
 
     def _size(self, n_units: int) -> int | None:
         return None

@@ -1,86 +1,427 @@
-"""The options that several commands have, written once: what they are called and what they say."""
+"""The options of the commands: their names, types, defaults and help, declared once."""
 
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated
+from re import sub
+from typing import Annotated, Any, ClassVar, get_type_hints
 
 import typer
+from typer.models import ArgumentInfo
 
-from tamis.table.formats import FORMATS
+from tamis.cli.methods import complete_methods
+from tamis.exceptions import InvalidParameter
+from tamis.table.formats import EXTENSIONS, FORMATS
 
-
-class TaskOption(StrEnum):
-    """How to read the target."""
-
-    auto = "auto"
-    classification = "classification"
-    regression = "regression"
-
-
-#: Rows of a ranking that a terminal shows at once.
-ROWS = 30
+#: The file name that stands for standard input.
+STDIN = "-"
+Task = StrEnum("Task", ["auto", "classification", "regression"])
 
 
-def _processes(asked: int | None) -> int | None:
+def argument(help: str, metavar: str, default: Any = MISSING, **more: Any) -> Any:
+    """Declare an argument of a command as field of a dataclass."""
+    info = typer.Argument(metavar=metavar, help=help, show_default=False, **more)
+    return field(default=default, metadata={"typer": info})
+
+
+def option(help: str, metavar: str | None, *names: str, default: Any = None, **more: Any) -> Any:
+    """Declare an option of a command as field of a dataclass; without a metavar it is a flag."""
+    info = typer.Option(*names, metavar=metavar, help=help, **more)
+    return field(default=default, metadata={"typer": info})
+
+
+def flag(help: str, *names: str) -> Any:
+    """Declare an option without a value."""
+    return option(help, None, *names, default=False)
+
+
+def ordered_fields(options: Any) -> list[Any]:
+    """Return the fields of a command: arguments, the target, its own options, then shared ones."""
+    own = getattr(options, "__annotations__", {})
+    return sorted(
+        fields(options),
+        key=lambda each: (
+            not isinstance(each.metadata["typer"], ArgumentInfo),
+            each.name != "target",
+            each.name not in own,
+        ),
+    )
+
+
+def add_command(app: typer.Typer, options: type["Options"], run: Callable[[Any], None]) -> None:
+    """Add a command whose arguments and options are the fields of a dataclass."""
+
+    def command(**values: Any) -> None:
+        # tuples, as the defaults are: an expression does not show parameters that have theirs
+        run(options(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}))
+
+    hints = get_type_hints(options)
+    command.__annotations__ = {
+        each.name: Annotated[hints[each.name], each.metadata["typer"]]
+        for each in ordered_fields(options)
+    }
+    command.__signature__ = Signature(  # type: ignore[attr-defined]
+        [
+            Parameter(
+                each.name,
+                Parameter.KEYWORD_ONLY,
+                default=Parameter.empty if each.default is MISSING else each.default,
+                annotation=command.__annotations__[each.name],
+            )
+            for each in ordered_fields(options)
+        ]
+    )
+    command.__doc__ = options.__doc__
+    app.command(options.command)(command)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a command is asked for."""
+
+    command: ClassVar[str]
+    #: Fields that do not change the results.
+    apart: ClassVar[Sequence[str]] = ()
+
+    def command_line(self, leave_out: Sequence[str] = (), **others: Any) -> str:
+        """Return the command that asks for the same, with other values if some are given."""
+        line = ["tamis", self.command]
+        for each in ordered_fields(type(self)):
+            value = others.get(each.name, getattr(self, each.name))
+            if each.name in leave_out or value == each.default or value in (None, [], ()):
+                continue
+            info = each.metadata["typer"]
+            names = [name for name in (info.default, *(info.param_decls or ())) if name != ...]
+            name = names[0] if names else f"--{each.name.replace('_', '-')}"
+            for one in value if isinstance(value, list | tuple) else [value]:
+                if isinstance(info, ArgumentInfo):
+                    line.append(written_path(one) if isinstance(one, Path) else str(one))
+                elif isinstance(one, bool):
+                    line.append(name if one else f"--no-{name.removeprefix('--')}")
+                else:
+                    line += [name, str(one)]
+        return shlex.join(line)
+
+
+def written_path(file: Path) -> str:
+    """Return a path as it was written: an address has lost a slash, one of this machine two.
+
+    >>> written_path(Path("s3://bucket/visits")), written_path(Path("file:///data/visits"))
+    ('s3://bucket/visits', 'file:///data/visits')
+    """
+    here = sub(r"^(file|local):/(?!/)", r"\1:///", str(file))
+    return sub(r"^(\w{2,}):/(?!/)", r"\1://", here)
+
+
+def check_processes(asked: int | None) -> int | None:
+    """Refuse a number of processes that cannot be."""
     if asked == 0:
         raise typer.BadParameter("needs a number of processes, or -1 for all cores, not 0.")
     return asked
 
 
-Jobs = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N", callback=_processes, help="Number of processes, where several can be used."
-    ),
-]
+@dataclass(frozen=True, kw_only=True)
+class TableOptions(Options):
+    """Options of a table, and of work with it."""
 
-# what a table is
+    target: str | None = option("The target.", "COLUMN", "--target", "-t")
+    task: Task = option("classification, regression or auto.", "TASK", default=Task.auto)
+    drop: list[str] = option("Column to leave out; may be repeated.", "COLUMN", default=())
+    keep: list[str] = option(
+        "Column to use although it looks like an id or a code of the target.", "COLUMN", default=()
+    )
+    format: str | None = option(f"The format: {', '.join(FORMATS)}.", "NAME")
+    header: bool = option("Whether a CSV file has a header.", None, default=True)
+    seed: int = option("Seed of random draws.", "N", default=0, min=0)
+    jobs: int | None = option("Number of processes.", "N", callback=check_processes)
+    quiet: bool = flag("Print neither progress nor notes.", "--quiet", "-q")
 
-Target = Annotated[str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The target.")]
-Task = Annotated[
-    TaskOption, typer.Option(metavar="TASK", help="classification, regression or auto.")
-]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN", help="Leave this column out; may be given again."),
-]
-Keep = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMN", help="Use it though it looks like an id or a code of the target."
-    ),
-]
-Fixed = Annotated[
-    list[str] | None,
-    typer.Option(metavar="A,B", help="Columns or groups that are always kept."),
-]
-Calendar = Annotated[
-    bool,
-    typer.Option("--calendar", help="Add month, day, weekday and hour of dates as columns."),
-]
-Format = Annotated[
-    str | None, typer.Option(metavar="NAME", help=f"The format: {', '.join(FORMATS)}.")
-]
-Header = Annotated[bool, typer.Option(help="Whether a CSV file has names on top.")]
 
-# how work is done
+@dataclass(frozen=True, kw_only=True)
+class GroupOptions(TableOptions):
+    """Options of tables whose columns are selected."""
 
-Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Where random draws start.")]
-Cluster = Annotated[
-    str | None,
-    typer.Option(metavar="ADDRESS", help="Dask scheduler to run on; local: this machine."),
-]
+    calendar: bool = flag("Add month, day, weekday and hour of dates as columns.", "--calendar")
+    group: list[str] = option(
+        "Columns that are kept or dropped together; may be repeated.", "NAME=A,B", default=()
+    )
+    fixed: list[str] = option("Columns or groups that are always kept.", "A,B", default=())
+    safe_csv: bool = option(
+        "Write ' before names in *.csv that spreadsheets would run as formulas.", None, default=True
+    )
+    force: bool = flag("Overwrite the output folder.", "--force")
 
-# what is written and said
+    @property
+    def units(self) -> dict[str, Any]:
+        """Groups and fixed columns as parameters of a search."""
+        fixed = split_names(self.fixed) or None
+        return {"feature_groups": parse_groups(self.group), "fixed_features": fixed}
 
-Outputs = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--output", "-o", metavar="FILE", help="*.csv, *.md, *.tex or *.json; again for more."
-    ),
-]
-SafeCsv = Annotated[
-    bool,
-    typer.Option(help="Write ' before names in *.csv that spreadsheets would run as formulas."),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Neither progress nor notes.")]
+
+@dataclass(frozen=True, kw_only=True)
+class SelectOptions(GroupOptions):
+    """Select columns of a table.
+
+    Without METHOD, tamis tries several methods and writes the selected columns, their estimated
+    error and an HTML report to tamis-NAME/.
+
+    tamis select data.csv --target y
+
+    tamis select data.csv --target y --dry-run
+
+    tamis select data.csv --target y svm-rfe --features 10 --output ranking.csv
+
+    tamis select data.csv --target y 'Forward(CrossValidated(SVC(C=10)))' -k 5
+
+    tamis select data.csv --target y --scoring roc_auc --groups customer
+
+    tamis select patients.csv --time days --event died
+    """
+
+    command: ClassVar[str] = "select"
+
+    file: Path = argument(
+        "CSV, TSV, Parquet, Arrow, Excel, ARFF or LIBSVM; also .gz, .zst; - is stdin; a folder of "
+        "Parquet files, here or in a store (s3://...).",
+        "FILE",
+    )
+    method: str | None = argument(
+        "A recipe (see tamis methods) or an expression.",
+        "METHOD",
+        None,
+        autocompletion=complete_methods,
+    )
+    time: str | None = option("The time of a censored target, with --event.", "COLUMN")
+    event: str | None = option("1 if the event happened at that time, 0 if not.", "COLUMN")
+    features: str | None = option(
+        "Number of columns to keep: 10, 0.2, best, Threshold(1).", "K", "--features", "-k"
+    )
+    dry_run: bool = flag("Only describe the table.", "--dry-run")
+    id_columns: list[str] = option("", None, default=(), hidden=True)
+    output: Path | None = option("Write the ranking: *.csv or *.json.", "FILE", "--output", "-o")
+    rows: int = option("Number of rows of the ranking that are shown.", "N", default=30, min=1)
+    dask: str | None = option(
+        "Dask scheduler whose workers read Parquet in blocks; local: this machine.", "ADDRESS"
+    )
+    device: str | None = option("Device of torch for kernel criteria, such as cuda.", "NAME")
+    save_record: Path | None = option("Write every step to *.json, also after Ctrl-C.", "FILE")
+    resume: Path | None = option("Go on from such a file.", "FILE")
+    report: bool = flag("Write a folder with an HTML report, as without METHOD.", "--report")
+    folder: Path | None = option("Output folder (default: tamis-NAME).", "FOLDER")
+    resamples: int | None = option(
+        "Number of resamples for the error estimate of a METHOD (default: 20).", "R", min=0
+    )
+    budget: str | None = option("Time limit without METHOD: 60s, 5m.", "TIME")
+    scoring: str | None = option(
+        "Score that decides without METHOD: roc_auc, neg_log_loss, r2, ...", "NAME"
+    )
+    cv: str | None = option(
+        "Number of folds without METHOD, or time:COLUMN for time order.", "FOLDS"
+    )
+    groups: str | None = option("Keep rows with the same value in the same fold.", "COLUMN")
+    weights: str | None = option("Weights of the rows.", "COLUMN")
+    class_weight: str | None = option("balanced: every class counts the same.", "WEIGHT")
+    json: bool = flag("Print the results as JSON.", "--json")
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return file_name(self.file)
+
+    @property
+    def results_folder(self) -> Path | None:
+        """The output folder, None if only files that are named are written."""
+        if self.folder is not None:
+            return self.folder
+        own = default_folder(self.file)
+        if self.method is None and self.resume is not None:
+            begun = self.resume.parent.name.startswith(own.name)  # a run that Ctrl-C stopped
+            return self.resume.parent if begun else None
+        return own if self.report or self.method is None else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(GroupOptions):
+    """Compare methods on your own table, on held-out rows.
+
+    tamis compare data.csv --target y
+
+    tamis compare data.csv --target y mrmr svm-rfe 'Forward(Scatter("J3"))'
+
+    tamis compare data.csv -t y mrmr jmi --estimator 'SVC(C=10)' --folder mine
+
+    tamis compare a.csv b.csv c.csv -t y correlation mrmr --jobs 4 --report compare.html
+    """
+
+    command: ClassVar[str] = "compare"
+    apart = ("jobs", "dask", "store", "output", "report", "folder", "force", "safe_csv", "quiet")
+
+    words: list[str] = argument(
+        "Tables, then recipes (see tamis methods) or expressions.",
+        "FILE... METHOD...",
+        autocompletion=complete_methods,
+    )
+    time: str | None = option("", None, hidden=True)
+    event: str | None = option("", None, hidden=True)
+    features: int | None = option(
+        "Largest number of columns (default: 20).", "N", "--features", "-k", min=1
+    )
+    estimator: str | None = option("Trained on the selected columns (default: ridge).", "EXPR")
+    metric: str | None = option("error, 'balanced error', auc, rmse, mse, or a scorer.", "NAME")
+    resamples: int = option("Number of resamples.", "N", "--resamples", "-r", default=20, min=2)
+    test_share: float = option("Share of held-out rows.", "SHARE", default=0.25, min=0.01, max=0.99)
+    dask: str | None = option("Dask scheduler to run on; local: this machine.", "ADDRESS")
+    store: Path | None = option("Keep finished fits here, and go on from them.", "FILE")
+    output: list[Path] = option(
+        "*.csv, *.md, *.tex or *.json; may be repeated.", "FILE", "--output", "-o", default=()
+    )
+    report: Path | None = option("Write an HTML report: *.html.", "FILE")
+    folder: Path | None = option("Write all of these and the finished fits there.", "FOLDER")
+
+    @property
+    def files(self) -> list[Path]:
+        """The words that are tables."""
+        return [Path(word) for word in dict.fromkeys(filter(_is_file, self.words))]
+
+    @property
+    def methods(self) -> list[str]:
+        """The words that are methods."""
+        return [word for word in self.words if not _is_file(word)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneOptions(TableOptions):
+    """Find the best C of an SVM, exactly, and prove it.
+
+    tamis tune data.csv --target y
+
+    tamis tune data.csv --target y --kernel linear --c-range 0.001,1000
+
+    tamis tune data.csv --target y --gamma 0.01,0.1,scale --jobs 2 --output curve.csv
+    """
+
+    command: ClassVar[str] = "tune"
+
+    file: Path = argument("A table, as of tamis select; - is stdin.", "FILE")
+    kernel: str = option("rbf or linear.", "NAME", default="rbf")
+    gamma: list[str] = option(
+        "One or several for rbf: 0.01,0.1, scale or auto.", "G,G,...", default=()
+    )
+    c_range: str | None = option("Smallest and largest C: 0.01,1000.", "LOW,HIGH")
+    folds: int = option("Number of folds.", "K", default=5, min=2)
+    repeats: int = option("Number of repeats of the folds.", "R", default=1, min=1)
+    scoring: str | None = option(
+        "A scorer of scikit-learn: balanced_accuracy, f1, roc_auc, r2, ...; by default the error, "
+        "or the squared error.",
+        "NAME",
+    )
+    epsilon: float | None = option(
+        "Epsilon of a regression (default: 0.1 standard deviations).", "E", min=0
+    )
+    sample: int | None = option("Number of rows to use, drawn at random.", "N", min=10)
+    groups: str | None = option("Keep rows with the same value in the same fold.", "COLUMN")
+    output: Path | None = option("Write the curve: *.csv or *.json.", "FILE", "--output", "-o")
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return file_name(self.file)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodsOptions(Options):
+    """List the methods by the question they answer, or show one of them in full.
+
+    tamis methods
+
+    tamis methods floating
+
+    tamis methods svm-rfe
+
+    tamis methods --blocks
+    """
+
+    command: ClassVar[str] = "methods"
+
+    words: list[str] = argument(
+        "A name, or words to search for.", "[NAME or words]", (), autocompletion=complete_methods
+    )
+    json: bool = flag("As JSON, with all that is known.", "--json")
+    blocks: bool = flag("Those that select from tables larger than memory.", "--blocks")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions(Options):
+    """Select columns of a table that comes with scikit-learn, and show what is lost by it."""
+
+    command: ClassVar[str] = "demo"
+
+    folder: Path = option("Output folder.", "FOLDER", default=Path("tamis-demo"))
+
+
+# -- values of options ----------------------------------------------------------------------------
+
+
+def file_name(file: Path) -> str:
+    """Return what a file is called in sentences."""
+    return "standard input" if str(file) == STDIN else file.name
+
+
+def default_folder(file: Path) -> Path:
+    """Return the output folder of a table.
+
+    >>> str(default_folder(Path("data/genes.csv.gz")))
+    'tamis-genes'
+    """
+    name = "stdin" if str(file) == STDIN else file.name.split(".")[0] or file.name
+    return Path(f"tamis-{name}")
+
+
+def _is_file(word: str) -> bool:
+    """Whether a word is a file: it exists, or it ends as tables do."""
+    if any(sign in word for sign in "()\"'"):
+        return False
+    path = Path(word)
+    return word == STDIN or path.exists() or any(e in path.suffixes for e in EXTENSIONS)
+
+
+def split_names(given: Sequence[str]) -> list[str]:
+    """Return names that are separated by commas."""
+    return [name.strip() for text in given for name in text.split(",") if name.strip()]
+
+
+def parse_groups(given: Sequence[str]) -> dict[str, list[str]] | None:
+    """Return ``--group name=a,b,c``, given any number of times, as a mapping."""
+    groups: dict[str, list[str]] = {}
+    for text in given:
+        name, equals, columns = text.partition("=")
+        if not (equals and name.strip()):
+            raise InvalidParameter(
+                f"--group needs a name and columns, such as colour=red,green,blue, not {text!r}."
+            )
+        if name.strip() in groups:
+            raise InvalidParameter(
+                f"--group is given twice for {name.strip()!r}. Write all of its columns at once."
+            )
+        groups[name.strip()] = split_names([columns])
+    return groups or None
+
+
+def parse_seconds(text: str) -> float:
+    """Return ``60``, ``60s``, ``5m`` or ``1h`` in seconds.
+
+    >>> parse_seconds("5m")
+    300.0
+    """
+    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
+    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1.0)
+    try:
+        seconds = float(number) * unit
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise InvalidParameter(f"--budget needs a time such as 60s, 5m or 1h, not {text!r}.")
+    return seconds

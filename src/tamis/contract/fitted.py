@@ -98,6 +98,27 @@ class FittedSelection(SelectorMixin):
 
     # -- in words ---------------------------------------------------------------------------------
 
+    def progress(self) -> tuple[str, float | None, str]:
+        """Return how far a fit is, for a progress bar; also during the fit.
+
+        Returns
+        -------
+        name : str
+            The search.
+        share : float or None
+            Its share that is done, None if it is not known.
+        state : str
+            The newest step, such as "3 of 13 columns".
+        """
+        search: Any = self._inner_search()
+        name, criterion = type(search).__name__, getattr(search, "criterion", None)
+        name = name if criterion is None else f"{name}({type(criterion).__name__})"
+        return name, *search._share_done(self.record_)
+
+    def _inner_search(self) -> Any:
+        """Return the search, which is inside a selector that only prepares the table."""
+        return self
+
     def explain(self, column: Any) -> str:
         """Say in words when a column was looked at, what it scored, and what won in its place.
 

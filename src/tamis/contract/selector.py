@@ -113,6 +113,24 @@ class Selection(FittedSelection, CallbackSupportMixin, BaseEstimator):
     def _open(self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record) -> Any:
         """Learn the data: the :class:`StepSource` of the steps that follow those of a record."""
 
+    def _share_done(self, record: Record) -> tuple[float | None, str]:
+        """Return the share of a search that is done, None if it is not known, and its state."""
+        if len(record.trace):
+            return self._share_of_steps(record.trace, record.grouping)
+        # the first part of a composition, or a model in training
+        return None, f"part {len(record.parts)}" if record.parts else "training"
+
+    def _share_of_steps(self, trace: Trace, grouping: Grouping) -> tuple[float | None, str]:
+        """Return the share of a search that some steps have done, and its state."""
+        n_units, first, last = trace.n_units, int(trace.sizes[0]), int(trace.sizes[-1])
+        # a ranking ranks all, whatever is asked
+        target = None if self.scores_alone else self._choice().size(n_units, "")
+        if first > n_units / 2:  # it began with everything
+            share = (n_units - last) / max(n_units - (target or 1), 1)
+        else:
+            share = last / (target or n_units)
+        return min(share, 1.0), f"{last} of {n_units} {grouping.word}s"
+
     def _check(self) -> None:
         """Refuse parameters that cannot work, before any data are seen."""
         self._choice().check(self, self)

@@ -1,30 +1,30 @@
-"""One page that says which columns are kept, why, and how sure that is.
+"""One page of the selected columns, the reasons for them, and their estimated error.
 
 :func:`report` gathers the facts of a fitted selection; ``report(...).save("report.html")`` writes
 one file that works without network, server or JavaScript. Needs the extra ``app``.
 """
 
+from importlib import import_module
 from typing import Any
 
 from tamis._book import load_from_book
-from tamis.report.compared import ComparisonReport, MeasuredTable, compared
-from tamis.report.facts import Report
-from tamis.report.gathering import report
-from tamis.report.measuring import resampled
-from tamis.report.saving import write_report
 
-__all__ = [
-    "ComparisonReport",
-    "MeasuredTable",
-    "Report",
-    "compared",
-    "report",
-    "resampled",
-    "write_report",
-]
+_HOMES = {
+    "ComparisonReport": "comparison",
+    "MeasuredTable": "comparison",
+    "Report": "selection",
+    "compared": "comparison",
+    "report": "selection",
+    "resampled": "estimates",
+    "write_report": "page",
+}
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used: a page needs more than a plain selection."""
     if name in ("ReproductionReport", "reproduced"):
         return load_from_book(name)
-    raise AttributeError(f"module 'tamis.report' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tamis.report' has no attribute {name!r}")
+    return getattr(import_module(f"tamis.report.{_HOMES[name]}"), name)

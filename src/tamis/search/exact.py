@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import combinations, islice
+from math import comb
 from time import perf_counter
 from typing import Any
 from warnings import warn
@@ -14,6 +15,7 @@ from tamis._linalg import BATCH
 from tamis.contract import (
     Counted,
     Fraction,
+    Grouping,
     Size,
     SizeLike,
     Step,
@@ -53,6 +55,12 @@ class Exhaustive(WholeSubsets):
 
     needs = (SubsetCriterion,)
     extends = False
+
+    def _share_of_steps(self, trace: Trace, grouping: Grouping) -> tuple[float | None, str]:
+        n_fixed, n_valued = len(grouping.fixed), trace.state["valued"]
+        target, free = self._choice().size(trace.n_units, ""), trace.n_units - n_fixed
+        n_subsets = 2**free if target is None else comb(free, target - n_fixed)
+        return n_valued / n_subsets, f"{n_valued} subsets"
 
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
@@ -180,6 +188,9 @@ class BranchAndBound(WholeSubsets):
     def _complete(self, trace: Trace) -> bool:
         """Not while a budget left a gap: more of it may close it."""
         return bool(trace.state["gap"] == 0)
+
+    def _share_of_steps(self, trace: Trace, grouping: Grouping) -> tuple[float | None, str]:
+        return None, f"gap {trace.state['gap']:.3g}"
 
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace

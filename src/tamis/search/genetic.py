@@ -11,7 +11,7 @@ import numpy as np
 
 from tamis._arrays import EMPTY, Array, Mask, Subset, best_first, improves, is_int, is_real
 from tamis._random import stream
-from tamis.contract import Counted, SizeLike, Step, SubsetCriterion, Trace
+from tamis.contract import Counted, Grouping, SizeLike, Step, SubsetCriterion, Trace
 from tamis.contract.steps import Standing
 from tamis.exceptions import InvalidParameter
 from tamis.search.whole import WholeSubsets
@@ -118,6 +118,9 @@ class Genetic(WholeSubsets):
         for name, rate in (("crossover_rate", self.crossover_rate), ("mutation_rate", mutation)):
             if not (is_real(rate) and 0 <= rate <= 1):
                 raise InvalidParameter(f"Genetic needs {name} in [0, 1], not {rate!r}.")
+
+    def _share_of_steps(self, trace: Trace, grouping: Grouping) -> tuple[float | None, str]:
+        return len(trace) / (self.n_generations + 1), f"generation {len(trace) - 1}"
 
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace

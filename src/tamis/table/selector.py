@@ -187,6 +187,9 @@ class TableSelector(MetaEstimatorMixin, Selection):
         """As the search does."""
         return bool(self.search.counts_places)
 
+    def _inner_search(self) -> Any:
+        return self.search
+
     def _choice(self) -> Choice:
         choice: Choice = self.search._choice()
         return choice

@@ -1,0 +1,123 @@
+"""``tamis select`` of a table that is read in blocks of rows."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from tamis._arrays import target_kind
+from tamis._parallel import cluster_client
+from tamis.cli.options import SelectOptions, written_path
+from tamis.cli.table import check_target
+from tamis.contract import Parts, Record, TableInParts
+from tamis.contract.cost import free_memory
+from tamis.contract.drawn import RowDraw
+from tamis.contract.target_labels import TargetLabels
+from tamis.datasets.memory import NUMBER
+from tamis.exceptions import InvalidParameter
+from tamis.table import Alert
+from tamis.table.files import FileTable
+from tamis.table.parts import ClusterParts, Parquet
+from tamis.table.parts.sources import draw_rows
+from tamis.table.target import check_column, spoken_task
+
+#: Copies of a table that a selection in memory makes: what was read, the numbers, and the
+#: standardised ones or their levels.
+COPIES = 3
+#: Options that need the whole table at once.
+IN_MEMORY = ("report", "folder", "time", "event", "dry_run", "groups", "weights", "calendar")
+
+
+class LabelledBlocks(NamedTuple):
+    """Features and target of a table in blocks of rows, as :class:`LabelledTable` has them."""
+
+    X: Parts
+    table: TableInParts
+    target: str
+    task: str
+    y: None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the features."""
+        return list(self.table.names or ())
+
+    def __str__(self) -> str:
+        n, d = self.table.shape
+        task = spoken_task(self.table.labels.values, self.task)
+        return f"{n} rows in blocks, {d} columns, target {self.target} ({task})"
+
+
+def is_read_in_blocks(asked: SelectOptions) -> bool:
+    """Whether a table is a folder, lies in a store, or does not fit into memory."""
+    where = written_path(asked.file)
+    if asked.format not in (None, "parquet"):
+        return False
+    if asked.dask is not None or "://" in where or asked.file.is_dir():
+        return True
+    free = free_memory()
+    if asked.file.suffix.lower() != ".parquet" or not asked.file.is_file() or free is None:
+        return False
+    from pyarrow import ArrowException
+    from pyarrow.parquet import read_metadata
+
+    try:
+        footer = read_metadata(where)
+    except (ArrowException, OSError):
+        return False  # the reader of whole files has the sentence
+    return bool(COPIES * NUMBER * footer.num_rows * footer.num_columns > free)
+
+
+def is_automatic(asked: SelectOptions) -> bool:
+    """Whether the selection chooses its method itself."""
+    if asked.method is not None or asked.resume is None:
+        return asked.method is None
+    return "Auto(" in Record.load(asked.resume).expression
+
+
+def draw_table(asked: SelectOptions) -> tuple[FileTable, RowDraw | None]:
+    """Draw rows for a selection in memory; also return what they were drawn from."""
+    if asked.dask is not None:
+        raise InvalidParameter(
+            "--dask has workers learn from all rows, but the automatic selection uses some "
+            "thousand of them, here. Leave it out, or name a METHOD, such as mrmr."
+        )
+    rows = draw_rows(written_path(asked.file), seed=asked.seed)
+    return FileTable(pl.DataFrame(rows.X)), rows.drawn
+
+
+def draw_alerts(drawn: RowDraw | None) -> tuple[Alert, ...]:
+    """Return what to know of a table of which some rows are used."""
+    if drawn is None:
+        return ()
+    sentence = (
+        f"The table is large; {drawn}, are used, and all numbers are of these. To learn from all "
+        "rows name a METHOD, such as mrmr."
+    )
+    return (Alert("sample", (), sentence),)
+
+
+@contextmanager
+def open_blocks(asked: SelectOptions) -> Iterator[LabelledBlocks]:
+    """Open the table, to be read here or by the workers of a cluster."""
+    for name in IN_MEMORY:
+        if getattr(asked, name):
+            raise InvalidParameter(
+                f"--{name.replace('_', '-')} needs the whole table at once, and {asked.file} is "
+                "read in blocks of rows. Leave it out."
+            )
+    here: Any = nullcontext()
+    with here if asked.dask is None else cluster_client(asked.dask, asked.jobs) as client:
+        where = written_path(asked.file)
+        known = Parquet(where).names
+        check_target(asked.target, known)
+        for name in asked.drop:
+            check_column(name, known)
+        left = [name for name in known if name not in asked.drop]
+        files = Parquet(where, target=asked.target, columns=left)
+        source: Parts = files if client is None else ClusterParts(files, client)
+        labels = source.reduce(TargetLabels("tamis select"), target_only=True)
+        task = target_kind(labels.values) if asked.task == "auto" else asked.task.value
+        table = TableInParts(source, labels, "tamis select")
+        yield LabelledBlocks(source, table, str(asked.target), task)

@@ -1,0 +1,287 @@
+"""Files that commands write: checked before the work, written completely or not at all."""
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import polars as pl
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+from tamis._files import can_write, replace_text
+from tamis._format import join_words
+from tamis._parallel import listening
+from tamis.auto import Auto
+from tamis.choice import HonestSize
+from tamis.cli.options import SelectOptions
+from tamis.cli.progress import ProgressBar
+from tamis.contract import SURVIVAL, Selection, SparseColumns
+from tamis.datasets.memory import check_fits
+from tamis.evaluation import Results
+from tamis.exceptions import InvalidParameter, TamisError
+from tamis.report.sheets import Sheet, csv_text, quote_formula
+from tamis.report.units import ChosenUnits, inner_selection
+from tamis.table import Alert
+from tamis.table.target import LabelledTable
+
+#: Files of an output folder; nothing else in it is ever touched.
+SELECTED, RANKING, RECORD, PAGE = "selected.csv", "ranking.csv", "record.json", "report.html"
+#: Whole numbers up to here are the same as floats.
+WHOLE = 2**53
+#: Resamples of a method that does not measure itself, for a page: enough for two digits.
+RESAMPLES = 20
+#: Rows of a table whose substitutes and model are computed for a page: small fits, in seconds.
+MOST_TRIED = 5000
+#: Products that trying substitutes may take, some ten seconds; beyond, close columns are named.
+MOST_WORK = 2e10
+#: Kept columns of a model whose effects are shown: a forest of more has little to say of each.
+MOST_SHOWN = 100
+
+
+# -- checks before the work -----------------------------------------------------------------------
+
+
+def check_output(
+    path: Path | None, source: Path | None, endings: Sequence[str] = (".csv", ".json")
+) -> None:
+    """Refuse a file that could not be written."""
+    if path is None:
+        return
+    if path.suffix.lower() not in endings:
+        raise InvalidParameter(f"{path} should end in {join_words(endings, 'or')}, its format.")
+    if path.is_dir():
+        raise InvalidParameter(f"{path} is a folder. Give the name of a file.")
+    if not path.parent.is_dir():
+        raise InvalidParameter(
+            f"{path} cannot be written: there is no folder {path.parent}. Make it first."
+        )
+    if not can_write(path.parent):
+        raise InvalidParameter(
+            f"{path} cannot be written: the folder {path.parent.resolve()} is protected. Choose "
+            "another one."
+        )
+    if source is not None and path.exists() and source.exists() and path.samefile(source):
+        raise InvalidParameter(f"{path} holds the data. Give another file for the result.")
+
+
+def _nearest(folder: Path) -> Path:
+    """Return a folder, or the lowest one above it that exists: the others are made with it."""
+    return next(path for path in (folder, *folder.absolute().parents) if path.exists())
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that could not be made or written; missing folders above it are made."""
+    above = _nearest(folder)
+    if not above.is_dir():
+        raise InvalidParameter(f"{above} is a file. Write --folder with another name.")
+    if not can_write(above):
+        raise InvalidParameter(
+            f"{folder} cannot be written: the folder {above.resolve()} is protected. Choose "
+            "another --folder."
+        )
+
+
+def check_results_folder(folder: Path, force: bool, resume: Path | None) -> None:
+    """Refuse a folder that could not be written, or that holds other results."""
+    check_folder(folder)
+    own = resume is not None and resume.resolve().parent == folder.resolve()
+    if folder.is_dir() and any(folder.iterdir()) and not (force or own):
+        raise InvalidParameter(
+            f"{folder} exists already, and is kept. Write --force to replace the results in it, "
+            "or --folder with another name."
+        )
+
+
+def free_folder(folder: Path) -> Path:
+    """Return the folder, or the first with a number behind it that does not exist."""
+    number, free = 1, folder
+    while free.exists():
+        number += 1
+        free = folder.with_name(f"{folder.name}-{number}")
+    return free
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Replace a file by a complete text, or leave it as it was."""
+    try:
+        replace_text(path, text)
+    except OSError as error:
+        raise InvalidParameter(
+            f"{path} cannot be written: {error.strerror or error}. Nothing of it is left; make "
+            "room, or choose another folder."
+        ) from error
+
+
+def ranking_sheet(ranking: ChosenUnits) -> Sheet:
+    """Return all units, best first, with their scores and whether they are kept."""
+    scores = [None if score != score else score for score in ranking.scores.tolist()]
+    kept = ranking.kept.tolist()
+    rows = [
+        [rank, ranking.names[unit], scores[unit], kept[unit]]
+        for rank, unit in enumerate(ranking.order.tolist(), 1)
+    ]
+    return Sheet("", ("rank", "column", "score", "kept"), rows)
+
+
+def write_results(
+    asked: SelectOptions,
+    folder: Path,
+    data: LabelledTable,
+    selection: Selection,
+    ranking: ChosenUnits,
+    alerts: Sequence[Alert],
+) -> None:
+    """Write all files into the output folder, or none."""
+    names, columns = _selected_columns(selection, data)
+    names = [quote_formula(name) for name in names] if asked.safe_csv else names
+    # the names stand in a row of their own: an apostrophe may make two of them equal
+    head = pl.DataFrame({str(j): [name] for j, name in enumerate(names)})
+    body = pl.DataFrame({str(j): column for j, column in enumerate(columns)})
+    try:
+        with TemporaryDirectory(prefix=f".{folder.name}.", dir=_nearest(folder)) as made:
+            draft = Path(made)
+            rows = (part.write_csv(include_header=False) for part in (head, body))
+            replace_text(draft / SELECTED, "".join(rows))
+            ranked = csv_text(ranking_sheet(ranking), safe=asked.safe_csv)
+            replace_file(draft / RANKING, ranked)
+            selection.record_.save(draft / RECORD)
+            write_page(asked, data, selection, alerts, draft / PAGE)
+            folder.mkdir(parents=True, exist_ok=True)
+            for name in (SELECTED, RANKING, RECORD, PAGE):
+                (draft / name).replace(folder / name)
+    except (OSError, TamisError) as error:
+        cause = error if isinstance(error, OSError) else error.__cause__
+        if not isinstance(cause, OSError):  # a sentence of its own
+            raise
+        raise InvalidParameter(
+            f"{folder} cannot be written: {cause.strerror or cause}. Nothing of it is left; make "
+            "room, or choose another --folder."
+        ) from error
+
+
+def _selected_columns(
+    selection: Selection, data: LabelledTable
+) -> tuple[list[str], list[pl.Series]]:
+    """Return names and values of the kept columns as they are in the table, and of the target."""
+    kept = np.flatnonzero(selection.support_)
+    if isinstance(data.X, SparseColumns):
+        frame = _dense_frame(data.X.take(kept))
+    else:
+        frame = data.X[:, kept.tolist()]
+    fields = data.y.dtype.names  # of a censored target the event and the time
+    target = {data.target: data.y} if fields is None else {name: data.y[name] for name in fields}
+    columns = [*frame.get_columns(), *(pl.Series(name, y) for name, y in target.items())]
+    names = [name if name not in frame.columns else f"{name} (target)" for name in target]
+    return [*frame.columns, *names], [_as_integers(column) for column in columns]
+
+
+def _dense_frame(table: SparseColumns) -> pl.DataFrame:
+    """Return a sparse table with all its zeros, if they fit into memory."""
+    n_rows, n_columns = table.X.shape
+    check_fits("The table, its zeros included,", 8 * n_rows * n_columns)
+    return pl.DataFrame(table.X.toarray(order="F"), schema=table.names)
+
+
+def _as_integers(column: pl.Series) -> pl.Series:
+    """Return whole numbers without a point, as they most often came."""
+    if not column.dtype.is_float() or not len(column) or column.is_nan().any():
+        return column
+    known = column.drop_nulls()
+    whole = bool(((known == known.round()) & (known.abs() < WHOLE)).all())
+    return column.cast(pl.Int64) if whole else column
+
+
+# -- the page of a selection ----------------------------------------------------------------------
+
+
+def write_page(
+    asked: SelectOptions,
+    data: LabelledTable,
+    selection: Selection,
+    alerts: Sequence[Alert],
+    path: Path,
+) -> None:
+    """Write the page of a selection."""
+    from tamis.report import report, write_report
+
+    X = data.X if isinstance(data.X, pl.DataFrame) else _dense_frame(data.X)
+    gathered = report(
+        selection,
+        X,
+        data.y,
+        results=_resampled(asked, X, data, selection),
+        source=asked.name,
+        target=data.target,
+        task=data.task,
+        alerts=alerts,
+        command=asked.command_line(),
+        **try_out(selection, X, data, seed=asked.seed, n_jobs=asked.jobs, quiet=asked.quiet),
+    )
+    write_report(gathered, path)
+
+
+def _resampled(
+    asked: SelectOptions, X: pl.DataFrame, data: LabelledTable, selection: Selection
+) -> Results | None:
+    """Return the errors of a method on held-out rows, unless it measured them itself."""
+    from tamis.report import resampled
+
+    units = selection.units_
+    by_name = not units.plain or bool(len(units.fixed))  # which the numbers alone do not have
+    measured = isinstance(inner_selection(selection), Auto | HonestSize)
+    n = (0 if measured or by_name else RESAMPLES) if asked.resamples is None else asked.resamples
+    if n == 0 or data.task == SURVIVAL or not selection.support_.any():
+        return None
+    if by_name:
+        raise InvalidParameter(
+            "--resamples needs columns that are selected one by one, and --group or --fixed ties "
+            "some. Leave it out."
+        )
+    bar = ProgressBar("repeating the selection", "resamples", quiet=asked.quiet)
+    with bar, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # printed at the selection itself
+        return resampled(selection, X, data.y, n, n_jobs=asked.jobs, seed=asked.seed, progress=bar)
+    raise KeyboardInterrupt
+
+
+def try_out(
+    selection: Selection,
+    X: Any,
+    data: LabelledTable,
+    *,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    quiet: bool = False,
+) -> dict[str, Any]:
+    """Return substitutes of the kept columns, and a model of their effects, for a report.
+
+    Larger tables, and more columns, have none: a page should not be waited for.
+    """
+    from tamis.report.columns import numbers_of
+
+    n_rows, n_kept = len(data.y), int(selection.support_.sum())
+    if not n_kept or data.task == SURVIVAL or n_rows > MOST_TRIED:
+        return {}
+    found: dict[str, Any] = {}
+    bar = ProgressBar("trying substitutes", "swaps", quiet=quiet)
+    with bar, listening(bar), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about models that are only compared
+        # three candidates in five folds for each column, each a ridge regression on the kept ones
+        if 15 * n_kept * n_rows * n_kept * min(n_rows, n_kept) <= MOST_WORK:
+            found["substitutes"] = selection.substitutes(X, data.y, random_state=seed)
+        kept = numbers_of(X, np.flatnonzero(selection.support_))
+        if np.isfinite(kept).all() and n_kept <= MOST_SHOWN:
+            # the model of the automatic selection, else a forest
+            own = getattr(inner_selection(selection), "estimator_", None)
+            classes = data.task == "classification"
+            forest = RandomForestClassifier if classes else RandomForestRegressor
+            model = forest(min_samples_leaf=5, n_jobs=n_jobs, random_state=seed)
+            found["model"] = (model if own is None else clone(own)).fit(kept, data.y)
+    bar.check_stop()
+    return found

@@ -1,0 +1,300 @@
+"""``tamis select``: read, select, write, print."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tamis import spec
+from tamis.auto import Auto
+from tamis.choice import Fraction, Size
+from tamis.choice.inner_search import walk_of
+from tamis.cli.blocks import (
+    LabelledBlocks,
+    draw_alerts,
+    draw_table,
+    is_automatic,
+    is_read_in_blocks,
+    open_blocks,
+)
+from tamis.cli.fit import fit_selection, leave, load_record
+from tamis.cli.folder import (
+    PAGE,
+    RANKING,
+    RECORD,
+    SELECTED,
+    check_output,
+    check_results_folder,
+    ranking_sheet,
+    replace_file,
+    write_results,
+)
+from tamis.cli.options import SelectOptions, parse_seconds, written_path
+from tamis.cli.table import (
+    check_censored,
+    check_target,
+    events_of,
+    parse_folds,
+    row_metadata,
+    set_events,
+    sort_by_time,
+)
+from tamis.cli.terminal import (
+    PIPED,
+    is_watched,
+    make_table,
+    notify,
+    print_alerts,
+    print_lines,
+    stdout,
+    text,
+    wrap_line,
+)
+from tamis.contract import Record, Selection
+from tamis.contract.drawn import on_rows_drawn
+from tamis.exceptions import InvalidParameter
+from tamis.recipes import prepare
+from tamis.report.sheets import csv_text, json_text
+from tamis.report.units import ChosenUnits, chosen_units, inner_selection, strongest_pairs
+from tamis.table import Alert, Table, TableSelector
+from tamis.table.files import FileTable, read_file
+from tamis.table.summary import shown
+from tamis.table.table import table_of
+from tamis.table.target import LabelledTable
+
+#: Strongest pairs that are printed; the page has more of them.
+PAIRS = 5
+#: Longest bar next to a score.
+BAR = 12
+
+
+def run_select(asked: SelectOptions) -> None:
+    """Select columns of a file as asked; what cannot be written is refused before any work."""
+    _check(asked)
+    drawn = None
+    if not is_read_in_blocks(asked):
+        content = read_file(asked.file, asked.format, header=asked.header)
+    elif is_automatic(asked):
+        content, drawn = draw_table(asked)
+    else:
+        with open_blocks(asked) as blocks:
+            record = load_record(asked.resume)
+            selector = _prepare(asked, blocks.table.labels.values, record)
+            selection = fit_selection(asked, selector, blocks, record)
+        _finish(asked, blocks, selection, ())
+        return
+    sort_by_time(content, asked.cv)
+    happened = None if asked.event is None else events_of(content.frame, asked.event)
+    metadata = row_metadata(content.frame, asked.groups, asked.weights)
+    with on_rows_drawn(drawn):
+        table = _read_table(asked, content)
+    if asked.dry_run:
+        print_lines(shown(table, width=stdout().width))
+        return
+    alerts = (*draw_alerts(drawn), *table.alerts)
+    if happened is not None:
+        set_events(table, happened)
+    assert table.y is not None
+    record = load_record(asked.resume)
+    selector = _prepare(asked, table.y, record)
+    if not table.is_plain and not isinstance(selector, TableSelector):
+        selector = TableSelector(selector, keep=asked.keep)
+    data = table.labelled(sparse=selector.__sklearn_tags__().input_tags.sparse)
+    watched = is_watched(quiet=asked.quiet)
+    if watched:
+        notify(f"{asked.name}: {data}")
+        print_alerts(alerts)
+    with on_rows_drawn(drawn):
+        selection = fit_selection(asked, selector, data, record, metadata)
+    if not (asked.quiet or watched):
+        print_alerts(alerts)
+    _finish(asked, data, selection, alerts)
+
+
+def _check(asked: SelectOptions) -> None:
+    check_output(asked.output, asked.file)
+    check_output(asked.save_record, asked.file, endings=(".json",))
+    check_censored(asked)
+    if asked.results_folder is not None and not asked.dry_run:
+        check_results_folder(asked.results_folder, asked.force, asked.resume)
+    if asked.budget is not None and asked.method is not None:
+        raise InvalidParameter(
+            f"--budget is for the automatic selection, and {asked.method} has no time limit. "
+            "Leave one of the two out."
+        )
+    if asked.resamples is not None and asked.results_folder is None:
+        raise InvalidParameter("--resamples is for the page. Write --report as well.")
+
+
+def _read_table(asked: SelectOptions, content: FileTable) -> Table:
+    """Return the table of a file; of a censored target the times are the target."""
+    if not asked.dry_run:
+        check_target(asked.target or asked.time or content.target, content.frame.columns)
+    drop = [*asked.drop, *asked.id_columns]
+    drop += filter(None, dict.fromkeys((asked.groups, asked.weights)))
+    target, task = asked.target, asked.task.value
+    if asked.time is not None:
+        target, task = asked.time, "regression"
+        drop.append(str(asked.event))
+    how: dict[str, Any] = {"name": asked.name, "calendar": asked.calendar}
+    return table_of(content, target, drop, asked.keep, task, **how)
+
+
+def _prepare(asked: SelectOptions, y: NDArray[Any], record: Record | None) -> Selection:
+    """Return the selector that was asked for, ready for a target."""
+    resumed = asked.method is None and record is not None
+    selector = prepare(
+        record.expression if resumed and record is not None else asked.method,
+        y,
+        n_features_to_select=_parse_features(asked.features),
+        task=asked.task.value,
+        n_jobs=asked.jobs,
+        **asked.units,
+        scoring=asked.scoring,
+        cv=parse_folds(asked.cv),
+        class_weight=asked.class_weight,
+    )
+    if asked.budget is not None and isinstance(selector, Auto):
+        selector.set_params(budget=parse_seconds(asked.budget))
+    if not resumed:  # a record has the seeds that it began with
+        selector = prepare(selector, y, task=asked.task.value, random_state=asked.seed)
+    return selector
+
+
+def _parse_features(text: str | None) -> Any:
+    """Return ``--features`` as an int, a fraction, "best" or a choice such as Threshold(0.1)."""
+    if text is None or text == "best":
+        return text
+    try:
+        return spec.parse(text)
+    except ValueError as error:
+        raise InvalidParameter(
+            f"--features needs a number of columns, a fraction such as 0.5, best, or a choice such "
+            f"as 'Threshold(0.1)', not {text!r}."
+        ) from error
+
+
+def _finish(
+    asked: SelectOptions,
+    data: LabelledTable | LabelledBlocks,
+    selection: Selection,
+    alerts: Sequence[Alert],
+) -> None:
+    """Print the results, write them, and print where everything is."""
+    ranking = chosen_units(selection, data.names)
+    if asked.output is not None:
+        written = csv_text(ranking_sheet(ranking), safe=asked.safe_csv)
+        if asked.output.suffix.lower() == ".json":
+            facts = _facts(asked, data, selection, ranking, alerts)
+            written = json_text(facts | {"record": selection.record_.to_dict()})
+        replace_file(asked.output, written)
+    if asked.json:
+        facts = _facts(asked, data, selection, ranking, alerts)
+        print_lines(json_text(facts).rstrip("\n"))
+    else:
+        _print_results(asked, data, selection, ranking)
+    folder = asked.results_folder
+    if folder is not None and isinstance(data, LabelledTable):
+        try:
+            write_results(asked, folder, data, selection, ranking, alerts)
+        except KeyboardInterrupt:
+            leave(asked, selection)
+    if asked.quiet:
+        return
+    for what, path in (("ranking", asked.output), ("record", asked.save_record)):
+        if path is not None:
+            notify(f"the {what} is in {path}.")
+    if folder is not None:
+        notify(f"the report is {folder / PAGE}; see also {SELECTED}, {RANKING} and {RECORD}.")
+
+
+def _facts(
+    asked: SelectOptions,
+    data: LabelledTable | LabelledBlocks,
+    selection: Selection,
+    ranking: ChosenUnits,
+    alerts: Sequence[Alert],
+) -> dict[str, Any]:
+    """Return the results as JSON has them."""
+    sheet = ranking_sheet(ranking)
+    return {
+        "file": written_path(asked.file),
+        "target": data.target,
+        "task": data.task,
+        "method": spec.write(selection, strict=False),
+        "alerts": [str(alert) for alert in alerts],
+        "selected": selection.get_feature_names_out().tolist(),
+        "summary": selection.summary().splitlines(),
+        "ranking": [dict(zip(sheet.headings, row, strict=True)) for row in sheet.rows],
+    }
+
+
+def _print_results(
+    asked: SelectOptions,
+    data: LabelledTable | LabelledBlocks,
+    selection: Selection,
+    ranking: ChosenUnits,
+) -> None:
+    heading = [f"{asked.name}: {data}", spec.write(selection, strict=False)]
+    inner = inner_selection(selection)
+    if isinstance(inner, Auto):
+        first, *others = selection.summary().split("\n")
+        heading[1:] = ["", first.partition(":")[0] + ":", *(f"  {line}" for line in others)]
+    elif not isinstance(walk_of(inner)._choice(), Size | Fraction):  # which need no reason
+        heading.append(selection.choice_.reason)
+    if selection.record_.places:
+        heading.append(selection.record_.places)
+    moved = ranking.kept.copy()
+    moved[selection.trace_.moves().unit] = True
+    tried = ranking.order[moved[ranking.order]].tolist()
+    print_ranking(ranking, tried, heading, asked.rows)
+    pairs = strongest_pairs(selection, PAIRS)
+    console = stdout()
+    if pairs:
+        console.print()
+        console.print(text("strongest pairs: information beyond that of each alone (nats)"))
+    for first_unit, second, information, p in pairs:
+        names = f"{ranking.names[first_unit]} and {ranking.names[second]}"
+        chance = "" if p is None else f" (p {p:.2g})"
+        console.print(text(f"  {information:.3f}  {names}{chance}"))
+
+
+def print_ranking(
+    ranking: ChosenUnits, tried: Sequence[int], heading: Sequence[str], n_rows: int
+) -> None:
+    """Print the first of the units that were tried, those that are kept marked."""
+    shown, word = tried[:n_rows], ranking.units.word
+    scores = [float(ranking.scores[unit]) for unit in shown]
+    scored = any(score == score for score in scores)  # an order may be all there is
+    heads = ["rank", word, *(["score", ""] if scored else []), "kept"]
+    table, console = make_table(heads, right=("rank", "score")), stdout()
+    top = max((score for score in scores if abs(score) < float("inf")), default=0.0)
+    for rank, (unit, score) in enumerate(zip(shown, scores, strict=True), 1):
+        kept = bool(ranking.kept[unit])
+        cells = [text(rank), text(ranking.names[unit])]
+        if scored:
+            share = score / top if top > 0 and score == score else 0.0
+            bar = _bar(share, fine=console.encoding.startswith("utf"))
+            cells += [text("" if score != score else f"{score:.4g}"), text(bar, "blue")]
+        table.add_row(*cells, text("yes" if kept else ""), style="" if kept else "dim")
+    if not console.is_terminal:  # nothing to fit into: no name is ever cut
+        console.width = max(PIPED, 50 + max(len(ranking.names[unit]) for unit in shown))
+    for line in heading:
+        indent = len(line) - len(line.lstrip()) + 2
+        for part in wrap_line(line, console.width, indent):
+            console.print(text(part, style="bold" if line is heading[0] else ""))
+    n_kept, n_units = int(ranking.kept.sum()), len(ranking.names)
+    words = [f"{n_kept} of {n_units} {word}s kept"]
+    if len(tried) > len(shown):
+        words.append(f"the first {len(shown)} are shown (--rows, --output)")
+    if n_units > len(tried):
+        others = "the other " if len(tried) == n_kept else ""
+        words.append(f"{others}{n_units - len(tried)} never entered")
+    console.print("", table, "", text("; ".join(words) + "."), sep="\n")
+
+
+def _bar(share: float, fine: bool) -> str:
+    whole, rest = divmod(round(8 * BAR * min(max(share, 0.0), 1.0)), 8)
+    if not fine:  # a terminal that knows no blocks
+        return "#" * whole
+    return "█" * whole + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[rest]

@@ -1,0 +1,1 @@
+"""Charts as Vega-Lite specifications; :mod:`tamis.plot` has the public functions."""

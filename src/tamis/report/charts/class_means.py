@@ -1,0 +1,139 @@
+"""Means of the classes in each kept column."""
+
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tamis._arrays import Array, class_codes
+from tamis._format import format_name, format_number
+from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.report.charts.style import (
+    FONT,
+    LETTERS,
+    Layer,
+    Palette,
+    axis,
+    field,
+    layered,
+    palette,
+    to_altair,
+)
+from tamis.report.columns import numbers_of
+from tamis.report.units import chosen_units
+
+#: Pixels between two columns, and between two classes.
+WIDE, TALL = 62, 46
+
+
+def classes(
+    selection: Any, X: ArrayLike, y: ArrayLike, *, n: int = 12, theme: str = "light"
+) -> Any:
+    """Draw how far each class is from the mean, in each kept column.
+
+    Circles of class by column: the hue says whether the class is above or below the mean, the
+    number how far, in standard deviations. Of a :class:`tamis.neural.GateSelector` with gates for
+    each class the area is the gate, else how far the class is from the mean.
+
+    Parameters
+    ----------
+    selection : fitted selection
+    X : array or frame of shape (n_samples, n_features)
+        The table it was fitted to.
+    y : array of shape (n_samples,)
+        The classes.
+    n : int, default=12
+        Number of kept columns that are shown.
+    theme : {"light", "page"}, default="light"
+        "page" has the variables of the style sheet of a report for colours.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Examples
+    --------
+    >>> import tamis
+    >>> from tamis.datasets import load
+    >>> from tamis.plot import classes
+    >>> wine = load("wine")
+    >>> chosen = tamis.select(wine.X, wine.y, "fisher-score", n_features_to_select=2)
+    >>> len(classes(chosen, wine.X, wine.y).to_dict()["data"]["values"])  # 3 classes, 2 columns
+    6
+    """
+    labels, codes = class_codes(np.asarray(y))
+    if np.asarray(y).dtype.kind == "f" and len(labels) > 20:
+        raise InvalidTarget("classes needs a target of classes, and y has real numbers.")
+    units = chosen_units(selection)
+    shown = units.best_kept[:n]
+    if not len(shown):
+        raise InvalidParameter("classes needs at least one kept column, and none is kept.")
+    columns = np.array([units.units.columns(np.array([unit]))[0] for unit in shown])
+    means = _class_means(numbers_of(X, columns), codes, len(labels))
+    gates = getattr(selection, "class_gates_", None)  # of a GateSelector
+    if gates is not None and len(gates) == len(labels):
+        gates = np.abs(np.asarray(gates, dtype=float))[:, columns]
+    else:
+        gates = None
+    names = [units.names[unit] for unit in shown]
+    return to_altair(_draw(means, gates, labels.tolist(), names, palette(theme)))
+
+
+def _class_means(numbers: Array, codes: NDArray[Any], n_classes: int) -> Array:
+    """Return the mean of each class in standard deviations from the mean of all rows."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scaled = (numbers - np.nanmean(numbers, axis=0)) / np.nanstd(numbers, axis=0)
+    return np.array([np.nanmean(scaled[codes == c], axis=0) for c in range(n_classes)])
+
+
+def _draw(
+    means: Array, gates: Array | None, labels: list[Any], names: list[str], colours: Palette
+) -> dict[str, Any]:
+    size, what = (np.abs(means), "deviations") if gates is None else (gates, "gate")
+    rows = [
+        {
+            "row": i,
+            "column": j,
+            "class": format_name(label, 20),
+            "name": format_name(name, LETTERS),
+            "size": float(np.nan_to_num(size[i, j])),
+            "side": "above the mean" if means[i, j] >= 0 else "below the mean",
+            "label": f"{means[i, j]:+.1f}".replace("-", "−"),
+            "hint": f"{format_name(name)} in {format_name(label)}: "
+            f"{format_number(means[i, j], 2)} deviations, {what} {format_number(size[i, j], 2)}",
+        }
+        for i, label in enumerate(labels)
+        for j, name in enumerate(names)
+    ]
+    turned = {"labelAngle": -35, "labelAlign": "right"}
+    x = _name_axis("column", [format_name(name, LETTERS) for name in names], colours, **turned)
+    y = _name_axis("row", [format_name(label, 20) for label in labels], colours)
+    chart = Layer(rows, "classes").encode(x=x, y=y)
+    sides = {"domain": ["above the mean", "below the mean"]}
+    sides["range"] = [colours.groups[1], colours.groups[0]]
+    quiet = {"labelColor": colours.soft, "labelFont": FONT, "titleColor": colours.soft}
+    sizes: dict[str, Any] = {
+        "orient": "right",
+        "title": what,
+        "titleFontWeight": "normal",
+        "titleFont": FONT,
+    }
+    sizes |= {"tickCount": 3, "symbolFillColor": colours.quiet, "symbolStrokeWidth": 0, **quiet}
+    dots = chart.mark("point", filled=True, opacity=1, shape="circle").encode(
+        size=field("size", scale={"range": [0, 700], "domainMin": 0}, legend=sizes),
+        color=field(
+            "side", "nominal", scale=sides, legend={"orient": "top", "title": None, **quiet}
+        ),
+    )
+    style = {"font": FONT, "fontSize": 10, "color": colours.soft, "dy": 21}
+    numbers = chart.mark("text", **style).encode(text=field("label", "nominal"))
+    return layered([dots.with_hints(), numbers], WIDE * len(names), TALL * len(labels))
+
+
+def _name_axis(place: str, names: list[str], colours: Palette, **options: Any) -> dict[str, Any]:
+    """Return names along an axis by their positions, since two may be the same."""
+    marks = axis(colours, lines=True, title=None, grid=False, labelColor=colours.ink, **options)
+    # an expression of Vega, in which JSON escapes what could end a string
+    marks["labelExpr"] = f"{json.dumps(names)}[datum.value]"
+    return field(place, "ordinal", axis=marks, scale={"domain": list(range(len(names)))})

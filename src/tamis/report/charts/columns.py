@@ -1,0 +1,219 @@
+"""Columns: their scores, and which of them are redundant."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
+
+from tamis._arrays import Array, Subset
+from tamis._checks import check_values, integer
+from tamis._format import format_name, format_number
+from tamis.exceptions import InvalidParameter
+from tamis.report.charts.scales import ROW, finite, row_channel, row_names
+from tamis.report.charts.style import (
+    LETTERS,
+    Layer,
+    Palette,
+    axis,
+    field,
+    layered,
+    palette,
+    to_altair,
+)
+from tamis.report.columns import correlations
+from tamis.report.units import chosen_units
+
+#: Pixels of a square of the map of correlations.
+SQUARE = 26
+
+
+def ranking(
+    selection: Any,
+    n: int = 20,
+    *,
+    probe: float | None = None,
+    theme: str = "light",
+    width: int = 360,
+) -> Any:
+    """Draw bars of scores, best column first; those not kept are grey.
+
+    Parameters
+    ----------
+    selection : fitted selection
+        Of tamis, or any of scikit-learn's.
+    n : int, default=20
+        Number of columns that are shown.
+    probe : float, optional
+        Score of the best column that is known to be irrelevant, drawn as a line. Of a fitted
+        :class:`tamis.choice.Probes` it is the score from which columns are kept.
+    theme : {"light", "page"}, default="light"
+        "page" has the variables of the style sheet of a report for colours.
+    width : int
+        Of the bars, in pixels.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Examples
+    --------
+    >>> import tamis
+    >>> from tamis.datasets import load
+    >>> from tamis.plot import ranking
+    >>> wine = load("wine")
+    >>> chart = ranking(tamis.select(wine.X, wine.y, "fisher-score"), n=3)
+    >>> [row["kept"] for row in chart.to_dict()["data"]["values"]]
+    [True, True, True]
+    """
+    check_values("ranking", {"n": integer(1)}, n=n)
+    colours, units = palette(theme), chosen_units(selection)
+    probe = _probe_score(selection) if probe is None else probe
+    rows = [
+        {
+            "place": place,
+            "name": format_name(units.names[unit], LETTERS),
+            "score": (score := finite(units.scores[unit])),
+            "kept": bool(units.kept[unit]),
+            "label": "no score" if score is None else "",
+            "hint": f"{format_name(units.names[unit])}: {format_number(units.scores[unit])}",
+        }
+        for place, unit in enumerate(units.order[:n].tolist())
+    ]
+    scores = [row["score"] for row in rows if row["score"] is not None] or [1.0]
+    far = [*scores, 0.0, *([probe] if probe is not None else [])]
+    x: dict[str, Any] = {
+        "scale": {"domain": [min(far), max(far) or 1.0], "nice": True},
+        "axis": axis(colours, lines=True, title="score by the criterion", tickCount=4),
+    }
+    chart = Layer(rows, "ranking").encode(y=row_channel(len(rows)))
+    hues = {"domain": [True, False], "range": [colours.accent, colours.quiet]}
+    bars = chart.mark("bar", height=ROW / 2).encode(
+        x=field("score", **x), color=field("kept", "nominal", scale=hues, legend=None)
+    )
+    layers = [bars.with_hints(), row_names(chart, colours)]
+    if any(row["label"] for row in rows):
+        note = chart.text("label", colours, align="left", dx=4, fontSize=11, color=colours.soft)
+        layers.append(note.encode(x={"value": 0}))
+    if probe is not None:
+        line = Layer([{"score": probe, "label": "probe"}], "probe").encode(x=field("score", **x))
+        style = {"color": colours.mark, "fontWeight": 600, "fontSize": 11, "dy": -8}
+        layers.append(line.mark("rule", color=colours.mark, strokeDash=[4, 3], strokeWidth=1.5))
+        layers.append(line.text("label", colours, **style).encode(y={"value": 0}))
+    return to_altair(layered(layers, width, ROW * len(rows)))
+
+
+def _probe_score(selection: Any) -> float | None:
+    """Return the score of p = E / d, from which on Probes keeps a column."""
+    p_values = getattr(selection, "p_values_", None)
+    rate = getattr(selection, "expected_false", None)
+    if p_values is None or rate is None or selection.fdr is not None:
+        return None
+    return float(np.log(len(p_values) / rate))
+
+
+def redundancy(
+    selection: Any, X: ArrayLike, *, n: int = 40, theme: str = "light", square: int = SQUARE
+) -> Any:
+    """Draw the correlations \\|r\\| of the kept columns, similar ones next to each other.
+
+    Parameters
+    ----------
+    selection : fitted selection
+        At least two of its columns are kept.
+    X : array or frame of shape (n_samples, n_features)
+        The table it was fitted to. Text and categories have no correlation.
+    n : int, default=40
+        Of more columns those closest to another are shown.
+    theme : {"light", "page"}, default="light"
+        "page" has the variables of the style sheet of a report for colours.
+    square : int
+        Pixels of a square.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Examples
+    --------
+    >>> import tamis
+    >>> from tamis.datasets import load
+    >>> from tamis.plot import redundancy
+    >>> wine = load("wine")
+    >>> chosen = tamis.select(wine.X, wine.y, "fisher-score", n_features_to_select=4)
+    >>> len(redundancy(chosen, wine.X).to_dict()["layer"][0]["data"]["values"])  # 4 * 3 / 2
+    6
+    """
+    units = chosen_units(selection)
+    kept = units.best_kept
+    if len(kept) < 2:
+        raise InvalidParameter(
+            f"redundancy needs at least two kept columns, and this selection keeps {len(kept)}."
+        )
+    r = correlations(X, units.units, kept)[:, kept]
+    shown = closest(r, n)
+    names = [units.names[unit] for unit in kept[shown]]
+    chart = draw_squares(r[np.ix_(shown, shown)], names, palette(theme), square, least=0.5)
+    return to_altair(chart)
+
+
+def closest(r: Array, n: int) -> Subset:
+    """Return the n columns closest to another, in an order that puts similar ones together."""
+    shown = np.arange(len(r))
+    if len(r) > n:
+        others = np.where(np.eye(len(r), dtype=bool), 0.0, np.nan_to_num(r))
+        shown = np.sort(np.argsort(-others.max(axis=1), kind="stable")[:n])
+    if len(shown) < 3:
+        return shown
+    apart = 1 - np.clip(np.nan_to_num(r[np.ix_(shown, shown)]), 0, 1)
+    apart = (apart + apart.T) / 2
+    np.fill_diagonal(apart, 0)
+    tree = linkage(squareform(apart, checks=False), "average", optimal_ordering=len(shown) <= 60)
+    return shown[leaves_list(tree)]
+
+
+def draw_squares(
+    r: Array,
+    names: Sequence[str],
+    colours: Palette,
+    square: int,
+    *,
+    least: float,
+    top: float = 1.0,
+) -> dict[str, Any]:
+    """Draw the lower triangle of a matrix; numbers from ``least`` on are written, in hundredths.
+
+    A square that has ``top`` is full; NaN has none.
+    """
+    n = len(names)
+    rows = [
+        {
+            "row": i,
+            "column": j,
+            "r": round(finite(value) or 0.0, 4),
+            "label": f"{100 * value:.0f}".replace("-", "−") if value >= least else "",
+            "hint": f"{format_name(names[i])} and {format_name(names[j])}: "
+            f"{format_number(value, 2)}",
+        }
+        for i in range(n)
+        for j, value in enumerate(r[i, :i].tolist())
+    ]
+    labels = [
+        {"row": i, "column": i, "name": format_name(name, LETTERS)} for i, name in enumerate(names)
+    ]
+    place = {"axis": None, "scale": {"domain": list(range(n)), "paddingInner": 0.06}}
+    x, y = field("column", "ordinal", **place), field("row", "ordinal", **place)
+    chart = Layer(rows, "pairs").encode(x=x, y=y)
+    scale = {"domain": [0, top], "range": [0.04, 1], "clamp": True}
+    squares = chart.mark("rect", color=colours.accent, stroke=None).encode(
+        opacity=field("r", scale=scale, legend=None)
+    )
+    # white on what is full, ink on what is not: the ground of the page is the one or the other
+    full = {"test": f"datum.r >= {0.8 * top}", "value": colours.ground}
+    numbers = chart.text("label", colours, fontSize=10)
+    numbers = numbers.encode(color={"condition": full, "value": colours.ink})
+    style = {"align": "left", "fontSize": 11.5, "dx": 2 - square / 2}
+    written = Layer(labels, "names").text("name", colours, **style).encode(x=x, y=y)
+    return layered([squares.with_hints(), numbers, written], square * n, square * n)

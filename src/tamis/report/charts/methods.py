@@ -1,0 +1,181 @@
+"""Methods: which differ by more than chance, and which order columns alike."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.stats import kendalltau
+
+from tamis._arrays import Array
+from tamis._format import format_name, format_number
+from tamis.evaluation import Ranks, Results
+from tamis.exceptions import InvalidParameter
+from tamis.report.charts.columns import draw_squares
+from tamis.report.charts.style import LETTERS, Layer, Palette, field, layered, palette, to_altair
+from tamis.report.units import chosen_units
+
+#: Pixels from the top: the ruler, the axis; and between two bars, and two names.
+RULER, AXIS, BAR, LINE = 16, 56, 9, 18
+
+
+def comparison(ranks: Ranks, *, theme: str = "light", width: int = 420) -> Any:
+    """Draw average ranks of methods, with bars that join those which cannot be told apart.
+
+    Parameters
+    ----------
+    ranks : Ranks
+        Of :func:`tamis.evaluation.rank` or :func:`tamis.evaluation.friedman`.
+    theme : {"light", "page"}, default="light"
+        "page" has the variables of the style sheet of a report for colours.
+    width : int
+        Of the plot itself, in pixels.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    References
+    ----------
+    Demsar (2006), Statistical comparisons of classifiers over multiple data sets.
+
+    Examples
+    --------
+    >>> from tamis.evaluation import friedman
+    >>> from tamis.plot import comparison
+    >>> ranks = friedman([[0.1, 0.2, 0.3], [0.1, 0.3, 0.2], [0.2, 0.3, 0.4]], ["a", "b", "c"])
+    >>> type(comparison(ranks)).__name__
+    'LayerChart'
+    """
+    if not isinstance(ranks, Ranks):
+        raise InvalidParameter(
+            "comparison needs the Ranks of tamis.evaluation.rank(results) or friedman(table), not "
+            f"{type(ranks).__name__}."
+        )
+    return to_altair(draw_comparison(ranks, palette(theme), width))
+
+
+def draw_comparison(ranks: Ranks, colours: Palette, width: int) -> dict[str, Any]:
+    """Draw the diagram of critical differences."""
+    n, half = len(ranks.ranks), (len(ranks.ranks) + 1) // 2
+    first = AXIS + 14 + BAR * len(ranks.groups) + LINE / 2
+    height = first + LINE * half
+    dots = [
+        {
+            "rank": (rank := float(ranks.ranks[k])),
+            "name": f"{format_name(ranks.methods[k], LETTERS)} {rank:.2f}",
+            "axis": AXIS,
+            "y": first + LINE * (place if place < half else n - 1 - place),
+            "end": 1 if place < half else n,
+            "left": place < half,
+            "hint": f"{format_name(ranks.methods[k])}: average rank {rank:.2f}",
+        }
+        for place, k in enumerate(np.argsort(ranks.ranks, kind="stable").tolist())
+    ]
+    across: dict[str, Any] = {"scale": {"domain": [1, n], "nice": False}, "axis": None}
+    down: dict[str, Any] = {"scale": {"domain": [0, height], "range": [0, height]}, "axis": None}
+
+    def at(x: str, y: str = "y", **ends: str) -> dict[str, Any]:
+        """Return channels for fields; ``x2`` and ``y2`` are where a rule ends."""
+        channels = {"x": field(x, **across), "y": field(y, **down)}
+        return channels | {channel: {"field": name} for channel, name in ends.items()}
+
+    chart = Layer(dots, "methods")
+    thin = chart.mark("rule", color=colours.quiet, strokeWidth=1)
+    dot = chart.mark("point", filled=True, size=50, opacity=1, color=colours.accent)
+    layers = [
+        *_ruler(ranks, n, colours, at),
+        thin.encode(**at("rank", "axis", y2="y")),
+        thin.encode(**at("rank", x2="end")),
+        dot.encode(**at("rank", "axis")).with_hints(),
+    ]
+    for align in ("left", "right"):
+        side = Layer([dot for dot in dots if dot["left"] == (align == "left")], f"names {align}")
+        names = side.text("name", colours, align=align, dy=-7, fontSize=11.5)
+        layers.append(names.encode(**at("end")))
+    if ranks.groups:  # one thick bar for each set of methods that cannot be told apart
+        of = dict(zip(ranks.methods, ranks.ranks.tolist(), strict=True))
+        bars = [
+            {"low": min(of[name] for name in group), "high": max(of[name] for name in group)}
+            | {"y": AXIS + 10 + BAR * place}
+            for place, group in enumerate(ranks.groups)
+        ]
+        bar = Layer(bars, "groups").mark("rule", color=colours.ink, strokeWidth=4)
+        layers.append(bar.encode(**at("low", x2="high")))
+    return layered(layers, width, height)
+
+
+def _ruler(ranks: Ranks, n: int, colours: Palette, at: Any) -> list[Layer]:
+    """Return the axis of ranks, and above it the critical difference."""
+    gap = ranks.critical_difference
+    label = f"critical difference {format_number(gap)} (Nemenyi, {ranks.n_rows} rows)"
+    ruler = Layer([{"low": 1, "high": min(1 + gap, n), "y": RULER, "label": label}], "ruler")
+    line = Layer([{"low": 1, "high": n, "y": AXIS}], "axis").encode(**at("low", x2="high"))
+    numbers = Layer([{"rank": k, "y": AXIS, "label": str(k)} for k in range(1, n + 1)], "ticks")
+    title = Layer([{"rank": (n + 1) / 2, "y": AXIS, "label": "average rank (1 is best)"}], "title")
+    soft = {"fontSize": 11, "color": colours.soft}
+    loud = {"align": "left", "dy": -8, "fontSize": 11, "color": colours.mark}
+    rule = ruler.mark("rule", color=colours.mark, strokeWidth=2)
+    return [
+        rule.encode(**at("low", x2="high")),
+        ruler.text("label", colours, **loud).encode(**at("low")),
+        line.mark("rule", color=colours.quiet),
+        numbers.text("label", colours, dy=-11, **soft).encode(**at("rank")),
+        title.text("label", colours, dy=-26, **soft).encode(**at("rank")),
+    ]
+
+
+def rank_agreement(selections: Any, *, theme: str = "light", square: int = 34) -> Any:
+    """Draw how alike methods order the columns: Kendall's tau of every pair, in hundredths.
+
+    Parameters
+    ----------
+    selections : dict of str to fitted selection, or Results
+        On the same columns. Of :class:`tamis.evaluation.Results` the mean over the realizations is
+        shown.
+    theme : {"light", "page"}, default="light"
+        "page" has the variables of the style sheet of a report for colours.
+    square : int
+        Pixels of a square.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Examples
+    --------
+    >>> import tamis
+    >>> from tamis.datasets import load
+    >>> from tamis.plot import rank_agreement
+    >>> wine = load("wine")
+    >>> fitted = {name: tamis.select(wine.X, wine.y, name) for name in ("fisher-score", "mrmr")}
+    >>> [row["label"] for row in rank_agreement(fitted).to_dict()["layer"][0]["data"]["values"]]
+    ['59']
+    """
+    if isinstance(selections, Results):
+        names, orders = selections.methods, [selections.orders(m) for m in selections.methods]
+    elif isinstance(selections, Mapping):
+        names = [str(name) for name in selections]
+        orders = [[tuple(chosen_units(each).order.tolist())] for each in selections.values()]
+    else:
+        raise InvalidParameter(
+            "rank_agreement needs a dict of fitted selections, or the Results of evaluate, not "
+            f"{type(selections).__name__}."
+        )
+    sizes = {len(order) for several in orders for order in several}
+    if len(names) < 2 or len(sizes) != 1:
+        raise InvalidParameter(
+            "rank_agreement needs at least two methods that order the same columns; got "
+            f"{len(names)} of {' and '.join(map(str, sorted(sizes))) or 'no'} columns."
+        )
+    return to_altair(draw_squares(_agreements(orders), names, palette(theme), square, least=-1.0))
+
+
+def _agreements(orders: list[list[tuple[int, ...]]]) -> Array:
+    """Return the mean of Kendall's tau over realizations, for every pair of methods."""
+    ranks = [[np.argsort(order) for order in several] for several in orders]
+    tau = np.eye(len(ranks))
+    for i in range(len(ranks)):
+        for j in range(i):
+            pairs = zip(ranks[i], ranks[j], strict=False)
+            tau[i, j] = tau[j, i] = np.mean([kendalltau(a, b).statistic for a, b in pairs])
+    return tau

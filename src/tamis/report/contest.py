@@ -1,0 +1,264 @@
+"""Methods by name, measured on resamples of a table: the work of ``tamis compare``."""
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.linear_model import Ridge, RidgeClassifier
+from sklearn.pipeline import make_pipeline
+
+from tamis._arrays import Subset, is_real
+from tamis.choice.honest import SIZES, first_units
+from tamis.choice.inner_search import reached, walk_of
+from tamis.contract import Grouping
+from tamis.evaluation import Realizations, Results, Steps, evaluate
+from tamis.evaluation.columns import chooser_of
+from tamis.evaluation.metrics import metric
+from tamis.exceptions import DamagedRow, InvalidParameter, InvalidSpec, TamisError
+from tamis.recipes import prepare
+from tamis.report.comparison import ALL, BASELINES, GUESS, Failed
+from tamis.spec import parse
+from tamis.table.rows import ResampledTable
+
+Progress = Callable[[int, int], None]
+
+#: Largest number of columns unless another is given: wrappers search so far in seconds, and a list
+#: that is longer is hardly read.
+MOST = 20
+#: The factor between larger numbers of columns, as between those of honest sizes.
+FACTOR = 2**0.5
+#: A number this little below the largest is left out: it would tell nothing new.
+CLOSEST = 1.1
+
+
+class TaskDefaults(NamedTuple):
+    """What is compared, trained and measured unless something else is asked for.
+
+    The estimator is linear, with nothing to tune, and quick. The methods select columns one by one,
+    given those selected before, and by a model.
+    """
+
+    estimator: type
+    guess: type
+    metric: str
+    methods: tuple[str, ...]
+    other_metrics: tuple[str, ...]
+
+
+DEFAULTS = {
+    "classification": TaskDefaults(
+        RidgeClassifier,
+        DummyClassifier,
+        "error",
+        ("correlation", "mrmr", "ridge-rfe"),
+        ("mse", "rmse", "scc"),
+    ),
+    "regression": TaskDefaults(
+        Ridge,
+        DummyRegressor,
+        "rmse",
+        ("correlation", "mrmr", "ridge-regression-rfe"),
+        ("error", "ber", "auc"),
+    ),
+}
+
+
+class Contestant(NamedTuple):
+    """A method, and the sizes at which it is measured.
+
+    ``measured`` is "order" (the first columns of its order, at every size), "held" (the columns it
+    held at each size, if a search takes columns back) or "own" (the columns that it keeps).
+    """
+
+    method: Any
+    measured: str
+
+
+@dataclass(frozen=True)
+class HeldSizes(Steps):
+    """Sizes at which a search that also takes columns back is measured, by the best it held.
+
+    Sizes that it jumped over are the first columns of its order.
+    """
+
+    def subsets(self, fitted: Any) -> list[tuple[Subset, str]]:
+        """Return the columns of each size."""
+        search = chooser_of(fitted)
+        found = [search.units_.columns(first_units(search, size)) for size in self.numbers]
+        return [(columns, "given") for columns in found]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How methods are measured on one table: the columns that are tried, the model, the metric."""
+
+    task: str
+    sizes: tuple[int, ...]
+    estimator: Any
+    metric: str
+    plan: Realizations
+
+
+def size_grid(most: int) -> tuple[int, ...]:
+    """Return numbers of columns that are tried, up to a largest one.
+
+    >>> size_grid(12), size_grid(60)
+    ((1, 2, 3, 4, 5, 7, 10, 12), (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 60))
+    """
+    sizes = [size for size in SIZES if size]
+    while sizes[-1] < most:
+        sizes.append(round(sizes[-1] * FACTOR))
+    return (*(size for size in sizes if CLOSEST * size < most), most)
+
+
+def metric_for(asked: str | None, task: str) -> str:
+    """Return the metric of a name, refused if the target has no such thing."""
+    default = DEFAULTS[task]
+    name = default.metric if asked is None else asked.strip().lower()
+    if name.replace("-", " ").replace("_", " ") in ("balanced", "balanced error"):
+        name = "ber"
+    name = metric(name).name
+    if metric(name).function is None or name == "cv_error":
+        raise InvalidParameter(
+            f"--metric needs a measure of predictions, such as {default.metric}, not {name}."
+        )
+    if name in default.other_metrics:
+        raise InvalidParameter(
+            f"--metric {name} is not for {task}. Write --metric {default.metric}, or --task to "
+            "read the target in another way."
+        )
+    return name
+
+
+def estimator_for(asked: str | None, task: str) -> Any:
+    """Return the estimator that is trained on the selected columns."""
+    default = DEFAULTS[task].estimator
+    made = default() if asked is None else parse(asked)
+    if not (is_classifier(made) if task == "classification" else is_regressor(made)):
+        raise InvalidParameter(
+            f"--estimator needs one for {task}, such as {default.__name__}(), not {asked}."
+        )
+    return made
+
+
+def contestants(
+    asked: Sequence[str], y: Any, task: str, units: Grouping, largest: int
+) -> tuple[dict[str, Contestant], list[Failed]]:
+    """Return the methods by name, and those that cannot be used on this target.
+
+    A name that means no method is an error before any work.
+    """
+    found: dict[str, Contestant] = {}
+    failed: list[Failed] = []
+    for text in dict.fromkeys(asked):
+        try:
+            found[text] = contestant(text, y, task, units, largest)
+        except InvalidSpec:
+            raise
+        except TamisError as error:
+            failed.append(Failed(text, 0, str(error)))
+    if not found:
+        raise InvalidParameter(failed[0].sentence)
+    return found, failed
+
+
+def contestant(text: str, y: Any, task: str, units: Grouping, largest: int) -> Contestant:
+    """Return the method of a name or an expression, asked to search as far as is measured.
+
+    One that has a number of its own, or takes none, is measured with the columns that it keeps.
+    """
+    # by index: a table of numbers has no names
+    groups = {name: list(columns) for name, columns in units.groups}
+    fixed = [int(units.columns(np.array([unit]))[0]) for unit in units.fixed]
+    made = prepare(
+        None if text == "auto" else text,
+        y,
+        feature_groups=groups or None,
+        fixed_features=fixed or None,
+        task=task,
+    )
+    walk = walk_of(made)
+    own = signature(type(walk)).parameters.get("n_features_to_select")
+    # a default that is not a number is a rule by which the method decides
+    if own is None or not is_real(own.default) or walk.n_features_to_select != own.default:
+        return Contestant(made, "own")
+    # it searches for one size, and has no other; groups are not the same number of columns each
+    if not (walk.nested or walk.extends) or units.groups:
+        return Contestant(prepare(made, y, n_features_to_select=largest, task=task), "own")
+    size: int | float = min(reached(made, units.n_units), largest) if walk.grows else 1
+    if walk.scores_alone:  # a ranking has all sizes at once
+        size = 1.0
+    sized = prepare(made, y, n_features_to_select=size, task=task)
+    nested = walk.nested or walk is not made
+    return Contestant(sized, "order" if nested and not units.fixed else "held")
+
+
+def contest(
+    table: ResampledTable,
+    methods: Mapping[str, Contestant],
+    rules: Rules,
+    progress: Progress,
+    **how: Any,
+) -> list[Results]:
+    """Return scores of the methods and of the baselines; ``how`` are jobs, cluster and store."""
+    estimator, source = table.estimator(rules.estimator), table.source
+    some: dict[str, Any] = {ALL: make_pipeline(estimator), GUESS: DEFAULTS[rules.task].guess()}
+    total = (len(methods) + len(some)) * len(rules.plan)
+    found: list[Results] = []
+    for measured, sizes in (
+        ("order", rules.sizes), ("held", HeldSizes(rules.sizes)), ("own", "own")
+    ):  # fmt: skip
+        group = {name: m.method for name, m in methods.items() if m.measured == measured}
+        if not group:
+            continue
+        before = sum(len(results.tasks) + len(results.failures) for results in found)
+
+        def count(done: int, _: int, before: int = before) -> None:
+            progress(before + done, total)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", DamagedRow)
+            results = evaluate(
+                {name: table.method(made) for name, made in group.items()} | some,
+                {source.name: source},
+                rules.plan,
+                rules.metric,
+                estimators={"estimator": estimator},
+                sizes=sizes,
+                normalise=table.plain,
+                progress=count,
+                **how,
+            )
+        found.append(results)
+        some = {}  # the baselines are measured once
+    return found
+
+
+def join_results(found: Sequence[Results], methods: Iterable[str]) -> Results:
+    """Join results: tables as they come, methods in the order given, the baselines last."""
+    data = list(dict.fromkeys(name for results in found for name in results.data))
+    order = [*methods, *BASELINES]
+
+    def place(one: Any) -> tuple[int, int, int]:
+        return data.index(one.data), order.index(one.method), one.realization
+
+    tasks = sorted((task for results in found for task in results.tasks), key=place)
+    failures = sorted((f for results in found for f in results.failures), key=place)
+    return Results(tuple(tasks), tuple(failures), found[0].metrics)
+
+
+def failed_methods(results: Sequence[Results]) -> list[Failed]:
+    """Return each method that failed in some resamples, with its first error."""
+    reasons: dict[str, list[str]] = {}
+    for failure in (failure for one in results for failure in one.failures):
+        reasons.setdefault(failure.method, []).append(failure.reason)
+    return [
+        Failed(name, len(several), several[0].partition(": ")[2] or several[0])
+        for name, several in reasons.items()
+    ]

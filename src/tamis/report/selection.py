@@ -1,0 +1,450 @@
+"""Facts of a fitted selection and its table, for its page."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._arrays import Array, Subset, target_kind, times_as_days
+from tamis._expression import write
+from tamis._format import format_count
+from tamis._frame import collected
+from tamis.contract import Interaction
+from tamis.contract.record import installed_versions
+from tamis.evaluation import Results
+from tamis.exceptions import InvalidParameter, InvalidTable
+from tamis.report.caveats import caveats_of
+from tamis.report.charts.search_path import (
+    CriterionCurve,
+    SearchPath,
+    criterion_curve,
+    search_path,
+)
+from tamis.report.charts.validation_curve import TunedCurve, tuned_curve
+from tamis.report.columns import correlations, shape_of, values_of
+from tamis.report.effects import EffectLine, effect_lines
+from tamis.report.error_curve import ErrorCurve
+from tamis.report.estimates import (
+    Agreement,
+    Errors,
+    RankSpan,
+    agreement_of_results,
+    curve_of_results,
+    describe_model,
+    errors_of_results,
+    own_agreement,
+    own_curve,
+    own_errors,
+    ranks_of_results,
+)
+from tamis.report.page import Page
+from tamis.report.strips import Group, RowGroups, Strip, row_groups, strip_of
+from tamis.report.units import ChosenUnits, chosen_units, inner_selection, strongest_pairs
+
+#: Kept columns that a page shows in detail: each takes 2 kB.
+DETAILED = 60
+#: Kept columns whose correlations with all others are computed.
+CORRELATED = 300
+#: Strongest pairs that a page shows: more could be chance, and would not be looked at.
+PAIRS = 15
+#: Correlation from which a column is said to be able to replace another, and how many are named.
+CLOSE, REPLACEMENTS = 0.7, 3
+TASKS = ("auto", "classification", "regression", "survival", "none")
+
+
+class Swap(NamedTuple):
+    """A column that could replace a kept one.
+
+    ``change`` is the rise of the squared loss with it in place of the kept column, ``same`` whether
+    that is within its standard error; None if that was not tried.
+    """
+
+    unit: int
+    r: float
+    change: float | None = None
+    same: bool | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Report(Page):
+    """All that a page shows of a selection, as plain data.
+
+    :func:`tamis.report.report` gathers it; ``save`` writes the page.
+
+    Attributes
+    ----------
+    source, target, title : str or None
+        Name of the table and of the target, and a heading in place of the usual one.
+    n_rows : int
+    task : {"classification", "regression", "survival", "none"}
+    units : ChosenUnits
+        What is kept, the order and the scores.
+    descriptions : dict of str to str
+        What columns are, by their names.
+    reason : str
+        Why this number of columns, as the selection gives it.
+    finished : bool
+        Whether the search came to its end.
+    values : CriterionCurve or None
+        Values of the criterion against the number of columns, on the training rows.
+    closest : (units, r)
+        For each unit the kept one that is closest (-1 if none is), and the absolute correlation.
+    between : array of shape (n_kept, n_kept)
+        Absolute correlations of the kept units, best first.
+    swaps : dict of int to list of Swap
+        For each kept unit up to three that could replace it.
+    rows : RowGroups
+        Rows that the lines of the strips show.
+    strips : dict of int to Strip
+        Values of the first kept units.
+    walk : SearchPath or None
+    tuned : TunedCurve or None
+    pairs : list of Interaction
+        The strongest pairs of units, if the criterion looked at pairs.
+    effects : dict of int to EffectLine
+        Effects of the first kept columns on a model; empty if none was given.
+    model : str
+        That model, in words.
+    errors : Errors or None
+        None if nothing was measured on held-out rows.
+    curve : ErrorCurve or None
+        Errors against the number of columns.
+    agreement : Agreement or None
+    ranks : RankSpan or None
+    made : date
+    cares : list of Caveat
+        What to know before the columns are used.
+    details : list of (str, str)
+        How it was computed.
+    command : str or None
+        The command line that gives the same.
+    """
+
+    source: str | None
+    target: str | None
+    title: str | None
+    n_rows: int
+    task: str
+    units: ChosenUnits
+    descriptions: Mapping[str, str]
+    reason: str
+    finished: bool
+    values: CriterionCurve | None
+    closest: tuple[Subset, Array]
+    between: Array
+    swaps: Mapping[int, Sequence[Swap]]
+    rows: RowGroups
+    strips: Mapping[int, Strip]
+    walk: SearchPath | None
+    tuned: TunedCurve | None
+    pairs: Sequence[Interaction]
+    effects: Mapping[int, EffectLine]
+    model: str
+    errors: Errors | None = None
+    curve: ErrorCurve | None = None
+    agreement: Agreement | None = None
+    ranks: RankSpan | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of the table."""
+        return self.units.units.n_columns
+
+    @property
+    def kept(self) -> list[int]:
+        """Units that are kept, best first."""
+        return [int(unit) for unit in self.units.best_kept]
+
+    @property
+    def n_kept(self) -> int:
+        """Number of columns that are kept."""
+        return self.units.n_columns_kept
+
+    @property
+    def groups(self) -> Sequence[Group]:
+        """Groups of rows that the lines of the strips show."""
+        return self.rows.groups
+
+    def __repr__(self) -> str:
+        return f"<Report: {self.n_kept} of {self.n_columns} columns>"
+
+    def _content(self) -> Any:
+        from tamis.report.selection_page import content_of
+
+        return content_of(self)
+
+
+class GivenTable(NamedTuple):
+    """The table and the target, of any kind."""
+
+    X: Any
+    y: NDArray[Any] | None
+    task: str
+    target: str | None
+    source: str | None
+    alerts: Sequence[Any]
+
+
+def report(
+    selection: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    results: Results | None = None,
+    method: str | None = None,
+    metric: str | None = None,
+    tuned: Any = None,
+    substitutes: Iterable[Any] | None = None,
+    model: Any = None,
+    names: Sequence[str] | None = None,
+    title: str | None = None,
+    source: str | None = None,
+    target: str | None = None,
+    task: str = "auto",
+    descriptions: Mapping[str, str] | None = None,
+    alerts: Sequence[Any] = (),
+    command: str | None = None,
+    resume: str | None = None,
+    size_from_results: bool = False,
+) -> Report:
+    """Gather the facts of a fitted selection for a page.
+
+    Parameters
+    ----------
+    selection : fitted selection
+        Of tamis, or any of scikit-learn's. If it measured errors itself
+        (:class:`tamis.choice.HonestSize`, or the automatic selection) these are reported.
+    X : array or frame of shape (n_samples, n_features), or Table
+        The table it was fitted to. A :class:`tamis.table.Table` brings its target along.
+    y : array of shape (n_samples,), optional
+        The target.
+    results : Results, optional
+        Of :func:`tamis.report.resampled`, or of :func:`tamis.evaluation.evaluate`: errors of the
+        method on held-out rows. Without them a page has no estimate of errors.
+    method, metric : str, optional
+        Which of the results; by default the first.
+    tuned : SVCPathCV or SVRPathCV, optional
+        The fitted search for C that the selection's SVM was tuned by.
+    substitutes : iterable of swaps, optional
+        What ``selection.substitutes(X, y)`` found: columns that were tried in place of kept ones.
+        Without it those that are close are named.
+    model : fitted estimator, optional
+        Trained on the kept columns, in the order of the table: its mean predictions as each of them
+        rises are shown. Of an automatic selection it is
+        ``clone(selection.estimator_).fit(selection.transform(X), y)``.
+    names : sequence of str, optional
+        Names of the columns, if the selection knows none.
+    title : str, optional
+        In place of "Keep 12 of 30 columns to predict diagnosis".
+    source, target : str, optional
+        Name of the file, and of the target.
+    task : {"auto", "classification", "regression", "survival", "none"}, default="auto"
+        How to read ``y``.
+    descriptions : dict of str to str, optional
+        What columns are, by their names.
+    alerts : sequence of str or Alert
+        What else to know of the table.
+    command : str, optional
+        The command line that gives the same.
+    resume : str, optional
+        The command line that goes on with a search that was stopped.
+    size_from_results : bool, default=False
+        Whether the number of columns was chosen by these results, so that their error is
+        optimistic.
+
+    Returns
+    -------
+    Report
+        ``save("report.html")`` writes the page.
+
+    Examples
+    --------
+    >>> import tamis
+    >>> from tamis.datasets import load
+    >>> from tamis.report import report, resampled
+    >>> wine = load("wine")
+    >>> chosen = tamis.select(wine.X, wine.y, "ridge-rfe", n_features_to_select=5)
+    >>> page = report(chosen, wine.X, wine.y, results=resampled(chosen, wine.X, wine.y, 5))
+    >>> page
+    <Report: 5 of 13 columns>
+    >>> page.errors.kept.value < page.errors.guess
+    True
+    """
+    given = _given(X, y, task, target, source, alerts)
+    units = chosen_units(selection, names)
+    n_rows, _ = shape_of(given.X)
+    rows = row_groups(given.y, given.task, n_rows)
+    gathered = Report(
+        source=given.source,
+        target=given.target,
+        title=title,
+        n_rows=n_rows,
+        task=given.task,
+        units=units,
+        descriptions=dict(descriptions or {}),
+        reason=str(getattr(getattr(selection, "choice_", None), "reason", "")),
+        finished=bool(getattr(getattr(selection, "record_", None), "finished", True)),
+        values=criterion_curve(selection),
+        **_correlated(given.X, units, substitutes),
+        rows=rows,
+        strips=_strips(given.X, units, rows),
+        walk=search_path(selection),
+        tuned=None if tuned is None else tuned_curve(tuned),
+        pairs=strongest_pairs(selection, PAIRS),
+        effects={} if model is None else effect_lines(model, given.X, units),
+        model="" if model is None else describe_model(write(model, strict=False)),
+        **_measured(selection, units, given.y, results, method, metric),
+        details=_details(selection, given, results),
+        command=command,
+    )
+    cares = caveats_of(
+        gathered, results, given.alerts, size_from_results=size_from_results, resume=resume
+    )
+    return replace(gathered, cares=cares)
+
+
+def _given(
+    X: Any, y: Any, task: str, target: str | None, source: str | None, alerts: Sequence[Any]
+) -> GivenTable:
+    """Return what was given, with what a table knows of itself."""
+    if hasattr(X, "task") and hasattr(X, "X"):  # a Table, or the checked table of a command
+        task = X.task if task == "auto" else task
+        target, y = target or X.target, X.y if y is None else y
+        source = source or getattr(X, "name", "") or None
+        alerts = [*alerts, *(alert for alert in getattr(X, "alerts", ()) if alert.grave)]
+        X = X.X
+    X, y = collected(X), None if y is None else np.asarray(times_as_days(y))
+    n_rows, _ = shape_of(X)
+    if y is not None and len(y) != n_rows:
+        raise InvalidTable(
+            f"report needs one target for each of the {n_rows} rows, and y has {len(y)}. Give the "
+            "table and the target of the fit."
+        )
+    if task not in TASKS:
+        raise InvalidParameter(f"report needs task as one of {', '.join(TASKS)}, not {task!r}.")
+    if task == "auto":
+        task = "survival" if y is not None and y.dtype.names else target_kind(y)
+    return GivenTable(X, y, task, target, source, alerts)
+
+
+def _correlated(X: Any, units: ChosenUnits, substitutes: Iterable[Any] | None) -> dict[str, Any]:
+    """Return correlations of the kept units, and which units could replace them."""
+    kept, n = units.best_kept[:CORRELATED], len(units.names)
+    r = correlations(X, units.units, kept) if len(kept) else np.empty((0, n))
+    others = np.where(np.isnan(r), -1.0, r)
+    others[np.arange(len(kept)), kept] = -1.0  # a column is close to itself
+    near, value = np.full(n, -1, dtype=np.intp), np.full(n, np.nan)
+    if len(kept):
+        best = others.argmax(axis=0)
+        found = others[best, np.arange(n)] >= 0
+        near[found], value[found] = kept[best[found]], others.max(axis=0)[found]
+    detailed = kept[:DETAILED].tolist()
+    if substitutes is not None:
+        swaps = _tried_swaps(units, detailed, substitutes)
+    else:
+        lines = np.where(units.kept, -1.0, others)[:DETAILED]
+        swaps = {unit: _close_swaps(line) for unit, line in zip(detailed, lines, strict=True)}
+    return {"between": r[:, kept], "closest": (near, value), "swaps": swaps}
+
+
+def _close_swaps(r: Array) -> list[Swap]:
+    first = np.argsort(-r, kind="stable")[:REPLACEMENTS]
+    return [Swap(int(j), float(r[j])) for j in first if r[j] >= CLOSE]
+
+
+def _tried_swaps(
+    units: ChosenUnits, kept: Sequence[int], substitutes: Iterable[Any]
+) -> dict[int, list[Swap]]:
+    """Return the swaps that ``selection.substitutes`` tried, by kept unit.
+
+    Names stand for units if they are known, indices if they are not.
+    """
+    unit_of: dict[Any, int] = {name: k for k, name in reversed(list(enumerate(units.names)))}
+    found: dict[int, list[Swap]] = {unit: [] for unit in kept}
+    for tried in substitutes:
+        one, other = (
+            unit_of.get(given) if isinstance(given, str) else int(given)
+            for given in (tried.column, tried.substitute)
+        )
+        if one in found and other is not None and len(found[one]) < REPLACEMENTS:
+            change = None if np.isnan(tried.loss_change) else float(tried.loss_change)
+            found[one].append(Swap(other, float(tried.correlation), change, tried.stands_in))
+    return found
+
+
+def _strips(X: Any, units: ChosenUnits, rows: RowGroups) -> dict[int, Strip]:
+    """Return values of the first kept columns; a group of columns has none."""
+    found = {}
+    for unit in units.best_kept[:DETAILED].tolist():
+        columns = units.units.columns(np.array([unit]))
+        strip = strip_of(values_of(X, int(columns[0])), rows) if len(columns) == 1 else None
+        if strip is not None:
+            found[unit] = strip
+    return found
+
+
+def _measured(
+    selection: Any,
+    units: ChosenUnits,
+    y: NDArray[Any] | None,
+    results: Results | None,
+    method: str | None,
+    metric: str | None,
+) -> dict[str, Any]:
+    """Return what is known of held-out rows."""
+    if results is None:
+        return {
+            "errors": own_errors(selection, y),
+            "curve": own_curve(selection, units.units.n_columns),
+            "agreement": own_agreement(selection, units),
+        }
+    if not results.tasks:
+        return {}
+    method = results.methods[0] if method is None else method
+    metric = next(iter(results.metrics)) if metric is None else metric
+    curve, n_kept = curve_of_results(results, method, metric), units.n_columns_kept
+    errors = errors_of_results(results, curve, method, metric, n_kept, y)
+    return {
+        "errors": errors if n_kept else None,
+        "curve": curve,
+        "agreement": agreement_of_results(results, units, method),
+        "ranks": ranks_of_results(results, units, method),
+    }
+
+
+def _details(selection: Any, given: GivenTable, results: Results | None) -> list[tuple[str, str]]:
+    """Return how it was computed, line by line."""
+    record = getattr(selection, "record_", None)
+    lines = [("Selector", write(selection, strict=False))]
+    for planned in getattr(inner_selection(selection), "plan_", None) or ():
+        if hasattr(planned, "tried"):
+            word = "Tried" if planned.tried else "Skipped"
+            lines.append((word, f"{planned.name}: {planned.reason}".removesuffix(": ")))
+    if record is not None:
+        counts = (
+            format_count(len(record.trace), "step"),
+            format_count(record.n_evaluations, "score"),
+        )
+        lines.append(("Steps", f"{', '.join(counts)}, {record.seconds:.1f} s"))
+    if results is not None and results.tasks:
+        outcome = results.tasks[0].outcome
+        models = ", ".join(dict.fromkeys(row.estimator for row in results.rows() if row.estimator))
+        resamples = f"{len(results.tasks)} resamples, {outcome.n_train} training rows and "
+        resamples += f"{outcome.n_test} test rows; {models or 'the method itself'}"
+        lines.append(("Judged by", resamples))
+    if record is not None and record.seeds:
+        seeds = ", ".join(f"{name} {seed}" for name, seed in record.seeds.items())
+        lines.append(("Seeds", seeds))
+    n_rows, n_columns = shape_of(given.X)
+    shape = f"{format_count(n_rows, 'row')}, {format_count(n_columns, 'column')}"
+    shape += "" if record is None else f", fingerprint {record.data}"
+    lines.append(("Data", f"{given.source}, {shape}" if given.source else shape))
+    if record is not None and record.places:
+        lines.append(("Computed", record.places))
+    versions = installed_versions() if record is None else record.versions
+    lines.append(("Versions", ", ".join(f"{name} {v}" for name, v in versions.items())))
+    if record is not None:
+        lines.append(("Finished", "yes" if record.finished else "no"))
+    return lines

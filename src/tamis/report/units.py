@@ -1,0 +1,111 @@
+"""Columns and groups of columns, as a fitted selection orders, scores and keeps them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from tamis._arrays import Array, Mask, Subset
+from tamis.contract import Grouping, Interaction
+from tamis.evaluation.columns import chosen_columns
+from tamis.exceptions import InvalidParameter
+
+
+@dataclass(frozen=True, repr=False)
+class ChosenUnits:
+    """Units of a fitted selection: columns, or groups of columns.
+
+    Attributes
+    ----------
+    names : tuple of str
+    kept : array of bool
+    order : array of int
+        All units, best first.
+    scores : array of float
+        NaN where a unit has none.
+    units : Grouping
+        The columns of each unit.
+    """
+
+    names: tuple[str, ...]
+    kept: Mask
+    order: Subset
+    scores: Array
+    units: Grouping
+
+    @property
+    def best_kept(self) -> Subset:
+        """The units that are kept, best first."""
+        return self.order[self.kept[self.order]]
+
+    @property
+    def n_columns_kept(self) -> int:
+        """Number of columns in the kept units."""
+        return int(self.units.mask(self.kept).sum())
+
+
+def chosen_units(selection: Any, names: Sequence[str] | None = None) -> ChosenUnits:
+    """Read a fitted selection: one of tamis, or any of scikit-learn's with a support."""
+    check_is_fitted(selection)
+    if hasattr(selection, "unit_support_"):
+        units: Grouping = selection.units_
+        kept, order = np.asarray(selection.unit_support_), np.asarray(selection.order_)
+        scores = scores_without_ranks(np.asarray(selection.scores_, dtype=float), order)
+    else:
+        kept, order, scores = _columns_of_any(selection)
+        units = Grouping(len(kept))
+    if names is None:
+        names = getattr(selection, "feature_names_in_", None)
+    if names is None:  # as scikit-learn calls columns without a name
+        names = [f"x{j}" for j in range(units.n_columns)]
+    if len(names) != units.n_columns:
+        raise InvalidParameter(
+            f"A chart needs one name for each of the {units.n_columns} columns, not {len(names)}."
+        )
+    named = units.unit_names([str(name) for name in names])
+    return ChosenUnits(tuple(named), kept, order, scores, units)
+
+
+def _columns_of_any(selection: Any) -> tuple[Mask, Subset, Array]:
+    """Return support, order and scores of a selection of scikit-learn."""
+    order, support = chosen_columns(selection)
+    if support is None or order is None:
+        raise InvalidParameter(
+            f"A chart needs a fitted selection with get_support, not {type(selection).__name__}."
+        )
+    n = int(selection.n_features_in_)
+    kept = np.isin(np.arange(n), support)
+    whole = np.concatenate([order, np.setdiff1d(np.arange(n), order)]).astype(np.intp)
+    scores = np.asarray(getattr(selection, "scores_", ()), dtype=float)
+    scores = scores if scores.shape == (n,) else np.full(n, np.nan)
+    return kept, whole[np.argsort(~kept[whole], kind="stable")], scores
+
+
+def inner_selection(selection: Any) -> Any:
+    """Return the selection itself; of one that encodes a frame first, the search behind it."""
+    return selection.search_ if hasattr(selection, "aside_") else selection
+
+
+def strongest_pairs(selection: Any, n: int) -> list[Interaction]:
+    """Return the first pairs with more information together than alone."""
+    return [pair for pair in getattr(selection, "interactions_", ()) if pair.information > 0][:n]
+
+
+def scores_alone(selection: Any) -> bool:
+    """Whether steps only say the order of scores: of a ranking, and of a meta-selector."""
+    inner = inner_selection(selection)
+    return bool(getattr(inner, "scores_alone", False) or hasattr(inner, "_verdict"))
+
+
+def scores_without_ranks(scores: Array, order: Subset) -> Array:
+    """Return scores; NaN for all of them if they are only ranks counted down.
+
+    >>> scores_without_ranks(np.array([3.0, 1.0, 2.0]), np.array([0, 2, 1])).tolist()
+    [nan, nan, nan]
+    """
+    counted = scores[order][np.isfinite(scores[order]) & (scores[order] != 0)]
+    alone = len(counted) == 1 and counted[0] == 1
+    falling = len(counted) > 1 and bool((np.diff(counted) == -1).all()) and counted[0] % 1 == 0
+    return np.full(len(scores), np.nan) if alone or falling else scores

@@ -290,7 +290,7 @@ def test_the_fall_by_removal():
 @pytest.mark.parametrize(
     ("criterion", "error", "sentence"),
     [
-        (DensitySensitivity(SVR(), noise="cauchy"), InvalidParameter, "noise='laplace'"),
+        (DensitySensitivity(SVR(), noise="cauchy"), InvalidParameter, "noise to be 'laplace'"),
         (DensitySensitivity(SVR(), by="derivative"), IncompatibleCriterion, "has no derivative"),
         (DensitySensitivity(SVC()), IncompatibleCriterion, "Use PosteriorSensitivity"),
         (DensitySensitivity(SVR(kernel="precomputed")), IncompatibleCriterion, "precomputed"),

@@ -33,7 +33,7 @@ def test_hidden_units_are_one_to_three_a_column():
     assert TunedMLP(every=True).units(4) == list(range(1, 13))
     assert TunedMLP().units(100)[-1] == 300
     assert TunedMLP(most=5).units(100) == [1, 2, 3, 4, 5]
-    with pytest.raises(InvalidParameter, match="int most >= 1"):
+    with pytest.raises(InvalidParameter, match="most to be an int of at least 1"):
         TunedMLP(most=0).fit(*exclusive_or())
 
 

@@ -105,5 +105,5 @@ def test_sensitivities_on_a_device(criterion):
 
 def test_a_precision_that_does_not_exist_is_refused():
     X, y = problem(50)
-    with pytest.raises(InvalidParameter, match="precision='double' or 'single', not 'half'"):
+    with pytest.raises(InvalidParameter, match="precision to be 'double' or 'single', got 'half'"):
         PosteriorSensitivity(NewtonSVC(), precision="half").fit(X, y)

@@ -241,7 +241,7 @@ def test_a_folder_gets_a_page_tables_and_pictures(tamis, folder, refused):
 
 
 def test_without_the_book_the_command_says_how_to_install_it(tamis, refused, monkeypatch):
-    monkeypatch.setattr("tamis.cli.failing._entries", lambda **which: ())
+    monkeypatch.setattr("tamis.cli.app._entries", lambda **which: ())
     sentence = refused("reproduce", "--list")
     assert sentence == (
         "tamis reproduce is in tamis-book, which is not installed. Write pip install tamis-book."

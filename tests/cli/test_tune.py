@@ -192,7 +192,7 @@ def test_where_every_C_is_as_good_there_is_no_curve(tamis, folder):
         (["-t", "z"], "no column 'z'"),
         (["-t", "y", "--kernel", "poly"], "--kernel needs linear or rbf"),
         (["-t", "y", "--gamma", "wide"], "--gamma needs numbers"),
-        (["-t", "y", "--gamma", "-1"], "gamma above 0"),
+        (["-t", "y", "--gamma", "-1"], "gamma to be a number above 0"),
         (["-t", "y", "--gamma", "1", "--kernel", "linear"], "a linear kernel has none"),
         (["-t", "y", "--c-range", "5"], "--c-range needs"),
         (["-t", "y", "--c-range", "5,1"], "--c-range needs"),

@@ -30,7 +30,7 @@ from tamis.cli.terminal import notify, print_alerts, print_facts, print_warnings
 from tamis.contract.cost import free_memory
 from tamis.exceptions import InvalidParameter, InvalidTarget, NotCertified, PathTooLarge
 from tamis.report.sheets import csv_text, json_text
-from tamis.report.tuned_svm import AS_GOOD, TunedSVM
+from tamis.report.tuned_svm import AS_GOOD, TuningResult
 from tamis.svm import SVCPathCV, SVRPathCV
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.curves.scores import check_scoring
@@ -86,7 +86,7 @@ def run_tune(asked: TuneOptions) -> None:
         print_alerts(table.alerts)
     _check_size(asked, data)
     caught = _fit(search, data, asked)
-    found = TunedSVM(search, data.task, asked.folds)
+    found = TuningResult(search, data.task, asked.folds)
     if asked.output is not None:
         about = {"file": asked.name, "table": data.words, "task": data.task}
         as_csv = asked.output.suffix.lower() == ".csv"
@@ -262,7 +262,7 @@ def _fit(search: Any, data: TuningTable, asked: TuneOptions) -> list[warnings.Wa
 # -- printing -------------------------------------------------------------------------------------
 
 
-def _print_tuned(asked: TuneOptions, data: TuningTable, found: TunedSVM) -> None:
+def _print_tuned(asked: TuneOptions, data: TuningTable, found: TuningResult) -> None:
     """Print what was found, line by line, and draw the curve."""
     console, search = stdout(), found.search
     gamma = "" if search.kernel == "linear" else f", gamma = {_format_gammas(search.gamma)}"
@@ -289,7 +289,7 @@ def _format_gammas(gamma: Any) -> str:
     return ", ".join(one if isinstance(one, str) else f"{one:.4g}" for one in several)
 
 
-def _lines(found: TunedSVM) -> list[tuple[str, str]]:
+def _lines(found: TuningResult) -> list[tuple[str, str]]:
     """Return the facts, each with its word."""
     search, proof = found.search, found.search.certificate_
     first, last = found.curve.breakpoints[[0, -1]]
@@ -323,17 +323,17 @@ def _lines(found: TunedSVM) -> list[tuple[str, str]]:
     return lines
 
 
-def _metric(found: TunedSVM) -> str:
+def _metric(found: TuningResult) -> str:
     name: str = found.search.certificate_.measure
     return SHORT.get(name, name)
 
 
-def _format_value(found: TunedSVM, value: float) -> str:
+def _format_value(found: TuningResult, value: float) -> str:
     percent = not found.regression and found.search.scoring in SHARES
     return f"{100 * value:.2f} %" if percent else f"{value:.4g}"
 
 
-def _verdict(found: TunedSVM) -> str:
+def _verdict(found: TuningResult) -> str:
     proof, (low, high) = found.search.certificate_, found.curve.breakpoints[[0, -1]]
     where = f"no C from {_format_C(low)} to {_format_C(high)}"
     if proof.n_gammas > 1:
@@ -350,7 +350,7 @@ def _verdict(found: TunedSVM) -> str:
     return f"{where} is better"
 
 
-def _grid(found: TunedSVM) -> str:
+def _grid(found: TuningResult) -> str:
     """Return what a grid would have found."""
     grid, best, search = found.grid, found.search.best_score_, found.search
     if not grid:
@@ -375,7 +375,7 @@ def _format_C(number: float, digits: int = 3) -> str:
     return f"{number:.0f}" if 10**digits <= number < 1e6 else f"{number:.{digits}g}"
 
 
-def _draw(found: TunedSVM, width: int, *, fine: bool) -> list[str]:
+def _draw(found: TuningResult, width: int, *, fine: bool) -> list[str]:
     """Draw the curve over log C as columns of characters: of each column the best value in it."""
     ends = found.curve.breakpoints
     edges = np.geomspace(ends[0], ends[-1], width + 1)

@@ -14,7 +14,7 @@ AS_GOOD = 0.01
 NEAR = 1.05
 
 
-class TunedSVM:
+class TuningResult:
     """A fitted search for C, and what is known of it.
 
     Parameters

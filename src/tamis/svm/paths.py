@@ -266,7 +266,8 @@ class SVRPath(RegressorMixin, RegularizationPath):
 
     def predict(self, X: ArrayLike, C: float = 1.0) -> Array:
         """Predictions at ``C``."""
-        return self._tube.predict(check_new_rows(self, X), self._lambda(C))
+        X = check_new_rows(self, X)
+        return self._tube.predict(X, self._lambda(C))
 
     def dual_coef(self, C: float = 1.0) -> Array:
         """Coefficients of all samples at ``C``."""

@@ -23,10 +23,10 @@ from dask.distributed import Client, LocalCluster
 
 from benchmarks import parts
 from benchmarks.parts import LEVELS, Size, seconds, write
-from tamis.contract import TableInParts
-from tamis.contract.target_labels import TargetLabels
+from tamis.blocks import ClusterBlocks, Parquet
+from tamis.blocks.labels import TargetLabels
+from tamis.blocks.table import BlockTable
 from tamis.criteria import MRMR
-from tamis.table.parts import ClusterParts, Parquet
 
 FASTER_GOAL, OVERHEAD_GOAL = 1.5, 0.040
 SMALL = Size(4_000_000, 100, 12)
@@ -49,9 +49,9 @@ class Picking:
     def __init__(self, path: Path, client: Any):
         source: Any = Parquet(path, target="y")
         if client is not None:  # else here, in one thread where rows are few
-            source = ClusterParts(source, client)
+            source = ClusterBlocks(source, client)
         labels = source.reduce(TargetLabels("cluster"), target_only=True)
-        self.criterion = MRMR(n_bins=LEVELS).fit(TableInParts(source, labels, "cluster"))
+        self.criterion = MRMR(n_bins=LEVELS).fit(BlockTable(source, labels, "cluster"))
         self.chosen = np.array([int(self.criterion.relevance_.argmax())])
         self.seconds: list[float] = []
 

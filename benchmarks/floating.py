@@ -6,7 +6,8 @@ python -m benchmarks.floating
 import numpy as np
 
 from benchmarks import medians
-from tamis.contract import Counted, SubsetCriterion, Trace
+from tamis.contract import SubsetCriterion, Trace
+from tamis.contract.search import Counted
 from tamis.criteria import Scatter
 from tamis.search import FloatingForward
 

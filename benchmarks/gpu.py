@@ -24,10 +24,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks import medians
-from tamis._column_series import ScaledColumns, class_changes, output_changes, pair_changes
 from tamis._namespace import computing_on, host, namespace
 from tamis.density.pairs import TargetKernel
 from tamis.density.posteriors import ObservedClass
+from tamis.density.series import ScaledColumns, class_changes, output_changes, pair_changes
 from tamis.svm.kernels import Kernel
 from tamis.svm.newton.solver import newton
 from tamis.svm.newton.spaces import KernelSpace, SquaredLoss, kernel_matrix

@@ -27,11 +27,11 @@ import pyarrow.parquet as pq
 from joblib import cpu_count
 from scipy.linalg.blas import dsyrk
 
-from tamis.contract import TableInParts
-from tamis.contract.target_labels import TargetLabels
+from tamis.blocks import Parquet
+from tamis.blocks.labels import TargetLabels
+from tamis.blocks.table import BlockTable
 from tamis.criteria import MRMR, Scatter
 from tamis.search import FloatingForward
-from tamis.table.parts import Parquet
 
 LEVELS = 10
 PICK_GOAL, LAST_GOAL, SCATTER_GOAL, MEMORY_GOAL = 5.0, 1.1, 1.5, 1.0
@@ -66,10 +66,10 @@ def write(path: Path, size: Size) -> None:
             writer.write_table(pa.table([*X, y], schema=schema), row_group_size=n)
 
 
-def table_of(path: str) -> TableInParts:
+def table_of(path: str) -> BlockTable:
     """The file as a criterion gets it."""
     source = Parquet(path, target="y")
-    return TableInParts(source, source.reduce(TargetLabels("parts"), target_only=True), "parts")
+    return BlockTable(source, source.reduce(TargetLabels("parts"), target_only=True), "parts")
 
 
 def seconds(work: Callable[[], Any]) -> float:

@@ -26,8 +26,8 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 import tamis
-from tamis.choice import HonestSize, Knockoffs
 from tamis.criteria import CrossValidated, Importances, MutualInformation
+from tamis.meta import HonestSize, Knockoffs
 from tamis.search import FloatingForward, Ranking
 
 Columns = Iterable[int]

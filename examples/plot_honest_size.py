@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import cross_val_predict
 
-from tamis.choice import HonestSize
 from tamis.criteria import Correlation
+from tamis.meta import HonestSize
 from tamis.search import Ranking
 
 rng = np.random.default_rng(1)

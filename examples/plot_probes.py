@@ -9,8 +9,8 @@ A column is kept where it stands ahead of these probes more often than chance wo
 import numpy as np
 
 from tamis import plot
-from tamis.choice import Probes
 from tamis.criteria import Correlation
+from tamis.meta import Probes
 from tamis.search import Ranking
 
 rng = np.random.default_rng(2)

@@ -15,8 +15,8 @@ from sklearn.tree import DecisionTreeClassifier
 import tamis.criteria
 import tamis.search
 from tamis.choice import FalseDiscovery, Threshold
-from tamis.choice.search_rounds import Rounds
-from tamis.contract import Criterion, Search, Selection
+from tamis.contract import Search, Selection
+from tamis.contract.criterion import Criterion
 from tamis.criteria import (
     HSIC,
     MIFS,
@@ -42,6 +42,7 @@ from tamis.criteria import (
     Span,
     WeightNorm,
 )
+from tamis.meta.search_repeats import Rounds
 from tamis.neural import GateSelector
 from tamis.recipes import names, recipe
 from tamis.recipes.book import targets_of

@@ -8,9 +8,9 @@ import numpy as np
 
 from fuzz.methods import kinds, method
 from fuzz.tables import Table, table
-from tamis.choice.rounds import InRounds
 from tamis.contract import Selection
 from tamis.exceptions import TamisError, TamisWarning
+from tamis.meta.repeats import InRounds
 from tamis.search import (
     Backward,
     Bidirectional,

@@ -22,7 +22,7 @@ def pytest_collection(session):
 
 @pytest.fixture(autouse=True, scope="session")
 def a_quick_default():
-    from tamis.recipes.choosing import DEFAULTS
+    from tamis.recipes.request import DEFAULTS
 
     with pytest.MonkeyPatch.context() as patched:
         for task in ("classification", "regression"):

@@ -8,12 +8,12 @@ import warnings
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
+from tamis.blocks import MemoryMap
 from tamis.compiled import thresholds
 from tamis.criteria import PosteriorSensitivity
 from tamis.recipes import recipe
 from tamis.search import RecursiveElimination
 from tamis.svm import SVCPathCV, SVRPathCV
-from tamis.table.parts import MemoryMap
 
 
 def tables():

@@ -8,7 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tamis import _namespace, _parallel
-from tamis._column_series import (
+from tamis._namespace import cholesky_solve, diagonal, host, move, namespace, taken
+from tamis.density.series import (
     ScaledColumns,
     class_changes,
     output_changes,
@@ -16,8 +17,7 @@ from tamis._column_series import (
     ranks,
     table,
 )
-from tamis._column_series.table import Stacks
-from tamis._namespace import cholesky_solve, diagonal, host, move, namespace, taken
+from tamis.density.series.table import Stacks
 from tamis.exceptions import InvalidTable
 
 N_ROWS = 61

@@ -11,7 +11,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from tamis import _namespace, select
-from tamis._column_series.table import Exponents
 from tamis.contract import Record
 from tamis.criteria import (
     HSIC,
@@ -20,6 +19,7 @@ from tamis.criteria import (
     PosteriorSensitivity,
     WeightNorm,
 )
+from tamis.density.series.table import Exponents
 from tamis.exceptions import DeviceWarning, InvalidTable, NotEnoughMemory
 from tamis.search import Ranking, RecursiveElimination
 from tamis.svm import NewtonSVC
@@ -47,7 +47,7 @@ def search(n=2):
 @pytest.fixture
 def dispatch(monkeypatch):
     """Tensors keep their library, as under ``array_api_dispatch`` of scikit-learn."""
-    monkeypatch.setattr("tamis.contract.elsewhere.on_host", lambda x: False)
+    monkeypatch.setattr("tamis.blocks.device_arrays.on_host", lambda x: False)
 
 
 @pytest.mark.parametrize("name", ELIMINATIONS)

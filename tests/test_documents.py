@@ -23,7 +23,7 @@ def clusters(monkeypatch):
             monkeypatch.setitem(sys.modules, part, ModuleType(part))
         setattr(sys.modules[module], name, MagicMock())
     monkeypatch.setattr("dask.distributed.Client", lambda cluster: None)
-    monkeypatch.setattr("tamis.table.parts.ClusterParts", lambda source, client: source)
+    monkeypatch.setattr("tamis.blocks.ClusterBlocks", lambda source, client: source)
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -14,8 +14,8 @@ from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 
 from tamis._expression import write
-from tamis._random import seed_of, stream
-from tamis.choice import Fusion, Knee, OneStandardError, Probes, Threshold
+from tamis._seeds import seed_of, stream
+from tamis.choice import Knee, OneStandardError, Threshold
 from tamis.contract import Record
 from tamis.criteria import (
     JMI,
@@ -27,11 +27,12 @@ from tamis.criteria import (
 )
 from tamis.datasets import make_mixed
 from tamis.evaluation import stability
-from tamis.evaluation.dealing import parts_of
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidTable
+from tamis.meta import Fusion, Probes
 from tamis.recipes.book import targets_of
 from tamis.search import Forward, Ranking, RecursiveElimination, Then
 from tamis.table import TableSelector
+from tamis.validation.resamples import parts_of
 from tests.laws.catalogue import table
 
 SEARCHES = [

@@ -11,9 +11,9 @@ from tamis.compiled import kernel_sums, thresholds
 from tamis.density.discrete import Coded
 from tamis.density.pairs import StripPairSums, TargetKernel
 from tamis.density.sums import CompiledClassSums
-from tamis.folds.knn import KNNFolds
 from tamis.svm import SVCPath, SVCPathCV
 from tamis.svm.path import state
+from tamis.validation.knn import KNNFolds
 
 DRAW = np.random.default_rng(0)
 X = DRAW.normal(size=(200, 8))

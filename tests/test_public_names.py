@@ -51,8 +51,7 @@ PROMISED = {
         "Size", "StabilitySelection", "Threshold",
     },
     "tamis.contract": {
-        "BackwardCriterion", "Choice", "Criterion", "Embedded", "ForwardCriterion", "Grouping",
-        "Parts", "Record", "RowBlock", "RowStatistic", "Scores", "Search",
+        "BackwardCriterion", "Choice", "Embedded", "ForwardCriterion", "Record", "Scores", "Search",
         "Selection", "Step", "SubsetCriterion", "Trace",
     },
     "tamis.svm": {
@@ -70,6 +69,12 @@ PROMISED = {
     "tamis.table": {"Alert", "Table", "TableEncoder", "TableSelector", "inspect", "read"},
     "tamis.table.parts": {
         "BlockIterator", "ClusterParts", "MemoryMap", "Parquet", "as_parts", "sample",
+    },
+    "tamis.meta": {
+        "Contest", "Fusion", "HonestSize", "Knockoffs", "Probes", "StabilitySelection",
+    },
+    "tamis.blocks": {
+        "BlockIterator", "ClusterBlocks", "MemoryMap", "Parquet", "as_blocks", "sample",
     },
     "tamis.auto": {"Auto", "CurvePoint", "HeldOut", "LostError", "Planned"},
     "tamis.evaluation": {"Realizations", "evaluate", "compare", "stability", "hit"},

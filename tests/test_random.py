@@ -5,7 +5,7 @@ import pytest
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.model_selection import KFold
 
-from tamis._random import draw_seed, fix_seeds, stream
+from tamis._seeds import draw_seed, fix_seeds, stream
 from tamis.criteria import CrossValidated, Importances, Scatter
 from tamis.search import Forward, Genetic
 

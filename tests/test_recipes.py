@@ -12,7 +12,8 @@ from sklearn.model_selection import KFold
 from sklearn.svm import SVC
 
 from tamis.auto import Auto
-from tamis.contract import TASKS, Selection
+from tamis.contract import Selection
+from tamis.contract.criterion import TASKS
 from tamis.criteria import Correlation, CrossValidated, FisherScore, Scatter
 from tamis.datasets import load
 from tamis.exceptions import (

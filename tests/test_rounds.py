@@ -17,17 +17,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVR, LinearSVC
 
-from tamis._random import stream
-from tamis.choice import Contest, HonestSize, Knee, Knockoffs, Probes, StabilitySelection, rounds
-from tamis.choice.honest import first_units, sizes_of
-from tamis.choice.knockoffs import (
-    correlations,
-    gaussian_knockoffs,
-    knockoff_threshold,
-    mvr_strengths,
-    sdp_strengths,
-)
-from tamis.choice.probes import ahead_of
+from tamis._seeds import stream
+from tamis.choice import Knee
 from tamis.cli.progress import ProgressBar
 from tamis.contract import Record
 from tamis.criteria import (
@@ -52,6 +43,16 @@ from tamis.exceptions import (
     NothingFound,
     NothingSelected,
 )
+from tamis.meta import Contest, HonestSize, Knockoffs, Probes, StabilitySelection, repeats
+from tamis.meta.honest_size import first_units, sizes_of
+from tamis.meta.knockoffs import (
+    correlations,
+    gaussian_knockoffs,
+    knockoff_threshold,
+    mvr_strengths,
+    sdp_strengths,
+)
+from tamis.meta.probes import ahead_of
 from tamis.search import (
     Backward,
     Exhaustive,
@@ -548,7 +549,7 @@ def test_losses_are_those_of_rows_left_out():
     found = HonestSize(Ranking(Correlation()), LinearRegression(), n_folds=4, random_state=1).fit(
         X, y
     )
-    from tamis.evaluation.dealing import folds_of
+    from tamis.validation.resamples import folds_of
 
     losses = np.empty((60, 7))
     for train, test in folds_of(y, np.arange(60), 4, 1):
@@ -822,7 +823,7 @@ def test_damaged_rounds_are_said(around, damage):
     X, y = signal()
     plain = json.loads(json.dumps(clone(around).fit(X, y).record_.to_dict()))
     rounds = plain["trace"]["state"]["rounds"]
-    first = rounds.pop("0")
+    first = repeats.pop("0")
     if damage == "no rounds":
         plain["trace"]["state"]["rounds"] = [1, 2]
     elif damage == "gone":
@@ -858,7 +859,7 @@ def test_rounds_are_sent_to_processes_without_callbacks(monkeypatch):
         sent.append(cloudpickle.dumps(shared))
         yield from (function(*item) for item in items)
 
-    monkeypatch.setattr(rounds, "parallel_stream", stream_of)
+    monkeypatch.setattr(repeats, "parallel_stream", stream_of)
     X, y = np.random.default_rng(0).normal(size=(40, 3)), np.tile([0, 1], 20)
     X[:, 1] += 5 * y
     search = Probes(Ranking(FisherScore()), n_rounds=2, n_jobs=2, random_state=0)

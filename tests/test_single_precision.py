@@ -5,7 +5,6 @@ import pytest
 from scipy.stats import spearmanr
 
 from tamis import _namespace
-from tamis._column_series import output_changes
 from tamis._namespace import host
 from tamis.criteria import (
     HSIC,
@@ -14,6 +13,7 @@ from tamis.criteria import (
     ParzenInformation,
     PosteriorSensitivity,
 )
+from tamis.density.series import output_changes
 from tamis.exceptions import InvalidParameter
 from tamis.svm import NewtonSVC, NewtonSVR
 

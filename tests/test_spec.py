@@ -22,7 +22,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from tamis import auto, choice, criteria, neural, search, table
-from tamis.contract import Criterion, Search, SubsetCriterion
+from tamis.contract import Search, SubsetCriterion
+from tamis.contract.criterion import Criterion
 from tamis.criteria import (
     CrossValidated,
     FisherScore,

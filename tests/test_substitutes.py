@@ -14,9 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 from tamis._linalg import column_correlations
-from tamis.choice import Fusion, Probes
-from tamis.choice.likeness import likeness
-from tamis.contract import Grouping
+from tamis.contract.units import Grouping
 from tamis.criteria import (
     JMI,
     ColumnSubset,
@@ -29,10 +27,12 @@ from tamis.criteria import (
     Variance,
 )
 from tamis.datasets import make_mixed
-from tamis.evaluation.dealing import folds_of
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
+from tamis.meta import Fusion, Probes
+from tamis.meta.similarity import likeness
 from tamis.search import Backward, Forward, Ranking, RecursiveElimination, Then
 from tamis.table import TableSelector
+from tamis.validation.resamples import folds_of
 
 EVERY = {"min_correlation": 0.0, "n_candidates": 99, "random_state": 0}
 

@@ -16,6 +16,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from tamis._extensions import register
+
 if TYPE_CHECKING:
     from tamis.recipes import recipe, select
     from tamis.table import inspect, read
@@ -30,6 +32,9 @@ _HOMES = {
     "recipe": "tamis.recipes",
     "select": "tamis.recipes",
 }
+
+register("report", lambda: import_module("tamis.report").report)
+register("substitutes", lambda: import_module("tamis.meta.substitutes").substitutes)
 
 
 def __getattr__(name: str) -> Any:

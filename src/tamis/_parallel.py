@@ -17,7 +17,7 @@ from joblib import Parallel, cpu_count, delayed, effective_n_jobs, parallel_conf
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from tamis._sending import Filed, filed
+from tamis._shared_files import Filed, filed
 from tamis.exceptions import ClusterLost, ClusterUnreachable, MissingExtra
 
 #: Seconds to wait for the scheduler of a cluster: one that is there answers within one, through a

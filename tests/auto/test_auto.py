@@ -16,11 +16,12 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import tamis
 from tamis.auto import Auto, selection
+from tamis.auto.fold_paths import Work
 from tamis.auto.plan import planned
 from tamis.auto.splits import deal_folds
-from tamis.auto.truth import Truth
-from tamis.auto.work import Work
-from tamis.contract import Grouping, Record
+from tamis.auto.target import Truth
+from tamis.contract import Record
+from tamis.contract.units import Grouping
 from tamis.criteria import JMI, Correlation
 from tamis.exceptions import (
     InvalidParameter,
@@ -544,7 +545,7 @@ def test_no_method_means_it(monkeypatch):
     X, y = signal()
     prepared = tamis.recipes.prepare(None, y, random_state=3, n_jobs=2, n_features_to_select=4)
     assert write(prepared) == "Auto(budget=0.5, n_features_to_select=4, random_state=3, n_jobs=2)"
-    monkeypatch.setitem(tamis.recipes.choosing.DEFAULTS, "regression", "Auto(budget=0.5)")
+    monkeypatch.setitem(tamis.recipes.request.DEFAULTS, "regression", "Auto(budget=0.5)")
     found = tamis.select(X, y, random_state=0)
     assert found.columns == [2, 7]
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(10)]).assign(y=y)

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from tamis.auto.candidate_choice import Allowed
 from tamis.auto.held_out import (
     AutoOutcome,
     Gathered,
@@ -14,9 +15,8 @@ from tamis.auto.held_out import (
     pack_predictions,
 )
 from tamis.auto.measures import SQUARED, Measures, Predictions, measures_of
-from tamis.auto.rule import Allowed
 from tamis.auto.sentences import describe_error
-from tamis.auto.truth import Truth
+from tamis.auto.target import Truth
 
 N = 400
 FOLDS = np.arange(N)[None] % 5

@@ -19,7 +19,7 @@ from tamis.auto.machine import (
     machine_of,
     tuned,
 )
-from tamis.auto.truth import Truth
+from tamis.auto.target import Truth
 
 
 def problem(task, n=90, bends=1.0, seed=0):

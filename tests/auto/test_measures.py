@@ -19,7 +19,7 @@ from tamis.auto.measures import (
     check_scoring,
     measures_of,
 )
-from tamis.auto.truth import Truth
+from tamis.auto.target import Truth
 from tamis.exceptions import InvalidParameter
 
 

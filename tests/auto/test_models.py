@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from tamis.auto.fold_paths import Trial
 from tamis.auto.held_out import unpack_predictions
 from tamis.auto.measures import _squared, _wrong
 from tamis.auto.models import ANSWERS, answers, estimator_of
-from tamis.auto.truth import Truth
-from tamis.auto.work import Trial
-from tamis.contract import Grouping
+from tamis.auto.target import Truth
+from tamis.contract.units import Grouping
 
 #: Models of classes and numbers.
 MODELS = [model for model in ANSWERS if model != "cox"]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from tamis.auto.candidate_choice import Allowed, Draws, Losses, paired_errors, select_candidates
 from tamis.auto.machine import coupled
-from tamis.auto.rule import Allowed, Draws, Losses, paired_errors, select_candidates
 
 #: Standard errors, and shares of the loss that they may not pass.
 RULES = [Allowed(0.0), Allowed(0.25), Allowed(1.0), Allowed(1.0, 0.03), Allowed(2.0, gain=0.1)]

@@ -15,7 +15,7 @@ from tamis.datasets import load, make_weston
 from tamis.datasets import names as table_names
 from tamis.evaluation import CrossValidation, Realizations, stability
 from tamis.evaluation.sources import as_sources
-from tamis.evaluation.tuning import tuned
+from tamis.evaluation.tuner import tuned
 from tamis.exceptions import InvalidParameter
 from tamis_book import Cell, Experiment, Part, names, read, reproduce
 from tamis_book.cells import mark_cell
@@ -420,7 +420,7 @@ def test_the_rules_agree_with_cross_validation_written_out():
     from sklearn.model_selection import StratifiedKFold, cross_val_score
     from sklearn.preprocessing import StandardScaler
 
-    from tamis._random import stream
+    from tamis._seeds import stream
 
     data = make_weston(150, random_state=3)
     (source,) = as_sources({"w": data}).values()

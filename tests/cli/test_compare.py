@@ -16,8 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tamis.choice.inner_search import walk_of
-from tamis.contract import Grouping
+from tamis.contract.units import Grouping
 from tamis.criteria import MRMR, Correlation, Scatter
 from tamis.datasets import make_mixed
 from tamis.evaluation import (
@@ -31,6 +30,7 @@ from tamis.evaluation import (
     stability,
 )
 from tamis.exceptions import InvalidStore
+from tamis.meta.inner_search import walk_of
 from tamis.recipes import prepare
 from tamis.report import compared as compared_page
 from tamis.report.contest import contestant

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tamis import spec
+from tamis.blocks import MemoryMap
 from tamis.cli.catalogue import GROUPS, QUESTIONS, question_of, reads_of
 from tamis.cli.methods import complete_methods, read_index
 from tamis.recipes import names, recipe
-from tamis.table.parts import MemoryMap
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_methods_for_tables_larger_than_memory_are_listed(tamis):
         assert name not in shown.split()
     plain = json.loads(tamis("methods", "--blocks", "--json").stdout)
     assert {one["name"] for one in plain["recipes"]} == {
-        name for name in names() if recipe(name).takes_parts
+        name for name in names() if recipe(name).takes_blocks
     }
     only = json.loads(tamis("methods", "mutual", "--blocks", "--json").stdout)
     assert {one["name"] for one in only["recipes"]} < {one["name"] for one in plain["recipes"]}

@@ -6,10 +6,10 @@ import shlex
 import fsspec
 import pytest
 
+from tamis.blocks import dispatch
 from tamis.cli import blocks
 from tamis.density.planes import PivotCounts
 from tamis.exceptions import ClusterLost
-from tamis.table.parts import sources
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_the_automatic_selection_looks_at_rows_of_a_folder(tamis, parquet, monke
     same = tamis("select", "wine", "-t", "kind", "--budget", "1s", "--json", "--folder", "b")
     assert json.loads(same.stdout)["selected"] == json.loads(whole.stdout)["selected"]
     assert "drawn" not in same.output
-    monkeypatch.setattr(sources, "SAMPLE", 120)
+    monkeypatch.setattr(dispatch, "SAMPLE", 120)
     asked = "select", "wine", "-t", "kind", "--budget", "1s", "--folder", "c"
     found = tamis(*asked)
     assert found.exit_code == 0, found.output

@@ -19,12 +19,12 @@ import numpy as np
 import pandas as pd
 
 import tamis
-from tamis._random import fix_seeds
+from tamis._seeds import fix_seeds
 from tamis.auto import Auto
-from tamis.choice import Contest, Fusion, HonestSize, Knockoffs, Probes, StabilitySelection
 from tamis.contract import Record
 from tamis.criteria import Correlation, FisherScore, Scatter
 from tamis.exceptions import TamisError
+from tamis.meta import Contest, Fusion, HonestSize, Knockoffs, Probes, StabilitySelection
 from tamis.recipes.book import BOOK, names, recipe
 from tamis.search import Exhaustive, Forward, Ranking, RecursiveElimination, Then
 from tamis.table import TableSelector

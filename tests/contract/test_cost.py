@@ -17,10 +17,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
-from tamis.choice import HonestSize, Knockoffs, Probes, StabilitySelection
-from tamis.contract import Cost, ForwardCriterion
-from tamis.contract import cost as costs
-from tamis.contract.cost import check_cost, free_memory
+from tamis import _memory as costs
+from tamis._memory import Cost, check_cost, free_memory
+from tamis.contract import ForwardCriterion
 from tamis.criteria import (
     CMIM,
     HSIC,
@@ -52,6 +51,7 @@ from tamis.criteria import (
     WeightNorm,
 )
 from tamis.exceptions import NotEnoughMemory
+from tamis.meta import HonestSize, Knockoffs, Probes, StabilitySelection
 from tamis.neural import NetworkClassifier
 from tamis.response.tuners import TunedSVC
 from tamis.search import Forward, Ranking

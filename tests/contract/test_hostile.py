@@ -29,9 +29,9 @@ from tamis.exceptions import (
     InvalidTable,
     NotConverged,
 )
-from tamis.folds.rows import retold
 from tamis.search import FloatingBackward, Forward, Ranking, RecursiveElimination
 from tamis.table import TableSelector
+from tamis.validation.splits import retold
 
 
 def test_numbers_near_the_largest_are_fitted_and_transformed_without_a_warning():

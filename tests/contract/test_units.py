@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from tamis.contract import Grouping, resolve_units
+from tamis.contract.units import Grouping, resolve_units
 from tamis.criteria import Scatter
 from tamis.exceptions import InvalidParameter
 from tests.laws.catalogue import table

@@ -9,7 +9,7 @@ from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifie
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.svm import SVC
 
-from tamis._random import stream
+from tamis._seeds import stream
 from tamis.criteria import (
     Importances,
     PosteriorSensitivity,

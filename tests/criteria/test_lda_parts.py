@@ -9,13 +9,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, cross_val_score
 
-from tamis.contract.parted import TableInParts
-from tamis.contract.target_labels import TargetLabels
+from tamis.blocks import BlockIterator
+from tamis.blocks.labels import TargetLabels
+from tamis.blocks.table import BlockTable
 from tamis.criteria import CrossValidated, Remembered
 from tamis.exceptions import DegenerateData, InvalidParameter, InvalidTarget
-from tamis.folds.parts import folds_in_parts
 from tamis.search import FloatingForward, Forward, RecursiveElimination
-from tamis.table.parts import BlockIterator
+from tamis.validation.block_folds import folds_of_blocks
 
 
 def cut(X, y, where):
@@ -26,7 +26,7 @@ def cut(X, y, where):
 
 def in_blocks(X, y, where):
     source = cut(X, y, where)
-    return TableInParts(source, source.reduce(TargetLabels("t"), target_only=True), "t")
+    return BlockTable(source, source.reduce(TargetLabels("t"), target_only=True), "t")
 
 
 def made(n=400, d=7, n_classes=3, seed=0, mean=0.0):
@@ -58,7 +58,7 @@ def test_folds_are_those_of_the_whole_table(cv, n_classes):
     for fold, (_, test) in enumerate(splits):
         wanted[test] = fold
     for where in partitions(400):
-        rule = folds_in_parts("t", in_blocks(X, y, where), cv)
+        rule = folds_of_blocks("t", in_blocks(X, y, where), cv)
         ends = [0, *where, 400]
         found = [rule.of(a, y[a:b].astype(np.intp)) for a, b in itertools.pairwise(ends)]
         assert_array_equal(np.concatenate(found), wanted)
@@ -74,7 +74,7 @@ def test_few_rows_of_a_class_fall_into_the_same_folds(seed):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         wanted = StratifiedKFold(n_folds)._make_test_folds(X, y)
-        rule = folds_in_parts("t", in_blocks(X, y, sorted(rng.integers(0, len(y), 4))), n_folds)
+        rule = folds_of_blocks("t", in_blocks(X, y, sorted(rng.integers(0, len(y), 4))), n_folds)
     assert [w.category for w in said] in ([], [UserWarning, DegenerateData])
     assert_array_equal(rule.of(0, labels), wanted)
 
@@ -191,15 +191,15 @@ def test_folds_that_blocks_cannot_have_are_refused():
     table = in_blocks(X, y, [])
     for cv in (ShuffleSplit(3), KFold(3, shuffle=True), 1, "five"):
         with pytest.raises(InvalidParameter, match=r"cv= an int from 2, KFold or Strat"):
-            folds_in_parts("CrossValidated", table, cv)
+            folds_of_blocks("CrossValidated", table, cv)
     for wrong in (
         [(GIVEN[0][0][1:], GIVEN[0][1])],
         GIVEN[:1] * 2,
         [(np.array([900]), GIVEN[0][1])],
     ):
         with pytest.raises(InvalidParameter, match=r"left out once and trains in all others"):
-            folds_in_parts("CrossValidated", table, wrong)
+            folds_of_blocks("CrossValidated", table, wrong)
     with pytest.raises(InvalidParameter, match="row 0 is in no test part"):
-        folds_in_parts("CrossValidated", table, GIVEN[:1])
+        folds_of_blocks("CrossValidated", table, GIVEN[:1])
     with pytest.raises(InvalidTarget, match=r"500 folds, but no class has more than"):
-        folds_in_parts("CrossValidated", table, 500)
+        folds_of_blocks("CrossValidated", table, 500)

@@ -17,7 +17,8 @@ from sklearn.svm import SVC
 
 from tamis._arrays import EMPTY
 from tamis.compiled import thresholds
-from tamis.contract import Counted, SubsetCriterion
+from tamis.contract import SubsetCriterion
+from tamis.contract.search import Counted
 from tamis.criteria import CrossValidated, Penalised, Remembered, Scatter
 from tamis.exceptions import InvalidParameter, TiedScores
 from tamis.search import (

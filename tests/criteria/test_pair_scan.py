@@ -5,7 +5,8 @@ import pytest
 from sklearn.metrics import mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix, expected_mutual_information
 
-from tamis._random import stream
+from tamis._seeds import stream
+from tamis.blocks import MemoryMap
 from tamis.contract import Record
 from tamis.criteria import JMI, MRMR, FisherScore, MutualInformation, PairInformation, PairMRMR
 from tamis.density import scan
@@ -13,7 +14,6 @@ from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidTab
 from tamis.recipes import recipe
 from tamis.search import Forward, Ranking, Then
 from tamis.table import TableSelector
-from tamis.table.parts import MemoryMap
 
 
 def entropy(*columns):

@@ -9,11 +9,13 @@ from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
 
+from tamis.blocks import BlockIterator, MemoryMap
+from tamis.blocks.block_moments import ShiftedSums, SummedSpread
+from tamis.blocks.column_summary import Apart, Survey
+from tamis.blocks.labels import TargetLabels
+from tamis.blocks.source import RowBlock
+from tamis.blocks.table import BlockTable
 from tamis.choice import BestPrefix, Information
-from tamis.contract import RowBlock
-from tamis.contract.parted import TableInParts
-from tamis.contract.survey import Apart, Survey
-from tamis.contract.target_labels import TargetLabels
 from tamis.criteria import (
     CIFE,
     CMIM,
@@ -36,10 +38,8 @@ from tamis.criteria import (
     PValue,
     Scatter,
 )
-from tamis.criteria.summed import ShiftedSums, SummedSpread
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.search import FloatingForward, Forward, Ranking, Then
-from tamis.table.parts import BlockIterator, MemoryMap
 
 
 def made(n=600, d=8, seed=0, *, mean=0.0):
@@ -110,7 +110,7 @@ def test_sums_are_those_of_two_passes_in_long_doubles(products):
     X, y, _ = made(mean=1e8)
     source = cut(X, y, range(50, 600, 50))
     labels = source.reduce(TargetLabels("test"), target_only=True)
-    spread = SummedSpread(TableInParts(source, labels, "test"), products)
+    spread = SummedSpread(BlockTable(source, labels, "test"), products)
     long = X.astype(np.longdouble)
     within = [(long[y == k] - long[y == k].mean(axis=0)) for k in range(3)]
     exact = np.array([(w.T @ w / len(w)).astype(float) for w in within])
@@ -293,7 +293,7 @@ def test_a_choice_that_fits_a_model_says_so(choice):
     search = Forward(FisherScore(), n_features_to_select=choice)
     with pytest.raises(InvalidParameter, match=r"not blocks of rows\. Ask for a number"):
         search.fit(cut(X[:, :3], y, [300]))
-    assert not search.takes_parts
+    assert not search.takes_blocks
 
 
 def test_the_best_prefix_of_a_walk_is_found_in_blocks():
@@ -301,7 +301,7 @@ def test_the_best_prefix_of_a_walk_is_found_in_blocks():
     choice = BestPrefix(LinearDiscriminantAnalysis())
     held = Forward(MRMR(n_bins=4), n_features_to_select=choice).fit(X, y)
     found = Forward(MRMR(n_bins=4), n_features_to_select=choice).fit(cut(X, y, [40, 300]))
-    assert found.takes_parts
+    assert found.takes_blocks
     assert found.columns == held.columns
     assert found.choice_ == held.choice_
 
@@ -403,7 +403,7 @@ def test_pairs_of_columns_are_found_in_blocks():
             assert found.columns == [1, 4]
             assert_array_equal(found.order_, held.order_)
             assert_allclose(found.scores_, held.scores_, rtol=0, atol=1e-12)
-    inside = PairInformation().fit(TableInParts(cut(X, y, [300]), _labels(X, y), "test"))
+    inside = PairInformation().fit(BlockTable(cut(X, y, [300]), _labels(X, y), "test"))
     whole = PairInformation().fit(X, y)
     assert_array_equal(inside.partners_, whole.partners_)
     found, held = ([pair[:2] for pair in c.interactions_[:5]] for c in (inside, whole))
@@ -416,8 +416,8 @@ def _labels(X, y):
 
 @pytest.mark.parametrize(("listed", "refined"), [(1 << 20, 1 << 21), (0, 1 << 12)])
 def test_distances_of_distributions_are_those_of_sorting(monkeypatch, listed, refined):
-    monkeypatch.setattr("tamis.density.keys.LISTED", listed)
-    monkeypatch.setattr("tamis.density.keys.REFINED", refined)
+    monkeypatch.setattr("tamis.blocks.quantiles.LISTED", listed)
+    monkeypatch.setattr("tamis.blocks.quantiles.REFINED", refined)
     X, y, _ = mixed(400)
     X = X[:, :8]
     search = Ranking(KolmogorovSmirnov(), n_features_to_select=1, standardize=False)
@@ -476,7 +476,7 @@ def test_pairs_of_groups_are_found_in_blocks():
 
 
 def test_what_the_information_family_cannot_do_on_blocks_is_said(monkeypatch):
-    monkeypatch.setattr("tamis.density.joined.MOST_COMBINATIONS", 16)
+    monkeypatch.setattr("tamis.density.column_groups.MOST_COMBINATIONS", 16)
     X, y, z = mixed()
     source = cut(X, y, [300])
     wide = {"a": [0, 1, 2, 3]}

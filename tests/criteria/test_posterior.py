@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC, NuSVC
 
-from tamis._random import stream
+from tamis._seeds import stream
 from tamis.criteria import Derivative, Marginal, Permutation, PosteriorSensitivity, Zero
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidTarget
 from tamis.recipes import recipe

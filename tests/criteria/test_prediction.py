@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVR
 
-from tamis._random import stream
+from tamis._seeds import stream
 from tamis.criteria import DensitySensitivity, ScoreSensitivity, Zero
 from tamis.exceptions import DegenerateData, IncompatibleCriterion, InvalidParameter
 from tamis.recipes import recipe

@@ -6,11 +6,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine
 from sklearn.utils.estimator_checks import check_estimator
 
-from tamis._random import stream
+from tamis._seeds import stream
 from tamis.criteria import ReducedParzenInformation
 from tamis.datasets import make_weston
 from tamis.density.parzen import log_density
-from tamis.density.reduced import reduced_set
+from tamis.density.reduced_sets import reduced_set
 from tamis.exceptions import InvalidParameter
 from tamis.search import Backward, RecursiveElimination
 

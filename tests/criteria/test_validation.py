@@ -40,7 +40,8 @@ from sklearn.tree import DecisionTreeClassifier
 from tamis._arrays import EMPTY
 from tamis.choice import BestPrefix
 from tamis.compiled import thresholds
-from tamis.contract import SubsetCriterion, with_unit
+from tamis.contract import SubsetCriterion
+from tamis.contract.criterion import with_unit
 from tamis.criteria import CrossValidated, PValue, ScoreSensitivity
 from tamis.exceptions import (
     IncompatibleCriterion,
@@ -48,10 +49,10 @@ from tamis.exceptions import (
     InvalidScore,
     InvalidTarget,
 )
-from tamis.folds import knn
-from tamis.folds.knn import KNNFolds
-from tamis.folds.lda import LDAFolds
 from tamis.search import Backward, Forward, Ranking
+from tamis.validation import knn
+from tamis.validation.knn import KNNFolds
+from tamis.validation.lda import LDAFolds
 from tests.laws.catalogue import name
 
 LDA, KNN = LinearDiscriminantAnalysis, KNeighborsClassifier
@@ -331,8 +332,8 @@ class TestDiscriminantAnalysis:
         X, y = load_wine(return_X_y=True)
         subset, new = np.arange(6), np.arange(6, 13)
         expected = CrossValidated(LDA()).fit(X, y).gain(subset, new)
-        monkeypatch.setattr("tamis.folds.moments.KEPT", 200)
-        monkeypatch.setattr("tamis.folds.lda.BLOCK", 300)
+        monkeypatch.setattr("tamis.validation.moments.KEPT", 200)
+        monkeypatch.setattr("tamis.validation.lda.BLOCK", 300)
         criterion = CrossValidated(LDA()).fit(X, y)
         assert_array_equal(criterion.gain(subset, new), expected)
         assert len(criterion._folds.moments._rows) <= 3

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
-from tamis._random import stream
+from tamis._seeds import stream
 from tamis.density.parzen import WIDTHS, best_width, held_out_likelihood, log_density
 from tamis.exceptions import InvalidParameter
 

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from tamis.contract import RowBlock
-from tamis.contract.target_labels import Labels
-from tamis.density import keys
-from tamis.density.keys import DistinctValues, KeyCounts, columns_of, order_statistics
+from tamis.blocks import KeptHere, MemoryMap, quantiles
+from tamis.blocks.labels import Labels
+from tamis.blocks.quantiles import DistinctValues, KeyCounts, columns_of, order_statistics
+from tamis.blocks.source import RowBlock
 from tamis.density.levels import Cuts, Packing
 from tamis.density.planes import LevelSizes, PivotCounts
 from tamis.exceptions import InvalidTable
-from tamis.table.parts import KeptHere, MemoryMap
 
 
 def hard_columns(n, rng):
@@ -25,9 +24,9 @@ def hard_columns(n, rng):
 @pytest.mark.parametrize(("listed", "cells"), [(1 << 22, 1 << 20), (0, 1 << 16), (0, 1 << 9)])
 @pytest.mark.parametrize(("block_rows", "n_ranks"), [(37, 9), (150, 9), (150, 60)])
 def test_order_statistics_are_those_of_sorting(monkeypatch, listed, cells, block_rows, n_ranks):
-    monkeypatch.setattr(keys, "LISTED", listed)
-    monkeypatch.setattr(keys, "CELLS", cells)
-    monkeypatch.setattr(keys, "REFINED", cells)
+    monkeypatch.setattr(quantiles, "LISTED", listed)
+    monkeypatch.setattr(quantiles, "CELLS", cells)
+    monkeypatch.setattr(quantiles, "REFINED", cells)
     rng = np.random.default_rng(0)
     X = hard_columns(501, rng)
     source = MemoryMap(X, np.zeros(501), block_rows=block_rows)
@@ -70,7 +69,7 @@ def test_distinct_values_up_to_a_number():
 
 
 def test_too_many_codes_are_said(monkeypatch):
-    monkeypatch.setattr(keys, "MOST_LEVELS", 20)
+    monkeypatch.setattr(quantiles, "MOST_LEVELS", 20)
     look = DistinctValues(columns_of, 1, 4, np.ones(1, dtype=bool), ["post"], "MRMR")
     source = MemoryMap(np.arange(60.0)[:, None], np.zeros(60), block_rows=9)
     with pytest.raises(InvalidTable, match="column 'post' as a level, and it has more than 19"):

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
 from tamis.density.parzen import log_density
-from tamis.density.reduced import reduced_set
+from tamis.density.reduced_sets import reduced_set
 from tamis.density.simplex import minimise_on_simplex
 
 

@@ -8,9 +8,9 @@ from numpy.testing import assert_array_equal
 from sklearn.feature_selection import SelectKBest
 from sklearn.naive_bayes import GaussianNB
 
+from tamis.blocks import BlockIterator, MemoryMap
 from tamis.evaluation import Drawn, Realizations, evaluate
 from tamis.exceptions import InvalidParameter
-from tamis.table.parts import BlockIterator, MemoryMap
 
 
 def made(n=900):

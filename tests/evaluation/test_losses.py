@@ -15,13 +15,13 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from tamis.choice import HonestSize
 from tamis.criteria import FisherScore
 from tamis.evaluation import CrossValidation, Realizations, Steps, Store, compare, evaluate
-from tamis.evaluation.losses import held_out_losses, missed, right_answers, squared_losses
 from tamis.exceptions import DamagedRow, InvalidParameter, TamisError
-from tamis.folds.losses import probabilities
+from tamis.meta import HonestSize
 from tamis.search import Ranking
+from tamis.validation.held_out import held_out_losses, missed, right_answers, squared_losses
+from tamis.validation.losses import probabilities
 
 WINE = load_wine(return_X_y=True)
 

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.svm import SVC, SVR
 
 from tamis import select
-from tamis._column_series import ScaledColumns, output_changes, pair_changes
 from tamis._namespace import computing_on, host
 from tamis.criteria import (
     HSIC,
@@ -20,6 +19,7 @@ from tamis.criteria import (
     PosteriorSensitivity,
     WeightNorm,
 )
+from tamis.density.series import ScaledColumns, output_changes, pair_changes
 from tamis.exceptions import DeviceWarning, NotEnoughMemory
 from tamis.search import RecursiveElimination
 from tamis.svm import NewtonSVC, NewtonSVR

@@ -13,7 +13,8 @@ from sklearn.svm import SVC
 import tamis.criteria
 import tamis.search
 from tamis._expression import write
-from tamis.contract import Criterion, Search
+from tamis.contract import Search
+from tamis.contract.criterion import Criterion
 from tamis.criteria import (
     HSIC,
     MIFS,

@@ -9,9 +9,10 @@ from scipy.sparse import csc_array, csr_array
 from sklearn.base import clone
 
 from tamis._arrays import EMPTY
-from tamis.contract import BackwardCriterion, ForwardCriterion, SubsetCriterion, TableInParts
-from tamis.contract.target_labels import TargetLabels
-from tamis.table.parts import MemoryMap
+from tamis.blocks import MemoryMap
+from tamis.blocks.labels import TargetLabels
+from tamis.blocks.table import BlockTable
+from tamis.contract import BackwardCriterion, ForwardCriterion, SubsetCriterion
 from tests.laws.catalogue import table
 
 SUBSETS = [np.array(s, dtype=np.intp) for s in ([], [2], [1, 4], [0, 2, 5, 6], range(6))]
@@ -270,7 +271,7 @@ def blocks_are_the_table(criterion):
     held = clone(criterion).fit(X, y)
     source = MemoryMap(X, y, block_rows=7)
     labels = source.reduce(TargetLabels("law"), target_only=True)
-    found = clone(criterion).fit(TableInParts(source, labels, "law"))
+    found = clone(criterion).fit(BlockTable(source, labels, "law"))
     for subset in SUBSETS[:-2]:
         assert_allclose(prices(found, subset), prices(held, subset), **TOLERANCE)
     assert_array_equal(found.idle_, held.idle_)

@@ -8,9 +8,11 @@ from sklearn.linear_model import RidgeClassifier
 
 import tamis.choice
 import tamis.neural  # noqa: F401 (its classes are found below)
-from tamis.choice import HonestSize, Probes
-from tamis.contract import Cost, Criterion, Embedded, ForwardCriterion
+from tamis._memory import Cost
+from tamis.contract import Embedded, ForwardCriterion
+from tamis.contract.criterion import Criterion
 from tamis.criteria import FisherScore, Importances, Scatter, Scored
+from tamis.meta import HonestSize, Probes
 from tamis.search import Forward, Ranking, RecursiveElimination, Then
 from tests.laws.catalogue import between_rows, every, name
 

@@ -10,14 +10,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from tamis.contract import (
-    BackwardCriterion,
-    Criterion,
-    ForwardCriterion,
-    SubsetCriterion,
-    TableInParts,
-)
-from tamis.contract.target_labels import TargetLabels
+from tamis.blocks import MemoryMap
+from tamis.blocks.labels import TargetLabels
+from tamis.blocks.table import BlockTable
+from tamis.contract import BackwardCriterion, ForwardCriterion, SubsetCriterion
+from tamis.contract.criterion import Criterion
 from tamis.criteria import (
     JMI,
     Correlation,
@@ -30,7 +27,6 @@ from tamis.criteria import (
     ScoreSensitivity,
 )
 from tamis.exceptions import InvalidParameter, InvalidTable, TamisError
-from tamis.table.parts import MemoryMap
 from tests.laws import criteria_laws as laws
 from tests.laws.catalogue import every, name, table
 
@@ -194,14 +190,14 @@ def test_what_says_so_takes_a_sparse_table(criterion):
     laws.sparse_is_dense(criterion)
 
 
-@pytest.mark.parametrize("criterion", [c for c in every(Criterion) if c.takes_parts], ids=name)
+@pytest.mark.parametrize("criterion", [c for c in every(Criterion) if c.takes_blocks], ids=name)
 def test_what_says_so_learns_from_blocks_of_rows(criterion):
     laws.blocks_are_the_table(criterion)
 
 
 @pytest.mark.parametrize(
     "criterion",
-    [c for c in every(Criterion) if not c.takes_parts and type(c).fit is Criterion.fit],
+    [c for c in every(Criterion) if not c.takes_blocks and type(c).fit is Criterion.fit],
     ids=name,
 )
 def test_what_does_not_refuses_blocks_of_rows(criterion):
@@ -209,7 +205,7 @@ def test_what_does_not_refuses_blocks_of_rows(criterion):
     source = MemoryMap(X, y)
     labels = source.reduce(TargetLabels("law"), target_only=True)
     with pytest.raises(InvalidParameter, match="cannot learn from blocks of rows"):
-        criterion.fit(TableInParts(source, labels, "law"))
+        criterion.fit(BlockTable(source, labels, "law"))
 
 
 @pytest.mark.parametrize("criterion", [c for c in every(Criterion) if not c.takes_sparse], ids=name)

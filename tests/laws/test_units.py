@@ -6,7 +6,8 @@ from numpy.testing import assert_array_equal
 
 from tamis._arrays import EMPTY
 from tamis.compiled import thresholds
-from tamis.contract import Criterion, SubsetCriterion
+from tamis.contract import SubsetCriterion
+from tamis.contract.criterion import Criterion
 from tamis.contract.steps import Step
 from tamis.criteria import JMI, MRMR, FisherScore, Scatter
 from tamis.criteria.information import PairwiseInformation

@@ -6,7 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from tamis.contract import cost as costs
+from tamis import _memory as costs
 from tamis.exceptions import InvalidParameter, NotEnoughMemory
 from tamis.neural import GateSelector, GateSolver, NetworkClassifier, UFeSCoR
 

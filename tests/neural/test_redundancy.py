@@ -114,7 +114,7 @@ def test_products_in_parts_are_those_of_the_whole(kind, monkeypatch):
     shares = np.random.default_rng(2).uniform(size=(2, 400))
     (whole,) = dependences(kind, wide)
     monkeypatch.setattr(module, "MOST_AT_ONCE", 1e4)
-    assert len(list(module.in_parts(400, 2 * wide.size))) == 400
+    assert len(list(module.is_in_blocks(400, 2 * wide.size))) == 400
     (cut,) = dependences(kind, wide)
     np.testing.assert_allclose(cut.times(shares), whole.times(shares), rtol=1e-12)
     assert cut.mean == pytest.approx(whole.mean, rel=1e-12)

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
-from tamis._random import fix_seeds
+from tamis._seeds import fix_seeds
 from tamis.choice import Threshold
 from tamis.contract import Record
 from tamis.criteria import FisherScore, Importances

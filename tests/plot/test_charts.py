@@ -13,10 +13,10 @@ from sklearn.svm import SVC
 import tamis
 from tamis import plot
 from tamis._format import format_name
-from tamis.choice import Probes
 from tamis.criteria import Correlation, FisherScore
 from tamis.evaluation import Realizations, evaluate, friedman
 from tamis.exceptions import InvalidParameter, InvalidTable, MissingExtra
+from tamis.meta import Probes
 from tamis.report.charts.curves import push_apart as apart
 from tamis.report.charts.style import LETTERS, LIGHT, PAGE
 from tamis.report.error_curve import error_curves

@@ -9,7 +9,7 @@ from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from tamis.auto import Auto
 from tamis.auto.models import estimator_of, width_of
-from tamis.auto.truth import Truth
+from tamis.auto.target import Truth
 from tamis.datasets import load
 
 pytestmark = [

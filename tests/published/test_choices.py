@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tamis.auto import Auto
-from tamis.choice import Contest, HonestSize, Knockoffs, Probes, StabilitySelection
 from tamis.criteria import JMI, Correlation, PValue, Scatter
 from tamis.datasets import load, make_weston
 from tamis.datasets import names as table_names
 from tamis.exceptions import NothingFound
+from tamis.meta import Contest, HonestSize, Knockoffs, Probes, StabilitySelection
 from tamis.recipes import recipe
 from tamis.search import Forward, Ranking
 

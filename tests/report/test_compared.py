@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tamis.evaluation import Standings, friedman
-from tamis.evaluation.stability import Stability
 from tamis.evaluation.standings import PairTest, Point, Standing
 from tamis.exceptions import InvalidParameter
 from tamis.report import MeasuredTable, compared
 from tamis.report.comparison import Failed
+from tamis.validation.stability import Stability
 from tests.page_cases import HOSTILE
 
 pytest.importorskip("vl_convert")

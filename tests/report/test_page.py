@@ -12,11 +12,11 @@ from sklearn.preprocessing import scale
 from sklearn.svm import SVC
 
 import tamis
-from tamis.choice import HonestSize, StabilitySelection
 from tamis.criteria import Correlation, FisherScore, Scatter, Variance
 from tamis.datasets import make_mixed
 from tamis.evaluation import Realizations, Stability, evaluate
 from tamis.exceptions import InvalidParameter, InvalidTable, MissingExtra, NothingFound, TableAlert
+from tamis.meta import HonestSize, StabilitySelection
 from tamis.report import Report, report, resampled, write_report
 from tamis.search import Forward, Ranking
 from tamis.svm import SVCPathCV

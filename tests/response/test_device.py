@@ -12,9 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
-from tamis._column_series import table
 from tamis._namespace import Place, computing_on, host
 from tamis.criteria import DensitySensitivity, PosteriorSensitivity, ScoreSensitivity
+from tamis.density.series import table
 from tamis.exceptions import DeviceWarning
 from tamis.response import Permutation, Zero
 from tamis.response.calibration import Sigmoids

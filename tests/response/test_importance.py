@@ -26,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
 
-from tamis._random import stream
+from tamis._seeds import stream
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.response import GenericEngine, Marginal, effects, importance
 

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from tamis._random import stream
+from tamis._seeds import stream
 from tamis.criteria import (
     DensitySensitivity,
     Importances,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tamis._random import stream
+from tamis._seeds import stream
 from tamis.criteria import Penalised, Remembered, Scatter
 from tamis.exceptions import InvalidParameter
 from tamis.search import Exhaustive, Genetic

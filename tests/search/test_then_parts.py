@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.neighbors import KNeighborsClassifier
 
+from tamis.blocks import MemoryMap, Parquet
 from tamis.criteria import HSIC, MRMR, CrossValidated, FisherScore, Scatter
 from tamis.exceptions import InvalidParameter, InvalidTable, NotEnoughMemory
 from tamis.search import FloatingForward, Forward, Ranking, Then
-from tamis.table.parts import MemoryMap, Parquet
 
 
 def made(n=240, d=9):
@@ -40,7 +40,7 @@ def test_the_second_search_sees_what_the_first_kept(second):
     assert_array_equal(found.second_.order_, inside)
     # scores of the second are of standardised columns
     assert_allclose(found.scores_, scores, rtol=1e-9, atol=1e-12)
-    assert found.takes_parts
+    assert found.takes_blocks
 
 
 def test_groups_and_a_record_to_go_on_from():
@@ -80,7 +80,7 @@ def test_only_columns_that_are_kept_are_read(tmp_path, monkeypatch):
 def test_what_does_not_fit_is_said(monkeypatch):
     X, y = made()
     source = MemoryMap(X, y, block_rows=50)
-    monkeypatch.setattr("tamis.contract.parted.free_memory", lambda: 50_000.0)
+    monkeypatch.setattr("tamis.blocks.table.free_memory", lambda: 50_000.0)
     with pytest.raises(
         NotEnoughMemory, match=r"Forward needs its 5 columns of all 240 rows.*sample"
     ):

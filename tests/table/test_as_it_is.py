@@ -7,10 +7,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import mutual_info_score
 
-from tamis.choice import HonestSize, Probes, StabilitySelection
 from tamis.contract import Record
 from tamis.criteria import JMI, MRMR, CrossValidated, FisherScore, Importances, MutualInformation
 from tamis.exceptions import InvalidParameter
+from tamis.meta import HonestSize, Probes, StabilitySelection
 from tamis.search import Forward, Ranking, RecursiveElimination, Then
 from tamis.table import TableEncoder, TableSelector
 from tests.laws.search_laws import Stop

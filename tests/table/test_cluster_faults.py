@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_array_equal
 
+from tamis.blocks import ClusterBlocks, Parquet, dask_cluster
 from tamis.criteria import MRMR
 from tamis.exceptions import ClusterLost
 from tamis.search import Forward
-from tamis.table.parts import ClusterParts, Parquet, cluster
 
 distributed = pytest.importorskip("distributed")
 
@@ -43,7 +43,7 @@ class Machines:
         self.start_workers(n_workers)
 
     def _started(self, *command):
-        log = open(self.folder / "cluster.log", "a")  # noqa: SIM115 - the process writes to it
+        log = open(self.folder / "dask_cluster.log", "a")  # noqa: SIM115 - the process writes to it
         process = subprocess.Popen(
             [sys.executable, "-m", "dask", *command, "--no-dashboard"], stdout=log, stderr=log
         )
@@ -128,7 +128,7 @@ def alone(folder):
 
 
 def source(folder, client):
-    return ClusterParts(Parquet(folder, target="y"), client)
+    return ClusterBlocks(Parquet(folder, target="y"), client)
 
 
 def check_same(found, alone):
@@ -145,7 +145,7 @@ def test_one_worker_killed_in_the_middle_of_a_pick(folder, alone, tmp_path):
 
 
 def test_all_workers_killed_and_the_record_goes_on(folder, alone, tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster, "PATIENCE", 2)
+    monkeypatch.setattr(dask_cluster, "PATIENCE", 2)
     with Machines(tmp_path) as machines, machines.client() as client:
         lost = search(InThePick(3, *machines.workers))
         with pytest.raises(ClusterLost, match=r"has no workers left.*record_: start workers"):

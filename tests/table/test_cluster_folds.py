@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from tamis.blocks import ClusterBlocks, MemoryMap, Parquet
 from tamis.criteria import HSIC, MRMR, CrossValidated, FisherScore
 from tamis.search import Forward, Ranking, Then
-from tamis.table.parts import ClusterParts, MemoryMap, Parquet
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -55,8 +55,8 @@ def test_workers_find_what_the_table_gives(client, tmp_path, search):
     chunks = da.from_array(X, chunks=(70, 6)), da.from_array(y, chunks=70)
     with client.as_current():
         for source in (
-            (ClusterParts(Parquet(tmp_path / "t.parquet", target="y"), client),),
-            (ClusterParts(MemoryMap(X, y, block_rows=50), client),),
+            (ClusterBlocks(Parquet(tmp_path / "t.parquet", target="y"), client),),
+            (ClusterBlocks(MemoryMap(X, y, block_rows=50), client),),
             chunks,
         ):
             found = search.fit(*source)

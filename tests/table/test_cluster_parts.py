@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tamis.contract import RowStatistic
+from tamis.blocks import ClusterBlocks, MemoryMap, Parquet, as_blocks, dask_cluster
+from tamis.blocks.source import RowStatistic
 from tamis.criteria import JMI, MRMR, Correlation, Scatter
 from tamis.exceptions import InvalidTable, InvalidTarget
 from tamis.search import Forward, Ranking
-from tamis.table.parts import ClusterParts, MemoryMap, Parquet, as_parts, cluster
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -68,8 +68,8 @@ def folder(tmp_path):
 def test_workers_find_what_one_process_finds(client, folder, search, monkeypatch):
     alone = Forward(search.criterion, n_features_to_select=4).fit(folder, target="y")
     for most in (32, 1):  # gathered, or merged on the workers first
-        monkeypatch.setattr(cluster, "MOST_GATHERED", most)
-        source = ClusterParts(Parquet(folder), client)
+        monkeypatch.setattr(dask_cluster, "MOST_GATHERED", most)
+        source = ClusterBlocks(Parquet(folder), client)
         found = Forward(search.criterion, n_features_to_select=4).fit(source, target="y")
         assert_array_equal(found.order_, alone.order_)
         assert_allclose(found.scores_, alone.scores_, rtol=1e-12)
@@ -82,7 +82,7 @@ def test_errors_of_workers_are_the_sentences(client, folder):
     table = {f"x{j}": X[:, j] for j in range(6)}
     pq.write_table(pa.table({**table, "y": y}), folder / "7.parquet")
     with pytest.raises(InvalidTable, match=r"'x1' has missing.*7\.parquet"):
-        Forward(Scatter()).fit(ClusterParts(Parquet(folder), client), target="y")
+        Forward(Scatter()).fit(ClusterBlocks(Parquet(folder), client), target="y")
 
 
 @pytest.mark.parametrize("criterion", [JMI(n_bins=5), Scatter("J3")], ids=str)
@@ -115,14 +115,14 @@ def test_what_is_wrong_with_a_collection_is_said():
     with pytest.raises(InvalidTarget, match=r"fit\(X, y\)"):
         Ranking(Correlation()).fit(table)
     with pytest.raises(InvalidTarget, match="2 blocks of rows, but y has 1"):
-        as_parts(table, da.from_array(y[:30], chunks=30))
+        as_blocks(table, da.from_array(y[:30], chunks=30))
     import pandas as pd
 
     frame = dd.from_pandas(pd.DataFrame({"a": X[:, 0], "y": y}), npartitions=2)
     with pytest.raises(InvalidTarget, match="Did you mean y"):
-        as_parts(frame, target="yy")
+        as_blocks(frame, target="yy")
     with pytest.raises(InvalidTarget, match="or a Series y"):
-        as_parts(frame)
+        as_blocks(frame)
     text = dd.from_pandas(pd.DataFrame({"a": ["u", "v"], "y": [0, 1]}), npartitions=1)
     with pytest.raises(InvalidTable, match="needs rows and columns of numbers"):
         Ranking(Correlation()).fit(text, target="y")
@@ -159,12 +159,12 @@ def test_a_worker_that_comes_later_gets_its_share(folder, monkeypatch):
         machines(1, processes=False) as workers,
         distributed.Client(workers, set_as_default=False) as client,
     ):
-        kept = ClusterParts(Parquet(folder, target="y"), client).kept(_length, 0)
+        kept = ClusterBlocks(Parquet(folder, target="y"), client).kept(_length, 0)
         (alone,) = kept.reduce(Holders()).values()
         workers.scale(2)
         client.wait_for_workers(2, timeout=30)
         assert len(kept.reduce(Holders())) == 1  # nobody has looked again
-        monkeypatch.setattr(cluster, "NEWCOMERS", 0.0)
+        monkeypatch.setattr(dask_cluster, "NEWCOMERS", 0.0)
         shares = kept.reduce(Holders())
         assert len(shares) == 2
         assert sum(shares.values()) == alone == 1000
@@ -197,9 +197,9 @@ def test_a_worker_killed_in_the_middle_changes_nothing(folder, tmp_path):
     alone = Forward(MRMR(n_bins=5), n_features_to_select=4).fit(folder, target="y")
     with machines(2, processes=True) as workers, distributed.Client(workers) as client:
         search = Forward(MRMR(n_bins=5), n_features_to_select=4)
-        found = search.fit(ClusterParts(Parquet(folder), client), target="y")
+        found = search.fit(ClusterBlocks(Parquet(folder), client), target="y")
         assert_array_equal(found.scores_, alone.scores_)
-        kept = ClusterParts(Parquet(folder, target="y"), client).kept(_length, 0)
+        kept = ClusterBlocks(Parquet(folder, target="y"), client).kept(_length, 0)
         assert kept.reduce(KillsItsWorker(tmp_path / "killed")) == 1000
         assert (tmp_path / "killed").exists()
 

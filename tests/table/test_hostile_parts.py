@@ -10,14 +10,14 @@ from numpy.testing import assert_array_equal
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import tamis
-from tamis.contract.narrowed import OnColumns
-from tamis.contract.survey import Apart, Survey
-from tamis.contract.target_labels import Labels
+from tamis.blocks import MemoryMap, Parquet, dispatch, local
+from tamis.blocks.block_moments import SMALL, ShiftedSums
+from tamis.blocks.column_summary import Apart, Survey
+from tamis.blocks.labels import Labels
+from tamis.blocks.views import OnColumns
 from tamis.criteria import MRMR, CrossValidated, FisherScore, Scatter
-from tamis.criteria.summed import SMALL, ShiftedSums
 from tamis.exceptions import InvalidTable, InvalidTarget
 from tamis.search import Forward, Ranking, Then
-from tamis.table.parts import MemoryMap, Parquet, local, sources
 
 # what the table warns of is looked at elsewhere
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -103,7 +103,7 @@ def test_a_fault_of_a_draw_names_the_column(tmp_path):
 
 def test_one_row_is_said():
     with pytest.raises(InvalidTable, match="at least 2 rows, and the files have 1"):
-        sources.draw_rows(MemoryMap(np.ones((1, 2)), np.ones(1)))
+        dispatch.draw_rows(MemoryMap(np.ones((1, 2)), np.ones(1)))
 
 
 # -- states of threads -------------------------------------------------------------------------

@@ -12,10 +12,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import tamis
+from tamis.blocks import BlockIterator, MemoryMap, Parquet, as_blocks, dispatch, local, sample
 from tamis.criteria import MRMR, FisherScore, Scatter
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.search import Forward, Ranking
-from tamis.table.parts import BlockIterator, MemoryMap, Parquet, as_parts, local, sample, sources
 
 
 def made(n=500, d=5, seed=0):
@@ -90,7 +90,7 @@ def test_gaps_of_integers_are_nan(tmp_path):
 
 def test_large_row_groups_are_read_in_batches(tmp_path, monkeypatch):
     X, y = made()
-    monkeypatch.setattr("tamis.table.parts.parquet.BLOCK_NUMBERS", 6 * 70)
+    monkeypatch.setattr("tamis.blocks.parquet.BLOCK_NUMBERS", 6 * 70)
     source = Parquet(written(tmp_path / "a.parquet", X, y, rows=400), target="y")
     blocks = list(source.blocks())
     assert max(len(block.y) for block in blocks) == 100  # one of 400 in 70s, the last whole
@@ -132,7 +132,7 @@ def test_sums_do_not_depend_on_the_number_of_threads(folder, monkeypatch):
 def test_the_automatic_selection_takes_a_draw_of_rows(folder, monkeypatch):
     whole = tamis.select(folder, target="y", random_state=0)
     assert "rows" not in [step.name for step in whole.plan_]
-    monkeypatch.setattr(sources, "SAMPLE", 150)
+    monkeypatch.setattr(dispatch, "SAMPLE", 150)
     found = tamis.select(str(folder), target="y", random_state=3)
     assert found.plan_[0][:2] == ("rows", True)
     assert found.plan_[0].reason.startswith("150 of ")
@@ -141,7 +141,7 @@ def test_the_automatic_selection_takes_a_draw_of_rows(folder, monkeypatch):
     X, y = sample(folder, n_rows=150, random_state=3, target="y")
     assert_array_equal(tamis.select(X, y, random_state=3).columns, found.columns)
     blocks = MemoryMap(X.to_numpy(), y, block_rows=40)
-    monkeypatch.setattr(sources, "SAMPLE", 100)
+    monkeypatch.setattr(dispatch, "SAMPLE", 100)
     assert tamis.select(blocks, random_state=3).plan_[0].reason.startswith("100 of 150 rows")
 
 
@@ -207,7 +207,7 @@ def test_what_is_asked_wrongly_gets_a_sentence(folder, tmp_path):
         "needs rows and columns": lambda: MemoryMap(np.arange(3), np.arange(3)),
         "One value for each row|one value for each row": lambda: MemoryMap(np.eye(3), np.arange(2)),
         "pairs": lambda: BlockIterator(lambda: [(1, 2)]),
-        "not ndarray": lambda: as_parts(np.eye(3)),
+        "not ndarray": lambda: as_blocks(np.eye(3)),
     }.items():
         with pytest.raises((InvalidTable, InvalidTarget, InvalidParameter), match=problem):
             fit()

@@ -11,7 +11,7 @@ from scipy.sparse import csc_array, random_array
 from sklearn.datasets import dump_svmlight_file
 
 import tamis as tamis_package
-from tamis.contract import SparseColumns
+from tamis.blocks.inputs import SparseColumns
 from tamis.criteria import MRMR, Correlation
 from tamis.datasets import memory
 from tamis.exceptions import InvalidTable

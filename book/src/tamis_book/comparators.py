@@ -11,7 +11,6 @@ from sklearn.utils import Tags
 
 from tamis._checks import Constraints, integer, number, one_of
 from tamis.exceptions import InvalidTarget
-from tamis.folds.rows import Fold, retold
 from tamis.svm.curves.scores import graded
 from tamis.svm.curves.steps import curve_of
 from tamis.svm.inputs import RANGE, check_size
@@ -20,6 +19,7 @@ from tamis.svm.machine import most_steps
 from tamis.svm.path.classification import pairwise_paths
 from tamis.svm.search.base import TuningRows
 from tamis.svm.search.classification import PathFold, TunedClassifier
+from tamis.validation.splits import Fold, retold
 from tamis_book.objectives import (
     RadiusMarginObjective,
     SmoothError,

@@ -60,7 +60,7 @@ from typing import Any
 
 from tamis._format import did_you_mean
 from tamis.exceptions import InvalidSpec, TamisError
-from tamis.spec.rule import check_argument
+from tamis.spec.safety import check_argument
 from tamis_book.experiment import Experiment, Part
 
 FOLDER = Path(__file__).parent / "experiments"

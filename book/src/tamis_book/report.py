@@ -25,7 +25,7 @@ from tamis_book.reproduction import Reproduction
 #: Realizations from which tests are shown: of fewer, differences that are equal by chance, as of
 #: hits, look like certainty.
 TESTED = 5
-#: Parts with a chart: each takes 10 to 40 kB; the numbers of the others are in the table.
+#: BlockSource with a chart: each takes 10 to 40 kB; the numbers of the others are in the table.
 DRAWN = 14
 #: Marks in words.
 MARKS = {"=": "agrees", "+": "ours is better", "-": "ours is worse", "?": "no target"}

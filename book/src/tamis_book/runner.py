@@ -16,7 +16,7 @@ from tamis.evaluation import Fresh, GivenSplits, Results, Steps, Store, evaluate
 from tamis.evaluation.metrics import metric
 from tamis.evaluation.realizations import Plan
 from tamis.evaluation.sources import Rows, Source, as_sources
-from tamis.evaluation.tuning import tuned
+from tamis.evaluation.tuner import tuned
 from tamis.exceptions import InvalidSpec, PiecesFailed, TamisError
 from tamis.recipes import method as from_recipe
 from tamis.recipes import names as recipe_names

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tamis._arrays import Array
-from tamis.contract import censored_columns
+from tamis.blocks.survival import censored_columns
 from tamis.exceptions import InvalidParameter
 
 #: Rows with an event that are compared with all later rows at once.

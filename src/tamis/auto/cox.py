@@ -12,7 +12,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from tamis._arrays import Array, best, is_int, is_real, scaled_columns
 from tamis.auto.concordance import concordance
-from tamis.contract import censored_columns, check_data
+from tamis.blocks.inputs import check_data
+from tamis.blocks.survival import censored_columns
 from tamis.exceptions import InvalidParameter, InvalidTarget, NotConverged
 
 #: Default penalties per column. The reciprocal of each is the prior variance of the linear

@@ -8,11 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis._arrays import Array, Subset
-from tamis.auto.measures import PARTIAL, SQUARED, WRONG, Measure, Measures, Predictions
-from tamis.auto.models import ANSWERS
-from tamis.auto.paths import PATHS
-from tamis.auto.plan import ALL
-from tamis.auto.rule import (
+from tamis.auto.candidate_choice import (
     SIGNIFICANT,
     SIGNIFICANT_AUC,
     Allowed,
@@ -21,9 +17,13 @@ from tamis.auto.rule import (
     paired_errors,
     select_candidates,
 )
-from tamis.auto.truth import Truth
-from tamis.evaluation.stability import Stability, stability
+from tamis.auto.measures import PARTIAL, SQUARED, WRONG, Measure, Measures, Predictions
+from tamis.auto.models import ANSWERS
+from tamis.auto.paths import PATHS
+from tamis.auto.plan import ALL
+from tamis.auto.target import Truth
 from tamis.exceptions import InvalidParameter
+from tamis.validation.stability import Stability, stability
 
 #: The model that predicts without columns.
 NONE = "none"

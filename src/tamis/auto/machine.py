@@ -12,9 +12,9 @@ from sklearn.svm import SVC, SVR
 
 from tamis._arrays import EMPTY, Array, Subset, class_codes
 from tamis.auto.splits import deal_folds
-from tamis.auto.truth import Truth
-from tamis.evaluation.dealing import parts_of
+from tamis.auto.target import Truth
 from tamis.svm.relative import RelativeSVR
+from tamis.validation.resamples import parts_of
 
 #: C of the machine, and epsilon of a regression.
 COST, TUBE = 4.0, 0.1

@@ -17,8 +17,8 @@ from sklearn.metrics import get_scorer
 from tamis._arrays import Array, Mask
 from tamis.auto.concordance import concordances
 from tamis.auto.cox import PartialLikelihood
-from tamis.auto.truth import Truth
-from tamis.contract import SURVIVAL
+from tamis.auto.target import Truth
+from tamis.blocks.survival import SURVIVAL
 from tamis.exceptions import InvalidParameter
 
 #: Share of the rows below which the error rate says little of a class, so that AUC and average

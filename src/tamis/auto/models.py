@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from tamis._arrays import Array, Subset, scaled_columns
 from tamis.auto.cox import RidgeCoxCV
 from tamis.auto.machine import WIDTH, machine_answers, machine_of, tuned
-from tamis.auto.truth import Truth
+from tamis.auto.target import Truth
 
 #: Penalties of the ridge regression, of which the rows left out one by one choose: a prior that is
 #: as wide as few rows of many columns need.

@@ -12,8 +12,8 @@ import numpy as np
 from tamis.auto.machine import INNER_FOLDS, INNER_ROWS, WIDTHS
 from tamis.auto.models import N_TREES as TREES
 from tamis.auto.paths import LEAVING, N_TREES, PATHS, SCREENED, path_of
-from tamis.choice.inner_search import walk_cost
-from tamis.contract import SURVIVAL
+from tamis.blocks.survival import SURVIVAL
+from tamis.meta.inner_search import walk_cost
 
 #: Rows that are looked at, at most: an error of so many is known to 0.7 %, and a forest can still
 #: be asked in every fold, without which nothing but lines is seen in a long table.

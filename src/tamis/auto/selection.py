@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
 
 from tamis._arrays import Array, class_codes, is_int, is_real, target_kind
-from tamis._random import seed_of, stream
+from tamis._memory import Cost
+from tamis._seeds import seed_of, stream
+from tamis.auto.candidate_choice import Allowed
+from tamis.auto.fold_paths import Work, sample_of, unit_of, varying_units
 from tamis.auto.held_out import (
     AutoOutcome,
     CurvePoint,
@@ -23,7 +26,6 @@ from tamis.auto.machine import WIDTH
 from tamis.auto.measures import Measures, check_scoring, measures_of
 from tamis.auto.models import estimator_of, width_of
 from tamis.auto.plan import ROWS, AutoPlan, Planned, planned
-from tamis.auto.rule import Allowed
 from tamis.auto.sentences import reasons_of, verdict_of
 from tamis.auto.splits import (
     Split,
@@ -33,26 +35,18 @@ from tamis.auto.splits import (
     make_splits,
     weights_of,
 )
-from tamis.auto.truth import Truth
-from tamis.auto.work import Work, sample_of, unit_of, varying_units
-from tamis.choice.honest import sizes_of
-from tamis.choice.rounds import InRounds, Verdict, readable_rounds
-from tamis.contract import (
-    SURVIVAL,
-    TASKS,
-    Choice,
-    Cost,
-    Fraction,
-    Given,
-    Grouping,
-    Record,
-    Size,
-    check_target,
-    resolve_choice,
-)
-from tamis.contract.drawn import rows_drawn
-from tamis.evaluation.stability import Stability
+from tamis.auto.target import Truth
+from tamis.blocks.row_draw import rows_drawn
+from tamis.blocks.survival import SURVIVAL
+from tamis.contract import Choice, Record
+from tamis.contract.choice import Fraction, Size, resolve_choice
+from tamis.contract.criterion import TASKS, check_target
+from tamis.contract.embedded import Given
+from tamis.contract.units import Grouping
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
+from tamis.meta.honest_size import sizes_of
+from tamis.meta.repeats import InRounds, Verdict, readable_rounds
+from tamis.validation.stability import Stability
 
 #: How much worse a smaller number of columns may be.
 SIZES = {

@@ -5,7 +5,7 @@ from typing import Any
 
 from tamis.auto.held_out import AutoOutcome, HeldOut
 from tamis.auto.plan import ROWS
-from tamis.choice.rounds import Verdict
+from tamis.meta.repeats import Verdict
 
 #: Names of paths in a sentence.
 ORDERS = {

@@ -1,21 +1,17 @@
 """Which subset of a trace is kept.
 
 ``n_features_to_select`` of a selection takes an int, a fraction, ``"best"`` or one of these; what
-theory has to say is in :mod:`tamis.choice.theory`. Around a search stand ``HonestSize``,
-``Probes``, ``Contest``, ``StabilitySelection`` and ``Knockoffs``: they run it again on other rows
-or a wider table, and may keep nothing. ``Fusion`` makes one order of several.
+theory has to say is in :mod:`tamis.choice.theory`. Selectors that run a search many times are in
+:mod:`tamis.meta`; their names are also available here.
 """
 
-from tamis.choice.contest import Contest
+from importlib import import_module
+from typing import Any
+
 from tamis.choice.curve import Knee, Patience
 from tamis.choice.error import OneStandardError
-from tamis.choice.fusion import Fusion
-from tamis.choice.halves import StabilitySelection
-from tamis.choice.honest import HonestSize
 from tamis.choice.information import Information
-from tamis.choice.knockoffs import Knockoffs
 from tamis.choice.prefix import BestPrefix
-from tamis.choice.probes import Probes
 from tamis.choice.threshold import FalseDiscovery, Threshold
 from tamis.contract.choice import Best, Choice, Fraction, Size
 
@@ -38,3 +34,12 @@ __all__ = [
     "StabilitySelection",
     "Threshold",
 ]
+
+#: Meta-selectors, which live one layer above this package.
+_META = frozenset({"Contest", "Fusion", "HonestSize", "Knockoffs", "Probes", "StabilitySelection"})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _META:
+        return getattr(import_module("tamis.meta"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

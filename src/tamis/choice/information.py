@@ -63,7 +63,7 @@ class Information(Choice):
 
     needs_nested = True
 
-    takes_parts = False
+    takes_blocks = False
 
     def __init__(self, kind: str = "ebic"):
         self.kind = kind

@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.linear_model import Ridge, RidgeClassifier
 
 from tamis._arrays import improves, is_int, standardised, target_kind
+from tamis.blocks.table import BlockTable
 from tamis.contract.choice import FLATTERS, Choice, Chosen, Context, Walker, have
-from tamis.contract.parted import TableInParts
 from tamis.contract.trace import Trace
 from tamis.criteria import CrossValidated
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
@@ -44,9 +44,9 @@ class BestPrefix(Choice):
         self.cv = cv
 
     @property
-    def takes_parts(self) -> bool:  # type: ignore[override]
+    def takes_blocks(self) -> bool:  # type: ignore[override]
         """Whether the estimator is one that is cross-validated on blocks of rows."""
-        return CrossValidated(self.estimator).takes_parts
+        return CrossValidated(self.estimator).takes_blocks
 
     def check(self, search: Walker, criterion: Any) -> None:
         super().check(search, criterion)
@@ -67,7 +67,7 @@ class BestPrefix(Choice):
         if model is None:
             model = RidgeClassifier() if task == "classification" else Ridge()
         judge: Any = CrossValidated(model, cv=self.cv)
-        if isinstance(context.X, TableInParts):
+        if isinstance(context.X, BlockTable):
             judge.fit(context.X.scaled(type(self).__name__, standardize=True))
         else:
             judge.fit(standardised(context.X), context.y)

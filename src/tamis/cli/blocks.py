@@ -7,19 +7,21 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from tamis._arrays import target_kind
+from tamis._memory import free_memory
 from tamis._parallel import cluster_client
+from tamis.blocks import ClusterBlocks, Parquet
+from tamis.blocks.dispatch import draw_rows
+from tamis.blocks.labels import TargetLabels
+from tamis.blocks.row_draw import RowDraw
+from tamis.blocks.source import BlockSource
+from tamis.blocks.table import BlockTable
 from tamis.cli.options import SelectOptions, written_path
 from tamis.cli.table import check_target
-from tamis.contract import Parts, Record, TableInParts
-from tamis.contract.cost import free_memory
-from tamis.contract.drawn import RowDraw
-from tamis.contract.target_labels import TargetLabels
+from tamis.contract import Record
 from tamis.datasets.memory import NUMBER
 from tamis.exceptions import InvalidParameter
 from tamis.table import Alert
 from tamis.table.files import FileTable
-from tamis.table.parts import ClusterParts, Parquet
-from tamis.table.parts.sources import draw_rows
 from tamis.table.target import check_column, spoken_task
 
 #: Copies of a table that a selection in memory makes: what was read, the numbers, and the
@@ -32,8 +34,8 @@ IN_MEMORY = ("report", "folder", "time", "event", "dry_run", "groups", "weights"
 class LabelledBlocks(NamedTuple):
     """Features and target of a table in blocks of rows, as :class:`LabelledTable` has them."""
 
-    X: Parts
-    table: TableInParts
+    X: BlockSource
+    table: BlockTable
     target: str
     task: str
     y: None = None
@@ -116,8 +118,8 @@ def open_blocks(asked: SelectOptions) -> Iterator[LabelledBlocks]:
             check_column(name, known)
         left = [name for name in known if name not in asked.drop]
         files = Parquet(where, target=asked.target, columns=left)
-        source: Parts = files if client is None else ClusterParts(files, client)
+        source: BlockSource = files if client is None else ClusterBlocks(files, client)
         labels = source.reduce(TargetLabels("tamis select"), target_only=True)
         task = target_kind(labels.values) if asked.task == "auto" else asked.task.value
-        table = TableInParts(source, labels, "tamis select")
+        table = BlockTable(source, labels, "tamis select")
         yield LabelledBlocks(source, table, str(asked.target), task)

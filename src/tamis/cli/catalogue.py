@@ -11,10 +11,11 @@ from inspect import getdoc, signature
 from typing import Any
 
 from tamis import recipes, spec
-from tamis.choice.search_rounds import Rounds
 from tamis.cli.methods import INDEX, Listing
-from tamis.contract import Criterion, Embedded
+from tamis.contract import Embedded
+from tamis.contract.criterion import Criterion
 from tamis.criteria import CrossValidated, Divergence, Scatter
+from tamis.meta.search_repeats import Rounds
 from tamis.recipes.book import Recipe, last_search
 
 #: The questions, as people ask them, in the order in which they are listed.
@@ -71,7 +72,7 @@ def describe_recipe(recipe: Recipe) -> dict[str, Any]:
         "expression": recipe.expression,
         "options": ", ".join(options),
         "reads": reads_of(made),
-        "blocks": bool(getattr(made, "takes_parts", False)),
+        "blocks": bool(getattr(made, "takes_blocks", False)),
     }
 
 
@@ -109,7 +110,7 @@ def reads_of(selector: Any) -> str:
         "missing values": bool(tags.allow_nan),
         "categories": bool(getattr(selector, "takes_categories", False)),
         "sparse": bool(tags.sparse),
-        "row blocks": bool(getattr(selector, "takes_parts", False)),
+        "row blocks": bool(getattr(selector, "takes_blocks", False)),
     }
     words = ", ".join(["numbers", *(word for word, here in reads.items() if here)])
     encoded = [word for word in ("missing values", "categories") if not reads[word]]
@@ -142,7 +143,7 @@ def _takes_blocks(kind: type) -> bool:
     >>> _takes_blocks(Scatter), _takes_blocks(CrossValidated), _takes_blocks(Embedded)
     (True, True, False)
     """
-    return issubclass(kind, Criterion) and bool(kind.takes_parts)
+    return issubclass(kind, Criterion) and bool(kind.takes_blocks)
 
 
 def describe_class(kind: type, known: Listing) -> dict[str, str]:

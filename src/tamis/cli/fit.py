@@ -9,6 +9,7 @@ import typer
 from tamis._format import format_count
 from tamis._namespace import computing_on
 from tamis._parallel import listening
+from tamis.blocks.device_arrays import warn_of_device
 from tamis.cli.app import INTERRUPTED
 from tamis.cli.blocks import LabelledBlocks
 from tamis.cli.folder import RECORD, free_folder
@@ -16,7 +17,6 @@ from tamis.cli.options import SelectOptions, default_folder
 from tamis.cli.progress import ProgressBar
 from tamis.cli.terminal import notify, print_warnings
 from tamis.contract import Record, Selection
-from tamis.contract.elsewhere import warn_of_device
 from tamis.exceptions import ClusterLost, InvalidTable, NotEnoughMemory
 from tamis.table.target import LabelledTable
 

@@ -15,13 +15,15 @@ from tamis._files import can_write, replace_text
 from tamis._format import join_words
 from tamis._parallel import listening
 from tamis.auto import Auto
-from tamis.choice import HonestSize
+from tamis.blocks.inputs import SparseColumns
+from tamis.blocks.survival import SURVIVAL
 from tamis.cli.options import SelectOptions
 from tamis.cli.progress import ProgressBar
-from tamis.contract import SURVIVAL, Selection, SparseColumns
+from tamis.contract import Selection
 from tamis.datasets.memory import check_fits
 from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter, TamisError
+from tamis.meta import HonestSize
 from tamis.report.sheets import Sheet, csv_text, quote_formula
 from tamis.report.units import ChosenUnits, inner_selection
 from tamis.table import Alert

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from tamis import spec
 from tamis.auto import Auto
+from tamis.blocks.row_draw import on_rows_drawn
 from tamis.choice import Fraction, Size
-from tamis.choice.inner_search import walk_of
 from tamis.cli.blocks import (
     LabelledBlocks,
     draw_alerts,
@@ -51,8 +51,8 @@ from tamis.cli.terminal import (
     wrap_line,
 )
 from tamis.contract import Record, Selection
-from tamis.contract.drawn import on_rows_drawn
 from tamis.exceptions import InvalidParameter
+from tamis.meta.inner_search import walk_of
 from tamis.recipes import prepare
 from tamis.report.sheets import csv_text, json_text
 from tamis.report.units import ChosenUnits, chosen_units, inner_selection, strongest_pairs

@@ -7,10 +7,10 @@ import polars as pl
 from sklearn.model_selection import TimeSeriesSplit
 
 from tamis._format import format_names
+from tamis.blocks.survival import SURVIVAL, censored_columns
 from tamis.cli.options import SelectOptions
-from tamis.contract import SURVIVAL, censored_columns
 from tamis.exceptions import InvalidParameter, InvalidTable
-from tamis.recipes.choosing import TIME
+from tamis.recipes.request import TIME
 from tamis.table import Table
 from tamis.table.files import FileTable
 from tamis.table.kinds import as_dates, columns_of

@@ -21,13 +21,13 @@ from sklearn.preprocessing import StandardScaler
 
 from tamis._arrays import Array
 from tamis._format import format_count
+from tamis._memory import free_memory
 from tamis.cli.app import INTERRUPTED
 from tamis.cli.folder import check_output, replace_file
 from tamis.cli.options import TuneOptions
 from tamis.cli.progress import ProgressBar
 from tamis.cli.table import check_target, row_groups
 from tamis.cli.terminal import notify, print_alerts, print_facts, print_warnings, stdout, text
-from tamis.contract.cost import free_memory
 from tamis.exceptions import InvalidParameter, InvalidTarget, NotCertified, PathTooLarge
 from tamis.report.sheets import csv_text, json_text
 from tamis.report.tuned_svm import AS_GOOD, TuningResult

@@ -12,15 +12,8 @@ from typing import Any
 import numpy as np
 from numba import njit, uint64
 
-from tamis.compiled.counting import _at_least, popcount
-from tamis.compiled.words import (
-    RUN,
-    add_bits,
-    lowest_bit,
-    met_by_one,
-    met_by_three,
-    reached_bits,
-)
+from tamis.compiled.bits import RUN, add_bits, lowest_bit, met_by_one, met_by_three, reached_bits
+from tamis.compiled.counts import _at_least, popcount
 
 #: Levels up to which an entry is compared with every cut at once; of more, cuts are halved.
 FEW_CUTS = 48

@@ -88,7 +88,7 @@ class Choice(BaseEstimator, ABC):
     #: Whether each step must hold, or be held by, the step before.
     needs_nested: ClassVar[bool] = False
     #: Whether it can be made where the rows of the table come in blocks.
-    takes_parts: ClassVar[bool] = True
+    takes_blocks: ClassVar[bool] = True
 
     def size(self, n_units: int, name: str) -> int | None:
         """Size to walk to, or None where the walk must go the whole way."""

@@ -13,7 +13,7 @@ which columns belong together: a criterion that reads its data through :meth:`Cr
 then scores whole groups.
 
 A score is a function of the subset alone. Random draws are made by label (seed, subset), see
-:func:`tamis._random.stream`, so that a result is the same after a resume, for any ``n_jobs`` and in
+:func:`tamis._seeds.stream`, so that a result is the same after a resume, for any ``n_jobs`` and in
 any order. A criterion may keep what it computed for the last subset and update it, but caches never
 change results.
 """
@@ -29,11 +29,11 @@ from sklearn.utils import Tags
 
 from tamis._arrays import EMPTY, Array, Mask, Subset, idle_columns, target_kind
 from tamis._checks import check_parameters
-from tamis.contract.censored import SURVIVAL, censored_columns
-from tamis.contract.cost import Cost
-from tamis.contract.elsewhere import where_it_is
-from tamis.contract.inputs import check_data
-from tamis.contract.parted import TableInParts, refuse_parts
+from tamis._memory import Cost
+from tamis.blocks.device_arrays import where_it_is
+from tamis.blocks.inputs import check_data
+from tamis.blocks.survival import SURVIVAL, censored_columns
+from tamis.blocks.table import BlockTable, refuse_blocks
 from tamis.exceptions import InvalidParameter, InvalidTarget
 
 TASKS = frozenset({"classification", "regression"})
@@ -60,7 +60,7 @@ class Criterion(BaseEstimator, ABC):
     #: Whether the table may be sparse (CSR, CSC); it is never made dense.
     takes_sparse: ClassVar[bool] = False
     #: Whether it learns from blocks of rows, of a table that is never held at once.
-    takes_parts: ClassVar[bool] = False
+    takes_blocks: ClassVar[bool] = False
     #: Whether ``y`` may have several columns, each a target.
     takes_several_targets: ClassVar[bool] = False
     #: Whether scores are computed on the device that is asked for, such as a GPU.
@@ -88,12 +88,12 @@ class Criterion(BaseEstimator, ABC):
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> Self:
         """Learn the data; ``params`` are per-row metadata such as ``sample_weight``.
 
-        Where the class says ``takes_parts``, ``X`` may be a :class:`TableInParts`, which has the
+        Where the class says ``takes_blocks``, ``X`` may be a :class:`BlockTable`, which has the
         target too.
         """
         self.check()
-        if isinstance(X, TableInParts):
-            return self._fit_parts(X)
+        if isinstance(X, BlockTable):
+            return self._fit_blocks(X)
         with where_it_is(type(self).__name__, X, y, params) as given:
             return self._fit_table(*given)
 
@@ -115,28 +115,28 @@ class Criterion(BaseEstimator, ABC):
         self._learn(X, y, **params)
         return self
 
-    def _fit_parts(self, table: TableInParts) -> Self:
+    def _fit_blocks(self, table: BlockTable) -> Self:
         """Learn a table in blocks of rows."""
-        self._check_parts()
+        self._check_blocks()
         self.n_features_in_ = table.shape[1]
         if table.names is not None:
             self.feature_names_in_ = np.array(table.names, dtype=object)
         self._check_units(table.shape[1])
         self.task_ = check_target(self, table.labels.values)
-        self._learn_parts(table)
+        self._learn_blocks(table)
         self.idle_ = self._idle_units(table)
         return self
 
-    def _check_parts(self) -> None:
+    def _check_blocks(self) -> None:
         """Refuse blocks of rows where nothing can be learnt from them."""
-        if not self.takes_parts:
-            refuse_parts(type(self).__name__)
+        if not self.takes_blocks:
+            refuse_blocks(type(self).__name__)
 
-    def _learn_parts(self, table: TableInParts) -> None:
+    def _learn_blocks(self, table: BlockTable) -> None:
         """Keep what scores need of a table in blocks of rows, in as few passes as can be."""
         raise NotImplementedError(f"{type(self).__name__} does not learn from blocks of rows.")
 
-    def _idle_units(self, table: TableInParts) -> Mask:
+    def _idle_units(self, table: BlockTable) -> Mask:
         """Units of a table in blocks that tell nothing beside the others."""
         return self.over_units(table.idle(), np.all)
 

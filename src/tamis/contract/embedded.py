@@ -10,8 +10,8 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 
 from tamis._arrays import EMPTY, Array
-from tamis._random import draw_seed
-from tamis.contract.cost import Cost, check_cost
+from tamis._memory import Cost, check_cost
+from tamis._seeds import draw_seed
 from tamis.contract.criterion import check_target
 from tamis.contract.record import Record
 from tamis.contract.selector import Selection

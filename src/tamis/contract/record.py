@@ -19,9 +19,9 @@ from tamis._arrays import Array, Subset, fingerprint
 from tamis._expression import write
 from tamis._files import replace_text
 from tamis._namespace import PROCESSOR
-from tamis.contract.parted import TableInParts
-from tamis.contract.standing import order_of
-from tamis.contract.strict import OPTIONAL, check_record
+from tamis.blocks.table import BlockTable
+from tamis.contract.ranks import order_of
+from tamis.contract.record_checks import OPTIONAL, check_record
 from tamis.contract.trace import Trace
 from tamis.contract.units import Grouping
 from tamis.exceptions import InvalidParameter, InvalidTable, RecordMismatch
@@ -168,7 +168,7 @@ class Record:
     def begin(
         cls,
         selector: BaseEstimator,
-        X: Array | TableInParts,
+        X: Array | BlockTable,
         y: Any,
         params: Mapping[str, Any],
         grouping: Grouping,
@@ -182,7 +182,7 @@ class Record:
             expression=write(selector, strict=False),
             identity=write(bare, strict=False),
             walk=write(selector._unsized(bare), strict=False),
-            data=X.fingerprint() if isinstance(X, TableInParts) else fingerprint(X, y, **params),
+            data=X.fingerprint() if isinstance(X, BlockTable) else fingerprint(X, y, **params),
             n_samples=X.shape[0],
             feature_names=None if names is None else tuple(map(str, names)),
             seeds={},

@@ -13,10 +13,11 @@ from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from tamis._arrays import EMPTY, Array, Subset, improves, snapped, standardised
+from tamis._memory import check_cost
 from tamis._namespace import device_asked
 from tamis._sparse import is_sparse
+from tamis.blocks.table import BlockTable
 from tamis.contract.choice import SizeLike, counted, gains_until
-from tamis.contract.cost import check_cost
 from tamis.contract.criterion import (
     BackwardCriterion,
     Criterion,
@@ -25,7 +26,6 @@ from tamis.contract.criterion import (
     check_target,
     read_tags,
 )
-from tamis.contract.parted import TableInParts
 from tamis.contract.record import Record
 from tamis.contract.run import Run
 from tamis.contract.selector import Selection
@@ -244,10 +244,10 @@ class Search(MetaEstimatorMixin, Selection):
     def _check_target(self, y: NDArray[Any] | None) -> None:
         check_target(self.criterion, y)
 
-    def _check_parts(self) -> None:
-        self.criterion._check_parts()
+    def _check_blocks(self) -> None:
+        self.criterion._check_blocks()
         choice = self._choice()
-        if not choice.takes_parts:
+        if not choice.takes_blocks:
             raise InvalidParameter(
                 f"{type(choice).__name__} trains a model, which needs the whole table at once, not "
                 "blocks of rows. Ask for a number of features, or write "
@@ -256,7 +256,7 @@ class Search(MetaEstimatorMixin, Selection):
 
     def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
         # costs are those of tables in which every entry is held
-        if is_sparse(X) or isinstance(X, TableInParts):
+        if is_sparse(X) or isinstance(X, BlockTable):
             return None
         if device_asked() is not None and self.criterion.runs_on_device:
             return None  # nor are they those of a device
@@ -274,7 +274,7 @@ class Search(MetaEstimatorMixin, Selection):
         grouping = done.grouping
         self.criterion.grouped(grouping.members)
         scaled = self.standardize and not self.criterion.reads_scale
-        if isinstance(X, TableInParts):
+        if isinstance(X, BlockTable):
             self.criterion.fit(X.scaled(type(self.criterion).__name__, scaled))
         else:
             self.criterion.fit(standardised(X) if scaled else X, y, **self._routed(params))
@@ -313,9 +313,9 @@ class Search(MetaEstimatorMixin, Selection):
         return bool(getattr(self.criterion, "takes_categories", False))
 
     @property
-    def takes_parts(self) -> bool:  # type: ignore[override]
+    def takes_blocks(self) -> bool:  # type: ignore[override]
         """As the criterion and the choice do."""
-        return bool(getattr(self.criterion, "takes_parts", False) and self._choice().takes_parts)
+        return bool(getattr(self.criterion, "takes_blocks", False) and self._choice().takes_blocks)
 
     @property
     def _takes_metadata(self) -> bool:

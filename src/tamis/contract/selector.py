@@ -3,7 +3,7 @@
 A :class:`Selection` says what it checks (:meth:`~Selection._check`), to which size it walks
 (:meth:`~Selection._size`) and which steps it makes (:meth:`~Selection._steps`). Validation, seeds,
 callbacks, record, resume and choice are written here and in :mod:`tamis.contract.run`, once; what
-it offers after a fit is in :mod:`tamis.contract.fitted`.
+it offers after a fit is in :mod:`tamis.contract.fitted_selection`.
 """
 
 from abc import abstractmethod
@@ -20,16 +20,17 @@ from sklearn.utils import Tags
 from tamis._arrays import Array
 from tamis._checks import check_parameters
 from tamis._parallel import heard
-from tamis._random import draw_seed, fix_seeds
+from tamis._seeds import draw_seed, fix_seeds
+from tamis.blocks.device_arrays import out_of_memory, place_of, warn_of_device, where_it_is
+from tamis.blocks.dispatch import read_blocks
+from tamis.blocks.inputs import check_data
+from tamis.blocks.table import is_in_blocks, refuse_blocks, refuse_metadata
 from tamis.contract.choice import Choice, Chosen, SizeLike, resolve_choice
-from tamis.contract.elsewhere import out_of_memory, place_of, warn_of_device, where_it_is
 from tamis.contract.explain import idle_kept, open_tie
-from tamis.contract.fitted import FittedSelection
-from tamis.contract.inputs import check_data
-from tamis.contract.parted import in_parts, read_parts, refuse_metadata, refuse_parts
+from tamis.contract.fitted_selection import FittedSelection
+from tamis.contract.ranks import order_of, scores_of
 from tamis.contract.record import Record
 from tamis.contract.run import Run
-from tamis.contract.standing import order_of, scores_of
 from tamis.contract.steps import Event
 from tamis.contract.trace import Trace
 from tamis.contract.units import Grouping, resolve_units
@@ -91,7 +92,7 @@ class Selection(FittedSelection, CallbackSupportMixin, BaseEstimator):
     #: Whether ``categories`` of its criteria may name columns of codes, whose values have no order.
     takes_categories: ClassVar[bool] = False
     #: Whether it selects from blocks of rows, of a table that is never held at once.
-    takes_parts: ClassVar[bool] = False
+    takes_blocks: ClassVar[bool] = False
 
     n_features_to_select: SizeLike
     feature_groups: Any = None
@@ -138,9 +139,9 @@ class Selection(FittedSelection, CallbackSupportMixin, BaseEstimator):
     def _check_target(self, y: NDArray[Any] | None) -> None:
         """Refuse a target that cannot be used."""
 
-    def _check_parts(self) -> None:
+    def _check_blocks(self) -> None:
         """Refuse a table in blocks of rows, where nothing can be learnt from it."""
-        refuse_parts(type(self).__name__)
+        refuse_blocks(type(self).__name__)
 
     def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
         """Refuse a table that does not fit into memory; a line to say where it takes long."""
@@ -207,7 +208,7 @@ class Selection(FittedSelection, CallbackSupportMixin, BaseEstimator):
             ``array_api_dispatch``: kernels are computed where it is, and ``transform`` answers
             there.
             For criteria that take parts, a table larger than memory: the path of a Parquet file or
-            folder, a source of :mod:`tamis.table.parts`, or a collection of Dask.
+            folder, a source of :mod:`tamis.blocks`, or a collection of Dask.
         y : array of shape (n_samples,) or (n_samples, n_targets)
             Classes (of any type) or real numbers, as the criterion needs; dates and durations are
             numbers of days; a censored target is a structured array of event and time, or two
@@ -249,7 +250,7 @@ class Selection(FittedSelection, CallbackSupportMixin, BaseEstimator):
         check_parameters(self)
         self._check()
         target = params.pop("target", None)
-        if in_parts(X):
+        if is_in_blocks(X):
             refuse_metadata(type(self).__name__, params)
         X, y = self._table_and_target(X, y, target)
         self._follow(Run(self, X, y, params, done, self._grouping(X)))
@@ -259,7 +260,7 @@ class Selection(FittedSelection, CallbackSupportMixin, BaseEstimator):
 
         This is where paths, sources and collections of Dask come in.
         """
-        if not in_parts(X):
+        if not is_in_blocks(X):
             if target is not None:
                 raise InvalidParameter(
                     f"{type(self).__name__} needs target={target!r} where X is a path or a source "
@@ -267,8 +268,8 @@ class Selection(FittedSelection, CallbackSupportMixin, BaseEstimator):
                     "tamis.select(frame, target=...)."
                 )
             return check_data(self, X, y)
-        self._check_parts()
-        table = read_parts(type(self).__name__, X, y, target)
+        self._check_blocks()
+        table = read_blocks(type(self).__name__, X, y, target)
         self.n_features_in_ = table.shape[1]
         if table.names is not None:
             self.feature_names_in_ = np.array(table.names, dtype=object)

@@ -13,6 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from tamis._arrays import EMPTY, Array, Mask, Subset
 from tamis._frame import frame
+from tamis.contract.candidates import (
+    Candidates,
+    best_first_moved,
+    checked,
+    count_equal,
+    equal_from_here_on,
+    in_order,
+    looked_up,
+)
 from tamis.contract.columns import (
     COUNTED_BY,
     PER_CANDIDATE,
@@ -24,15 +33,6 @@ from tamis.contract.columns import (
     plain_numbers,
 )
 from tamis.contract.steps import NOTHING, Entries, Event, Scores, Step, TracedStep
-from tamis.contract.weighing import (
-    Candidates,
-    best_first_moved,
-    checked,
-    count_equal,
-    equal_from_here_on,
-    in_order,
-    looked_up,
-)
 from tamis.exceptions import InvalidStep
 
 

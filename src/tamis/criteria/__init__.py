@@ -12,7 +12,7 @@ from tamis.criteria.pair_scan import PairInformation, PairMRMR
 from tamis.criteria.parzen import KwakInformation, ParzenInformation
 from tamis.criteria.posterior_sensitivity import PosteriorSensitivity
 from tamis.criteria.reconstruction import ColumnSubset
-from tamis.criteria.reduced import ReducedParzenInformation
+from tamis.criteria.reduced_parzen import ReducedParzenInformation
 from tamis.criteria.relief import Relief
 from tamis.criteria.scatter import Scatter
 from tamis.criteria.score_sensitivity import ScoreSensitivity

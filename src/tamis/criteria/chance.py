@@ -9,7 +9,7 @@ from scipy.sparse import hstack, issparse
 
 from tamis._arrays import Array, Subset
 from tamis._checks import BOOLEAN, Constraints, one_of
-from tamis._random import stream
+from tamis._seeds import stream
 from tamis.response.units import Units
 
 

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset, check_range, check_target_range, in_range
+from tamis._memory import Cost
 from tamis._namespace import device_asked
-from tamis.contract import Cost
-from tamis.criteria.altered import AlteredCriterion
+from tamis.criteria.single_changes import AlteredCriterion
 from tamis.criteria.univariate import mean_of, targets_of
 from tamis.density.pairs import PlainPairSums, StripPairSums, TargetKernel, pair_sums_cost
 from tamis.density.sums import PRECISIONS, check_precision, is_large

@@ -9,9 +9,9 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 
 from tamis._arrays import Array, Subset
 from tamis._linalg import TraceForm, TraceSum
-from tamis.contract import Cost, TableInParts
-from tamis.contract.parted import refuse_parts
-from tamis.criteria.moments import HeldSpread, Spread
+from tamis._memory import Cost
+from tamis.blocks.moments import HeldSpread, Spread
+from tamis.blocks.table import BlockTable, refuse_blocks
 from tamis.criteria.parzen import ParzenDivergence
 from tamis.criteria.scatter import Form, Separability, check_ridge, check_within, matrices_cost
 from tamis.exceptions import InvalidParameter
@@ -104,13 +104,13 @@ class Divergence(Separability):
         return plain._replace(operations=plain.operations + shrinking)
 
     @property
-    def takes_parts(self) -> bool:  # type: ignore[override]
+    def takes_blocks(self) -> bool:  # type: ignore[override]
         """Whether sums over rows give the density, as they do a Gaussian one."""
         return self.density == "gaussian"
 
-    def _check_parts(self) -> None:
-        if not self.takes_parts:
-            refuse_parts(f"{type(self).__name__}(density={self.density!r})")
+    def _check_blocks(self) -> None:
+        if not self.takes_blocks:
+            refuse_blocks(f"{type(self).__name__}(density={self.density!r})")
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         self._windows: ParzenDivergence | None = None
@@ -120,9 +120,9 @@ class Divergence(Separability):
         windows = ParzenDivergence(sigma=self.sigma)
         self._windows = windows.grouped(self._unit_columns).fit(X, y)
 
-    def _learn_parts(self, table: TableInParts) -> None:
+    def _learn_blocks(self, table: BlockTable) -> None:
         self._windows = None
-        super()._learn_parts(table)
+        super()._learn_blocks(table)
 
     def values(self, subsets: Iterable[Subset]) -> Array:
         return super().values(subsets) if self._windows is None else self._windows.values(subsets)

@@ -12,9 +12,9 @@ from sklearn.exceptions import UndefinedMetricWarning
 from tamis._arrays import Array, Subset
 from tamis.criteria.model import Metadata
 from tamis.exceptions import InvalidScore
-from tamis.folds import Splits
-from tamis.folds.losses import squared_losses
 from tamis.response.fold_models import fit_clone, take_rows
+from tamis.validation import Splits
+from tamis.validation.losses import squared_losses
 
 
 class ConstantRisk(BaseEstimator):

@@ -13,7 +13,8 @@ from sklearn.pipeline import Pipeline
 
 from tamis._arrays import FARTHEST, Array, Subset
 from tamis._checks import FUNCTION, Constraints, instance_of, one_of
-from tamis.contract import BackwardCriterion, Cost
+from tamis._memory import Cost
+from tamis.contract import BackwardCriterion
 from tamis.criteria.chance import ChanceAdjusted
 from tamis.criteria.model import OpenCriterion
 from tamis.exceptions import (

@@ -23,7 +23,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tamis._arrays import EMPTY, Array, Mask, Subset
-from tamis.contract import Cost, ForwardCriterion, TableInParts
+from tamis._memory import Cost
+from tamis.blocks.table import BlockTable
+from tamis.contract import ForwardCriterion
 from tamis.density.discrete import (
     QUANTUM,
     Coded,
@@ -35,7 +37,7 @@ from tamis.density.discrete import (
     is_adjusted,
 )
 from tamis.density.joint import AdjustedPair, AvailablePair, Pair, available_relevance
-from tamis.density.planes import PartsCoded, learnt_in_parts
+from tamis.density.planes import BlockLevels, levels_of_blocks
 from tamis.exceptions import InvalidParameter
 
 AnyPair: TypeAlias = Pair | AvailablePair
@@ -57,9 +59,9 @@ class PairwiseInformation(ForwardCriterion):
     takes_missing: ClassVar[bool] = True
     takes_categories: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
-    takes_parts: ClassVar[bool] = True
+    takes_blocks: ClassVar[bool] = True
     runs_on_device: ClassVar[bool] = True
-    _coded: Coded | PartsCoded
+    _coded: Coded | BlockLevels
 
     def __init__(
         self,
@@ -92,14 +94,14 @@ class PairwiseInformation(ForwardCriterion):
         self._target: Any = coded_target(name, y, self.task_, self.n_bins, self.binning)
         self.idle_ = self.idle_ | self._weighed()
 
-    def _learn_parts(self, table: TableInParts) -> None:
+    def _learn_blocks(self, table: BlockTable) -> None:
         self._check(type(self).__name__)
         self._adjusted = is_adjusted(self, table.shape[1])
-        self._coded = coded = learnt_in_parts(self, table)
+        self._coded = coded = levels_of_blocks(self, table)
         self._target = coded.target
         self._single = self._weighed()
 
-    def _idle_units(self, table: TableInParts) -> Mask:
+    def _idle_units(self, table: BlockTable) -> Mask:
         return super()._idle_units(table) | self._single
 
     def _weighed(self) -> Mask:

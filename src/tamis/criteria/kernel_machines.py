@@ -11,7 +11,8 @@ from sklearn.svm import SVC, SVR
 
 from tamis._arrays import Array, Subset
 from tamis._checks import BOOLEAN, Constraints, integer
-from tamis.contract import BackwardCriterion, Cost
+from tamis._memory import Cost
+from tamis.contract import BackwardCriterion
 from tamis.criteria.chance import ChanceAdjusted
 from tamis.criteria.model import ModelCriterion, is_tuner
 from tamis.exceptions import IncompatibleCriterion

@@ -19,13 +19,14 @@ from sklearn.utils.validation import has_fit_parameter
 
 from tamis._arrays import Array, Subset, is_int
 from tamis._namespace import device_asked
-from tamis._random import fix_seeds
-from tamis.contract import SURVIVAL, TASKS, Criterion
+from tamis._seeds import fix_seeds
+from tamis.blocks.survival import SURVIVAL
+from tamis.contract.criterion import TASKS, Criterion
 from tamis.density.discrete import category_mask
 from tamis.exceptions import InvalidParameter
-from tamis.folds.rows import folds_of
 from tamis.response.fold_models import FoldTraining, fit_clone, take_rows
 from tamis.response.scores import check_scored
+from tamis.validation.splits import folds_of
 
 #: Metadata that belong to a splitter and not to an estimator's ``fit``.
 GROUPS = "groups"

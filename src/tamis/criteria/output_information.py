@@ -13,12 +13,12 @@ from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array, Subset, class_codes, column_means
 from tamis._checks import Constraints, number, one_of
-from tamis._random import draw_seed
-from tamis.contract import BackwardCriterion, Cost
+from tamis._memory import Cost
+from tamis._seeds import draw_seed
+from tamis.contract import BackwardCriterion
 from tamis.criteria.model import GROUPS, Metadata, ModelCriterion, check_trainable
 from tamis.density.discrete import settled
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidTarget
-from tamis.folds.rows import Rows
 from tamis.response.engines.base import FoldModel, Model, altered_outputs
 from tamis.response.engines.network import ACTIVATIONS
 from tamis.response.engines.registry import check_usable, last_step, open_engine
@@ -28,6 +28,7 @@ from tamis.response.perturbations import Points
 from tamis.response.predictions import decisions_of
 from tamis.response.tuners import plain_network
 from tamis.response.units import Units
+from tamis.validation.splits import Rows
 
 #: Bits that are shared out where the answers tell nothing, so that weights still rank columns.
 LEAST = 1e-12

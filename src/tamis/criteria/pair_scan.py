@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tamis._arrays import Array, is_int
-from tamis._random import draw_seed, stream
-from tamis.contract import Cost, Interaction, TableInParts
-from tamis.contract.inputs import check_data
+from tamis._memory import Cost
+from tamis._seeds import draw_seed, stream
+from tamis.blocks.inputs import check_data
+from tamis.blocks.table import BlockTable
+from tamis.contract.record import Interaction
 from tamis.criteria.information import MRMR
 from tamis.criteria.univariate import Univariate
 from tamis.density.discrete import (
@@ -22,7 +24,7 @@ from tamis.density.discrete import (
     rounded,
     settled,
 )
-from tamis.density.planes import PartsCoded, learnt_in_parts
+from tamis.density.planes import BlockLevels, levels_of_blocks
 from tamis.density.scan import PairBlock, pair_blocks, permuted_blocks
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 
@@ -101,7 +103,7 @@ def scanned(
 ) -> Scan:
     """All pairs, looked at."""
     scan = Scan(coded, target, top, n_interactions, adjusted=adjusted)
-    if isinstance(coded, PartsCoded):
+    if isinstance(coded, BlockLevels):
         blocks = coded.pair_blocks(adjusted=adjusted)
     else:
         blocks = pair_blocks(coded, target, adjusted=adjusted)
@@ -206,7 +208,7 @@ class PairInformation(Univariate):
 
     takes_missing: ClassVar[bool] = True
     takes_categories: ClassVar[bool] = True
-    takes_parts: ClassVar[bool] = True
+    takes_blocks: ClassVar[bool] = True
     runs_on_device: ClassVar[bool] = True
 
     def __init__(
@@ -257,15 +259,15 @@ class PairInformation(Univariate):
         if self.n_permutations:
             self._permute(coded, target)
 
-    def _learn_parts(self, table: TableInParts) -> None:
+    def _learn_blocks(self, table: BlockTable) -> None:
         if self.n_permutations:
             raise IncompatibleCriterion(
                 "PairInformation with n_permutations needs the whole table in memory, and was "
                 "given a source of row blocks. Leave n_permutations out, or take rows of it: "
-                "tamis.table.parts.sample."
+                "tamis.blocks.sample."
             )
         self._adjusted = is_adjusted(self, table.shape[1])
-        coded = learnt_in_parts(self, table)
+        coded = levels_of_blocks(self, table)
         self._scan(coded, coded.target)
 
     def _scan(self, coded: Any, target: Any) -> None:
@@ -380,8 +382,8 @@ class PairMRMR(MRMR):
         super()._learn(X, y, **params)
         self._scan()
 
-    def _learn_parts(self, table: TableInParts) -> None:
-        super()._learn_parts(table)
+    def _learn_blocks(self, table: BlockTable) -> None:
+        super()._learn_blocks(table)
         self._scan()
 
     def _scan(self) -> None:

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from scipy.special import entr, logsumexp
 
 from tamis._arrays import Array, Mask, Subset, check_range, class_codes
-from tamis._column_series import ClassChanges, class_changes
+from tamis._memory import Cost
 from tamis._namespace import placed
-from tamis._random import draw_seed
-from tamis.contract import Cost
-from tamis.criteria.altered import AlteredCriterion
+from tamis._seeds import draw_seed
+from tamis.criteria.single_changes import AlteredCriterion
 from tamis.density.parzen import best_width, check_width, width_cost
 from tamis.density.posteriors import ExpectedClass, ObservedClass, PosteriorScore
+from tamis.density.series import ClassChanges, class_changes
 from tamis.density.sums import (
     PRECISIONS,
     ClassSums,

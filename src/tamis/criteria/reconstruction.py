@@ -10,7 +10,8 @@ from scipy.linalg.lapack import dpstrf
 
 from tamis._arrays import FARTHEST, Array, Mask, Subset, check_range
 from tamis._linalg import DEPENDENT, MOVES, Residuals, TraceForm, blocks, independent, stacked
-from tamis.contract import Cost, SubsetCriterion
+from tamis._memory import Cost
+from tamis.contract import SubsetCriterion
 from tamis.exceptions import InvalidTable
 
 #: The smallest number whose fourth power does not vanish.

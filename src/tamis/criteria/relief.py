@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from tamis._arrays import Array, Mask, class_codes, in_range, is_int
+from tamis._memory import Cost
 from tamis.compiled import thresholds
-from tamis.contract import Cost
 from tamis.criteria.univariate import Univariate
 from tamis.density.discrete import category_mask
 from tamis.exceptions import InvalidParameter

@@ -17,9 +17,11 @@ from tamis._linalg import (
     independent,
     stacked,
 )
-from tamis.contract import Cost, SubsetCriterion, TableInParts
-from tamis.criteria.moments import HeldSpread, Spread
-from tamis.criteria.summed import SummedSpread
+from tamis._memory import Cost
+from tamis.blocks.block_moments import SummedSpread
+from tamis.blocks.moments import HeldSpread, Spread
+from tamis.blocks.table import BlockTable
+from tamis.contract import SubsetCriterion
 from tamis.exceptions import InvalidParameter, NothingToAdd, SingularScatter
 
 MEASURES = ("J1", "J2", "J3")
@@ -41,7 +43,7 @@ class Separability(SubsetCriterion):
 
     targets: ClassVar[frozenset[str]] = frozenset({"classification"})
 
-    takes_parts: ClassVar[bool] = True
+    takes_blocks: ClassVar[bool] = True
     ridge: Any
 
     @abstractmethod
@@ -63,7 +65,7 @@ class Separability(SubsetCriterion):
         X = in_range(X, together=self._weighs_scale)
         self.form_ = self._form(HeldSpread(X, class_codes(y)[1]))
 
-    def _learn_parts(self, table: TableInParts) -> None:
+    def _learn_blocks(self, table: BlockTable) -> None:
         self.form_ = self._form(SummedSpread(table, self._products))
 
     def value(self, subset: Subset) -> float:

@@ -13,9 +13,10 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from tamis._arrays import Array, Subset
 from tamis._checks import NONE, Constraints, integer, one_of
+from tamis._memory import Cost
 from tamis._namespace import device_asked
-from tamis._random import draw_seed
-from tamis.contract import BackwardCriterion, Cost
+from tamis._seeds import draw_seed
+from tamis.contract import BackwardCriterion
 from tamis.criteria.chance import ChanceAdjusted
 from tamis.criteria.model import (
     GROUPS,

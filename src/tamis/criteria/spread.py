@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, check_range, column_blocks
 from tamis._sparse import is_sparse, moments
-from tamis.contract import SURVIVAL, TASKS
+from tamis.blocks.survival import SURVIVAL
+from tamis.contract.criterion import TASKS
 from tamis.criteria.univariate import Univariate
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from tamis._arrays import Array, in_range
-from tamis.contract import SURVIVAL
+from tamis.blocks.survival import SURVIVAL
 from tamis.criteria.univariate import TargetScore
 
 

@@ -8,9 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from tamis._arrays import Array, Mask, Subset, class_codes, column_blocks
-from tamis.contract import Cost, SubsetCriterion, TableInParts
-from tamis.criteria.moments import ClassMoments, TargetMoments
-from tamis.criteria.summed import class_moments_in_parts, target_moments_in_parts
+from tamis._memory import Cost
+from tamis.blocks.block_moments import class_moments_of_blocks, target_moments_of_blocks
+from tamis.blocks.moments import ClassMoments, TargetMoments
+from tamis.blocks.table import BlockTable
+from tamis.contract import SubsetCriterion
 from tamis.density.discrete import (
     category_mask,
     check_missing,
@@ -21,7 +23,7 @@ from tamis.density.discrete import (
 )
 from tamis.density.distributions import largest_distances
 from tamis.density.joint import available_relevance
-from tamis.density.planes import learnt_in_parts
+from tamis.density.planes import levels_of_blocks
 from tamis.exceptions import InvalidParameter
 
 
@@ -95,7 +97,7 @@ class MomentScore(TargetScore):
     """Score from the mean and variance of a column in classes, or its products with a target."""
 
     takes_sparse: ClassVar[bool] = True
-    takes_parts: ClassVar[bool] = True
+    takes_blocks: ClassVar[bool] = True
 
     @abstractmethod
     def _from_moments(self, moments: Any) -> Array:
@@ -105,9 +107,9 @@ class MomentScore(TargetScore):
         kind: Any = TargetMoments if self.task_ == "regression" else ClassMoments
         return self._from_moments(kind.of(X, y))
 
-    def _learn_parts(self, table: TableInParts) -> None:
+    def _learn_blocks(self, table: BlockTable) -> None:
         real = self.task_ == "regression"
-        moments = (target_moments_in_parts if real else class_moments_in_parts)(table)
+        moments = (target_moments_of_blocks if real else class_moments_of_blocks)(table)
         self.scores_ = self._unit_scores(self._from_moments(moments))
 
 
@@ -221,9 +223,9 @@ class KolmogorovSmirnov(ClassScore):
     array([0.83, 0.59, 1.  , 1.  ])
     """
 
-    takes_parts: ClassVar[bool] = True
+    takes_blocks: ClassVar[bool] = True
 
-    def _learn_parts(self, table: TableInParts) -> None:
+    def _learn_blocks(self, table: BlockTable) -> None:
         self.scores_ = self._unit_scores(largest_distances(table))
 
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
@@ -344,7 +346,7 @@ class MutualInformation(Univariate):
     takes_missing: ClassVar[bool] = True
     takes_categories: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
-    takes_parts: ClassVar[bool] = True
+    takes_blocks: ClassVar[bool] = True
     runs_on_device: ClassVar[bool] = True
     takes_several_targets: ClassVar[bool] = True
 
@@ -392,9 +394,9 @@ class MutualInformation(Univariate):
             found.append(mean_of([self._information(coded, codes) for codes in targets]))
         self.scores_ = np.concatenate(found)
 
-    def _learn_parts(self, table: TableInParts) -> None:
+    def _learn_blocks(self, table: BlockTable) -> None:
         self._adjusted = is_adjusted(self, table.shape[1])
-        coded = learnt_in_parts(self, table)
+        coded = levels_of_blocks(self, table)
         self.scores_ = self._information(coded, coded.target)
 
     def _information(self, coded: Any, codes: Any) -> Array:

@@ -15,20 +15,23 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from tamis._arrays import EMPTY, Array, Subset, class_codes, is_int
 from tamis._checks import Constraints, one_of
+from tamis._memory import Cost
 from tamis._parallel import parallel_map
 from tamis._sparse import is_sparse
-from tamis.contract import SURVIVAL, Cost, SubsetCriterion, TableInParts, with_unit
-from tamis.contract.parted import refuse_parts
+from tamis.blocks.survival import SURVIVAL
+from tamis.blocks.table import BlockTable, refuse_blocks
+from tamis.contract import SubsetCriterion
+from tamis.contract.criterion import with_unit
 from tamis.criteria.fold_scores import ConstantRisk, FoldScores, gives_shares
 from tamis.criteria.model import Metadata, OpenCriterion, check_trainable, for_columns
-from tamis.criteria.summed_lda import SummedLDA
 from tamis.exceptions import InvalidParameter
-from tamis.folds import FoldAccuracies, most_frequent
-from tamis.folds.knn import KNNFolds
-from tamis.folds.lda import LDAFolds, is_plain_lda
-from tamis.folds.parts import folds_in_parts
-from tamis.folds.rows import retold
 from tamis.response.scores import check_scored, one_scorer
+from tamis.validation import FoldAccuracies, most_frequent
+from tamis.validation.block_folds import folds_of_blocks
+from tamis.validation.block_lda import SummedLDA
+from tamis.validation.knn import KNNFolds
+from tamis.validation.lda import LDAFolds, is_plain_lda
+from tamis.validation.splits import retold
 
 
 class CrossValidated(OpenCriterion, SubsetCriterion):
@@ -135,17 +138,17 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         return kind.cost(n_samples, n_features, self.cv, n_rounds)
 
     @property
-    def takes_parts(self) -> bool:  # type: ignore[override]
+    def takes_blocks(self) -> bool:  # type: ignore[override]
         """Whether sums over rows give the model, as they do discriminant analysis."""
         return is_plain_lda(self.estimator) and self.scoring in (None, "accuracy")
 
-    def _check_parts(self) -> None:
-        if not self.takes_parts:
-            refuse_parts(f"CrossValidated({type(self.estimator).__name__}, ...)")
+    def _check_blocks(self) -> None:
+        if not self.takes_blocks:
+            refuse_blocks(f"CrossValidated({type(self.estimator).__name__}, ...)")
 
-    def _learn_parts(self, table: TableInParts) -> None:
+    def _learn_blocks(self, table: BlockTable) -> None:
         name = type(self).__name__
-        self._summed = SummedLDA(table, self.estimator, folds_in_parts(name, table, self.cv))
+        self._summed = SummedLDA(table, self.estimator, folds_of_blocks(name, table, self.cv))
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         self._summed = None

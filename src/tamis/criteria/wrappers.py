@@ -11,8 +11,11 @@ from sklearn.utils.metaestimators import available_if
 
 from tamis._arrays import Array, Mask, Subset
 from tamis._checks import Constraints, number
+from tamis._memory import Cost
 from tamis._parallel import parallel_map
-from tamis.contract import TASKS, Cost, SubsetCriterion, TableInParts
+from tamis.blocks.table import BlockTable
+from tamis.contract import SubsetCriterion
+from tamis.contract.criterion import TASKS
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidScore
 
 
@@ -32,7 +35,7 @@ class Wrapper(SubsetCriterion):
     takes_missing = _fact("takes_missing", False)
     takes_categories = _fact("takes_categories", False)
     takes_sparse = _fact("takes_sparse", False)
-    takes_parts = _fact("takes_parts", False)
+    takes_blocks = _fact("takes_blocks", False)
     takes_several_targets = _fact("takes_several_targets", False)
     reads_scale = _fact("reads_scale", False)
     additive = _fact("additive", False)
@@ -53,13 +56,13 @@ class Wrapper(SubsetCriterion):
         self.criterion_ = clone(self.criterion).grouped(self._unit_columns).fit(X, y, **params)
         self.idle_ = self.criterion_.idle_
 
-    def _check_parts(self) -> None:
-        self.criterion._check_parts()
+    def _check_blocks(self) -> None:
+        self.criterion._check_blocks()
 
-    def _learn_parts(self, table: TableInParts) -> None:
+    def _learn_blocks(self, table: BlockTable) -> None:
         self.criterion_ = clone(self.criterion).grouped(self._unit_columns).fit(table)
 
-    def _idle_units(self, table: TableInParts) -> Mask:
+    def _idle_units(self, table: BlockTable) -> Mask:
         return self.criterion_.idle_
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
@@ -120,8 +123,8 @@ class Remembered(Wrapper):
         super()._learn(X, y, **params)
         self._start()
 
-    def _learn_parts(self, table: TableInParts) -> None:
-        super()._learn_parts(table)
+    def _learn_blocks(self, table: BlockTable) -> None:
+        super()._learn_blocks(table)
         self._start()
 
     def _start(self) -> None:

@@ -7,7 +7,7 @@ from zipfile import ZipFile
 from numpy.lib import format as npy
 
 from tamis._format import format_bytes
-from tamis.contract.cost import free_memory
+from tamis._memory import free_memory
 from tamis.exceptions import InvalidTable
 
 #: Bytes of a number once it is read: everything becomes float64.

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from tamis._arrays import BLOCK, Array, Mask, class_codes, is_int
+from tamis._memory import Cost
 from tamis._namespace import device_asked
 from tamis._sparse import is_sparse
 from tamis.compiled import thresholds
 from tamis.compiled.thresholds import shared_calls
-from tamis.contract import Cost
 from tamis.density.chance import Chance, chance_of
 from tamis.density.one_hot import OneHotLevels
 from tamis.exceptions import InvalidParameter
@@ -78,7 +78,7 @@ class Coded:
         codes: NDArray[np.unsignedinteger[Any]]
         codes = np.zeros(self._columns.shape, dtype=np.uint16 if few else np.uint32)
         if self.compiled:
-            from tamis.compiled.counting import encode
+            from tamis.compiled.counts import encode
 
             def of(part: slice) -> None:
                 encode(self._columns[part], self.cuts[part], self.n_levels[part], codes[part])
@@ -172,7 +172,7 @@ class Coded:
         elif (n_pivot - 1) * (self.n_levels.mean() - 1) <= thresholds.CELLS_BY_BITS:
             sums = self._sums_by_bits(pivot, *values)
         else:
-            from tamis.compiled.counting import sums_by_histogram
+            from tamis.compiled.counts import sums_by_histogram
 
             codes, fixed = self.codes, (pivot, *values)
             parts = shared_calls(
@@ -230,7 +230,7 @@ class Coded:
     def _sums_by_bits(
         self, pivot: NDArray[np.intp], values: Array, offset: NDArray[np.int64]
     ) -> Array:
-        from tamis.compiled.counting import pack, sums_by_bits
+        from tamis.compiled.counts import pack, sums_by_bits
 
         n_pivot = len(offset)
         bits, sizes, start = self._bits
@@ -251,7 +251,7 @@ class Coded:
 
     @cached_property
     def _bits(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
-        from tamis.compiled.counting import pack
+        from tamis.compiled.counts import pack
 
         start = np.concatenate([[0], np.cumsum(self.n_levels - 1)])
 
@@ -309,7 +309,7 @@ def _few_levels(columns: Array, most: int, compiled: bool) -> tuple[Array, NDArr
     """Distinct values of each column, rising, padded with infinity; and how many there are."""
     # the loop compares each entry with every level: where most are new, sorting is faster
     if compiled and most < columns.shape[1] // 8:
-        from tamis.compiled.counting import few_levels
+        from tamis.compiled.counts import few_levels
 
         terms = columns.shape[1] * float(most)
         found = shared_calls(lambda part: few_levels(columns[part], most), len(columns), terms)

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
-from tamis.contract import RowBlock, RowStatistic, TableInParts
-from tamis.contract.target_labels import Labels
-from tamis.density import keys
-from tamis.density.keys import KeyCells, KeyCounts, KeysListed, KeysWithin, columns_of
+from tamis.blocks import quantiles
+from tamis.blocks.labels import Labels
+from tamis.blocks.quantiles import KeyCells, KeyCounts, KeysListed, KeysWithin, columns_of
+from tamis.blocks.source import RowBlock, RowStatistic
+from tamis.blocks.table import BlockTable
 
 
 class ByClass(RowStatistic):
@@ -86,7 +87,7 @@ class Distances:
         return below / self.inside, rest / self.outside
 
 
-def largest_distances(table: TableInParts) -> Array:
+def largest_distances(table: BlockTable) -> Array:
     """For each column the greatest distance of the distribution functions of a class and the rest.
 
     It is that of the sorted column, the largest over the classes.
@@ -109,10 +110,10 @@ def largest_distances(table: TableInParts) -> Array:
         beginnings = (beginnings[place] << np.uint64(finer)) | cell.astype(np.uint64)
         start = np.searchsorted(columns, np.arange(n_columns + 1))
         cells = KeyCells(start, beginnings, n_bits)
-        if held <= keys.LISTED:
+        if held <= quantiles.LISTED:
             _look_through(known, columns, before, table.reduce(_listed(cells, labels)))
             return known.best
-        finer = max(1, int(np.log2(keys.REFINED / len(columns))))
+        finer = max(1, int(np.log2(quantiles.REFINED / len(columns))))
         finer = min(64 - n_bits, finer)
         found = table.reduce(ByClass(KeysWithin(columns_of, cells, finer), labels))
         counts = np.stack(found, axis=2)

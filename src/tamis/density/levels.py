@@ -7,16 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Mask
-from tamis.contract import RowBlock, TableInParts, Together
-from tamis.contract.target_labels import Labels
-from tamis.density.discrete import MISSING, distinct_cuts, width_cuts
-from tamis.density.keys import (
+from tamis.blocks.labels import Labels
+from tamis.blocks.quantiles import (
     DistinctValues,
     KeyCounts,
     columns_of,
     order_statistics,
     target_of,
 )
+from tamis.blocks.source import RowBlock, Together
+from tamis.blocks.table import BlockTable
+from tamis.density.discrete import MISSING, distinct_cuts, width_cuts
 from tamis.exceptions import InvalidParameter
 
 
@@ -64,7 +65,7 @@ class Cuts(NamedTuple):
         return Cuts(found, levels, np.append(self.gaps, False))
 
 
-def cuts_in_parts(table: TableInParts, n_bins: int, binning: str, categories: Mask | None) -> Cuts:
+def cuts_of_blocks(table: BlockTable, n_bins: int, binning: str, categories: Mask | None) -> Cuts:
     """Where :class:`tamis.density.discrete.Coded` would cut the columns of the whole table."""
     n_rows, n_columns = table.shape
     codes = np.full(n_columns, binning == "codes")
@@ -100,7 +101,7 @@ def _with_gaps(found: list[Array], gaps: NDArray[np.int64], there: NDArray[np.in
     return Cuts.of(rows, gaps > 0)
 
 
-def target_cuts(table: TableInParts, n_bins: int, binning: str) -> Array:
+def target_cuts(table: BlockTable, n_bins: int, binning: str) -> Array:
     """Where a real target is cut, like a column."""
     values = table.labels.values.astype(float)
     most = n_bins

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
 from tamis._arrays import Array, Subset, class_codes, in_range
-from tamis._column_series import pair_changes
+from tamis._memory import Cost
 from tamis._namespace import namespace, placed
 from tamis._parallel import in_order, own_threads
 from tamis.compiled.thresholds import in_calls
-from tamis.contract import Cost
+from tamis.density.series import pair_changes
 from tamis.density.sums import altered_distances, columns_in_use, products_bytes
 
 #: Kernels of the target: whether classes agree, a Gaussian (of a scaled target), a product.

@@ -8,8 +8,8 @@ from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
 from tamis._arrays import Array
-from tamis._random import stream
-from tamis.contract import Cost
+from tamis._memory import Cost
+from tamis._seeds import stream
 from tamis.exceptions import InvalidParameter
 
 #: Widths tried: 2^-3 to 2^3 in steps of the square root of 2.

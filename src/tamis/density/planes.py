@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Mask, Subset
+from tamis.blocks.source import Reducible, RowStatistic
+from tamis.blocks.table import BlockTable
 from tamis.compiled import thresholds
-from tamis.contract import Reducible, RowStatistic, TableInParts
 from tamis.density.chance import chance_within
+from tamis.density.column_groups import JoinedPacking, joined_cuts
 from tamis.density.discrete import (
     category_mask,
     check_missing,
@@ -17,8 +19,7 @@ from tamis.density.discrete import (
     rounded,
     settled,
 )
-from tamis.density.joined import JoinedPacking, joined_cuts
-from tamis.density.levels import Cuts, Packing, cuts_in_parts, target_cuts
+from tamis.density.levels import Cuts, Packing, cuts_of_blocks, target_cuts
 from tamis.density.scan import PairBlock
 
 #: Cells of tables that are counted in a pass, 64 megabytes of them: with more levels the columns
@@ -97,7 +98,7 @@ class PivotCounts(RowStatistic):
         return [one + two for one, two in zip(state, other, strict=True)]
 
 
-class PartsCoded:
+class BlockLevels:
     """Columns in blocks of rows cut into levels, as :class:`tamis.density.discrete.Coded` has them.
 
     A variable is named by its columns: one, the target (the last), or two that are crossed.
@@ -273,8 +274,8 @@ class PartsCoded:
         return np.asarray(settled(np.log(self.n_samples) - sums / self.n_samples))
 
 
-def coded_in_parts(
-    table: TableInParts,
+def coded_blocks(
+    table: BlockTable,
     task: str,
     n_bins: int | None,
     binning: str,
@@ -282,11 +283,11 @@ def coded_in_parts(
     units: tuple[Subset, ...] | None = None,
     *,
     by_pairs: bool = False,
-) -> PartsCoded:
+) -> BlockLevels:
     """Columns, or groups of them, and target cut as parameters say, kept as bit planes."""
     n_rows = table.shape[0]
     rule = number_of_bins(table.name, n_rows, n_bins, binning)
-    cuts = cuts_in_parts(table, rule, binning, categories)
+    cuts = cuts_of_blocks(table, rule, binning, categories)
     joined: Any = ()
     if units is not None:
         cuts, *joined = joined_cuts(table, cuts, units, by_pairs)
@@ -297,14 +298,14 @@ def coded_in_parts(
         cuts = cuts.with_column(target_cuts(table, rule, binning))
     packing = JoinedPacking(cuts, labels, *joined) if joined else Packing(cuts, labels)
     planes = table.source.kept(packing, n_rows / 8.0 * int(cuts.first_plane[-1]))
-    return PartsCoded(planes, cuts, n_rows)
+    return BlockLevels(planes, cuts, n_rows)
 
 
-def learnt_in_parts(criterion: Any, table: TableInParts) -> PartsCoded:
+def levels_of_blocks(criterion: Any, table: BlockTable) -> BlockLevels:
     """The levels that a criterion of the information family asks for."""
     name = type(criterion).__name__
     missing = getattr(criterion, "missing", "level")
     check_missing(name, missing)
     kinds = category_mask(name, criterion.categories, table.shape[1])
     rule = criterion.n_bins, criterion.binning, kinds, criterion._unit_columns
-    return coded_in_parts(table, criterion.task_, *rule, by_pairs=missing == "pairs")
+    return coded_blocks(table, criterion.task_, *rule, by_pairs=missing == "pairs")

@@ -58,7 +58,7 @@ class SparseCoded(Coded):
 
     def joint_entropy(self, pivot: NDArray[np.intp], chance: Chance | None = None) -> Array:
         """Entropy of the pair (column, pivot) for each column, in nats."""
-        from tamis.compiled.counting import sums_by_entries
+        from tamis.compiled.counts import sums_by_entries
 
         sizes = np.bincount(pivot)
         entries = self._start, self._rows, self._levels, self.n_levels

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
 from tamis._arrays import Array, Mask, Subset
-from tamis._column_series import ScaledColumns
-from tamis._column_series.table import KEPT, ROWS
+from tamis._memory import Cost
 from tamis._namespace import taken
 from tamis._parallel import in_order, own_threads
 from tamis.compiled import thresholds
-from tamis.contract import Cost
+from tamis.density.series import ScaledColumns
+from tamis.density.series.table import KEPT, ROWS
 from tamis.exceptions import InvalidParameter
 
 #: Types of number by their names.

@@ -26,9 +26,9 @@ from tamis.evaluation.significance import (
     wilcoxon,
 )
 from tamis.evaluation.sources import Drawn, Fresh
-from tamis.evaluation.stability import Stability, stability
 from tamis.evaluation.standings import Standing, Standings, standings
 from tamis.evaluation.store import Store
+from tamis.validation.stability import Stability, stability
 
 __all__ = [
     "Comparison",

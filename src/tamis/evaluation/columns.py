@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
 from tamis._arrays import Subset
-from tamis.contract import Grouping
+from tamis.contract.units import Grouping
 
 
 def fitted_before(method: Any) -> bool:

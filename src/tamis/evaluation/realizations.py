@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Subset
-from tamis._random import seed_of, stream
-from tamis.evaluation.dealing import Pairs, folds_of, groups_of, parts_of, rows_of
+from tamis._seeds import seed_of, stream
 from tamis.exceptions import InvalidParameter
+from tamis.validation.resamples import Pairs, folds_of, groups_of, parts_of, rows_of
 
 
 class Split(NamedTuple):

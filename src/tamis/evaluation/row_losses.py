@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from tamis._arrays import Array
-from tamis.evaluation.losses import missed, squared_losses
+from tamis.validation.held_out import missed, squared_losses
 
 #: Kinds of losses, and how their numbers are kept: misses as bits, squares in all their digits.
 KINDS = ("error", "squared")

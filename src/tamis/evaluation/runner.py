@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tamis._parallel import parallel_stream
 from tamis.evaluation.checkpoint import Bookmark
-from tamis.evaluation.measuring import run
+from tamis.evaluation.measurement import run
 from tamis.evaluation.outcome import Outcome
 from tamis.evaluation.protocol import Protocol
 from tamis.evaluation.realizations import Plan, Realizations

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from tamis._arrays import Array
-from tamis._random import draw_seed
+from tamis._seeds import draw_seed
 from tamis.exceptions import InvalidParameter
 
 

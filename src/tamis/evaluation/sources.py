@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, fingerprint, is_int, times_as_days
 from tamis._frame import collected
-from tamis._random import seed_of, stream
-from tamis.contract.narrowed import Sampled
-from tamis.contract.parted import in_parts, read_parts
+from tamis._seeds import seed_of, stream
+from tamis.blocks.dispatch import read_blocks
+from tamis.blocks.table import is_in_blocks
+from tamis.blocks.views import Sampled
 from tamis.exceptions import InvalidParameter, InvalidTable
 
 
@@ -114,8 +115,8 @@ class Drawn:
 
     Parameters
     ----------
-    source : str, Path, Parts or Dask collection
-        As in ``search.fit``: a Parquet file or folder, a source of :mod:`tamis.table.parts`.
+    source : str, Path, BlockSource or Dask collection
+        As in ``search.fit``: a Parquet file or folder, a source of :mod:`tamis.blocks`.
     n_samples : int
         Number of rows of each draw; all of a table that has no more.
     target : str or None, default=None
@@ -127,7 +128,7 @@ class Drawn:
 
     Examples
     --------
-    >>> from tamis.table.parts import MemoryMap
+    >>> from tamis.blocks import MemoryMap
     >>> table = MemoryMap(np.arange(3000.0).reshape(1000, 3), np.arange(1000) % 2)
     >>> data = Drawn(table, 100)
     >>> data.at(0, seed=0).X.shape, bool((data.at(0, 0).X == data.at(1, 0).X).all())
@@ -148,7 +149,7 @@ class Drawn:
                 f"Drawn needs an int n_samples >= 2 of rows to draw, not {n_samples!r}."
             )
         self.n_samples = int(n_samples)
-        self._table = read_parts("evaluate", source, y, target)
+        self._table = read_blocks("evaluate", source, y, target)
         self.name = name or str(self._table.source)
         self._last: tuple[Any, Rows] | None = None
 
@@ -237,7 +238,7 @@ def _source(name: str, item: Any) -> Source:
         return replace(item, name=name)
     if isinstance(item, Drawn):
         return item.called(name)
-    if in_parts(item):
+    if is_in_blocks(item):
         raise InvalidParameter(
             f"evaluate draws rows of a table in blocks, and must know how many. Write data="
             f"Drawn({name!r}, 120_000, target=...) and a plan such as Realizations(10, "
@@ -247,7 +248,7 @@ def _source(name: str, item: Any) -> Source:
 
 
 def _name(item: Any, position: int, n_items: int) -> str:
-    given = str(item) if in_parts(item) else getattr(item, "name", None)
+    given = str(item) if is_in_blocks(item) else getattr(item, "name", None)
     return given if isinstance(given, str) else "data" if n_items == 1 else f"data {position}"
 
 

@@ -16,8 +16,8 @@ from tamis._frame import frame_of
 from tamis.evaluation.ranks import Ranks, friedman
 from tamis.evaluation.results import Results
 from tamis.evaluation.significance import corrected_t, holm
-from tamis.evaluation.stability import Stability, stability
 from tamis.exceptions import InvalidParameter
+from tamis.validation.stability import Stability, stability
 
 
 class Point(NamedTuple):

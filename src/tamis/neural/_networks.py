@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Mask
-from tamis._random import stream
+from tamis._seeds import stream
 from tamis.exceptions import NotConverged
 from tamis.neural._objectives import NetworkLoss, Stack
 from tamis.neural.solver import GateSolver, Runs

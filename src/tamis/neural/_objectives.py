@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from tamis._arrays import Array, Mask
-from tamis._random import stream
+from tamis._seeds import stream
 from tamis.neural.gates import GATES, SPARSITY, Sparsity
 from tamis.neural.redundancy import Dependence, GateUnits, Redundancy, group_dependences
 from tamis.neural.solver import GateSolver, Runs

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array, ColumnScale, class_codes, is_int, scaled_columns
 from tamis._checks import NONE, Constraints, check_parameters, integer, number, one_of
-from tamis._random import draw_seed
-from tamis.contract import Cost
+from tamis._memory import Cost
+from tamis._seeds import draw_seed
 from tamis.exceptions import InvalidTarget
 from tamis.neural._memory import network_bytes
 from tamis.neural._networks import held_out_rows, train

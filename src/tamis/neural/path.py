@@ -8,8 +8,9 @@ from sklearn.base import clone
 
 from tamis._arrays import Array, class_codes, standardised
 from tamis._checks import Constraints, check_parameters, check_values, instance_of, integer
-from tamis._random import draw_seed
-from tamis.contract import check_data, check_target
+from tamis._seeds import draw_seed
+from tamis.blocks.inputs import check_data
+from tamis.contract.criterion import check_target
 from tamis.exceptions import InvalidParameter
 from tamis.neural.grid import WEIGHTS, GateGrid, GatePath
 from tamis.neural.selector import GateSelector

@@ -7,7 +7,8 @@ import numpy as np
 
 from tamis._arrays import Array, Subset, best_first
 from tamis._checks import Constraints, check_parameters, integer
-from tamis.contract import Choice, Chosen, Context, Criterion, Entries, Scores, Step, Trace
+from tamis.contract import Choice, Chosen, Context, Entries, Scores, Step, Trace
+from tamis.contract.criterion import Criterion
 from tamis.exceptions import IncompatibleCriterion
 
 

@@ -123,7 +123,7 @@ class SquaredCorrelation(Dependence):
     def _parts(self) -> Iterator[tuple[Array, slice]]:
         """Some of the columns, and which they are."""
         n_rows, n_columns = self._columns.shape
-        return ((self._columns[:, part], part) for part in in_parts(n_columns, 2 * n_rows**2))
+        return ((self._columns[:, part], part) for part in is_in_blocks(n_columns, 2 * n_rows**2))
 
     @property
     def mean(self) -> float:
@@ -133,7 +133,7 @@ class SquaredCorrelation(Dependence):
         return total / max(n_columns * (n_columns - 1), 1)
 
 
-def in_parts(n_columns: int, operations: int) -> Iterator[slice]:
+def is_in_blocks(n_columns: int, operations: int) -> Iterator[slice]:
     """Cut columns into parts whose products end soon, by the operations that a column costs."""
     size = int(np.clip(MOST_AT_ONCE / max(operations, 1), 1, max(n_columns, 1)))
     return (slice(first, first + size) for first in range(0, n_columns, size))
@@ -194,7 +194,7 @@ def _dependence(kind: str, X: Array) -> Dependence:
 
 def _products(left: Array, right: Array) -> Array:
     """Scalar products of the columns of two tables."""
-    first, *others = in_parts(left.shape[1], 2 * right.size)
+    first, *others = is_in_blocks(left.shape[1], 2 * right.size)
     if not others:
         product: Array = left.T @ right
         return product

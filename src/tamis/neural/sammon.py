@@ -10,8 +10,11 @@ from scipy.optimize import minimize
 
 from tamis._arrays import Array, Mask, Subset, best_first, standardised
 from tamis._checks import Constraints, integer, number, one_of
-from tamis._random import stream
-from tamis.contract import TASKS, Cost, Embedded, Entries, Grouping, Scores
+from tamis._memory import Cost
+from tamis._seeds import stream
+from tamis.contract import Embedded, Entries, Scores
+from tamis.contract.criterion import TASKS
+from tamis.contract.units import Grouping
 from tamis.exceptions import DegenerateData, InvalidParameter
 from tamis.neural._memory import distance_bytes
 from tamis.neural._state import State, packed, packed_all, unpacked, unpacked_all

@@ -13,9 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import Array, Mask, best_first, class_codes
 from tamis._checks import BOOLEAN, NONE, Constraints, check_parameters, instance_of, one_of
-from tamis._random import draw_seed
-from tamis.contract import Cost, Embedded, Event, Grouping, Trace
-from tamis.contract.cost import check_cost
+from tamis._memory import Cost, check_cost
+from tamis._seeds import draw_seed
+from tamis.contract import Embedded, Trace
+from tamis.contract.steps import Event
+from tamis.contract.units import Grouping
 from tamis.exceptions import (
     DegenerateData,
     IncompatibleCriterion,
@@ -156,7 +158,7 @@ class GateSelector(Embedded):
 
     fewer = "Then(Ranking(FisherScore(), n_features_to_select={}), GateSelector(...))"
     quick = "mrmr"
-    #: Parts whose ``random_state``, where it is None, is that of the selector.
+    #: BlockSource whose ``random_state``, where it is None, is that of the selector.
     seeds_parts: ClassVar[tuple[str, ...]] = ("network",)
 
     _constraints: ClassVar[Constraints] = {

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 from tamis._arrays import Array, Mask
 from tamis._checks import NONE, Constraints, integer, number, one_of
-from tamis._random import stream
+from tamis._seeds import stream
 
 SOLVERS = ("lbfgs", "adam")
 

@@ -14,6 +14,6 @@ from tamis.recipes import (  # noqa: F401 (they write into the book)
     trees,
 )
 from tamis.recipes.book import Recipe, find, names, recipe
-from tamis.recipes.choosing import method, prepare, select
+from tamis.recipes.request import method, prepare, select
 
 __all__ = ["Recipe", "find", "method", "names", "prepare", "recipe", "select"]

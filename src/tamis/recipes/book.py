@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import Any
 
-from tamis.choice.fusion import Fusion
-from tamis.choice.search_rounds import Rounds
-from tamis.contract import TASKS, Selection
+from tamis.contract import Selection
+from tamis.contract.criterion import TASKS
 from tamis.exceptions import InvalidSpec
+from tamis.meta.fusion import Fusion
+from tamis.meta.search_repeats import Rounds
 from tamis.search import RecursiveElimination, Then
 from tamis.spec import catalogue, did_you_mean, write
 from tamis.spec.plugins import find_plugins, load_plugins

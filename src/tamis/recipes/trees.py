@@ -14,8 +14,8 @@ from sklearn.ensemble import (
 )
 
 from tamis import criteria
-from tamis.choice import Contest
 from tamis.contract import Selection
+from tamis.meta import Contest
 from tamis.recipes.book import eliminate, register
 from tamis.search import Ranking
 

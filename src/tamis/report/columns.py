@@ -8,7 +8,8 @@ from scipy import sparse
 
 from tamis._arrays import Array, Subset, column_blocks
 from tamis._linalg import column_correlations
-from tamis.contract import Grouping, SparseColumns
+from tamis.blocks.inputs import SparseColumns
+from tamis.contract.units import Grouping
 from tamis.exceptions import InvalidTable
 
 

@@ -13,13 +13,13 @@ from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 
 from tamis._arrays import Subset, is_real
-from tamis.choice.honest import SIZES, first_units
-from tamis.choice.inner_search import reached, walk_of
-from tamis.contract import Grouping
+from tamis.contract.units import Grouping
 from tamis.evaluation import Realizations, Results, Steps, evaluate
 from tamis.evaluation.columns import chooser_of
 from tamis.evaluation.metrics import metric
 from tamis.exceptions import DamagedRow, InvalidParameter, InvalidSpec, TamisError
+from tamis.meta.honest_size import SIZES, first_units
+from tamis.meta.inner_search import reached, walk_of
 from tamis.recipes import prepare
 from tamis.report.comparison import ALL, BASELINES, GUESS, Failed
 from tamis.spec import parse

@@ -11,8 +11,7 @@ from tamis._arrays import Array, Subset, target_kind, times_as_days
 from tamis._expression import write
 from tamis._format import format_count
 from tamis._frame import collected
-from tamis.contract import Interaction
-from tamis.contract.record import installed_versions
+from tamis.contract.record import Interaction, installed_versions
 from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.report.caveats import caveats_of

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import Array, Mask, Subset
-from tamis.contract import Grouping, Interaction
+from tamis.contract.record import Interaction
+from tamis.contract.units import Grouping
 from tamis.evaluation.columns import chosen_columns
 from tamis.exceptions import InvalidParameter
 

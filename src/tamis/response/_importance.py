@@ -8,7 +8,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import Bunch, check_consistent_length
 
 from tamis._arrays import Array
-from tamis._random import draw_seed
+from tamis._seeds import draw_seed
 from tamis.exceptions import InvalidParameter
 from tamis.response.comparison import AnyComparison, EngineComparison
 from tamis.response.distances import Statistic, mean_change, total_variation

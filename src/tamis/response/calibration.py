@@ -9,10 +9,10 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from tamis._arrays import Array, is_int
 from tamis._namespace import move, namespace
-from tamis.folds.rows import Fold, Rows, held_out
 from tamis.response.engines.base import FoldModel
 from tamis.response.fold_models import FoldTraining, select_rows, take_rows
 from tamis.response.predictions import as_it_is, decision_values, has_votes
+from tamis.validation.splits import Fold, Rows, held_out
 
 
 class Sigmoids(NamedTuple):

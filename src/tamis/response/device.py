@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from tamis._arrays import Array, Mask, Subset
-from tamis._column_series import in_memory, output_changes
-from tamis._column_series.table import strips
 from tamis._namespace import host, is_elsewhere, move, namespace, note, rows_taken
+from tamis.density.series import in_memory, output_changes
+from tamis.density.series.table import strips
 from tamis.response.calibration import Sigmoids
 from tamis.response.distances import Statistic
 from tamis.response.engines.base import FoldModel

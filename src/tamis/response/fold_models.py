@@ -16,8 +16,8 @@ from tamis._arrays import FARTHEST, Array, Subset
 from tamis._namespace import Place, host, is_elsewhere, namespace, note, rows_taken, taken
 from tamis._sparse import is_sparse
 from tamis.exceptions import InvalidTable, TamisError, UnlabelledRows
-from tamis.folds.rows import Fold, Rows, folds_of, retold
 from tamis.svm.machine import is_newton, most_steps
+from tamis.validation.splits import Fold, Rows, folds_of, retold
 
 #: on="auto" compares outputs on held-out rows beyond so many columns and from so many rows on: with
 #: fewer columns a kernel is seldom nearly diagonal, with fewer rows a fold trains too few.

@@ -28,7 +28,7 @@ from tamis._checks import (
     one_of,
 )
 from tamis._namespace import host, namespace, rows_taken, taken
-from tamis._random import stream
+from tamis._seeds import stream
 
 
 @dataclass

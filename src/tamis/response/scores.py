@@ -11,7 +11,6 @@ from sklearn.metrics import check_scoring
 from tamis._arrays import Array, check_target_range
 from tamis._namespace import host, note, say_processor
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
-from tamis.folds.rows import Rows
 from tamis.response.comparison import AnyComparison, CopyComparison
 from tamis.response.device import INSTEAD
 from tamis.response.distances import Statistic, WeightedLoss
@@ -21,6 +20,7 @@ from tamis.response.fold_models import FoldTraining, fit_clone, take_rows
 from tamis.response.outputs import Distance, Output
 from tamis.response.perturbations import Perturbation, Zero
 from tamis.response.predictions import coded, decisions_of, predictions_of
+from tamis.validation.splits import Rows
 
 
 class ScoreOutput(Output):

@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array
 from tamis._checks import NONE, Constraints, check_parameters, integer
-from tamis._random import draw_seed
-from tamis.folds.rows import Rows, folds_of, held_out
+from tamis._seeds import draw_seed
 from tamis.response.fold_models import MANY_COLUMNS, FoldTraining, holds_out
 from tamis.response.outputs import ProbabilityOutput, losses
 from tamis.response.perturbations import Marginal
 from tamis.response.units import Units
 from tamis.svm.relative import RelativeSVC, TunedMachine, of_rows, some_rows
+from tamis.validation.splits import Rows, folds_of, held_out
 
 #: Sizes of subsets that are tried on the held-out third: smaller ones depend on luck, larger ones
 #: hardly differ between widths.

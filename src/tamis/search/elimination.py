@@ -7,7 +7,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from tamis._arrays import Array, Subset, is_int, lowest, snapped
-from tamis.contract import BackwardCriterion, Counted, Record, Scores, Search, SizeLike, Step, Trace
+from tamis.contract import BackwardCriterion, Record, Scores, Search, Step, Trace
+from tamis.contract.choice import SizeLike
+from tamis.contract.search import Counted
 from tamis.contract.steps import Standing
 from tamis.exceptions import InvalidParameter
 from tamis.search.greedy import from_full, least

@@ -12,19 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import EMPTY, Array, Subset, best_first, improves, is_real
 from tamis._linalg import BATCH
-from tamis.contract import (
-    Counted,
-    Fraction,
-    Grouping,
-    Size,
-    SizeLike,
-    Step,
-    SubsetCriterion,
-    Trace,
-    resolve_choice,
-)
+from tamis.contract import Step, SubsetCriterion, Trace
+from tamis.contract.choice import Fraction, Size, SizeLike, resolve_choice
+from tamis.contract.search import Counted
+from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NotProvenOptimal
-from tamis.search.whole import WholeSubsets
+from tamis.search.subset_search import WholeSubsets
 
 #: Subsets valued at a time by the exhaustive search; also how often it can be stopped.
 BLOCK = 4096

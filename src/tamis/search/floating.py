@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from tamis._arrays import Subset, improves
-from tamis.contract import Counted, Search, Step, SubsetCriterion, Trace
+from tamis.contract import Search, Step, SubsetCriterion, Trace
+from tamis.contract.search import Counted
 from tamis.contract.steps import Standing
 from tamis.search.greedy import from_empty, from_full, grown, least, others, shrunk
 

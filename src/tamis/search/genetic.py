@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 
 from tamis._arrays import EMPTY, Array, Mask, Subset, best_first, improves, is_int, is_real
-from tamis._random import stream
-from tamis.contract import Counted, Grouping, SizeLike, Step, SubsetCriterion, Trace
+from tamis._seeds import stream
+from tamis.contract import Step, SubsetCriterion, Trace
+from tamis.contract.choice import SizeLike
+from tamis.contract.search import Counted
 from tamis.contract.steps import Standing
+from tamis.contract.units import Grouping
 from tamis.exceptions import InvalidParameter
-from tamis.search.whole import WholeSubsets
+from tamis.search.subset_search import WholeSubsets
 
 Draw = np.random.Generator
 #: The least that counts may be.

@@ -8,17 +8,17 @@ import numpy as np
 from tamis._arrays import EMPTY, Array, Subset, is_int, snapped
 from tamis.contract import (
     BackwardCriterion,
-    Counted,
     ForwardCriterion,
     Record,
     Scores,
     Search,
-    SizeLike,
     Step,
     SubsetCriterion,
     Trace,
-    with_unit,
 )
+from tamis.contract.choice import SizeLike
+from tamis.contract.criterion import with_unit
+from tamis.contract.search import Counted
 from tamis.contract.steps import Standing
 from tamis.exceptions import InvalidParameter
 

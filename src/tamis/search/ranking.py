@@ -6,18 +6,10 @@ from typing import Any
 import numpy as np
 
 from tamis._arrays import EMPTY, Array, Subset, best_first, snapped
-from tamis.contract import (
-    BackwardCriterion,
-    Counted,
-    Criterion,
-    Entries,
-    ForwardCriterion,
-    Scores,
-    Search,
-    SizeLike,
-    Step,
-    Trace,
-)
+from tamis.contract import BackwardCriterion, Entries, ForwardCriterion, Scores, Search, Step, Trace
+from tamis.contract.choice import SizeLike
+from tamis.contract.criterion import Criterion
+from tamis.contract.search import Counted
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 from tamis.search.greedy import from_fixed, others
 

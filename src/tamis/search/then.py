@@ -11,21 +11,14 @@ from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 
 from tamis._arrays import Array, Subset
-from tamis.contract import (
-    FITTING,
-    Choice,
-    Chosen,
-    Event,
-    Grouping,
-    Progress,
-    Record,
-    Run,
-    Selection,
-    TableInParts,
-    Trace,
-)
+from tamis.blocks.table import BlockTable
+from tamis.contract import Choice, Chosen, Progress, Record, Selection, Trace
 from tamis.contract.explain import explained, unit_index
 from tamis.contract.record import outside_pairs
+from tamis.contract.run import Run
+from tamis.contract.search import FITTING
+from tamis.contract.steps import Event
+from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSelected
 from tamis.search.categories import for_columns
 
@@ -55,7 +48,7 @@ class PartRuns:
         columns, left = self._grouping.columns(units), self._grouping.restricted(units)
         selection = for_columns(self._selections[index], columns, self._X.shape[1])
         X, y = _of_columns(self._X, columns), self._y
-        if isinstance(X, TableInParts) and not selection.takes_parts:
+        if isinstance(X, BlockTable) and not selection.takes_blocks:
             X, y = X.held(type(selection).__name__)
         run = Run(selection, X, y, self._shares[index], done, left)
         self._runs.append(run)
@@ -218,12 +211,12 @@ class Then(MetaEstimatorMixin, Selection):
         return bool(self.first.takes_categories and self.second.takes_categories)
 
     @property
-    def takes_parts(self) -> bool:  # type: ignore[override]
+    def takes_blocks(self) -> bool:  # type: ignore[override]
         """As the first part does: what it keeps is few, and read for the second where need be."""
-        return bool(self.first.takes_parts)
+        return bool(self.first.takes_blocks)
 
-    def _check_parts(self) -> None:
-        self.first._check_parts()
+    def _check_blocks(self) -> None:
+        self.first._check_blocks()
 
     @property
     def _takes_metadata(self) -> bool:
@@ -256,7 +249,7 @@ class Then(MetaEstimatorMixin, Selection):
 
 def _of_columns(X: Any, columns: Subset) -> Any:
     """Some columns of a table, held at once or in blocks of rows."""
-    return X.narrowed(columns) if isinstance(X, TableInParts) else X[:, columns]
+    return X.narrowed(columns) if isinstance(X, BlockTable) else X[:, columns]
 
 
 def _settled(selection: Selection, record: Record, X: Array, y: Any) -> Selection:

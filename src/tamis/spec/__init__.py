@@ -9,7 +9,7 @@ nothing is ever evaluated.
 An expression may come from anybody, so what it makes must not touch the machine either. **The
 rule**: a text in an expression is a word, never a way to somewhere. No parameter may name a file or
 a folder, name a callable by a dotted path, or reach joblib's memory, which unpickles, and so runs,
-what lies in its folder. :mod:`tamis.spec.rule` holds every argument to it, also those that a
+what lies in its folder. :mod:`tamis.spec.safety` holds every argument to it, also those that a
 dictionary passes on by name, as the grids of scikit-learn's searches do.
 """
 

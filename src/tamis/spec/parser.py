@@ -9,7 +9,7 @@ from typing import Any
 from tamis._format import did_you_mean, format_count
 from tamis.exceptions import InvalidSpec
 from tamis.spec import vocabulary
-from tamis.spec.rule import check_argument, check_one_word
+from tamis.spec.safety import check_argument, check_one_word
 from tamis.spec.vocabulary import Make, parameters_of
 
 LEGAL = (

@@ -15,7 +15,8 @@ from sklearn.utils import all_estimators
 
 from tamis import choice, criteria, neural, search
 from tamis.auto import Auto
-from tamis.contract import Choice, Criterion, Search, Selection
+from tamis.contract import Choice, Search, Selection
+from tamis.contract.criterion import Criterion
 from tamis.spec.plugins import find_plugins, load_plugin, load_plugins
 from tamis.table import TableSelector
 

@@ -8,7 +8,7 @@ column, and K' the derivative of K by the scale v of the column (x becomes v x) 
   K₋ = (B - γ xx')ᵖ, K' = 2pγ xx' ∘ Bᵖ⁻¹.
 
 A quadratic form β'K₋β costs N² exponentials for each column. As a sum of forms u'Ku it costs a few
-matrix products for all columns: of Gaussian kernels by :mod:`tamis._column_series`, and
+matrix products for all columns: of Gaussian kernels by :mod:`tamis.density.series`, and
 (B - γ xx')ᵖ is a binomial sum.
 """
 
@@ -24,8 +24,8 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import euclidean_distances
 
 from tamis._arrays import Array
-from tamis._column_series import ScaledColumns, pair_changes
 from tamis._namespace import is_elsewhere, move, placed, rows_taken
+from tamis.density.series import ScaledColumns, pair_changes
 from tamis.svm.kernels import Kernel
 
 

@@ -18,9 +18,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from tamis._arrays import Array, class_codes
 from tamis._checks import Constraint, check_parameters
-from tamis.contract.cost import Cost
+from tamis._memory import Cost
 from tamis.exceptions import InvalidParameter, InvalidTarget, PathTooLarge
-from tamis.folds.rows import MANY_CLASSES
+from tamis.validation.splits import MANY_CLASSES
 
 #: Outputs: with what rounding and doubt add they stay numbers.
 FARTHEST_OUTPUT = 1e300

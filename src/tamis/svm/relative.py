@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array
 from tamis._checks import Constraints, check_parameters, number
-from tamis._random import draw_seed
+from tamis._seeds import draw_seed
 from tamis._sparse import extremes, is_sparse
-from tamis.folds.rows import Rows, folds_of
+from tamis.validation.splits import Rows, folds_of
 
 #: Rows that a search over hyper-parameters looks at: the time of a machine grows with their square.
 MOST_ROWS = {"classification": 1000, "regression": 500}

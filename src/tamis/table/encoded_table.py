@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_y, check_consistent_length
 
 from tamis._arrays import Array, Subset, target_kind, times_as_days
 from tamis._format import format_names
-from tamis.contract.inputs import check_target_rows
+from tamis.blocks.inputs import check_target_rows
 from tamis.contract.units import Grouping, resolve_units
 from tamis.density.discrete import category_mask
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget

@@ -12,7 +12,7 @@ from sklearn.datasets import load_svmlight_file
 
 from tamis._format import did_you_mean, first_line
 from tamis._sparse import canonical
-from tamis.contract import SparseColumns
+from tamis.blocks.inputs import SparseColumns
 from tamis.datasets.memory import NUMBER, check_fits
 from tamis.exceptions import InvalidTable, MissingExtra
 from tamis.table.arff import read_arff

@@ -13,7 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tamis._arrays import fingerprint
-from tamis.contract import Selection, SparseColumns
+from tamis.blocks.inputs import SparseColumns
+from tamis.contract import Selection
 from tamis.evaluation.sources import Fixed, Rows, as_rows
 from tamis.table.encoder import TableEncoder
 from tamis.table.selector import TableSelector

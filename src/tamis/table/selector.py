@@ -16,11 +16,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array
 from tamis._frame import collected
-from tamis.contract import FITTING, Choice, Chosen, Event, Record, Run, Selection, Trace
+from tamis.blocks.table import is_in_blocks
+from tamis.contract import Choice, Chosen, Record, Selection, Trace
 from tamis.contract.explain import column_index
-from tamis.contract.fitted import Reread
-from tamis.contract.parted import in_parts
+from tamis.contract.fitted_selection import Reread
 from tamis.contract.record import outside_pairs
+from tamis.contract.run import Run
+from tamis.contract.search import FITTING
+from tamis.contract.steps import Event
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TableAlert
 from tamis.table.frames import (
     as_library,
@@ -121,8 +124,8 @@ class TableSelector(MetaEstimatorMixin, Selection):
     def _run(self, X: Any, y: Any, params: dict[str, Any], done: Record | None) -> None:
         self._forget()
         self._check()
-        if in_parts(X):
-            self._check_parts()
+        if is_in_blocks(X):
+            self._check_blocks()
         self._offered = offered = _reader().offered(self, X, y)
         self.encoder_, profile = offered.encoder, offered.profile
         self.kinds_, self.alerts_, self.aside_ = profile.kinds, profile.alerts, offered.aside

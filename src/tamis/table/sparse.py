@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array
 from tamis._sparse import entry_columns, extremes
-from tamis.contract import SparseColumns
+from tamis.blocks.inputs import SparseColumns
 from tamis.table.alerts import TableProfile, profile_of, target_alert
 from tamis.table.kinds import SeenColumns, blocks, counts_rows
 from tamis.table.leaks import LEAKS, Foresight, is_code

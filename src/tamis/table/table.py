@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tamis._format import format_names
 from tamis._frame import collected
-from tamis.contract import SparseColumns
+from tamis.blocks.inputs import SparseColumns
 from tamis.datasets.memory import NUMBER, check_fits
 from tamis.exceptions import InvalidTable
 from tamis.table.alerts import Alert, TableProfile, profiled, way_out

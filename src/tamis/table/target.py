@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, target_kind
 from tamis._format import did_you_mean, format_count, format_names
-from tamis.contract import SURVIVAL, SparseColumns
+from tamis.blocks.inputs import SparseColumns
+from tamis.blocks.survival import SURVIVAL
 from tamis.exceptions import InvalidTable, InvalidTarget
 from tamis.table.kinds import CELLS, all_numbers, as_dates, date_format, days_of
 

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._checks import check_values, integer
-from tamis.contract import Interaction
+from tamis.contract.record import Interaction
 from tamis.exceptions import InvalidParameter
 from tamis.report.charts.columns import SQUARE, closest, draw_squares
 from tamis.report.charts.style import Palette, palette, to_altair

@@ -16,9 +16,9 @@ import numpy as np
 from tamis._arrays import Array, Mask, Subset
 from tamis._namespace import host
 from tamis.exceptions import IncompatibleCriterion
-from tamis.folds.rows import Rows
 from tamis.response.distances import Statistic
 from tamis.response.perturbations import Centres, Draw, Points, Shuffle
+from tamis.validation.splits import Rows
 
 Outputs: TypeAlias = Callable[[Array], Array]
 #: Numbers in a block of altered outputs (2 MB): small enough for a processor's cache.

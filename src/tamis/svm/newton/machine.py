@@ -23,8 +23,8 @@ from tamis._namespace import (
     rows_taken,
     same_place,
 )
-from tamis._random import draw_seed, stream
-from tamis.contract.elsewhere import validated
+from tamis._seeds import draw_seed, stream
+from tamis.blocks.device_arrays import validated
 from tamis.exceptions import InvalidParameter, InvalidTarget, NotConverged
 from tamis.svm.inputs import check_bounds, weigh_samples
 from tamis.svm.kernels import Kernel, KernelEstimator

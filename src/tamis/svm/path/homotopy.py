@@ -12,7 +12,7 @@ cut where a variable that was not followed had come into play.
 import numpy as np
 
 from tamis._arrays import Array, Mask
-from tamis._random import stream
+from tamis._seeds import stream
 from tamis.compiled import margin_set as loops
 from tamis.compiled.events import EpochLog
 from tamis.compiled.margin_set import FREE, HIGH, LOW

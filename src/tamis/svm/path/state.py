@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Mask
-from tamis._random import stream
+from tamis._seeds import stream
 from tamis.compiled import margin_set as loops
 from tamis.compiled.margin_set import (
     FREE,

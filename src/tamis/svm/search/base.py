@@ -24,11 +24,11 @@ from tamis._arrays import Array
 from tamis._checks import NONE, Constraint, Constraints, check_parameters, one_of
 from tamis._parallel import parallel_stream
 from tamis.exceptions import InvalidParameter, InvalidTable, NotCertified
-from tamis.folds.rows import Fold, retold
 from tamis.svm.curves.certificate import PathAudit, TriedGamma, against
 from tamis.svm.inputs import RANGE, RISING, check_new_rows, check_rows, weigh_samples
 from tamis.svm.kernels import GAMMA, KernelEstimator
 from tamis.svm.machine import most_steps
+from tamis.validation.splits import Fold, retold
 
 #: Values of two gammas that differ by less, relative to them, are equal: the first is taken.
 EQUAL = 1e-12

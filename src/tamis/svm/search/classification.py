@@ -13,7 +13,6 @@ from sklearn.utils.metaestimators import available_if
 from tamis._arrays import Array
 from tamis._checks import Constraints, one_of
 from tamis.exceptions import InvalidTarget
-from tamis.folds.rows import Fold, retold
 from tamis.svm.curves.certificate import FoldTrials, PathAudit, TriedGamma, certify
 from tamis.svm.curves.curve import IntervalOfC, ValidationCurve
 from tamis.svm.curves.scores import check_scoring, graded, scorer, words_of
@@ -21,6 +20,7 @@ from tamis.svm.curves.steps import StepCounts, curve_of
 from tamis.svm.inputs import RANGE, check_size, encode_classes, weigh_classes
 from tamis.svm.path.classification import PairwisePaths, pairwise_paths
 from tamis.svm.search.base import FoldFound, PathSearch, TunedSVM, TuningRows
+from tamis.validation.splits import Fold, retold
 
 RULES = ("first", "largest-lambda", "widest", "one-standard-error")
 #: How far inside an interval, relative to C, its largest lambda is taken: on the end itself a

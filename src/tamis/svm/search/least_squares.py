@@ -10,7 +10,6 @@ from sklearn.utils import Tags
 from tamis._arrays import Array
 from tamis._checks import Constraint, Constraints, one_of
 from tamis.exceptions import InvalidTarget
-from tamis.folds.rows import Fold
 from tamis.svm.curves.certificate import against, certify
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.inputs import RANGE, RISING
@@ -18,6 +17,7 @@ from tamis.svm.newton import NewtonSVR
 from tamis.svm.path.least_squares import LeastSquaresPath, kernel_numbers
 from tamis.svm.search.base import gammas_of
 from tamis.svm.search.classification import TunedClassifier
+from tamis.validation.splits import Fold
 
 #: Largest C, and one over the least: products of two multipliers of such are numbers.
 LARGEST_C = 1e100

@@ -9,13 +9,13 @@ from sklearn.base import RegressorMixin
 from tamis._arrays import Array
 from tamis._checks import Constraints, number
 from tamis.exceptions import InvalidParameter, InvalidTarget
-from tamis.folds.rows import Fold
 from tamis.svm.curves.certificate import FoldTrials, PathAudit, TriedGamma, certify
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.curves.errors import ABSOLUTE, SQUARED, ErrorPieces, mean_curve
 from tamis.svm.inputs import RANGE, check_numbers, check_size
 from tamis.svm.path.regression import tube_path
 from tamis.svm.search.base import FoldFound, PathSearch, TunedSVM, TuningRows
+from tamis.validation.splits import Fold
 
 CLOSED = 1e-3  # width of a bracket, relative to the value, that counts as closed
 LARGEST_TARGET = 1e150  # its square is a number, and so is the sum of some

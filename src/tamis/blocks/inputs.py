@@ -1,0 +1,299 @@
+"""Tables and targets at the door: what may come in, and the sentence for what may not."""
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
+
+from tamis._arrays import Array, times_as_days
+from tamis._sparse import canonical
+from tamis.blocks.device_arrays import as_numpy
+from tamis.blocks.survival import censored_target
+from tamis.exceptions import InvalidTable, InvalidTarget
+
+#: Rows and columns that a sentence names; the others are counted.
+NAMED = 5
+
+
+class SparseColumns(NamedTuple):
+    """A sparse table whose columns have names, for which the arrays of SciPy have no place.
+
+    Attributes
+    ----------
+    X : sparse array of shape (n_samples, n_features)
+        CSR or CSC.
+    names : list of str
+        Names of the columns.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csc_array
+    >>> from tamis.contract import SparseColumns
+    >>> from tamis.criteria import Correlation
+    >>> from tamis.search import Ranking
+    >>> table = SparseColumns(csc_array([[0.0, 1], [1, 0], [1, 3], [0, 0]]), ["a", "b"])
+    >>> Ranking(Correlation(), n_features_to_select=1).fit(table, [0, 1, 1, 0]).columns
+    ['a']
+    """
+
+    X: Any
+    names: list[str]
+
+    def take(self, columns: NDArray[np.intp]) -> "SparseColumns":
+        """Some of the columns."""
+        if len(columns) == len(self.names):
+            return self
+        return SparseColumns(self.X[:, columns], [self.names[j] for j in columns])
+
+
+def check_data(
+    estimator: BaseEstimator, X: "ArrayLike | SparseColumns", y: ArrayLike | None
+) -> tuple[Array, NDArray[Any] | None]:
+    """Float64 column-major ``X`` and ``y``, checked by scikit-learn.
+
+    What the tags of the estimator allow comes in as it is: NaN, several targets, or a sparse table,
+    which becomes a CSC array. Names of sparse columns are kept as those of a frame are.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose tags say what may come in, and which learns the names of the columns.
+    X : array, frame or sparse table of shape (n_samples, n_features)
+    y : array of shape (n_samples,) or None
+    """
+    if isinstance(X, SparseColumns):
+        checked = check_data(estimator, X.X, y)
+        estimator.feature_names_in_ = np.array(X.names, dtype=object)
+        return checked
+    name = type(estimator).__name__
+    X, y = as_numpy(name, X), as_numpy(name, y)
+    tags: Tags = estimator.__sklearn_tags__()
+    if isinstance(X, np.ma.MaskedArray):  # what is masked is not there
+        X = np.ma.filled(X.astype(np.float64), np.nan)
+    censored = censored_target(name, y)
+    options: dict[str, Any] = {"dtype": np.float64, "order": "F", "ensure_min_samples": 2}
+    options["accept_sparse"] = "csc" if tags.input_tags.sparse else False
+    gaps = tags.input_tags.allow_nan and not issparse(X)
+    options["ensure_all_finite"] = "allow-nan" if gaps else True
+    try:
+        with np.errstate(invalid="ignore"):  # it looks for infinity by a sum, which may overflow
+            if y is None and not tags.target_tags.required:
+                return _settled(validate_data(estimator, X, **options)), None
+            options["multi_output"] = tags.target_tags.multi_output and _n_columns(y) > 1
+            known = y if censored is None else censored["time"]
+            table, target = validate_data(estimator, X, known, **options)
+    except (ValueError, TypeError) as error:
+        _explain(estimator, X, y, tags, error)
+        raise
+    if target.dtype.kind in "OmM":
+        check_target_rows(name, target)
+        target = times_as_days(target)
+    return _settled(table), (target if censored is None else censored)
+
+
+def _settled(table: Any) -> Any:
+    return canonical(table) if issparse(table) else table
+
+
+def _explain(estimator: BaseEstimator, X: Any, y: Any, tags: Tags, error: Exception) -> None:
+    """Raise a sentence that names the rows or columns, where the fault is one of theirs."""
+    name = type(estimator).__name__
+    if y is not None:
+        check_target_rows(name, y)
+        _check_finite(name, y, error)
+    if _n_columns(y) > 1 and not tags.target_tags.multi_output:
+        raise InvalidTarget(
+            f"{name} takes one target, but y should be a 1d array and has {_n_columns(y)} columns. "
+            f"Give one of them{_taking_several(estimator)}."
+        ) from error
+    told = (
+        _about_rows(name, X)
+        or _about_columns(estimator, X, tags)
+        or _about_entries(estimator, X, tags)
+    )
+    if told:
+        raise InvalidTable(told) from error
+
+
+def _about_rows(name: str, X: Any) -> str:
+    """What is said of a table of fewer than two rows; empty where it has more."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if len(shape) != 2 or shape[0] >= 2:
+        return ""
+    return (
+        f"{name} needs a table of at least 2 rows, but X has {shape[0]} sample(s). Check the file "
+        "or the filter that its rows come from."
+    )
+
+
+def _about_columns(estimator: Any, X: Any, tags: Tags) -> str:
+    """What is said of a table that has no columns of numbers; empty where it has."""
+    name = type(estimator).__name__
+    if issparse(X) and not tags.input_tags.sparse:
+        if _criterion_takes(estimator, "input_tags", "sparse"):
+            return f"{name} needs a dense table, but X is sparse. Write X.toarray()."
+        return (
+            f"{name} needs a dense table, but X is sparse. Use a criterion that takes sparse ones "
+            "(Correlation, FisherScore, PValue, MRMR, CrossValidated, ...), or X.toarray()."
+        )
+    if not hasattr(X, "columns"):
+        return ""
+    names = list(getattr(X, "column_names", X.columns))
+    if not names:
+        return f"{name} needs columns to choose among, but X has none."
+    twice = [column for column, count in Counter(names).items() if count > 1]
+    if twice:
+        return (
+            f"X has more than one column called {_some(list(map(repr, twice)))}. Give every column "
+            "a name of its own."
+        )
+    other = [j for j in range(len(names)) if not _holds_numbers(X, j)]
+    if not other:
+        return ""
+    return (
+        f"{name} needs numbers, but X has {len(other)} column(s) of another kind: "
+        f"{_some([repr(names[j]) for j in other])}. Write tamis.select(X, y) or "
+        f"TableSelector({name}(...)), which encode them, or leave them out."
+    )
+
+
+def _holds_numbers(X: Any, j: int) -> bool:
+    column = X.iloc[:, j] if hasattr(X, "iloc") else X[:, j] if hasattr(X, "rows") else X.column(j)
+    values = np.asarray(column)
+    if values.dtype.kind in "mM":
+        return False
+    try:
+        values.astype(np.float64)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def missing_rows(y: Any) -> NDArray[np.intp]:
+    """Rows in which a target is missing: NaN, NaT or None.
+
+    >>> missing_rows([1.0, float("nan"), 2.0])
+    array([1])
+    """
+    for ask in ("isna", "is_null"):  # pandas, polars
+        if hasattr(y, ask) and len(found := np.flatnonzero(_any_of_row(getattr(y, ask)()))):
+            return found
+    values = np.asarray(y) if not issparse(y) else np.zeros(0)
+    if values.dtype.kind == "f" or values.dtype.kind in "mM":
+        return np.flatnonzero(_any_of_row(values != values))
+    if values.dtype.kind != "O":
+        return np.zeros(0, dtype=np.intp)
+    gone = [value is None or (isinstance(value, float) and value != value) for value in values.flat]
+    return np.flatnonzero(_any_of_row(np.array(gone, dtype=bool).reshape(values.shape)))
+
+
+def _any_of_row(mask: Any) -> NDArray[np.bool_]:
+    mask = np.asarray(mask, dtype=bool)
+    return mask.any(axis=1) if mask.ndim == 2 else np.atleast_1d(mask)
+
+
+def _n_columns(y: Any) -> int:
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    return int(shape[1]) if len(shape) == 2 else 1
+
+
+def check_target_rows(name: str, y: Any) -> None:
+    """Refuse a target that is missing in some rows, and name them."""
+    if len(rows := missing_rows(y)):
+        raise InvalidTarget(
+            f"{name} needs a target in every row, but y is missing (NaN) in {len(rows)} row(s): "
+            f"{_some(rows.tolist())}. Leave these rows out of X and y."
+        )
+
+
+def _check_finite(name: str, y: Any, error: Exception) -> None:
+    """Refuse a target that is infinite in some rows, and name them."""
+    values = np.asarray(y) if not issparse(y) else np.zeros(0)
+    if values.dtype.kind == "f" and len(rows := np.flatnonzero(_any_of_row(np.isinf(values)))):
+        raise InvalidTarget(
+            f"{name} needs a number in every row, but y is infinity in {len(rows)} row(s): "
+            f"{_some(rows.tolist())}. Leave these rows out of X and y."
+        ) from error
+
+
+def _about_entries(estimator: BaseEstimator, X: Any, tags: Tags) -> str:
+    """What is said of NaN and infinity in a table; empty where there is none to be found."""
+    if issparse(X):
+        X = X.tocoo()
+    try:
+        values = np.asarray(X.data if issparse(X) else X)
+        values = values.astype(np.float64, casting="safe" if values.dtype.kind == "c" else "unsafe")
+    except (ValueError, TypeError):
+        return ""
+    if values.ndim != (1 if issparse(X) else 2):
+        return ""
+    name, allowed = type(estimator).__name__, tags.input_tags.allow_nan and not issparse(X)
+    for bad, said in ((np.isnan(values), "missing value(s) (NaN)"), (np.isinf(values), "infinity")):
+        if not bad.any() or (allowed and said != "infinity"):
+            continue
+        counts = _by_column(X, bad)
+        where = _some([_column_name(X, j) for j in np.flatnonzero(counts).tolist()], "column(s) ")
+        what = f"{int(counts.sum())} {said}" if said != "infinity" else f"{said} or values too far"
+        way_out = _imputing(estimator) if said != "infinity" else "Replace these entries."
+        return f"{name} needs a number in every entry, but X has {what} in {where}. {way_out}"
+    return ""
+
+
+def _by_column(X: Any, bad: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """How many entries of each column are bad."""
+    if not issparse(X):
+        return np.asarray(bad.sum(axis=0))
+    return np.bincount(X.coords[1][bad], minlength=X.shape[1])
+
+
+def _column_name(X: Any, j: int) -> str:
+    names = getattr(X, "column_names", getattr(X, "columns", None))
+    return str(j) if names is None else repr(names[j])
+
+
+def _some(things: list[Any], noun: str = "") -> str:
+    """The first few of a list, and how many there are beside them."""
+    rest = len(things) - NAMED
+    first = ", ".join(str(thing) for thing in things[:NAMED])
+    return f"{noun}{first}" + (f" and {rest} more" if rest > 0 else "")
+
+
+def _taking_several(estimator: Any) -> str:
+    """What to write where several targets are not taken."""
+    if _criterion_takes(estimator, "target_tags", "multi_output"):
+        return ""
+    return (
+        ", or use a criterion that takes several: Correlation, MutualInformation, HSIC, or "
+        "CrossValidated and Importances of an estimator that does"
+    )
+
+
+def _criterion_takes(estimator: Any, tags: str, tag: str) -> bool:
+    """Whether the search inside would take what is not taken around it."""
+    inner = getattr(estimator, "search", None)
+    return inner is not None and bool(getattr(getattr(inner.__sklearn_tags__(), tags), tag))
+
+
+def _imputing(estimator: Any) -> str:
+    """What to write where NaN is not taken."""
+    if _criterion_takes(estimator, "input_tags", "allow_nan"):
+        return f"Fill them in, make_pipeline(SimpleImputer(), {type(estimator).__name__}(...))."
+    criterion = getattr(getattr(estimator, "search", estimator), "criterion", estimator)
+    model = getattr(criterion, "estimator", None)
+    others = "MRMR or CrossValidated(HistGradientBoostingClassifier())"
+    if model is None:
+        name = type(estimator).__name__
+        return (
+            f"Fill them in, make_pipeline(SimpleImputer(), {name}(...)), or use a criterion that "
+            f"takes NaN, such as {others}."
+        )
+    outer, inner = type(criterion).__name__, type(model).__name__
+    return (
+        f"Let the model fill them in, {outer}(make_pipeline(SimpleImputer(), {inner}(...))), or "
+        f"use an estimator that takes NaN, such as HistGradientBoostingClassifier."
+    )

@@ -1,0 +1,174 @@
+"""Reading a record that somebody else may have written: everything is checked, then used."""
+
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from typing import Any
+
+from tamis.contract.columns import PER_CANDIDATE, PER_MOVE, PER_STEP
+from tamis.exceptions import InvalidTable
+
+#: More units than any table that fits a machine has; a count beyond is a damaged record.
+MOST_UNITS = 100_000_000
+#: Entries that a record has only where there is something to say.
+OPTIONAL = ("units", "interactions", "ran_on")
+#: BlockSource inside parts: compositions nest a few deep, a damaged file may nest without end.
+DEEPEST = 20
+
+
+def check_record(plain: Any, number: int, depth: int = 0) -> None:
+    """Refuse what is no complete record, before anything of it is used."""
+    if not isinstance(plain, Mapping):
+        raise InvalidTable(f"This is no record: it holds a {type(plain).__name__}.")
+    if plain.get("format") != number:
+        raise InvalidTable(
+            f"This is no record that tamis {version('tamis')} can read: it needs 'format': "
+            f"{number}. Use the version that wrote it, or fit again."
+        )
+    _need(depth <= DEEPEST, "parts", "fewer levels")
+    for name, (wanted, good) in FIELDS.items():
+        _need(name in plain and good(plain[name]), name, wanted)
+    unknown = sorted(set(plain) - set(FIELDS) - {"format", "checksum", *OPTIONAL})
+    _need(not unknown, ", ".join(map(str, unknown)), "no such entry")
+    _check_trace(plain["trace"])
+    n_units, n_steps = plain["trace"]["n_units"], len(plain["trace"]["value"])
+    n_columns = _check_units(plain.get("units"), n_units)
+    _check_pairs(plain.get("interactions", ()), n_units)
+    _need(_places(plain.get("ran_on", {})), "ran_on", "names of devices")
+    names = plain["feature_names"]
+    _need(names is None or len(names) == n_columns, "feature_names", f"{n_columns} names")
+    # -1 is before the first step: nothing was kept
+    _need(-1 <= plain["chosen"] < max(n_steps, 1), "chosen", f"a step below {n_steps}")
+    _need(n_steps > 0 or not plain["finished"], "finished", "steps, of which there are none")
+    for part in plain["parts"]:
+        check_record(part, number, depth + 1)
+
+
+def _check_units(units: Any, n_units: int) -> int:
+    """Groups that share no column, and fixed units that exist; the number of columns."""
+    if units is None:
+        return n_units
+    lists = {"groups", "fixed"}
+    known = isinstance(units, Mapping) and lists <= set(units) <= lists | {"called"}
+    _need(known and all(isinstance(units[name], list) for name in lists), "units", "lists")
+    _need(_text(units.get("called", "unit")), "units", "a word for them")
+    for group in units["groups"]:
+        pair = isinstance(group, list) and len(group) == 2
+        _need(pair and _text(group[0]) and isinstance(group[1], list), "units", "named groups")
+        _need(len(group[1]) > 0 and all(map(_count, group[1])), "units", "columns in each group")
+    columns = [column for _, held in units["groups"] for column in held]
+    n_columns = n_units + len(columns) - len(units["groups"])
+    good = len(set(columns)) == len(columns) and all(column < n_columns for column in columns)
+    _need(good, "units", f"columns below {n_columns}, each once")
+    good = all(_count(unit) and unit < n_units for unit in units["fixed"])
+    _need(good, "units", f"fixed units below {n_units}")
+    return n_columns
+
+
+def _check_pairs(pairs: Any, n_units: int) -> None:
+    """Pairs of two units each, with a number, and a p-value or none."""
+    _need(isinstance(pairs, list | tuple), "interactions", "a list")
+    for pair in pairs:
+        good = isinstance(pair, list | tuple) and len(pair) in (3, 4)
+        good = good and all(_count(unit) and unit < n_units for unit in pair[:2])
+        good = good and type(pair[2]) in (int, float)
+        good = good and all(p is None or type(p) is float for p in pair[3:])
+        _need(good, "interactions", "pairs of units")
+
+
+def _check_trace(trace: Mapping[str, Any]) -> None:
+    """Columns of the right lengths, whose numbers are in range."""
+    n_units: Any = trace.get("n_units")
+    _need(_count(n_units) and 1 <= n_units <= MOST_UNITS, "n_units", "a number of units")
+    for name in ("state", "params"):
+        _need(isinstance(trace.get(name), Mapping), name, "a dictionary")
+    columns = {**PER_STEP, **PER_MOVE, **PER_CANDIDATE}
+    for name in (*columns, "start", "given", "given_at"):
+        _need(isinstance(trace.get(name), list), name, "a list")
+    unknown = set(trace) - set(columns) - {"n_units", "start", "given", "given_at", *_DICTS}
+    _need(not unknown, ", ".join(sorted(map(str, unknown))), "no such column")
+    _need(len(trace["given"]) == n_units, "given", f"{n_units} numbers")
+    _need(len(trace["given_at"]) == n_units, "given_at", f"{n_units} numbers")
+    n_steps = len(trace["value"])
+    for names, counts in ((PER_STEP, None), (PER_MOVE, "n_moved"), (PER_CANDIDATE, "n_scored")):
+        if counts is not None:
+            _need(all(_count(n) and n <= n_units for n in trace[counts]), counts, "counts of units")
+        length = n_steps if counts is None else sum(trace[counts])
+        for name in names:
+            _need(len(trace[name]) == length, name, f"{length} entries")
+            _need(all(map(NUMBERS[columns[name] is float], trace[name])), name, "numbers")
+    _need(all(map(_number, trace["given"])), "given", "numbers")
+    for name in ("start", "moved", "candidate"):
+        good = all(_count(unit) and unit < n_units for unit in trace[name])
+        _need(good, name, f"units below {n_units}")
+    _need(
+        all(isinstance(n, int) and -1 <= n < max(n_steps, 1) for n in trace["given_at"]),
+        "given_at",
+        "steps of the trace",
+    )
+    good = all(
+        isinstance(step, str) and step.isdecimal() and int(step) < n_steps
+        for step in trace["params"]
+    )
+    _need(good, "params", "steps of the trace")
+
+
+def _count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _number(value: Any) -> bool:
+    return value is None or type(value) in (int, float) or value in ("inf", "-inf")
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _names(value: Any) -> bool:
+    return value is None or (isinstance(value, list | tuple) and all(map(_text, value)))
+
+
+def _seeds(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(
+        _text(name) and _count(seed) for name, seed in value.items()
+    )
+
+
+def _versions(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(_text(n) and _text(v) for n, v in value.items())
+
+
+def _places(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(
+        _text(part) and isinstance(held, list) and all(map(_text, held))
+        for part, held in value.items()
+    )
+
+
+def _need(good: bool, name: str, wanted: str) -> None:
+    if not good:
+        raise InvalidTable(
+            f"This is a damaged record: its {name!r} needs {wanted}. Start the search anew."
+        )
+
+
+NUMBERS = {True: _number, False: _count}
+_DICTS = ("state", "params")
+
+#: Entries of a record, what each must be, and how that is told.
+FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "expression": ("a text", _text),
+    "identity": ("a text", _text),
+    "walk": ("a text", _text),
+    "data": ("a text", _text),
+    "n_samples": ("a count", _count),
+    "feature_names": ("a list of names", _names),
+    "seeds": ("seeds", _seeds),
+    "trace": ("a dictionary", lambda value: isinstance(value, Mapping)),
+    "chosen": ("a step", lambda value: type(value) is int),
+    "n_evaluations": ("a count", _count),
+    "reason": ("a text", _text),
+    "finished": ("true or false", lambda value: isinstance(value, bool)),
+    "versions": ("versions", _versions),
+    "parts": ("a list", lambda value: isinstance(value, list | tuple)),
+}

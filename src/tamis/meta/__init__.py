@@ -1,0 +1,15 @@
+"""Meta-selectors: selectors that run a search many times.
+
+``HonestSize``, ``Probes``, ``Contest``, ``StabilitySelection`` and ``Knockoffs`` run one search on
+resampled rows or on a wider table, and may select nothing. ``Fusion`` combines the orders of
+several searches.
+"""
+
+from tamis.meta.contest import Contest
+from tamis.meta.fusion import Fusion
+from tamis.meta.honest_size import HonestSize
+from tamis.meta.knockoffs import Knockoffs
+from tamis.meta.probes import Probes
+from tamis.meta.stability_selection import StabilitySelection
+
+__all__ = ["Contest", "Fusion", "HonestSize", "Knockoffs", "Probes", "StabilitySelection"]

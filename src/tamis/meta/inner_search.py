@@ -1,0 +1,141 @@
+"""The search inside a selection: how far it walks, what it costs, what it thinks of columns."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from tamis._arrays import Array, Subset
+from tamis._memory import Cost
+from tamis._seeds import fix_seeds
+from tamis.contract import Search, Selection
+from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TamisWarning
+
+#: Columns that a walk which only adds enters in a round: those beyond hardly ever decide, and a
+#: walk through a wide table takes as long as all else together.
+STEPS = 40
+#: Operations of a fit beside its scores: clones, units, the record.
+OF_A_FIT = 4e6
+#: A number of columns of which every number of features that people ask for can be kept.
+MANY = 10**9
+
+
+@contextmanager
+def unheard() -> Iterator[None]:
+    """Keep quiet what the search itself says once, so that not every round says it again."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TamisWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def walk_of(search: Any) -> Any:
+    """The search itself, or the last part of a composed one."""
+    while hasattr(search, "second"):
+        search = search.second
+    return search
+
+
+def sized(search: Any, size: int) -> None:
+    """Ask a search, or the last part of a composed one, for a number of columns."""
+    walk_of(search).set_params(n_features_to_select=size)
+
+
+def walked(
+    search: Selection,
+    X: Array,
+    y: NDArray[Any] | None,
+    seed: int,
+    size: int,
+    labels: Subset | None = None,
+) -> Selection:
+    """A clone of a search that walked to a size, with seeds; ``labels`` are the units."""
+    search = clone(search)
+    sized(search, size)
+    search.set_params(feature_groups=None if labels is None else labels.tolist())
+    fix_seeds(search, root=seed)
+    with unheard():
+        return search.fit(X, y)
+
+
+def standing_of(search: Selection) -> Array:
+    """What a fitted search thinks of each column: greater is better, equal where it cannot say.
+
+    The score where columns are scored alone; elsewhere less the place in the order, and minus
+    infinity where a walk never came to a column.
+    """
+    if search.scores_alone:
+        return np.asarray(search.scores_, dtype=float)
+    n = len(search.order_)
+    places = np.empty(n)
+    places[search.order_] = -np.arange(n, dtype=float)
+    moves = search.trace_.moves()
+    if len(moves.unit) and moves.entered.all() and not hasattr(search, "second_"):
+        came = np.zeros(n, dtype=bool)
+        came[moves.unit] = True
+        places[~came] = -np.inf
+    return places
+
+
+def in_order_of_columns(labels: Subset) -> Subset:
+    """The units of some columns as a search numbers them: by their first columns.
+
+    >>> in_order_of_columns(np.array([4, 1, 4, 0]))
+    array([4, 1, 0])
+    """
+    found: Subset = labels[np.sort(np.unique(labels, return_index=True)[1])]
+    return found
+
+
+def walk_cost(search: Any, n_samples: int, n_features: int, size: int) -> Cost | None:
+    """What a search that walks to a size takes, None where its criterion cannot say."""
+    if isinstance(search, Search):
+        n_rounds = search._n_rounds(n_features, size)
+        own = search.criterion.cost(n_samples, n_features, n_rounds)
+        cells = float(n_samples) * n_features
+        return own and Cost(own.operations + OF_A_FIT + 20 * cells, own.bytes + 1e5 + 16 * cells)
+    if not hasattr(search, "second"):
+        return cast("Cost | None", search.cost(n_samples, n_features))
+    kept = kept_first(search, n_features)
+    first = walk_cost(search.first, n_samples, n_features, kept)
+    second = walk_cost(search.second, n_samples, kept, min(size, kept))
+    if first is None or second is None:
+        return None
+    return Cost(first.operations + second.operations, max(first.bytes, second.bytes))
+
+
+def kept_first(search: Any, n_units: int) -> int:
+    """How many units the first part of a composed search leaves."""
+    try:
+        return search.first._size(n_units) or n_units
+    except InvalidParameter:  # more than there are, which its fit will say
+        return n_units
+
+
+def whole_walk(search: Any, n_units: int) -> int:
+    """The size to which a search must walk so that every column that matters has a place."""
+    return min(STEPS, reached(search, n_units)) if walk_of(search).grows else 1
+
+
+def reached(search: Any, n_units: int) -> int:
+    """How many units the last part of a composed search can walk through."""
+    while hasattr(search, "second"):
+        n_units, search = kept_first(search, n_units), search.second
+    return n_units
+
+
+def check_first(name: str, search: Any) -> None:
+    """Refuse a composition of which nobody knows how many columns its second part sees."""
+    while hasattr(search, "second"):
+        if search.first._size(MANY) is None:
+            raise IncompatibleCriterion(
+                f"{name} needs to know how many columns the first part of Then keeps, and "
+                f"{type(search.first).__name__} leaves that to the data. Ask it for a number of "
+                "features, or for a fraction."
+            )
+        search = search.second

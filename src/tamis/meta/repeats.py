@@ -1,0 +1,188 @@
+"""Selections that come to their answer in rounds, each of which stands for itself."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._arrays import Array, Subset, best_first
+from tamis._parallel import parallel_stream
+from tamis.contract import Chosen, Embedded, Entries, Record, Scores
+from tamis.contract.choice import counted
+from tamis.contract.run import Run
+from tamis.contract.steps import Event
+from tamis.exceptions import InvalidTable, TamisError
+
+
+class Verdict(NamedTuple):
+    """How many of the columns, best first, are kept, and why."""
+
+    n_kept: int
+    reason: str
+
+
+class InRounds(Embedded):
+    """Selection that comes to its answer in rounds, each of which stands for itself.
+
+    A subclass says what one round finds (:meth:`_round`), what the rounds say of each column
+    (:meth:`_standing`) and where to cut (:meth:`_verdict`). Rounds are drawn by number, run on
+    ``n_jobs`` processes or the active joblib backend, and kept in the record one by one.
+    """
+
+    n_jobs: int | None
+
+    # -- what a subclass says ---------------------------------------------------------------------
+
+    @abstractmethod
+    def _n_rounds(self) -> int:
+        """How many rounds there are."""
+
+    @abstractmethod
+    def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
+        """What one round finds, as plain numbers."""
+
+    def _usable(self, found: dict[str, list[Any]]) -> dict[str, list[Any]] | None:
+        """The first of the rounds where those suffice, None where all that are left are needed."""
+        return None
+
+    def _rest(
+        self, X: Array, y: NDArray[Any] | None, seed: int, found: list[list[Any]]
+    ) -> list[Any]:
+        """What is left to do after the rounds, as plain numbers."""
+        return []
+
+    @abstractmethod
+    def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
+        """Score of each unit by all rounds, greater is better."""
+
+    @abstractmethod
+    def _verdict(self, scores: Array) -> Verdict:
+        """Where the columns, sorted by score, are cut; the scores fall."""
+
+    # -- what they share --------------------------------------------------------------------------
+
+    def _stages(
+        self, X: Array, y: NDArray[Any] | None, seed: int, state: dict[str, Any]
+    ) -> Iterator[dict[str, Any]]:
+        with readable_rounds(self):
+            found = dict(state.get("rounds", {}))
+        n_rounds = self._n_rounds()
+        for index, numbers in self._played(X, y, seed, found):
+            found[str(index)] = numbers
+            yield {"rounds": dict(found), "n_rounds": n_rounds}
+            if (usable := self._usable(found)) is not None:
+                found = usable
+                break
+        if "rest" not in state:
+            with readable_rounds(self):
+                in_order = _in_order(found)
+            rest = self._rest(X, y, seed, in_order)
+            yield {"rounds": found, "n_rounds": n_rounds, "rest": rest}
+
+    def _played(
+        self, X: Array, y: NDArray[Any] | None, seed: int, found: dict[str, list[Any]]
+    ) -> Iterator[tuple[int, list[Any]]]:
+        """The rounds that are not found yet, as they end; ``found`` grows by them meanwhile."""
+        return self._at_once(X, y, seed, found, range(self._n_rounds()))
+
+    def _at_once(
+        self,
+        X: Array,
+        y: NDArray[Any] | None,
+        seed: int,
+        found: dict[str, list[Any]],
+        block: range,
+    ) -> Iterator[tuple[int, list[Any]]]:
+        """Those of a block that are not found yet: none of them waits for another."""
+        bare = copy(self).set_callbacks()  # which hold what no process can be sent: a terminal
+        items = ((bare, X, y, seed, index) for index in block if str(index) not in found)
+        return parallel_stream(_one_round, items, n_jobs=self.n_jobs, shared=[bare, X, y])
+
+    def _restore(self, X: Array, y: NDArray[Any] | None, state: dict[str, Any]) -> None:
+        with readable_rounds(self):
+            found = _in_order(state["rounds"])
+            self._scores = self._standing(self._n_units(X), found, state["rest"])
+
+    def _ranked(self) -> Iterator[Event]:
+        order = best_first(self._scores)
+        everything = np.arange(len(order))
+        nothing = np.full(len(order), np.nan)
+        yield Entries(order, Scores(everything, self._scores), nothing)
+
+    def _picked(self, run: Run) -> Chosen:
+        self._units = run.start.grouping
+        self._restore(run.X, run.y, run.trace.state)
+        order = best_first(self._scores)
+        n_kept, reason = self._verdict(self._scores[order])
+        if not len(run.fixed):
+            return Chosen(n_kept - 1, reason)
+        # a composition may fix units: they are the first step, whatever the rounds say of them
+        found = np.setdiff1d(order[:n_kept], run.fixed)
+        return Chosen(len(found), reason + run.context.beside_fixed)
+
+    def _say_doubts(self, run: Run) -> None:
+        if not self.n_features_:  # ties are told apart by lot
+            self._say_nothing_found()
+
+    def _share_done(self, record: Record) -> tuple[float | None, str]:
+        state = next(iter(record.parts), record).trace.state  # of this, or of the one inside it
+        done, n_rounds = state.get("rounds", ()), state.get("n_rounds", ())
+        if not n_rounds:
+            return None, "training"
+        return len(done) / n_rounds, f"round {len(done)} of {n_rounds}"
+
+    def _size(self, n_units: int) -> int | None:
+        return None
+
+    def _enough(self, run: Run) -> bool:
+        return False
+
+    def _unsized(self, bare: Any) -> Any:
+        return bare
+
+    def _n_units(self, X: Array) -> int:
+        return X.shape[1] if self._units is None else self._units.n_units
+
+    def _counted(self, n: Any) -> str:
+        """A number of units, in words."""
+        return counted(n, "column" if self._units is None else self._units.word)
+
+    @property
+    def _labels(self) -> Subset | None:
+        """The unit of each column, None where units are columns."""
+        units = self._units
+        return None if units is None or units.plain else units.unit_of
+
+
+@contextmanager
+def readable_rounds(selection: Embedded) -> Iterator[None]:
+    """Refuse rounds of a record that are not what rounds find.
+
+    It stands around reading alone: an error of a search that goes on is not one of the record.
+    """
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, TamisError):
+            raise
+        raise InvalidTable(
+            f"This is a damaged record: {type(selection).__name__} cannot read its rounds "
+            f"({type(error).__name__}: {error}). Start the search anew."
+        ) from error
+
+
+def _in_order(rounds: dict[str, list[Any]]) -> list[list[Any]]:
+    found = [rounds[str(index)] for index in range(len(rounds))]
+    if not all(isinstance(one, list) for one in found):
+        raise TypeError("a round that is no list")
+    return found
+
+
+def _one_round(
+    selection: InRounds, X: Array, y: NDArray[Any] | None, seed: int, index: int
+) -> tuple[int, list[Any]]:
+    return index, selection._round(X, y, seed, index)

@@ -1,0 +1,191 @@
+"""Selections around a search: run again on other rows, or on a wider table, and counted."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import MetaEstimatorMixin
+from sklearn.utils import Tags
+
+from tamis._arrays import Array, Subset, class_codes, target_kind
+from tamis._memory import Cost
+from tamis.contract import Selection
+from tamis.contract.choice import SizeLike
+from tamis.exceptions import IncompatibleCriterion, InvalidTable, InvalidTarget
+from tamis.meta.inner_search import (
+    check_first,
+    in_order_of_columns,
+    standing_of,
+    walk_cost,
+    walk_of,
+    walked,
+    whole_walk,
+)
+from tamis.meta.repeats import InRounds
+from tamis.search.categories import for_columns
+
+
+class Rounds(MetaEstimatorMixin, InRounds):
+    """Selection that runs a search many times and keeps what the rounds agree on."""
+
+    #: How many columns are kept is what the rounds decide.
+    n_features_to_select: SizeLike = "best"
+    fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), ...)"
+    quick: ClassVar[str] = "correlation"
+    #: Whether the order in which the search takes the columns is read, not only what it keeps.
+    reads_order: ClassVar[bool] = True
+    #: Whether NaN and categories, and several targets, are passed on to a search that takes them:
+    #: nothing but the search then reads the columns.
+    passes_nan: ClassVar[bool] = False
+    passes_targets: ClassVar[bool] = False
+
+    search: Selection
+
+    def _check(self) -> None:
+        if not isinstance(self.search, Selection):
+            name = type(self).__name__
+            raise IncompatibleCriterion(
+                f"{name} needs a search, not {self.search!r}. Write {name}(Ranking(Correlation()))."
+            )
+        if self.search.fixed_features is not None:
+            raise IncompatibleCriterion(
+                f"{type(self).__name__} asks of every column whether it is kept, and the search "
+                "has fixed_features. Leave them out there, and add the columns afterwards."
+            )
+        check_first(type(self).__name__, self.search)
+        self._check_walk(walk_of(self.search))
+        self.search._check()
+
+    def _check_walk(self, walk: Any) -> None:
+        """Refuse a search that cannot be asked for a number of columns, or has no order of them."""
+        name, inner = type(self).__name__, type(walk).__name__
+        if "n_features_to_select" not in walk.get_params(deep=False):
+            write = (
+                f"Then(..., {name}(...))" if isinstance(walk, Rounds) else f"{inner}({name}(...))"
+            )
+            raise IncompatibleCriterion(
+                f"{name} asks its search for a number of columns, and {inner} decides itself how "
+                f"many it keeps. Give {name} the search inside it, and write {write} to have both."
+            )
+        if self.reads_order and not (walk.nested or walk.extends):
+            raise IncompatibleCriterion(
+                f"{name} reads the order in which a search takes the columns, and {inner} finds "
+                f"one subset of a given size. Use {name}(Forward(...)), or "
+                f"StabilitySelection({inner}(...)), which asks what is kept."
+            )
+
+    @property
+    def feature_groups(self) -> Any:
+        """Those of the search."""
+        return self.search.feature_groups
+
+    def _check_target(self, y: NDArray[Any] | None) -> None:
+        self.search._check_target(y)
+
+    def cost(self, n_samples: int, n_features: int) -> Cost | None:
+        """Of all rounds, of which ``n_jobs`` are held at once; None where the search cannot say."""
+        one = self._cost_of_round(n_samples, n_features)
+        if one is None:
+            return None
+        n_rounds = self._n_rounds()
+        at_once = 1 if self.n_jobs is None else min(effective_n_jobs(self.n_jobs), n_rounds)
+        return Cost(n_rounds * one.operations, at_once * one.bytes)
+
+    @abstractmethod
+    def _cost_of_round(self, n_samples: int, n_features: int) -> Cost | None:
+        """What one round takes, None where the search cannot say."""
+
+    def _cost_beside(self, n_samples: int, n_features: int) -> Cost | None:
+        """What a search on a table and its double takes (:meth:`_beside`)."""
+        n, d = n_samples, 2 * n_features
+        walk = walk_cost(self.search, n, d, whole_walk(self.search, d))
+        # half a copy, and both halves side by side
+        return walk and Cost(walk.operations + 10.0 * n * d, walk.bytes + 8 * 1.5 * n * d)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = self.search.__sklearn_tags__()
+        tags.target_tags.required = inner.target_tags.required
+        tags.target_tags.multi_output = self.passes_targets and inner.target_tags.multi_output
+        tags.input_tags.allow_nan = self.passes_nan and inner.input_tags.allow_nan
+        return tags
+
+    @property
+    def takes_categories(self) -> bool:  # type: ignore[override]
+        """As the search does, where nothing else reads the columns."""
+        return self.passes_nan and bool(self.search.takes_categories)
+
+    def _beside(
+        self,
+        X: Array,
+        others: Array,
+        y: NDArray[Any] | None,
+        seed: int,
+        rng: np.random.Generator,
+        field: Subset | None = None,
+    ) -> tuple[Array, Array]:
+        """What the search thinks of each unit and of its double in a table of the same columns.
+
+        The columns are shuffled, so that no index is preferred. With a ``field`` only these units
+        and their doubles are in the table, and minus infinity stands for the others.
+        """
+        d = X.shape[1]
+        labels = np.arange(d) if self._labels is None else self._labels
+        n_units = int(labels.max()) + 1
+        inside = np.arange(d) if field is None else np.flatnonzero(np.isin(labels, field))
+        place = rng.permutation(np.concatenate([inside, inside + d]))
+        both = np.concatenate([labels, labels + n_units])[place]
+        wide = np.hstack([X, others])[:, place]
+        size = whole_walk(self.search, len(np.unique(both)))
+        search = for_columns(self.search, place % d, d)
+        fitted = self._fitted(wide, y, seed, size, None if self._labels is None else both, search)
+        standing = np.full(2 * n_units, -np.inf)
+        standing[in_order_of_columns(both)] = standing_of(fitted)
+        return standing[:n_units], standing[n_units:]
+
+    def _fitted(
+        self,
+        X: Array,
+        y: NDArray[Any] | None,
+        seed: int,
+        size: int,
+        labels: Subset | None = None,
+        search: Selection | None = None,
+    ) -> Selection:
+        """A clone of the search that walked to a size, with seeds; ``labels`` are the units."""
+        search = self.search if search is None else search
+        return walked(search, X, y, seed, size, self._labels if labels is None else labels)
+
+
+def check_part(name: str, y: NDArray[Any] | None, rows: Subset) -> None:
+    """Refuse a single row, and rows of one class where others are too few to be everywhere."""
+    if len(rows) < 2:
+        raise InvalidTable(
+            f"{name} searches in parts of the rows, one of which has a single row. Give more rows, "
+            "or use Probes(...), which searches in all of them."
+        )
+    if y is None or y.ndim > 1 or y.dtype.names is not None or target_kind(y) != "classification":
+        return
+    labels, codes = class_codes(y)
+    if len(labels) > 1 and (codes[rows] == codes[rows[0]]).all():
+        counts = np.bincount(codes)
+        fewest = int(np.argmin(counts))
+        n = f"is {counts[fewest]} row" if counts[fewest] == 1 else f"are {counts[fewest]} rows"
+        raise InvalidTarget(
+            f"{name} searches in parts of the rows, one of which has a single class: of class "
+            f"{str(labels[fewest])!r} there {n}. Leave the class out, or use Probes(...), which "
+            "searches in all rows."
+        )
+
+
+def expected_unrelated(n: float) -> str:
+    """How many of the columns kept are expected to be unrelated, in words.
+
+    >>> expected_unrelated(0.2)
+    '0.2 of those kept is expected to be unrelated to the target.'
+    """
+    return (
+        f"{n:g} of those kept {'is' if n <= 1 else 'are'} expected to be unrelated to the target."
+    )

@@ -262,11 +262,12 @@ class BackwardCriterion(Criterion):
         """Quality lost by removing each member of the subset (not a loss function)."""
 
 
-class SubsetCriterion(ForwardCriterion, BackwardCriterion):
+class SubsetCriterion(Criterion):
     """Criterion that values any subset, the empty one included.
 
-    ``gain``, ``loss``, ``values`` and ``bounds`` follow; a subclass may override them for speed,
-    and the laws hold each shortcut to its definition here.
+    It counts as a :class:`ForwardCriterion` and a :class:`BackwardCriterion`. ``gain``, ``loss``,
+    ``values`` and ``bounds`` follow; a subclass may override them for speed, and the laws hold each
+    shortcut to its definition here.
     """
 
     #: Whether the value of a subset is the sum of the values of its members.
@@ -288,10 +289,12 @@ class SubsetCriterion(ForwardCriterion, BackwardCriterion):
         return np.array([self.value(subset) for subset in subsets])
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
+        """What adding each candidate to the subset brings."""
         base, *grown = self.values([subset, *(with_unit(subset, j) for j in candidates)])
         return difference(np.array(grown), base)
 
     def loss(self, subset: Subset) -> Array:
+        """Quality lost by removing each member of the subset (not a loss function)."""
         base, *shrunk = self.values([subset, *(subset[subset != j] for j in subset)])
         return -difference(np.array(shrunk), base)
 
@@ -305,6 +308,11 @@ class SubsetCriterion(ForwardCriterion, BackwardCriterion):
     def bounds(self, subsets: Iterable[Subset], size: int) -> Array:
         """Bounds of many subsets."""
         return np.array([self.bound(subset, size) for subset in subsets])
+
+
+# by registration and not by inheritance, which keeps the chains of classes short
+ForwardCriterion.register(SubsetCriterion)
+BackwardCriterion.register(SubsetCriterion)
 
 
 def with_unit(subset: Subset, unit: int) -> Subset:

@@ -9,6 +9,7 @@ import numpy as np
 from tamis._arrays import Array, Subset, is_int, lowest, snapped
 from tamis.contract import BackwardCriterion, Record, Scores, Search, Step, Trace
 from tamis.contract.choice import SizeLike
+from tamis.contract.criterion import Criterion
 from tamis.contract.search import Counted
 from tamis.contract.steps import Standing
 from tamis.exceptions import InvalidParameter
@@ -53,7 +54,7 @@ class RecursiveElimination(Search):
 
     def __init__(
         self,
-        criterion: BackwardCriterion,
+        criterion: Criterion,
         *,
         n_features_to_select: SizeLike = 0.5,
         step: "int | float | Tiers" = 1,

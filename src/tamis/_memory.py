@@ -1,14 +1,11 @@
-"""What work costs: whether it fits into the memory that is free, and whether it takes long."""
+"""Whether work fits into the memory that is free."""
 
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from tamis.exceptions import NotEnoughMemory
 
-#: Seconds from which work is announced: what takes longer than a minute is not waited for unwarned.
-LONG = 60
 #: A recipe that takes a pass over the table, whatever its size and task.
 QUICK = "correlation"
 _GIB = 2**30
@@ -18,39 +15,24 @@ _GIB = 2**30
 FEWER = "Then(Ranking(Correlation(), n_features_to_select={}), ...)"
 
 
-class Cost(NamedTuple):
-    """What some work takes, to within a factor of about three.
-
-    Attributes
-    ----------
-    operations : float
-        Each about a nanosecond of one core; nan if the time is not predicted.
-    bytes : float
-        Memory held at once beside the table.
-    """
-
-    operations: float
-    bytes: float
-
-
 def check_cost(
     name: str,
-    cost: Callable[[int, int], Cost | None],
+    cost: Callable[[int, int], float | None],
     n_samples: int,
     n_features: int,
     *,
     fewer: str = FEWER,
     quick: str = QUICK,
     free: float | None = None,
-) -> str | None:
-    """Refuse work that needs more memory than is free; return a line to say if it will take long.
+) -> None:
+    """Refuse work that needs more memory than is free.
 
     Parameters
     ----------
     name : str
         Who will do the work.
     cost : callable
-        What a table of so many rows and columns takes, None where nobody can say.
+        Bytes that a table of these numbers of rows and columns takes, None if they are not known.
     fewer : str
         An expression that leaves so many columns as are written between its braces.
     quick : str
@@ -58,28 +40,19 @@ def check_cost(
     free : float or None, default=None
         Bytes that may be used; None is what :func:`free_memory` finds.
     """
-    estimate = cost(n_samples, n_features)
-    if estimate is None:
-        return None
+    held = cost(n_samples, n_features) or 0.0
     free = free_memory() if free is None else free
-    if free is not None and estimate.bytes > free:
+    if free is not None and held > free:
         table = f"{n_samples} rows and {n_features} columns"
         raise NotEnoughMemory(
-            f"{name} needs about {estimate.bytes / _GIB:.3g} GiB of memory for {table}, but "
+            f"{name} needs about {held / _GIB:.3g} GiB of memory for {table}, but "
             f"{free / _GIB:.3g} GiB are free. "
             + _way_out(cost, n_samples, n_features, fewer, quick, free)
         )
-    seconds = estimate.operations * 1e-9
-    if not seconds > LONG:
-        return None
-    return (
-        f"{name} on {n_samples} rows and {n_features} columns will take about "
-        f"{spoken_time(seconds)}; the recipe {quick!r} takes seconds."
-    )
 
 
 def _way_out(
-    cost: Callable[[int, int], Cost | None],
+    cost: Callable[[int, int], float | None],
     n_samples: int,
     n_features: int,
     fewer: str,
@@ -87,8 +60,8 @@ def _way_out(
     free: float,
 ) -> str:
     """What would fit."""
-    columns = _largest(lambda d: _bytes(cost(n_samples, d)) <= free, n_features)
-    rows = _largest(lambda n: _bytes(cost(n, n_features)) <= free, n_samples)
+    columns = _largest(lambda d: (cost(n_samples, d) or 0.0) <= free, n_features)
+    rows = _largest(lambda n: (cost(n, n_features) or 0.0) <= free, n_samples)
     if columns:
         return (
             f"About {columns} columns would fit: leave the others out first with "
@@ -97,10 +70,6 @@ def _way_out(
     if rows:
         return f"About {rows} of the rows would fit: use fewer, or the recipe {quick!r}."
     return f"Use the recipe {quick!r}."
-
-
-def _bytes(estimate: Cost | None) -> float:
-    return 0.0 if estimate is None else estimate.bytes
 
 
 def _largest(fits: Callable[[int], bool], most: int) -> int:
@@ -112,18 +81,6 @@ def _largest(fits: Callable[[int], bool], most: int) -> int:
     digits: int = max(0, len(str(low)) - 2)
     unit: int = 10**digits
     return low // unit * unit
-
-
-def spoken_time(seconds: float) -> str:
-    """Seconds in the unit that people would use.
-
-    >>> spoken_time(45), spoken_time(10_000)
-    ('45 seconds', '3 hours')
-    """
-    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{round(seconds / length)} {unit}"
-    return f"{round(seconds)} seconds"
 
 
 def free_memory() -> float | None:

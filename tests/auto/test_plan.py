@@ -89,7 +89,7 @@ def test_sizes_of_trees():
 
 
 def test_cost_is_that_of_the_plan():
-    small, large = (Auto().cost(*shape).operations for shape in ((50, 5), (1500, 400)))
-    assert 0 < small < large < 70e9
-    assert Auto().cost(10**6, 20).bytes < 1e9
-    assert np.isfinite(Auto().cost(100, 100_000).operations)
+    small, large = (Auto().cost(*shape) for shape in ((50, 5), (1500, 400)))
+    assert 0 < small < large < 1e9
+    assert Auto().cost(10**6, 20) < 1e9
+    assert np.isfinite(Auto().cost(100, 100_000))

@@ -8,7 +8,6 @@ from sklearn.linear_model import RidgeClassifier
 
 import tamis.choice
 import tamis.neural  # noqa: F401 (its classes are found below)
-from tamis._memory import Cost
 from tamis.contract import Embedded, ForwardCriterion
 from tamis.contract.criterion import Criterion
 from tamis.criteria import FisherScore, Importances, Scatter, Scored
@@ -52,27 +51,13 @@ def embedded():
 
 
 def knows_its_cost(member):
-    """A cost of positive numbers that falls nowhere as the table grows; rounds add up.
-
-    What plans within a budget does less of what a larger table makes dear: it stays within that.
-    """
+    """A positive number of bytes that falls nowhere as the table grows."""
     sizes = [(50, 10), (50, 40), (200, 40), (5000, 40), (5000, 3000)]
     found = [member.cost(*size) for size in sizes]
-    assert all(isinstance(cost, Cost) for cost in found), f"{name(member)} knows no cost"
-    operations, in_memory = np.array(found).T
-    assert np.isfinite(in_memory).all()
-    assert (in_memory > 0).all()
-    assert (np.diff(in_memory) >= 0).all()
-    if np.isnan(operations).all():  # the time of a foreign estimator is not predicted
-        return
-    assert np.isfinite(operations).all()
-    assert (operations > 0).all()
-    if hasattr(member, "budget"):
-        assert (operations <= 1e9 * member.budget).all()
-    else:
-        assert (np.diff(operations) >= 0).all()
-    if isinstance(member, Criterion):
-        assert member.cost(50, 10, n_rounds=9).operations >= found[0].operations
+    assert None not in found, f"{name(member)} knows no cost"
+    assert np.isfinite(found).all()
+    assert min(found) > 0
+    assert (np.diff(found) >= 0).all()
 
 
 @pytest.mark.parametrize(
@@ -100,8 +85,8 @@ def test_the_law_rejects_a_member_without():
             return np.zeros(len(candidates))
 
     class Shrinking(Silent):
-        def cost(self, n_samples, n_features, n_rounds=1):
-            return Cost(1e6 / n_samples, 1.0)
+        def cost(self, n_samples, n_features):
+            return 1e6 / n_samples
 
     for member in (Silent(), Shrinking()):
         with pytest.raises(AssertionError):

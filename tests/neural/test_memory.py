@@ -62,7 +62,7 @@ def peak(selector, X, y):
 )
 def test_bytes_are_those_that_are_measured(selector, shape):
     """Within a factor of three, on tables where the numbers outweigh the program."""
-    needed = selector.cost(*shape).bytes
+    needed = selector.cost(*shape)
     measured = peak(selector, *table(*shape))
     assert measured / 3 < needed < 3 * measured
 
@@ -70,20 +70,20 @@ def test_bytes_are_those_that_are_measured(selector, shape):
 @pytest.mark.parametrize("selector", [GateSelector(), GateSelector(scope="class"), UFeSCoR()])
 def test_more_rows_and_columns_need_more_memory(selector):
     sizes = ((50, 20), (500, 20), (50, 200))
-    few, rows, columns = (selector.cost(*shape).bytes for shape in sizes)
+    few, rows, columns = (selector.cost(*shape) for shape in sizes)
     assert min(rows, columns) > few
 
 
 def test_a_weight_left_to_the_data_needs_more_memory():
-    found, given = (GateSelector(**how).cost(1000, 50).bytes for how in ({}, GIVEN))
+    found, given = (GateSelector(**how).cost(1000, 50) for how in ({}, GIVEN))
     assert found > given
-    assert GateSelector().cost(1000, 50, n_classes=9).bytes > found
+    assert GateSelector().cost(1000, 50, n_classes=9) > found
 
 
 @pytest.mark.parametrize("selector", [GateSelector(**GIVEN), UFeSCoR()])
 def test_what_does_not_fit_is_refused_with_what_would(selector, monkeypatch):
     X, y = table(100, 50)
-    monkeypatch.setattr(costs, "free_memory", lambda: selector.cost(100, 20).bytes)
+    monkeypatch.setattr(costs, "free_memory", lambda: selector.cost(100, 20))
     with pytest.raises(NotEnoughMemory, match=r"100 rows and 50 columns.* 20 columns would.*Then"):
         selector.fit(X, y)
     monkeypatch.setattr(costs, "free_memory", lambda: 100.0)

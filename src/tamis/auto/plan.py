@@ -11,9 +11,8 @@ import numpy as np
 
 from tamis.auto.machine import INNER_FOLDS, INNER_ROWS, WIDTHS
 from tamis.auto.models import N_TREES as TREES
-from tamis.auto.paths import LEAVING, N_TREES, PATHS, SCREENED, path_of
+from tamis.auto.paths import LEAVING, N_TREES, PATHS, SCREENED
 from tamis.blocks.survival import SURVIVAL
-from tamis.meta.inner_search import walk_cost
 
 #: Rows that are looked at, at most: an error of so many is known to 0.7 %, and a forest can still
 #: be asked in every fold, without which nothing but lines is seen in a long table.
@@ -144,10 +143,8 @@ class Costs(NamedTuple):
             while held[-1] > 1:
                 held.append(int(held[-1] * (1 - LEAVING)))
             return sum(forest_seconds(n, k, N_TREES, self.task) for k in held)
-        cost = walk_cost(path_of(path, self.task, d), n, d, self.sizes[-1])
-        assert cost is not None  # it knows it
         screening = 1e-8 * self.n_rows * self.n_columns
-        return screening + SLOWER * 1e-9 * cost.operations
+        return screening + 8.6e-3 + (130 + 8 * self.sizes[-1]) * 1e-9 * n * d
 
     def judged(self, model: str, n_paths: int = 1) -> float:
         """Of a model at all its sizes in every fold of some paths."""
@@ -177,10 +174,6 @@ class Costs(NamedTuple):
         tunings = INNER_FOLDS * len(WIDTHS) * machine_seconds(inner, int(k))
         # of a small machine half of the time are checks, which tunings do without
         return 2 * machine_seconds(n, int(k)) + tunings
-
-
-#: How much longer a walk takes than its criterion says: clones, checks and the record.
-SLOWER = 2.0
 
 
 def machine_seconds(n: int, k: int) -> float:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
 
 from tamis._arrays import Array, class_codes, is_int, is_real, target_kind
-from tamis._memory import Cost
 from tamis._seeds import seed_of, stream
 from tamis.auto.candidate_choice import Allowed
 from tamis.auto.fold_paths import Work, sample_of, unit_of, varying_units
@@ -286,10 +285,10 @@ class Auto(InRounds):
                 "Give y in other units."
             )
 
-    def cost(self, n_samples: int, n_features: int) -> Cost | None:
-        """Return what the plan takes, and the bytes of copies of the rows that are used."""
+    def cost(self, n_samples: int, n_features: int) -> float | None:
+        """Estimate the bytes of copies of the rows that the plan uses."""
         plan = self._planned(n_samples, n_features, n_features, "classification")
-        return Cost(1e9 * plan.seconds, 6 * 8.0 * plan.n_rows * n_features)
+        return 6 * 8.0 * plan.n_rows * n_features
 
     # -- the plan and its rounds ------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ from tamis.report.tuned_svm import AS_GOOD, TuningResult
 from tamis.svm import SVCPathCV, SVRPathCV
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.curves.scores import check_scoring
-from tamis.svm.inputs import MAX_SAMPLES, RANGE, paths_cost
+from tamis.svm.inputs import KERNEL_BYTES, MAX_SAMPLES, RANGE
 from tamis.svm.search.regression import error_of
 from tamis.table import Table, TableEncoder
 from tamis.table.files import read_file
@@ -226,7 +226,7 @@ def _check_size(asked: TuneOptions, data: TuningTable) -> None:
     most = int(MAX_SAMPLES / (2 * share)) if data.task == "regression" else MAX_SAMPLES
     free = free_memory()
     if free is not None:
-        each = paths_cost(asked.kernel, [1]).bytes * effective_n_jobs(asked.jobs)
+        each = KERNEL_BYTES * effective_n_jobs(asked.jobs)
         most = min(most, int((free / each) ** 0.5 / share))
     if n > most:
         raise PathTooLarge(

@@ -29,7 +29,6 @@ from sklearn.utils import Tags
 
 from tamis._arrays import EMPTY, Array, Mask, Subset, idle_columns, target_kind
 from tamis._checks import check_parameters
-from tamis._memory import Cost
 from tamis.blocks.device_arrays import where_it_is
 from tamis.blocks.inputs import check_data
 from tamis.blocks.survival import SURVIVAL, censored_columns
@@ -204,11 +203,10 @@ class Criterion(BaseEstimator, ABC):
         sizes = sorted((len(self._unit_columns[unit]) for unit in subset), reverse=True)
         return sum(sizes[:size])
 
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        """What learning a table of this size and scoring every column so many times takes.
+    def cost(self, n_samples: int, n_features: int) -> float | None:
+        """Estimate the bytes held at once beside a table of this size, for two classes.
 
-        In a round each column is scored once, added to few or, by a criterion that only scores
-        removals, removed from all. Classes are taken to be two. None where nobody can say.
+        They are right to within a factor of about three, and None if they are not known.
         """
         return None
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 
 from tamis._arrays import EMPTY, Array
-from tamis._memory import Cost, check_cost
+from tamis._memory import check_cost
 from tamis._seeds import draw_seed
 from tamis.contract.criterion import check_target
 from tamis.contract.record import Record
@@ -71,8 +71,8 @@ class Embedded(Selection):
     _units: Grouping | None = None
 
     @abstractmethod
-    def cost(self, n_samples: int, n_features: int) -> Cost | None:
-        """What a fit to a table of this size takes, None where nobody can say."""
+    def cost(self, n_samples: int, n_features: int) -> float | None:
+        """Estimate the bytes that a fit holds beside the table; None if they are not known."""
 
     @abstractmethod
     def _stages(
@@ -138,9 +138,9 @@ class Embedded(Selection):
             )
         return Given(X, y, self.random_state, X.shape[1])
 
-    def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
+    def _afford(self, X: Array, y: NDArray[Any] | None) -> None:
         name = type(self).__name__
-        return check_cost(name, self.cost, *X.shape, fewer=self.fewer, quick=self.quick)
+        check_cost(name, self.cost, *X.shape, fewer=self.fewer, quick=self.quick)
 
     def _seeded(self, seeds: dict[str, int] | None) -> tuple[Self, dict[str, int]]:
         seed = draw_seed(self.random_state) if seeds is None else seeds["random_state"]

@@ -83,8 +83,7 @@ class Run:
         self.size = self._sized(grouping)
         self.fixed = grouping.fixed_units
         self._check_fixed()
-        if notice := selection._afford(X, y):
-            log.warning(notice)
+        selection._afford(X, y)
         fresh = Record.begin(selection, X, y, self.params, grouping)
         self.start = fresh if done is None else self._continued(done, fresh)
         self.trace = self.start.trace

@@ -1,6 +1,5 @@
 """Selections by a search: a criterion that scores, and a walk through the subsets."""
 
-from functools import partial
 from math import isnan
 from typing import Any, ClassVar
 from warnings import warn
@@ -254,19 +253,14 @@ class Search(MetaEstimatorMixin, Selection):
                 "BestPrefix(LinearDiscriminantAnalysis()) for a classification."
             )
 
-    def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
+    def _afford(self, X: Array, y: NDArray[Any] | None) -> None:
         # costs are those of tables in which every entry is held
         if is_sparse(X) or isinstance(X, BlockTable):
-            return None
+            return
         if device_asked() is not None and self.criterion.runs_on_device:
-            return None  # nor are they those of a device
-        n_rounds = self._n_rounds(X.shape[1], self._size(X.shape[1]))
+            return  # nor are they those of a device
         name = f"{type(self).__name__}({type(self.criterion).__name__})"
-        return check_cost(name, partial(self.criterion.cost, n_rounds=n_rounds), *X.shape)
-
-    def _n_rounds(self, n_units: int, size: int | None) -> int:
-        """How often every unit is scored, about."""
-        return size or n_units
+        check_cost(name, self.criterion.cost, *X.shape)
 
     def _open(
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record

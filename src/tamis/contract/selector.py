@@ -143,9 +143,8 @@ class Selection(FittedSelection, CallbackSupportMixin, BaseEstimator):
         """Refuse a table in blocks of rows, where nothing can be learnt from it."""
         refuse_blocks(type(self).__name__)
 
-    def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
-        """Refuse a table that does not fit into memory; a line to say where it takes long."""
-        return None
+    def _afford(self, X: Array, y: NDArray[Any] | None) -> None:
+        """Refuse a table that does not fit into memory."""
 
     def _size(self, n_units: int) -> int | None:
         """Number of units to walk to, None where only the data can tell."""

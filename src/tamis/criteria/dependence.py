@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset, check_range, check_target_range, in_range
-from tamis._memory import Cost
 from tamis._namespace import device_asked
 from tamis.criteria.single_changes import AlteredCriterion
 from tamis.criteria.univariate import mean_of, targets_of
@@ -125,12 +124,9 @@ class HSIC(AlteredCriterion):
                 "Use unbiased=False."
             )
 
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+    def cost(self, n_samples: int, n_features: int) -> float | None:
         compiled = self.gamma != "median" and is_large((n_samples, n_features))
-        cost = pair_sums_cost(n_samples, n_features, compiled=compiled, n_rounds=n_rounds)
-        # a median of all distances costs more than the kernel that it is for
-        dearer = 2.5 if self.gamma == "median" else 1.0
-        return cost._replace(operations=dearer * cost.operations)
+        return pair_sums_cost(n_samples, n_features, compiled=compiled)
 
     def _values(self, members: Subset, altered: Subset, sign: int) -> Array:
         # a constant column has no part in a distance, and none in the dimension

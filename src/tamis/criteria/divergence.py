@@ -9,7 +9,6 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 
 from tamis._arrays import Array, Subset
 from tamis._linalg import TraceForm, TraceSum
-from tamis._memory import Cost
 from tamis.blocks.moments import HeldSpread, Spread
 from tamis.blocks.table import BlockTable, refuse_blocks
 from tamis.criteria.parzen import ParzenDivergence
@@ -95,13 +94,11 @@ class Divergence(Separability):
         if self.ridge != "auto":
             check_ridge(self)
 
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+    def cost(self, n_samples: int, n_features: int) -> float | None:
         if self.density == "parzen":
-            return ParzenDivergence(sigma=self.sigma).cost(n_samples, n_features, n_rounds)
+            return ParzenDivergence(sigma=self.sigma).cost(n_samples, n_features)
         # both matrices of two classes, and one in the making
-        plain = matrices_cost(n_samples, n_features, n_rounds, 5)
-        shrinking = 0.2 * n_samples * n_features**2 if self.ridge == "auto" else 0.0
-        return plain._replace(operations=plain.operations + shrinking)
+        return matrices_cost(n_samples, n_features, 5)
 
     @property
     def takes_blocks(self) -> bool:  # type: ignore[override]

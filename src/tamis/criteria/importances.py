@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable
-from math import nan
 from operator import attrgetter
 from typing import Any, ClassVar, TypeAlias
 
@@ -13,7 +12,6 @@ from sklearn.pipeline import Pipeline
 
 from tamis._arrays import FARTHEST, Array, Subset
 from tamis._checks import FUNCTION, Constraints, instance_of, one_of
-from tamis._memory import Cost
 from tamis.contract import BackwardCriterion
 from tamis.criteria.chance import ChanceAdjusted
 from tamis.criteria.model import OpenCriterion
@@ -93,10 +91,9 @@ class Importances(ChanceAdjusted, OpenCriterion, BackwardCriterion):
         self.importance_getter = importance_getter
         self.adjusted = adjusted
 
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+    def cost(self, n_samples: int, n_features: int) -> float | None:
         """Return the memory of a training, None for an unknown estimator."""
-        held = training_bytes(self.estimator, n_samples, self._n_trained(n_features))
-        return None if held is None else Cost(nan, held)
+        return training_bytes(self.estimator, n_samples, self._n_trained(n_features))
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         self._learn_model(self._with_copies(X, y), y, self._routed(params, X.shape[0]))

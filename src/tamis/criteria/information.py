@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tamis._arrays import EMPTY, Array, Mask, Subset
-from tamis._memory import Cost
 from tamis.blocks.table import BlockTable
 from tamis.contract import ForwardCriterion
 from tamis.density.discrete import (
@@ -120,8 +119,8 @@ class PairwiseInformation(ForwardCriterion):
     def _check(self, name: str) -> None:
         """Refuse parameters outside what is possible."""
 
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        return coding_cost(n_samples, n_features, n_rounds)
+    def cost(self, n_samples: int, n_features: int) -> float | None:
+        return coding_cost(n_samples, n_features)
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
         if not len(subset):

@@ -1,7 +1,6 @@
 """What criteria of support vector machines share: one training, all columns scored from it."""
 
 from abc import abstractmethod
-from math import nan
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,7 +10,6 @@ from sklearn.svm import SVC, SVR
 
 from tamis._arrays import Array, Subset
 from tamis._checks import BOOLEAN, Constraints, integer
-from tamis._memory import Cost
 from tamis.contract import BackwardCriterion
 from tamis.criteria.chance import ChanceAdjusted
 from tamis.criteria.model import ModelCriterion, is_tuner
@@ -68,12 +66,12 @@ class MachineCriterion(ChanceAdjusted, ModelCriterion, BackwardCriterion):
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         self._learn_model(self._with_copies(X, y), y, self._routed(params, len(X)))
 
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+    def cost(self, n_samples: int, n_features: int) -> float | None:
         """Return the memory of the kernel, None if a search over hyper-parameters comes first."""
         if is_tuner(self.estimator):
             return None
         n = float(n_samples)
-        return Cost(nan, 36 * (n**2 + n * self._n_trained(n_features)))
+        return 36 * (n**2 + n * self._n_trained(n_features))
 
     def _prepare(self, estimator: Any) -> None:
         self._check_machine(estimator)

@@ -1,6 +1,5 @@
 """Maximum output information: what a network's answers tell of the classes, credited to inputs."""
 
-from math import nan
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +12,6 @@ from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array, Subset, class_codes, column_means
 from tamis._checks import Constraints, number, one_of
-from tamis._memory import Cost
 from tamis._seeds import draw_seed
 from tamis.contract import BackwardCriterion
 from tamis.criteria.model import GROUPS, Metadata, ModelCriterion, check_trainable
@@ -122,12 +120,12 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
                 )
         return frozenset({"classification"})
 
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+    def cost(self, n_samples: int, n_features: int) -> float | None:
         """Return the memory of a training, None for an unknown estimator."""
         n = max(1, n_samples - max(1, round(self.validation * n_samples)))
         estimator = plain_network(6, 1.0) if self.estimator is None else self.estimator
         held = training_bytes(estimator, n, n_features)
-        return None if held is None else Cost(nan, held + 16.0 * n_samples * n_features + 1e5)
+        return None if held is None else held + 16.0 * n_samples * n_features + 1e5
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tamis._arrays import Array, is_int
-from tamis._memory import Cost
 from tamis._seeds import draw_seed, stream
 from tamis.blocks.inputs import check_data
 from tamis.blocks.table import BlockTable
@@ -239,9 +238,8 @@ class PairInformation(Univariate):
         """Scores are never negative, unless they are corrected for chance."""
         return not is_adjusted(self)
 
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        once = scan_cost(n_samples, n_features, self.n_bins)
-        return Cost(once.operations * (1 + 0.6 * self.n_permutations), once.bytes)
+    def cost(self, n_samples: int, n_features: int) -> float | None:
+        return scan_cost(n_samples, n_features)
 
     def check(self) -> None:
         for name, least in (("top", 1), ("n_interactions", 0), ("n_permutations", 0)):
@@ -373,10 +371,8 @@ class PairMRMR(MRMR):
             task=task,
         )
 
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        scan = scan_cost(n_samples, n_features, self.n_bins)
-        rounds = coding_cost(n_samples, n_features, n_rounds)
-        return Cost(scan.operations + rounds.operations, scan.bytes + rounds.bytes)
+    def cost(self, n_samples: int, n_features: int) -> float | None:
+        return scan_cost(n_samples, n_features) + coding_cost(n_samples, n_features)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         super()._learn(X, y, **params)
@@ -391,10 +387,6 @@ class PairMRMR(MRMR):
         self.relevance_, self.interactions_ = scan.best[:, 0], scan.interactions
 
 
-def scan_cost(n_samples: int, n_features: int, n_bins: int | None) -> Cost:
-    """What coding the columns and looking at all pairs of them takes, for two classes."""
-    coding = coding_cost(n_samples, n_features)
-    levels = float(n_features * (N_BINS if n_bins is None else n_bins))
-    # half of the products of indicators, at some 30 in a nanosecond; then three tables to look up
-    pairs = levels**2 / 2 * (n_samples / 30 + 12)
-    return Cost(coding.operations + pairs, coding.bytes + 2e8)
+def scan_cost(n_samples: int, n_features: int) -> float:
+    """Estimate the bytes held by the coded columns and by a block of pairs of them."""
+    return coding_cost(n_samples, n_features) + 2e8

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from scipy.special import entr, logsumexp
 
 from tamis._arrays import Array, Mask, Subset, check_range, class_codes
-from tamis._memory import Cost
 from tamis._namespace import placed
 from tamis._seeds import draw_seed
 from tamis.criteria.single_changes import AlteredCriterion
@@ -82,13 +81,9 @@ class ParzenCriterion(AlteredCriterion):
         self._ordered = placed(X[self._sums.order].astype(PRECISIONS[self.precision], copy=False))
         self.use(self.tune(np.arange(self.n_units_)))
 
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        width = width_cost(n_samples, n_features)
-        one = class_sums_cost(n_samples, n_features, others=self.leave_one_out)
-        operations = n_rounds * one.operations
-        if self.sigma == "likelihood":
-            operations += width.operations
-        return Cost(operations + 1e6, max(width.bytes, one.bytes))
+    def cost(self, n_samples: int, n_features: int) -> float | None:
+        sums = class_sums_cost(n_samples, n_features, others=self.leave_one_out)
+        return max(width_cost(n_samples), sums)
 
     def tune(self, subset: Subset) -> dict[str, Any]:
         """Choose the width anew by the held-out likelihood of the columns left."""

@@ -10,7 +10,6 @@ from scipy.linalg.lapack import dpstrf
 
 from tamis._arrays import FARTHEST, Array, Mask, Subset, check_range
 from tamis._linalg import DEPENDENT, MOVES, Residuals, TraceForm, blocks, independent, stacked
-from tamis._memory import Cost
 from tamis.contract import SubsetCriterion
 from tamis.exceptions import InvalidTable
 
@@ -77,11 +76,9 @@ class ColumnSubset(SubsetCriterion):
         self._square: Array | None = None
         self._span = Spanned(self._gram)
 
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+    def cost(self, n_samples: int, n_features: int) -> float | None:
         # the products of all columns, those of their residuals, and one matrix in the making
-        square, size = n_features**2, n_samples * n_features
-        operations = 0.04 * n_samples * square + 4 * square + 4 * size + 4.0 * n_rounds * square
-        return Cost(operations + 1e5 * n_rounds, 32.0 * square + 100 * n_features)
+        return 32.0 * n_features**2 + 100 * n_features
 
     def value(self, subset: Subset) -> float:
         return self._value(self.columns(subset))

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from tamis._arrays import Array, Subset, check_range, class_codes, is_int
-from tamis._memory import Cost
 from tamis._parallel import in_order, threads_for
 from tamis._seeds import draw_seed, stream
 from tamis.contract import BackwardCriterion
@@ -117,19 +116,11 @@ class ReducedParzenInformation(BackwardCriterion):
                     f"{name} needs an int {number_of} >= {least}, not {number!r}."
                 )
 
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        width = width_cost(n_samples, n_features)
+    def cost(self, n_samples: int, n_features: int) -> float | None:
         pairs = float(n_samples) ** 2
         # of normal columns so many samples are kept, until windows hardly overlap and all are
         terms = n_samples * min(n_samples, 8 * 1.15 ** min(n_features, 200))
-        each = {"marginal": self.n_values or n_samples, "permutation": self.n_repeats}
-        fit = pairs * (20 + 0.4 * n_features) + 3e6
-        if self.by == "removal":
-            one = n_features * fit
-        else:
-            one = fit + 4 * terms * n_features * (1 + min(each[self.by], n_samples))
-        tuning = width.operations if self.sigma == "likelihood" else 0.0
-        return Cost(tuning + n_rounds * one, 6 * pairs + 20 * terms + width.bytes)
+        return 6 * pairs + 20 * terms + width_cost(n_samples)
 
     def tune(self, subset: Subset) -> dict[str, Any]:
         """Choose the width anew by the held-out likelihood of the columns left."""

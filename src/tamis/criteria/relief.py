@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from tamis._arrays import Array, Mask, class_codes, in_range, is_int
-from tamis._memory import Cost
 from tamis.compiled import thresholds
 from tamis.criteria.univariate import Univariate
 from tamis.density.discrete import category_mask
@@ -108,12 +107,9 @@ class Relief(Univariate):
                 f"Relief needs an int n_neighbors of at least 1, not {self.n_neighbors!r}."
             )
 
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        pairs = float(n_samples) ** 2
-        # a pair in a column takes half a nanosecond to compare and as long to score, and a dozen
-        # passes of numpy find the neighbours; one copy of the table is scaled, one turned
-        work = pairs * (n_features + 30) + 10.0 * n_rounds * n_features + 2e5
-        return Cost(work, 24.0 * n_samples * n_features + 12 * 8 * max(PAIRS, n_samples))
+    def cost(self, n_samples: int, n_features: int) -> float | None:
+        # one copy of the table is scaled, one transposed
+        return 24.0 * n_samples * n_features + 12 * 8 * max(PAIRS, n_samples)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it

@@ -17,7 +17,6 @@ from tamis._linalg import (
     independent,
     stacked,
 )
-from tamis._memory import Cost
 from tamis.blocks.block_moments import SummedSpread
 from tamis.blocks.moments import HeldSpread, Spread
 from tamis.blocks.table import BlockTable
@@ -175,11 +174,10 @@ class Scatter(Separability):
             )
         check_ridge(self)
 
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+    def cost(self, n_samples: int, n_features: int) -> float | None:
         if self.measure == "J1":
-            size = n_samples * n_features
-            return Cost(10 * size + 50.0 * n_rounds * n_features + 5e5, 10.0 * size)
-        return matrices_cost(n_samples, n_features, n_rounds, 3)
+            return 10.0 * n_samples * n_features
+        return matrices_cost(n_samples, n_features, 3)
 
     @property
     def _products(self) -> str:
@@ -293,15 +291,9 @@ def check_ridge(criterion: Any) -> None:
         )
 
 
-def matrices_cost(n_samples: int, n_features: int, n_rounds: int, n_matrices: int) -> Cost:
-    """What making so many square matrices of all columns takes, and regressing on a few."""
-    square, size = n_features**2, n_samples * n_features
-    # a product of matrices makes some twenty multiplications a nanosecond; writing and adding up
-    # matrices waits for the memory; a round updates the regression on half of those chosen at last
-    fit = 0.04 * n_samples * square + 3.0 * n_matrices * square + 8 * size + 5e5
-    chosen = min(n_rounds, n_features) / 2
-    rounds = n_rounds * (1e5 + 10 * chosen * n_features)
-    return Cost(fit + rounds, 8.0 * n_matrices * square + 8 * size)
+def matrices_cost(n_samples: int, n_features: int, n_matrices: int) -> float:
+    """Estimate the bytes of square matrices of all columns, and of a copy of the table."""
+    return 8.0 * n_matrices * n_features**2 + 8 * n_samples * n_features
 
 
 def check_within(within: Array, other: Array, size: Array) -> None:

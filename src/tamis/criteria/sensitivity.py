@@ -1,7 +1,6 @@
 """Sensitivities: how far a trained model's output moves when a column is perturbed."""
 
 from abc import abstractmethod
-from math import nan
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +12,6 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from tamis._arrays import Array, Subset
 from tamis._checks import NONE, Constraints, integer, one_of
-from tamis._memory import Cost
 from tamis._namespace import device_asked
 from tamis._seeds import draw_seed
 from tamis.contract import BackwardCriterion
@@ -77,7 +75,7 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
         replaced = isinstance(way, Replacement) and not (isinstance(way, Zero) and way.centres)
         return replaced and known and getattr(last, "kernel", "rbf") == "rbf"
 
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+    def cost(self, n_samples: int, n_features: int) -> float | None:
         """Return the memory for kernel machines, networks and ridge regression.
 
         They may stand behind scalers, or inside ``GridSearchCV``, :class:`TunedSVC` or
@@ -85,10 +83,9 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
         """
         n_trained = self._n_trained(n_features)
         n_folds = fold_count(n_samples) if holds_out(self.on, n_features, n_samples) else 1
-        held = comparison_bytes(
+        return comparison_bytes(
             self.estimator, self._way, n_samples, n_trained, n_folds=n_folds, copied=self._copied
         )
-        return None if held is None else Cost(nan, held)
 
     @property
     def _is_adjusted(self) -> bool:

@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from tamis._arrays import Array, Mask, Subset, class_codes, column_blocks
-from tamis._memory import Cost
 from tamis.blocks.block_moments import class_moments_of_blocks, target_moments_of_blocks
 from tamis.blocks.moments import ClassMoments, TargetMoments
 from tamis.blocks.table import BlockTable
@@ -48,10 +47,9 @@ class Univariate(SubsetCriterion):
         """Scores of the units, from those of the columns: of a group the best."""
         return self.over_units(scores, np.max)
 
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        # some passes over the table, and copies of it by class or centred; a round reads scores
-        size = n_samples * n_features
-        return Cost(10 * size + 10.0 * n_rounds * n_features + 2e5, 14.0 * size)
+    def cost(self, n_samples: int, n_features: int) -> float | None:
+        # copies of the table by class or centred
+        return 14.0 * n_samples * n_features
 
     def value(self, subset: Subset) -> float:
         return float(self.scores_[subset].sum())
@@ -233,9 +231,8 @@ class KolmogorovSmirnov(ClassScore):
         member = codes[:, None] == np.arange(len(classes))
         return np.array([_largest_distance(column, member) for column in X.T])
 
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
-        # a column at a time is sorted, which takes numpy some twenty calls
-        return Cost(n_features * (2e4 + 120.0 * n_samples), 100.0 * n_samples + 80.0 * n_features)
+    def cost(self, n_samples: int, n_features: int) -> float | None:
+        return 100.0 * n_samples + 80.0 * n_features
 
 
 def _largest_distance(column: Array, member: Mask) -> float:
@@ -372,7 +369,7 @@ class MutualInformation(Univariate):
         """Scores are never negative, unless they are corrected for chance."""
         return not is_adjusted(self)
 
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+    def cost(self, n_samples: int, n_features: int) -> float | None:
         return coding_cost(n_samples, n_features)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:

@@ -15,7 +15,6 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from tamis._arrays import EMPTY, Array, Subset, class_codes, is_int
 from tamis._checks import Constraints, one_of
-from tamis._memory import Cost
 from tamis._parallel import parallel_map
 from tamis._sparse import is_sparse
 from tamis.blocks.survival import SURVIVAL
@@ -129,13 +128,13 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         check_trainable(self, self.estimator)
         check_scored(type(self).__name__, self.estimator, self.scoring)
 
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+    def cost(self, n_samples: int, n_features: int) -> float | None:
         """Known where all candidates are scored together, on a number of folds."""
         kinds = {LinearDiscriminantAnalysis: LDAFolds, KNeighborsClassifier: KNNFolds}
         kind: Any = kinds.get(type(self.estimator))
         if kind is None or self.scoring not in (None, "accuracy") or not is_int(self.cv):
             return None
-        return kind.cost(n_samples, n_features, self.cv, n_rounds)
+        return kind.cost(n_samples, n_features, self.cv)
 
     @property
     def takes_blocks(self) -> bool:  # type: ignore[override]

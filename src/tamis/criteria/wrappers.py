@@ -11,7 +11,6 @@ from sklearn.utils.metaestimators import available_if
 
 from tamis._arrays import Array, Mask, Subset
 from tamis._checks import Constraints, number
-from tamis._memory import Cost
 from tamis._parallel import parallel_map
 from tamis.blocks.table import BlockTable
 from tamis.contract import SubsetCriterion
@@ -65,9 +64,9 @@ class Wrapper(SubsetCriterion):
     def _idle_units(self, table: BlockTable) -> Mask:
         return self.criterion_.idle_
 
-    def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
+    def cost(self, n_samples: int, n_features: int) -> float | None:
         """That of the criterion inside."""
-        return self.criterion.cost(n_samples, n_features, n_rounds)
+        return self.criterion.cost(n_samples, n_features)
 
     def columns(self, subset: Subset) -> Subset:
         return self.criterion_.columns(subset)

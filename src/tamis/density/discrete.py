@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from tamis._arrays import BLOCK, Array, Mask, class_codes, is_int
-from tamis._memory import Cost
 from tamis._namespace import device_asked
 from tamis._sparse import is_sparse
 from tamis.compiled import thresholds
@@ -407,11 +406,9 @@ def check_missing(name: str, missing: Any) -> None:
         raise InvalidParameter(f"{name} needs missing='level' or 'pairs', not {missing!r}.")
 
 
-def coding_cost(n_samples: int, n_features: int, n_rounds: int = 0) -> Cost:
-    """What cutting columns into levels takes, and telling of so many variables what each shares."""
-    size = n_samples * n_features
-    # sorting or partitioning once, with copies to do it on; then a look at every entry for each
-    return Cost(45.0 * size + 4.0 * n_rounds * size + 3e5, 20.0 * size + 100.0 * n_features)
+def coding_cost(n_samples: int, n_features: int) -> float:
+    """Estimate the bytes held while columns are cut into levels: copies that are sorted."""
+    return 20.0 * n_samples * n_features + 100.0 * n_features
 
 
 def coded_target(

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
 from tamis._arrays import Array, Subset, class_codes, in_range
-from tamis._memory import Cost
 from tamis._namespace import namespace, placed
 from tamis._parallel import in_order, own_threads
 from tamis.compiled.thresholds import in_calls
@@ -77,13 +76,13 @@ def target_kernel(kind: int, own: Any, others: Any) -> Any:
     return own * others
 
 
-def pair_sums_cost(n_samples: int, n_features: int, *, compiled: bool, n_rounds: int) -> Cost:
-    """What the kernel of the target takes, and the sums for each column so many times."""
+def pair_sums_cost(n_samples: int, n_features: int, *, compiled: bool) -> float:
+    """Estimate the bytes held by the kernel of the target and the sums for each column."""
     pairs, size = float(n_samples) ** 2, n_samples * n_features
     if not compiled:
-        return Cost(pairs * (4 + 3.0 * n_features * n_rounds) + 1e6, 24 * pairs + 16 * size)
+        return 24 * pairs + 16 * size
     held = 10.0 * n_samples * min(n_samples, _ROWS) + products_bytes(n_samples, n_features)
-    return Cost(pairs * (1.5 + 0.4 * n_features * n_rounds), held + 16 * size)
+    return held + 16 * size
 
 
 class PlainPairSums:

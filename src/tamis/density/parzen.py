@@ -8,7 +8,6 @@ from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
 from tamis._arrays import Array
-from tamis._memory import Cost
 from tamis._seeds import stream
 from tamis.exceptions import InvalidParameter
 
@@ -92,10 +91,9 @@ def best_width(X: Array, *, n_folds: int = 5, seed: int = 0) -> float:
     return float(WIDTHS[np.flatnonzero(close)[-1]])
 
 
-def width_cost(n_samples: int, n_features: int) -> Cost:
-    """What choosing a width takes: all distances, thirteen kernels of them, some rows at a time."""
-    pairs = float(n_samples) ** 2
-    return Cost(pairs * (0.4 * n_features + 18), 24.0 * n_samples * min(n_samples, _ROWS))
+def width_cost(n_samples: int) -> float:
+    """Estimate the bytes held while a width is chosen: kernels of some rows at a time."""
+    return 24.0 * n_samples * min(n_samples, _ROWS)
 
 
 def check_width(name: str, sigma: Any) -> None:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
 from tamis._arrays import Array, Mask, Subset
-from tamis._memory import Cost
 from tamis._namespace import taken
 from tamis._parallel import in_order, own_threads
 from tamis.compiled import thresholds
@@ -117,14 +116,14 @@ def class_sums(X: Array, codes: NDArray[np.intp], precision: str = "double") -> 
     return CompiledClassSums(X, codes, precision) if is_large(X.shape) else PlainClassSums(X, codes)
 
 
-def class_sums_cost(n_samples: int, n_features: int, *, others: bool) -> Cost:
-    """What the sums for each column take; those of others look for the greatest term first."""
-    terms, size = float(n_samples) ** 2 * n_features, n_samples * n_features
+def class_sums_cost(n_samples: int, n_features: int, *, others: bool) -> float:
+    """Estimate the bytes held by the sums for each column."""
+    size = n_samples * n_features
     if not is_large((n_samples, n_features)):
-        return Cost(4 * terms + 1e6, 24.0 * n_samples**2 + 16 * size)
+        return 24.0 * n_samples**2 + 16 * size
     block = max(n_samples * 2, min(BLOCK, 2 * size))
     held = (60 if others else 24) * block + products_bytes(n_samples, n_features)
-    return Cost((1.5 if others else 0.6) * terms, 16.0 * size + held)
+    return 16.0 * size + held
 
 
 def products_bytes(n_samples: int, n_features: int) -> float:

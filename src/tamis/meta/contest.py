@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from tamis._arrays import Array, Subset, best_first, is_real
-from tamis._memory import Cost
 from tamis._seeds import seed_of, stream
 from tamis.contract import Selection
 from tamis.exceptions import InvalidParameter
@@ -140,14 +139,6 @@ class Contest(AgainstProbes):
             raise InvalidParameter(
                 f"Contest needs early_rejection=True or False, not {self.early_rejection!r}."
             )
-
-    def cost(self, n_samples: int, n_features: int) -> Cost | None:
-        """Of all rounds; those after the first decision are taken to see half of the columns."""
-        whole = super().cost(n_samples, n_features)
-        if whole is None or not self.early_rejection:
-            return whole
-        first = min(self._fewest(n_features), self.n_rounds) / self.n_rounds
-        return Cost(whole.operations * (1 + first) / 2, whole.bytes)
 
     def _fewest(self, d: int) -> int:
         """Rounds after which a unit can be decided on."""

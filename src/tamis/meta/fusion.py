@@ -12,7 +12,6 @@ from sklearn.utils import Tags
 
 from tamis._arrays import Array, best_first, is_int, is_real
 from tamis._expression import write
-from tamis._memory import Cost
 from tamis._parallel import parallel_stream
 from tamis._seeds import draw_seed, fix_seeds, seed_of, stream
 from tamis.blocks.inputs import check_data
@@ -143,16 +142,11 @@ class Fusion(Embedded):
         for search in self.searches:
             search._check_target(y)
 
-    def cost(self, n_samples: int, n_features: int) -> Cost | None:
+    def cost(self, n_samples: int, n_features: int) -> float | None:
         """Of one search after the other; None where one of them cannot say."""
-        found = []
-        for search in self.searches:
-            size = whole_walk(search, n_features)
-            cost = walk_cost(search, n_samples, n_features, size)
-            if cost is None:
-                return None
-            found.append(cost)
-        return Cost(sum(cost.operations for cost in found), max(cost.bytes for cost in found))
+        found = [walk_cost(search, n_samples, n_features) for search in self.searches]
+        known = [held for held in found if held is not None]
+        return max(known) if len(known) == len(found) else None
 
     def _stages(
         self, X: Array, y: NDArray[Any] | None, seed: int, state: dict[str, Any]

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset, is_int, is_real, target_kind
-from tamis._memory import Cost
 from tamis._seeds import seed_of
 from tamis.contract import Selection
 from tamis.contract.choice import best_of
@@ -119,19 +118,17 @@ class HonestSize(Rounds):
     def _n_rounds(self) -> int:
         return self.n_folds
 
-    def cost(self, n_samples: int, n_features: int) -> Cost | None:
+    def cost(self, n_samples: int, n_features: int) -> float | None:
         """Of the folds, and of the search on all rows that follows."""
-        folds, size = super().cost(n_samples, n_features), honest_walk(self.search, n_features)
-        last = walk_cost(self.search, n_samples, n_features, size)
-        if folds is None or last is None:
-            return None
-        return Cost(folds.operations + last.operations, max(folds.bytes, last.bytes))
+        folds = super().cost(n_samples, n_features)
+        last = walk_cost(self.search, n_samples, n_features)
+        return None if folds is None or last is None else max(folds, last)
 
-    def _cost_of_round(self, n_samples: int, n_features: int) -> Cost | None:
+    def _cost_of_round(self, n_samples: int, n_features: int) -> float | None:
         """The search on a fold's rows."""
-        n, size = n_samples - n_samples // self.n_folds, honest_walk(self.search, n_features)
-        walk = walk_cost(self.search, n, n_features, size)
-        return walk and Cost(walk.operations, walk.bytes + 16.0 * n * n_features)
+        n = n_samples - n_samples // self.n_folds
+        held = walk_cost(self.search, n, n_features)
+        return held and held + 16.0 * n * n_features
 
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
         """Rows of one fold, and their losses at every size."""

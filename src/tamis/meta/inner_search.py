@@ -11,7 +11,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._arrays import Array, Subset
-from tamis._memory import Cost
 from tamis._seeds import fix_seeds
 from tamis.contract import Search, Selection
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TamisWarning
@@ -19,8 +18,6 @@ from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TamisWarni
 #: Columns that a walk which only adds enters in a round: those beyond hardly ever decide, and a
 #: walk through a wide table takes as long as all else together.
 STEPS = 40
-#: Operations of a fit beside its scores: clones, units, the record.
-OF_A_FIT = 4e6
 #: A number of columns of which every number of features that people ask for can be kept.
 MANY = 10**9
 
@@ -92,21 +89,16 @@ def in_order_of_columns(labels: Subset) -> Subset:
     return found
 
 
-def walk_cost(search: Any, n_samples: int, n_features: int, size: int) -> Cost | None:
-    """What a search that walks to a size takes, None where its criterion cannot say."""
+def walk_cost(search: Any, n_samples: int, n_features: int) -> float | None:
+    """Estimate the bytes that a search holds, None if its criterion does not know them."""
     if isinstance(search, Search):
-        n_rounds = search._n_rounds(n_features, size)
-        own = search.criterion.cost(n_samples, n_features, n_rounds)
-        cells = float(n_samples) * n_features
-        return own and Cost(own.operations + OF_A_FIT + 20 * cells, own.bytes + 1e5 + 16 * cells)
+        own: float | None = search.criterion.cost(n_samples, n_features)
+        return own and own + 1e5 + 16.0 * n_samples * n_features
     if not hasattr(search, "second"):
-        return cast("Cost | None", search.cost(n_samples, n_features))
-    kept = kept_first(search, n_features)
-    first = walk_cost(search.first, n_samples, n_features, kept)
-    second = walk_cost(search.second, n_samples, kept, min(size, kept))
-    if first is None or second is None:
-        return None
-    return Cost(first.operations + second.operations, max(first.bytes, second.bytes))
+        return cast("float | None", search.cost(n_samples, n_features))
+    first = walk_cost(search.first, n_samples, n_features)
+    second = walk_cost(search.second, n_samples, kept_first(search, n_features))
+    return None if first is None or second is None else max(first, second)
 
 
 def kept_first(search: Any, n_units: int) -> int:

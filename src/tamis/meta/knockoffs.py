@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, is_real, standardised
-from tamis._memory import Cost
 from tamis._seeds import seed_of, stream
 from tamis.contract import Selection
 from tamis.exceptions import DegenerateData, InvalidParameter, InvalidTable
@@ -17,10 +16,6 @@ from tamis.meta.search_repeats import Rounds
 #: Sweeps over the columns after which the strengths of knockoffs no longer move: each sweep is a
 #: step of a convex problem, and the change of all is looked at besides.
 SWEEPS = 200
-
-
-#: Operations of the move of one strength, beside those of the inverse.
-OF_A_MOVE = 1e4
 
 
 class Knockoffs(Rounds):
@@ -102,15 +97,12 @@ class Knockoffs(Rounds):
     def _n_rounds(self) -> int:
         return 1
 
-    def _cost_of_round(self, n_samples: int, n_features: int) -> Cost | None:
-        """Beside the search, the strengths: passes over an inverse, column by column."""
-        walk, square = self._cost_beside(n_samples, n_features), float(n_features) ** 2
-        # sweeps as they were seen on tables of 20 to 120 columns
-        sweeps = 10 if self.strengths == "mvr" else min(3 * n_features, 10 * SWEEPS)
-        own = sweeps * n_features * (square + OF_A_MOVE) + 0.3 * n_samples * square
-        return walk and Cost(walk.operations + own, walk.bytes + 56 * square)
+    def _cost_of_round(self, n_samples: int, n_features: int) -> float | None:
+        """Beside the search, the strengths: an inverse, and copies of it."""
+        held = self._cost_beside(n_samples, n_features)
+        return held and held + 56.0 * n_features**2
 
-    def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
+    def _afford(self, X: Array, y: NDArray[Any] | None) -> None:
         n, d = X.shape
         if n < 3 * d:
             raise InvalidTable(
@@ -126,7 +118,7 @@ class Knockoffs(Rounds):
                 DegenerateData,
                 stacklevel=7,
             )
-        return super()._afford(X, y)
+        super()._afford(X, y)
 
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
         """W of each column and the strengths."""

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, is_int, is_real
-from tamis._memory import Cost
 from tamis._seeds import seed_of, stream
 from tamis.contract import Selection
 from tamis.exceptions import InvalidParameter
@@ -32,7 +31,7 @@ class AgainstProbes(Rounds):
     def _n_rounds(self) -> int:
         return self.n_rounds
 
-    def _cost_of_round(self, n_samples: int, n_features: int) -> Cost | None:
+    def _cost_of_round(self, n_samples: int, n_features: int) -> float | None:
         return self._cost_beside(n_samples, n_features)
 
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:

@@ -10,7 +10,6 @@ from sklearn.base import MetaEstimatorMixin
 from sklearn.utils import Tags
 
 from tamis._arrays import Array, Subset, class_codes, target_kind
-from tamis._memory import Cost
 from tamis.contract import Selection
 from tamis.contract.choice import SizeLike
 from tamis.exceptions import IncompatibleCriterion, InvalidTable, InvalidTarget
@@ -84,25 +83,24 @@ class Rounds(MetaEstimatorMixin, InRounds):
     def _check_target(self, y: NDArray[Any] | None) -> None:
         self.search._check_target(y)
 
-    def cost(self, n_samples: int, n_features: int) -> Cost | None:
+    def cost(self, n_samples: int, n_features: int) -> float | None:
         """Of all rounds, of which ``n_jobs`` are held at once; None where the search cannot say."""
         one = self._cost_of_round(n_samples, n_features)
         if one is None:
             return None
-        n_rounds = self._n_rounds()
-        at_once = 1 if self.n_jobs is None else min(effective_n_jobs(self.n_jobs), n_rounds)
-        return Cost(n_rounds * one.operations, at_once * one.bytes)
+        n_jobs = 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
+        return min(n_jobs, self._n_rounds()) * one
 
     @abstractmethod
-    def _cost_of_round(self, n_samples: int, n_features: int) -> Cost | None:
+    def _cost_of_round(self, n_samples: int, n_features: int) -> float | None:
         """What one round takes, None where the search cannot say."""
 
-    def _cost_beside(self, n_samples: int, n_features: int) -> Cost | None:
+    def _cost_beside(self, n_samples: int, n_features: int) -> float | None:
         """What a search on a table and its double takes (:meth:`_beside`)."""
         n, d = n_samples, 2 * n_features
-        walk = walk_cost(self.search, n, d, whole_walk(self.search, d))
+        held = walk_cost(self.search, n, d)
         # half a copy, and both halves side by side
-        return walk and Cost(walk.operations + 10.0 * n * d, walk.bytes + 8 * 1.5 * n * d)
+        return held and held + 8 * 1.5 * n * d
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

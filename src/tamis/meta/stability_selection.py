@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, is_int, is_real
-from tamis._memory import Cost
 from tamis._seeds import seed_of, stream
 from tamis.contract import Selection
 from tamis.exceptions import InvalidParameter
@@ -107,11 +106,11 @@ class StabilitySelection(Rounds):
     def _n_rounds(self) -> int:
         return self.n_pairs
 
-    def _cost_of_round(self, n_samples: int, n_features: int) -> Cost | None:
+    def _cost_of_round(self, n_samples: int, n_features: int) -> float | None:
         """Both halves, one after the other."""
-        n, size = n_samples // 2, int(max(1, min(self._most(n_features), n_features)))
-        walk = walk_cost(self.search, n, n_features, size)
-        return walk and Cost(2 * walk.operations, walk.bytes + 16.0 * n * n_features)
+        n = n_samples // 2
+        held = walk_cost(self.search, n, n_features)
+        return held and held + 16.0 * n * n_features
 
     def _most(self, n_features: int) -> float:
         """The most columns that the bound allows, any number."""

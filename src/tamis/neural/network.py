@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array, ColumnScale, class_codes, is_int, scaled_columns
 from tamis._checks import NONE, Constraints, check_parameters, integer, number, one_of
-from tamis._memory import Cost
 from tamis._seeds import draw_seed
 from tamis.exceptions import InvalidTarget
 from tamis.neural._memory import network_bytes
@@ -160,13 +159,13 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         self.n_networks_ = len(held_out)
         return self
 
-    def cost(self, n_samples: int, n_features: int) -> Cost:
+    def cost(self, n_samples: int, n_features: int) -> float:
         """Memory that a training on this number of rows, of two classes, takes."""
         check_parameters(self)
         n_networks, hidden = self.n_networks(n_samples), self.hidden
         if hidden == "auto":
             n_networks, hidden = max(n_networks, FOLDS), max(units_tried(n_features))
-        return Cost(np.nan, network_bytes(n_networks, hidden, n_samples, n_features))
+        return network_bytes(n_networks, hidden, n_samples, n_features)
 
     def n_networks(self, n_samples: int) -> int:
         """Number of networks that are trained on this number of rows."""

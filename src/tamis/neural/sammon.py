@@ -10,7 +10,6 @@ from scipy.optimize import minimize
 
 from tamis._arrays import Array, Mask, Subset, best_first, standardised
 from tamis._checks import Constraints, integer, number, one_of
-from tamis._memory import Cost
 from tamis._seeds import stream
 from tamis.contract import Embedded, Entries, Scores
 from tamis.contract.criterion import TASKS
@@ -147,10 +146,10 @@ class UFeSCoR(Embedded):
         self.feature_groups = feature_groups
         self.fixed_features = fixed_features
 
-    def cost(self, n_samples: int, n_features: int) -> Cost:
+    def cost(self, n_samples: int, n_features: int) -> float:
         """Memory that a fit to a table of this size takes."""
         rows = min(n_samples, self.max_rows)
-        return Cost(np.nan, distance_bytes(self.redundancy, rows, n_samples, n_features))
+        return distance_bytes(self.redundancy, rows, n_samples, n_features)
 
     def _size(self, n_units: int) -> int | None:
         check_columns(self.redundancy, n_units, self.fewer)

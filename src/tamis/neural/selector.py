@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import Array, Mask, best_first, class_codes
 from tamis._checks import BOOLEAN, NONE, Constraints, check_parameters, instance_of, one_of
-from tamis._memory import Cost, check_cost
+from tamis._memory import check_cost
 from tamis._seeds import draw_seed
 from tamis.contract import Embedded, Trace
 from tamis.contract.steps import Event
@@ -316,17 +316,17 @@ class GateSelector(Embedded):
             **{name: self._part(name) for name in PARTS},
         )
 
-    def cost(self, n_samples: int, n_features: int, n_classes: int = 2) -> Cost:
+    def cost(self, n_samples: int, n_features: int, n_classes: int = 2) -> float:
         """Memory that a fit to a table of this size takes."""
         settings = self._settings(0, 0)
         n_folds = N_FOLDS if "auto" in (str(self.mu), str(self.lam)) else 0
         n_networks = settings.network.n_networks(n_samples)
         size = n_samples, n_features, n_classes
-        return Cost(np.nan, gate_bytes(settings, *size, n_networks, n_folds))
+        return gate_bytes(settings, *size, n_networks, n_folds)
 
-    def _afford(self, X: Array, y: NDArray[Any] | None) -> str | None:
+    def _afford(self, X: Array, y: NDArray[Any] | None) -> None:
         cost = partial(self.cost, n_classes=len(np.unique(np.asarray(y))))
-        return check_cost("GateSelector", cost, *X.shape, fewer=self.fewer, quick=self.quick)
+        check_cost("GateSelector", cost, *X.shape, fewer=self.fewer, quick=self.quick)
 
     def features_for(self, label: Any) -> list[ClassFeature]:
         """Return the columns that tell one class, the widest gate first, with means by class.

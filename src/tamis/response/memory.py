@@ -58,7 +58,7 @@ def training_bytes(estimator: Any, n: int, d: int) -> float | None:
         return float(24 * cells + 24 * n * sum(hidden) + 100 * weights)
     if type(model) in (Ridge, RidgeClassifier):  # a subclass may train in its own way
         return 28 * cells + 8.0 * min(n, d) ** 2
-    return float(model.cost(n, d).bytes) if hasattr(model, "cost") else None
+    return float(model.cost(n, d)) if hasattr(model, "cost") else None
 
 
 def _is_followed(machine: Any) -> bool:

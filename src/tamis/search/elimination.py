@@ -99,16 +99,6 @@ class RecursiveElimination(Search):
             yield shorter._replace(params=params) if params else shorter
             step = shorter
 
-    def _n_rounds(self, n_units: int, size: int | None) -> int:
-        """Rounds in which fewer and fewer are scored, as rounds of all."""
-        scored, left, last = 0, n_units, size or 1
-        if isinstance(self.step, int):
-            return max(1, sum(range(n_units, last, -self.step)) // n_units)
-        while left > last:
-            scored += left
-            left -= drop_count(self.step, left, last)[0]
-        return max(1, scored // n_units)
-
     def _tuning(self, tuning: "Tuning", size: int) -> "tuple[Tuning, bool]":
         """Whether the criterion is to choose its parameters anew for this round, and since when."""
         if self.retune is None:

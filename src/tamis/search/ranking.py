@@ -113,9 +113,6 @@ class Ranking(Search):
                 return np.cumsum(np.append(start, falling))[1:] if start else np.cumsum(falling)
         return np.full(len(falling), np.nan)
 
-    def _n_rounds(self, n_units: int, size: int | None) -> int:
-        return 1
-
     def _by(self) -> str:
         if self.by is not None:
             return self.by

@@ -18,7 +18,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from tamis._arrays import Array, class_codes
 from tamis._checks import Constraint, check_parameters
-from tamis._memory import Cost
 from tamis.exceptions import InvalidParameter, InvalidTarget, PathTooLarge
 from tamis.validation.splits import MANY_CLASSES
 
@@ -30,6 +29,9 @@ FARTHEST_DOUBT = 1e304
 FARTHEST_SQUARED = 4e150
 #: Weights of samples: the sum of many, times a kernel value or two, is a number.
 LARGEST_WEIGHT = 1e250
+#: Bytes that a path holds for the square of its rows: the kernel matrix, its centred copy and the
+#: rows of the test fold.
+KERNEL_BYTES = 24.0
 #: Rows whose kernel matrix takes about 1 GB.
 MAX_SAMPLES = 12_000
 
@@ -166,17 +168,3 @@ def within(values: Array, limit: float) -> Array:
     if values.size == 0 or (values.max() < limit and values.min() > -limit):
         return values  # as nearly always, and without a copy
     return np.nan_to_num(np.clip(values, -limit, limit), nan=limit)
-
-
-# Measured on one core with 500 to 3000 rows and 8 to 200 columns, to within a factor of three: a
-# kernel of any rank has margin sets that grow with the rows, a linear one those of its columns. A
-# regression has two variables a sample, of which most never move.
-def paths_cost(kernel: str, sizes: list[int], *, regression: bool = False) -> Cost:
-    """Estimate the cost of paths with these numbers of training rows.
-
-    >>> round(paths_cost("rbf", [1000]).operations * 1e-9, 1)
-    1.0
-    """
-    operations = sum(min(n, 500.0) * n**2 if kernel == "linear" else 1.0 * n**3 for n in sizes)
-    # the kernel matrix, its centred copy and the rows of the test fold
-    return Cost(operations * (3.0 if regression else 1.0), 24.0 * max(sizes, default=0) ** 2)

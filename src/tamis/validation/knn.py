@@ -18,7 +18,6 @@ from sklearn.base import clone
 from sklearn.neighbors import KDTree, KNeighborsClassifier
 
 from tamis._arrays import Array, Subset
-from tamis._memory import Cost
 from tamis.compiled import thresholds
 from tamis.contract.criterion import with_unit
 from tamis.validation import Rows, Splits
@@ -57,11 +56,9 @@ class KNNFolds:
         return cls(estimator, X, codes, splits)
 
     @staticmethod
-    def cost(n_samples: int, n_features: int, n_folds: int, n_rounds: int) -> Cost:
-        """What so many rounds of all candidates take: every pair of rows, and the neighbours."""
-        pairs = float(n_samples) ** 2 * (n_folds - 1) / n_folds
-        held = 5.0 * n_samples * min(n_features, AT_ONCE) + 300 * n_samples
-        return Cost(n_rounds * n_features * (1.2 * pairs + 300 * n_samples), held)
+    def cost(n_samples: int, n_features: int, n_folds: int) -> float:
+        """Estimate the bytes held while all candidates are scored."""
+        return 5.0 * n_samples * min(n_features, AT_ONCE) + 300 * n_samples
 
     def __init__(self, estimator: KNeighborsClassifier, X: Array, codes: Rows, splits: Splits):
         self.estimator, self.X, self.codes, self.splits = estimator, X, codes, splits

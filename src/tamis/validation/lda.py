@@ -23,7 +23,6 @@ from scipy.special import softmax
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from tamis._arrays import Array, Mask, Subset, in_range
-from tamis._memory import Cost
 from tamis.validation import Rows, Splits
 from tamis.validation.moments import FoldMoments
 
@@ -95,12 +94,10 @@ class LDAFolds:
         return cls(X, codes, splits, priors, estimator.tol)
 
     @staticmethod
-    def cost(n_samples: int, n_features: int, n_folds: int, n_rounds: int) -> Cost:
-        """What the moments take, and so many rounds of all candidates."""
+    def cost(n_samples: int, n_features: int, n_folds: int) -> float:
+        """Estimate the bytes held by the moments and while all candidates are scored."""
         size = n_samples * n_features
-        per_fold = (n_folds + 5.0) * size
-        held = 8.0 * size + 24 * min(size, BLOCK) + 8.0 * n_folds * n_features * 5
-        return Cost(4 * per_fold + n_rounds * (50 * size + 1e6), held + 16 * size)
+        return 24.0 * size + 24 * min(size, BLOCK) + 8.0 * n_folds * n_features * 5
 
     def __init__(
         self,

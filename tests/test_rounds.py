@@ -20,7 +20,7 @@ from sklearn.svm import SVR, LinearSVC
 from tamis._seeds import stream
 from tamis.choice import Knee
 from tamis.cli.progress import ProgressBar
-from tamis.contract import Record
+from tamis.contract import Record, Search, Step, SubsetCriterion
 from tamis.criteria import (
     JMI,
     Correlation,
@@ -43,7 +43,15 @@ from tamis.exceptions import (
     NothingFound,
     NothingSelected,
 )
-from tamis.meta import Contest, HonestSize, Knockoffs, Probes, StabilitySelection, repeats
+from tamis.meta import (
+    Contest,
+    Fusion,
+    HonestSize,
+    Knockoffs,
+    Probes,
+    StabilitySelection,
+    repeats,
+)
 from tamis.meta.honest_size import first_units, sizes_of
 from tamis.meta.knockoffs import (
     correlations,
@@ -52,7 +60,7 @@ from tamis.meta.knockoffs import (
     mvr_strengths,
     sdp_strengths,
 )
-from tamis.meta.probes import ahead_of
+from tamis.meta.search_repeats import count_ahead
 from tamis.search import (
     Backward,
     Exhaustive,
@@ -190,12 +198,12 @@ def test_any_search_can_stand_inside(kind, search):
 def test_probes_ahead_are_counted():
     rng = np.random.default_rng(0)
     standing = np.array([5.0, 1.0, 3.0, 4.0, 2.0, 0.0])  # columns 0-2, probes 3-5
-    assert_array_equal(ahead_of(standing, 3, rng), [0, 2, 1])
+    assert_array_equal(count_ahead(standing, 3, rng), [0, 2, 1])
 
 
 def test_lots_decide_ties_of_column_and_probe():
     rng = np.random.default_rng(0)
-    found = np.mean([ahead_of(np.zeros(8), 4, rng) for _ in range(4000)], axis=0)
+    found = np.mean([count_ahead(np.zeros(8), 4, rng) for _ in range(4000)], axis=0)
     assert_allclose(found, 2.0, atol=0.1)  # of four probes two, on average
 
 
@@ -283,11 +291,11 @@ def test_wins_and_their_test_are_those_of_the_definition():
 @pytest.mark.parametrize(
     ("params", "match"),
     [
-        ({"alpha": 0}, r"alpha in \(0, 1\)"),
-        ({"alpha": 1.0}, r"alpha in \(0, 1\)"),
+        ({"alpha": 0}, r"alpha to be a number in \(0, 1\)"),
+        ({"alpha": 1.0}, r"alpha to be a number in \(0, 1\)"),
         ({"n_rounds": 0}, "Contest needs n_rounds"),
         ({"n_rounds": 7}, "at least 8 for 12 columns, not 7"),
-        ({"early_rejection": 1}, "early_rejection=True or False, not 1"),
+        ({"early_rejection": 1}, "early_rejection to be True or False, got 1"),
     ],
 )
 def test_a_contest_refuses_what_could_keep_nothing(params, match):
@@ -823,7 +831,7 @@ def test_damaged_rounds_are_said(around, damage):
     X, y = signal()
     plain = json.loads(json.dumps(clone(around).fit(X, y).record_.to_dict()))
     rounds = plain["trace"]["state"]["rounds"]
-    first = repeats.pop("0")
+    first = rounds.pop("0")
     if damage == "no rounds":
         plain["trace"]["state"]["rounds"] = [1, 2]
     elif damage == "gone":
@@ -865,3 +873,40 @@ def test_rounds_are_sent_to_processes_without_callbacks(monkeypatch):
     search = Probes(Ranking(FisherScore()), n_rounds=2, n_jobs=2, random_state=0)
     assert 1 in search.set_callbacks(bar).fit(X, y).columns
     assert sent
+
+
+class Plain(Search):
+    """A search as the guide writes one: without feature_groups and fixed_features."""
+
+    needs = (SubsetCriterion,)
+    nested = True
+
+    def __init__(self, criterion, *, n_features_to_select=0.5, standardize=True):
+        super().__init__(
+            criterion, n_features_to_select=n_features_to_select, standardize=standardize
+        )
+
+    def _steps(self, criterion, n_units, size, done):
+        held = done[-1].subset if len(done) else np.array([], dtype=int)
+        while len(held) < (size or n_units):
+            others = np.setdiff1d(np.arange(n_units), held)
+            best = others[np.argmax(criterion.gain(held, others))]
+            held = np.sort(np.append(held, best))
+            yield Step(held, criterion.value(held))
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda search: StabilitySelection(search, n_pairs=5, random_state=0),
+        lambda search: Probes(search, n_rounds=3, random_state=0),
+        lambda search: HonestSize(search, n_folds=3, random_state=0),
+        lambda search: Contest(search, n_rounds=9, random_state=0),
+        lambda search: Fusion([search, Ranking(Correlation())], random_state=0),
+    ],
+)
+def test_a_search_need_not_name_groups_among_its_parameters(around):
+    X, y = signal()
+    plain, known = (around(kind(Correlation())).fit(X, y) for kind in (Plain, Forward))
+    assert_array_equal(plain.support_, known.support_)
+    assert_array_equal(plain.order_, known.order_)

@@ -47,34 +47,29 @@ def _container(value: Any, strict: bool) -> str:
 
 def _call(value: Any, strict: bool) -> str:
     """``Name(first, name=value)``: a first parameter without default is written without name."""
-    if _keeps_parameters_elsewhere(value):
-        return _call_by_keywords(value, strict)
     try:
-        parameters = list(signature(type(value)).parameters.values())
-        given = [(p, _held(value, p.name)) for p in parameters if _has_name(p)]
-    except (ValueError, AttributeError):
+        parameters = signature(type(value)).parameters.values()
+    except ValueError:
+        return _refuse(value, strict)
+    named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    # repeated splitters keep their parameters in cvargs
+    held = {**vars(value), **getattr(value, "cvargs", {})} if hasattr(value, "__dict__") else {}
+    missing = [p for p in named if p.name not in held and not hasattr(value, p.name)]
+    # XGBoost and LightGBM take further ones as **kwargs, CatBoost keeps all in a dictionary
+    if hasattr(value, "get_params"):
+        if missing or Parameter.VAR_KEYWORD in [p.kind for p in parameters]:
+            return _call_by_keywords(value, strict)
+    elif missing:
         return _refuse(value, strict)
     words = []
-    for position, (parameter, held) in enumerate(given):
-        if parameter.default is Parameter.empty and position == 0:
-            words.append(write(held, strict=strict))
-        elif not _same(held, parameter.default):
-            words.append(f"{parameter.name}={write(held, strict=strict)}")
+    for position, parameter in enumerate(named):
+        name, default = parameter.name, parameter.default
+        given = held[name] if name in held else getattr(value, name)
+        if default is Parameter.empty and position == 0:
+            words.append(write(given, strict=strict))
+        elif given is not default and not _same(given, default):
+            words.append(f"{name}={write(given, strict=strict)}")
     return f"{type(value).__name__}({', '.join(words)})"
-
-
-def _keeps_parameters_elsewhere(value: Any) -> bool:
-    """Whether an estimator holds parameters that its signature does not name as attributes.
-
-    XGBoost and LightGBM take further ones as ``**kwargs``, CatBoost keeps all in a dictionary.
-    """
-    if not hasattr(value, "get_params"):
-        return False
-    parameters = signature(type(value)).parameters.values()
-    return any(
-        p.kind is Parameter.VAR_KEYWORD or (_has_name(p) and not hasattr(value, p.name))
-        for p in parameters
-    )
 
 
 def _call_by_keywords(value: Any, strict: bool) -> str:
@@ -87,24 +82,12 @@ def _call_by_keywords(value: Any, strict: bool) -> str:
     words = [
         f"{name}={write(given, strict=strict)}"
         for name, given in held.items()
-        if name not in usual or not _same(given, usual[name])
+        if name not in usual or (given is not usual[name] and not _same(given, usual[name]))
     ]
     return f"{type(value).__name__}({', '.join(words)})"
 
 
-def _held(value: Any, name: str) -> Any:
-    """A parameter as the object holds it; repeated splitters keep theirs in ``cvargs``."""
-    inside = getattr(value, "cvargs", {})
-    return inside[name] if name in inside else getattr(value, name)
-
-
-def _has_name(parameter: Parameter) -> bool:
-    return parameter.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-
-
 def _same(held: Any, default: Any) -> bool:
-    if held is default:
-        return True
     if type(held) is not type(default):
         return False
     if isinstance(held, float) and held != held:  # nan is a default of some imputers

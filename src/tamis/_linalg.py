@@ -34,7 +34,10 @@ class Residuals:
         self.W = W
         self.diagonal = W.diagonal().copy()
         self.products: Array | None = W.copy() if products else None
-        self.restart(np.empty(0, dtype=np.intp))
+        self.members, self.moves = np.empty(0, dtype=np.intp), 0
+        self.inverse: Array = np.empty((0, 0))
+        self.coefs: Array = np.empty((0, len(W)))
+        self.left = self.diagonal.copy()
 
     def move_to(self, subset: Subset) -> None:
         """Make the subset's regression the current one."""
@@ -192,7 +195,10 @@ class TraceSum:
 
     def gains(self, subset: Subset) -> Array:
         """What adding each column gains."""
-        return np.sum([form.gains(subset) for form in self.forms], axis=0) + self.per_column
+        gains = self.forms[0].gains(subset)
+        for form in self.forms[1:]:
+            gains = gains + form.gains(subset)
+        return gains + self.per_column
 
     def losses(self, subset: Subset) -> Array:
         """What removing each member loses."""

@@ -104,9 +104,10 @@ def _of_hardware() -> float | None:
 
 def _of_machine(file: Path) -> float | None:
     """What the kernel takes for available without swapping."""
-    lines = dict(line.split(":") for line in _lines(file))
-    entry = lines.get("MemAvailable", "").split()
-    return 1024.0 * int(entry[0]) if entry else None
+    for line in _lines(file):
+        if line.startswith("MemAvailable:"):
+            return 1024.0 * int(line.split()[1])
+    return None
 
 
 def _of_group(folder: Path) -> float | None:

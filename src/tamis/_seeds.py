@@ -73,7 +73,7 @@ def fix_seeds(
                 fresh = root if name == "random_state" else _derived(root, name, value)
                 seed = seeds.setdefault(name, fresh)
                 estimator.set_params(**{name: seed})
-        elif _is_unseeded_splitter(value):
+        elif hasattr(value, "random_state") and _is_unseeded_splitter(value):
             key, splitter = f"{name}__random_state", copy(value)
             splitter.random_state = seeds.setdefault(key, _derived(root, key, value.random_state))
             estimator.set_params(**{name: splitter})
@@ -87,7 +87,7 @@ def _is_seeded_inside(name: str, params: dict[str, Any], estimator: BaseEstimato
 
 
 def _is_unseeded_splitter(value: Any) -> bool:
-    if not hasattr(value, "random_state") or hasattr(value, "get_params"):
+    if hasattr(value, "get_params"):
         return False
     return getattr(value, "shuffle", True) and not isinstance(value.random_state, int | np.integer)
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tamis.contract import Scores, Step, Trace
-from tamis.contract.columns import Growing
 from tamis.contract.steps import BEST
 
 N_UNITS = 700
@@ -81,15 +80,3 @@ def test_candidates_do_not_depend_on_where_a_trace_was_stopped():
     for step in steps[17:]:
         stopped.append(step)
     assert stopped.to_dict() == whole.to_dict()
-
-
-def test_an_array_grows_and_overwrites_what_is_not_counted():
-    draw, growing, expected = np.random.default_rng(3), Growing(float), []
-    for k in range(300):
-        growing.write(len(expected), len(expected) + 3, [-1, -1, -1])  # never counted
-        values = [k] if draw.random() < 0.9 else list(range(k % 4))
-        growing.write(len(expected), len(expected) + len(values), values)
-        expected += values
-        np.testing.assert_array_equal(growing.held[: len(expected)], expected)
-    assert growing.held.dtype == float
-    assert len(growing.held) <= max(2 * len(expected) + 3, 32)

@@ -41,7 +41,6 @@ from tamis.contract import Choice, Record
 from tamis.contract.choice import Fraction, Size, resolve_choice
 from tamis.contract.criterion import TASKS, check_target
 from tamis.contract.embedded import Given
-from tamis.contract.units import Grouping
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.meta.honest_size import sizes_of
 from tamis.meta.repeats import InRounds, Verdict, readable_rounds
@@ -240,10 +239,6 @@ class Auto(InRounds):
             return None
         return resolve_choice(self.n_features_to_select, type(self).__name__)
 
-    def _unsized(self, bare: Any) -> Any:
-        # as of whoever is asked for a number: the sentence that refuses another one names it
-        return bare.set_params(n_features_to_select=None)
-
     def _size(self, n_units: int) -> int | None:
         asked = self._asked
         if isinstance(asked, Size) and not (
@@ -294,7 +289,7 @@ class Auto(InRounds):
 
     def _planned(self, n_rows: int, n_units: int, n_columns: int, task: str) -> AutoPlan:
         asked = self._size(n_units)
-        fixed = 0 if self._units is None else len(self._units.fixed)
+        fixed = len(self._units.fixed)
         sizes = sizes_of(n_units)[1:] if asked is None else [asked]
         return planned(
             n_rows,
@@ -330,7 +325,7 @@ class Auto(InRounds):
     ) -> Iterator[dict[str, Any]]:
         assert y is not None
         self._begun, self._stopped = perf_counter(), False
-        units = Grouping(X.shape[1]) if self._units is None else self._units
+        units = self._units
         self._offered = varying_units(X, units)
         if not len(self._offered):
             yield {"rounds": {}, "rest": []}

@@ -4,24 +4,12 @@ import numpy as np
 
 from tamis._arrays import Array, Mask, Subset, snapped
 from tamis.contract.steps import BEST, Scores
-from tamis.exceptions import InvalidStep
 
 _UNKNOWN: Array = np.array([np.nan])
 
 
-def checked(scores: Scores) -> Scores:
-    """Scores, one for each unit."""
-    if len(scores.units) != len(scores.values):
-        raise InvalidStep(
-            f"has {len(scores.values)} scores for {len(scores.units)} units that it scored"
-        )
-    return scores
-
-
 def best_first_moved(moved: Subset, scores: Scores, adding: bool) -> Subset:
     """Units that moved in the order of their scores: of equals the lowest index enters first."""
-    if len(moved) < 2:
-        return moved
     found = snapped(looked_up(moved, scores.units, scores.values))
     return moved[np.lexsort((moved, -found) if adding else (-moved, found))]
 

@@ -1,30 +1,11 @@
-"""What a trace is made of: arrays that grow, and their way to JSON and back."""
+"""The columns of a trace, and their way to JSON and back."""
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset
-
-
-class Growing:
-    """Array that grows at its end in constant time.
-
-    Its owner counts the values. Values behind the counted ones are overwritten.
-    """
-
-    def __init__(self, dtype: Any, values: ArrayLike = ()):
-        self.held: NDArray[Any] = np.array(values, dtype=dtype)
-
-    def write(self, start: int, end: int, values: ArrayLike) -> None:
-        """Write values, or one value several times, behind the first ``start`` ones."""
-        if end > len(self.held):
-            larger = np.empty(max(end, 2 * start, 32), dtype=self.held.dtype)
-            larger[:start] = self.held[:start]
-            self.held = larger
-        self.held[start:end] = values
-
 
 #: Columns of a trace: one entry a step, a moved unit, a scored candidate.
 PER_STEP = {
@@ -37,6 +18,7 @@ PER_STEP = {
 }
 PER_MOVE = {"moved": np.intp, "score": float, "error": float}
 PER_CANDIDATE = {"candidate": np.intp, "candidate_score": float}
+COLUMNS = PER_STEP | PER_MOVE | PER_CANDIDATE
 #: For each column which of the three counts is its length.
 COUNTED_BY = {
     name: count for count, names in enumerate((PER_STEP, PER_MOVE, PER_CANDIDATE)) for name in names

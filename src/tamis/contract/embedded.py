@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import Tags
 
-from tamis._arrays import EMPTY, Array
+from tamis._arrays import Array
 from tamis._memory import check_cost
 from tamis._seeds import draw_seed
 from tamis.contract.criterion import check_target
@@ -68,7 +68,7 @@ class Embedded(Selection):
 
     random_state: Any
     #: The units of the table that is learned from.
-    _units: Grouping | None = None
+    _units: Grouping = Grouping(0)
 
     @abstractmethod
     def cost(self, n_samples: int, n_features: int) -> float | None:
@@ -113,7 +113,7 @@ class Embedded(Selection):
 
     def _around_fixed(self, events: Iterator[Event]) -> Iterator[Event]:
         """The same events, with what is fixed in front of all."""
-        fixed = EMPTY if self._units is None else self._units.fixed_units
+        fixed = self._units.fixed_units
         if len(fixed):
             yield Step(fixed)
         for event in events:
@@ -136,9 +136,11 @@ class Embedded(Selection):
                 f"{type(self).__name__} cannot use {names}. Leave {names} out, or use a search "
                 "whose criterion can, such as RecursiveElimination(Importances(...))."
             )
+        self._check_memory(X, y)
         return Given(X, y, self.random_state, X.shape[1])
 
-    def _afford(self, X: Array, y: NDArray[Any] | None) -> None:
+    def _check_memory(self, X: Array, y: NDArray[Any] | None) -> None:
+        """Refuse a table that does not fit into memory."""
         name = type(self).__name__
         check_cost(name, self.cost, *X.shape, fewer=self.fewer, quick=self.quick)
 

@@ -167,7 +167,7 @@ class Record:
     @classmethod
     def begin(
         cls,
-        selector: BaseEstimator,
+        selector: Any,
         X: Array | BlockTable,
         y: Any,
         params: Mapping[str, Any],
@@ -175,13 +175,15 @@ class Record:
     ) -> Self:
         """The record of a selector that has done nothing yet."""
         names = getattr(selector, "feature_names_in_", None)
-        bare = _without(selector, MEANS | UNITS)
+        expression, bare = write(selector, strict=False), _without_means(selector)
+        identity = expression if bare is selector else write(bare, strict=False)
+        walk = write(clone(bare)._unsized(), strict=False)
         trace = Trace(grouping.n_units)
         trace.start[grouping.fixed_units] = True
         return cls(
-            expression=write(selector, strict=False),
-            identity=write(bare, strict=False),
-            walk=write(selector._unsized(bare), strict=False),
+            expression=expression,
+            identity=identity,
+            walk=walk,
             data=X.fingerprint() if isinstance(X, BlockTable) else fingerprint(X, y, **params),
             n_samples=X.shape[0],
             feature_names=None if names is None else tuple(map(str, names)),
@@ -359,13 +361,14 @@ def _place(name: str) -> str:
     return f"the {name}" if name == PROCESSOR else name
 
 
-def _without(selector: BaseEstimator, names: frozenset[str]) -> BaseEstimator:
-    """The selector with these parameters, wherever they stand, set to None."""
-    bare = clone(selector)
-    for name in bare.get_params():
-        if name.split("__")[-1] in names:
-            bare.set_params(**{name: None})
-    return bare
+def _without_means(selector: BaseEstimator) -> BaseEstimator:
+    """The selector with what does not change the result, wherever it stands, set to None."""
+    means = [
+        name
+        for name, held in selector.get_params().items()
+        if name.split("__")[-1] in MEANS | UNITS and held is not None
+    ]
+    return clone(selector).set_params(**dict.fromkeys(means)) if means else selector
 
 
 def _spoken(grouping: Grouping) -> str:

@@ -1,15 +1,15 @@
 """Selections by a search: a criterion that scores, and a walk through the subsets."""
 
+from collections.abc import Iterator
 from math import isnan
 from typing import Any, ClassVar
-from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin
 from sklearn.utils import Tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 
 from tamis._arrays import EMPTY, Array, Subset, improves, snapped, standardised
 from tamis._memory import check_cost
@@ -17,6 +17,7 @@ from tamis._namespace import device_asked
 from tamis._sparse import is_sparse
 from tamis.blocks.table import BlockTable
 from tamis.contract.choice import SizeLike, counted, gains_until
+from tamis.contract.composition import FITTING
 from tamis.contract.criterion import (
     BackwardCriterion,
     Criterion,
@@ -26,8 +27,7 @@ from tamis.contract.criterion import (
     read_tags,
 )
 from tamis.contract.record import Record
-from tamis.contract.run import Run
-from tamis.contract.selector import Selection
+from tamis.contract.selector import Doubt, Selection
 from tamis.contract.steps import NOTHING
 from tamis.exceptions import (
     IncompatibleCriterion,
@@ -35,9 +35,6 @@ from tamis.exceptions import (
     InvalidScore,
     NothingGained,
 )
-
-#: Metadata of ``fit`` go to the ``fit`` of the parts; a pipeline calls ``fit_transform``.
-FITTING = MethodMapping().add(caller="fit", callee="fit").add(caller="fit_transform", callee="fit")
 
 #: What each capability lets a criterion do, and who has it, for messages.
 SPOKEN = {
@@ -253,18 +250,14 @@ class Search(MetaEstimatorMixin, Selection):
                 "BestPrefix(LinearDiscriminantAnalysis()) for a classification."
             )
 
-    def _afford(self, X: Array, y: NDArray[Any] | None) -> None:
-        # costs are those of tables in which every entry is held
-        if is_sparse(X) or isinstance(X, BlockTable):
-            return
-        if device_asked() is not None and self.criterion.runs_on_device:
-            return  # nor are they those of a device
-        name = f"{type(self).__name__}({type(self.criterion).__name__})"
-        check_cost(name, self.criterion.cost, *X.shape)
-
     def _open(
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
     ) -> Counted:
+        on_device = device_asked() is not None and self.criterion.runs_on_device
+        # costs are those of tables in which every entry is held, on the processor
+        if not (on_device or is_sparse(X) or isinstance(X, BlockTable)):
+            name = f"{type(self).__name__}({type(self.criterion).__name__})"
+            check_cost(name, self.criterion.cost, *X.shape)
         grouping = done.grouping
         self.criterion.grouped(grouping.members)
         scaled = self.standardize and not self.criterion.reads_scale
@@ -280,10 +273,10 @@ class Search(MetaEstimatorMixin, Selection):
         super()._settle(record, X, y)
         self.gains_until_ = gains_until(record.trace, record.chosen)
 
-    def _say_doubts(self, run: Run) -> None:
-        super()._say_doubts(run)
+    def _doubts(self, criterion: Any) -> Iterator[Doubt]:
+        yield from super()._doubts(criterion)
         if self.gains_until_ is not None:
-            warn(f"{type(self).__name__}: {self._gained()}", NothingGained, stacklevel=6)
+            yield f"{type(self).__name__}: {self._gained()}", NothingGained
 
     def _reasons(self) -> list[str]:
         gained = [] if self.gains_until_ is None else [self._gained()]
@@ -302,7 +295,7 @@ class Search(MetaEstimatorMixin, Selection):
         )
 
     @property
-    def takes_categories(self) -> bool:  # type: ignore[override]
+    def takes_categories(self) -> bool:
         """As the criterion does."""
         return bool(getattr(self.criterion, "takes_categories", False))
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tamis._arrays import Array, Mask, Subset
+from tamis._arrays import EMPTY, Array, Mask, Subset
 
 #: Candidates of a step whose scores are kept, the best first: enough to see who came close, and a
 #: search of 5 000 steps stays below ten megabytes.
@@ -41,6 +41,9 @@ class Scores(NamedTuple):
     def on(self, columns: Subset) -> "Scores":
         """The same scores of a table of which only ``columns`` were seen."""
         return self._replace(units=columns[self.units])
+
+
+NO_SCORES = Scores(EMPTY, NOTHING)
 
 
 class Step(NamedTuple):

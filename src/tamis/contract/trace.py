@@ -11,28 +11,24 @@ from typing import Any, NamedTuple, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tamis._arrays import EMPTY, Array, Mask, Subset
+from tamis._arrays import Array, Mask, Subset
 from tamis._frame import frame
 from tamis.contract.candidates import (
     Candidates,
     best_first_moved,
-    checked,
     count_equal,
     equal_from_here_on,
     in_order,
     looked_up,
 )
 from tamis.contract.columns import (
+    COLUMNS,
     COUNTED_BY,
-    PER_CANDIDATE,
-    PER_MOVE,
-    PER_STEP,
-    Growing,
     numbers_of,
     occurrences,
     plain_numbers,
 )
-from tamis.contract.steps import NOTHING, Entries, Event, Scores, Step, TracedStep
+from tamis.contract.steps import NO_SCORES, Entries, Event, Scores, Step, TracedStep
 from tamis.exceptions import InvalidStep
 
 
@@ -71,17 +67,14 @@ class Trace(Sequence[TracedStep]):
         self.given_at: Subset = np.full(n_units, -1, dtype=np.intp)
         self.state: dict[str, Any] = {}
         self.params: dict[int, dict[str, Any]] = {}
-        self._columns = {
-            name: Growing(dtype) for name, dtype in (PER_STEP | PER_MOVE | PER_CANDIDATE).items()
-        }
+        self._columns = {name: np.empty(0, dtype) for name, dtype in COLUMNS.items()}
         self._counts = (0, 0, 0)  # of steps, moves and candidates
-        self._sided: tuple[Step, tuple[Mask, Mask, Subset]] | None = (
-            None  # of the step last looked at
-        )
         self._candidates = Candidates()
         self._growing: bool | None = None  # once a unit has moved
         self._held: Mask | None = None  # the newest subset, once it has been asked for
-        self._moves: Moves | None = None  # all moves so far, once they have been asked for
+        # all moves and sizes so far, once they have been asked for
+        self._moves: Moves | None = None
+        self._sizes: Subset | None = None
 
     @classmethod
     def of(cls, n_units: int, events: "Iterable[Event]") -> Self:
@@ -96,21 +89,13 @@ class Trace(Sequence[TracedStep]):
 
     # -- growing --------------------------------------------------------------------------------
 
-    def change(self, step: Step) -> tuple[Subset, Mask, int]:
-        """What a step would move, whether each enters, and the size before."""
-        before, after, moved = self._sides(step)
-        return moved, after[moved], int(np.count_nonzero(before))
-
-    def _sides(self, step: Step) -> tuple[Mask, Mask, Subset]:
+    def change(self, step: Step) -> "Change":
         """What is held before and after a step, and what differs."""
-        if self._sided is not None and self._sided[0] is step:  # a step is looked at, then added
-            return self._sided[1]
-        before, after = self._newest(), self._mask_of(step.subset)
-        if step.scores is None and not len(self) and after.all():
+        before = self.mask(self._counts[0] - 1) if self._held is None else self._held
+        after = self._mask_of(step.subset)
+        if step.scores is None and not self._counts[0] and after.all():
             before = after  # where a walk from everything stands before its first move
-        sides = before, after, (before ^ after).nonzero()[0]
-        self._sided = step, sides
-        return sides
+        return Change(before, after, (before ^ after).nonzero()[0])
 
     @property
     def growing(self) -> bool | None:
@@ -119,13 +104,21 @@ class Trace(Sequence[TracedStep]):
             self._growing = not self.start[self._array("moved")[0]]
         return self._growing
 
-    def append(self, step: Step, *, n_evaluations: int = 0, seconds: float = 0.0) -> None:
+    def append(
+        self,
+        step: Step,
+        *,
+        n_evaluations: int = 0,
+        seconds: float = 0.0,
+        change: "Change | None" = None,
+    ) -> None:
         """Add a step; what moved is what differs from the subset before."""
-        before, after, moved = self._sides(step)
-        scores = checked(Scores(EMPTY, NOTHING) if step.scores is None else step.scores)
-        adding, index = bool(np.count_nonzero(after[moved])), len(self)
-        moved = best_first_moved(moved, scores, adding)
+        before, after, moved = self.change(step) if change is None else change
+        scores = NO_SCORES if step.scores is None else step.scores
+        adding, index = bool(np.count_nonzero(after[moved])), self._counts[0]
         given, given_at = self._given(scores, index)
+        if len(moved) > 1:
+            moved = best_first_moved(moved, scores, adding)
         score = given[moved]
         score[given_at[moved] != index] = np.nan
         best = self._candidates.best(scores, moved, score, adding=adding)
@@ -154,15 +147,15 @@ class Trace(Sequence[TracedStep]):
 
     def extend(self, entries: Entries, *, n_evaluations: int = 0, seconds: float = 0.0) -> None:
         """Add one step for each unit that enters, in one go."""
-        units, scores = np.asarray(entries.units), checked(entries.scores)
-        fresh = self._mask_of(units)
-        if (fresh & self._newest()).any():
+        units, scores = np.asarray(entries.units), entries.scores
+        given, given_at = self._given(scores, len(self))
+        fresh, before = self._mask_of(units), self.mask(len(self) - 1)
+        if (fresh & before).any():
             raise InvalidStep("adds a unit that it already holds")
         n = len(units)
         values = entries.values if len(entries.values) else np.full(n, np.nan)
         score = looked_up(units, scores.units, scores.values)
         best = self._candidates.best(scores, units[:1], score[:1], adding=True)
-        given, given_at = self._given(scores, len(self))
         self._add(
             (n, n, len(best.units)),
             {
@@ -181,7 +174,7 @@ class Trace(Sequence[TracedStep]):
             state=entries.state,
             given=given,
             given_at=given_at,
-            _held=self._newest() | fresh,
+            _held=before | fresh,
         )
 
     def _mask_of(self, subset: ArrayLike) -> Mask:
@@ -205,6 +198,10 @@ class Trace(Sequence[TracedStep]):
 
     def _given(self, scores: Scores, index: int) -> tuple[Array, Subset]:
         """The score that each unit was last given, and the step, after those of a step."""
+        if len(scores.units) != len(scores.values):
+            raise InvalidStep(
+                f"has {len(scores.values)} scores for {len(scores.units)} units that it scored"
+            )
         given, given_at = self.given.copy(), self.given_at.copy()
         given[scores.units] = scores.values
         given_at[scores.units] = index
@@ -219,9 +216,14 @@ class Trace(Sequence[TracedStep]):
         counts = self._counts
         ends = (counts[0] + added[0], counts[1] + added[1], counts[2] + added[2])
         for name, values in columns.items():
-            by = COUNTED_BY[name]
-            self._columns[name].write(counts[by], ends[by], values)
-        vars(self).update(changed, _counts=ends, _moves=None, _sided=None)
+            held, by = self._columns[name], COUNTED_BY[name]
+            start, end = counts[by], ends[by]
+            if end > len(held):  # twice as long, so that growing takes constant time
+                larger = np.empty(max(end, 2 * start, 32), dtype=held.dtype)
+                larger[:start] = held[:start]
+                self._columns[name] = held = larger
+            held[start:end] = values
+        vars(self).update(changed, _counts=ends, _moves=None, _sizes=None)
 
     def become(self, other: "Trace") -> None:
         """Take over the steps of another trace, all at once."""
@@ -233,10 +235,10 @@ class Trace(Sequence[TracedStep]):
         for name in ("start", "given", "given_at"):
             getattr(trace, name)[units] = getattr(self, name)
         trace.state, trace.params, trace._counts = self.state, self.params, self._counts
-        for name, column in trace._columns.items():
+        for name in COLUMNS:
             held = self._array(name)
-            column.held = units[held] if name in ("moved", "candidate") else held.copy()
-        trace._columns["n_evaluations"].held += n_evaluations
+            trace._columns[name] = units[held] if name in ("moved", "candidate") else held.copy()
+        trace._columns["n_evaluations"] += n_evaluations
         return trace
 
     # -- reading --------------------------------------------------------------------------------
@@ -246,10 +248,7 @@ class Trace(Sequence[TracedStep]):
 
     def _array(self, name: str) -> NDArray[Any]:
         """A column, as far as it is counted."""
-        return self._columns[name].held[: self._counts[COUNTED_BY[name]]]
-
-    def _newest(self) -> Mask:
-        return self.mask(len(self) - 1) if self._held is None else self._held
+        return self._columns[name][: self._counts[COUNTED_BY[name]]]
 
     def mask(self, index: int) -> Mask:
         """The units held after a step, or before the first one for index -1."""
@@ -277,26 +276,25 @@ class Trace(Sequence[TracedStep]):
             yield self._step(index, mask)
 
     def _step(self, index: int, mask: Mask) -> TracedStep:
-        of_step = {name: self._array(name)[index] for name in PER_STEP}
-        moves, scored = (self._slice(name, index) for name in ("n_moved", "n_scored"))
-        moved = self._array("moved")[moves].copy()
+        moves, scored = self._slice("n_moved", index), self._slice("n_scored", index)
+        moved = self._columns["moved"][moves].copy()
         entered = mask[moved]
         scores = Scores(
-            self._array("candidate")[scored],
-            self._array("candidate_score")[scored],
-            n_equal=int(of_step["n_equal"]),
+            self._columns["candidate"][scored],
+            self._columns["candidate_score"][scored],
+            n_equal=int(self._columns["n_equal"][index]),
         )
         return TracedStep(
             subset=np.flatnonzero(mask),
-            value=float(of_step["value"]),
+            value=float(self._columns["value"][index]),
             moved=moved,
             entered=entered,
-            score=self._array("score")[moves].copy(),
-            error=self._array("error")[moves].copy(),
+            score=self._columns["score"][moves].copy(),
+            error=self._columns["error"][moves].copy(),
             scores=in_order(scores, adding=bool(entered.any())),
-            n_evaluations=int(of_step["n_evaluations"]),
+            n_evaluations=int(self._columns["n_evaluations"][index]),
             params=self.params.get(index, {}),
-            seconds=float(of_step["seconds"]),
+            seconds=float(self._columns["seconds"][index]),
         )
 
     def _slice(self, counts: str, index: int) -> slice:
@@ -307,27 +305,24 @@ class Trace(Sequence[TracedStep]):
     def moves(self) -> "Moves":
         """All moves of all steps, one after the other."""
         if self._moves is None:
-            self._moves = self._all_moves()
+            counts, moved = self._array("n_moved"), self._array("moved")
+            self._moves = Moves(
+                step=np.repeat(np.arange(len(counts)), counts),
+                unit=moved.copy(),
+                # a unit enters with its first, third, ... move unless it was there from the start
+                entered=self.start[moved] ^ (occurrences(moved) % 2 == 0),
+                score=self._array("score").copy(),
+            )
         return self._moves
-
-    def _all_moves(self) -> "Moves":
-        counts, moved = self._array("n_moved"), self._array("moved")
-        # a unit enters with its first, third, ... move unless it was there from the start
-        nth = occurrences(moved)
-        return Moves(
-            step=np.repeat(np.arange(len(counts)), counts),
-            unit=moved.copy(),
-            entered=self.start[moved] ^ (nth % 2 == 0),
-            score=self._array("score").copy(),
-        )
 
     @property
     def sizes(self) -> Subset:
         """Number of units held after each step."""
-        moves = self.moves()
-        change = np.bincount(moves.step, np.where(moves.entered, 1, -1), len(self))
-        sizes: Subset = int(self.start.sum()) + np.cumsum(change).astype(np.intp)
-        return sizes
+        if self._sizes is None:
+            moves = self.moves()
+            change = np.bincount(moves.step, np.where(moves.entered, 1, -1), len(self))
+            self._sizes = int(self.start.sum()) + np.cumsum(change).astype(np.intp)
+        return self._sizes.copy()
 
     @property
     def values(self) -> Array:
@@ -370,8 +365,8 @@ class Trace(Sequence[TracedStep]):
             int(self._array(name)[:n_steps].sum()) for name in ("n_moved", "n_scored")
         )
         kept._counts = (n_steps, n_moves, n_scored)
-        for name, column in kept._columns.items():
-            column.held = self._array(name)[: kept._counts[COUNTED_BY[name]]].copy()
+        for name in COLUMNS:
+            kept._columns[name] = self._array(name)[: kept._counts[COUNTED_BY[name]]].copy()
         for index in range(n_steps):
             scored = kept._slice("n_scored", index)
             units = kept._array("candidate")[scored]
@@ -428,14 +423,22 @@ class Trace(Sequence[TracedStep]):
         trace.given_at = np.array(plain["given_at"], dtype=np.intp)
         trace.state = plain["state"]
         trace.params = {int(step): params for step, params in plain["params"].items()}
-        for name, dtype in (PER_STEP | PER_MOVE | PER_CANDIDATE).items():
+        for name, dtype in COLUMNS.items():
             held = numbers_of(plain[name]) if dtype is float else plain[name]
-            trace._columns[name] = Growing(dtype, held)
+            trace._columns[name] = np.array(held, dtype=dtype)
         trace._counts = (len(plain["value"]), len(plain["moved"]), len(plain["candidate"]))
         return trace
 
     def __repr__(self) -> str:
         return f"<Trace of {len(self)} steps over {self.n_units} units>"
+
+
+class Change(NamedTuple):
+    """What a step changes: the units held before and after it, and those that moved."""
+
+    before: Mask
+    after: Mask
+    moved: Subset
 
 
 class Moves(NamedTuple):

@@ -1,7 +1,8 @@
 """Class separability from scatter matrices."""
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -75,7 +76,8 @@ class Separability(SubsetCriterion):
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
         if self._unit_columns is None:
-            gains = self._guarded(self.form_.gains, subset)[candidates]
+            with self._guarded():
+                gains = self.form_.gains(subset)[candidates]
         else:
             gains = super().gain(subset, candidates)
         if len(gains) and np.isneginf(gains).all():
@@ -87,9 +89,10 @@ class Separability(SubsetCriterion):
         return gains
 
     def loss(self, subset: Subset) -> Array:
-        if self._unit_columns is None:
-            return self._guarded(self.form_.losses, subset)
-        self._guarded(check_finite, self.values([subset]))
+        with self._guarded():
+            if self._unit_columns is None:
+                return self.form_.losses(subset)
+            check_finite(self.values([subset]))
         return super().loss(subset)
 
     def bound(self, subset: Subset, size: int) -> float:
@@ -97,18 +100,19 @@ class Separability(SubsetCriterion):
 
     def bounds(self, subsets: Iterable[Subset], size: int) -> Array:
         """By columns: as many as the ``size`` largest units have, since more are worth no less."""
-        if self._unit_columns is None:
-            return self._guarded(self.form_.bounds, list(subsets), size)
-        found = [
-            self._guarded(self.form_.bounds, [self.columns(s)], self.most_columns(s, size))
-            for s in subsets
-        ]
+        with self._guarded():
+            if self._unit_columns is None:
+                return self.form_.bounds(list(subsets), size)
+            found = [
+                self.form_.bounds([self.columns(s)], self.most_columns(s, size)) for s in subsets
+            ]
         return np.concatenate([np.empty(0), *found])
 
-    def _guarded(self, function: Any, *args: Any) -> Array:
-        """The function's answer, or an error that names the way out of a singular matrix."""
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Raise an error that names the way out of a singular matrix."""
         try:
-            return function(*args)
+            yield
         except np.linalg.LinAlgError as error:
             raise SingularScatter(
                 f"{type(self).__name__} cannot start from columns that are constant or depend on "

@@ -1,18 +1,18 @@
 """Keep what beats the best of columns that are known to say nothing, again and again."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from tamis._arrays import Array, Subset, best_first, is_real
-from tamis._seeds import seed_of, stream
+from tamis._arrays import Array, Subset, best_first
+from tamis._checks import BOOLEAN, Constraints, integer, number
 from tamis.contract import Selection
 from tamis.exceptions import InvalidParameter
-from tamis.meta.probes import AgainstProbes, ahead_of
-from tamis.meta.repeats import Verdict, readable_rounds
+from tamis.meta.repeats import InRounds, Verdict, readable_rounds
+from tamis.meta.search_repeats import Rounds
 
 #: Rounds from one decision to the next: they can run at once, and a column that is out earlier
 #: would spare at most four of them.
@@ -44,7 +44,7 @@ class Stand(NamedTuple):
         return np.union1d(np.flatnonzero(~self.rejected), again)
 
 
-class Contest(AgainstProbes):
+class Contest(Rounds, InRounds):
     """Keep the columns that stand ahead of the best probe in more rounds than a coin would give.
 
     As in :class:`Probes` a copy of all d columns, its rows permuted together, stands beside the
@@ -111,6 +111,15 @@ class Contest(AgainstProbes):
     array([4, 9])
     """
 
+    passes_nan = True
+    passes_targets = True
+
+    _constraints: ClassVar[Constraints] = {
+        "alpha": number(above=0, below=1),
+        "n_rounds": integer(1),
+        "early_rejection": BOOLEAN,
+    }
+
     #: The units of the rounds that run now.
     _field: Subset
 
@@ -131,14 +140,8 @@ class Contest(AgainstProbes):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _check(self) -> None:
-        super()._check()
-        if not (is_real(self.alpha) and 0 < self.alpha < 1):
-            raise InvalidParameter(f"Contest needs alpha in (0, 1), not {self.alpha!r}.")
-        if not isinstance(self.early_rejection, bool | np.bool_):
-            raise InvalidParameter(
-                f"Contest needs early_rejection=True or False, not {self.early_rejection!r}."
-            )
+    def _n_rounds(self) -> int:
+        return self.n_rounds
 
     def _fewest(self, d: int) -> int:
         """Rounds after which a unit can be decided on."""
@@ -157,7 +160,7 @@ class Contest(AgainstProbes):
     def _played(
         self, X: Array, y: NDArray[Any] | None, seed: int, found: dict[str, list[Any]]
     ) -> Iterator[tuple[int, list[Any]]]:
-        d = self._n_units(X)
+        d = self._units.n_units
         if self._fewest(d) > self.n_rounds:
             raise InvalidParameter(
                 f"Contest with alpha={self.alpha:g} needs n_rounds of at least "
@@ -173,12 +176,7 @@ class Contest(AgainstProbes):
             yield from self._at_once(X, y, seed, found, block)
 
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
-        """For each unit of the field how many probes stand ahead of it."""
-        rng = stream(seed, "probes", index)
-        probes = X[rng.permutation(len(X))]
-        both = self._beside(X, probes, y, seed_of(seed, "search", index), rng, self._field)
-        standing = np.concatenate([of[self._field] for of in both])
-        return list(ahead_of(standing, len(self._field), rng).tolist())
+        return self._probes_ahead(X, y, seed, index, self._field)
 
     def _stand(self, d: int, found: list[list[Any]]) -> Stand:
         """How the contest stands after these rounds, decided on after each block."""

@@ -10,22 +10,22 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils import Tags
 
-from tamis._arrays import Array, best_first, is_int, is_real
+from tamis._arrays import Array, Subset, best_first, is_int, is_real
 from tamis._expression import write
 from tamis._parallel import parallel_stream
-from tamis._seeds import draw_seed, fix_seeds, seed_of, stream
+from tamis._seeds import draw_seed, seed_of, stream
 from tamis.blocks.inputs import check_data
 from tamis.contract import Embedded, Entries, Scores, Selection
 from tamis.contract.choice import SizeLike
+from tamis.contract.composition import combine_tags
 from tamis.contract.steps import Event
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TamisWarning
 from tamis.meta.inner_search import (
     check_first,
-    sized,
     standing_of,
-    unheard,
     walk_cost,
     walk_of,
+    walked,
     whole_walk,
 )
 from tamis.meta.repeats import readable_rounds
@@ -133,7 +133,7 @@ class Fusion(Embedded):
                     f"keeps. Give Fusion the search inside it, and write {name}(Fusion([...])) to "
                     "have both."
                 )
-            search._check()
+            search.check()
         if self.by not in list(WAYS):
             raise InvalidParameter(f"Fusion needs by in {sorted(WAYS)}, not {self.by!r}.")
         super()._check()
@@ -152,9 +152,9 @@ class Fusion(Embedded):
         self, X: Array, y: NDArray[Any] | None, seed: int, state: dict[str, Any]
     ) -> Iterator[dict[str, Any]]:
         found = dict(state.get("ranks", {}))
-        labels = None if self._units is None or self._units.plain else self._units.unit_of.tolist()
+        labels = None if self._units.plain else self._units.unit_of
         items = (
-            (index, clone(search), labels, X, y, seed_of(seed, "search", index))
+            (index, search, labels, X, y, seed_of(seed, "search", index))
             for index, search in enumerate(self.searches)
             if str(index) not in found
         )
@@ -165,8 +165,7 @@ class Fusion(Embedded):
     def _restore(self, X: Array, y: NDArray[Any] | None, state: dict[str, Any]) -> None:
         with readable_rounds(self):
             ranks = [state["ranks"][str(i)] for i in range(len(self.searches))]
-            n_units = X.shape[1] if self._units is None else self._units.n_units
-            self.ranks_ = np.array(ranks, dtype=float).reshape(len(ranks), n_units)
+            self.ranks_ = np.array(ranks, dtype=float).reshape(len(ranks), self._units.n_units)
 
     def _ranked(self) -> Iterator[Event]:
         scores = WAYS[self.by](self.ranks_)
@@ -249,18 +248,12 @@ class Fusion(Embedded):
         return names
 
     @property
-    def takes_categories(self) -> bool:  # type: ignore[override]
+    def takes_categories(self) -> bool:
         """Where all members do."""
         return all(bool(search.takes_categories) for search in self.searches)
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        parts = [search.__sklearn_tags__() for search in self.searches]
-        tags.target_tags.required = any(part.target_tags.required for part in parts)
-        tags.target_tags.multi_output = all(part.target_tags.multi_output for part in parts)
-        tags.input_tags.allow_nan = all(part.input_tags.allow_nan for part in parts)
-        tags.input_tags.sparse = all(part.input_tags.sparse for part in parts)
-        return tags
+        return combine_tags(super().__sklearn_tags__(), self.searches)
 
 
 def _first_units(
@@ -278,16 +271,12 @@ def _first_units(
 def _ranks_of(
     index: int,
     search: Any,
-    labels: list[int] | None,
+    labels: Subset | None,
     X: Array,
     y: NDArray[Any] | None,
     seed: int,
 ) -> tuple[int, list[float]]:
     """The place of every unit in the order of one search; equals share the mean of theirs."""
-    n_units = X.shape[1] if labels is None else max(labels) + 1
-    sized(search, whole_walk(search, n_units))
-    search.set_params(feature_groups=labels)
-    fix_seeds(search, root=seed)
-    with unheard():
-        standing = standing_of(search.fit(X, y))
+    n_units = X.shape[1] if labels is None else int(labels.max()) + 1
+    standing = standing_of(walked(search, X, y, seed, whole_walk(search, n_units), labels))
     return index, rankdata(-standing).tolist()

@@ -5,13 +5,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, Subset, is_int, is_real, target_kind
+from tamis._arrays import Array, Subset, target_kind
+from tamis._checks import Constraints, integer, number, one_of
 from tamis._seeds import seed_of
 from tamis.contract import Selection
 from tamis.contract.choice import best_of
-from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.exceptions import InvalidTarget
 from tamis.meta.inner_search import walk_cost, walk_of, whole_walk
-from tamis.meta.repeats import Verdict, readable_rounds
+from tamis.meta.repeats import InRounds, Verdict, readable_rounds
 from tamis.meta.search_repeats import Rounds, check_part
 from tamis.validation.held_out import check_predicts, held_out_losses
 from tamis.validation.resamples import folds_of
@@ -21,7 +22,7 @@ from tamis.validation.resamples import folds_of
 SIZES = (0, 1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40)
 
 
-class HonestSize(Rounds):
+class HonestSize(Rounds, InRounds):
     """The number of columns that predicts unseen rows best, or hardly worse, and those columns.
 
     The search runs again in each of some folds; an estimator is trained on its first 1, 2, 3, 4, 5,
@@ -68,6 +69,12 @@ class HonestSize(Rounds):
 
     counts_places: ClassVar[bool] = True
 
+    _constraints: ClassVar[Constraints] = {
+        "n_errors": number(least=0),
+        "n_folds": integer(2),
+        "task": one_of("auto", "classification", "regression"),
+    }
+
     def __init__(
         self,
         search: Selection,
@@ -86,20 +93,6 @@ class HonestSize(Rounds):
         self.task = task
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def _check(self) -> None:
-        super()._check()
-        if not (is_real(self.n_errors) and self.n_errors >= 0):
-            raise InvalidParameter(
-                f"HonestSize needs n_errors of at least 0, not {self.n_errors!r}."
-            )
-        if not (is_int(self.n_folds) and self.n_folds >= 2):
-            raise InvalidParameter(f"HonestSize needs n_folds of at least 2, not {self.n_folds!r}.")
-        if self.task not in ("auto", "classification", "regression"):
-            raise InvalidParameter(
-                "HonestSize needs task='auto', 'classification' or 'regression', not "
-                f"{self.task!r}."
-            )
 
     def _check_target(self, y: NDArray[Any] | None) -> None:
         super()._check_target(y)
@@ -133,7 +126,7 @@ class HonestSize(Rounds):
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
         """Rows of one fold, and their losses at every size."""
         assert y is not None
-        task, n_units = self._task(y), self._n_units(X)
+        task, n_units = self._task(y), self._units.n_units
         train, test = folds_of(y, np.arange(len(y)), self.n_folds, seed, task)[index]
         check_part("HonestSize", y, train)
         size = honest_walk(self.search, n_units)
@@ -161,7 +154,7 @@ class HonestSize(Rounds):
         """The order in which the search takes the columns of all rows."""
         assert y is not None
         with readable_rounds(self):
-            self._read(found, self._n_units(X))
+            self._read(found, self._units.n_units)
         n = int(self.sizes_[self._smallest()])
         if n == 0:
             return []

@@ -54,10 +54,12 @@ def walked(
     """A clone of a search that walked to a size, with seeds; ``labels`` are the units."""
     search = clone(search)
     sized(search, size)
-    search.set_params(feature_groups=None if labels is None else labels.tolist())
+    # an attribute, since a search need not have it among its parameters
+    search.feature_groups = None if labels is None else labels.tolist()
     fix_seeds(search, root=seed)
     with unheard():
-        return search.fit(X, y)
+        search.fit(X, y)
+    return search
 
 
 def standing_of(search: Selection) -> Array:

@@ -1,16 +1,17 @@
 """Keep what beats a copy that is like it in all but the target."""
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, is_real, standardised
+from tamis._arrays import Array, standardised
+from tamis._checks import Constraints, number, one_of
 from tamis._seeds import seed_of, stream
 from tamis.contract import Selection
-from tamis.exceptions import DegenerateData, InvalidParameter, InvalidTable
-from tamis.meta.repeats import Verdict
+from tamis.exceptions import DegenerateData, InvalidTable
+from tamis.meta.repeats import InRounds, Verdict
 from tamis.meta.search_repeats import Rounds
 
 #: Sweeps over the columns after which the strengths of knockoffs no longer move: each sweep is a
@@ -18,7 +19,7 @@ from tamis.meta.search_repeats import Rounds
 SWEEPS = 200
 
 
-class Knockoffs(Rounds):
+class Knockoffs(Rounds, InRounds):
     """Keep the columns that beat their knockoff, at a false discovery rate (model-X knockoffs).
 
     To every column belongs a knockoff with the same correlations to all other columns, made
@@ -70,6 +71,11 @@ class Knockoffs(Rounds):
 
     passes_targets = True
 
+    _constraints: ClassVar[Constraints] = {
+        "fdr": number(above=0, below=1),
+        "strengths": one_of("mvr", "sdp"),
+    }
+
     def __init__(
         self,
         search: Selection,
@@ -85,24 +91,15 @@ class Knockoffs(Rounds):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _check(self) -> None:
-        super()._check()
-        if not (is_real(self.fdr) and 0 < self.fdr < 1):
-            raise InvalidParameter(f"Knockoffs needs fdr in (0, 1), not {self.fdr!r}.")
-        if self.strengths not in list(STRENGTHS):
-            raise InvalidParameter(
-                f"Knockoffs needs strengths='mvr' or strengths='sdp', not {self.strengths!r}."
-            )
-
     def _n_rounds(self) -> int:
         return 1
 
     def _cost_of_round(self, n_samples: int, n_features: int) -> float | None:
         """Beside the search, the strengths: an inverse, and copies of it."""
-        held = self._cost_beside(n_samples, n_features)
+        held = super()._cost_of_round(n_samples, n_features)
         return held and held + 56.0 * n_features**2
 
-    def _afford(self, X: Array, y: NDArray[Any] | None) -> None:
+    def _check_memory(self, X: Array, y: NDArray[Any] | None) -> None:
         n, d = X.shape
         if n < 3 * d:
             raise InvalidTable(
@@ -118,7 +115,7 @@ class Knockoffs(Rounds):
                 DegenerateData,
                 stacklevel=7,
             )
-        super()._afford(X, y)
+        super()._check_memory(X, y)
 
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
         """W of each column and the strengths."""

@@ -1,48 +1,19 @@
 """Keep what beats columns that are known to say nothing."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, is_int, is_real
-from tamis._seeds import seed_of, stream
+from tamis._arrays import Array
+from tamis._checks import NONE, Constraints, integer, number
 from tamis.contract import Selection
 from tamis.exceptions import InvalidParameter
-from tamis.meta.repeats import Verdict
+from tamis.meta.repeats import InRounds, Verdict
 from tamis.meta.search_repeats import Rounds, expected_unrelated
 
 
-class AgainstProbes(Rounds):
-    """Rounds in which the table stands beside a copy of itself whose rows are permuted."""
-
-    passes_nan = True
-    passes_targets = True
-
-    n_rounds: int
-
-    def _check(self) -> None:
-        super()._check()
-        if not (is_int(self.n_rounds) and self.n_rounds >= 1):
-            raise InvalidParameter(
-                f"{type(self).__name__} needs n_rounds of at least 1, not {self.n_rounds!r}."
-            )
-
-    def _n_rounds(self) -> int:
-        return self.n_rounds
-
-    def _cost_of_round(self, n_samples: int, n_features: int) -> float | None:
-        return self._cost_beside(n_samples, n_features)
-
-    def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
-        """For each unit how many probes stand ahead of it."""
-        rng = stream(seed, "probes", index)
-        probes = X[rng.permutation(len(X))]
-        own, others = self._beside(X, probes, y, seed_of(seed, "search", index), rng)
-        return list(ahead_of(np.concatenate([own, others]), len(own), rng).tolist())
-
-
-class Probes(AgainstProbes):
+class Probes(Rounds, InRounds):
     """Keep the columns that stand ahead of probes: copies of the table with its rows permuted.
 
     In each of R rounds a copy of all d columns, its rows permuted together, is put beside the
@@ -87,6 +58,15 @@ class Probes(AgainstProbes):
     array([4, 9])
     """
 
+    passes_nan = True
+    passes_targets = True
+
+    _constraints: ClassVar[Constraints] = {
+        "expected_false": number(above=0),
+        "fdr": number(above=0, below=1) | NONE,
+        "n_rounds": integer(1),
+    }
+
     def __init__(
         self,
         search: Selection,
@@ -106,17 +86,19 @@ class Probes(AgainstProbes):
 
     def _check(self) -> None:
         super()._check()
-        name, rate = "expected_false", self.expected_false
-        if self.fdr is not None:
-            name, rate = "fdr", self.fdr
-        if not (is_real(rate) and rate > 0 and (self.fdr is None or rate < 1)):
-            range_of = "above 0" if self.fdr is None else "in (0, 1)"
-            raise InvalidParameter(f"Probes needs {name} {range_of}, not {rate!r}.")
+        name = "expected_false" if self.fdr is None else "fdr"
+        rate = getattr(self, name)
         if self.n_rounds * rate < 1:
             raise InvalidParameter(
                 f"Probes with {name}={rate} needs n_rounds of at least {int(np.ceil(1 / rate))}, "
                 f"not {self.n_rounds}: with fewer no column could be kept."
             )
+
+    def _n_rounds(self) -> int:
+        return self.n_rounds
+
+    def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
+        return self._probes_ahead(X, y, seed, index)
 
     def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
         ahead = np.sum(np.array(found, dtype=float), axis=0)
@@ -146,13 +128,3 @@ class Probes(AgainstProbes):
         if not n_kept:
             return Verdict(0, "no column stands ahead of columns that say nothing.")
         return Verdict(n_kept, beat + promised)
-
-
-def ahead_of(standing: Array, n_columns: int, rng: np.random.Generator) -> Array:
-    """For each of the first columns, how many of the others stand ahead; lots decide ties."""
-    order = np.lexsort((rng.random(len(standing)), -standing))
-    probe = order >= n_columns
-    before: Array = np.cumsum(probe) - probe
-    found = np.empty(len(standing))
-    found[order] = before
-    return found[:n_columns]

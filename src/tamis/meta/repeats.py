@@ -7,13 +7,14 @@ from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, Subset, best_first
+from tamis._arrays import Array, best_first
 from tamis._parallel import parallel_stream
-from tamis.contract import Chosen, Embedded, Entries, Record, Scores
+from tamis.contract import Choice, Chosen, Context, Embedded, Entries, Record, Scores, Trace
 from tamis.contract.choice import counted
-from tamis.contract.run import Run
+from tamis.contract.selector import Doubt
 from tamis.contract.steps import Event
 from tamis.exceptions import InvalidTable, TamisError
 
@@ -63,7 +64,19 @@ class InRounds(Embedded):
     def _verdict(self, scores: Array) -> Verdict:
         """Where the columns, sorted by score, are cut; the scores fall."""
 
+    def _cost_of_round(self, n_samples: int, n_features: int) -> float | None:
+        """Estimate the bytes that one round holds, None if they are not known."""
+        return None
+
     # -- what they share --------------------------------------------------------------------------
+
+    def cost(self, n_samples: int, n_features: int) -> float | None:
+        """Estimate the bytes of all rounds that are held at once; None if they are not known."""
+        one = self._cost_of_round(n_samples, n_features)
+        if one is None:
+            return None
+        n_jobs = 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
+        return min(n_jobs, self._n_rounds()) * one
 
     def _stages(
         self, X: Array, y: NDArray[Any] | None, seed: int, state: dict[str, Any]
@@ -105,7 +118,7 @@ class InRounds(Embedded):
     def _restore(self, X: Array, y: NDArray[Any] | None, state: dict[str, Any]) -> None:
         with readable_rounds(self):
             found = _in_order(state["rounds"])
-            self._scores = self._standing(self._n_units(X), found, state["rest"])
+            self._scores = self._standing(self._units.n_units, found, state["rest"])
 
     def _ranked(self) -> Iterator[Event]:
         order = best_first(self._scores)
@@ -113,49 +126,49 @@ class InRounds(Embedded):
         nothing = np.full(len(order), np.nan)
         yield Entries(order, Scores(everything, self._scores), nothing)
 
-    def _picked(self, run: Run) -> Chosen:
-        self._units = run.start.grouping
-        self._restore(run.X, run.y, run.trace.state)
-        order = best_first(self._scores)
-        n_kept, reason = self._verdict(self._scores[order])
-        if not len(run.fixed):
-            return Chosen(n_kept - 1, reason)
-        # a composition may fix units: they are the first step, whatever the rounds say of them
-        found = np.setdiff1d(order[:n_kept], run.fixed)
-        return Chosen(len(found), reason + run.context.beside_fixed)
+    def _choice(self) -> Choice:
+        return RoundsChoice(self)
 
-    def _say_doubts(self, run: Run) -> None:
+    def _doubts(self, criterion: Any) -> Iterator[Doubt]:
         if not self.n_features_:  # ties are told apart by lot
-            self._say_nothing_found()
+            yield from super()._doubts(criterion)
 
-    def _share_done(self, record: Record) -> tuple[float | None, str]:
+    def _way(self, record: Record) -> tuple[float, float | None, str]:
         state = next(iter(record.parts), record).trace.state  # of this, or of the one inside it
-        done, n_rounds = state.get("rounds", ()), state.get("n_rounds", ())
+        n_done, n_rounds = len(state.get("rounds", ())), state.get("n_rounds")
         if not n_rounds:
-            return None, "training"
-        return len(done) / n_rounds, f"round {len(done)} of {n_rounds}"
-
-    def _size(self, n_units: int) -> int | None:
-        return None
-
-    def _enough(self, run: Run) -> bool:
-        return False
-
-    def _unsized(self, bare: Any) -> Any:
-        return bare
-
-    def _n_units(self, X: Array) -> int:
-        return X.shape[1] if self._units is None else self._units.n_units
+            return 0, None, "training"
+        return n_done, n_rounds, f"round {n_done} of {n_rounds}"
 
     def _counted(self, n: Any) -> str:
         """A number of units, in words."""
-        return counted(n, "column" if self._units is None else self._units.word)
+        return counted(n, self._units.word)
 
-    @property
-    def _labels(self) -> Subset | None:
-        """The unit of each column, None where units are columns."""
-        units = self._units
-        return None if units is None or units.plain else units.unit_of
+
+class RoundsChoice(Choice):
+    """The columns that a selection in rounds keeps, by its verdict.
+
+    Parameters
+    ----------
+    selection : InRounds
+    """
+
+    def __init__(self, selection: InRounds):
+        self.selection = selection
+
+    def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
+        selection, units = self.selection, context.grouping
+        assert context.X is not None
+        assert units is not None
+        selection._units = units
+        selection._restore(context.X, context.y, trace.state)
+        order = best_first(selection._scores)
+        n_kept, reason = selection._verdict(selection._scores[order])
+        if not units.fixed:
+            return Chosen(n_kept - 1, reason)
+        # a composition may fix units: they are the first step, whatever the rounds say of them
+        found = np.setdiff1d(order[:n_kept], units.fixed_units)
+        return Chosen(len(found), reason + context.beside_fixed)
 
 
 @contextmanager

@@ -1,17 +1,17 @@
 """Selections around a search: run again on other rows, or on a wider table, and counted."""
 
-from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin
 from sklearn.utils import Tags
 
 from tamis._arrays import Array, Subset, class_codes, target_kind
+from tamis._seeds import seed_of, stream
 from tamis.contract import Selection
 from tamis.contract.choice import SizeLike
+from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidTable, InvalidTarget
 from tamis.meta.inner_search import (
     check_first,
@@ -22,12 +22,11 @@ from tamis.meta.inner_search import (
     walked,
     whole_walk,
 )
-from tamis.meta.repeats import InRounds
 from tamis.search.categories import for_columns
 
 
-class Rounds(MetaEstimatorMixin, InRounds):
-    """Selection that runs a search many times and keeps what the rounds agree on."""
+class Rounds(MetaEstimatorMixin):
+    """What selections in rounds have in common whose rounds run a search."""
 
     #: How many columns are kept is what the rounds decide.
     n_features_to_select: SizeLike = "best"
@@ -41,6 +40,8 @@ class Rounds(MetaEstimatorMixin, InRounds):
     passes_targets: ClassVar[bool] = False
 
     search: Selection
+    n_jobs: int | None
+    _units: Grouping
 
     def _check(self) -> None:
         if not isinstance(self.search, Selection):
@@ -55,7 +56,7 @@ class Rounds(MetaEstimatorMixin, InRounds):
             )
         check_first(type(self).__name__, self.search)
         self._check_walk(walk_of(self.search))
-        self.search._check()
+        self.search.check()
 
     def _check_walk(self, walk: Any) -> None:
         """Refuse a search that cannot be asked for a number of columns, or has no order of them."""
@@ -83,20 +84,8 @@ class Rounds(MetaEstimatorMixin, InRounds):
     def _check_target(self, y: NDArray[Any] | None) -> None:
         self.search._check_target(y)
 
-    def cost(self, n_samples: int, n_features: int) -> float | None:
-        """Of all rounds, of which ``n_jobs`` are held at once; None where the search cannot say."""
-        one = self._cost_of_round(n_samples, n_features)
-        if one is None:
-            return None
-        n_jobs = 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
-        return min(n_jobs, self._n_rounds()) * one
-
-    @abstractmethod
     def _cost_of_round(self, n_samples: int, n_features: int) -> float | None:
-        """What one round takes, None where the search cannot say."""
-
-    def _cost_beside(self, n_samples: int, n_features: int) -> float | None:
-        """What a search on a table and its double takes (:meth:`_beside`)."""
+        """Of a search on a table and its double (:meth:`_beside`)."""
         n, d = n_samples, 2 * n_features
         held = walk_cost(self.search, n, d)
         # half a copy, and both halves side by side
@@ -111,7 +100,7 @@ class Rounds(MetaEstimatorMixin, InRounds):
         return tags
 
     @property
-    def takes_categories(self) -> bool:  # type: ignore[override]
+    def takes_categories(self) -> bool:
         """As the search does, where nothing else reads the columns."""
         return self.passes_nan and bool(self.search.takes_categories)
 
@@ -130,18 +119,31 @@ class Rounds(MetaEstimatorMixin, InRounds):
         and their doubles are in the table, and minus infinity stands for the others.
         """
         d = X.shape[1]
-        labels = np.arange(d) if self._labels is None else self._labels
-        n_units = int(labels.max()) + 1
+        labels, n_units = self._units.unit_of, self._units.n_units
         inside = np.arange(d) if field is None else np.flatnonzero(np.isin(labels, field))
         place = rng.permutation(np.concatenate([inside, inside + d]))
         both = np.concatenate([labels, labels + n_units])[place]
         wide = np.hstack([X, others])[:, place]
         size = whole_walk(self.search, len(np.unique(both)))
-        search = for_columns(self.search, place % d, d)
-        fitted = self._fitted(wide, y, seed, size, None if self._labels is None else both, search)
+        fitted = self._fitted(wide, y, seed, size, place, both)
         standing = np.full(2 * n_units, -np.inf)
         standing[in_order_of_columns(both)] = standing_of(fitted)
         return standing[:n_units], standing[n_units:]
+
+    def _probes_ahead(
+        self,
+        X: Array,
+        y: NDArray[Any] | None,
+        seed: int,
+        index: int,
+        field: Subset | None = None,
+    ) -> list[Any]:
+        """For each unit (of the field) how many of the permuted copies stand ahead of it."""
+        rng = stream(seed, "probes", index)
+        probes = X[rng.permutation(len(X))]
+        both = self._beside(X, probes, y, seed_of(seed, "search", index), rng, field)
+        standing = np.concatenate(both if field is None else [one[field] for one in both])
+        return list(count_ahead(standing, len(standing) // 2, rng).tolist())
 
     def _fitted(
         self,
@@ -149,12 +151,19 @@ class Rounds(MetaEstimatorMixin, InRounds):
         y: NDArray[Any] | None,
         seed: int,
         size: int,
+        place: Subset | None = None,
         labels: Subset | None = None,
-        search: Selection | None = None,
     ) -> Selection:
-        """A clone of the search that walked to a size, with seeds; ``labels`` are the units."""
-        search = self.search if search is None else search
-        return walked(search, X, y, seed, size, self._labels if labels is None else labels)
+        """A clone of the search that walked to a size, with seeds.
+
+        Column i of ``X`` is column ``place[i]`` of the table, or of its double behind it, and
+        belongs to the unit ``labels[i]``.
+        """
+        units, search = self._units, self.search
+        if place is not None:
+            search = for_columns(search, place % units.n_columns, units.n_columns)
+        labels = units.unit_of if labels is None else labels
+        return walked(search, X, y, seed, size, None if units.plain else labels)
 
 
 def check_part(name: str, y: NDArray[Any] | None, rows: Subset) -> None:
@@ -187,3 +196,13 @@ def expected_unrelated(n: float) -> str:
     return (
         f"{n:g} of those kept {'is' if n <= 1 else 'are'} expected to be unrelated to the target."
     )
+
+
+def count_ahead(standing: Array, n_columns: int, rng: np.random.Generator) -> Array:
+    """For each of the first columns, how many of the others stand ahead; lots decide ties."""
+    order = np.lexsort((rng.random(len(standing)), -standing))
+    probe = order >= n_columns
+    before: Array = np.cumsum(probe) - probe
+    found = np.empty(len(standing))
+    found[order] = before
+    return found[:n_columns]

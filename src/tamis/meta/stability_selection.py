@@ -1,23 +1,23 @@
 """Keep what is found again and again in halves of the rows."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, is_int, is_real
+from tamis._arrays import Array
+from tamis._checks import Constraints, integer, number
 from tamis._seeds import seed_of, stream
 from tamis.contract import Selection
 from tamis.exceptions import InvalidParameter
 from tamis.meta.inner_search import in_order_of_columns, walk_cost
-from tamis.meta.repeats import Verdict
+from tamis.meta.repeats import InRounds, Verdict
 from tamis.meta.search_repeats import Rounds, check_part, expected_unrelated
-from tamis.search.categories import for_columns
 from tamis.validation.resamples import parts_of, plain_groups_of
 from tamis.validation.stability import Stability, stability
 
 
-class StabilitySelection(Rounds):
+class StabilitySelection(Rounds, InRounds):
     """Keep the columns that a search finds in most halves of the rows.
 
     The rows are cut into two halves (classes in proportion) again and again; the search keeps the
@@ -71,6 +71,12 @@ class StabilitySelection(Rounds):
     passes_nan = True
     passes_targets = True
 
+    _constraints: ClassVar[Constraints] = {
+        "expected_false": number(above=0),
+        "threshold": number(above=0.5, most=1),
+        "n_pairs": integer(1),
+    }
+
     def __init__(
         self,
         search: Selection,
@@ -87,21 +93,6 @@ class StabilitySelection(Rounds):
         self.n_pairs = n_pairs
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def _check(self) -> None:
-        super()._check()
-        if not (is_real(self.expected_false) and self.expected_false > 0):
-            raise InvalidParameter(
-                f"StabilitySelection needs expected_false above 0, not {self.expected_false!r}."
-            )
-        if not (is_real(self.threshold) and 0.5 < self.threshold <= 1):
-            raise InvalidParameter(
-                f"StabilitySelection needs threshold in (0.5, 1], not {self.threshold!r}."
-            )
-        if not (is_int(self.n_pairs) and self.n_pairs >= 1):
-            raise InvalidParameter(
-                f"StabilitySelection needs n_pairs of at least 1, not {self.n_pairs!r}."
-            )
 
     def _n_rounds(self) -> int:
         return self.n_pairs
@@ -143,17 +134,10 @@ class StabilitySelection(Rounds):
         self, X: Array, y: NDArray[Any] | None, seed: int, half: tuple[int, int]
     ) -> list[int]:
         """The best units of one half; its columns are shuffled, so that no index is preferred."""
-        d = X.shape[1]
-        place = stream(seed, "columns", *half).permutation(d)
-        labels = (np.arange(d) if self._labels is None else self._labels)[place]
-        fitted = self._fitted(
-            X[:, place],
-            y,
-            seed_of(seed, "search", *half),
-            self._n_best(self._n_units(X)),
-            None if self._labels is None else labels,
-            for_columns(self.search, place, d),
-        )
+        place = stream(seed, "columns", *half).permutation(X.shape[1])
+        labels, n_best = self._units.unit_of[place], self._n_best(self._units.n_units)
+        own = seed_of(seed, "search", *half)
+        fitted = self._fitted(X[:, place], y, own, n_best, place, labels)
         return sorted(in_order_of_columns(labels)[fitted.unit_support_].tolist())
 
     def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:

@@ -324,7 +324,7 @@ class GateSelector(Embedded):
         size = n_samples, n_features, n_classes
         return gate_bytes(settings, *size, n_networks, n_folds)
 
-    def _afford(self, X: Array, y: NDArray[Any] | None) -> None:
+    def _check_memory(self, X: Array, y: NDArray[Any] | None) -> None:
         cost = partial(self.cost, n_classes=len(np.unique(np.asarray(y))))
         check_cost("GateSelector", cost, *X.shape, fewer=self.fewer, quick=self.quick)
 

@@ -12,18 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import EMPTY, Array, Subset, best_first, improves, is_real
 from tamis._linalg import BATCH
-from tamis.contract import Step, SubsetCriterion, Trace
+from tamis.contract import Record, Search, Step, SubsetCriterion, Trace
 from tamis.contract.choice import Fraction, Size, SizeLike, resolve_choice
 from tamis.contract.search import Counted
-from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NotProvenOptimal
-from tamis.search.subset_search import WholeSubsets
 
 #: Subsets valued at a time by the exhaustive search; also how often it can be stopped.
 BLOCK = 4096
 
 
-class Exhaustive(WholeSubsets):
+class Exhaustive(Search):
     """Value every subset of the asked size; of every size where none is asked.
 
     Each step is a block of subsets and holds the best so far.
@@ -48,12 +46,13 @@ class Exhaustive(WholeSubsets):
 
     needs = (SubsetCriterion,)
     extends = False
+    holds_best = True
 
-    def _share_of_steps(self, trace: Trace, grouping: Grouping) -> tuple[float | None, str]:
-        n_fixed, n_valued = len(grouping.fixed), trace.state["valued"]
-        target, free = self._choice().size(trace.n_units, ""), trace.n_units - n_fixed
+    def _way(self, record: Record) -> tuple[float, float | None, str]:
+        n_fixed, n_valued = len(record.grouping.fixed), record.trace.state.get("valued", 0)
+        target, free = self._choice().size(n := record.trace.n_units, ""), n - n_fixed
         n_subsets = 2**free if target is None else comb(free, target - n_fixed)
-        return n_valued / n_subsets, f"{n_valued} subsets"
+        return n_valued, n_subsets, f"{n_valued} subsets"
 
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
@@ -89,7 +88,7 @@ def _contenders(criterion: Counted, values: Array, value: float) -> Subset:
     return np.flatnonzero(values >= value - 1e-11 * abs(value))
 
 
-class BranchAndBound(WholeSubsets):
+class BranchAndBound(Search):
     """The optimum of :class:`Exhaustive` for a monotone criterion, at a fraction of its cost.
 
     Features are removed from the full set along a tree; a branch is left as soon as its bound says
@@ -130,6 +129,7 @@ class BranchAndBound(WholeSubsets):
 
     needs = (SubsetCriterion,)
     extends = False
+    holds_best = True
 
     def __init__(
         self,
@@ -178,12 +178,10 @@ class BranchAndBound(WholeSubsets):
         check_is_fitted(self)
         return float(self.trace_.state["gap"])
 
-    def _complete(self, trace: Trace) -> bool:
-        """Not while a budget left a gap: more of it may close it."""
-        return bool(trace.state["gap"] == 0)
-
-    def _share_of_steps(self, trace: Trace, grouping: Grouping) -> tuple[float | None, str]:
-        return None, f"gap {trace.state['gap']:.3g}"
+    def _way(self, record: Record) -> tuple[float, float | None, str]:
+        if not len(record.trace):
+            return super()._way(record)
+        return 0, None, f"gap {record.trace.state['gap']:.3g}"
 
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace

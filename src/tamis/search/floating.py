@@ -14,7 +14,7 @@ from tamis._arrays import Subset, improves
 from tamis.contract import Search, Step, SubsetCriterion, Trace
 from tamis.contract.search import Counted
 from tamis.contract.steps import Standing
-from tamis.search.greedy import from_empty, from_full, grown, least, others, shrunk
+from tamis.search.greedy import from_fixed, from_full, grown, least, others, shrunk
 
 
 class BestBySize(dict[int, tuple[float, Subset]]):
@@ -80,7 +80,8 @@ class FloatingForward(Search):
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
-        known, step = BestBySize(done), from_empty(criterion, done)
+        known = BestBySize(done)
+        step = done[-1] if len(done) else from_fixed(criterion)
         n_fixed = len(criterion.fixed)
         if isinstance(step, Step) and n_fixed:
             yield step

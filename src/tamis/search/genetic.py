@@ -11,20 +11,18 @@ import numpy as np
 
 from tamis._arrays import EMPTY, Array, Mask, Subset, best_first, improves, is_int, is_real
 from tamis._seeds import stream
-from tamis.contract import Step, SubsetCriterion, Trace
+from tamis.contract import Record, Search, Step, SubsetCriterion, Trace
 from tamis.contract.choice import SizeLike
 from tamis.contract.search import Counted
 from tamis.contract.steps import Standing
-from tamis.contract.units import Grouping
 from tamis.exceptions import InvalidParameter
-from tamis.search.subset_search import WholeSubsets
 
 Draw = np.random.Generator
 #: The least that counts may be.
 LEAST = {"population_size": 2, "n_generations": 1, "tournament_size": 1, "n_elite": 0}
 
 
-class Genetic(WholeSubsets):
+class Genetic(Search):
     """Breed subsets: select parents, cross them, flip bits, keep the elite.
 
     With a number of features every individual has exactly that size; with
@@ -68,6 +66,7 @@ class Genetic(WholeSubsets):
 
     needs = (SubsetCriterion,)
     extends = False
+    holds_best = True
 
     # More parameters than elsewhere in tamis: the operators are what the method is.
     def __init__(
@@ -122,8 +121,9 @@ class Genetic(WholeSubsets):
             if not (is_real(rate) and 0 <= rate <= 1):
                 raise InvalidParameter(f"Genetic needs {name} in [0, 1], not {rate!r}.")
 
-    def _share_of_steps(self, trace: Trace, grouping: Grouping) -> tuple[float | None, str]:
-        return len(trace) / (self.n_generations + 1), f"generation {len(trace) - 1}"
+    def _way(self, record: Record) -> tuple[float, float | None, str]:
+        n_steps = len(record.trace)
+        return n_steps, self.n_generations + 1, f"generation {n_steps - 1}"
 
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace

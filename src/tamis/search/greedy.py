@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis._arrays import EMPTY, Array, Subset, is_int, snapped
+from tamis._arrays import EMPTY, Subset, is_int, snapped
 from tamis.contract import (
     BackwardCriterion,
     ForwardCriterion,
@@ -28,11 +28,11 @@ def grown(criterion: Counted, subset: Subset, value: float, candidates: Subset) 
     gains = criterion.gain(subset, candidates)
     cut = snapped(gains, criterion.noise(value))
     chosen = criterion.winner(subset, candidates, criterion.shunning(cut, candidates))
-    larger = with_unit(subset, candidates[chosen])
+    larger, n_equal = with_unit(subset, candidates[chosen]), np.count_nonzero(cut == cut[chosen])
     return Step(
         larger,
         moved_value(criterion, value, gains[chosen], larger),
-        Scores(candidates, gains, criterion.errors(subset), _n_equal(cut, cut[chosen])),
+        Scores(candidates, gains, criterion.errors(subset), int(n_equal)),
     )
 
 
@@ -51,16 +51,12 @@ def shrunk(criterion: Counted, subset: Subset, value: float, fixed: Subset = EMP
         order, cut = np.where(free, order, np.inf), np.where(free, cut, np.nan)
     chosen = len(order) - 1 - criterion.winner(subset, subset[::-1], -order[::-1])
     smaller = np.concatenate([subset[:chosen], subset[chosen + 1 :]])
+    n_equal = np.count_nonzero(cut == cut[chosen])
     return Step(
         smaller,
         moved_value(criterion, value, -losses[chosen], smaller),
-        Scores(subset, losses, criterion.errors(subset), _n_equal(cut, cut[chosen])),
+        Scores(subset, losses, criterion.errors(subset), int(n_equal)),
     )
-
-
-def _n_equal(cut: Array, chosen: float) -> int:
-    """How many scores are the chosen one."""
-    return int(np.count_nonzero(cut == chosen))
 
 
 def moved_value(criterion: Counted, value: float, change: float, subset: Subset) -> float:
@@ -74,11 +70,6 @@ def others(subset: Subset, n_units: int) -> Subset:
     out = np.ones(n_units, dtype=bool)
     out[subset] = False
     return np.flatnonzero(out)
-
-
-def from_empty(criterion: Counted, done: Trace) -> Standing:
-    """Where a walk that starts with nothing, or with what is fixed, stands."""
-    return done[-1] if len(done) else from_fixed(criterion)
 
 
 def from_fixed(criterion: Counted) -> Step:
@@ -131,7 +122,7 @@ class Forward(Search):
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
-        step = from_empty(criterion, done)
+        step = done[-1] if len(done) else from_fixed(criterion)
         if isinstance(step, Step) and len(step.subset):
             yield step
         while len(step.subset) < (size or n_units):

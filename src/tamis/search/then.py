@@ -5,67 +5,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import get_config
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.utils import Tags
-from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 
 from tamis._arrays import Array, Subset
 from tamis.blocks.table import BlockTable
-from tamis.contract import Choice, Chosen, Progress, Record, Selection, Trace
+from tamis.contract import Progress, Record, Selection, Trace
+from tamis.contract.composition import Composed, PartRuns, combine_tags
 from tamis.contract.explain import explained, unit_index
 from tamis.contract.record import outside_pairs
-from tamis.contract.run import Run
-from tamis.contract.search import FITTING
 from tamis.contract.steps import Event
-from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSelected
 from tamis.search.categories import for_columns
 
 
-class PartRuns:
-    """Two selections on their way, the second on what the first kept."""
-
-    #: A composition has no criterion of its own.
-    criterion = None
-
-    def __init__(
-        self,
-        selections: "tuple[Selection, Selection]",
-        X: Array,
-        y: NDArray[Any] | None,
-        shares: list[dict[str, Any]],
-        done: tuple[Record, ...],
-        grouping: Grouping,
-    ):
-        self._selections, self._X, self._y, self._shares = selections, X, y, shares
-        self._done, self._grouping = done, grouping
-        self._runs: list[Run] = []
-
-    def run(self, index: int, units: Subset) -> Run:
-        """One part on some units, from where its record left it."""
-        done = self._done[index] if index < len(self._done) else None
-        columns, left = self._grouping.columns(units), self._grouping.restricted(units)
-        selection = for_columns(self._selections[index], columns, self._X.shape[1])
-        X, y = _of_columns(self._X, columns), self._y
-        if isinstance(X, BlockTable) and not selection.takes_blocks:
-            X, y = X.held(type(selection).__name__)
-        run = Run(selection, X, y, self._shares[index], done, left)
-        self._runs.append(run)
-        return run
-
-    @property
-    def parts(self) -> tuple[Record, ...]:
-        """The records of the parts begun, now or in the run that is resumed."""
-        return (*(run.record for run in self._runs), *self._done[len(self._runs) :])
-
-    @property
-    def n_evaluations(self) -> int:
-        """Scores asked for by all parts."""
-        return sum(part.n_evaluations for part in self.parts)
-
-
-class Then(MetaEstimatorMixin, Selection):
+class Then(Composed):
     """Run ``second`` on the columns that ``first`` kept, and speak of the original columns.
 
     A fast filter before a careful search. ``order_``, ``ranking_`` and ``scores_`` have what
@@ -110,10 +64,21 @@ class Then(MetaEstimatorMixin, Selection):
         self.feature_groups = feature_groups
         self.fixed_features = fixed_features
 
+    part_names = ("first", "second")
+
+    def _open(
+        self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
+    ) -> PartRuns:
+        return PartRuns(X, y, params, done)
+
     def _steps(
         self, criterion: PartRuns, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Event]:
-        first = criterion.run(0, np.arange(n_units))
+        for_first, for_second = self._shares(criterion.params)
+        X, y, grouping = criterion.X, criterion.y, criterion.grouping
+        # records name a table in blocks by the columns that are read of it
+        whole = X.narrowed(np.arange(X.shape[1])) if isinstance(X, BlockTable) else X
+        first = criterion.begin(self.first, whole, y, for_first, grouping)
         for _ in first:
             yield Progress({})
         kept = first.settled()
@@ -123,40 +88,13 @@ class Then(MetaEstimatorMixin, Selection):
                 f"Then: nothing is left for {type(self.second).__name__}, as "
                 f"{type(self.first).__name__} keeps no column: {kept.reason}"
             )
-        yield from criterion.run(1, units).on(units, done, kept.n_evaluations)
-
-    def _open(
-        self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
-    ) -> PartRuns:
-        parts, shares = (self.first, self.second), self._shares(params)
-        return PartRuns(parts, X, y, shares, done.parts, done.grouping)
-
-    def _seeded(self, seeds: dict[str, int] | None) -> "tuple[Then, dict[str, int]]":
-        return clone(self), {}  # each part has seeds, and a record, of its own
-
-    def _unsized(self, bare: Any) -> Any:
-        return bare.set_params(second=bare.second._unsized(bare.second))
-
-    @property
-    def extends(self) -> bool:  # type: ignore[override]
-        """As the second search does."""
-        return bool(self.second.extends)
-
-    def _choice(self) -> Choice:
-        choice: Choice = self.second._choice()
-        return choice
-
-    def _picked(self, run: Run) -> Chosen:
-        """What the second search keeps of the columns that it saw."""
-        assert run.source is not None
-        second = run.source.parts[-1]
-        return Chosen(second.chosen, second.reason)
-
-    def _enough(self, run: Run) -> bool:
-        return False  # the second search asks its own choice
-
-    def _complete(self, trace: Trace) -> bool:
-        return bool(self.second._complete(trace))
+        columns = grouping.columns(units)
+        second = for_columns(self.second, columns, X.shape[1])
+        X = _of_columns(X, columns)
+        if isinstance(X, BlockTable) and not second.takes_blocks:
+            X, y = X.held(type(second).__name__)
+        run = criterion.begin(second, X, y, for_second, grouping.restricted(units))
+        yield from run.on(units, done, kept.n_evaluations)
 
     def _settle(self, record: Record, X: Array, y: NDArray[Any] | None) -> None:
         super()._settle(record, X, y)
@@ -198,7 +136,7 @@ class Then(MetaEstimatorMixin, Selection):
                         f"Then needs {name} for both of its parts, not for "
                         f"{type(part).__name__} alone. Write Then(..., {name}=...)."
                     )
-            part._check()
+            part.check()
 
     def _size(self, n_units: int) -> int | None:
         """Number of units kept by both, None where only the data can tell."""
@@ -206,7 +144,7 @@ class Then(MetaEstimatorMixin, Selection):
         return None if kept is None else self.second._size(kept)
 
     @property
-    def takes_categories(self) -> bool:  # type: ignore[override]
+    def takes_categories(self) -> bool:
         """Where both parts do."""
         return bool(self.first.takes_categories and self.second.takes_categories)
 
@@ -218,33 +156,8 @@ class Then(MetaEstimatorMixin, Selection):
     def _check_blocks(self) -> None:
         self.first._check_blocks()
 
-    @property
-    def _takes_metadata(self) -> bool:
-        return bool(self.first._takes_metadata or self.second._takes_metadata)
-
-    def _shares(self, params: dict[str, Any]) -> list[dict[str, Any]]:
-        """Metadata for each part: by requests if routing is enabled, else where they are of use."""
-        if get_config()["enable_metadata_routing"] and params:
-            routed = process_routing(self, "fit", **params)
-            return [dict(routed.first.fit), dict(routed.second.fit)]
-        if not self._takes_metadata:
-            return [params, params]  # the first part says why not
-        return [params if p._takes_metadata else {} for p in (self.first, self.second)]
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Metadata given to ``fit`` go to both searches."""
-        return MetadataRouter(owner=self).add(
-            first=self.first, second=self.second, method_mapping=FITTING
-        )
-
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        parts = [part.__sklearn_tags__() for part in (self.first, self.second)]
-        tags.target_tags.required = any(part.target_tags.required for part in parts)
-        tags.target_tags.multi_output = all(part.target_tags.multi_output for part in parts)
-        tags.input_tags.allow_nan = all(part.input_tags.allow_nan for part in parts)
-        tags.input_tags.sparse = all(part.input_tags.sparse for part in parts)
-        return tags
+        return combine_tags(super().__sklearn_tags__(), self._parts)
 
 
 def _of_columns(X: Any, columns: Subset) -> Any:

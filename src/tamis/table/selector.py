@@ -1,29 +1,25 @@
 """A selection from a frame of any kinds, in terms of its own columns."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
-from warnings import warn
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn import get_config
-from sklearn.base import MetaEstimatorMixin, clone
-from sklearn.callback import with_callbacks
+from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array
 from tamis._frame import collected
 from tamis.blocks.table import is_in_blocks
-from tamis.contract import Choice, Chosen, Record, Selection, Trace
+from tamis.contract import Record, Selection, Trace
+from tamis.contract.composition import Composed, PartRuns
 from tamis.contract.explain import column_index
-from tamis.contract.fitted_selection import Reread
 from tamis.contract.record import outside_pairs
-from tamis.contract.run import Run
-from tamis.contract.search import FITTING
+from tamis.contract.selector import Doubt, Reread
 from tamis.contract.steps import Event
+from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TableAlert
 from tamis.table.frames import (
     as_library,
@@ -44,27 +40,7 @@ WHY = {
 }
 
 
-class Inside:
-    """The search on its way through the encoded table."""
-
-    #: The criterion belongs to the search inside.
-    criterion = None
-
-    def __init__(self, run: Run):
-        self.run = run
-
-    @property
-    def n_evaluations(self) -> int:
-        """Scores asked for by the search."""
-        return self.parts[0].n_evaluations
-
-    @property
-    def parts(self) -> tuple[Record, ...]:
-        """The record of the search."""
-        return (self.run.record,)
-
-
-class TableSelector(MetaEstimatorMixin, Selection):
+class TableSelector(Composed):
     """Let a search choose among the columns of a frame of any kinds.
 
     Numbers with gaps, categories, dates and booleans are encoded inside ``fit``, so that nothing is
@@ -113,6 +89,8 @@ class TableSelector(MetaEstimatorMixin, Selection):
     ['education', 'married', 'hours']
     """
 
+    part_names = ("search",)
+
     def __init__(self, search: Any, encoder: Any = "auto", *, keep: Sequence[str] = ()):
         self.search = search
         self.encoder = encoder
@@ -120,22 +98,23 @@ class TableSelector(MetaEstimatorMixin, Selection):
 
     # -- the frame and what is offered of it ------------------------------------------------------
 
-    @with_callbacks
-    def _run(self, X: Any, y: Any, params: dict[str, Any], done: Record | None) -> None:
-        self._forget()
-        self._check()
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> Self:
+        """Find the best columns of a frame; see :meth:`Selection.fit`."""
+        try:
+            super().fit(X, y, **params)
+        finally:
+            self.__dict__.pop("_offered", None)
+        return self
+
+    def _read_table(
+        self, X: Any, y: Any, target: Any, params: dict[str, Any]
+    ) -> tuple[Any, NDArray[Any] | None, Grouping]:
         if is_in_blocks(X):
             self._check_blocks()
         self._offered = offered = _reader().offered(self, X, y)
         self.encoder_, profile = offered.encoder, offered.profile
         self.kinds_, self.alerts_, self.aside_ = profile.kinds, profile.alerts, offered.aside
-        try:
-            self._follow(Run(self, offered.codes, offered.y, params, done, offered.outer))
-        finally:
-            del self._offered
-        for alert in self.alerts_:
-            if alert.grave:
-                warn(str(alert), TableAlert, stacklevel=4)
+        return offered.codes, offered.y, offered.outer
 
     # -- what a selection says --------------------------------------------------------------------
 
@@ -154,36 +133,24 @@ class TableSelector(MetaEstimatorMixin, Selection):
                 f"TableSelector needs keep as a list of columns, not {self.keep!r}. Write "
                 f"keep=[{self.keep!r}]."
             )
-        self.search._check()
+        self.search.check()
 
     def _open(
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
-    ) -> Inside:
-        part = done.parts[0] if done.parts else None
-        offered = self._offered
-        run = Run(offered.search, offered.Z, y, self._routed(params), part, offered.inner)
-        return Inside(run)
+    ) -> PartRuns:
+        return PartRuns(self._offered.Z, y, params, done)
 
     def _steps(
-        self, criterion: Inside, n_units: int, size: int | None, done: Trace
+        self, criterion: PartRuns, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Event]:
-        return criterion.run.on(self._offered.outside, done)
+        offered, (share,) = self._offered, self._shares(criterion.params)
+        run = criterion.begin(offered.search, criterion.X, criterion.y, share, offered.inner)
+        return run.on(offered.outside, done)
 
     def _size(self, n_units: int) -> int | None:
         """As the search counts what it is offered."""
         size: int | None = self.search._size(self._offered.inner.n_units)
         return size
-
-    def _seeded(self, seeds: dict[str, int] | None) -> "tuple[TableSelector, dict[str, int]]":
-        return self, {}  # the search has seeds, and a record, of its own
-
-    def _unsized(self, bare: Any) -> Any:
-        return bare.set_params(search=bare.search._unsized(bare.search))
-
-    @property
-    def extends(self) -> bool:  # type: ignore[override]
-        """As the search does."""
-        return bool(self.search.extends)
 
     @property
     def counts_places(self) -> bool:  # type: ignore[override]
@@ -193,20 +160,11 @@ class TableSelector(MetaEstimatorMixin, Selection):
     def _inner_search(self) -> Any:
         return self.search
 
-    def _choice(self) -> Choice:
-        choice: Choice = self.search._choice()
-        return choice
-
-    def _picked(self, run: Run) -> Chosen:
-        assert run.source is not None
-        inside = run.source.parts[-1]
-        return Chosen(inside.chosen, inside.reason)
-
-    def _enough(self, run: Run) -> bool:
-        return False  # the search asks its own choice
-
-    def _complete(self, trace: Trace) -> bool:
-        return bool(self.search._complete(trace))
+    def _doubts(self, criterion: Any) -> Iterator[Doubt]:
+        yield from super()._doubts(criterion)
+        for alert in self.alerts_:
+            if alert.grave:
+                yield str(alert), TableAlert
 
     def _settle(self, record: Record, X: Array, y: NDArray[Any] | None) -> None:
         super()._settle(record, X, y)
@@ -279,19 +237,6 @@ class TableSelector(MetaEstimatorMixin, Selection):
         self._check_same(self.search_.n_features_in_, n_numbers, None, None)
         labels = offered.outer.unit_names(range(len(self.support_)) if names is None else names)
         return Reread(offered.Z, offered.y, self.search_, [labels[u] for u in offered.outside])
-
-    @property
-    def _takes_metadata(self) -> bool:
-        return bool(self.search._takes_metadata)
-
-    def _routed(self, params: dict[str, Any]) -> dict[str, Any]:
-        if get_config()["enable_metadata_routing"] and params:
-            return dict(process_routing(self, "fit", **params).search.fit)
-        return params
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Metadata given to ``fit`` go to the search."""
-        return MetadataRouter(owner=self).add(search=self.search, method_mapping=FITTING)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

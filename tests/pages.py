@@ -3,8 +3,10 @@
 import doctest
 import re
 import shlex
+import sys
 import textwrap
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).parent.parent
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -55,7 +57,9 @@ def commands(name):
 
 def run_page(name):
     """Run blocks of Python and sessions in one scope, as a reader would; the scope comes back."""
-    scope = {"__name__": "document"}
+    # a module of that name, so that the classes of a page can be pickled as those of a program
+    sys.modules["document"] = module = ModuleType("document")
+    scope = module.__dict__
     runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
     steps = [*code_blocks(name, "python"), *sessions(name)]
     for line, step in sorted(steps, key=lambda found: found[0]):

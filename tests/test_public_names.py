@@ -143,13 +143,13 @@ def test_everything_is_there_after_a_plain_import():
     code = """
 import tamis
 print(len(tamis.recipes.names()) > 40, tamis.spec.parse("Scatter()"))
-print(tamis.exceptions.TamisError.__name__, tamis.contract.Criterion.__name__)
+print(tamis.exceptions.TamisError.__name__, tamis.contract.Record.__name__)
 print(type(tamis.recipe("fisher-score")).__name__, tamis.select.__name__, tamis.__version__)
 print({"select", "recipe"} <= set(dir(tamis)), hasattr(tamis, "nonsense"))
 """
     first, second, third, fourth = run(code).splitlines()
     assert first == "True Scatter()"
-    assert second == "TamisError Criterion"
+    assert second == "TamisError Record"
     assert third == f"Ranking select {tamis.__version__}"
     assert fourth == "True False"
 

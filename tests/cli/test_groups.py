@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tamis.cli.app import app
-from tests.laws.catalogue import table
+from tamis.testing.problem import make_table as table
 
 
 @pytest.fixture

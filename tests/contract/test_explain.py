@@ -19,7 +19,8 @@ from tamis.search import (
     RecursiveElimination,
     Then,
 )
-from tests.laws.catalogue import searches, table
+from tamis.testing.problem import make_table as table
+from tests.laws.catalogue import searches
 
 DATA = load_breast_cancer(as_frame=True)
 

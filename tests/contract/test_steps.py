@@ -11,7 +11,7 @@ from tamis.contract.steps import BEST
 from tamis.criteria import FisherScore, Scatter, Scored
 from tamis.exceptions import InvalidStep, NothingGained, TiedScores
 from tamis.search import Forward, Ranking, RecursiveElimination
-from tests.laws.catalogue import table
+from tamis.testing.problem import make_table as table
 
 
 class Scripted(Search):

@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from tamis.contract.units import Grouping, resolve_units
 from tamis.criteria import Scatter
 from tamis.exceptions import InvalidParameter
-from tests.laws.catalogue import table
+from tamis.testing.problem import make_table as table
 
 NAMES = ["a", "b", "c", "d", "e"]
 

@@ -20,7 +20,7 @@ from tamis.criteria import (
 )
 from tamis.exceptions import InvalidParameter
 from tamis.search import RecursiveElimination
-from tests.laws.catalogue import table
+from tamis.testing.problem import make_table as table
 from tests.laws.unit_laws import ALL, UNITS
 
 FOREST = ExtraTreesClassifier(60, random_state=0)

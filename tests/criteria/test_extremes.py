@@ -47,7 +47,8 @@ from tamis.exceptions import (
 )
 from tamis.response import fold_models
 from tamis.search import Backward, Forward, RecursiveElimination
-from tests.laws.catalogue import name, table
+from tamis.testing.problem import make_table as table
+from tests.laws.catalogue import name
 
 SCALE_FREE = [
     FisherScore(),

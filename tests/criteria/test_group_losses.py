@@ -11,9 +11,10 @@ from sklearn.svm import SVC
 
 from tamis.contract import BackwardCriterion, SubsetCriterion
 from tamis.criteria import RadiusMargin, ReducedParzenInformation, Span, WeightNorm
+from tamis.testing.problem import make_table as table
 from tests import explicit_machines as explicit
-from tests.criteria.test_reduced import information
-from tests.laws.catalogue import every, table
+from tests.criteria.test_reduced_parzen import information
+from tests.laws.catalogue import every
 from tests.laws.unit_laws import ALL, UNITS
 
 #: What each class of criteria is held to.

@@ -19,7 +19,8 @@ from tamis.criteria import (
 from tamis.exceptions import DegenerateData
 from tamis.recipes import recipe
 from tamis.search import Backward, Forward, Ranking
-from tests.laws.catalogue import name, table
+from tamis.testing.problem import make_table as table
+from tests.laws.catalogue import name
 
 IDLE = [0, 9, 10]
 RECIPES = [

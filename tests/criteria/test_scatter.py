@@ -10,7 +10,7 @@ from tamis._arrays import EMPTY
 from tamis.criteria import Divergence, Scatter
 from tamis.exceptions import InvalidParameter, SingularScatter
 from tamis.search import Backward, BranchAndBound, Forward, RecursiveElimination
-from tests.laws.catalogue import table
+from tamis.testing.problem import make_table as table
 
 
 def explicit(X, y, ridge=0.0):

@@ -25,7 +25,8 @@ from tamis.criteria import (
 )
 from tamis.exceptions import InvalidParameter, InvalidTarget
 from tamis.search import Forward, RecursiveElimination
-from tests.laws.catalogue import name, table
+from tamis.testing.problem import make_table as table
+from tests.laws.catalogue import name
 
 FOR_CLASSES = [
     FisherScore(),

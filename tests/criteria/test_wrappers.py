@@ -7,7 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tamis.criteria import Correlation, FisherScore, Penalised, Remembered, Scatter, Scored
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidScore
 from tamis.search import BranchAndBound, FloatingForward, Forward, Ranking
-from tests.laws.catalogue import between_rows, table
+from tamis.testing.problem import make_table as table
+from tests.laws.catalogue import between_rows
 
 
 def test_remembered_computes_each_value_once():

@@ -3,7 +3,6 @@
 import inspect
 
 import numpy as np
-from sklearn.datasets import make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.naive_bayes import BernoulliNB
@@ -130,20 +129,6 @@ def every(capability):
 def searches():
     """Every public search class."""
     return public(tamis.search, Search)
-
-
-def table(n_samples=60, n_features=7, n_classes=3, seed=0):
-    """A table without ties, in which every column matters a little."""
-    X, y = make_classification(
-        n_samples,
-        n_features,
-        n_informative=n_features - 2,
-        n_redundant=0,
-        n_classes=n_classes,
-        class_sep=0.7,
-        random_state=seed,
-    )
-    return np.asfortranarray((X - X.mean(axis=0)) / X.std(axis=0)), y
 
 
 def name(thing):

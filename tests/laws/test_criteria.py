@@ -27,33 +27,19 @@ from tamis.criteria import (
     ScoreSensitivity,
 )
 from tamis.exceptions import InvalidParameter, InvalidTable, TamisError
-from tests.laws import criteria_laws as laws
-from tests.laws.catalogue import every, name, table
-
-FOR_ALL = [
-    laws.a_price_depends_on_the_subset_alone,
-    laws.columns_may_come_in_any_order,
-    laws.the_input_stays_as_it_is,
-    laws.a_fitted_criterion_can_be_stored,
-    laws.no_nan_on_constant_and_copied_columns,
-]
-FOR_SUBSET_CRITERIA = [
-    laws.gain_is_a_difference_of_values,
-    laws.loss_is_a_difference_of_values,
-    laws.values_are_the_values,
-    laws.the_empty_subset_has_a_value,
-    laws.a_bound_is_never_passed,
-]
+from tamis.testing import criterion_laws as laws
+from tamis.testing.problem import make_table as table
+from tests.laws.catalogue import every, name
 
 
 @pytest.mark.parametrize("criterion", every(Criterion), ids=name)
-@pytest.mark.parametrize("law", FOR_ALL, ids=name)
+@pytest.mark.parametrize("law", laws.FOR_ALL, ids=name)
 def test_every_criterion(law, criterion):
     law(criterion)
 
 
 @pytest.mark.parametrize("criterion", every(SubsetCriterion), ids=name)
-@pytest.mark.parametrize("law", FOR_SUBSET_CRITERIA, ids=name)
+@pytest.mark.parametrize("law", laws.FOR_SUBSET_CRITERIA, ids=name)
 def test_every_subset_criterion(law, criterion):
     law(criterion)
 
@@ -383,7 +369,7 @@ class LosesOnCopies(BackwardCriterion):
         (laws.monotone_means_that_more_is_worth_more, FalselyMonotone("J1")),
         (laws.additive_means_a_sum, FalselyAdditive()),
         (laws.an_opinion_is_of_the_subset_that_results, LikesWhoMoves(GaussianNB())),
-        (laws.a_price_depends_on_the_subset_alone, Forgetful()),
+        (laws.a_score_depends_on_the_subset_alone, Forgetful()),
         (laws.columns_may_come_in_any_order, LikesTheFirstColumn()),
         (laws.rows_may_come_in_any_order, LikesTheFirstRow()),
         (laws.a_constant_column_changes_no_score, CountsColumns()),

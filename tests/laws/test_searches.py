@@ -11,24 +11,8 @@ from tamis.contract import Scores, Step
 from tamis.criteria import Correlation, FisherScore, Scatter
 from tamis.exceptions import InvalidStep
 from tamis.search import BranchAndBound, Exhaustive, Forward, Genetic, Ranking, Then
-from tests.laws import search_laws as laws
+from tamis.testing import search_laws as laws
 from tests.laws.catalogue import name, searches
-
-LAWS = [
-    laws.the_trace_tells_the_truth,
-    laws.the_answer_is_what_was_asked,
-    laws.order_and_ranking_agree_with_the_support,
-    laws.every_score_is_counted,
-    laws.stopped_anywhere_and_resumed_it_ends_the_same,
-    laws.a_record_is_extended_to_another_size,
-    laws.columns_may_come_in_any_order,
-    laws.rows_may_come_in_any_order,
-    laws.scaling_columns_changes_nothing,
-    laws.an_infinite_score_is_the_best,
-    laws.a_failed_fit_leaves_nothing_behind,
-    laws.fit_leaves_parameters_and_data_alone,
-    laws.fitting_twice_gives_the_same,
-]
 
 
 def maker(cls):
@@ -45,7 +29,7 @@ def ranked_then_grown(criterion, *, n_features_to_select):
 
 
 @pytest.mark.parametrize("cls", searches(), ids=name)
-@pytest.mark.parametrize("law", LAWS, ids=name)
+@pytest.mark.parametrize("law", laws.LAWS, ids=name)
 def test_every_search(law, cls):
     law(maker(cls))
 

@@ -13,8 +13,9 @@ from tamis.criteria import JMI, MRMR, FisherScore, Scatter
 from tamis.criteria.information import PairwiseInformation
 from tamis.exceptions import InvalidParameter
 from tamis.search import Backward, BranchAndBound, Exhaustive, Forward, Ranking, Then
+from tamis.testing.problem import make_table as table
 from tests.laws import unit_laws as laws
-from tests.laws.catalogue import every, name, searches, table
+from tests.laws.catalogue import every, name, searches
 from tests.laws.test_searches import maker
 
 FOR_SUBSET_CRITERIA = [

@@ -13,9 +13,9 @@ from tamis.criteria import MutualInformation, PairInformation, PValue, Scatter, 
 from tamis.criteria.information import PairwiseInformation
 from tamis.criteria.univariate import Univariate
 from tamis.density.discrete import coded_columns
-from tests.laws.catalogue import table
-from tests.laws.criteria_laws import TOLERANCE
-from tests.laws.search_laws import Stop, outcome
+from tamis.testing.criterion_laws import TOLERANCE
+from tamis.testing.problem import make_table as table
+from tamis.testing.search_laws import Stop, outcome
 
 #: Columns of the units of a table of seven columns; those of a unit need not be neighbours.
 UNITS = [[0], [1, 4], [2, 3, 6], [5]]

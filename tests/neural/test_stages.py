@@ -21,7 +21,7 @@ from tamis.neural import (
     UFeSCoR,
 )
 from tamis.neural._state import packed, unpacked
-from tests.laws.search_laws import Stop, outcome
+from tamis.testing.search_laws import Stop, outcome
 
 pytestmark = pytest.mark.filterwarnings("ignore::tamis.exceptions.DegenerateData")
 

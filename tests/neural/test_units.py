@@ -21,8 +21,8 @@ from tamis.neural import (
 from tamis.neural._objectives import GateFolds, GateLoss, GateSettings, Stack
 from tamis.neural.redundancy import GateUnits, GroupedDependence, PairMatrix, dependences
 from tamis.neural.sammon import SammonObjective
-from tests.laws.catalogue import table
-from tests.laws.search_laws import Stop, outcome
+from tamis.testing.problem import make_table as table
+from tamis.testing.search_laws import Stop, outcome
 
 UNIT_OF = np.array([0, 1, 2, 2, 1, 3, 2])
 GROUPS = {"pair": [1, 4], "three": [2, 3, 6]}

@@ -45,8 +45,9 @@ from tamis.search import (
     RecursiveElimination,
     Then,
 )
-from tests.laws.catalogue import searches, table
-from tests.laws.search_laws import Stop
+from tamis.testing.problem import make_table as table
+from tamis.testing.search_laws import Stop
+from tests.laws.catalogue import searches
 
 
 class TestTables:

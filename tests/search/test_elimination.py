@@ -8,8 +8,8 @@ from tamis.contract import BackwardCriterion, Record
 from tamis.criteria import FisherScore
 from tamis.exceptions import InvalidParameter
 from tamis.search import RecursiveElimination
-from tests.laws.catalogue import table
-from tests.laws.search_laws import Stop, outcome
+from tamis.testing.problem import make_table as table
+from tamis.testing.search_laws import Stop, outcome
 
 TIERS = [(100, 100), (20, 20), (0, 1)]
 

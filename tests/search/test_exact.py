@@ -15,7 +15,7 @@ from tamis.exceptions import (
     NotProvenOptimal,
 )
 from tamis.search import BranchAndBound, Exhaustive, exact
-from tests.laws.catalogue import table
+from tamis.testing.problem import make_table as table
 
 
 def test_exhaustive_is_brute_force():

@@ -5,7 +5,7 @@ import pytest
 
 from tamis.criteria import FisherScore, Scatter, Scored
 from tamis.search import Backward, Exhaustive, FloatingBackward, FloatingForward, Forward
-from tests.laws.catalogue import table
+from tamis.testing.problem import make_table as table
 
 
 def value_of(search):

@@ -9,7 +9,7 @@ from tamis.criteria import Penalised, Remembered, Scatter
 from tamis.exceptions import InvalidParameter
 from tamis.search import Exhaustive, Genetic
 from tamis.search.genetic import CROSSOVERS, SELECTIONS, Population, resized, tournament
-from tests.laws.catalogue import table
+from tamis.testing.problem import make_table as table
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)

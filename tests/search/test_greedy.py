@@ -26,8 +26,8 @@ from tamis.search import (
     Ranking,
     RecursiveElimination,
 )
-from tests.laws.catalogue import table
-from tests.laws.search_laws import Stop
+from tamis.testing.problem import make_table as table
+from tamis.testing.search_laws import Stop
 
 
 @pytest.mark.parametrize(("m", "k"), [(7, 1), (7, 3), (7, 7), (12, 5)])

@@ -5,7 +5,8 @@ import pytest
 
 from tamis.contract import SubsetCriterion
 from tamis.search import Backward, Forward, Ranking, RecursiveElimination
-from tests.laws.catalogue import searches, table
+from tamis.testing.problem import make_table as table
+from tests.laws.catalogue import searches
 
 
 class Boundless(SubsetCriterion):

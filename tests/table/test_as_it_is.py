@@ -13,7 +13,7 @@ from tamis.exceptions import InvalidParameter
 from tamis.meta import HonestSize, Probes, StabilitySelection
 from tamis.search import Forward, Ranking, RecursiveElimination, Then
 from tamis.table import TableEncoder, TableSelector
-from tests.laws.search_laws import Stop
+from tamis.testing.search_laws import Stop
 
 pytestmark = pytest.mark.filterwarnings("ignore::tamis.exceptions.TableAlert")
 

@@ -214,7 +214,7 @@ def report(
     ----------
     selection : fitted selection
         Of tamis, or any of scikit-learn's. If it measured errors itself
-        (:class:`tamis.choice.HonestSize`, or the automatic selection) these are reported.
+        (:class:`tamis.meta.HonestSize`, or the automatic selection) these are reported.
     X : array or frame of shape (n_samples, n_features), or Table
         The table it was fitted to. A :class:`tamis.table.Table` brings its target along.
     y : array of shape (n_samples,), optional

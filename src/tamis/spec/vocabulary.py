@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import all_estimators
 
-from tamis import choice, criteria, neural, search
+from tamis import choice, criteria, meta, neural, search
 from tamis.auto import Auto
 from tamis.contract import Choice, Search, Selection
 from tamis.contract.criterion import Criterion
@@ -84,13 +84,15 @@ def _own_catalogue() -> dict[str, dict[str, type]]:
         group: {}
         for group in ("criteria", "searches", "embedded", "choices", "around a search", "auto")
     }
-    found = _classes(criteria) | _classes(search) | _classes(choice) | _classes(neural)
+    found = (
+        _classes(criteria) | _classes(search) | _classes(choice) | _classes(meta) | _classes(neural)
+    )
     groups["searches"]["TableSelector"] = TableSelector
     groups["auto"]["Auto"] = Auto
     for name, kind in sorted(found.items()):
         if issubclass(kind, Choice):
             groups["choices"][name] = kind
-        elif name in choice.__all__:
+        elif name in meta.__all__:
             groups["around a search"][name] = kind
         elif name in search.__all__ and not issubclass(kind, Criterion):
             groups["searches"][name] = kind

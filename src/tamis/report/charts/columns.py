@@ -48,7 +48,7 @@ def ranking(
         Number of columns that are shown.
     probe : float, optional
         Score of the best column that is known to be irrelevant, drawn as a line. Of a fitted
-        :class:`tamis.choice.Probes` it is the score from which columns are kept.
+        :class:`tamis.meta.Probes` it is the score from which columns are kept.
     theme : {"light", "page"}, default="light"
         "page" has the variables of the style sheet of a report for colours.
     width : int

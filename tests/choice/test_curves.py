@@ -41,7 +41,7 @@ from tamis.exceptions import (
     NothingSelected,
 )
 from tamis.search import Backward, Forward, Ranking, RecursiveElimination, Then
-from tests.laws.catalogue import table
+from tamis.testing.problem import make_table as table
 
 
 def walk(values, *, growing=True):

@@ -32,8 +32,8 @@ from tamis.meta import Fusion, Probes
 from tamis.recipes.book import targets_of
 from tamis.search import Forward, Ranking, RecursiveElimination, Then
 from tamis.table import TableSelector
+from tamis.testing.problem import make_table as table
 from tamis.validation.resamples import parts_of
-from tests.laws.catalogue import table
 
 SEARCHES = [
     Ranking(FisherScore()),

@@ -32,7 +32,7 @@ from tamis.exceptions import (
 )
 from tamis.search import Backward, Exhaustive, Forward, Ranking, RecursiveElimination, Then
 from tamis.spec import parse, write
-from tests.laws.catalogue import table
+from tamis.testing.problem import make_table as table
 
 NAMES = list("abcdefg")
 GROUPS = {"pair": ["b", "e"], "three": ["c", "d", "g"]}

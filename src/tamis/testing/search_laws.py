@@ -1,39 +1,46 @@
-"""What every search must obey. A law takes a function that builds the search."""
+"""Laws that every search obeys.
+
+Each law takes a class or function that builds the search from a criterion and a number of features,
+and raises AssertionError if it is broken.
+"""
 
 import json
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tamis.contract import Record
 from tamis.criteria import FisherScore, Remembered, Scatter, Scored
 from tamis.exceptions import NothingGained, RecordMismatch
-from tests.laws.catalogue import table
+from tamis.testing.problem import make_table
 
 SIZE = 3
 
+Maker = Callable[..., Any]
+
 
 class Stop:
-    """Callback that stops a search after so many steps."""
+    """Callback that stops a search after a number of steps."""
 
-    def __init__(self, after):
+    def __init__(self, after: float):
         self.after, self.seen = after, 0
 
-    def setup(self, estimator, context): ...
+    def setup(self, estimator: Any, context: Any) -> None: ...
 
-    def teardown(self, estimator, context): ...
+    def teardown(self, estimator: Any, context: Any) -> None: ...
 
-    def on_fit_task_begin(self, estimator, context): ...
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None: ...
 
-    def on_fit_task_end(self, estimator, context):
+    def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
         self.seen += context.task_name == "step"
         return self.seen >= self.after
 
 
-def outcome(search):
-    """All that a fitted search says, times aside."""
+def outcome(search: Any) -> dict[str, Any]:
+    """Return what a fitted search found, without times."""
     return {
         "support": search.support_.tolist(),
         "order": search.order_.tolist(),
@@ -43,13 +50,13 @@ def outcome(search):
     }
 
 
-def the_trace_tells_the_truth(make):
+def the_trace_tells_the_truth(make: Maker) -> None:
     """Moves are differences of subsets, values the criterion's, scores what the moves are worth."""
-    X, y = table()
+    X, y = make_table()
     search = make(Scatter("J3"), n_features_to_select=SIZE).fit(X, y)
     criterion = Scatter("J3").fit(X, y)
     before = np.flatnonzero(search.trace_.start)
-    scores = {}
+    scores: dict[int, float] = {}
     for step, size in zip(search.trace_, search.trace_.sizes, strict=True):
         assert_array_equal(step.subset, np.unique(step.subset))
         assert len(step.subset) == size
@@ -65,8 +72,8 @@ def the_trace_tells_the_truth(make):
     assert_array_equal(search.scores_[list(scores)], list(scores.values()))
 
 
-def the_answer_is_what_was_asked(make):
-    X, y = table()
+def the_answer_is_what_was_asked(make: Maker) -> None:
+    X, y = make_table()
     search = make(Scatter("J3"), n_features_to_select=SIZE).fit(X, y)
     assert search.support_.sum() == search.n_features_ == SIZE
     assert any(np.array_equal(s.subset, np.flatnonzero(search.support_)) for s in search.trace_)
@@ -77,8 +84,8 @@ def the_answer_is_what_was_asked(make):
     assert_array_equal(search.transform(X), X[:, search.support_])
 
 
-def order_and_ranking_agree_with_the_support(make):
-    X, y = table()
+def order_and_ranking_agree_with_the_support(make: Maker) -> None:
+    X, y = make_table()
     search = make(Scatter("J3"), n_features_to_select=SIZE).fit(X, y)
     assert_array_equal(np.sort(search.order_), np.arange(7))
     assert_array_equal(np.sort(search.order_[:SIZE]), np.flatnonzero(search.support_))
@@ -87,26 +94,26 @@ def order_and_ranking_agree_with_the_support(make):
     assert_array_equal(np.unique(search.ranking_), np.arange(1, search.ranking_.max() + 1))
 
 
-def every_score_is_counted(make):
+def every_score_is_counted(make: Maker) -> None:
     """The count is that of the questions, a start known beforehand aside."""
-    X, y = table()
+    X, y = make_table()
     asked = {"n": 0}
 
     class Counting(Scatter):
-        def gain(self, subset, candidates):
+        def gain(self, subset: Any, candidates: Any) -> Any:
             asked["n"] += len(candidates)
             return super().gain(subset, candidates)
 
-        def loss(self, subset):
+        def loss(self, subset: Any) -> Any:
             asked["n"] += len(subset)
             return super().loss(subset)
 
-        def values(self, subsets):
+        def values(self, subsets: Any) -> Any:
             subsets = list(subsets)
             asked["n"] += len([s for s in subsets if len(s)])
             return super().values(subsets)
 
-        def bounds(self, subsets, size):
+        def bounds(self, subsets: Any, size: Any) -> Any:
             subsets = list(subsets)
             asked["n"] += len(subsets)
             return super().bounds(subsets, size)
@@ -115,8 +122,8 @@ def every_score_is_counted(make):
     assert search.n_evaluations_ == asked["n"]
 
 
-def stopped_anywhere_and_resumed_it_ends_the_same(make, sizes=(1, 3, 4, 7)):
-    X, y = table()
+def stopped_anywhere_and_resumed_it_ends_the_same(make: Maker, sizes: Any = (1, 3, 4, 7)) -> None:
+    X, y = make_table()
     for size in sizes:
         whole = make(Scatter("J3"), n_features_to_select=size).fit(X, y)
         watched = make(Scatter("J3"), n_features_to_select=size).set_callbacks(seen := Stop(np.inf))
@@ -134,18 +141,23 @@ def stopped_anywhere_and_resumed_it_ends_the_same(make, sizes=(1, 3, 4, 7)):
             assert_allclose(resumed.scores_, whole.scores_, rtol=1e-8)
 
 
-def a_record_is_extended_to_another_size(make, sizes=((3, 5), (2, 3), (3, 4), (5, 3), (6, 1))):
+def a_record_is_extended_to_another_size(
+    make: Maker, sizes: Any = ((3, 5), (2, 3), (3, 4), (5, 3), (6, 1))
+) -> None:
     """As far as the steps do not depend on the size; otherwise a sentence says so."""
-    X, y = table()
+    X, y = make_table()
     for before, after in sizes:
         whole = make(Scatter("J3"), n_features_to_select=after).fit(X, y)
         record = make(Scatter("J3"), n_features_to_select=before).fit(X, y).record_
         stored = Record.from_dict(json.loads(json.dumps(record.to_dict())))
         search = make(Scatter("J3"), n_features_to_select=after)
         if not search.extends:
-            with pytest.raises(RecordMismatch, match="depend on the number of features asked for"):
+            try:
                 search.resume(X, y, record=stored)
-            continue
+            except RecordMismatch as error:
+                assert "depend on the number of features asked for" in str(error)
+                continue
+            raise AssertionError("a record of another size is resumed although extends is False")
         search.resume(X, y, record=stored)
         assert search.n_features_ == after
         if len(search.trace_) == len(whole.trace_):
@@ -158,25 +170,25 @@ def a_record_is_extended_to_another_size(make, sizes=((3, 5), (2, 3), (3, 4), (5
                 assert_array_equal(search.support_, whole.support_)
 
 
-def columns_may_come_in_any_order(make):
-    X, y = table()
+def columns_may_come_in_any_order(make: Maker) -> None:
+    X, y = make_table()
     order = np.array([3, 0, 6, 1, 5, 2, 4])
     search = make(Scatter("J3"), n_features_to_select=SIZE).fit(X, y)
     moved = make(Scatter("J3"), n_features_to_select=SIZE).fit(X[:, order], y)
     assert_array_equal(moved.support_, search.support_[order])
 
 
-def rows_may_come_in_any_order(make):
-    X, y = table()
+def rows_may_come_in_any_order(make: Maker) -> None:
+    X, y = make_table()
     order = np.random.default_rng(1).permutation(len(y))
     search = make(Scatter("J3"), n_features_to_select=SIZE).fit(X, y)
     moved = make(Scatter("J3"), n_features_to_select=SIZE).fit(X[order], y[order])
     assert outcome(moved) == outcome(search)
 
 
-def of_equals_the_lowest_index_is_kept(make):
+def of_equals_the_lowest_index_is_kept(make: Maker) -> None:
     """Three columns, each twice: the first of each pair stays."""
-    X, y = table(n_features=3 + 2)
+    X, y = make_table(n_features=3 + 2)
     X = X[:, [0, 1, 2]]
     search = make(Scatter("J3", ridge=1e-3), n_features_to_select=SIZE)
     search.fit(np.column_stack([X, X]), y)
@@ -186,30 +198,30 @@ def of_equals_the_lowest_index_is_kept(make):
 class Loud(FisherScore):
     """A criterion that hears the scale of a column."""
 
-    def _scores(self, X, y):
+    def _scores(self, X: Any, y: Any) -> Any:
         return super()._scores(X, y) * X.var(axis=0)
 
 
-def scaling_columns_changes_nothing(make):
+def scaling_columns_changes_nothing(make: Maker) -> None:
     """What ``standardize=True`` is for."""
-    X, y = table()
+    X, y = make_table()
     scale = np.array([1, 10, 1e3, 1e-3, 3, 7, 0.5])
     search = make(Loud(), n_features_to_select=SIZE).fit(X, y)
     assert outcome(make(Loud(), n_features_to_select=SIZE).fit(X * scale, y)) == outcome(search)
 
 
-def one_huge_score_hides_no_other(make):
+def one_huge_score_hides_no_other(make: Maker) -> None:
     """A column that nearly gives the answer away leaves the order of the others alone."""
-    X, y = table()
+    X, y = make_table()
     X = np.column_stack([X, y + 1e-8 * np.random.default_rng(0).normal(size=len(y))])
     scores = FisherScore().fit(X, y).scores_
     search = make(FisherScore(), n_features_to_select=SIZE).fit(X, y)
     assert_array_equal(np.flatnonzero(search.support_), np.sort(np.argsort(-scores)[:SIZE]))
 
 
-def an_infinite_score_is_the_best(make):
+def an_infinite_score_is_the_best(make: Maker) -> None:
     """A column that separates the classes exactly is beyond measure, and no NaN comes of it."""
-    X, y = table()
+    X, y = make_table()
     X = np.column_stack([X, y])
     for criterion in (FisherScore(), Remembered(FisherScore())):
         search = make(criterion, n_features_to_select=SIZE).fit(X, y)
@@ -217,14 +229,14 @@ def an_infinite_score_is_the_best(make):
         assert not np.isnan(search.trace_.values).any() or search.trace_.values[-1] > 0
 
 
-def _capped(X, y):
+def _capped(X: Any, y: Any) -> float:
     """A value that grows with the first two columns only."""
     return float(min(X.shape[1], 2))
 
 
-def what_gains_nothing_is_said(make):
+def what_gains_nothing_is_said(make: Maker) -> None:
     """Where a smaller subset on the way is worth as much, its size is known, and said once."""
-    X, y = table()
+    X, y = make_table()
     for size in (1, 2, 4):
         search = make(Scored(_capped), n_features_to_select=size)
         with warnings.catch_warnings(record=True) as said:
@@ -243,20 +255,20 @@ def what_gains_nothing_is_said(make):
         assert all(f"from {expected} column" in sentence for sentence in sentences)
 
 
-def a_failed_fit_leaves_nothing_behind(make):
+def a_failed_fit_leaves_nothing_behind(make: Maker) -> None:
     """Neither the answer of an earlier fit, nor half of one."""
-    X, y = table()
+    X, y = make_table()
     search = make(Scatter("J3"), n_features_to_select=SIZE).fit(X, y)
     try:
         search.fit(X[:, :2], y)
     except ValueError as error:
-        assert "n_features_to_select between 1 and 2" in str(error)  # noqa: PT017
+        assert "n_features_to_select between 1 and 2" in str(error)
     assert not hasattr(search, "support_")
     assert search.fit(X[:, :5], y).support_.shape == (5,)
 
 
-def fit_leaves_parameters_and_data_alone(make):
-    X, y = table()
+def fit_leaves_parameters_and_data_alone(make: Maker) -> None:
+    X, y = make_table()
     kept = X.copy()
     X.flags.writeable = False
     search = make(Scatter("J3"), n_features_to_select=SIZE)
@@ -267,7 +279,24 @@ def fit_leaves_parameters_and_data_alone(make):
     assert_array_equal(X, kept)
 
 
-def fitting_twice_gives_the_same(make):
-    X, y = table()
+def fitting_twice_gives_the_same(make: Maker) -> None:
+    X, y = make_table()
     search = make(Scatter("J3"), n_features_to_select=SIZE)
     assert outcome(search.fit(X, y)) == outcome(search.fit(X, y))
+
+
+LAWS = (
+    the_trace_tells_the_truth,
+    the_answer_is_what_was_asked,
+    order_and_ranking_agree_with_the_support,
+    every_score_is_counted,
+    stopped_anywhere_and_resumed_it_ends_the_same,
+    a_record_is_extended_to_another_size,
+    columns_may_come_in_any_order,
+    rows_may_come_in_any_order,
+    scaling_columns_changes_nothing,
+    an_infinite_score_is_the_best,
+    a_failed_fit_leaves_nothing_behind,
+    fit_leaves_parameters_and_data_alone,
+    fitting_twice_gives_the_same,
+)

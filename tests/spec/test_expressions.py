@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from tamis import auto, choice, criteria, neural, search, table
+from tamis import auto, choice, criteria, meta, neural, search, table
 from tamis.contract import Search, SubsetCriterion
 from tamis.contract.criterion import Criterion
 from tamis.criteria import (
@@ -143,7 +143,7 @@ def test_the_catalogue_has_no_abstract_classes():
     around = {"Contest", "Fusion", "HonestSize", "Knockoffs", "Probes", "StabilitySelection"}
     assert set(groups["around a search"]) == around
     assert set(groups["auto"]) == {"Auto"}
-    packages = (auto, criteria, search, choice, neural, table)
+    packages = (auto, criteria, search, choice, meta, neural, table)
     public = {name for package in packages for name in package.__all__}
     assert all(name in public for group in groups.values() for name in group)
     # beside the criteria stand what they are given: ways to perturb a column, tuned machines

@@ -22,7 +22,7 @@ from tamis.search import (
     Size,
     Threshold,
 )
-from tests.laws.catalogue import table
+from tamis.testing.problem import make_table as table
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from tamis.search import (
     Ranking,
     Then,
 )
-from tests.laws.catalogue import table
-from tests.laws.search_laws import Stop
+from tamis.testing.problem import make_table as table
+from tamis.testing.search_laws import Stop
 
 X, Y = table()
 

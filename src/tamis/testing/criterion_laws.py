@@ -1,73 +1,77 @@
-"""What every criterion must obey, whatever its shortcuts. Each law raises AssertionError."""
+"""Laws that every criterion obeys, whatever its shortcuts.
+
+Each law takes a criterion and raises AssertionError if it is broken.
+"""
 
 import pickle
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csc_array, csr_array
 from sklearn.base import clone
 
-from tamis._arrays import EMPTY
+from tamis._arrays import EMPTY, Array, Subset
 from tamis.blocks import MemoryMap
 from tamis.blocks.labels import TargetLabels
 from tamis.blocks.table import BlockTable
 from tamis.contract import BackwardCriterion, ForwardCriterion, SubsetCriterion
-from tests.laws.catalogue import table
+from tamis.testing.problem import make_table, table_for
 
 SUBSETS = [np.array(s, dtype=np.intp) for s in ([], [2], [1, 4], [0, 2, 5, 6], range(6))]
-TOLERANCE = {"rtol": 1e-8, "atol": 1e-9}
+TOLERANCE: dict[str, Any] = {"rtol": 1e-8, "atol": 1e-9}
 
 
-def fitted(criterion, seed=0):
-    return clone(criterion).fit(*table(seed=seed))
+def fitted(criterion: Any) -> Any:
+    return clone(criterion).fit(*table_for(criterion))
 
 
-def without(subset, n_units=7):
+def without(subset: Subset, n_units: int = 7) -> Subset:
     return np.setdiff1d(np.arange(n_units), subset)
 
 
-def union(subset, unit):
+def union(subset: Subset, unit: int) -> Subset:
     return np.union1d(subset, [unit]).astype(np.intp)
 
 
-def prices(criterion, subset):
-    """All that a criterion says of a subset."""
+def scores_of(criterion: Any, subset: Subset) -> Array:
+    """Return all scores of a criterion for a subset."""
     said = [np.empty(0)]
     if isinstance(criterion, ForwardCriterion):
         said.append(criterion.gain(subset, without(subset)))
     if isinstance(criterion, BackwardCriterion) and len(subset):
         said.append(criterion.loss(subset))
     if isinstance(criterion, SubsetCriterion):
-        said.append([criterion.value(subset)])
+        said.append(np.array([criterion.value(subset)]))
     return np.concatenate(said)
 
 
-def gain_is_a_difference_of_values(criterion):
+def gain_is_a_difference_of_values(criterion: Any) -> None:
     judge = fitted(criterion)
     for subset in SUBSETS:
         expected = [judge.value(union(subset, j)) - judge.value(subset) for j in without(subset)]
         assert_allclose(judge.gain(subset, without(subset)), expected, **TOLERANCE)
 
 
-def loss_is_a_difference_of_values(criterion):
+def loss_is_a_difference_of_values(criterion: Any) -> None:
     judge = fitted(criterion)
     for subset in SUBSETS[1:]:
         expected = [judge.value(subset) - judge.value(subset[subset != j]) for j in subset]
         assert_allclose(judge.loss(subset), expected, **TOLERANCE)
 
 
-def values_are_the_values(criterion):
+def values_are_the_values(criterion: Any) -> None:
     judge = fitted(criterion)
     mixed = [*SUBSETS, *SUBSETS[::-1]]
     assert_allclose(judge.values(mixed), [judge.value(s) for s in mixed], **TOLERANCE)
 
 
-def the_empty_subset_has_a_value(criterion):
+def the_empty_subset_has_a_value(criterion: Any) -> None:
     assert np.isfinite(fitted(criterion).value(EMPTY))
 
 
-def a_bound_is_never_passed(criterion):
+def a_bound_is_never_passed(criterion: Any) -> None:
     judge = fitted(criterion)
     for subset in SUBSETS[2:]:
         sizes = range(1, len(subset) + 1)
@@ -80,14 +84,14 @@ def a_bound_is_never_passed(criterion):
         assert_allclose(judge.bound(subset, len(subset)), judge.value(subset), **TOLERANCE)
 
 
-def monotone_means_that_more_is_worth_more(criterion):
+def monotone_means_that_more_is_worth_more(criterion: Any) -> None:
     judge = fitted(criterion)
     for subset in SUBSETS:
         grown = judge.values([union(subset, j) for j in without(subset)])
         assert (grown >= judge.value(subset) - 1e-9).all()
 
 
-def an_opinion_is_of_the_subset_that_results(criterion):
+def an_opinion_is_of_the_subset_that_results(criterion: Any) -> None:
     """Whichever unit moved last, entering or leaving, and whoever is asked about beside it."""
     judge = fitted(criterion)
     for subset in SUBSETS[1:]:
@@ -105,26 +109,26 @@ def an_opinion_is_of_the_subset_that_results(criterion):
                 assert_allclose(left, opinion, atol=1e-8)
 
 
-def additive_means_a_sum(criterion):
+def additive_means_a_sum(criterion: Any) -> None:
     judge = fitted(criterion)
     alone = judge.values([np.array([j]) for j in range(7)])
     for subset in SUBSETS:
         assert_allclose(judge.value(subset), alone[subset].sum(), **TOLERANCE)
 
 
-def a_price_depends_on_the_subset_alone(criterion):
+def a_score_depends_on_the_subset_alone(criterion: Any) -> None:
     """Neither on what was asked before, nor on the order of asking."""
     walked = fitted(criterion)
-    there = [prices(walked, subset) for subset in SUBSETS]
-    back = [prices(walked, subset) for subset in SUBSETS[::-1]][::-1]
-    fresh = [prices(fitted(criterion), subset) for subset in SUBSETS]
+    there = [scores_of(walked, subset) for subset in SUBSETS]
+    back = [scores_of(walked, subset) for subset in SUBSETS[::-1]][::-1]
+    fresh = [scores_of(fitted(criterion), subset) for subset in SUBSETS]
     for a, b, c in zip(there, back, fresh, strict=True):
         assert_allclose(a, b, **TOLERANCE)
         assert_allclose(a, c, **TOLERANCE)
 
 
-def columns_may_come_in_any_order(criterion):
-    X, y = table()
+def columns_may_come_in_any_order(criterion: Any) -> None:
+    X, y = table_for(criterion)
     order = np.array([3, 0, 6, 1, 5, 2, 4])
     place = np.argsort(order)
     judge, moved = clone(criterion).fit(X, y), clone(criterion).fit(X[:, order], y)
@@ -139,28 +143,30 @@ def columns_may_come_in_any_order(criterion):
             assert_allclose(judge.loss(subset), [losses[j] for j in subset], **TOLERANCE)
 
 
-def rows_may_come_in_any_order(criterion):
-    X, y = table()
+def rows_may_come_in_any_order(criterion: Any) -> None:
+    X, y = table_for(criterion)
     order = np.random.default_rng(1).permutation(len(y))
     judge, moved = clone(criterion).fit(X, y), clone(criterion).fit(X[order], y[order])
     for subset in SUBSETS:
-        assert_allclose(prices(judge, subset), prices(moved, subset), **TOLERANCE)
+        assert_allclose(scores_of(judge, subset), scores_of(moved, subset), **TOLERANCE)
 
 
-def a_weight_of_two_is_a_copied_row(criterion):
-    X, y = table()
+def a_weight_of_two_is_a_copied_row(criterion: Any) -> None:
+    X, y = table_for(criterion)
     heavy = np.arange(0, len(y), 4)
     weights = np.ones(len(y))
     weights[heavy] = 2
     weighted = clone(criterion).fit(X, y, sample_weight=weights)
     copied = clone(criterion).fit(np.vstack([X, X[heavy]]), np.r_[y, y[heavy]])
     for subset in SUBSETS:
-        assert_allclose(prices(weighted, subset), prices(copied, subset), rtol=1e-6, atol=1e-8)
+        assert_allclose(
+            scores_of(weighted, subset), scores_of(copied, subset), rtol=1e-6, atol=1e-8
+        )
 
 
-def a_constant_column_changes_no_score(criterion):
+def a_constant_column_changes_no_score(criterion: Any) -> None:
     """A column of zeros, as a search makes of a constant one, in the middle of the table."""
-    X, y = table()
+    X, y = table_for(criterion)
     plain, more = clone(criterion).fit(X, y), clone(criterion).fit(np.insert(X, 3, 0.0, axis=1), y)
     for subset in SUBSETS:
         there = subset + (subset >= 3)
@@ -175,42 +181,42 @@ def a_constant_column_changes_no_score(criterion):
             assert abs(losses[position]) <= 1e-9
 
 
-def candidates_may_be_some_and_in_any_order(criterion):
+def candidates_may_be_some_and_in_any_order(criterion: Any) -> None:
     judge = fitted(criterion)
     subset, all_others = np.array([1, 4]), np.array([0, 2, 3, 5, 6])
     gains = judge.gain(subset, all_others)
     assert_allclose(judge.gain(subset, all_others[[3, 0]]), gains[[3, 0]], **TOLERANCE)
 
 
-def the_input_stays_as_it_is(criterion):
-    X, y = table()
+def the_input_stays_as_it_is(criterion: Any) -> None:
+    X, y = table_for(criterion)
     before = X.copy(), y.copy()
     X.flags.writeable = y.flags.writeable = False
     judge = clone(criterion).fit(X, y)
     subset = np.array([1, 4])
     subset.flags.writeable = False
-    prices(judge, subset)
+    scores_of(judge, subset)
     assert_array_equal(X, before[0])
     assert_array_equal(y, before[1])
     assert repr(clone(criterion)) == repr(criterion)
 
 
-def a_fitted_criterion_can_be_stored(criterion):
+def a_fitted_criterion_can_be_stored(criterion: Any) -> None:
     judge = fitted(criterion)
     again = pickle.loads(pickle.dumps(judge))
-    assert_allclose(prices(again, SUBSETS[2]), prices(judge, SUBSETS[2]), **TOLERANCE)
+    assert_allclose(scores_of(again, SUBSETS[2]), scores_of(judge, SUBSETS[2]), **TOLERANCE)
 
 
-def string_labels_are_classes(criterion):
-    X, y = table()
+def string_labels_are_classes(criterion: Any) -> None:
+    X, y = make_table()
     judge = clone(criterion).fit(X, y)
     named = clone(criterion).fit(X, np.array(["ash", "beech", "cedar"])[y])
     for subset in SUBSETS[1:]:
-        assert_allclose(prices(named, subset), prices(judge, subset), **TOLERANCE)
+        assert_allclose(scores_of(named, subset), scores_of(judge, subset), **TOLERANCE)
 
 
-def no_nan_on_constant_and_copied_columns(criterion):
-    X, y = table()
+def no_nan_on_constant_and_copied_columns(criterion: Any) -> None:
+    X, y = table_for(criterion)
     X = np.column_stack([X, np.full(len(X), 3.0), X[:, 0]])
     judge = clone(criterion).fit(X, y)
     if isinstance(criterion, ForwardCriterion):
@@ -220,35 +226,35 @@ def no_nan_on_constant_and_copied_columns(criterion):
         assert not np.isnan(judge.loss(np.array([0, 1, 2]))).any()
 
 
-def nan_is_taken(criterion):
-    """Every row counts, no score is NaN, and columns may come in any order with their gaps."""
-    X, y = table()
+def nan_is_taken(criterion: Any) -> None:
+    """Every row counts, no score is NaN, and columns may come in any order."""
+    X, y = table_for(criterion)
     X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
     order = np.random.default_rng(1).permutation(7)
     plain, moved = clone(criterion).fit(X, y), clone(criterion).fit(X[:, order], y)
     for subset in SUBSETS:
-        said = prices(plain, subset)
+        said = scores_of(plain, subset)
         assert not np.isnan(said).any()
     whole = np.arange(7)
     if isinstance(plain, ForwardCriterion):
         assert_allclose(moved.gain(EMPTY, whole), plain.gain(EMPTY, order), **TOLERANCE)
 
 
-def codes_are_names(criterion):
+def codes_are_names(criterion: Any) -> None:
     """Other codes for the same levels of a category change nothing."""
-    X, y = table()
+    X, y = table_for(criterion)
     rng = np.random.default_rng(0)
     X[:, 2] = rng.integers(0, 12, len(X))
     other = X.copy()
     other[:, 2] = rng.permutation(12)[X[:, 2].astype(int)]
     first, second = (clone(criterion).set_params(categories=[2]).fit(Z, y) for Z in (X, other))
     for subset in SUBSETS:
-        assert_allclose(prices(first, subset), prices(second, subset), **TOLERANCE)
+        assert_allclose(scores_of(first, subset), scores_of(second, subset), **TOLERANCE)
 
 
-def sparse_is_dense(criterion):
+def sparse_is_dense(criterion: Any) -> None:
     """A sparse table has the scores of the same table written out, and stays as it is."""
-    X, y = table()
+    X, y = table_for(criterion)
     X[np.abs(X) < 0.8] = 0.0
     X[:, :4] = np.round(2 * X[:, :4])  # few levels, and many
     dense = clone(criterion).fit(X, y)
@@ -257,15 +263,17 @@ def sparse_is_dense(criterion):
         before = given.data.copy(), given.indices.copy(), given.indptr.copy()
         sparse = clone(criterion).fit(given, y)
         for subset in SUBSETS:
-            assert_allclose(prices(sparse, subset), prices(dense, subset), rtol=1e-5, atol=1e-7)
+            assert_allclose(
+                scores_of(sparse, subset), scores_of(dense, subset), rtol=1e-5, atol=1e-7
+            )
         assert_array_equal(sparse.idle_, dense.idle_)
         for was, now in zip(before, (given.data, given.indices, given.indptr), strict=True):
             assert_array_equal(was, now)
 
 
-def blocks_are_the_table(criterion):
+def blocks_are_the_table(criterion: Any) -> None:
     """Blocks of rows have the scores of the table that they are cut from."""
-    X, y = table()
+    X, y = table_for(criterion)
     X[:, :4] = np.round(2 * X[:, :4])  # few levels, and many
     X[:, 6] = X[:, 1]
     held = clone(criterion).fit(X, y)
@@ -273,13 +281,29 @@ def blocks_are_the_table(criterion):
     labels = source.reduce(TargetLabels("law"), target_only=True)
     found = clone(criterion).fit(BlockTable(source, labels, "law"))
     for subset in SUBSETS[:-2]:
-        assert_allclose(prices(found, subset), prices(held, subset), **TOLERANCE)
+        assert_allclose(scores_of(found, subset), scores_of(held, subset), **TOLERANCE)
     assert_array_equal(found.idle_, held.idle_)
 
 
-def targets_may_be_several(criterion):
+def targets_may_be_several(criterion: Any) -> None:
     """The same target twice says what it says once, where targets are scored one by one."""
-    X, y = table()
+    X, y = table_for(criterion)
     once, twice = clone(criterion).fit(X, y), clone(criterion).fit(X, np.column_stack([y, y]))
     for subset in SUBSETS:
-        assert_allclose(prices(twice, subset), prices(once, subset), **TOLERANCE)
+        assert_allclose(scores_of(twice, subset), scores_of(once, subset), **TOLERANCE)
+
+
+FOR_ALL = (
+    a_score_depends_on_the_subset_alone,
+    columns_may_come_in_any_order,
+    the_input_stays_as_it_is,
+    a_fitted_criterion_can_be_stored,
+    no_nan_on_constant_and_copied_columns,
+)
+FOR_SUBSET_CRITERIA = (
+    gain_is_a_difference_of_values,
+    loss_is_a_difference_of_values,
+    values_are_the_values,
+    the_empty_subset_has_a_value,
+    a_bound_is_never_passed,
+)

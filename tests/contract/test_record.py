@@ -10,7 +10,7 @@ from tamis.contract import Entries, Record, Scores, Trace
 from tamis.criteria import Scatter, Scored
 from tamis.exceptions import InvalidTable, RecordMismatch
 from tamis.search import Forward, RecursiveElimination
-from tests.laws.catalogue import table
+from tamis.testing.problem import make_table as table
 
 
 def test_a_record_holds_what_is_needed():
@@ -74,7 +74,7 @@ def test_seeds_are_kept_and_given_back():
     from sklearn.ensemble import ExtraTreesClassifier
 
     from tamis.criteria import Importances
-    from tests.laws.search_laws import Stop, outcome
+    from tamis.testing.search_laws import Stop, outcome
 
     X, y = table()
     make = lambda: RecursiveElimination(  # noqa: E731

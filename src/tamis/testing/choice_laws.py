@@ -1,0 +1,67 @@
+"""Laws that every choice obeys.
+
+Each law takes a choice and raises AssertionError if it is broken.
+"""
+
+from typing import Any
+
+from sklearn.base import clone
+
+from tamis.contract import Record
+from tamis.criteria import Scatter
+from tamis.search import Forward
+from tamis.testing.problem import make_table
+
+
+def fit_with(choice: Any) -> Any:
+    """Fit a forward search that ends as the choice says."""
+    return Forward(Scatter("J3"), n_features_to_select=choice).fit(*make_table())
+
+
+def a_step_of_the_path_is_picked(choice: Any) -> None:
+    """The step exists, and its subset is what the search selects."""
+    search = fit_with(clone(choice))
+    step = search.choice_.step
+    assert 0 <= step < len(search.trace_), f"step {step} of {len(search.trace_)} steps"
+    subset = search.trace_[step].subset
+    assert sorted(subset) == search.get_support(indices=True).tolist()
+
+
+def the_reason_is_a_sentence(choice: Any) -> None:
+    """The reason starts with a capital letter or a number, and ends with a full stop."""
+    reason = fit_with(clone(choice)).choice_.reason
+    is_sentence = reason[:1].isupper() or reason[:1].isdigit()
+    assert is_sentence, f"the reason is {reason!r}"
+    assert reason.endswith("."), f"the reason is {reason!r}"
+
+
+def picking_twice_gives_the_same(choice: Any) -> None:
+    """A choice has no memory: the same path gives the same step."""
+    first, second = (fit_with(clone(choice)).choice_ for _ in range(2))
+    assert first == second, f"{first} and then {second}"
+
+
+def a_stored_record_gives_the_same(choice: Any) -> None:
+    """Resuming from the stored record of a finished search changes nothing."""
+    search = fit_with(clone(choice))
+    stored = Record.from_dict(search.record_.to_dict())
+    X, y = make_table()
+    resumed = Forward(Scatter("J3"), n_features_to_select=clone(choice))
+    assert resumed.resume(X, y, record=stored).choice_ == search.choice_
+
+
+def the_choice_stays_as_it_is(choice: Any) -> None:
+    """A fit writes nothing into the choice."""
+    given = clone(choice)
+    before = repr(given)
+    fit_with(given)
+    assert repr(given) == before
+
+
+LAWS = (
+    a_step_of_the_path_is_picked,
+    the_reason_is_a_sentence,
+    picking_twice_gives_the_same,
+    a_stored_record_gives_the_same,
+    the_choice_stays_as_it_is,
+)

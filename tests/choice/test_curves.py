@@ -159,7 +159,7 @@ def trace_of(scores):
     trace = Trace(len(scores))
     for k in range(len(scores)):
         trace.append(Step(np.arange(k + 1), 0.0))
-    trace._columns["score"].held[: len(scores)] = scores
+    trace._columns["score"][: len(scores)] = scores
     return trace
 
 
@@ -185,7 +185,7 @@ def test_a_knee_where_all_gains_are_equal_keeps_one():
     trace = Trace(4)
     for k in range(4):
         trace.append(Step(np.arange(k + 1), 0.0))
-    trace._columns["score"].held[:] = 1.0
+    trace._columns["score"][:] = 1.0
     assert trace.sizes[Knee().pick(trace).step] == 1
 
 
@@ -260,7 +260,7 @@ def test_one_standard_error_needs_folds():
 @pytest.mark.parametrize("n_errors", ["one", -1, None, np.nan])
 def test_a_number_of_standard_errors_is_needed(n_errors):
     search = Forward(CrossValidated(SVC()), n_features_to_select=OneStandardError(n_errors))
-    with pytest.raises(InvalidParameter, match="n_errors of at least 0"):
+    with pytest.raises(InvalidParameter, match="n_errors to be a number of at least 0"):
         search.fit(*table())
 
 

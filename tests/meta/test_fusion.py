@@ -218,9 +218,9 @@ def test_stability_of_groups_and_what_it_refuses():
         SEARCHES[:2], n_features_to_select=2, feature_groups={"pair": ["b", "e"]}, random_state=0
     )
     assert len(grouped.stability(frame, y, n_resamples=3)["Fusion"].frequency) == 6
-    with pytest.raises(InvalidParameter, match="n_resamples of at least 2"):
+    with pytest.raises(InvalidParameter, match="n_resamples to be an int of at least 2"):
         grouped.stability(frame, y, n_resamples=1)
-    with pytest.raises(InvalidParameter, match="share in"):
+    with pytest.raises(InvalidParameter, match="share to be a number in"):
         grouped.stability(frame, y, share=1)
 
 

@@ -282,9 +282,9 @@ def test_another_table_is_refused():
     ("params", "match"),
     [
         ({"max_loss": "small"}, "max_loss"),
-        ({"min_correlation": 1.5}, r"min_correlation in \[0, 1\]"),
-        ({"n_candidates": 0}, "n_candidates of at least 1"),
-        ({"n_folds": 1}, "n_folds of at least 2"),
+        ({"min_correlation": 1.5}, r"min_correlation to be a number in \[0, 1\]"),
+        ({"n_candidates": 0}, "n_candidates to be an int of at least 1"),
+        ({"n_folds": 1}, "n_folds to be an int of at least 2"),
         ({"n_folds": 999}, "fewer folds"),
     ],
 )

@@ -198,7 +198,7 @@ class TestCapabilities:
         assert_array_equal(search.order_, np.argsort(-expected))
         with pytest.raises(IncompatibleCriterion, match="by='removal'"):
             Ranking(importances, by="alone").fit(self.X, self.y)
-        with pytest.raises(InvalidParameter, match="by="):
+        with pytest.raises(InvalidParameter, match="by to be"):
             Ranking(importances, by="chance").fit(self.X, self.y)
 
 

@@ -59,7 +59,7 @@ def test_a_wrong_step_is_a_sentence(step):
 
 @pytest.mark.parametrize("retune", [0, 1.0, "tier", "often", True])
 def test_a_wrong_retune_is_a_sentence(retune):
-    with pytest.raises(InvalidParameter, match="number of rounds"):
+    with pytest.raises(InvalidParameter, match="retune"):
         sizes(10, retune=retune)
 
 

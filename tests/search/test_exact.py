@@ -157,7 +157,7 @@ def test_branch_and_bound_refuses_what_it_cannot_prove():
         BranchAndBound(Scatter("J1")).fit(X, y)
     with pytest.raises(IncompatibleCriterion, match="number of features"):
         BranchAndBound(Scatter("J3"), n_features_to_select="best").fit(X, y)
-    with pytest.raises(InvalidParameter, match="max_evaluations > 0"):
+    with pytest.raises(InvalidParameter, match="max_evaluations to be a number above 0 or None"):
         BranchAndBound(Scatter("J3"), max_evaluations=0).fit(X, y)
 
 

@@ -155,7 +155,7 @@ def test_larger_tournaments_are_won_by_the_best():
     shares = [np.mean(tournament(people, 4000, stream(0, n), n) == 5) for n in (1, 2, 4)]
     # the best of n draws is the best of 6 with probability 1 - (5/6)^n
     assert_allclose(shares, [1 - (5 / 6) ** n for n in (1, 2, 4)], atol=0.03)
-    with pytest.raises(InvalidParameter, match="int tournament_size >= 1, not 0"):
+    with pytest.raises(InvalidParameter, match="tournament_size to be an int of at least 1, got 0"):
         Genetic(Scatter(), tournament_size=0).fit(np.eye(4), [0, 1, 0, 1])
 
 

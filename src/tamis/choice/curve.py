@@ -1,14 +1,15 @@
 """Choices by the curve of the values, or of the gains, of a walk."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis._arrays import Array, improves, is_int
+from tamis._arrays import Array, improves
+from tamis._checks import Constraints, integer
 from tamis.contract.choice import Choice, Chosen, Context, Walker, check_values
 from tamis.contract.criterion import SubsetCriterion
 from tamis.contract.trace import Trace
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.exceptions import IncompatibleCriterion
 
 #: How much too good the accuracy of the best subset is before patience is lost, on classes of pure
 #: noise: 0.126 with three steps of patience.
@@ -44,15 +45,13 @@ class Patience(Choice):
 
     needs_nested = True
 
+    _constraints: ClassVar[Constraints] = {"steps": integer(1)}
+
     def __init__(self, steps: int = 3):
         self.steps = steps
 
     def check(self, search: Walker, criterion: Any) -> None:
         super().check(search, criterion)
-        if not (is_int(self.steps) and self.steps >= 1):
-            raise InvalidParameter(
-                f"Patience needs a number of steps of at least 1, not {self.steps!r}."
-            )
         if search.scores_alone or not getattr(criterion, "loses_score", False):
             check_values("Patience", search, criterion, "Patience()")
 

@@ -1,13 +1,14 @@
 """Choices by the standard error of a cross-validated score."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis._arrays import Array, improves, is_real
+from tamis._arrays import Array, improves
+from tamis._checks import Constraints, number
 from tamis.contract.choice import FLATTERS, Choice, Chosen, Context, Walker, spoken
 from tamis.contract.trace import Trace
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.exceptions import IncompatibleCriterion
 
 
 class OneStandardError(Choice):
@@ -38,6 +39,8 @@ class OneStandardError(Choice):
     '2 columns reach the best cross-validated score, 0.9667; with 1 column the same folds lose ...'
     """
 
+    _constraints: ClassVar[Constraints] = {"n_errors": number(least=0)}
+
     def __init__(self, n_errors: float = 1.0):
         self.n_errors = n_errors
 
@@ -48,10 +51,7 @@ class OneStandardError(Choice):
                 f"{spoken(search, criterion)} does not. Use "
                 "Forward(CrossValidated(estimator), n_features_to_select=OneStandardError())."
             )
-        if not (is_real(self.n_errors) and self.n_errors >= 0):
-            raise InvalidParameter(
-                f"OneStandardError needs n_errors of at least 0, not {self.n_errors!r}."
-            )
+        super().check(search, criterion)
 
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
         best = _best_of_each_size(trace)

@@ -2,7 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from tamis._arrays import Array, Mask, Subset, class_codes, standardised, target_kind
+from tamis._checks import Constraints, one_of
 from tamis._sparse import is_sparse
 from tamis.choice.theory import aic, bic, ebic, structural_risk
 from tamis.contract.choice import Choice, Chosen, Context, Walker, have
@@ -17,7 +18,6 @@ from tamis.contract.trace import Trace
 from tamis.contract.units import Grouping
 from tamis.exceptions import (
     IncompatibleCriterion,
-    InvalidParameter,
     InvalidTable,
     InvalidTarget,
     NothingSelected,
@@ -65,13 +65,13 @@ class Information(Choice):
 
     takes_blocks = False
 
+    _constraints: ClassVar[Constraints] = {"kind": one_of(*KINDS)}
+
     def __init__(self, kind: str = "ebic"):
         self.kind = kind
 
     def check(self, search: Walker, criterion: Any) -> None:
         super().check(search, criterion)
-        if self.kind not in list(KINDS):
-            raise InvalidParameter(f"Information needs kind in {sorted(KINDS)}, not {self.kind!r}.")
         if not getattr(criterion, "needs_target", True):
             raise IncompatibleCriterion(
                 f"Information fits a model of the target, and {type(criterion).__name__} has none. "

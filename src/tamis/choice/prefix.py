@@ -1,16 +1,17 @@
 """Choices by what a model makes of the first columns of a walk."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.linear_model import Ridge, RidgeClassifier
 
-from tamis._arrays import improves, is_int, standardised, target_kind
+from tamis._arrays import improves, standardised, target_kind
+from tamis._checks import Constraints, integer
 from tamis.blocks.table import BlockTable
 from tamis.contract.choice import FLATTERS, Choice, Chosen, Context, Walker, have
 from tamis.contract.trace import Trace
 from tamis.criteria import CrossValidated
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.exceptions import IncompatibleCriterion
 
 
 class BestPrefix(Choice):
@@ -39,6 +40,8 @@ class BestPrefix(Choice):
 
     needs_nested = True
 
+    _constraints: ClassVar[Constraints] = {"cv": integer(2)}
+
     def __init__(self, estimator: Any = None, *, cv: int = 5):
         self.estimator = estimator
         self.cv = cv
@@ -50,8 +53,6 @@ class BestPrefix(Choice):
 
     def check(self, search: Walker, criterion: Any) -> None:
         super().check(search, criterion)
-        if not (is_int(self.cv) and self.cv >= 2):
-            raise InvalidParameter(f"BestPrefix needs an int cv of at least 2, not {self.cv!r}.")
         if self.estimator is not None:
             CrossValidated(self.estimator, cv=self.cv).check()
         if not getattr(criterion, "needs_target", True):

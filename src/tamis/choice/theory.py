@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from tamis._arrays import Array, is_int, is_real
+from tamis._arrays import Array, is_int
+from tamis._checks import check_values, integer, number, one_of
 from tamis.exceptions import InvalidParameter
 
 #: Exponents of the two bounds on deviations: N eps^2 over this.
@@ -27,6 +28,7 @@ DEVIATIONS = {"uniform": 32, "excess": 128}
 
 #: Differences of errors below this ask for more rows than a number can hold.
 CLOSEST = 1e-140
+PROBABILITY = number(above=0, below=1)
 
 
 class Range(NamedTuple):
@@ -44,7 +46,7 @@ def shatter_coefficient(n_samples: int, n_features: int) -> int:
     >>> shatter_coefficient(3, 2), shatter_coefficient(4, 2)
     (8, 14)
     """
-    _whole("shatter_coefficient", n_samples=n_samples, n_features=n_features)
+    _check_counts("shatter_coefficient", n_samples=n_samples, n_features=n_features)
     return 2 * sum(comb(n_samples - 1, i) for i in range(n_features + 1))
 
 
@@ -56,7 +58,7 @@ def shatter_bound(n_samples: int, vc_dimension: int, *, tight: bool = False) -> 
     >>> shatter_bound(10, 3), shatter_bound(10, 3, tight=True), shatter_bound(3, 3)
     (1001, 176, 8)
     """
-    _whole("shatter_bound", n_samples=n_samples, vc_dimension=vc_dimension)
+    _check_counts("shatter_bound", n_samples=n_samples, vc_dimension=vc_dimension)
     n, dimension = int(n_samples), int(vc_dimension)  # numbers of numpy would come round again
     if n <= dimension:
         return int(2**n)
@@ -71,7 +73,7 @@ def vc_of_perceptron(n_features: int) -> int:
     >>> vc_of_perceptron(2)
     3
     """
-    _whole("vc_of_perceptron", n_features=n_features)
+    _check_counts("vc_of_perceptron", n_features=n_features)
     return n_features + 1
 
 
@@ -86,8 +88,8 @@ def vc_of_mlp(n_features: int, n_hidden: int, *, n_nodes: int, n_weights: int) -
     >>> vc_of_mlp(10, 5, n_nodes=6, n_weights=61)
     Range(lower=40, upper=491)
     """
-    _whole("vc_of_mlp", n_features=n_features, n_hidden=n_hidden)
-    _whole("vc_of_mlp", n_nodes=n_nodes, n_weights=n_weights)
+    _check_counts("vc_of_mlp", n_features=n_features, n_hidden=n_hidden)
+    _check_counts("vc_of_mlp", n_nodes=n_nodes, n_weights=n_weights)
     upper = floor(2 * n_weights * log2(e * n_nodes))
     return Range(2 * (n_hidden // 2) * n_features, upper)
 
@@ -102,8 +104,9 @@ def vc_of_margin(radius: float, squared_norm: float, n_features: int) -> int:
     >>> vc_of_margin(2.0, 1.5, 1000)
     7
     """
-    _whole("vc_of_margin", n_features=n_features)
-    _positive("vc_of_margin", radius=radius, squared_norm=squared_norm)
+    _check_counts("vc_of_margin", n_features=n_features)
+    positive = dict.fromkeys(("radius", "squared_norm"), number(above=0))
+    check_values("vc_of_margin", positive, radius=radius, squared_norm=squared_norm)
     return int(min(float(radius) * float(radius) * squared_norm, n_features)) + 1
 
 
@@ -128,10 +131,9 @@ def deviation_bound(
     >>> deviation_bound(100, 3, 0.1)
     1.0
     """
-    _whole("deviation_bound", n_samples=n_samples, vc_dimension=vc_dimension)
-    _positive("deviation_bound", epsilon=epsilon)
-    if of not in DEVIATIONS:
-        raise InvalidParameter(f"deviation_bound needs of='uniform' or of='excess', not {of!r}.")
+    _check_counts("deviation_bound", n_samples=n_samples, vc_dimension=vc_dimension)
+    asked = {"epsilon": number(above=0), "of": one_of(*DEVIATIONS)}
+    check_values("deviation_bound", asked, epsilon=epsilon, of=of)
     log_bound = log(8 * shatter_bound(n_samples, vc_dimension))
     log_bound -= n_samples * epsilon**2 / DEVIATIONS[of]
     return exp(min(log_bound, 0.0))
@@ -145,14 +147,9 @@ def sample_complexity(vc_dimension: int, epsilon: float, rho: float) -> int:
     >>> sample_complexity(3, 0.1, 0.05)
     1727841
     """
-    _whole("sample_complexity", vc_dimension=vc_dimension)
-    _positive("sample_complexity", epsilon=epsilon)
-    _probability("sample_complexity", rho)
-    if epsilon < CLOSEST:
-        raise InvalidParameter(
-            f"sample_complexity needs epsilon of at least {CLOSEST:g}, not {epsilon!r}: more rows "
-            "than can be counted."
-        )
+    _check_counts("sample_complexity", vc_dimension=vc_dimension)
+    asked = {"epsilon": number(least=CLOSEST), "rho": PROBABILITY}
+    check_values("sample_complexity", asked, epsilon=epsilon, rho=rho)
     grown = 512 * vc_dimension / epsilon**2 * log(256 * vc_dimension / epsilon**2)
     return int(np.ceil(max(grown, 256 / epsilon**2 * log(8 / rho))))
 
@@ -167,8 +164,8 @@ def vc_confidence(n_samples: int, vc_dimension: int, rho: float = 0.05) -> float
     >>> round(vc_confidence(1000, 10), 4)
     0.2595
     """
-    _whole("vc_confidence", n_samples=n_samples, vc_dimension=vc_dimension)
-    _probability("vc_confidence", rho)
+    _check_counts("vc_confidence", n_samples=n_samples, vc_dimension=vc_dimension)
+    check_values("vc_confidence", {"rho": PROBABILITY}, rho=rho)
     if vc_dimension >= 2 * n_samples:
         return float("inf")
     wide = vc_dimension * (log(2 * n_samples / vc_dimension) + 1) - log(rho / 4)
@@ -200,7 +197,7 @@ def aic(log_likelihood: float, n_parameters: int) -> float:
     >>> aic(-10.0, 3)
     26.0
     """
-    _likelihood("aic", log_likelihood, n_parameters)
+    _check_likelihood("aic", log_likelihood, n_parameters)
     return -2 * log_likelihood + 2 * n_parameters
 
 
@@ -210,8 +207,8 @@ def bic(log_likelihood: float, n_parameters: int, n_samples: int) -> float:
     >>> round(bic(-10.0, 3, 100), 3)
     33.816
     """
-    _likelihood("bic", log_likelihood, n_parameters)
-    _whole("bic", n_samples=n_samples)
+    _check_likelihood("bic", log_likelihood, n_parameters)
+    _check_counts("bic", n_samples=n_samples)
     return -2 * log_likelihood + n_parameters * log(n_samples)
 
 
@@ -239,32 +236,16 @@ def most_columns(n_samples: int) -> int:
     >>> most_columns(100)
     33
     """
-    _whole("most_columns", n_samples=n_samples)
+    _check_counts("most_columns", n_samples=n_samples)
     return max(1, (n_samples - 1) // 3)
 
 
-def _whole(name: str, **numbers: int) -> None:
-    for what, number in numbers.items():
-        if not (is_int(number) and number >= 1):
-            raise InvalidParameter(f"{name} needs {what} as an int of at least 1, not {number!r}.")
+def _check_counts(name: str, **numbers: int) -> None:
+    check_values(name, dict.fromkeys(numbers, integer(1)), **numbers)
 
 
-def _likelihood(name: str, log_likelihood: float, n_parameters: int) -> None:
+def _check_likelihood(name: str, log_likelihood: float, n_parameters: int) -> None:
     # infinite where a model fits wholly
     if isinstance(log_likelihood, bool) or not isinstance(log_likelihood, Real):
         raise InvalidParameter(f"{name} needs log_likelihood as a number, not {log_likelihood!r}.")
-    if not (is_int(n_parameters) and n_parameters >= 0):
-        raise InvalidParameter(
-            f"{name} needs n_parameters as an int of at least 0, not {n_parameters!r}."
-        )
-
-
-def _positive(name: str, **numbers: float) -> None:
-    for what, number in numbers.items():
-        if not (is_real(number) and number > 0):
-            raise InvalidParameter(f"{name} needs {what} as a number above 0, not {number!r}.")
-
-
-def _probability(name: str, rho: float) -> None:
-    if not (is_real(rho) and 0 < rho < 1):
-        raise InvalidParameter(f"{name} needs rho in (0, 1), a probability, not {rho!r}.")
+    check_values(name, {"n_parameters": integer(0)}, n_parameters=n_parameters)

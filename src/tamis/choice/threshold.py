@@ -1,13 +1,13 @@
 """Choices by a bound on the score of one move after the other."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis._arrays import is_real
+from tamis._checks import Constraints, number
 from tamis.contract.choice import Choice, Chosen, Context, Walker, spoken
 from tamis.contract.trace import Trace
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSelected
+from tamis.exceptions import IncompatibleCriterion, NothingSelected
 
 
 class Threshold(Choice):
@@ -30,13 +30,10 @@ class Threshold(Choice):
 
     needs_nested = True
 
+    _constraints: ClassVar[Constraints] = {"minimum": number()}
+
     def __init__(self, minimum: float):
         self.minimum = minimum
-
-    def check(self, search: Walker, criterion: Any) -> None:
-        super().check(search, criterion)
-        if not is_real(self.minimum):
-            raise InvalidParameter(f"Threshold needs a finite number, not {self.minimum!r}.")
 
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
         moves = trace.moves()
@@ -70,6 +67,8 @@ class FalseDiscovery(Choice):
 
     needs_nested = True
 
+    _constraints: ClassVar[Constraints] = {"q": number(above=0, below=1)}
+
     def __init__(self, q: float = 0.05):
         self.q = q
 
@@ -79,8 +78,7 @@ class FalseDiscovery(Choice):
                 f"FalseDiscovery needs the p-value of every feature; {spoken(search, criterion)} "
                 "has none. Use Ranking(PValue(), n_features_to_select=FalseDiscovery(0.05))."
             )
-        if not (is_real(self.q) and 0 < self.q < 1):
-            raise InvalidParameter(f"FalseDiscovery needs a rate q in (0, 1), not {self.q!r}.")
+        super().check(search, criterion)
 
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
         moves = trace.moves()

@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any
 
-from tamis.contract.columns import PER_CANDIDATE, PER_MOVE, PER_STEP
+from tamis.contract.columns import COLUMNS, COUNTED_BY
 from tamis.exceptions import InvalidTable
 
 #: More units than any table that fits a machine has; a count beyond is a damaged record.
 MOST_UNITS = 100_000_000
 #: Entries that a record has only where there is something to say.
 OPTIONAL = ("units", "interactions", "ran_on")
-#: BlockSource inside parts: compositions nest a few deep, a damaged file may nest without end.
+#: Parts inside parts: compositions nest a few deep, a damaged file may nest without end.
 DEEPEST = 20
 
 
@@ -33,7 +33,7 @@ def check_record(plain: Any, number: int, depth: int = 0) -> None:
     n_units, n_steps = plain["trace"]["n_units"], len(plain["trace"]["value"])
     n_columns = _check_units(plain.get("units"), n_units)
     _check_pairs(plain.get("interactions", ()), n_units)
-    _need(_places(plain.get("ran_on", {})), "ran_on", "names of devices")
+    _need(_mapping_to(_texts)(plain.get("ran_on", {})), "ran_on", "names of devices")
     names = plain["feature_names"]
     _need(names is None or len(names) == n_columns, "feature_names", f"{n_columns} names")
     # -1 is before the first step: nothing was kept
@@ -57,10 +57,9 @@ def _check_units(units: Any, n_units: int) -> int:
         _need(len(group[1]) > 0 and all(map(_count, group[1])), "units", "columns in each group")
     columns = [column for _, held in units["groups"] for column in held]
     n_columns = n_units + len(columns) - len(units["groups"])
-    good = len(set(columns)) == len(columns) and all(column < n_columns for column in columns)
+    good = len(set(columns)) == len(columns) and _all_below(columns, n_columns)
     _need(good, "units", f"columns below {n_columns}, each once")
-    good = all(_count(unit) and unit < n_units for unit in units["fixed"])
-    _need(good, "units", f"fixed units below {n_units}")
+    _need(_all_below(units["fixed"], n_units), "units", f"fixed units below {n_units}")
     return n_columns
 
 
@@ -69,8 +68,7 @@ def _check_pairs(pairs: Any, n_units: int) -> None:
     _need(isinstance(pairs, list | tuple), "interactions", "a list")
     for pair in pairs:
         good = isinstance(pair, list | tuple) and len(pair) in (3, 4)
-        good = good and all(_count(unit) and unit < n_units for unit in pair[:2])
-        good = good and type(pair[2]) in (int, float)
+        good = good and _all_below(pair[:2], n_units) and type(pair[2]) in (int, float)
         good = good and all(p is None or type(p) is float for p in pair[3:])
         _need(good, "interactions", "pairs of units")
 
@@ -81,39 +79,36 @@ def _check_trace(trace: Mapping[str, Any]) -> None:
     _need(_count(n_units) and 1 <= n_units <= MOST_UNITS, "n_units", "a number of units")
     for name in ("state", "params"):
         _need(isinstance(trace.get(name), Mapping), name, "a dictionary")
-    columns = {**PER_STEP, **PER_MOVE, **PER_CANDIDATE}
-    for name in (*columns, "start", "given", "given_at"):
+    lists = (*COLUMNS, "start", "given", "given_at")
+    for name in lists:
         _need(isinstance(trace.get(name), list), name, "a list")
-    unknown = set(trace) - set(columns) - {"n_units", "start", "given", "given_at", *_DICTS}
+    unknown = set(trace) - {"n_units", "state", "params", *lists}
     _need(not unknown, ", ".join(sorted(map(str, unknown))), "no such column")
-    _need(len(trace["given"]) == n_units, "given", f"{n_units} numbers")
-    _need(len(trace["given_at"]) == n_units, "given_at", f"{n_units} numbers")
+    for name in ("given", "given_at"):
+        _need(len(trace[name]) == n_units, name, f"{n_units} numbers")
     n_steps = len(trace["value"])
-    for names, counts in ((PER_STEP, None), (PER_MOVE, "n_moved"), (PER_CANDIDATE, "n_scored")):
-        if counts is not None:
-            _need(all(_count(n) and n <= n_units for n in trace[counts]), counts, "counts of units")
-        length = n_steps if counts is None else sum(trace[counts])
-        for name in names:
-            _need(len(trace[name]) == length, name, f"{length} entries")
-            _need(all(map(NUMBERS[columns[name] is float], trace[name])), name, "numbers")
+    for counts in ("n_moved", "n_scored"):
+        _need(_all_below(trace[counts], n_units + 1), counts, "counts of units")
+    lengths = n_steps, sum(trace["n_moved"]), sum(trace["n_scored"])
+    for name, kind in COLUMNS.items():
+        length = lengths[COUNTED_BY[name]]
+        _need(len(trace[name]) == length, name, f"{length} entries")
+        _need(all(map(_number if kind is float else _count, trace[name])), name, "numbers")
     _need(all(map(_number, trace["given"])), "given", "numbers")
     for name in ("start", "moved", "candidate"):
-        good = all(_count(unit) and unit < n_units for unit in trace[name])
-        _need(good, name, f"units below {n_units}")
-    _need(
-        all(isinstance(n, int) and -1 <= n < max(n_steps, 1) for n in trace["given_at"]),
-        "given_at",
-        "steps of the trace",
-    )
-    good = all(
-        isinstance(step, str) and step.isdecimal() and int(step) < n_steps
-        for step in trace["params"]
-    )
+        _need(_all_below(trace[name], n_units), name, f"units below {n_units}")
+    good = all(n == -1 or _all_below([n], max(n_steps, 1)) for n in trace["given_at"])
+    _need(good, "given_at", "steps of the trace")
+    good = all(_text(step) and step.isdecimal() and int(step) < n_steps for step in trace["params"])
     _need(good, "params", "steps of the trace")
 
 
 def _count(value: Any) -> bool:
     return type(value) is int and value >= 0
+
+
+def _all_below(values: Any, end: int) -> bool:
+    return all(_count(value) and value < end for value in values)
 
 
 def _number(value: Any) -> bool:
@@ -124,24 +119,15 @@ def _text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _names(value: Any) -> bool:
-    return value is None or (isinstance(value, list | tuple) and all(map(_text, value)))
+def _texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(map(_text, value))
 
 
-def _seeds(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(
-        _text(name) and _count(seed) for name, seed in value.items()
-    )
-
-
-def _versions(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(_text(n) and _text(v) for n, v in value.items())
-
-
-def _places(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(
-        _text(part) and isinstance(held, list) and all(map(_text, held))
-        for part, held in value.items()
+def _mapping_to(good: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Whether a value is a dictionary of texts to good values."""
+    return lambda value: (
+        isinstance(value, Mapping)
+        and all(_text(name) and good(held) for name, held in value.items())
     )
 
 
@@ -152,9 +138,6 @@ def _need(good: bool, name: str, wanted: str) -> None:
         )
 
 
-NUMBERS = {True: _number, False: _count}
-_DICTS = ("state", "params")
-
 #: Entries of a record, what each must be, and how that is told.
 FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "expression": ("a text", _text),
@@ -162,13 +145,13 @@ FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "walk": ("a text", _text),
     "data": ("a text", _text),
     "n_samples": ("a count", _count),
-    "feature_names": ("a list of names", _names),
-    "seeds": ("seeds", _seeds),
+    "feature_names": ("a list of names", lambda value: value is None or _texts(value)),
+    "seeds": ("seeds", _mapping_to(_count)),
     "trace": ("a dictionary", lambda value: isinstance(value, Mapping)),
     "chosen": ("a step", lambda value: type(value) is int),
     "n_evaluations": ("a count", _count),
     "reason": ("a text", _text),
     "finished": ("true or false", lambda value: isinstance(value, bool)),
-    "versions": ("versions", _versions),
+    "versions": ("versions", _mapping_to(_text)),
     "parts": ("a list", lambda value: isinstance(value, list | tuple)),
 }

@@ -10,7 +10,8 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils import Tags
 
-from tamis._arrays import Array, Subset, best_first, is_int, is_real
+from tamis._arrays import Array, Subset, best_first
+from tamis._checks import Constraints, check_values, integer, number, one_of
 from tamis._expression import write
 from tamis._parallel import parallel_stream
 from tamis._seeds import draw_seed, seed_of, stream
@@ -19,7 +20,7 @@ from tamis.contract import Embedded, Entries, Scores, Selection
 from tamis.contract.choice import SizeLike
 from tamis.contract.composition import combine_tags
 from tamis.contract.steps import Event
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TamisWarning
+from tamis.exceptions import IncompatibleCriterion, TamisWarning
 from tamis.meta.inner_search import (
     check_first,
     standing_of,
@@ -93,6 +94,8 @@ class Fusion(Embedded):
     fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), ...)"
     quick: ClassVar[str] = "correlation"
 
+    _constraints: ClassVar[Constraints] = {"by": one_of(*WAYS)}
+
     def __init__(
         self,
         searches: Sequence[Selection],
@@ -134,8 +137,6 @@ class Fusion(Embedded):
                     "have both."
                 )
             search.check()
-        if self.by not in list(WAYS):
-            raise InvalidParameter(f"Fusion needs by in {sorted(WAYS)}, not {self.by!r}.")
         super()._check()
 
     def _check_target(self, y: NDArray[Any] | None) -> None:
@@ -219,12 +220,8 @@ class Fusion(Embedded):
         Ranking(FisherScore()) <Stability 0.933 in [0.9, 0.965]>
         Ranking(MutualInformation()) <Stability 0.909 in [0.852, 0.967]>
         """
-        for name, value, good in (
-            ("n_resamples of at least 2", n_resamples, is_int(n_resamples) and n_resamples >= 2),
-            ("share in (0, 1)", share, is_real(share) and 0 < share < 1),
-        ):
-            if not good:
-                raise InvalidParameter(f"Fusion.stability needs {name}, not {value!r}.")
+        asked = {"n_resamples": integer(2), "share": number(above=0, below=1)}
+        check_values("Fusion.stability", asked, n_resamples=n_resamples, share=share)
         fresh = clone(self)
         table, target = check_data(fresh, X, y)
         grouping, seed = fresh._grouping(table), draw_seed(self.random_state)

@@ -38,11 +38,6 @@ def walk_of(search: Any) -> Any:
     return search
 
 
-def sized(search: Any, size: int) -> None:
-    """Ask a search, or the last part of a composed one, for a number of columns."""
-    walk_of(search).set_params(n_features_to_select=size)
-
-
 def walked(
     search: Selection,
     X: Array,
@@ -53,7 +48,7 @@ def walked(
 ) -> Selection:
     """A clone of a search that walked to a size, with seeds; ``labels`` are the units."""
     search = clone(search)
-    sized(search, size)
+    walk_of(search).set_params(n_features_to_select=size)
     # an attribute, since a search need not have it among its parameters
     search.feature_groups = None if labels is None else labels.tolist()
     fix_seeds(search, root=seed)

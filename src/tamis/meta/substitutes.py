@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis._arrays import Array, improves, is_int, is_real
+from tamis._arrays import Array, improves
+from tamis._checks import NONE, check_values, integer, number
 from tamis._frame import frame_of
 from tamis._seeds import draw_seed
 from tamis.contract import Selection
@@ -138,7 +139,14 @@ def substitutes(
     sample_weight: Any,
 ) -> Substitutes:
     """Work of :meth:`tamis.contract.Selection.substitutes`, where the parameters are described."""
-    _check(max_loss, min_correlation, n_candidates, n_folds)
+    asked = {
+        "max_loss": number() | NONE,
+        "min_correlation": number(least=0, most=1),
+        "n_candidates": integer(1),
+        "n_folds": integer(2),
+    }
+    given = {"max_loss": max_loss, "min_correlation": min_correlation}
+    check_values("substitutes", asked, **given, n_candidates=n_candidates, n_folds=n_folds)
     read, seed = selection._reread(X, y), draw_seed(random_state)
     read, weights = _weighed(read, sample_weight)
     swaps, units = cut_down(read, weights, min_correlation, n_candidates)
@@ -153,18 +161,6 @@ def substitutes(
         found.append(Substitute(*names, alike, float(scores[i]), rise, error, stands))
     n_free = len(np.setdiff1d(swaps.kept, swaps.grouping.fixed_units))
     return Substitutes(tuple(found), judged.loss, limit, n_free)
-
-
-def _check(max_loss: Any, min_correlation: Any, n_candidates: Any, n_folds: Any) -> None:
-    if max_loss is not None and not is_real(max_loss):
-        raise InvalidParameter(f"substitutes needs max_loss as a number or None, not {max_loss!r}.")
-    if not (is_real(min_correlation) and 0 <= min_correlation <= 1):
-        raise InvalidParameter(
-            f"substitutes needs min_correlation in [0, 1], not {min_correlation!r}."
-        )
-    for name, value, least in (("n_candidates", n_candidates, 1), ("n_folds", n_folds, 2)):
-        if not (is_int(value) and value >= least):
-            raise InvalidParameter(f"substitutes needs {name} of at least {least}, not {value!r}.")
 
 
 def _weighed(read: Any, sample_weight: Any) -> tuple[Any, Array | None]:

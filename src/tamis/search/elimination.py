@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from math import isnan
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tamis._arrays import Array, Subset, is_int, lowest, snapped
+from tamis._arrays import Array, Subset, lowest, snapped
+from tamis._checks import NONE, Constraint, Constraints, integer, one_of, several
 from tamis.contract import BackwardCriterion, Record, Scores, Search, Step, Trace
 from tamis.contract.choice import SizeLike
 from tamis.contract.criterion import Criterion
@@ -16,6 +17,20 @@ from tamis.exceptions import InvalidParameter
 from tamis.search.greedy import from_full, least
 
 Tiers: TypeAlias = "Sequence[tuple[int, int]]"
+
+COUNT_OR_SHARE = integer(1) | Constraint(
+    ("a fraction in (0, 1)",), lambda value: isinstance(value, float) and 0 < value < 1
+)
+TIER = Constraint(
+    ("a pair",),
+    lambda value: (
+        isinstance(value, list | tuple)
+        and len(value) == 2
+        and integer(0).accepts(value[0])
+        and integer(1).accepts(value[1])
+    ),
+)
+TIERS = several(TIER, "tiers such as [(100, 100), (20, 20), (0, 1)]")
 
 
 class RecursiveElimination(Search):
@@ -52,6 +67,11 @@ class RecursiveElimination(Search):
     nested = True
     grows = False
 
+    _constraints: ClassVar[Constraints] = {
+        "step": COUNT_OR_SHARE | TIERS,
+        "retune": COUNT_OR_SHARE | one_of("tier") | NONE,
+    }
+
     def __init__(
         self,
         criterion: Criterion,
@@ -63,20 +83,22 @@ class RecursiveElimination(Search):
         feature_groups: Any = None,
         fixed_features: Any = None,
     ):
-        super().__init__(
-            criterion,
-            n_features_to_select=n_features_to_select,
-            standardize=standardize,
-            feature_groups=feature_groups,
-            fixed_features=fixed_features,
-        )
+        self.criterion = criterion
+        self.n_features_to_select = n_features_to_select
+        self.standardize = standardize
+        self.feature_groups = feature_groups
+        self.fixed_features = fixed_features
         self.step = step
         self.retune = retune
 
     def _check(self) -> None:
         super()._check()
-        check_step(self.step)
-        check_retune(self.retune, self.step)
+        if self.retune == "tier" and not isinstance(self.step, list | tuple):
+            raise InvalidParameter(
+                "RecursiveElimination(retune='tier') chooses anew at the start of each tier, and "
+                f"step={self.step!r} has none. Write step=[(100, 100), (20, 20), (0, 1)], or "
+                "retune as a number of rounds."
+            )
 
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
@@ -200,40 +222,3 @@ def _falling(tiers: Tiers) -> list[tuple[int, int]]:
     """Tiers from the highest threshold down, the last one reaching to the end."""
     ordered = sorted(tiers, reverse=True)
     return ordered if ordered[-1][0] == 0 else [*ordered, (0, 1)]
-
-
-def check_step(step: Any) -> None:
-    """Refuse a step that is no number, fraction or list of tiers."""
-    if isinstance(step, list | tuple):
-        good = len(step) > 0 and all(
-            isinstance(tier, list | tuple)
-            and len(tier) == 2
-            and all(map(is_int, tier))
-            and tier[0] >= 0
-            and tier[1] >= 1
-            for tier in step
-        )
-    elif isinstance(step, float):
-        good = 0 < step < 1
-    else:
-        good = is_int(step) and step >= 1
-    if not good:
-        raise InvalidParameter(
-            "RecursiveElimination needs step as an int >= 1, a fraction in (0, 1) or tiers such "
-            f"as [(100, 100), (20, 20), (0, 1)], not {step!r}."
-        )
-
-
-def check_retune(retune: Any, step: Any) -> None:
-    """Refuse a retune that is no number of rounds, fraction or "tier"."""
-    if retune == "tier" and isinstance(step, list | tuple):
-        return
-    if isinstance(retune, float):
-        good = 0 < retune < 1
-    else:
-        good = retune is None or (is_int(retune) and retune >= 1)
-    if not good:
-        raise InvalidParameter(
-            "RecursiveElimination needs retune as a number of rounds, a fraction in (0, 1), 'tier' "
-            f"(with step given as tiers) or None, not {retune!r}."
-        )

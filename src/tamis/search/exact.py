@@ -4,18 +4,19 @@ from collections.abc import Iterator
 from itertools import combinations, islice
 from math import comb
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 from warnings import warn
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._arrays import EMPTY, Array, Subset, best_first, improves, is_real
+from tamis._arrays import EMPTY, Array, Subset, best_first, improves
+from tamis._checks import NONE, Constraints, number
 from tamis._linalg import BATCH
 from tamis.contract import Record, Search, Step, SubsetCriterion, Trace
 from tamis.contract.choice import Fraction, Size, SizeLike, resolve_choice
 from tamis.contract.search import Counted
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NotProvenOptimal
+from tamis.exceptions import IncompatibleCriterion, NotProvenOptimal
 
 #: Subsets valued at a time by the exhaustive search; also how often it can be stopped.
 BLOCK = 4096
@@ -131,6 +132,11 @@ class BranchAndBound(Search):
     extends = False
     holds_best = True
 
+    _constraints: ClassVar[Constraints] = {
+        "max_evaluations": number(above=0) | NONE,
+        "max_seconds": number(above=0) | NONE,
+    }
+
     def __init__(
         self,
         criterion: SubsetCriterion,
@@ -142,13 +148,11 @@ class BranchAndBound(Search):
         feature_groups: Any = None,
         fixed_features: Any = None,
     ):
-        super().__init__(
-            criterion,
-            n_features_to_select=n_features_to_select,
-            standardize=standardize,
-            feature_groups=feature_groups,
-            fixed_features=fixed_features,
-        )
+        self.criterion = criterion
+        self.n_features_to_select = n_features_to_select
+        self.standardize = standardize
+        self.feature_groups = feature_groups
+        self.fixed_features = fixed_features
         self.max_evaluations = max_evaluations
         self.max_seconds = max_seconds
 
@@ -167,10 +171,6 @@ class BranchAndBound(Search):
                 "BranchAndBound needs a number of features: a monotone criterion is greatest with "
                 f"all of them. Write n_features_to_select=5, not {self.n_features_to_select!r}."
             )
-        for name in ("max_evaluations", "max_seconds"):
-            limit = getattr(self, name)
-            if limit is not None and not (is_real(limit) and limit > 0):
-                raise InvalidParameter(f"BranchAndBound needs {name} > 0 or None, not {limit!r}.")
 
     @property
     def gap_(self) -> float:

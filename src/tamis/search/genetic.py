@@ -5,11 +5,12 @@ that is stopped and resumed breeds the same population.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tamis._arrays import EMPTY, Array, Mask, Subset, best_first, improves, is_int, is_real
+from tamis._arrays import EMPTY, Array, Mask, Subset, best_first, improves
+from tamis._checks import NONE, Constraints, integer, number, one_of
 from tamis._seeds import stream
 from tamis.contract import Record, Search, Step, SubsetCriterion, Trace
 from tamis.contract.choice import SizeLike
@@ -18,8 +19,6 @@ from tamis.contract.steps import Standing
 from tamis.exceptions import InvalidParameter
 
 Draw = np.random.Generator
-#: The least that counts may be.
-LEAST = {"population_size": 2, "n_generations": 1, "tournament_size": 1, "n_elite": 0}
 
 
 class Genetic(Search):
@@ -68,6 +67,19 @@ class Genetic(Search):
     extends = False
     holds_best = True
 
+    _constraints: ClassVar[Constraints] = {
+        "population_size": integer(2),
+        "n_generations": integer(1),
+        "selection": one_of(
+            "tournament", "roulette", "raw-roulette", "universal", "rank", "reward"
+        ),
+        "tournament_size": integer(1),
+        "crossover": one_of("uniform", "one-point", "two-point"),
+        "crossover_rate": number(least=0, most=1),
+        "mutation_rate": number(least=0, most=1) | NONE,
+        "n_elite": integer(0),
+    }
+
     # More parameters than elsewhere in tamis: the operators are what the method is.
     def __init__(
         self,
@@ -87,13 +99,11 @@ class Genetic(Search):
         feature_groups: Any = None,
         fixed_features: Any = None,
     ):
-        super().__init__(
-            criterion,
-            n_features_to_select=n_features_to_select,
-            standardize=standardize,
-            feature_groups=feature_groups,
-            fixed_features=fixed_features,
-        )
+        self.criterion = criterion
+        self.n_features_to_select = n_features_to_select
+        self.standardize = standardize
+        self.feature_groups = feature_groups
+        self.fixed_features = fixed_features
         self.population_size = population_size
         self.n_generations = n_generations
         self.selection = selection
@@ -106,20 +116,11 @@ class Genetic(Search):
 
     def _check(self) -> None:
         super()._check()
-        check_name("selection", self.selection, SELECTIONS)
-        check_name("crossover", self.crossover, CROSSOVERS)
-        for name, lowest in LEAST.items():
-            if not (is_int(count := getattr(self, name)) and count >= lowest):
-                raise InvalidParameter(f"Genetic needs an int {name} >= {lowest}, not {count!r}.")
         if self.n_elite >= self.population_size:
             raise InvalidParameter(
                 f"Genetic needs n_elite below population_size={self.population_size}, "
                 f"not {self.n_elite}: an elite of all would never change."
             )
-        mutation = 0.0 if self.mutation_rate is None else self.mutation_rate
-        for name, rate in (("crossover_rate", self.crossover_rate), ("mutation_rate", mutation)):
-            if not (is_real(rate) and 0 <= rate <= 1):
-                raise InvalidParameter(f"Genetic needs {name} in [0, 1], not {rate!r}.")
 
     def _way(self, record: Record) -> tuple[float, float | None, str]:
         n_steps = len(record.trace)
@@ -179,12 +180,13 @@ class Genetic(Search):
         return SELECTIONS[self.selection](people, count, draw)
 
 
-class Population:
+class Population(NamedTuple):
     """One generation: bits, values, cumulative rewards."""
 
-    def __init__(self, bits: Mask, values: Array, rewards: Array, generation: int):
-        self.bits, self.values, self.rewards = bits, values, rewards
-        self.generation = generation
+    bits: Mask
+    values: Array
+    rewards: Array
+    generation: int
 
     def to_state(self) -> dict[str, Any]:
         """Plain numbers and text, for the record."""
@@ -331,11 +333,3 @@ CROSSOVERS: dict[str, Callable[[int, int, Draw], Mask]] = {
     "one-point": one_point,
     "two-point": two_point,
 }
-
-
-def check_name(what: str, name: Any, known: dict[str, Any]) -> None:
-    """Refuse an operator that does not exist."""
-    if not isinstance(name, str) or name not in known:
-        raise InvalidParameter(
-            f"Genetic needs {what} to be one of {', '.join(known)}, not {name!r}."
-        )

@@ -292,13 +292,11 @@ class PlusLMinusR(Search):
         feature_groups: Any = None,
         fixed_features: Any = None,
     ):
-        super().__init__(
-            criterion,
-            n_features_to_select=n_features_to_select,
-            standardize=standardize,
-            feature_groups=feature_groups,
-            fixed_features=fixed_features,
-        )
+        self.criterion = criterion
+        self.n_features_to_select = n_features_to_select
+        self.standardize = standardize
+        self.feature_groups = feature_groups
+        self.fixed_features = fixed_features
         self.l = l
         self.r = r
 

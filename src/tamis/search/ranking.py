@@ -1,16 +1,17 @@
 """The best individual features."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tamis._arrays import EMPTY, Array, Subset, best_first, snapped
+from tamis._checks import NONE, Constraints, one_of
 from tamis.contract import BackwardCriterion, Entries, ForwardCriterion, Scores, Search, Step, Trace
 from tamis.contract.choice import SizeLike
 from tamis.contract.criterion import Criterion
 from tamis.contract.search import Counted
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.exceptions import IncompatibleCriterion
 from tamis.search.greedy import from_fixed, others
 
 
@@ -41,6 +42,8 @@ class Ranking(Search):
     nested = True
     scores_alone = True
 
+    _constraints: ClassVar[Constraints] = {"by": one_of("alone", "removal") | NONE}
+
     def __init__(
         self,
         criterion: Criterion,
@@ -51,13 +54,11 @@ class Ranking(Search):
         feature_groups: Any = None,
         fixed_features: Any = None,
     ):
-        super().__init__(
-            criterion,
-            n_features_to_select=n_features_to_select,
-            standardize=standardize,
-            feature_groups=feature_groups,
-            fixed_features=fixed_features,
-        )
+        self.criterion = criterion
+        self.n_features_to_select = n_features_to_select
+        self.standardize = standardize
+        self.feature_groups = feature_groups
+        self.fixed_features = fixed_features
         self.by = by
 
     def _steps(
@@ -120,8 +121,6 @@ class Ranking(Search):
 
     def _check(self) -> None:
         super()._check()
-        if self.by not in (None, "alone", "removal"):
-            raise InvalidParameter(f"Ranking needs by='alone' or by='removal', not {self.by!r}.")
         need = ForwardCriterion if self._by() == "alone" else BackwardCriterion
         if not isinstance(self.criterion, need):
             scored_by = type(self.criterion).__name__

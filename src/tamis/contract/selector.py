@@ -6,6 +6,7 @@ it walks (:meth:`~Selection._size`), what it learns (:meth:`~Selection._open`), 
 makes the steps is :class:`tamis.contract.run.Run`.
 """
 
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -303,7 +304,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
                 self._settle(self.record_, run.X, run.y)
             if run.ended:
                 for message, category in self._doubts(run.context.criterion):
-                    warn(message, category, stacklevel=3 if done is None else 4)
+                    warn(message, category, stacklevel=_caller_level())
         return self
 
     def resume(
@@ -604,3 +605,11 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
                 f"columns; this one has {n_given}, or others. Give the same columns in the same "
                 "order."
             )
+
+
+def _caller_level() -> int:
+    """Stack level of the first caller outside tamis and scikit-learn, to whom a warning speaks."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals["__name__"].startswith(("tamis.", "sklearn.")):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -10,7 +10,7 @@ from tests.contract.interrupts import LIBRARY, moment, outcome, undisturbed
 #: Where steps are made, kept and chosen from.
 LOOP = (
     *("contract/run.py", "contract/trace.py", "contract/columns.py", "contract/selector.py"),
-    *("search/then.py", "table/selector.py"),
+    *("contract/composition.py", "search/then.py", "table/selector.py"),
 )
 METHODS = ["correlation", "composed, backward", "frame"]
 FINE = {"through", "scratch", "same"}

@@ -7,6 +7,7 @@ from sklearn.datasets import load_wine
 
 from tamis._arrays import standardised
 from tamis.choice import Threshold
+from tamis.contract.units import Grouping
 from tamis.criteria import FisherScore
 from tamis.exceptions import InvalidParameter
 from tamis.neural import GateSelector, NetworkClassifier, gate_path
@@ -72,6 +73,7 @@ def test_labels_of_rows_left_out_choose_nothing():
         network=clone(SMALL).set_params(hidden=4),
         random_state=3,
     )
+    selector._units = Grouping(13)
     order = np.argsort(y, kind="stable")
     Z, codes = standardised(X)[order], y[order]
     fold = deal(codes, 3, 3)
@@ -79,9 +81,7 @@ def test_labels_of_rows_left_out_choose_nothing():
     def support(Z):
         grid = np.array([0.2]), np.array([0.0, 2.0])
         return (
-            GateGrid(selector._settings(3, 3, 13), selector._chosen, Z, codes, *grid, 3)
-            .path()
-            .support
+            GateGrid(selector._settings(3, 3), selector._chosen, Z, codes, *grid, 3).path().support
         )
 
     before = support(Z)

@@ -17,7 +17,6 @@ from tamis._memory import check_cost
 from tamis._seeds import draw_seed
 from tamis.contract import Embedded, Trace
 from tamis.contract.steps import Event
-from tamis.contract.units import Grouping
 from tamis.exceptions import (
     DegenerateData,
     IncompatibleCriterion,
@@ -223,7 +222,7 @@ class GateSelector(Embedded):
     def _stages(self, X: Array, y: NDArray[Any] | None, seed: int, state: State) -> Iterator[State]:
         classes, codes = class_codes(np.asarray(y))
         fresh, state = not state, state or {"network_seed": self._network_seed(seed)}
-        settings = self._settings(seed, state["network_seed"], X.shape[1])
+        settings = self._settings(seed, state["network_seed"])
         weights = read_weights(self.mu, self.lam, self.scope, settings.n_rows(len(classes)))
         counts, kind = np.bincount(codes), settings.redundancy.kind
         within = settings.redundancy.inside_classes(self.scope)
@@ -249,7 +248,7 @@ class GateSelector(Embedded):
 
     def _restore(self, X: Array, y: NDArray[Any] | None, state: State) -> None:
         self.classes_ = np.unique(np.asarray(y))
-        settings = self._settings(0, state["network_seed"], X.shape[1])
+        settings = self._settings(0, state["network_seed"])
         self.network_ = settings.network.restore(state["network"], self.classes_)
         self._unit_gates = unpacked(state["gates"])
         gates = settings.units.spread(self._unit_gates)
@@ -289,7 +288,7 @@ class GateSelector(Embedded):
         trace = Trace.of(len(support), self._around_fixed(self._ordered(gates)))
         with suppress(NothingSelected):
             support[trace[self._choice().pick(trace).step].subset] = True
-        return support if self._units is None else self._units.mask(support)
+        return self._units.mask(support)
 
     def _part(self, name: str) -> Any:
         """Return the object that a parameter holds, or that a word or None stands for."""
@@ -303,16 +302,15 @@ class GateSelector(Embedded):
         own = None if self.network is None else self.network.random_state
         return seed if own is None else draw_seed(own)
 
-    def _settings(self, seed: int, network_seed: int, n_columns: int = 0) -> GateSettings:
+    def _settings(self, seed: int, network_seed: int) -> GateSettings:
         """Return the parameters as learning needs them."""
-        units = Grouping(n_columns) if self._units is None else self._units
         return GateSettings(
             gate=self.gate,
             scope=self.scope,
             joint=self.joint,
             network=clone(self._part("network")).set_params(random_state=network_seed),
             seed=seed,
-            units=GateUnits(units.unit_of),
+            units=GateUnits(self._units.unit_of),
             **{name: self._part(name) for name in PARTS},
         )
 

@@ -380,20 +380,17 @@ class Trace(Sequence[TracedStep]):
 
     def to_frame(self) -> Any:
         """One row for each step: size, value, what moved and what it scored."""
-        moves = self.moves()
-        ends = np.cumsum(self._array("n_moved"))[:-1]
-        split = {
-            name: [part.tolist() for part in np.split(getattr(moves, name), ends)]
-            for name in ("unit", "entered", "score")
-        }
+        moves, ends = self.moves(), np.cumsum(self._array("n_moved"))[:-1]
+        units, entered = np.split(moves.unit, ends), np.split(moves.entered, ends)
+        pairs = list(zip(units, entered, strict=True))
         return frame(
             {
                 "step": list(range(1, len(self) + 1)),
                 "size": self.sizes.tolist(),
                 "value": self.values.tolist(),
-                "entered": _chosen(split["unit"], split["entered"], True),
-                "left": _chosen(split["unit"], split["entered"], False),
-                "score": split["score"],
+                "entered": [unit[enters].tolist() for unit, enters in pairs],
+                "left": [unit[~enters].tolist() for unit, enters in pairs],
+                "score": [scores.tolist() for scores in np.split(moves.score, ends)],
                 "n_equal": self.n_equal.tolist(),
                 "n_evaluations": self._array("n_evaluations").tolist(),
                 "seconds": self._array("seconds").tolist(),
@@ -457,10 +454,3 @@ class Moves(NamedTuple):
     unit: Subset
     entered: Mask
     score: Array
-
-
-def _chosen(units: list[list[int]], flags: list[list[bool]], wanted: bool) -> list[list[int]]:
-    return [
-        [u for u, flag in zip(some, marks, strict=True) if flag is wanted]
-        for some, marks in zip(units, flags, strict=True)
-    ]

@@ -30,9 +30,6 @@ Mask: TypeAlias = NDArray[np.bool_]
 EMPTY: Subset = np.empty(0, dtype=np.intp)
 EMPTY.flags.writeable = False
 
-#: What stands for a column in which everything is missing.
-EMPTY_COLUMN = np.zeros((1, 1))
-
 # Numbers in a block of columns: 8 MB, of which a few fit into the cache and thousands into memory.
 BLOCK = 1 << 20
 # Bytes of a table that share one checksum.
@@ -135,40 +132,17 @@ def scaled_columns(X: Array, order: Literal["F", "K"]) -> tuple[Array, ColumnSca
     """The columns as :func:`standardised` has them, laid out in ``order``, and their scale."""
     # powers of two bring columns of any size to where squares neither over- nor underflow
     size = np.abs(X).max(axis=0)
-    if np.isnan(size).any():
-        return _scaled_around_gaps(X, order)
-    exponent = np.frexp(size)[1]
+    gaps = bool(np.isnan(size).any())
+    exponent = np.frexp(np.nan_to_num(np.abs(X)).max(axis=0) if gaps else size)[1]
     scaled = np.ldexp(X, -exponent, order=order)
-    mean = scaled.mean(axis=0)
+    n_known = np.maximum((~np.isnan(scaled)).sum(axis=0), 1) if gaps else len(X)
+    mean = np.nansum(scaled, axis=0) / n_known if gaps else scaled.mean(axis=0)
     scaled -= mean
-    deviation = scaled.std(axis=0)
+    deviation = np.sqrt(np.nansum(scaled**2, axis=0) / n_known) if gaps else scaled.std(axis=0)
     constant = deviation <= 10 * np.finfo(float).eps * np.abs(mean)
-    scaled[:, constant] = 0
+    scaled[:, constant] -= scaled[:, constant]  # 0, and NaN stays NaN
     scaled /= np.where(constant, 1.0, deviation)
     return scaled, ColumnScale(exponent, mean, np.where(constant, np.inf, deviation))
-
-
-def _scaled_around_gaps(X: Array, order: Literal["F", "K"]) -> tuple[Array, ColumnScale]:
-    """:func:`scaled_columns` of what is there: columns with gaps have rows of their own."""
-    scaled = np.array(X, order=order)
-    gaps = np.isnan(X).any(axis=0)
-    whole = np.flatnonzero(~gaps)
-    parts = [(whole, scaled_columns(X[:, whole], order))] if len(whole) else []
-    for j in np.flatnonzero(gaps):
-        known = X[~np.isnan(X[:, [j]]).all(axis=1)][:, [j]]
-        # of a column in which everything is missing no scale is known
-        parts.append((np.array([j]), scaled_columns(known if len(known) else EMPTY_COLUMN, order)))
-    n_columns = X.shape[1]
-    scale = ColumnScale(
-        np.zeros(n_columns, dtype=np.intc), np.zeros(n_columns), np.zeros(n_columns)
-    )
-    for columns, (values, own) in parts:
-        there = ~np.isnan(X[:, columns[0]])
-        if there.any():
-            scaled[np.ix_(there, columns)] = values
-        scale.exponent[columns] = own.exponent
-        scale.mean[columns], scale.deviation[columns] = own.mean, own.deviation
-    return scaled, scale
 
 
 def column_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:

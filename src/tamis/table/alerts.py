@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, target_kind
 from tamis._format import format_count, format_names, quote_for_shell
 from tamis.blocks.row_draw import rows_drawn
+from tamis.exceptions import InvalidTable
 from tamis.table.dates import PARTS
 from tamis.table.frames import as_polars
 from tamis.table.kinds import (
@@ -155,6 +156,18 @@ def profile_of(
         *_unnamed([name for name in unnamed if name in set(seen.names) - set(aside)]),
     ]
     return TableProfile(seen, power, aside, tuple(found))
+
+
+def check_finite(profile: TableProfile) -> None:
+    """Refuse infinite values in a column that is used, and count them."""
+    used = set(profile.used)
+    found = [j for j in np.flatnonzero(profile.columns.n_infinite).tolist() if j in used]
+    if found:
+        name, count = profile.columns.names[found[0]], int(profile.columns.n_infinite[found[0]])
+        raise InvalidTable(
+            f"The column {name!r} has {format_count(count, 'infinite value')}. Correct them, or "
+            f"write {way_out('drop', [name])}."
+        )
 
 
 def kept_kinds(frame: pl.DataFrame, seen: SeenColumns, keep: Sequence[str]) -> NDArray[Any]:

@@ -20,10 +20,10 @@ from tamis.contract.units import Grouping, resolve_units
 from tamis.density.discrete import category_mask
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.search.categories import with_categories
-from tamis.table.alerts import TableProfile, check_finite, profiled
+from tamis.table.alerts import check_finite, profiled
 from tamis.table.encoder import TableEncoder, coded, median_imputer, read_frame
 from tamis.table.frames import check_names, is_frame, take
-from tamis.table.kinds import columns_of
+from tamis.table.kinds import TableProfile, columns_of
 
 
 class Offered(NamedTuple):
@@ -126,7 +126,7 @@ def _encoded(
         )
         if is_frame(X):
             check_names(ours, X, reset=True)
-        ours._learn(frame, profile.columns, used)
+        ours._learn(frame, profile)
         return ours, ours._encode(frame), ours.origin_
     given = take(X, np.array(used)) if is_frame(X) else frame[:, used]
     fitted, Z, origin = encoded_by(encoder, given, y, [frame.columns[j] for j in used])

@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tamis._arrays import Array
 from tamis._checks import NONE, Constraints, check_parameters, integer, one_of
 from tamis.exceptions import InvalidTable
-from tamis.table.alerts import LEFT_OUT, kept_kinds
+from tamis.table.alerts import kept_kinds
 from tamis.table.frames import as_polars, check_names, is_frame
-from tamis.table.kinds import SeenColumns, as_dates, blocks, columns_of, days_of, numbers
+from tamis.table.kinds import TableProfile, as_dates, blocks, columns_of, days_of, numbers
 
 #: Levels of a category that have a column of their own; the rarest share one.
 MOST_LEVELS = 20
@@ -120,12 +120,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return np.array(list(self.output_to_input_), dtype=object)
 
-    def _learn(self, frame: pl.DataFrame, seen: SeenColumns, used: list[int] | None = None) -> None:
-        """Learn the columns that are used; by default those of a kind that becomes numbers."""
-        if used is None:
-            used = [j for j, kind in enumerate(seen.kind) if kind not in LEFT_OUT]
-        self.kinds_ = dict(zip(seen.names, seen.kind.tolist(), strict=True))
-        asked = set(used)
+    def _learn(self, frame: pl.DataFrame, seen: TableProfile) -> None:
+        """Learn the columns that are used, of a kind that becomes numbers."""
+        self.kinds_, asked = seen.kinds, set(seen.used)
         self._numbers, self._words, self._dates = (
             [j for j in seen.of_kind(*kinds) if j in asked]
             for kinds in (("number", "boolean"), ("category",), ("date",))

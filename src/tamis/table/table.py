@@ -16,11 +16,11 @@ from tamis._frame import collected
 from tamis.blocks.inputs import SparseColumns
 from tamis.datasets.memory import NUMBER, check_fits
 from tamis.exceptions import InvalidTable
-from tamis.table.alerts import Alert, TableProfile, check_finite, profiled, way_out
+from tamis.table.alerts import Alert, check_finite, profiled, way_out
 from tamis.table.dates import add_calendar
 from tamis.table.files import FileTable, read_file
 from tamis.table.frames import as_polars, drop_columns, is_frame
-from tamis.table.kinds import columns_of
+from tamis.table.kinds import TableProfile, columns_of
 from tamis.table.sparse import column_of, profiled_sparse
 from tamis.table.target import LabelledTable, check_column, plain_numbers, spoken_task, target_of
 
@@ -101,7 +101,7 @@ class Table:
     @property
     def X(self) -> pl.DataFrame:
         """The features that are not left out; of a sparse file with all their zeros."""
-        names = self.profile.columns.names
+        names = self.profile.names
         if self.sparse is None:
             return self.frame[:, [names[j] for j in self.profile.used]]
         n_rows, used = self.frame.height, np.array(self.profile.used, dtype=np.intp)
@@ -126,7 +126,7 @@ class Table:
     @property
     def is_plain(self) -> bool:
         """Whether all features that are not left out are numbers without gaps."""
-        seen, used = self.profile.columns, self.profile.used
+        seen, used = self.profile, self.profile.used
         numeric = np.isin(seen.kind[used], ("number", "boolean")).all()
         return bool(numeric and not seen.n_missing[used].any())
 
@@ -140,7 +140,7 @@ class Table:
         """
         assert self.y is not None
         assert self.target is not None
-        used = [self.profile.columns.names[j] for j in self.profile.used]
+        used = [self.profile.names[j] for j in self.profile.used]
         if not used:
             raise InvalidTable(
                 f"No column is left beside the target {self.target!r}: {self._nothing_left()}"
@@ -310,7 +310,7 @@ def shown(table: Table, width: int | None = None) -> str:
 
 
 def _heading(table: Table) -> str:
-    seen = table.profile.columns
+    seen = table.profile
     what = f"{table.name}: " if table.name else ""
     size = f"{format_count(table.frame.height, 'row')}, {format_count(len(seen.names), 'column')}"
     if table.y is None:
@@ -319,7 +319,7 @@ def _heading(table: Table) -> str:
 
 
 def _lines(table: Table) -> Iterator[str]:
-    seen = table.profile.columns
+    seen = table.profile
     picked = _picked(table)
     rows = [("column", "kind", "gaps", "alone", "values", "")]
     for j in picked:
@@ -348,7 +348,7 @@ def _lines(table: Table) -> Iterator[str]:
 
 def _picked(table: Table) -> list[int]:
     """Columns with a line of their own: all of a narrow table, else what is special."""
-    seen = table.profile.columns
+    seen = table.profile
     if len(seen.names) <= ALL_SHOWN:
         return list(range(len(seen.names)))
     named = {name for alert in table.alerts if alert.sort != "gaps" for name in alert.columns}
@@ -358,7 +358,7 @@ def _picked(table: Table) -> list[int]:
 
 def _others(table: Table, picked: set[int]) -> Iterator[str]:
     """The columns that have no line, counted by kind."""
-    seen = table.profile.columns
+    seen = table.profile
     for kind in dict.fromkeys(seen.kind):
         left = [j for j in seen.of_kind(kind) if j not in picked]
         if left:

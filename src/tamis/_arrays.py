@@ -15,8 +15,8 @@ from sklearn.utils.multiclass import type_of_target
 
 from tamis._sparse import (
     extremes,
-    idle_sparse,
     is_sparse,
+    sparse_copy,
     sparse_digest,
     standardised_sparse,
     with_exponents,
@@ -29,9 +29,6 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 EMPTY: Subset = np.empty(0, dtype=np.intp)
 EMPTY.flags.writeable = False
-
-#: What stands for a column in which everything is missing.
-EMPTY_COLUMN = np.zeros((1, 1))
 
 # Numbers in a block of columns: 8 MB, of which a few fit into the cache and thousands into memory.
 BLOCK = 1 << 20
@@ -135,40 +132,17 @@ def scaled_columns(X: Array, order: Literal["F", "K"]) -> tuple[Array, ColumnSca
     """The columns as :func:`standardised` has them, laid out in ``order``, and their scale."""
     # powers of two bring columns of any size to where squares neither over- nor underflow
     size = np.abs(X).max(axis=0)
-    if np.isnan(size).any():
-        return _scaled_around_gaps(X, order)
-    exponent = np.frexp(size)[1]
+    gaps = bool(np.isnan(size).any())
+    exponent = np.frexp(np.nan_to_num(np.abs(X)).max(axis=0) if gaps else size)[1]
     scaled = np.ldexp(X, -exponent, order=order)
-    mean = scaled.mean(axis=0)
+    n_known = np.maximum((~np.isnan(scaled)).sum(axis=0), 1) if gaps else len(X)
+    mean = np.nansum(scaled, axis=0) / n_known if gaps else scaled.mean(axis=0)
     scaled -= mean
-    deviation = scaled.std(axis=0)
+    deviation = np.sqrt(np.nansum(scaled**2, axis=0) / n_known) if gaps else scaled.std(axis=0)
     constant = deviation <= 10 * np.finfo(float).eps * np.abs(mean)
-    scaled[:, constant] = 0
+    scaled[:, constant] -= scaled[:, constant]  # 0, and NaN stays NaN
     scaled /= np.where(constant, 1.0, deviation)
     return scaled, ColumnScale(exponent, mean, np.where(constant, np.inf, deviation))
-
-
-def _scaled_around_gaps(X: Array, order: Literal["F", "K"]) -> tuple[Array, ColumnScale]:
-    """:func:`scaled_columns` of what is there: columns with gaps have rows of their own."""
-    scaled = np.array(X, order=order)
-    gaps = np.isnan(X).any(axis=0)
-    whole = np.flatnonzero(~gaps)
-    parts = [(whole, scaled_columns(X[:, whole], order))] if len(whole) else []
-    for j in np.flatnonzero(gaps):
-        known = X[~np.isnan(X[:, [j]]).all(axis=1)][:, [j]]
-        # of a column in which everything is missing no scale is known
-        parts.append((np.array([j]), scaled_columns(known if len(known) else EMPTY_COLUMN, order)))
-    n_columns = X.shape[1]
-    scale = ColumnScale(
-        np.zeros(n_columns, dtype=np.intc), np.zeros(n_columns), np.zeros(n_columns)
-    )
-    for columns, (values, own) in parts:
-        there = ~np.isnan(X[:, columns[0]])
-        if there.any():
-            scaled[np.ix_(there, columns)] = values
-        scale.exponent[columns] = own.exponent
-        scale.mean[columns], scale.deviation[columns] = own.mean, own.deviation
-    return scaled, scale
 
 
 def column_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
@@ -188,7 +162,7 @@ def in_range(X: Array, *, together: bool = False) -> Array:
     array([[1. , 0.5],
            [3. , 0. ]])
     """
-    low, high = extremes(X) if is_sparse(X) else (X.min(axis=0), X.max(axis=0))
+    low, high = extremes(X)
     size = np.maximum(high, -low)
     if together:
         size[:] = size.max(initial=0.0)
@@ -212,7 +186,7 @@ def column_means(X: Array) -> Array:
 
 def check_range(name: str, X: Array) -> None:
     """Refuse columns so large that squares of them overflow."""
-    low, high = extremes(X) if is_sparse(X) else (X.min(axis=0), X.max(axis=0))
+    low, high = extremes(X)
     size = np.maximum(high, -low)
     if (far := np.frexp(size)[1] > FARTHEST).any():
         column = int(far.argmax())
@@ -241,22 +215,31 @@ def idle_columns(X: Array) -> Mask:
     >>> idle_columns(np.column_stack([x, [5.0, 5.0, 5.0], -x, x * (1 + 1e-15)]))
     array([False,  True, False,  True])
     """
-    if is_sparse(X):
-        return idle_sparse(in_range(X))
-    low, high = X.min(axis=0), X.max(axis=0)
-    near = in_range(_gaps_as_values(X) if np.isnan(low).any() else X)
+    low, high = extremes(X)
+    gaps = np.isnan(low).any() and not is_sparse(X)
+    near = in_range(_gaps_as_values(X) if gaps else X)
     if near is not X:
-        X, low, high = near, near.min(axis=0), near.max(axis=0)
+        X, (low, high) = near, extremes(near)
     idle, size = low == high, np.maximum(high, -low)
     # equal columns have equal sums; unequal weights give unequal columns unequal sums
-    sums = np.random.default_rng(0).uniform(1, 2, len(X)) @ X
+    sums = np.random.default_rng(0).uniform(1, 2, X.shape[0]) @ X
     varying = np.flatnonzero(~idle)
     order = varying[np.argsort(sums[varying], kind="stable")]
-    alike = np.diff(sums[order]) <= 1e-10 * len(X) * size[order[1:]]
+    alike = np.diff(sums[order]) <= 1e-10 * X.shape[0] * size[order[1:]]
     turns = np.flatnonzero(np.diff(alike, prepend=False, append=False))
     for first, last in turns.reshape(-1, 2):
-        _mark_copies(X, np.sort(order[first : last + 1]), size, idle)
+        kept: list[int] = []
+        for j in np.sort(order[first : last + 1]).tolist():
+            idle[j] = any(_is_copy(X, i, j, 1e-12 * size[j]) for i in kept)
+            kept += [] if idle[j] else [j]
     return idle
+
+
+def _is_copy(X: Array, i: int, j: int, allowed: float) -> bool:
+    """Whether two columns are equal but for rounding."""
+    if not is_sparse(X):
+        return bool(np.abs(X[:, i] - X[:, j]).max() <= allowed)
+    return sparse_copy(X, i, j, allowed)
 
 
 def _gaps_as_values(X: Array) -> Array:
@@ -271,17 +254,6 @@ def _gaps_as_values(X: Array) -> Array:
     with np.errstate(over="ignore"):
         beyond = np.minimum(high + farther, np.finfo(np.float64).max)
     return np.where(gone, beyond, X)
-
-
-def _mark_copies(X: Array, run: Subset, size: Array, idle: Mask) -> None:
-    """Mark those of a run of columns that equal an earlier one, but for rounding."""
-    first_of_kind: list[int] = []
-    for j in run:
-        gaps = (np.abs(X[:, j] - X[:, i]).max() for i in first_of_kind)
-        if any(gap <= 1e-12 * size[j] for gap in gaps):
-            idle[j] = True
-        else:
-            first_of_kind.append(int(j))
 
 
 def fingerprint(X: Array, y: NDArray[Any] | None, **params: Any) -> str:

@@ -5,7 +5,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from functools import cache
 from importlib.util import find_spec
@@ -66,15 +66,8 @@ def in_order(
     n_threads = min(n_threads, len(items))
     if n_threads < 2:
         yield from map(function, items)
-        return
-    with _one_thread_each(blas), ThreadPoolExecutor(n_threads) as pool:
-        waiting: deque[Future[Any]] = deque()
-        for item in items:
-            waiting.append(pool.submit(function, item))
-            if len(waiting) > AHEAD * n_threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+    else:
+        yield from _on_threads(function, items, n_threads, AHEAD * n_threads, blas=blas)
 
 
 def in_flight(
@@ -84,23 +77,22 @@ def in_flight(
 
     For large items, and matrix products, whose library is held to one thread meanwhile.
     """
-    with _one_thread_each(True), ThreadPoolExecutor(n_threads) as pool:
+    return _on_threads(function, items, n_threads, n_threads, blas=True)
+
+
+def _on_threads(
+    function: Callable[[Any], Any], items: Iterable[Any], n_threads: int, most: int, *, blas: bool
+) -> Iterator[Any]:
+    """Results in the order of the items, of which ``most`` are begun or wait to be asked for."""
+    limits = _libraries().limit(limits=1, user_api="blas") if blas else nullcontext()
+    with limits, ThreadPoolExecutor(n_threads) as pool:
         waiting: deque[Future[Any]] = deque()
         for item in items:
-            if len(waiting) == n_threads:
+            if len(waiting) == most:
                 yield waiting.popleft().result()
             waiting.append(pool.submit(function, item))
         while waiting:
             yield waiting.popleft().result()
-
-
-@contextmanager
-def _one_thread_each(blas: bool) -> Iterator[None]:
-    if not blas:
-        yield
-        return
-    with _libraries().limit(limits=1, user_api="blas"):
-        yield
 
 
 @cache
@@ -301,23 +293,16 @@ def cluster_client(cluster: Any, n_jobs: int | None = None) -> Iterator[Any]:
         yield cluster
         return
     if cluster == "local":
-        machines = LocalCluster(
-            n_workers=n_jobs, threads_per_worker=1, processes=True, dashboard_address=":0"
-        )
+        how = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+        machines = LocalCluster(n_workers=n_jobs, **how)
         with machines, Client(machines, set_as_default=False) as client:
             yield client
         return
-    with _reached(cluster, Client) as client:
-        yield client
-
-
-@contextmanager
-def _reached(address: str, make: Any) -> Iterator[Any]:
     try:
-        client = make(address, timeout=REACH, set_as_default=False)
+        client = Client(cluster, timeout=REACH, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise ClusterUnreachable(
-            f"No Dask scheduler answers at {address} ({error}). Start one with `dask scheduler` "
+            f"No Dask scheduler answers at {cluster} ({error}). Start one with `dask scheduler` "
             "and give its address, such as tcp://127.0.0.1:8786."
         ) from error
     try:
@@ -366,30 +351,11 @@ class Notice:
             return cls._own
         return get_client()
 
-    def _parts(self) -> tuple[Any, Any]:
-        """The text, and whether there is one: to ask for a text that is not there is an error."""
-        from distributed import Event, Variable
-
-        client = self._client()
-        return Variable(self.name, client=client), Event(self.name, client=client)
-
-    def post(self, text: str) -> None:
-        """Put a text in the place of what was there."""
-        held, there = self._parts()
-        held.set(text)
-        there.set()
+    def post(self, text: str | None) -> None:
+        """Replace the text; None removes it."""
+        self._client().set_metadata(self.name, text)
 
     def read(self) -> str | None:
-        """The text, None where nobody posted any."""
-        held, there = self._parts()
-        if not there.is_set():
-            return None
-        text: str = held.get()
+        """Return the text, None if there is none."""
+        text: str | None = self._client().get_metadata(self.name, None)
         return text
-
-    def remove(self) -> None:
-        """Take it down."""
-        held, there = self._parts()
-        if there.is_set():
-            there.clear()
-            held.delete()

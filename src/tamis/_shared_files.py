@@ -16,16 +16,23 @@ MAPPED = 1 << 20
 
 
 class Filed:
-    """Something that was written to files, for whoever reads it.
+    """Something that was written to a folder, for whoever reads it."""
 
-    Parameters
-    ----------
-    folder : str
-        Where it is.
-    """
-
-    def __init__(self, folder: str):
+    def __init__(self, folder: Path, thing: Any):
+        folder.mkdir()
         self.folder = folder
+        large: list[Any] = []
+
+        def stays_inside(buffer: Any) -> bool:
+            if buffer.raw().nbytes < MAPPED:
+                return True
+            large.append(buffer)
+            return False
+
+        with open(folder / "object", "wb") as file:
+            cloudpickle.Pickler(file, protocol=5, buffer_callback=stays_inside).dump(thing)
+        for number, buffer in enumerate(large):
+            (folder / f"buffer-{number}").write_bytes(buffer.raw())
 
     @property
     def inside(self) -> Any:
@@ -43,39 +50,20 @@ def filed(things: Sequence[Any]) -> Iterator[list[Filed]]:
     """
     # files that a process still maps stay until it is done with them, where systems allow it
     with TemporaryDirectory(prefix="tamis-", ignore_cleanup_errors=True) as folder:
-        places = [Path(folder, str(number)) for number in range(len(things))]
-        for place, thing in zip(places, things, strict=True):
-            _write(place, thing)
-        yield [Filed(str(place)) for place in places]
-
-
-def _write(folder: Path, thing: Any) -> None:
-    folder.mkdir()
-    large: list[Any] = []
-
-    def stays_inside(buffer: Any) -> bool:
-        if buffer.raw().nbytes < MAPPED:
-            return True
-        large.append(buffer)
-        return False
-
-    with open(folder / "object", "wb") as file:
-        cloudpickle.Pickler(file, protocol=5, buffer_callback=stays_inside).dump(thing)
-    for number, buffer in enumerate(large):
-        (folder / f"buffer-{number}").write_bytes(buffer.raw())
+        yield [Filed(Path(folder, str(number)), thing) for number, thing in enumerate(things)]
 
 
 #: What this process has read of the latest context: of one that ended nothing is held any more.
-_KNOWN: dict[str, Any] = {}
+_KNOWN: dict[Path, Any] = {}
 
 
-def _read(folder: str) -> Any:
+def _read(folder: Path) -> Any:
     if folder not in _KNOWN:
-        for other in [known for known in _KNOWN if Path(known).parent != Path(folder).parent]:
+        for other in [known for known in _KNOWN if known.parent != folder.parent]:
             del _KNOWN[other]
         # written to in the process alone, should an estimator work in place
-        n_buffers = len(list(Path(folder).glob("buffer-*")))
-        buffers = [np.memmap(Path(folder, f"buffer-{k}"), mode="c") for k in range(n_buffers)]
-        with open(Path(folder, "object"), "rb") as file:
+        n_buffers = len(list(folder.glob("buffer-*")))
+        buffers = [np.memmap(folder / f"buffer-{k}", mode="c") for k in range(n_buffers)]
+        with open(folder / "object", "rb") as file:
             _KNOWN[folder] = pickle.load(file, buffers=buffers)
     return _KNOWN[folder]

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, issparse
 
 Array: TypeAlias = NDArray[np.float64]
-Mask: TypeAlias = NDArray[np.bool_]
 
 
 def is_sparse(X: Any) -> bool:
@@ -40,7 +39,9 @@ def entry_columns(X: Any) -> NDArray[np.intp]:
 
 
 def extremes(X: Any) -> tuple[Array, Array]:
-    """Least and greatest value of each column."""
+    """Least and greatest value of each column, of a dense table too."""
+    if not is_sparse(X):
+        return X.min(axis=0), X.max(axis=0)
     low, high = (getattr(X, name)(axis=0).toarray().ravel() for name in ("min", "max"))
     return low, high
 
@@ -98,27 +99,7 @@ def standardised_sparse(X: Any) -> Any:
     return with_factors(near, np.where(constant, 0.0, 1 / np.where(constant, 1.0, deviation)))
 
 
-def idle_sparse(X: Any) -> Mask:
-    """Columns that are constant, or copies of earlier ones but for rounding."""
-    low, high = extremes(X)
-    idle, size = low == high, np.maximum(high, -low)
-    # equal columns have equal sums; unequal weights give unequal columns unequal sums
-    sums = X.T @ np.random.default_rng(0).uniform(1, 2, X.shape[0])
-    varying = np.flatnonzero(~idle)
-    order = varying[np.argsort(sums[varying], kind="stable")]
-    alike = np.diff(sums[order]) <= 1e-10 * X.shape[0] * size[order[1:]]
-    turns = np.flatnonzero(np.diff(alike, prepend=False, append=False))
-    for first, last in turns.reshape(-1, 2):
-        kept: list[int] = []
-        for j in np.sort(order[first : last + 1]).tolist():
-            if any(_is_copy(X, i, j, 1e-12 * size[j]) for i in kept):
-                idle[j] = True
-            else:
-                kept.append(j)
-    return np.asarray(idle)
-
-
-def _is_copy(X: Any, i: int, j: int, allowed: float) -> bool:
+def sparse_copy(X: Any, i: int, j: int, allowed: float) -> bool:
     """Whether two columns have entries in the same rows, equal but for rounding."""
     one, other = (slice(X.indptr[k], X.indptr[k + 1]) for k in (i, j))
     if not np.array_equal(X.indices[one], X.indices[other]):

@@ -190,7 +190,7 @@ def test_identifiers_and_codes_are_left_out_unless_kept():
     with pytest.warns(TableAlert, match="'code' is left out") as caught:
         found = tamis.select(frame, made.y, n_features_to_select=5)
     assert any("'sample' is left out" in str(one.message) for one in caught)
-    assert caught[0].filename == __file__ or "choosing" in caught[0].filename
+    assert caught[0].filename == __file__ or "request" in caught[0].filename
     assert found.aside_ == {"sample": "identifier", "code": "code"}
     assert found.explain("code") == (
         "'code' was not offered to the search: each of its values stands for one value of the "

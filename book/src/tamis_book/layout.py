@@ -32,10 +32,14 @@ def lay_out(found: Reproduction) -> list[CellTable]:
     """Lay the cells out as in print: by size, by part, or next to baselines."""
     if not found.cells:
         return []
-    if not found.experiment.baselines and found.cells[0].size is None:
+    if found.experiment.baselines:
+        return [_with_baselines(found, part) for part in found.parts]
+    if found.cells[0].size is None:
         return [_lay_out_parts(found)]
-    lay_out_part = _with_baselines if found.experiment.baselines else _by_size
-    return [lay_out_part(found, part) for part in found.parts]
+    return [
+        _grid(part, "columns", {(str(c.size), c.method): c for c in _cells(found, part)})
+        for part in found.parts
+    ]
 
 
 def _with_baselines(found: Reproduction, name: str) -> CellTable:
@@ -56,21 +60,13 @@ def _with_baselines(found: Reproduction, name: str) -> CellTable:
     return CellTable(name, labels, (experiment.metric, *experiment.baselines), rows)
 
 
-def _by_size(found: Reproduction, part: str) -> CellTable:
-    """One row per number of columns, one column per method."""
-    cells = {(str(cell.size), cell.method): cell for cell in _cells(found, part)}
-    return _grid(part, "columns", cells)
-
-
 def _lay_out_parts(found: Reproduction) -> CellTable:
     """Methods by parts, one number each: the fewer of them are the columns."""
-    methods = {cell.method for cell in found.cells}
-    if found.experiment.metric == "hit":
-        label = f"hits of {found.cells[0].n_realizations}"
-        return _grid("", label, {(cell.method, cell.part): cell for cell in found.cells})
-    if len(found.parts) > len(methods):
+    hits = found.experiment.metric == "hit"
+    if not hits and len(found.parts) > len({cell.method for cell in found.cells}):
         return _grid("", "", {(cell.part, cell.method): cell for cell in found.cells})
-    return _grid("", "", {(cell.method, cell.part): cell for cell in found.cells})
+    label = f"hits of {found.cells[0].n_realizations}" if hits else ""
+    return _grid("", label, {(cell.method, cell.part): cell for cell in found.cells})
 
 
 def _grid(title: str, label: str, cells: dict[tuple[str, str], Cell]) -> CellTable:

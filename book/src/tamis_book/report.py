@@ -244,10 +244,7 @@ def reproduced(found: Reproduction, *, command: str | None = None) -> Reproducti
     if 0 < n < experiment.realizations and found.is_published:
         fact = f"{format_count(n, 'realization')} of {experiment.realizations}."
         cares.insert(0, Caveat(fact, "Fewer than were published: only large differences show."))
-    methods = {**experiment.methods}
-    for part in experiment.parts:
-        methods |= part.methods
-    lines = [(f"Method {name}", text) for name, text in methods.items()]
+    lines = [(f"Method {name}", text) for name, text in experiment.all_methods.items()]
     lines += [(f"Baseline {name}", text) for name, text in experiment.baselines.items()]
     lines += [(f"Estimator {name}", text) for name, text in experiment.estimators.items()]
     versions = ", ".join(f"{name} {v}" for name, v in installed_versions().items())

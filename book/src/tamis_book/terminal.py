@@ -158,8 +158,7 @@ def _cells_sheet(found: Reproduction) -> Sheet:
     rows: list[list[Value]] = []
     for cell in found.cells:
         method = cell.method if cell.beside is None else f"{cell.method} beside {cell.beside}"
-        ours = (cell.size, cell.ours, cell.deviation, cell.n_realizations)
-        rows.append([cell.part, method, *ours, cell.published, cell.mark])
+        rows.append([cell.part, method, *_numbers(cell), cell.mark])
     title = f"{experiment.name}: {experiment.title}; {experiment.metric}"
     return without_empty(Sheet(title, CELLS, rows))
 
@@ -171,11 +170,14 @@ def _long_sheet(several: Sequence[Reproduction]) -> Sheet:
         tests = {(part, one.method, one.size): one for part, one in contrasts(found)}
         for cell in found.cells:
             test = tests.get((cell.part, cell.method, cell.size)) if cell.beside is None else None
-            numbers = (cell.size, cell.ours, cell.deviation, cell.n_realizations, cell.published)
             named = (found.experiment.name, cell.part, cell.method)
             tested = (None, None) if test is None else (test.p_value, test.p_adjusted)
-            rows.append([*named, *numbers, WORDS[cell.mark], *tested])
+            rows.append([*named, *_numbers(cell), WORDS[cell.mark], *tested])
     return Sheet("", ("experiment", *CELLS, "p", "adjusted_p"), rows)
+
+
+def _numbers(cell: Cell) -> tuple[Value, ...]:
+    return cell.size, cell.ours, cell.deviation, cell.n_realizations, cell.published
 
 
 def _facts(found: Reproduction) -> dict[str, Any]:

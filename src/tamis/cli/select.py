@@ -58,8 +58,7 @@ from tamis.report.sheets import csv_text, json_text
 from tamis.report.units import ChosenUnits, chosen_units, inner_selection, strongest_pairs
 from tamis.table import Alert, Table, TableSelector
 from tamis.table.files import FileTable, read_file
-from tamis.table.summary import shown
-from tamis.table.table import table_of
+from tamis.table.table import shown, table_of
 from tamis.table.target import LabelledTable
 
 #: Strongest pairs that are printed; the page has more of them.

@@ -77,7 +77,7 @@ def sort_by_time(content: FileTable, cv: str | None) -> None:
         raise InvalidTable(
             f"--cv {cv} needs dates or numbers, but {name!r} holds values such as {times[0]!r}."
         )
-    check_complete(times, "")
+    check_complete(times)
     content.frame = content.frame[times.arg_sort()]
 
 
@@ -97,6 +97,6 @@ def row_metadata(frame: pl.DataFrame, groups: str | None, weights: str | None) -
             raise InvalidTable(
                 f"--weights needs numbers, but {weights!r} holds values such as {str(column[0])!r}."
             )
-        check_complete(column, "")
+        check_complete(column)
         found["sample_weight"] = column.cast(pl.Float64).to_numpy()
     return found

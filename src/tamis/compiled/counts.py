@@ -75,7 +75,7 @@ def few_levels(columns: Any, most: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def pack(columns: Any, cuts: Any, n_levels: Any, start: Any) -> Any:
+def pack(columns: Any, cuts: Any, start: Any) -> Any:
     """Bit sets of every level but the first, and their sizes; those of row j begin at start[j]."""
     n_columns, n_samples = columns.shape
     n_words = (n_samples + 63) // 64

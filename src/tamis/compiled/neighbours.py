@@ -26,42 +26,12 @@ def votes(
     sign: float,
     k: int,
     n_classes: int,
-) -> NDArray[np.intp]:
-    """Class voted for each candidate and test row, (candidates, rows); UNDECIDED in a tie."""
-    said = _said(X, codes, train, test, subset, candidates, sign, k, n_classes, False)
-    return said.astype(np.int64)
-
-
-@njit(cache=True, nogil=True)
-def squared_losses(
-    X: Array,
-    codes: NDArray[np.intp],
-    train: NDArray[np.intp],
-    test: NDArray[np.intp],
-    subset: Subset,
-    candidates: Subset,
-    sign: float,
-    k: int,
-    n_classes: int,
-) -> Array:
-    """Squared loss of the shares of votes for each candidate and test row; nan in a tie."""
-    return _said(X, codes, train, test, subset, candidates, sign, k, n_classes, True)
-
-
-@njit(cache=True, nogil=True)
-def _said(
-    X: Array,
-    codes: NDArray[np.intp],
-    train: NDArray[np.intp],
-    test: NDArray[np.intp],
-    subset: Subset,
-    candidates: Subset,
-    sign: float,
-    k: int,
-    n_classes: int,
     squared: bool,
 ) -> Array:
-    """For each candidate and test row the class that is voted for, or the squared loss of it."""
+    """Class voted for each candidate and test row, or the squared loss of the shares of votes.
+
+    A tie that the estimator itself has to decide is UNDECIDED, or nan.
+    """
     said = np.empty((len(candidates), len(test)))
     labels, everyone = codes[train], np.arange(len(train))
     near, voters = np.empty(k + 1), np.empty(k + 1, dtype=np.int64)

@@ -200,21 +200,17 @@ def _width(n_words: int, run: int) -> int:
 @njit(cache=True, nogil=True)
 def _level_set(packed: Any, place: int, planes: int, width: int, level: int, out: Any) -> None:
     """Rows of a run at a level, which is not 0 where rows that fill up are not to count."""
+    if planes == 0:
+        out[:width] = ~uint64(0)
     for p in range(planes):
         plane = packed[place + p * width : place + (p + 1) * width]
+        flip = uint64(0) if (level >> p) & 1 else ~uint64(0)
         if p == 0:
-            if level & 1:
-                for word in range(width):
-                    out[word] = plane[word]
-            else:
-                for word in range(width):
-                    out[word] = ~plane[word]
-        elif (level >> p) & 1:
             for word in range(width):
-                out[word] &= plane[word]
+                out[word] = plane[word] ^ flip
         else:
             for word in range(width):
-                out[word] &= ~plane[word]
+                out[word] &= plane[word] ^ flip
 
 
 @njit(cache=True, nogil=True)
@@ -232,17 +228,11 @@ def _pivot_sets(
     others, beside = first_plane[two + 1] - first_plane[two], base + first_plane[two] * width
     own = np.empty(RUN, dtype=np.uint64)
     for level in range(n_one):
-        if planes:
-            _level_set(packed, place, planes, width, level, own)
-        else:
-            own[:] = ~uint64(0)
+        _level_set(packed, place, planes, width, level, own)
         for other in range(n_two):
             if level + other:
                 target = sets[level * n_two + other]
-                if others:
-                    _level_set(packed, beside, others, width, other, target)
-                else:
-                    target[:] = ~uint64(0)
+                _level_set(packed, beside, others, width, other, target)
                 for word in range(width):
                     target[word] &= own[word]
 

@@ -8,10 +8,9 @@ slots. Few runs of a row meet, so its outputs at all points are few segments.
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
+from tamis.compiled.bits import lowest_bit
 from tamis.compiled.trees import (
     ALTERED,
     CHILD,
@@ -32,16 +31,6 @@ from tamis.compiled.trees import (
 TWO = U(2)
 #: A run of slots: the first 32 | the one behind the last 32.
 FIRST, BEHIND = U(32), U(0xFFFFFFFF)
-
-
-@intrinsic
-def _lowest_bit(typing: Any, word: Any) -> Any:
-    """Position of the lowest set bit."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.uint64(types.uint64), generate
 
 
 @njit(cache=True, nogil=True)
@@ -230,7 +219,7 @@ def segments(
             word = marks[i]
             marks[i] = ZERO
             while word != ZERO:
-                slot = (i << U(6)) + _lowest_bit(word)  # type: ignore[call-arg]
+                slot = (i << U(6)) + lowest_bit(word)
                 word &= word - ONE
                 end = min(slot, stop)
                 weight = before[end] - before[begun]

@@ -233,10 +233,9 @@ class Coded:
 
         n_pivot = len(offset)
         bits, sizes, start = self._bits
-        one = np.array([n_pivot])
         cuts = np.arange(1.0, n_pivot)[None, :]
         row = pivot[None, :].astype(float)
-        pivot_bits, pivot_sizes = pack(row, cuts, one, np.array([0, n_pivot - 1]))
+        pivot_bits, pivot_sizes = pack(row, cuts, np.array([0, n_pivot - 1]))
         pivot_sets = pivot_bits, pivot_sizes, self.n_samples, values, offset
         parts = self._by_columns(
             lambda some: sums_by_bits(bits, sizes, start[some.start : some.stop + 1], *pivot_sets),
@@ -256,7 +255,7 @@ class Coded:
 
         def of(part: slice) -> Any:
             own = start[part.start : part.stop + 1] - start[part.start]
-            return pack(self._columns[part], self.cuts[part], self.n_levels[part], own)
+            return pack(self._columns[part], self.cuts[part], own)
 
         found = self._by_columns(of, self.n_samples)
         bits, sizes = (np.concatenate(part) for part in zip(*found, strict=True))

@@ -109,7 +109,7 @@ class SchedulerKeeper:
 
     def forget(self) -> None:
         """Take it back."""
-        self.notice.remove()
+        self.notice.post(None)
 
 
 def keepers_of(bookmark: Bookmark) -> list[Keeper]:

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, target_kind
 from tamis._format import format_count, format_names, quote_for_shell
 from tamis.blocks.row_draw import rows_drawn
+from tamis.exceptions import InvalidTable
 from tamis.table.dates import PARTS
 from tamis.table.frames import as_polars
 from tamis.table.kinds import (
     FEW_LEVELS,
-    SeenColumns,
+    TableProfile,
     are_codes,
     columns_of,
     is_called_id,
@@ -35,8 +36,6 @@ ENOUGH = 20
 FEW_DATES = 5
 #: Share of different values above which an identifier hardly repeats.
 MOST_DIFFERENT = 0.9
-#: Kinds that no search is offered, unless an encoder of the user's takes them.
-LEFT_OUT = ("identifier", "text", "constant")
 
 
 @dataclass(frozen=True)
@@ -64,39 +63,9 @@ class Alert:
         return self.sentence
 
 
-@dataclass(frozen=True)
-class TableProfile:
-    """Kinds of all columns of a frame, what they foretell, and what to know of them.
-
-    Attributes
-    ----------
-    columns : SeenColumns
-    power : array of float
-        How much of the errors of a constant guess a column does away with alone; nan: not asked.
-    aside : dict of str to str
-        Columns that no search is offered, and why.
-    alerts : tuple of Alert
-    """
-
-    columns: SeenColumns
-    power: Array
-    aside: dict[str, str]
-    alerts: tuple[Alert, ...]
-
-    @property
-    def kinds(self) -> dict[str, str]:
-        """Kind of each column by its name."""
-        return dict(zip(self.columns.names, self.columns.kind.tolist(), strict=True))
-
-    @property
-    def used(self) -> list[int]:
-        """Indices of the columns that a search is offered."""
-        return [j for j, name in enumerate(self.columns.names) if name not in self.aside]
-
-
 def profiled(
     frame: pl.DataFrame,
-    seen: SeenColumns,
+    seen: TableProfile,
     y: NDArray[Any] | None,
     task: str,
     *,
@@ -125,7 +94,7 @@ def profiled(
 
 
 def profile_of(
-    seen: SeenColumns,
+    seen: TableProfile,
     power: Array,
     codes: Sequence[int],
     copied: dict[int, int],
@@ -154,10 +123,22 @@ def profile_of(
         *more,
         *_unnamed([name for name in unnamed if name in set(seen.names) - set(aside)]),
     ]
-    return TableProfile(seen, power, aside, tuple(found))
+    return replace(seen, power=power, aside=aside, alerts=tuple(found))
 
 
-def kept_kinds(frame: pl.DataFrame, seen: SeenColumns, keep: Sequence[str]) -> NDArray[Any]:
+def check_finite(profile: TableProfile) -> None:
+    """Refuse infinite values in a column that is used, and count them."""
+    used = set(profile.used)
+    found = [j for j in np.flatnonzero(profile.n_infinite).tolist() if j in used]
+    if found:
+        name, count = profile.names[found[0]], int(profile.n_infinite[found[0]])
+        raise InvalidTable(
+            f"The column {name!r} has {format_count(count, 'infinite value')}. Correct them, or "
+            f"write {way_out('drop', [name])}."
+        )
+
+
+def kept_kinds(frame: pl.DataFrame, seen: TableProfile, keep: Sequence[str]) -> NDArray[Any]:
     """Kinds, where identifiers that are to be kept are the numbers or categories they look like."""
     kind = seen.kind.copy()
     for j in seen.of_kind("identifier", "text"):
@@ -232,7 +213,7 @@ def _leaks(names: NDArray[Any], power: Array) -> Iterator[Alert]:
         yield Alert("leak", tuple(held), sentence, grave=True)
 
 
-def _gaps(seen: SeenColumns, n_rows: int, aside: dict[str, str]) -> Iterator[Alert]:
+def _gaps(seen: TableProfile, n_rows: int, aside: dict[str, str]) -> Iterator[Alert]:
     holes = [j for j in np.flatnonzero(seen.n_missing) if seen.names[j] not in aside]
     if holes:
         holes.sort(key=lambda j: -seen.n_missing[j])
@@ -260,7 +241,7 @@ def _copied(names: NDArray[Any], found: dict[int, int], aside: dict[str, str]) -
         yield Alert("copies", tuple(held), sentence)
 
 
-def _mixed(frame: pl.DataFrame, seen: SeenColumns) -> Iterator[Alert]:
+def _mixed(frame: pl.DataFrame, seen: TableProfile) -> Iterator[Alert]:
     found = np.flatnonzero(seen.mixed).tolist()
     if found:
         column = frame.to_series(found[0]).drop_nulls().cast(pl.String)
@@ -273,7 +254,7 @@ def _mixed(frame: pl.DataFrame, seen: SeenColumns) -> Iterator[Alert]:
         yield Alert("mixed", tuple(held), sentence, grave=True)
 
 
-def _dated(frame: pl.DataFrame, seen: SeenColumns, codes: Sequence[int]) -> Iterator[Alert]:
+def _dated(frame: pl.DataFrame, seen: TableProfile, codes: Sequence[int]) -> Iterator[Alert]:
     """Tell how dates that vary are used, and which folds respect them."""
     held = [
         seen.names[j]
@@ -294,7 +275,7 @@ def _dated(frame: pl.DataFrame, seen: SeenColumns, codes: Sequence[int]) -> Iter
         yield Alert("dates", tuple(held), sentence)
 
 
-def _repeated_ids(frame: pl.DataFrame, seen: SeenColumns) -> Iterator[Alert]:
+def _repeated_ids(frame: pl.DataFrame, seen: TableProfile) -> Iterator[Alert]:
     """Name identifiers that several rows share, which must stay in one fold."""
     found = {}
     called = {j for j in seen.of_kind("number", "category", "text") if is_called_id(seen.names[j])}

@@ -10,7 +10,7 @@ import csv
 import re
 from codecs import getincrementaldecoder
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -110,21 +110,15 @@ def _read_header(
 
     A header is counted among these lines.
     """
-    n_read = 0
-
-    def count(stream: Iterator[str]) -> Iterator[str]:
-        nonlocal n_read
-        for line in stream:
-            n_read += line.count(end)
-            yield line
-
     above = 0
-    with source.path.open(encoding="utf-8-sig", newline="") as stream:
+    with source.path.open(encoding="utf-8-sig", newline=end) as stream:
+        reader = csv.reader(stream, delimiter=separator)
         try:
-            for record in csv.reader(count(stream), delimiter=separator):
+            for record in reader:
                 if record:
-                    return [field.strip(" \t") for field in record], n_read if present else above
-                above = n_read
+                    names = [field.strip(" \t") for field in record]
+                    return names, reader.line_num if present else above
+                above = reader.line_num
         except (csv.Error, UnicodeDecodeError) as error:
             raise InvalidTable(
                 f"{source} has no names in its first line that can be read: {error}."

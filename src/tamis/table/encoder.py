@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
@@ -14,12 +14,12 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tamis._arrays import Array, Subset
+from tamis._arrays import Array
 from tamis._checks import NONE, Constraints, check_parameters, integer, one_of
 from tamis.exceptions import InvalidTable
-from tamis.table.alerts import LEFT_OUT, kept_kinds
+from tamis.table.alerts import kept_kinds
 from tamis.table.frames import as_polars, check_names, is_frame
-from tamis.table.kinds import SeenColumns, as_dates, blocks, columns_of, days_of, numbers
+from tamis.table.kinds import TableProfile, as_dates, blocks, columns_of, days_of, numbers
 
 #: Levels of a category that have a column of their own; the rarest share one.
 MOST_LEVELS = 20
@@ -27,13 +27,6 @@ MOST_LEVELS = 20
 #: and 20 rows tell what a level does to a quarter of a standard deviation. Many columns of few rows
 #: would let a category with many levels pass for more than it says.
 RARE_SHARE, FEWEST_ROWS, ENOUGH_ROWS = 0.03, 2, 20
-
-
-class Encoded(NamedTuple):
-    """Numbers, and for each column of them the index of the column that it came of."""
-
-    Z: Array
-    origin: Subset
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -127,20 +120,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return np.array(list(self.output_to_input_), dtype=object)
 
-    def _learn(self, frame: pl.DataFrame, seen: SeenColumns, used: list[int] | None = None) -> None:
-        """Learn the columns that are used; by default those of a kind that becomes numbers."""
-        if used is None:
-            used = [j for j, kind in enumerate(seen.kind) if kind not in LEFT_OUT]
-        self.kinds_ = dict(zip(seen.names, seen.kind.tolist(), strict=True))
-        asked = set(used)
+    def _learn(self, frame: pl.DataFrame, seen: TableProfile) -> None:
+        """Learn the columns that are used, of a kind that becomes numbers."""
+        self.kinds_, asked = seen.kinds, set(seen.used)
         self._numbers, self._words, self._dates = (
             [j for j in seen.of_kind(*kinds) if j in asked]
             for kinds in (("number", "boolean"), ("category",), ("date",))
         )
         self._written, self._names = seen.written, seen.names
-        self._imputer = SimpleImputer(
-            strategy="median", add_indicator=True, keep_empty_features=True
-        )
+        self._imputer = median_imputer()
         self._levels = self._level_encoder(frame.height)
         if self._fills:
             self._imputer.fit(self._held(frame))
@@ -171,28 +159,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Which column of which name each output is, in the order of the columns."""
         held = [*self._numbers, *self._dates]
         marked = self._imputer.indicator_.features_.tolist() if self._fills else []
-        made = [(j, "") for j in held] + [(held[i], "_missing") for i in marked]
-        for j, endings in zip(self._words, self._level_endings(), strict=True):
-            made += [(j, ending) for ending in endings]
-        origin = np.array([j for j, _ in made], dtype=np.intp)
+        gaps = [held[i] for i in marked]
+        names = [self._names[j] for j in held] + [f"{self._names[j]}_missing" for j in gaps]
+        words, n_levels = [self._names[j] for j in self._words], [1] * len(self._words)
+        if words and self.levels == "columns":
+            words, n_levels = (
+                self._levels.get_feature_names_out(words),
+                self._levels._n_features_outs,
+            )
+        names += list(words)
+        origin = np.r_[held, gaps, np.repeat(self._words, n_levels)].astype(np.intp)
         self._order = np.argsort(origin, kind="stable")
         self.origin_ = origin[self._order]
         self.coded_ = np.isin(self.origin_, self._words) & (self.levels == "codes")
-        self.output_to_input_ = {
-            f"{self._names[made[i][0]]}{made[i][1]}": self._names[made[i][0]] for i in self._order
-        }
-
-    def _level_endings(self) -> list[list[str]]:
-        """What stands behind the name of each category in the names of its outputs."""
-        if not self._words or self.levels == "codes":
-            return [[""]] * len(self._words)
-        names = [str(j) for j in self._words]
-        outputs = self._levels.get_feature_names_out(names).tolist()
-        found: list[list[str]] = []
-        for name, count in zip(names, self._levels._n_features_outs, strict=True):
-            found.append([output[len(name) :] for output in outputs[:count]])
-            del outputs[:count]
-        return found
+        self.output_to_input_ = {names[i]: self._names[origin[i]] for i in self._order}
 
     def _encode(self, frame: pl.DataFrame) -> Array:
         parts = []
@@ -230,6 +210,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def median_imputer() -> SimpleImputer:
+    """Return what fills missing values with the median, beside columns that mark them."""
+    return SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
 
 
 def read_frame(estimator: Any, X: Any, *, reset: bool) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -87,21 +88,19 @@ def _refuse(source: TableSource) -> str:
     )
 
 
-def _columnar(scan: Any, read: Any, called: str) -> Callable[[TableSource, bool], FileTable]:
-    """Return the reader of a format whose header tells its size."""
-
-    def read_table(source: TableSource, header: bool) -> FileTable:
-        try:
-            # refused by the header alone: a few compressed bytes may stand for any number
-            lazy = scan(source.path.absolute(), glob=False)
-            n_rows = lazy.select(pl.len()).collect().item()
-            check_fits(str(source), NUMBER * n_rows * len(lazy.collect_schema()))
-            with source.path.open("rb") as stream:
-                return FileTable(read(stream))
-        except pl.exceptions.PolarsError as error:
-            raise InvalidTable(f"{source} is no {called} file: {first_line(error)}.") from error
-
-    return read_table
+def _read_columnar(
+    source: TableSource, header: bool, *, scan: Any, read: Any, called: str
+) -> FileTable:
+    """Read a format whose header tells its size."""
+    try:
+        # refused by the header alone: a few compressed bytes may stand for any number
+        lazy = scan(source.path.absolute(), glob=False)
+        n_rows = lazy.select(pl.len()).collect().item()
+        check_fits(str(source), NUMBER * n_rows * len(lazy.collect_schema()))
+        with source.path.open("rb") as stream:
+            return FileTable(read(stream))
+    except pl.exceptions.PolarsError as error:
+        raise InvalidTable(f"{source} is no {called} file: {first_line(error)}.") from error
 
 
 def _read_excel(source: TableSource, header: bool) -> FileTable:
@@ -145,21 +144,18 @@ def _read_libsvm(source: TableSource, header: bool) -> FileTable:
     return FileTable(pl.DataFrame({"target": target}), "target", sparse=table)
 
 
-def _separated(separator: str | None) -> Callable[[TableSource, bool], FileTable]:
-    """Return the reader of text files with a separator, None to find it."""
-
-    def read_table(source: TableSource, header: bool) -> FileTable:
-        frame, unnamed = read_csv(source, separator, header)
-        return FileTable(frame, unnamed=unnamed)
-
-    return read_table
+def _read_csv(source: TableSource, header: bool, *, separator: str | None = None) -> FileTable:
+    frame, unnamed = read_csv(source, separator, header)
+    return FileTable(frame, unnamed=unnamed)
 
 
+PARQUET: dict[str, Any] = {"scan": pl.scan_parquet, "read": pl.read_parquet, "called": "Parquet"}
+ARROW: dict[str, Any] = {"scan": pl.scan_ipc, "read": pl.read_ipc, "called": "Arrow or Feather"}
 READERS: dict[str, Callable[[TableSource, bool], FileTable]] = {
-    "csv": _separated(None),
-    "tsv": _separated("\t"),
-    "parquet": _columnar(pl.scan_parquet, pl.read_parquet, "Parquet"),
-    "arrow": _columnar(pl.scan_ipc, pl.read_ipc, "Arrow or Feather"),
+    "csv": _read_csv,
+    "tsv": partial(_read_csv, separator="\t"),
+    "parquet": partial(_read_columnar, **PARQUET),
+    "arrow": partial(_read_columnar, **ARROW),
     "excel": _read_excel,
     "arff": _read_arff,
     "libsvm": _read_libsvm,

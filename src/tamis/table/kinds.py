@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from tamis._arrays import Array, Mask
+
+if TYPE_CHECKING:
+    from tamis.table.alerts import Alert
 
 #: What a column can be.
 KINDS = ("number", "category", "boolean", "date", "text", "identifier", "constant")
@@ -46,8 +49,8 @@ CODE_SHAPE = re.compile(r"(?=.*a)\S*000\S*")
 
 
 @dataclass(frozen=True)
-class SeenColumns:
-    """What was seen of each column of a frame, as arrays.
+class TableProfile:
+    """What is known of the columns of a table, as arrays.
 
     Attributes
     ----------
@@ -59,6 +62,11 @@ class SeenColumns:
         Whether a few words stand among numbers.
     written : dict of int to str
         The format of the dates in columns of text.
+    power : array of float
+        How much of the errors of a constant guess a column does away with alone; nan: not asked.
+    aside : dict of str to str
+        Columns that no search is offered, and why.
+    alerts : tuple of Alert
     """
 
     names: list[str]
@@ -68,16 +76,29 @@ class SeenColumns:
     n_levels: np.ndarray
     mixed: Mask
     written: dict[int, str]
+    power: Array = field(default_factory=lambda: np.empty(0))
+    aside: dict[str, str] = field(default_factory=dict)
+    alerts: "tuple[Alert, ...]" = ()
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Kind of each column by its name."""
+        return dict(zip(self.names, self.kind.tolist(), strict=True))
+
+    @property
+    def used(self) -> list[int]:
+        """Indices of the columns that a search is offered."""
+        return [j for j, name in enumerate(self.names) if name not in self.aside]
 
     def of_kind(self, *kinds: str) -> list[int]:
         """Indices of the columns of these kinds."""
         return np.flatnonzero(np.isin(self.kind, kinds)).tolist()
 
 
-def columns_of(frame: pl.DataFrame, unnamed: Collection[str] = ()) -> SeenColumns:
+def columns_of(frame: pl.DataFrame, unnamed: Collection[str] = ()) -> TableProfile:
     """The kinds of the columns of a frame; ``unnamed`` are those whose name was made up."""
     d = frame.width
-    seen = SeenColumns(
+    seen = TableProfile(
         frame.columns,
         np.full(d, "number", dtype=object),
         np.zeros(d, dtype=np.int64),
@@ -122,7 +143,7 @@ def all_numbers(frame: pl.DataFrame) -> Array:
 
 
 def _look_at_numbers(
-    frame: pl.DataFrame, block: list[int], seen: SeenColumns, unnamed: Collection[str]
+    frame: pl.DataFrame, block: list[int], seen: TableProfile, unnamed: Collection[str]
 ) -> None:
     X = numbers(frame, block)
     missing, infinite = np.isnan(X), np.isinf(X)
@@ -168,7 +189,7 @@ def are_codes(words: pl.Series) -> bool:
     return len(shapes) == 1 and CODE_SHAPE.fullmatch(shapes[0]) is not None
 
 
-def _look_at_others(column: pl.Series, j: int, seen: SeenColumns) -> None:
+def _look_at_others(column: pl.Series, j: int, seen: TableProfile) -> None:
     seen.n_missing[j] = column.null_count()
     if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
         seen.kind[j] = "text"
@@ -187,7 +208,7 @@ def _look_at_others(column: pl.Series, j: int, seen: SeenColumns) -> None:
         seen.kind[j] = _kind_of_words(held, j, n_levels, seen)
 
 
-def _kind_of_words(held: pl.Series, j: int, n_levels: int, seen: SeenColumns) -> str:
+def _kind_of_words(held: pl.Series, j: int, n_levels: int, seen: TableProfile) -> str:
     words = held.cast(pl.String)
     if (written := date_format(words)) is not None:
         seen.written[j] = written

@@ -7,7 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, class_codes
-from tamis.table.kinds import SeenColumns, as_dates, blocks, holds_numbers, numbers
+from tamis.table.kinds import TableProfile, as_dates, blocks, holds_numbers, numbers
 
 #: Share of the errors of a constant guess that a column must do away with to be called a probable
 #: leak. In 34 published tables the best column does away with 0.94 (iris), 0.80 (the best of 7129
@@ -106,7 +106,7 @@ class Foresight:
         return 1 - left.sum(axis=(0, 2)) / max(squares[:, 0].sum(), 1e-300)
 
 
-def foresights(frame: pl.DataFrame, seen: SeenColumns, y: NDArray[Any], task: str) -> Array:
+def foresights(frame: pl.DataFrame, seen: TableProfile, y: NDArray[Any], task: str) -> Array:
     """What each column foretells alone, from 0 to 1; nan where it was not asked."""
     power = np.full(frame.width, np.nan)
     target = Foresight(y, task, frame.width)
@@ -152,13 +152,13 @@ def _plain(column: pl.Series) -> NDArray[Any]:
     return (column if column.dtype.is_numeric() else column.cast(pl.String)).to_numpy()
 
 
-def _numeric(frame: pl.DataFrame, seen: SeenColumns) -> list[int]:
+def _numeric(frame: pl.DataFrame, seen: TableProfile) -> list[int]:
     """Columns of numbers, those that look like an identifier included."""
     asked = np.isin(seen.kind, ("number", "identifier")) & holds_numbers(frame)
     return np.flatnonzero(asked).tolist()
 
 
-def copies(frame: pl.DataFrame, seen: SeenColumns) -> dict[int, int]:
+def copies(frame: pl.DataFrame, seen: TableProfile) -> dict[int, int]:
     """For each column that equals an earlier one, which that is."""
     alike: dict[object, list[int]] = {}
     for block in blocks(frame.height, _numeric(frame, seen)):
@@ -179,7 +179,7 @@ def copies(frame: pl.DataFrame, seen: SeenColumns) -> dict[int, int]:
     return found
 
 
-def repeated_rows(frame: pl.DataFrame, seen: SeenColumns, y: NDArray[Any]) -> int:
+def repeated_rows(frame: pl.DataFrame, seen: TableProfile, y: NDArray[Any]) -> int:
     """Rows that repeat an earlier one, the target included; 0 where that is no more than chance.
 
     Of a table of few levels rows repeat each other too, but then not always with their target.

@@ -1,25 +1,8 @@
 """Former home of :mod:`tamis.blocks`, whose names are also available here."""
 
-from tamis.blocks import (
-    BlockIterator,
-    ClusterBlocks,
-    KeptHere,
-    LocalBlocks,
-    MemoryMap,
-    Parquet,
-    as_blocks,
-    sample,
-)
+from tamis import blocks
+from tamis.blocks import *  # noqa: F403
 
-as_parts, ClusterParts, LocalParts = as_blocks, ClusterBlocks, LocalBlocks
-
-__all__ = [
-    "BlockIterator",
-    "ClusterParts",
-    "KeptHere",
-    "LocalParts",
-    "MemoryMap",
-    "Parquet",
-    "as_parts",
-    "sample",
-]
+as_parts = blocks.as_blocks
+ClusterParts = blocks.ClusterBlocks
+LocalParts = blocks.LocalBlocks

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from tamis._arrays import Array
 from tamis._sparse import entry_columns, extremes
 from tamis.blocks.inputs import SparseColumns
-from tamis.table.alerts import TableProfile, profile_of, target_alert
-from tamis.table.kinds import SeenColumns, blocks, counts_rows
+from tamis.table.alerts import profile_of, target_alert
+from tamis.table.kinds import TableProfile, blocks, counts_rows
 from tamis.table.leaks import LEAKS, Foresight, is_code
 
 #: Share of the rows below which the entries of a column cannot make it a leak of a real target: of
@@ -52,7 +52,7 @@ def _dense(X: Any, j: int) -> Array:
     return values
 
 
-def _seen(table: SparseColumns, keep: Sequence[str]) -> SeenColumns:
+def _seen(table: SparseColumns, keep: Sequence[str]) -> TableProfile:
     X, names = table.X, table.names
     n_rows, d = X.shape
     low, high = extremes(X)
@@ -70,10 +70,10 @@ def _seen(table: SparseColumns, keep: Sequence[str]) -> SeenColumns:
         np.bincount(columns[odd(X.data)], minlength=d) for odd in (np.isnan, np.isinf)
     )
     nothing = np.zeros(d, dtype=np.int64)
-    return SeenColumns(names, kind, n_missing, n_infinite, nothing, nothing > 0, {})
+    return TableProfile(names, kind, n_missing, n_infinite, nothing, nothing > 0, {})
 
 
-def _power(table: SparseColumns, seen: SeenColumns, y: NDArray[Any], task: str) -> Array:
+def _power(table: SparseColumns, seen: TableProfile, y: NDArray[Any], task: str) -> Array:
     """What columns foretell alone, where they have entries enough to be a leak."""
     power = np.full(len(seen.names), np.nan)
     target = Foresight(y, task, len(seen.names))

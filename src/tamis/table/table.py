@@ -1,28 +1,41 @@
 """A table as people have it: read from a file or a frame, with what there is to know of it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tamis._format import format_names
+from tamis._format import format_count, format_names
 from tamis._frame import collected
 from tamis.blocks.inputs import SparseColumns
 from tamis.datasets.memory import NUMBER, check_fits
 from tamis.exceptions import InvalidTable
-from tamis.table.alerts import Alert, TableProfile, profiled, way_out
+from tamis.table.alerts import Alert, check_finite, profiled, way_out
 from tamis.table.dates import add_calendar
 from tamis.table.files import FileTable, read_file
 from tamis.table.frames import as_polars, drop_columns, is_frame
-from tamis.table.kinds import columns_of
+from tamis.table.kinds import TableProfile, columns_of
 from tamis.table.sparse import column_of, profiled_sparse
-from tamis.table.summary import shown
-from tamis.table.target import LabelledTable, check_column, check_finite, plain_numbers, target_of
+from tamis.table.target import LabelledTable, check_column, plain_numbers, spoken_task, target_of
 
+#: Columns up to which each has its line; of wider tables those that are special have.
+ALL_SHOWN, SPECIAL_SHOWN = 40, 25
+#: Characters of a name and of the values beside it.
+NAME, VALUES = 24, 26
+#: Characters of the whole, where the terminal is not narrower.
+WIDTH = 100
+
+#: What stands in one of the columns.
+ALONE = (
+    "alone: share of the errors of a constant guess that the column does away with by itself, "
+    "cross-validated."
+)
 #: Bytes of an entry of a sparse table: the number and its row.
 ENTRY = 12
 
@@ -88,7 +101,7 @@ class Table:
     @property
     def X(self) -> pl.DataFrame:
         """The features that are not left out; of a sparse file with all their zeros."""
-        names = self.profile.columns.names
+        names = self.profile.names
         if self.sparse is None:
             return self.frame[:, [names[j] for j in self.profile.used]]
         n_rows, used = self.frame.height, np.array(self.profile.used, dtype=np.intp)
@@ -113,7 +126,7 @@ class Table:
     @property
     def is_plain(self) -> bool:
         """Whether all features that are not left out are numbers without gaps."""
-        seen, used = self.profile.columns, self.profile.used
+        seen, used = self.profile, self.profile.used
         numeric = np.isin(seen.kind[used], ("number", "boolean")).all()
         return bool(numeric and not seen.n_missing[used].any())
 
@@ -127,12 +140,12 @@ class Table:
         """
         assert self.y is not None
         assert self.target is not None
-        used = [self.profile.columns.names[j] for j in self.profile.used]
+        used = [self.profile.names[j] for j in self.profile.used]
         if not used:
             raise InvalidTable(
                 f"No column is left beside the target {self.target!r}: {self._nothing_left()}"
             )
-        self._check_finite(used)
+        check_finite(self.profile)
         if sparse and self.spares_memory:
             assert self.sparse is not None
             part = self.sparse.take(np.array(self.profile.used, dtype=np.intp))
@@ -158,11 +171,6 @@ class Table:
         if others:
             instead = f"Write {way_out('keep', others)} to use them, or give a table with features."
         return f"{', and '.join(found)}. {instead}"
-
-    def _check_finite(self, used: Collection[str]) -> None:
-        for j in np.flatnonzero(self.profile.columns.n_infinite).tolist():
-            if (name := self.profile.columns.names[j]) in used:
-                check_finite(self.column(name), f", or write {way_out('drop', [name])}")
 
     def __repr__(self) -> str:
         return shown(self)
@@ -282,3 +290,100 @@ def table_of(
         features, seen, y, kind, keep=keep, takes_text=takes_text, unnamed=content.unnamed
     )
     return Table(frame, target, kind, y, profile, name)
+
+
+# -- a table in words: one line per column that deserves one, then what to know --------------------
+
+
+def shown(table: Table, width: int | None = None) -> str:
+    """Kinds and alerts of a table as text."""
+    width = width or min(WIDTH, get_terminal_size().columns)
+    lines = [_heading(table), "", *_lines(table)]
+    if table.y is not None:
+        lines += ["", *wrap(ALONE, width)]
+    for alert in table.alerts:
+        mark = "! " if alert.grave else "- "
+        lines += ["", *wrap(alert.sentence, width, initial_indent=mark, subsequent_indent="  ")]
+    if not table.alerts:
+        lines += ["", "Nothing in it calls for a word."]
+    return "\n".join(lines)
+
+
+def _heading(table: Table) -> str:
+    seen = table.profile
+    what = f"{table.name}: " if table.name else ""
+    size = f"{format_count(table.frame.height, 'row')}, {format_count(len(seen.names), 'column')}"
+    if table.y is None:
+        return f"{what}{size}, no target"
+    return f"{what}{size}, target {table.target} ({spoken_task(table.y, table.task)})"
+
+
+def _lines(table: Table) -> Iterator[str]:
+    seen = table.profile
+    picked = _picked(table)
+    rows = [("column", "kind", "gaps", "alone", "values", "")]
+    for j in picked:
+        gaps = seen.n_missing[j] / table.frame.height
+        power = table.profile.power[j]
+        rows.append(
+            (
+                _cut(seen.names[j], NAME),
+                seen.kind[j],
+                f"{100 * gaps:.0f} %" if gaps else "",
+                "" if np.isnan(power) else f"{max(power, 0.0):.2f}",
+                _cut(_values(table.column(seen.names[j]), seen.kind[j]), VALUES),
+                "left out" if seen.names[j] in table.aside else "",
+            )
+        )
+    widths = [max(len(row[i]) for row in rows) for i in range(6)]
+    for i, row in enumerate(rows):
+        yield "  ".join(
+            cell.rjust(w) if k in (2, 3) else cell.ljust(w)
+            for k, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        if i == 0:
+            yield "  ".join("-" * w for w in widths if w)
+    yield from _others(table, set(picked))
+
+
+def _picked(table: Table) -> list[int]:
+    """Columns with a line of their own: all of a narrow table, else what is special."""
+    seen = table.profile
+    if len(seen.names) <= ALL_SHOWN:
+        return list(range(len(seen.names)))
+    named = {name for alert in table.alerts if alert.sort != "gaps" for name in alert.columns}
+    ordinary = np.isin(seen.kind, ("number", "constant")) & ~np.isin(seen.names, list(named))
+    return np.flatnonzero(~ordinary)[:SPECIAL_SHOWN].tolist()
+
+
+def _others(table: Table, picked: set[int]) -> Iterator[str]:
+    """The columns that have no line, counted by kind."""
+    seen = table.profile
+    for kind in dict.fromkeys(seen.kind):
+        left = [j for j in seen.of_kind(kind) if j not in picked]
+        if left:
+            names = ", ".join(_cut(seen.names[j], NAME) for j in left[:3])
+            gaps = int((seen.n_missing[left] > 0).sum())
+            with_gaps = f", {gaps} of them with gaps" if gaps else ""
+            more = ", ..." if len(left) > 3 else ""
+            yield f"and {len(left)} more of kind {kind} ({names}{more}){with_gaps}"
+
+
+def _values(column: pl.Series, kind: str) -> str:
+    held = column.drop_nulls()
+    if not len(held) or column.dtype.is_nested():
+        return ""
+    if kind in ("number", "identifier") and column.dtype.is_numeric():
+        ends: tuple[Any, Any] = held.min(), held.max()
+        return "{:.4g} to {:.4g}".format(*ends)
+    if kind == "date":
+        return f"{held.min()!s} to {held.max()!s}"
+    if kind in ("category", "boolean"):
+        levels = held.cast(pl.String).value_counts(sort=True).to_series(0)
+        return f"{len(levels)}: {', '.join(levels.head(4))}"
+    return str(held[0])
+
+
+def _cut(words: Any, most: int) -> str:
+    words = str(words)
+    return words if len(words) <= most else words[: most - 1] + "…"

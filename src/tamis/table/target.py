@@ -51,7 +51,7 @@ def check_column(name: str, columns: Sequence[str]) -> None:
 
 def target_of(column: pl.Series, task: str) -> tuple[NDArray[Any], str]:
     """Classes or real numbers, and which of the two; ``task`` may be "auto"."""
-    check_complete(column, "")
+    check_complete(column)
     if column.dtype.is_nested():
         raise InvalidTarget(
             f"The target {column.name!r} holds {column.dtype} values. Give one class or number per "
@@ -91,7 +91,7 @@ def _varying(name: str, y: NDArray[Any]) -> NDArray[Any]:
     return y
 
 
-def check_complete(column: pl.Series, way_out: str) -> None:
+def check_complete(column: pl.Series) -> None:
     """Refuse a column with values that are missing or infinite, and say how many."""
     name, missing = column.name, column.null_count()
     if column.dtype.is_float():
@@ -99,18 +99,11 @@ def check_complete(column: pl.Series, way_out: str) -> None:
     if missing:
         raise InvalidTable(
             f"The column {name!r} has {format_count(missing, 'missing value')} in {len(column)} "
-            f"rows. Fill them in, or remove those rows{way_out}."
+            f"rows. Fill them in, or remove those rows."
         )
-    check_finite(column, way_out)
-
-
-def check_finite(column: pl.Series, way_out: str = "") -> None:
-    """Refuse a column with infinite values, and say how many."""
-    infinite = int(column.is_infinite().sum()) if column.dtype.is_float() else 0
-    if infinite:
+    if column.dtype.is_float() and (n_infinite := int(column.is_infinite().sum())):
         raise InvalidTable(
-            f"The column {column.name!r} has {format_count(infinite, 'infinite value')}. Correct "
-            f"them{way_out}."
+            f"The column {name!r} has {format_count(n_infinite, 'infinite value')}. Correct them."
         )
 
 

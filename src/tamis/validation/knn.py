@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.neighbors import KDTree, KNeighborsClassifier
@@ -98,11 +97,11 @@ class KNNFolds:
 
     def _accuracy(self, subset: Subset, candidates: Subset, sign: float) -> Array:
         # imported here because it brings numba, which takes longer to load than most criteria run
-        from tamis.compiled.neighbours import UNDECIDED, votes
+        from tamis.compiled.neighbours import UNDECIDED
 
         accuracies = np.empty((len(candidates), len(self.splits)))
         for fold, (train, test) in enumerate(self.splits):
-            said = self._asked_for_blocks(votes, subset, candidates, sign, train, test)
+            said = self._votes(subset, candidates, sign, train, test, squared=False)
             undecided = said == UNDECIDED
             for index in np.flatnonzero(undecided.any(axis=1)):
                 rows, unit = np.flatnonzero(undecided[index]), candidates[index]
@@ -112,28 +111,29 @@ class KNNFolds:
         return accuracies.mean(axis=1)
 
     def _squared_loss(self, subset: Subset, candidates: Subset, sign: float) -> Array:
-        from tamis.compiled.neighbours import squared_losses
-
         found = np.empty((len(candidates), len(self.splits)))
         for fold, (train, test) in enumerate(self.splits):
-            said = self._asked_for_blocks(squared_losses, subset, candidates, sign, train, test)
+            said = self._votes(subset, candidates, sign, train, test, squared=True)
             found[:, fold] = said.mean(axis=1)  # nan where neighbours are equally far in a row
         return found.mean(axis=1)
 
-    def _asked_for_blocks(
+    def _votes(
         self,
-        kernel: Callable[..., NDArray[Any]],
         subset: Subset,
         candidates: Subset,
         sign: float,
         train: Rows,
         test: Rows,
-    ) -> NDArray[Any]:
+        *,
+        squared: bool,
+    ) -> Array:
         """What a compiled loop says of every candidate and test row, in calls of bounded length."""
+        from tamis.compiled.neighbours import votes
+
         k, n_classes = self.estimator.n_neighbors, int(self.codes.max()) + 1
-        columns = subset, candidates, sign, k, n_classes
+        columns = subset, candidates, sign, k, n_classes, squared
         parts = thresholds.in_calls(len(test), len(train) * float(len(subset) + len(candidates)))
-        return np.hstack([kernel(self.X, self.codes, train, test[p], *columns) for p in parts])
+        return np.hstack([votes(self.X, self.codes, train, test[p], *columns) for p in parts])
 
     def _asked(self, subset: Subset, train: Rows, rows: Rows) -> Rows:
         """What the estimator itself says of some rows."""

@@ -60,8 +60,8 @@ class Residuals:
         rows = self.W[subset]
         check_independent(rows[:, subset])
         self.members, self.moves = subset.copy(), 0
-        inverse: Array = np.linalg.inv(rows[:, subset])
-        self.inverse = (inverse + inverse.T) / 2
+        inverse = np.linalg.inv(rows[:, subset])
+        self.inverse = np.asarray((inverse + inverse.T) / 2, dtype=float)
         self.coefs = self.inverse @ rows
         self.left = self.diagonal - np.einsum("ij,ij->j", self.coefs, rows)
         if self.products is not None:

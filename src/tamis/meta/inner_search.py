@@ -31,11 +31,14 @@ def unheard() -> Iterator[None]:
         yield
 
 
+def parts_of(search: Any) -> list[Any]:
+    """The parts of a composed search in the order in which they run; of any other, itself."""
+    return [search.first, *parts_of(search.second)] if hasattr(search, "second") else [search]
+
+
 def walk_of(search: Any) -> Any:
     """The search itself, or the last part of a composed one."""
-    while hasattr(search, "second"):
-        search = search.second
-    return search
+    return parts_of(search)[-1]
 
 
 def walked(
@@ -94,14 +97,14 @@ def walk_cost(search: Any, n_samples: int, n_features: int) -> float | None:
     if not hasattr(search, "second"):
         return cast("float | None", search.cost(n_samples, n_features))
     first = walk_cost(search.first, n_samples, n_features)
-    second = walk_cost(search.second, n_samples, kept_first(search, n_features))
+    second = walk_cost(search.second, n_samples, _kept(search.first, n_features))
     return None if first is None or second is None else max(first, second)
 
 
-def kept_first(search: Any, n_units: int) -> int:
+def _kept(first: Any, n_units: int) -> int:
     """How many units the first part of a composed search leaves."""
     try:
-        return search.first._size(n_units) or n_units
+        return first._size(n_units) or n_units
     except InvalidParameter:  # more than there are, which its fit will say
         return n_units
 
@@ -113,18 +116,17 @@ def whole_walk(search: Any, n_units: int) -> int:
 
 def reached(search: Any, n_units: int) -> int:
     """How many units the last part of a composed search can walk through."""
-    while hasattr(search, "second"):
-        n_units, search = kept_first(search, n_units), search.second
+    for first in parts_of(search)[:-1]:
+        n_units = _kept(first, n_units)
     return n_units
 
 
 def check_first(name: str, search: Any) -> None:
     """Refuse a composition of which nobody knows how many columns its second part sees."""
-    while hasattr(search, "second"):
-        if search.first._size(MANY) is None:
+    for first in parts_of(search)[:-1]:
+        if first._size(MANY) is None:
             raise IncompatibleCriterion(
                 f"{name} needs to know how many columns the first part of Then keeps, and "
-                f"{type(search.first).__name__} leaves that to the data. Ask it for a number of "
+                f"{type(first).__name__} leaves that to the data. Ask it for a number of "
                 "features, or for a fraction."
             )
-        search = search.second

@@ -198,7 +198,7 @@ def test_labels_in_doubt_without_end_are_open():
     assert doubt.unsure().all()
     for scoring in ("error", "roc_auc"):
         bracket = doubt.bracketed(np.ones(len(doubt.zone), bool))
-        best, worst = (fold.count([bracket], scoring, way) for way in (1, -1))
+        best, worst = (fold.count_right([bracket], scoring, way) for way in (1, -1))
         assert (best.first == best.total).all()
         assert (worst.first == 0).all()
         assert not len(best.lam)

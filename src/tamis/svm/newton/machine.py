@@ -35,6 +35,7 @@ from tamis.svm.newton.spaces import (
     LinearSpace,
     Space,
     SquaredLoss,
+    SquaredProblem,
     kernel_matrix,
 )
 
@@ -167,23 +168,18 @@ class NewtonMachine(KernelEstimator):
 
     def _fit_outputs(self, posed: PosedMachine) -> None:
         """One optimum for each loss; attributes as those of SVC."""
-        X, losses, rows, kept = posed.X, posed.losses, posed.rows, posed.kept
+        X, rows, kept = posed.X, posed.rows, posed.kept
         xp, landmarks = namespace(X), self._landmarks(len(rows))
         self._origin = self._middle(kept, landmarks)
         near = kept if self._origin is None else kept - self._origin
         ridge = posed.ridge
         space = self._space(near, ridge, landmarks)
-        before = self._begun(len(rows), len(losses))
-        found = [
-            self._optimum(space, near, ridge, *both) for both in zip(losses, before, strict=True)
-        ]
+        problems = [SquaredProblem(ridge, loss, self.fit_intercept) for loss in posed.losses]
+        begun = zip(problems, self._begun(len(rows), len(problems)), strict=True)
+        found = [self._optimum(space, near, problem, sides) for problem, sides in begun]
         self._sides = [one.sides for one in found] if self.warm_start else None
-        beta = xp.stack(
-            [
-                one.space.multipliers(ridge, loss, one.sides, one.point, self.fit_intercept)
-                for one, loss in zip(found, losses, strict=True)
-            ]
-        )
+        solved = zip(found, problems, strict=True)
+        beta = xp.stack([o.space.multipliers(p, o.sides, o.point) for o, p in solved])
         coef = self._of_columns(found, beta, near)
         used = landmarks
         if used is None:
@@ -289,28 +285,23 @@ class NewtonMachine(KernelEstimator):
         fits = known and len(known) == n_outputs and all(s.shape[0] == n_rows for s in known)
         return known if known and fits else [None] * n_outputs
 
-    def _optimum(
-        self, space: Space, near: Any, ridge: Any, loss: SquaredLoss, sides: Any
-    ) -> Optimum:
+    def _optimum(self, space: Space, near: Any, problem: SquaredProblem, sides: Any) -> Optimum:
         """The optimum of one output; that of a linear machine whose kernel is too rough anew."""
         found, linear = None, self.kernel == "linear" and isinstance(space, KernelSpace)
         try:
-            found = self._newton(space, ridge, loss, sides)
+            found = newton(space, problem, sides=sides, most_steps=self.max_iter)
         except np.linalg.LinAlgError:
             if not linear:
                 raise self._indefinite() from None
         if found is None:
-            found = self._newton(LinearSpace(near), ridge, loss, sides)
+            found = newton(LinearSpace(near), problem, sides=sides, most_steps=self.max_iter)
         elif linear and cast(KernelSpace, space).rounding(found.point.beta) > ROUGH:
-            finer = self._newton(LinearSpace(near), ridge, loss, found.sides)
-            found = finer._replace(n_steps=found.n_steps + finer.n_steps)
+            steps, sides = found.n_steps, found.sides
+            found = newton(LinearSpace(near), problem, sides=sides, most_steps=self.max_iter)
+            found = found._replace(n_steps=found.n_steps + steps)
         if found.converged:
-            self._tell_error(found.space.error(ridge, loss, found.sides, found.point))
+            self._tell_error(found.space.error(problem, found.sides, found.point))
         return found
-
-    def _newton(self, space: Space, ridge: Any, loss: SquaredLoss, sides: Any) -> Optimum:
-        options = {"intercept": self.fit_intercept, "most_steps": self.max_iter}
-        return newton(space, ridge, loss, sides=sides, **options)
 
     def _tell_error(self, error: float) -> None:
         if error > IMPRECISE:

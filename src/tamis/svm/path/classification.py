@@ -117,9 +117,9 @@ class PathFold(NamedTuple):
             # an order is of two points: there any zone may matter
             every = np.ones(len(bounds.zone), bool)
             bracketed.append(bounds.bracketed(every if scoring == "roc_auc" else bounds.unsure()))
-        return [self.count(bracketed, scoring, way) for way in ways]
+        return [self.count_right(bracketed, scoring, way) for way in ways]
 
-    def count(self, outputs: list[Bracketed], scoring: object, way: int) -> StepCounts:
+    def count_right(self, outputs: list[Bracketed], scoring: object, way: int) -> StepCounts:
         """Correct predictions of some outputs, one of the ``ways`` of :meth:`steps`."""
         # an output counts as 0 only as far as its sign is not certain
         zeros = [np.zeros_like(m.h) if way else np.minimum(m.band, m.error) for m in outputs]

@@ -21,18 +21,20 @@ from tamis.exceptions import PathTooLarge
 from tamis.svm.path.epoch import record, run_epoch
 from tamis.svm.path.intercept import kinks, meeting, middle, opens
 from tamis.svm.path.programme import Line, Stuck
+from tamis.svm.path.proofs import Walked
 from tamis.svm.path.state import EPOCH, MarginSet, SolverState
 
 MAX_MARGIN = 5e7  # variables x margin set: beyond, an event costs more than a fit
 REPAIR = 1e-10  # violation, relative to lambda, that is repaired at a checkpoint
 DRIFT = 1e-9  # the same between checkpoints
+CLOSE = 1e-3  # violation, relative to lambda, to which pairs are optimised before the start
 PAIR_STEPS = 50_000_000  # variables looked at by one call of the compiled loop over pairs
 # Violation after a repair, relative to lambda, with which the path is lost: a tenth of a margin.
 HOPELESS = 0.1
 MANY = 4  # repairs and perturbations tried before giving up
 
 
-def start(state: SolverState, lam: float, x: Array, tolerance: float = 1e-3) -> None:
+def start(state: SolverState, lam: float, x: Array) -> None:
     """Go to the optimum at ``lam`` from a feasible ``x``, or from 0 where that is better.
 
     The path starts from the exact optimum of a nearby programme, so nothing depends on how far the
@@ -47,7 +49,7 @@ def start(state: SolverState, lam: float, x: Array, tolerance: float = 1e-3) -> 
     while left > 0:
         # in parts of about a tenth of a second, so that an interrupt is answered
         part = min(left, max(1, PAIR_STEPS // len(x)))
-        b, n_steps = smo(*fixed, x, h, tolerance * lam * programme.scale, part)
+        b, n_steps = smo(*fixed, x, h, CLOSE * lam * programme.scale, part)
         left = left - part if n_steps == part else 0
     state.stand(x, b)
     repair(state, lam)
@@ -174,11 +176,11 @@ def _without_margin(state: SolverState, line: Line, end: float) -> int:
     rows = np.array(kinks(a, c, below, state.tau, tau))
     b = np.array([middle(a, c, below, t) for t in rows])
     if line.record is not None:
-        everything = np.arange(len(state.x))
         none = np.empty((len(rows), 0))
         log = EpochLog(rows, b, none, none.astype(np.int8), np.zeros(len(rows), np.int64))
         h = state.programme.outputs(state.x) + b[:, None]
-        record(state, line, np.empty(0, np.int64), everything, log, h, loops.DONE, None)
+        walked = Walked(log, np.empty(0, np.int64), h, None)
+        record(state, line, walked, np.arange(len(state.x)), loops.DONE)
     state.b, state.tau, state.speed = float(b[-1]), tau, None
     state.refresh()
     if j >= 0:

@@ -50,12 +50,6 @@ class MarginSet(NamedTuple):
         return cls(np.empty(0, np.int64), np.zeros((1, 1)))
 
     @classmethod
-    def single(cls, programme: QuadraticProgramme, i: int) -> "MarginSet":
-        """One variable."""
-        own, s = programme.K[programme.point[i], programme.point[i]], programme.sign[i]
-        return cls(np.array([i]), np.array([[-own, s], [s, 0.0]]))
-
-    @classmethod
     def inverted(cls, programme: QuadraticProgramme, members: Indices) -> "MarginSet | None":
         """These variables, or None where their matrix cannot be inverted well enough."""
         s, p = programme.sign[members], programme.point[members]
@@ -196,8 +190,9 @@ class SolverState:
 
     def hold(self, i: int) -> None:
         """Make ``i`` the only member of the margin set."""
+        p, s = self.programme.point[i], self.programme.sign[i]
         self.side[i] = FREE
-        self.margin = MarginSet.single(self.programme, i)
+        self.margin = MarginSet(np.array([i]), np.array([[-self.programme.K[p, p], s], [s, 0.0]]))
 
     def build(self, candidates: Indices) -> None:
         """Make a margin set of the candidates; dependent ones are moved to a bound."""
@@ -221,14 +216,9 @@ class SolverState:
 
     def refactor(self) -> int:
         """Invert the matrix of the margin set anew; members that depend on others leave it."""
-        members = self.margin.members
-        if len(members) < 2:
-            if len(members):
-                self.hold(int(members[0]))
+        if not len(self.margin.members) or self.renew():
             return loops.FULL
-        if self.renew():
-            return loops.FULL
-        self.build(members.copy())
+        self.build(self.margin.members.copy())
         return loops.INEXACT
 
     def renew(self) -> bool:

@@ -105,16 +105,3 @@ def test_too_many_columns_are_refused_with_a_way_out(monkeypatch):
     with pytest.raises(InvalidParameter, match=r"redundancy='squared'"):
         dependences("pearson", X)
     dependences("squared", X)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_products_in_parts_are_those_of_the_whole(kind, monkeypatch):
-    """Long products are cut, so that an interrupt is answered between two parts."""
-    wide = np.random.default_rng(1).normal(size=(9, 400))
-    shares = np.random.default_rng(2).uniform(size=(2, 400))
-    (whole,) = dependences(kind, wide)
-    monkeypatch.setattr(module, "MOST_AT_ONCE", 1e4)
-    assert len(list(module.is_in_blocks(400, 2 * wide.size))) == 400
-    (cut,) = dependences(kind, wide)
-    np.testing.assert_allclose(cut.times(shares), whole.times(shares), rtol=1e-12)
-    assert cut.mean == pytest.approx(whole.mean, rel=1e-12)

@@ -10,10 +10,9 @@ from tamis.choice import Threshold
 from tamis.criteria import FisherScore
 from tamis.exceptions import InvalidParameter
 from tamis.neural import GateSelector, NetworkClassifier, gate_path
-from tamis.neural import grid as module
-from tamis.neural._gate_runs import learn_gates
-from tamis.neural._networks import deal
-from tamis.neural.grid import GateGrid, rising
+from tamis.neural import training as module
+from tamis.neural.network import deal
+from tamis.neural.training import GateGrid, learn_gates, rising
 from tamis.search import Ranking
 
 X, y = load_wine(return_X_y=True)

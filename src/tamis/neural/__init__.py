@@ -4,7 +4,6 @@ Everything is closed-form gradients in numpy; folds, restarts and grids are one 
 """
 
 from tamis.neural.gates import Sparsity
-from tamis.neural.grid import GatePath
 from tamis.neural.network import NetworkClassifier
 from tamis.neural.path import gate_path
 from tamis.neural.per_class import ClassFeature, PerClass
@@ -12,6 +11,7 @@ from tamis.neural.redundancy import Redundancy
 from tamis.neural.sammon import UFeSCoR
 from tamis.neural.selector import GateSelector
 from tamis.neural.solver import GateSolver
+from tamis.neural.training import GatePath
 
 __all__ = [
     "ClassFeature",

@@ -33,7 +33,7 @@ def run_epoch(state: SolverState, line: Line, end: float) -> int:
         np.empty(n_rows, np.int64),
     )
     code, n_rows = advance(problem, moved, log, end)
-    slots = moved.slots[: moved.tally[loops.SLOTS]]
+    slots = moved.slots[: moved.now.n_slots]
     moving = watch[slots]
     log = _trim(state, log, n_rows, moving)
     walked = Walked(log, moving, _outputs(state, moving, log), moved)
@@ -48,7 +48,7 @@ def run_epoch(state: SolverState, line: Line, end: float) -> int:
     else:
         state.width = max(int(0.97 * state.width), 32)
     _move_to(state, line, walked, last)
-    state.zeros = int(moved.tally[loops.ZEROS])
+    state.zeros = int(moved.now.n_zeros)
     free, n_terms = log.side[last] == FREE, int(log.n_terms[last])
     state.margin = MarginSet.collected(moved, moving, free, n_terms)
     if state.programme.bracketed and line.record:

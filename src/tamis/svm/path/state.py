@@ -13,6 +13,7 @@ from tamis.compiled.margin_set import (
     FREE,
     HIGH,
     LOW,
+    NUMBERS,
     EpochProgramme,
     EpochState,
     enter_all,
@@ -207,9 +208,9 @@ class SolverState:
                 continue
             problem, moved = self.restricted(line, everything)
             done = enter_all(problem, moved, candidates, done)
-            self.x, self.side, self.b = moved.x, moved.side, float(moved.real[loops.B])
-            slots = moved.slots[: moved.tally[loops.SLOTS]]
-            n_terms = int(moved.tally[loops.TERMS])
+            self.x, self.side, self.b = moved.x, moved.side, float(moved.now.b)
+            slots = moved.slots[: moved.now.n_slots]
+            n_terms = int(moved.now.n_terms)
             self.margin = MarginSet.collected(moved, slots, self.side[slots] == FREE, n_terms)
             if not len(self.margin.members):  # an exchange of the only one for another
                 self.hold(int(candidates[done - 1]))
@@ -257,6 +258,8 @@ class SolverState:
         slot_of[slots[:m]] = np.arange(m)
         d = np.zeros(len(slots) + 1)
         d[: m + 1] = self._direction(line)
+        accuracy = whole.kappa, self.residual, line.scale
+        numbers = self.tau, self.b, *accuracy, line.excess, 0.0
         moved = EpochState(
             x=self.x[watch],
             r=sign * self.h[whole.point[watch]] - line.term(self.tau)[watch],
@@ -267,10 +270,7 @@ class SolverState:
             terms=np.empty((length + 4, len(d))),
             scale=np.zeros(length + 4),
             d=d,
-            tally=np.array([m, 0, m, self.zeros]),
-            real=np.array(
-                [self.tau, self.b, whole.kappa, self.residual, line.scale, line.excess, 0.0]
-            ),
+            now=np.rec.array([(m, 0, m, self.zeros, *numbers)], dtype=NUMBERS)[0],
         )
         return problem, moved
 

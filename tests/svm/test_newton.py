@@ -223,7 +223,7 @@ def test_one_view_with_other_machines():
         own = fitted.decision_function(X) if machine is not fitted else fitted._outputs(X)[:, 0]
         assert_allclose(outputs[:, 0], own, atol=1e-12)
         (one,) = multipliers(fitted, target)
-        K = view.function(X, X)
+        K = Kernel(*view[:4])(X, X)
         assert_allclose(K @ one.beta + fitted.intercept_, outputs[:, 0], atol=1e-10)
 
 

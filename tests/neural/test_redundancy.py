@@ -8,10 +8,10 @@ from tamis.exceptions import InvalidParameter
 from tamis.neural import redundancy as module
 from tamis.neural.redundancy import (
     KINDS,
+    MeanDependence,
     PairMatrix,
     SquaredCorrelation,
     dependences,
-    mean_dependence,
 )
 
 DRAWS = np.random.default_rng(0)
@@ -64,7 +64,7 @@ def test_dependence_inside_classes(kind):
     want = [expected(kind, X[c == CODES]) for c in range(3)]
     for phi, part in zip(parts, want, strict=True):
         np.testing.assert_allclose(dense(phi), part, atol=1e-10)
-    (both,) = mean_dependence(parts)
+    both = MeanDependence(parts)
     np.testing.assert_allclose(dense(both), np.mean(want, axis=0), atol=1e-10)
     np.testing.assert_allclose(both.mean, np.mean(want) * 8 / 7, atol=1e-10)
 

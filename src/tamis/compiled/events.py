@@ -111,13 +111,11 @@ def _speeds(problem, state, dh, dr):
     error = 0.0
     for i in range(dr.shape[0]):
         p = problem.point[i]
-        if state.side[i] != FREE:
+        free = state.side[i] == FREE
+        dr[i] = 0.0
+        if not free or p < n_ahead:
             dr[i] = problem.sign[i] * dh[p] + problem.slope[i]
-        elif p < n_ahead:
-            dr[i] = problem.sign[i] * dh[p] + problem.slope[i]
-            error = max(error, abs(dr[i]))
-        else:
-            dr[i] = 0.0
+            error = max(error, abs(dr[i])) if free else error
     size = abs(state.d[0])
     missed = state.now.excess
     for k in range(state.now.n_slots):
@@ -130,25 +128,19 @@ def _speeds(problem, state, dh, dr):
 
 
 @njit(cache=True)
-def _margin_errors(problem, state, dr):
-    """Speeds of the residuals on the margin set, which ought to be zero."""
-    for k in range(state.now.n_slots):
-        i = state.slots[k]
-        if state.side[i] == FREE:
-            dh = _dh_at(problem, state, problem.point[i])
-            dr[i] = problem.sign[i] * dh + problem.slope[i]
+def _refine(problem, state):
+    """One step of iterative refinement of the direction.
 
-
-@njit(cache=True)
-def _refine(problem, state, dr):
-    """One step of iterative refinement of the direction."""
+    The speeds of the residuals on the margin set ought to be zero.
+    """
     size = state.now.n_slots + 1
     rhs = np.zeros(size)
     rhs[0] = state.now.missed
     for k in range(size - 1):
         i = state.slots[k]
         if state.side[i] == FREE:
-            rhs[k + 1] = dr[i]
+            dh = _dh_at(problem, state, problem.point[i])
+            rhs[k + 1] = problem.sign[i] * dh + problem.slope[i]
     change = np.empty(size)
     apply_inverse(state, rhs, size, change)
     for k in range(size):
@@ -205,8 +197,7 @@ def advance(problem, state, log, end):
         error, tolerance = _speeds(problem, state, dh, dr)
         # 0.05 tolerance is the error itself, or else no more than rounding
         if error > state.now.residual * scale and error >= 0.05 * tolerance:
-            _margin_errors(problem, state, dr)
-            _refine(problem, state, dr)
+            _refine(problem, state)
             error, tolerance = _speeds(problem, state, dh, dr)
             if error > state.now.residual * scale and error >= 0.05 * tolerance:
                 return REFACTOR, row + 1

@@ -127,20 +127,6 @@ def apply_inverse(state, rhs, size, out):
 
 
 @njit(cache=True)
-def _inverse_column(state, k, size, out):
-    m = state.base.shape[0]
-    out[:size] = 0.0
-    if k < m:
-        out[:m] = state.base[k]
-    for t in range(state.now.n_terms):
-        w = state.scale[t] * state.terms[t, k]
-        if w != 0.0:
-            term = state.terms[t, :size]
-            for i in range(size):
-                out[i] += w * term[i]
-
-
-@njit(cache=True)
 def response(problem, state, d, out):
     """``dh = K (s dx) + db`` at the points ahead."""
     m = state.now.n_slots
@@ -175,8 +161,9 @@ def leave(problem, state, k, up):
     state.r[i] = 0.0
     state.now.n_free -= 1
     size = state.now.n_slots + 1
-    column = np.empty(size)
-    _inverse_column(state, k + 1, size, column)
+    unit, column = np.zeros(size), np.empty(size)
+    unit[k + 1] = 1.0
+    apply_inverse(state, unit, size, column)
     pivot = column[k + 1]
     if state.now.n_free == 0 or pivot <= 0.0:
         return False

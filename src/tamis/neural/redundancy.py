@@ -62,7 +62,7 @@ class Redundancy(BaseEstimator):
         if not self.inside_classes(scope):
             return dependences(self.kind, X)
         inside = dependences(self.kind, X, codes, n_classes)
-        return mean_dependence(inside) if scope == "global" else inside
+        return [MeanDependence(inside)] if scope == "global" and len(inside) > 1 else inside
 
 
 class Dependence(ABC):
@@ -176,13 +176,8 @@ def _dependence(kind: str, X: Array) -> Dependence:
     return PairMatrix(np.abs(correlation) if kind == "pearson" else correlation**2)
 
 
-def mean_dependence(parts: list[Dependence]) -> list[Dependence]:
+class MeanDependence(Dependence):
     """Mean over the classes, phi_CL, for gates that all classes share."""
-    return [_MeanDependence(parts)] if len(parts) > 1 else parts
-
-
-class _MeanDependence(Dependence):
-    """Mean of several dependences."""
 
     def __init__(self, parts: list[Dependence]):
         self._parts = parts

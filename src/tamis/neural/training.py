@@ -139,9 +139,22 @@ def learn_gates(
         Which of them; by default the first.
     """
     objective = GateLoss(settings, folds, fold, mu, lam)
-    gate, n_gates, log = objective.gate, objective.n_gates, _GateLog(objective)
+    gate, n_gates = objective.gate, objective.n_gates
+    seen: list[tuple[Runs, Array]] = []
+    diverged = np.zeros(len(fold), dtype=bool)
+
+    def note_terms(evaluated: Runs, runs: Runs, points: Array) -> None:
+        """Note the terms of the runs that were the ``evaluated`` ones of the last call."""
+        terms = np.array([term[evaluated] for term in objective.terms])
+        finite = np.isfinite(terms).all(axis=0)
+        diverged[runs[~finite]] = True
+        seen.append((runs[finite], terms[:, finite]))
+
     if start is None:
-        points = _open(objective, np.zeros_like(fold) if first is None else first)
+        points = np.full((len(fold), n_gates), gate.start)
+        if settings.joint:
+            each = fold * folds.n_networks + (0 if first is None else first)
+            points = np.concatenate([points, folds.stack.pick(each).packed()], axis=1)
     else:
         b, weights = np.split(start, [n_gates], axis=1)
         points = np.concatenate([gate.awake(b), weights], axis=1)
@@ -157,7 +170,7 @@ def learn_gates(
                 settings.seed,
                 longest=gate.longest,
                 lowest=lowest,
-                watch=log.see,
+                watch=note_terms,
             )
         if not np.isfinite(values).all():
             raise InvalidParameter(
@@ -168,38 +181,12 @@ def learn_gates(
     b = points[:, :n_gates].reshape(len(points), objective.n_rows, -1)
     gates = gate.spread_open(gate(b)[0], objective.pull)
     names = ("loss", "sparsity", "redundancy")
-    return GateRuns(points, gates, values, histories(names, log.seen, len(fold)), log.diverged)
+    return GateRuns(points, gates, values, histories(names, seen, len(fold)), diverged)
 
 
 def close_constant(gates: Array, Z: Array, units: GateUnits) -> Array:
     """Close the gates of columns that do not vary in the rows of ``Z``."""
     return gates * (units.sum((np.ptp(Z, axis=0) > 0) * 1.0) > 0)
-
-
-def _open(objective: GateLoss, first: Runs) -> Array:
-    """Parameters of open gates, and behind them the weights that are learned with them."""
-    start = np.full((len(objective.fold), objective.n_gates), objective.gate.start)
-    if not objective.settings.joint:
-        return start
-    folds = objective.folds
-    own = folds.stack.pick(objective.fold * folds.n_networks + first)
-    return np.concatenate([start, own.packed()], axis=1)
-
-
-class _GateLog:
-    """Terms of the objective at every point that each run came to."""
-
-    def __init__(self, objective: GateLoss):
-        self._objective = objective
-        self.seen: list[tuple[Runs, Array]] = []
-        self.diverged = np.zeros(len(objective.fold), dtype=bool)
-
-    def see(self, evaluated: Runs, runs: Runs, points: Array) -> None:
-        """Note the terms of the runs that were the ``evaluated`` ones of the last call."""
-        terms = np.array([term[evaluated] for term in self._objective.terms])
-        finite = np.isfinite(terms).all(axis=0)
-        self.diverged[runs[~finite]] = True
-        self.seen.append((runs[finite], terms[:, finite]))
 
 
 def rising(mu: Array, lam: Array | None, mean_redundancy: float) -> Array:

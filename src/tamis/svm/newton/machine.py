@@ -90,10 +90,7 @@ class PosedMachine(NamedTuple):
     @property
     def kept(self) -> Any:
         """Their part of the table."""
-        rows = self.rows
-        if len(rows) == self.X.shape[0]:
-            return self.X
-        return namespace(self.X).take(self.X, move(rows, self.X, exact=True), axis=0)
+        return rows_taken(self.X, self.rows)
 
     @property
     def ridge(self) -> Any:
@@ -185,9 +182,8 @@ class NewtonMachine(KernelEstimator):
         if used is None:
             used = np.flatnonzero(host(xp.any(beta != 0, axis=0)))
             beta = xp.take(beta, move(used, X, exact=True), axis=1)
-        index = move(used, X, exact=True)
         self.support_ = rows[used]
-        self.support_vectors_ = xp.take(kept, index, axis=0)
+        self.support_vectors_ = xp.take(kept, move(used, X, exact=True), axis=0)  # a copy
         levels = np.array([one.point.intercept for one in found])
         shift = 0.0 if self._origin is None else host(coef @ self._origin)
         size, middle = posed.units.size, posed.units.middle
@@ -196,7 +192,14 @@ class NewtonMachine(KernelEstimator):
             self._coef = None if coef is None else coef * size
             self._levels = levels * size + middle
             self.intercept_ = (levels - shift) * size + middle
-        self._tell(found)
+        self.n_iter_ = max(one.n_steps for one in found)
+        if not all(one.converged for one in found):
+            warn(
+                f"{type(self).__name__} did not come to rest in max_iter={self.max_iter} steps; "
+                "raise it, or lower C.",
+                NotConverged,
+                stacklevel=3,
+            )
         if not np.isfinite(host(self.dual_coef_)).all():
             raise InvalidTarget(
                 f"{type(self).__name__} with C={self.C!r} needs smaller targets: its multipliers "
@@ -257,16 +260,6 @@ class NewtonMachine(KernelEstimator):
         check_is_fitted(self)
         return host(self._coef)
 
-    def _tell(self, found: list[Optimum]) -> None:
-        self.n_iter_ = max(one.n_steps for one in found)
-        if not all(one.converged for one in found):
-            warn(
-                f"{type(self).__name__} did not come to rest in max_iter={self.max_iter} steps; "
-                "raise it, or lower C.",
-                NotConverged,
-                stacklevel=4,
-            )
-
     def _middle(self, X: Any, landmarks: NDArray[np.intp] | None) -> Any:
         """What rows of a linear kernel are measured from; multipliers that sum to 0 do not see it.
 
@@ -274,10 +267,7 @@ class NewtonMachine(KernelEstimator):
         """
         if self.kernel != "linear" or not self.fit_intercept:
             return None
-        xp = namespace(X)
-        if landmarks is not None:
-            X = xp.take(X, move(landmarks, X, exact=True), axis=0)
-        return xp.mean(X, axis=0)
+        return namespace(X).mean(X if landmarks is None else rows_taken(X, landmarks), axis=0)
 
     def _begun(self, n_rows: int, n_outputs: int) -> list[Any]:
         """Active samples of the last fit, where it was of as many rows."""

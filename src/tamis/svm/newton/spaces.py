@@ -14,6 +14,7 @@ from tamis._namespace import (
     lower_solve,
     move,
     namespace,
+    rows_taken,
     with_diagonal,
 )
 from tamis.svm.kernels import EPS, Kernel, too_large
@@ -227,7 +228,7 @@ class LandmarkSpace(FeatureSpace):
     """
 
     def __init__(self, kernel: Kernel, X: Any, landmarks: Any):
-        own = namespace(X).take(X, move(landmarks, X, exact=True), axis=0)
+        own = rows_taken(X, landmarks)
         K = kernel_matrix(kernel, own, own)
         # what rounding leaves of eigenvalues that are 0 must be no less: sums of so many numbers
         floor = len(landmarks) * EPS * namespace(X).max(diagonal(K))

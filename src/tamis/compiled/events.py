@@ -142,7 +142,7 @@ def _refine(problem, state):
             dh = _dh_at(problem, state, problem.point[i])
             rhs[k + 1] = problem.sign[i] * dh + problem.slope[i]
     change = np.empty(size)
-    apply_inverse(state, rhs, size, change)
+    apply_inverse(state, state.now.n_terms, rhs, size, change)
     for k in range(size):
         if k == 0 or state.side[state.slots[k - 1]] == FREE:
             state.d[k] -= change[k]

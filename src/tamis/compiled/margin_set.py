@@ -106,9 +106,9 @@ class EpochState(NamedTuple):
 
 
 @njit(cache=True)
-def apply_inverse(state, rhs, size, out):
-    """``out = A_E^-1 rhs``; the matrix is symmetric, so rows serve as columns."""
-    m = state.base.shape[0]
+def apply_inverse(inverse, n_terms, rhs, size, out):
+    """``out = A_E^-1 rhs`` after some terms; the matrix is symmetric, so rows serve as columns."""
+    m = inverse.base.shape[0]
     index = np.empty(m, np.int64)
     weight = np.empty(m)
     count = 0
@@ -118,10 +118,10 @@ def apply_inverse(state, rhs, size, out):
             weight[count] = rhs[k]
             count += 1
     out[:size] = 0.0
-    accumulate(state.base, index, weight, count, out[:m])
-    for t in range(state.now.n_terms):
-        term = state.terms[t, :size]
-        w = state.scale[t] * dot(term, rhs[:size])
+    accumulate(inverse.base, index, weight, count, out[:m])
+    for t in range(n_terms):
+        term = inverse.terms[t, :size]
+        w = inverse.scale[t] * dot(term, rhs[:size])
         for i in range(size):
             out[i] += w * term[i]
 
@@ -163,7 +163,7 @@ def leave(problem, state, k, up):
     size = state.now.n_slots + 1
     unit, column = np.zeros(size), np.empty(size)
     unit[k + 1] = 1.0
-    apply_inverse(state, unit, size, column)
+    apply_inverse(state, state.now.n_terms, unit, size, column)
     pivot = column[k + 1]
     if state.now.n_free == 0 or pivot <= 0.0:
         return False
@@ -187,7 +187,7 @@ def _schur(problem, state, j, u, v):
         free = i != j and state.side[i] == FREE
         there = problem.origin[problem.point[i]]
         u[k + 1] = problem.sign[i] * problem.sign[j] * row[there] if free else 0.0
-    apply_inverse(state, u, m + 1, v)
+    apply_inverse(state, state.now.n_terms, u, m + 1, v)
     S = row[here] - u[0] * v[0]
     size = 1.0
     for k in range(m):

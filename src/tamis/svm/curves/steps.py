@@ -203,7 +203,7 @@ def order_steps(lam: Array, h: Array, tie: Array, pairs: OrderPairs) -> StepCoun
     state = np.full(pairs.weight.shape, -1.0)
     swaps(lam[:1], h[:1], tie[:1], *pairs[:3], state, np.empty(0), np.empty(0))
     first = float((pairs.weight * state).sum()) + pairs.tied / 2
-    where, change = _swapped(lam, h, tie, pairs, state)
+    where, change = _find_swaps(lam, h, tie, pairs, state)
     order = np.argsort(-where, kind="stable")
     change = change[order, None]
     total = np.array([float(pairs.weight.sum()) + pairs.tied])
@@ -211,7 +211,7 @@ def order_steps(lam: Array, h: Array, tie: Array, pairs: OrderPairs) -> StepCoun
     return StepCounts(np.array([first]), where[order], change, change / 2, total, *ends)
 
 
-def _swapped(
+def _find_swaps(
     lam: Array, h: Array, tie: Array, pairs: OrderPairs, state: Array
 ) -> tuple[Array, Array]:
     """Where the order of pairs changes over the rows, and by how much.

@@ -69,7 +69,7 @@ def _at_rest(space: Space, problem: SquaredProblem, sides: Any, most_steps: int)
     now, loss = space.start(problem.ridge), problem.loss
     begun, sides = sides is not None, loss.sides(now.outputs) if sides is None else sides
     for n_steps in range(1, most_steps + 1):
-        step = space.solved(problem, sides, now)
+        step = space.solve(problem, sides, now)
         # sides that were given belong to no point yet: the first step has nothing to be less than
         free = begun and n_steps == 1
         now, whole = (step, True) if free else _descend(space, problem, now, step)

@@ -110,7 +110,7 @@ class KernelSpace(NamedTuple):
         nothing = namespace(self.K).zeros_like(ridge)
         return MachinePoint(nothing, 0.0, nothing)
 
-    def solved(self, problem: SquaredProblem, sides: Any, now: MachinePoint) -> MachinePoint:
+    def solve(self, problem: SquaredProblem, sides: Any, now: MachinePoint) -> MachinePoint:
         xp, K, (ridge, loss, intercept) = namespace(self.K), self.K, problem
         active, target = np.flatnonzero(host(sides)), loss.targets(sides)
         if not len(active):
@@ -121,7 +121,7 @@ class KernelSpace(NamedTuple):
             index = move(active, K, exact=True)
             own = xp.take(xp.take(K, index, axis=0), index, axis=1)
             found, b = _system(own, xp.take(ridge, index), xp.take(target, index), intercept)
-            beta = filled(found, active, ridge)
+            beta = fill_active(found, active, ridge)
         return MachinePoint(beta, b, K @ beta + b)
 
     def multipliers(self, problem: SquaredProblem, sides: Any, found: MachinePoint) -> Any:
@@ -141,7 +141,7 @@ class KernelSpace(NamedTuple):
         return EPS * self.size * float(xp.sqrt(xp.sum(beta * beta)))
 
 
-def filled(own: Any, active: Any, ridge: Any) -> Any:
+def fill_active(own: Any, active: Any, ridge: Any) -> Any:
     """Numbers of the active samples as those of all samples; the others have 0."""
     xp = namespace(own)
     # the standard has no assignment by indices: each sample takes its place among the active
@@ -183,7 +183,7 @@ class FeatureSpace:
         xp = namespace(self.F)
         return MachinePoint(xp.zeros_like(self.F[:, 0]), 0.0, xp.zeros_like(ridge))
 
-    def solved(self, problem: SquaredProblem, sides: Any, now: MachinePoint) -> MachinePoint:
+    def solve(self, problem: SquaredProblem, sides: Any, now: MachinePoint) -> MachinePoint:
         xp, (ridge, loss, intercept) = namespace(self.F), problem
         active = np.flatnonzero(host(sides))
         if not len(active):
@@ -303,7 +303,7 @@ class LinearSpace(FeatureSpace):
         if not reached or not 0 < len(active) <= self.F.shape[0] + intercept:
             return off / ridge
         own = self._summing(active, found.beta, intercept)
-        return off / ridge if own is None else filled(own, active, ridge)
+        return off / ridge if own is None else fill_active(own, active, ridge)
 
     def _summing(self, active: Any, w: Any, intercept: bool) -> Any:
         """The multipliers of active rows whose sum is w; None where more than one set has it."""

@@ -9,16 +9,7 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, Mask
 from tamis._seeds import stream
 from tamis.compiled import margin_set as loops
-from tamis.compiled.margin_set import (
-    FREE,
-    HIGH,
-    LOW,
-    NUMBERS,
-    EpochProgramme,
-    EpochState,
-    enter_all,
-    gather,
-)
+from tamis.compiled.margin_set import FREE, HIGH, LOW, NUMBERS, EpochProgramme, EpochState
 from tamis.compiled.thresholds import ONE_CALL
 from tamis.svm.kernels import EPS
 from tamis.svm.path.programme import Line, QuadraticProgramme, Segment
@@ -72,7 +63,7 @@ class MarginSet(NamedTuple):
         s, p = programme.sign[self.members], programme.point[self.members]
         signs = stream(0, "probe", len(s)).choice([-1.0, 1.0], (len(s) + 1, 2))
         v = self.inverse @ signs
-        back = s[:, None] * (gather(programme.K, p, p) @ (s[:, None] * v[1:]) + v[0])
+        back = s[:, None] * (loops.gather(programme.K, p, p) @ (s[:, None] * v[1:]) + v[0])
         wrong = np.vstack([s @ v[1:], back]) - signs
         return float(np.abs(wrong).max())
 
@@ -85,7 +76,7 @@ class MarginSet(NamedTuple):
         old = keep[keep < len(moved.base)]
         terms = moved.terms[:n_terms, keep]
         inverse = (terms * moved.scale[:n_terms, None]).T @ terms
-        inverse[: len(old), : len(old)] += gather(moved.base, old, old)
+        inverse[: len(old), : len(old)] += loops.gather(moved.base, old, old)
         return cls(variables[free], inverse)
 
 
@@ -207,7 +198,7 @@ class SolverState:
                 done += 1
                 continue
             problem, moved = self.restricted(line, everything)
-            done = enter_all(problem, moved, candidates, done)
+            done = loops.enter_all(problem, moved, candidates, done)
             self.x, self.side, self.b = moved.x, moved.side, float(moved.now.b)
             slots = moved.slots[: moved.now.n_slots]
             n_terms = int(moved.now.n_terms)
@@ -248,7 +239,7 @@ class SolverState:
         index, point, ahead = np.arange(len(whole.K)), whole.point[watch], whole.K
         if len(watch) < len(self.x) or len(members) > max(SMALL, len(watch) / 4):
             index, point, n_ahead = self._in_play(watch)
-            ahead = gather(whole.K, index, index[:n_ahead])
+            ahead = loops.gather(whole.K, index, index[:n_ahead])
         problem = EpochProgramme(whole.K, ahead, index, point, sign, whole.upper[watch], slope)
         m, n = len(members), len(watch)
         length = self.length

@@ -10,9 +10,9 @@ from tamis.choice import Threshold
 from tamis.criteria import FisherScore
 from tamis.exceptions import InvalidParameter
 from tamis.neural import GateSelector, NetworkClassifier, gate_path
-from tamis.neural import training as module
+from tamis.neural import gate_runs as module
+from tamis.neural.gate_runs import GateGrid, learn_gates, rising
 from tamis.neural.network import deal
-from tamis.neural.training import GateGrid, learn_gates, rising
 from tamis.search import Ranking
 
 X, y = load_wine(return_X_y=True)

@@ -161,8 +161,8 @@ def test_a_finished_state_trains_nothing(name, undisturbed, monkeypatch):
 
     for module, function in (
         ("network", "train"),
-        ("training", "train"),
-        ("training", "learn_gates"),
+        ("gate_runs", "train"),
+        ("gate_runs", "learn_gates"),
         ("sammon", "minimize"),
     ):
         monkeypatch.setattr(f"tamis.neural.{module}.{function}", never)

@@ -3,6 +3,7 @@
 Everything is closed-form gradients in numpy; folds, restarts and grids are one computation.
 """
 
+from tamis.neural.gate_runs import GatePath
 from tamis.neural.gates import Sparsity
 from tamis.neural.network import NetworkClassifier
 from tamis.neural.path import gate_path
@@ -11,7 +12,6 @@ from tamis.neural.redundancy import Redundancy
 from tamis.neural.sammon import UFeSCoR
 from tamis.neural.selector import GateSelector
 from tamis.neural.solver import GateSolver
-from tamis.neural.training import GatePath
 
 __all__ = [
     "ClassFeature",

@@ -1,10 +1,10 @@
 """Bytes that learning gates and networks takes at its peak, from the sizes of the table alone."""
 
 from tamis.neural._objectives import GateSettings
+from tamis.neural.gate_runs import MULTIPLES, MUS
 from tamis.neural.network import groups
 from tamis.neural.redundancy import SINGLE_FROM, through_columns
 from tamis.neural.solver import SINGLE_FROM as SHORT_FROM
-from tamis.neural.training import MULTIPLES, MUS
 
 #: Past steps and changes that L-BFGS remembers, and vectors that a step is made of.
 REMEMBERED, OF_A_STEP = 12, 8

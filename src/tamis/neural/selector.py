@@ -28,12 +28,12 @@ from tamis.exceptions import (
 from tamis.neural._memory import gate_bytes
 from tamis.neural._objectives import GateSettings
 from tamis.neural._state import State, unpacked, unpacked_all
+from tamis.neural.gate_runs import N_FOLDS, WEIGHTS, GatePath, GateTraining, read_weights
 from tamis.neural.gates import GATES, SPARSITY, Sparsity
 from tamis.neural.network import NetworkClassifier
 from tamis.neural.per_class import ClassFeature, PerClass, by_class, by_rank, by_width
 from tamis.neural.redundancy import KINDS, GateUnits, Redundancy, check_columns
 from tamis.neural.solver import SOLVERS, GateSolver
-from tamis.neural.training import N_FOLDS, WEIGHTS, GatePath, GateTraining, read_weights
 
 #: The network that stands behind the gates by default. Its weights tell the gates what matters, so
 #: that they are held smaller than is best for a network that predicts, and the gates stand before
